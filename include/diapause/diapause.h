@@ -1,0 +1,203 @@
+/* Diapause: checkpoint/restart for parallel programs. C API, no MPI needed.
+ *
+ * A program opens an instance, protects regions of its memory by name, and takes numbered
+ * checkpoints (versions) at one of four levels. After a failure it opens the same instance
+ * again and restarts from the newest version that every rank can have.
+ *
+ * Rules that hold for every function here:
+ *  - It returns DIAPAUSE_OK (0) or a negative diapause_status; diapause_last_error() then tells
+ *    what failed, on which path, rank, tier or region, and what to do. Nothing exits, aborts,
+ *    throws, or prints to standard output.
+ *  - Calls marked collective are made by all ranks of the communicator, in the same order.
+ *    They return the same status class on all ranks: either all succeed or none does.
+ *  - Calls on one instance must not overlap in time; different instances are independent.
+ *  - Pointers handed out stay valid until the next call on the same instance, or until
+ *    diapause_close(), unless said otherwise.
+ *  - Sizes are bytes or elements as named; times are seconds of wall clock.
+ */
+#ifndef DIAPAUSE_DIAPAUSE_H
+#define DIAPAUSE_DIAPAUSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define DIAPAUSE_API __attribute__((visibility("default")))
+#else
+#define DIAPAUSE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One instance: a named set of protected regions and its checkpoints. */
+typedef struct diapause_instance diapause_t;
+
+/* Status codes. The numbers are part of the interface and never change. */
+typedef enum diapause_status {
+  DIAPAUSE_OK = 0,
+  DIAPAUSE_ERR_ARGUMENT = -1,  /* an argument is out of range, or ranks disagree on it */
+  DIAPAUSE_ERR_CONFIG = -2,    /* configuration: unknown key, wrong type, impossible value */
+  DIAPAUSE_ERR_IO = -3,        /* a system call failed */
+  DIAPAUSE_ERR_FULL = -4,      /* a tier has no room; the last good version is still there */
+  DIAPAUSE_ERR_BUSY = -5,      /* another running job or instance uses the same checkpoints */
+  DIAPAUSE_ERR_CORRUPT = -6,   /* stored data is damaged and no intact copy is left */
+  DIAPAUSE_ERR_NOT_FOUND = -7, /* no such version or region */
+  DIAPAUSE_ERR_MISMATCH = -8,  /* stored data does not fit: size or type of a region, number of ranks */
+  DIAPAUSE_ERR_COMM = -9,      /* communication between ranks failed */
+  DIAPAUSE_ERR_OFF = -10,      /* the instance turned itself off after an earlier failure */
+  DIAPAUSE_ERR_INTERNAL = -11, /* a defect in the library */
+  DIAPAUSE_ERR_DENIED = -12,   /* a directory or file belongs to somebody else, or others can write to it */
+  DIAPAUSE_ERR_MEMORY = -13    /* out of memory */
+} diapause_status;
+
+/* Element types of protected memory. */
+typedef enum diapause_type {
+  DIAPAUSE_BYTES = 0, /* opaque elements of a size given by the user */
+  DIAPAUSE_INT8 = 1,
+  DIAPAUSE_UINT8 = 2,
+  DIAPAUSE_INT16 = 3,
+  DIAPAUSE_UINT16 = 4,
+  DIAPAUSE_INT32 = 5,
+  DIAPAUSE_UINT32 = 6,
+  DIAPAUSE_INT64 = 7,
+  DIAPAUSE_UINT64 = 8,
+  DIAPAUSE_FLOAT32 = 9,
+  DIAPAUSE_FLOAT64 = 10
+} diapause_type;
+
+/* A level is a promise against a class of failure; each includes level 1. */
+typedef enum diapause_level {
+  DIAPAUSE_L1 = 1, /* the program or a process dies: kept on the node it ran on */
+  DIAPAUSE_L2 = 2, /* a node is lost: a second copy on a partner node */
+  DIAPAUSE_L3 = 3, /* several nodes of a group are lost: Reed-Solomon parity over the group */
+  DIAPAUSE_L4 = 4  /* everything else: the global directory */
+} diapause_level;
+
+/* Stands for "the newest version that all ranks can have". */
+#define DIAPAUSE_NEWEST UINT64_MAX
+
+/* What a checkpoint call did. */
+typedef struct diapause_checkpoint_info {
+  int taken;             /* 1 if a checkpoint was taken (snapshot: 0 when none was due) */
+  uint64_t version;      /* the number the program gave */
+  int level_asked;       /* 1..4 */
+  int level_reached;     /* deepest level published and durable on all ranks; 0 if none */
+  uint64_t bytes;        /* protected bytes of this rank */
+  uint64_t bytes_total;  /* protected bytes of all ranks */
+  double blocked_s;      /* time this rank spent in the call */
+} diapause_checkpoint_info;
+
+/* Which version a restart chose. */
+typedef struct diapause_restart_info {
+  uint64_t version; /* the version restored */
+  int level;        /* deepest level that version was published at */
+  int stepped_back; /* 1 if a newer (or the asked) version existed and could not be had; see diapause_restart_reason */
+  uint64_t bytes;   /* bytes of this rank's stored regions */
+} diapause_restart_info;
+
+/* A region as it is stored in the version a restart has opened. */
+typedef struct diapause_region_info {
+  const char* name;
+  diapause_type type;
+  uint64_t element_bytes;
+  uint64_t count;
+} diapause_region_info;
+
+/* ---- opening and closing ---------------------------------------------------------------- */
+
+/* Opens an instance for a single process. `name` identifies the program's checkpoints together
+ * with the global directory: letters, digits, '.', '_' and '-', at most 64. `config_path` names a TOML file;
+ * NULL means $DIAPAUSE_CONFIG if set, else the defaults (docs/configuration.md). */
+DIAPAUSE_API int diapause_open(const char* name, const char* config_path, diapause_t** out);
+
+/* Releases everything; checkpoints stay. NULL is fine. Collective. */
+DIAPAUSE_API int diapause_close(diapause_t* instance);
+
+/* ---- what is protected ------------------------------------------------------------------ */
+
+/* Protects `count` elements at `data` under `region` (1 to 255 bytes, unique in the instance). Protecting a name
+ * again replaces its address, count and type. `data` may be NULL only if `count` is 0. The memory is read during
+ * checkpoint calls and written during restore calls, never otherwise. */
+DIAPAUSE_API int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count,
+                                  diapause_type type);
+
+/* As diapause_protect, for opaque elements of `element_bytes` (> 0). */
+DIAPAUSE_API int diapause_protect_bytes(diapause_t* instance, const char* region, void* data, uint64_t count,
+                                        uint64_t element_bytes);
+
+/* As diapause_protect, and records that the memory is the block `[start, start + shape)` of a global array of
+ * `global_shape`, slowest dimension first; `dims` is 1..8 and shape[i] > 0 unless the block is empty. */
+DIAPAUSE_API int diapause_protect_block(diapause_t* instance, const char* region, void* data, diapause_type type,
+                                        int dims, const uint64_t* shape, const uint64_t* global_shape,
+                                        const uint64_t* start);
+
+/* Forgets a region; later checkpoints do not hold it. */
+DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
+
+/* ---- checkpoints ------------------------------------------------------------------------ */
+
+/* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST; taking a number again replaces it once the
+ * new one is published. On a failure above level 1 the levels already reached stay: the call returns the error and
+ * `info->level_reached` says what holds. `info` may be NULL. Collective. */
+DIAPAUSE_API int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
+                                     diapause_checkpoint_info* info);
+
+/* Takes a checkpoint if the configured intervals say that one is due, at the highest level due; the decision is the
+ * same on all ranks. Meant to be called in every iteration. `info` may be NULL. Collective. */
+DIAPAUSE_API int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info);
+
+/* ---- restart ---------------------------------------------------------------------------- */
+
+/* Restores all protected regions from `version` (DIAPAUSE_NEWEST: the newest that all ranks can have; a number:
+ * that version or an error). All data of all ranks is verified before the first byte is written to the program's memory.
+ * DIAPAUSE_ERR_NOT_FOUND if there is nothing: a fresh start. Regions stored and not protected
+ * are left out; regions protected and not stored are an error. `info` may be NULL. Collective. */
+DIAPAUSE_API int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
+
+/* The same in three steps, for programs that must ask for sizes first: chooses a version, fetches, rebuilds and
+ * verifies it. Collective. */
+DIAPAUSE_API int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info);
+
+/* Number of regions this rank stored in the opened version; -status if none is open. */
+DIAPAUSE_API int64_t diapause_stored_count(const diapause_t* instance);
+
+/* The stored region at `index` (0-based), or by name. `info->name` is valid until diapause_restart_end. */
+DIAPAUSE_API int diapause_stored_at(const diapause_t* instance, uint64_t index, diapause_region_info* info);
+DIAPAUSE_API int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info);
+
+/* Restores the named regions, or with `count` 0 all protected ones, into the memory they are protected at.
+ * May be called more than once. Collective; every rank may name other regions. */
+DIAPAUSE_API int diapause_restore(diapause_t* instance, const char* const* regions, uint64_t count);
+
+/* Ends a restart and puts back the redundancy that the failure cost. Collective. */
+DIAPAUSE_API int diapause_restart_end(diapause_t* instance);
+
+/* Why the last restart stepped back to an older version or refused, one line a version; "" if it did not. */
+DIAPAUSE_API const char* diapause_restart_reason(const diapause_t* instance);
+
+/* ---- errors, messages, faults ----------------------------------------------------------- */
+
+/* Text of the last error of the calling thread; "" if there was none. Valid until its next failing call. */
+DIAPAUSE_API const char* diapause_last_error(void);
+
+/* A short name of a status code, such as "DIAPAUSE_ERR_FULL". Never NULL. */
+DIAPAUSE_API const char* diapause_status_name(int status);
+
+/* Receives messages instead of standard error. Severity: 0 error, 1 warning, 2 information. The function is called
+ * from the thread that makes the call; it must not call Diapause. NULL puts standard error back. */
+typedef void (*diapause_log_function)(void* user, int severity, const char* message);
+DIAPAUSE_API int diapause_set_log(diapause_t* instance, diapause_log_function function, void* user);
+
+/* Flips one bit of protected memory on purpose: bit `bit` (0 = least significant) of element `element` of `region`. */
+DIAPAUSE_API int diapause_inject_bit_flip(diapause_t* instance, const char* region, uint64_t element, uint32_t bit);
+
+/* The library's version, "major.minor.patch". */
+DIAPAUSE_API const char* diapause_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

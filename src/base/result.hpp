@@ -1,0 +1,65 @@
+// Errors as values. An Error is made once, beside the call that failed, and carried up unchanged.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace diapause {
+
+// The numbers equal diapause_status in diapause.h (checked by a static_assert at the C wall).
+enum class Code : int {
+  argument = -1,
+  config = -2,
+  io = -3,
+  full = -4,
+  busy = -5,
+  corrupt = -6,
+  not_found = -7,
+  mismatch = -8,
+  comm = -9,
+  off = -10,
+  internal = -11,
+  denied = -12,
+  memory = -13,
+};
+
+struct Error {
+  Code code;
+  std::string message;  // names the thing (path, rank, tier, region) and, where it helps, what to do
+  int os_errno = 0;     // errno of the failed system call; 0 if none
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+using Status = Result<void>;
+
+// `return fail(Code::io, "...")` from any function that returns a Result.
+inline tl::unexpected<Error> fail(Code code, std::string message, int os_errno = 0) {
+  return tl::unexpected<Error>(Error{code, std::move(message), os_errno});
+}
+inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+// Maps an errno to the code a user acts on: ENOSPC, EDQUOT -> full; EACCES, EPERM -> denied; ENOMEM -> memory; else io.
+Code code_of_errno(int os_errno);
+
+// "<what>: <strerror>", with the code above.
+Error os_error(const std::string& what, int os_errno);
+
+}  // namespace diapause
+
+// DIAPAUSE_TRY(expr): returns the error of a Status or Result from the enclosing function.
+// DIAPAUSE_TRY_ASSIGN(decl, expr): the same, else binds the value.
+#define DIAPAUSE_CONCAT_(a, b) a##b
+#define DIAPAUSE_CONCAT(a, b) DIAPAUSE_CONCAT_(a, b)
+#define DIAPAUSE_TRY(expr)                                                            \
+  do {                                                                                \
+    auto diapause_try_result = (expr);                                                \
+    if (!diapause_try_result) return ::diapause::fail(std::move(diapause_try_result.error())); \
+  } while (false)
+#define DIAPAUSE_TRY_ASSIGN_(name, decl, expr)                  \
+  auto name = (expr);                                           \
+  if (!name) return ::diapause::fail(std::move(name.error()));  \
+  decl = std::move(*name)
+#define DIAPAUSE_TRY_ASSIGN(decl, expr) \
+  DIAPAUSE_TRY_ASSIGN_(DIAPAUSE_CONCAT(diapause_try_, __LINE__), decl, expr)

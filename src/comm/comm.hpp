@@ -1,0 +1,45 @@
+// What the engine needs of the ranks it runs on. Implementations: one process (self_comm), MPI (mpi_comm), and
+// threads of one process in tests. Every call is collective unless said otherwise; calls on one Comm do not overlap.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace diapause::comm {
+
+struct Send {
+  std::uint32_t peer;
+  ByteView data;
+};
+struct Receive {
+  std::uint32_t peer;
+  MutableBytes data;
+};
+
+class Comm {
+ public:
+  virtual ~Comm() = default;
+  virtual std::uint32_t rank() const = 0;
+  virtual std::uint32_t size() const = 0;
+
+  // Lowest rank among those that share this rank's memory (its node). Not collective.
+  virtual std::uint32_t node_leader() const = 0;
+
+  virtual Status barrier() = 0;
+  // Fills `data` on all ranks with the bytes of `root`; equal length everywhere.
+  virtual Status broadcast(MutableBytes data, std::uint32_t root) = 0;
+  // Entry r is what rank r gave; lengths may differ, zero included.
+  virtual Result<std::vector<ByteVector>> all_gather(ByteView mine) = 0;
+  virtual Result<std::uint64_t> all_min(std::uint64_t value) = 0;
+  virtual Result<std::uint64_t> all_max(std::uint64_t value) = 0;
+
+  // Not collective over all ranks: sends and receives between the peers named, all at once, until all are done.
+  // The i-th Send to a peer meets the i-th Receive from us there, of the same length (below 2 GiB).
+  virtual Status exchange(std::span<const Send> sends, std::span<const Receive> receives) = 0;
+};
+
+}  // namespace diapause::comm

@@ -1,0 +1,32 @@
+// Names of things in checkpoint files.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace diapause::format {
+
+// A random number drawn once per checkpoint and written into every file of it, so that files of different checkpoints
+// (of another job, an earlier run, or an earlier attempt at the same number) never mix.
+struct CommitId {
+  std::array<std::uint8_t, 16> bytes{};
+  auto operator<=>(const CommitId&) const = default;
+  std::string hex() const;  // 32 lower-case digits
+};
+
+// Order is age: a later incarnation (start of the job) is newer whatever its version numbers are.
+struct VersionId {
+  std::uint32_t incarnation = 0;
+  std::uint64_t number = 0;  // given by the program
+  CommitId commit;
+  auto operator<=>(const VersionId&) const = default;
+};
+
+struct Digest128 {
+  std::uint64_t low = 0, high = 0;
+  auto operator<=>(const Digest128&) const = default;
+};
+
+}  // namespace diapause::format

@@ -1,0 +1,91 @@
+// The checkpoint file ("image") of one rank, and of one parity. docs/formats/image.md has the field tables and an example.
+//
+//   [header, one page][region 0, page-aligned]...[region n-1][index]
+//
+// The header names the checkpoint and points at the index; the index lists the regions and the checksum of every
+// block. The whole content of an image is pinned by the digest of its index, which the manifest holds.
+// Pure: bytes in, values out. Decoders treat their input as hostile: no allocation beyond the input's size, no overflow,
+// every offset checked against the file's size.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "format/ids.hpp"
+
+namespace diapause::format {
+
+inline constexpr std::uint32_t kImageFormatVersion = 1;
+inline constexpr std::uint64_t kHeaderBytes = kPageBytes;
+inline constexpr std::uint32_t kBlockBytes = 1024 * 1024;  // of region data per checksum
+inline constexpr std::uint32_t kMaxDims = 8;
+
+enum class ImageKind : std::uint32_t { data = 1, parity = 2 };
+
+struct ImageHeader {
+  ImageKind kind = ImageKind::data;
+  VersionId version;
+  std::uint32_t owner = 0;       // data: rank. parity: index of the member in its group
+  std::uint32_t part = 0;        // data: 0 today; further images of the same rank. parity: group
+  std::uint32_t rank_count = 0;  // of the job
+  std::uint64_t file_bytes = 0;  // a file may be longer (recycled); bytes beyond are meaningless
+  std::uint64_t index_offset = 0;
+  std::uint64_t index_bytes = 0;
+  Digest128 index_digest;
+  bool operator==(const ImageHeader&) const = default;
+};
+
+// Exactly kHeaderBytes, checksummed.
+ByteVector encode_header(const ImageHeader& header);
+// `data` is at least the first page of the file. Code::corrupt for anything that is not a sound header;
+// Code::mismatch, naming both versions, for a sound one of another format version.
+Result<ImageHeader> decode_header(ByteView data);
+
+// Numbers equal diapause_type.
+enum class ElementType : std::uint32_t {
+  bytes = 0, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float32, float64
+};
+inline constexpr std::uint32_t kElementTypes = 11;
+std::uint64_t element_bytes_of(ElementType type);  // 0 for `bytes`: the user says
+const char* element_type_name(ElementType type);   // "float64"
+
+struct BlockDim {  // the region's place in a global array, one dimension
+  std::uint64_t shape, global_shape, start;
+  bool operator==(const BlockDim&) const = default;
+};
+
+struct Region {
+  std::string name;
+  ElementType type = ElementType::bytes;
+  std::uint64_t element_bytes = 1;
+  std::uint64_t count = 0;
+  std::vector<BlockDim> place;     // empty: none recorded
+  std::uint32_t encoding = 0;      // 0 = raw; other numbers are refused by format version 1
+  std::uint64_t offset = 0;        // in the file, page-aligned
+  std::uint64_t stored_bytes = 0;  // raw: element_bytes * count
+  std::vector<std::uint64_t> block_checksums;  // of stored_bytes in blocks of kBlockBytes, the last one shorter
+  bool operator==(const Region&) const = default;
+
+  std::uint64_t block_count() const { return (stored_bytes + kBlockBytes - 1) / kBlockBytes; }
+};
+
+struct ImageIndex {
+  std::vector<Region> regions;
+  bool operator==(const ImageIndex&) const = default;
+};
+
+ByteVector encode_index(const ImageIndex& index);
+// Checks sizes and order: regions do not overlap, lie in [kHeaderBytes, header.index_offset), names are unique and sound.
+// The caller has compared digest128(data) with header.index_digest.
+Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header);
+
+// Gives every region its offset and sizes its block_checksums; returns the offset of the index (page-aligned).
+// Code::argument if sizes overflow.
+Result<std::uint64_t> lay_out(ImageIndex& index);
+// Size of encode_index(index), known before the checksums are: sizes of names and counts decide it.
+std::uint64_t encoded_index_bytes(const ImageIndex& index);
+
+}  // namespace diapause::format

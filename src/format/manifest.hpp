@@ -1,0 +1,61 @@
+// The manifest: a version exists when one does. Each node has one of its own (two copies), so has the global tier; all say the same
+// of a version but for the levels reached when they were written. docs/formats/manifest.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "format/ids.hpp"
+
+namespace diapause::format {
+
+inline constexpr std::uint32_t kManifestFormatVersion = 1;
+inline constexpr std::uint32_t kNoRank = 0xffffffff;
+
+// What the manifest knows of one file.
+struct ImageRecord {
+  std::uint64_t file_bytes = 0;
+  Digest128 index_digest;
+  bool operator==(const ImageRecord&) const = default;
+};
+
+struct RankRecord {
+  ImageRecord image;
+  std::uint64_t protected_bytes = 0;
+  std::uint32_t node = 0;               // index into Manifest::node_names when written
+  std::uint32_t partner = kNoRank;      // level 2: the rank whose node holds the copy
+  bool operator==(const RankRecord&) const = default;
+};
+
+// Level 3: members on different nodes; a codeword takes one chunk from each (redundancy/layout.hpp).
+struct Group {
+  std::vector<std::uint32_t> members;   // ranks; kNoRank for a node with fewer ranks (its data are zeros)
+  std::vector<std::uint32_t> nodes;     // node of each member; all different
+  std::uint32_t parity = 0;             // m
+  std::uint64_t chunk_bytes = 0;
+  std::vector<ImageRecord> parities;    // one per member
+  bool operator==(const Group&) const = default;
+};
+
+struct Manifest {
+  std::string job;
+  VersionId version;
+  std::uint32_t levels = 0;             // bit (1 << level) for each level reached
+  std::uint64_t created_unix_ns = 0;
+  std::vector<std::string> node_names;
+  std::vector<RankRecord> ranks;
+  std::vector<Group> groups;
+  bool operator==(const Manifest&) const = default;
+
+  bool has_level(int level) const { return (levels >> level & 1u) != 0; }
+  int deepest_level() const;            // 0 if none
+};
+
+ByteVector encode_manifest(const Manifest& manifest);
+// Hostile input: as in image.hpp. Checks that ranks, nodes and groups refer to each other soundly.
+Result<Manifest> decode_manifest(ByteView data);
+
+}  // namespace diapause::format

@@ -1,0 +1,61 @@
+// Where data and parity of a level-3 group lie. A group has n members on n different nodes; m of them hold parity in every
+// row, and which ones rotates by row, so that all nodes carry the same load:
+//
+//   n = 4, m = 1      row 0   row 1   row 2   row 3
+//   member 0            P      d0      d0      d0        (each d is the member's own next chunk)
+//   member 1           d0       P      d1      d1
+//   member 2           d1      d1       P      d2
+//   member 3           d2      d2      d2       P
+//
+// Row r has its parity on members r, r+1, ..., r+m-1 (mod n). A member's image, read as zeros behind its end, is cut into
+// k = n-m chunks; chunk c lies in the c-th row in which the member holds data. Its parity file is the m chunks of the
+// rows in which it holds parity, in row order. Extra space: m/(n-m) of the data.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "format/manifest.hpp"
+
+namespace diapause::redundancy {
+
+class GroupLayout {
+ public:
+  // 1 <= m < n <= 255; Code::argument otherwise.
+  static Result<GroupLayout> create(std::uint32_t n, std::uint32_t m);
+
+  std::uint32_t n() const { return n_; }
+  std::uint32_t m() const { return m_; }
+  std::uint32_t k() const { return n_ - m_; }
+
+  bool holds_parity(std::uint32_t member, std::uint32_t row) const;
+  // Position of the member's chunk in the codeword of that row: data 0..k-1 (members in rising order), parity k..n-1
+  // (members r, r+1, ... mod n).
+  std::uint32_t position(std::uint32_t member, std::uint32_t row) const;
+  std::uint32_t member_at(std::uint32_t position, std::uint32_t row) const;  // inverse
+  // Which chunk of the member's image (0..k-1) or of its parity file (0..m-1) lies in that row.
+  std::uint32_t chunk_index(std::uint32_t member, std::uint32_t row) const;
+
+  // Chunk size for a group whose largest image has that many bytes: the smallest multiple of a page with k chunks covering it.
+  std::uint64_t chunk_bytes(std::uint64_t largest_image_bytes) const;
+
+ private:
+  std::uint32_t n_ = 0, m_ = 0;
+};
+
+// The node that keeps the level-2 copies of `node`: the next one in the ring. Needs node_count >= 2.
+std::uint32_t partner_node(std::uint32_t node, std::uint32_t node_count);
+
+// Level 2: entry r is the rank whose node keeps the copy of rank r: on partner_node, local index modulo the ranks there.
+// Code::argument with fewer than two nodes.
+Result<std::vector<std::uint32_t>> partners(std::span<const std::uint32_t> node_of_rank);
+
+// Level 3: nodes are cut into consecutive sets of `group_nodes` (a remainder is spread over the sets, so that a set may be larger;
+// fewer nodes than asked for make one set); in each set, the i-th ranks of all nodes form a group. parity = m, chunk_bytes and
+// parities are left 0/empty. Code::argument, naming both numbers, if a set would have m or fewer nodes or more than 255.
+Result<std::vector<format::Group>> groups(std::span<const std::uint32_t> node_of_rank, std::uint32_t group_nodes,
+                                          std::uint32_t parity);
+
+}  // namespace diapause::redundancy

@@ -1,0 +1,73 @@
+// The system calls Diapause makes, one function each, so that tests can fail any of them.
+//
+// Functions return a value >= 0, or -errno. They do what the call of the same name does, no retries, no loops:
+// sys/file.hpp is the robust layer everybody else uses. Paths are relative to a directory descriptor, or absolute with
+// AT_FDCWD. Implementations are safe to call from several threads.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+
+struct stat;
+
+namespace diapause::sys {
+
+class WriteQueue;
+
+struct DirectoryEntry {
+  std::string name;
+  bool is_directory;
+};
+struct FileSystemSpace {
+  std::uint64_t free_bytes;   // for unprivileged users
+  std::uint64_t total_bytes;
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual int openat(int directory, const char* path, int flags, mode_t mode) = 0;
+  virtual int close(int fd) = 0;
+  virtual std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) = 0;
+  virtual std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) = 0;
+  virtual int fsync(int fd) = 0;
+  virtual int fallocate(int fd, std::uint64_t offset, std::uint64_t length) = 0;
+  virtual int ftruncate(int fd, std::uint64_t length) = 0;
+  virtual int fstat(int fd, struct stat* out) = 0;
+  virtual int fstatvfs(int fd, FileSystemSpace* out) = 0;
+  virtual int renameat(int from_directory, const char* from, int to_directory, const char* to) = 0;
+  virtual int unlinkat(int directory, const char* path, int flags) = 0;
+  virtual int mkdirat(int directory, const char* path, mode_t mode) = 0;
+  // All entries but "." and "..", in no order.
+  virtual int list(int directory, std::vector<DirectoryEntry>* out) = 0;
+  // LOCK_EX | LOCK_NB.
+  virtual int try_lock(int fd) = 0;
+  // Shared, readable and writable, populated mapping of [0, length). nullptr with *error = errno on failure.
+  virtual std::byte* map_shared(int fd, std::uint64_t length, int* error) = 0;
+  virtual int unmap(std::byte* base, std::uint64_t length) = 0;
+
+  // A queue of writes in flight. The base implementation writes at once with pwrite.
+  virtual std::unique_ptr<WriteQueue> write_queue(unsigned depth);
+};
+
+// Several writes in flight to one or more files. A buffer must stay untouched until its ticket is done.
+// Not thread-safe.
+class WriteQueue {
+ public:
+  virtual ~WriteQueue() = default;
+  // Starts writing all of `data` (short writes are continued). Returns a ticket >= 0, or -errno. Blocks if full.
+  virtual std::int64_t submit(int fd, ByteView data, std::uint64_t offset) = 0;
+  // Waits for the write of that ticket: 0 or -errno.
+  virtual int wait(std::int64_t ticket) = 0;
+};
+
+// The machine's kernel. One object serves the process; it has no state.
+Kernel& real_kernel();
+
+}  // namespace diapause::sys
