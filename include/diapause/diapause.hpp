@@ -1,0 +1,220 @@
+// Diapause for C++20: an instance that closes itself, typed regions, errors as exceptions. A thin layer over
+// diapause.h, whose comments bind here too; header-only, so the exceptions never cross the library's boundary. For a
+// communicator include diapause_mpi.h before this file.
+#ifndef DIAPAUSE_DIAPAUSE_HPP
+#define DIAPAUSE_DIAPAUSE_HPP
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "diapause/diapause.h"
+
+namespace diapause {
+// Keeps these symbols apart from the library's own, which share the outer namespace.
+inline namespace cpp {
+
+// A call that did not return DIAPAUSE_OK.
+class Failure : public std::runtime_error {
+ public:
+  Failure(int status, const std::string& text) : std::runtime_error(text), status_(status) {}
+  // A diapause_status below 0.
+  int status() const noexcept { return status_; }
+
+ private:
+  int status_;
+};
+
+// A checkpoint that failed, wholly or above some level: info().level_reached says what holds.
+class CheckpointFailure : public Failure {
+ public:
+  CheckpointFailure(int status, const std::string& text, const diapause_checkpoint_info& info)
+      : Failure(status, text), info_(info) {}
+  const diapause_checkpoint_info& info() const noexcept { return info_; }
+
+ private:
+  diapause_checkpoint_info info_;
+};
+
+// A region as it is stored in the version a restart has opened.
+struct StoredRegion {
+  std::string name;
+  diapause_type type;
+  std::uint64_t element_bytes;
+  std::uint64_t count;
+};
+
+// The element type under which T is protected: arithmetic types by size and sign, everything else as opaque elements.
+template <class T>
+constexpr diapause_type element_type() {
+  if constexpr (std::is_same_v<T, float>) return DIAPAUSE_FLOAT32;
+  if constexpr (std::is_same_v<T, double>) return DIAPAUSE_FLOAT64;
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    constexpr bool is_signed = std::is_signed_v<T>;
+    if constexpr (sizeof(T) == 1) return is_signed ? DIAPAUSE_INT8 : DIAPAUSE_UINT8;
+    if constexpr (sizeof(T) == 2) return is_signed ? DIAPAUSE_INT16 : DIAPAUSE_UINT16;
+    if constexpr (sizeof(T) == 4) return is_signed ? DIAPAUSE_INT32 : DIAPAUSE_UINT32;
+    if constexpr (sizeof(T) == 8) return is_signed ? DIAPAUSE_INT64 : DIAPAUSE_UINT64;
+  }
+  return DIAPAUSE_BYTES;
+}
+
+// Every member function that fails throws Failure, but for the destructor. A moved-from instance may only be assigned
+// to or destroyed.
+class Instance {
+ public:
+  // An empty `config_path` stands for $DIAPAUSE_CONFIG, or the defaults.
+  explicit Instance(const std::string& name, const std::string& config_path = {}) {
+    check(diapause_open(name.c_str(), path_or_null(config_path), &handle_));
+  }
+
+#ifdef DIAPAUSE_DIAPAUSE_MPI_H
+  // On all ranks of `comm`. The instance must be closed or destroyed before MPI_Finalize. Collective.
+  explicit Instance(MPI_Comm comm, const std::string& name, const std::string& config_path = {}) {
+    check(diapause_mpi_open(comm, name.c_str(), path_or_null(config_path), &handle_));
+  }
+#endif
+
+  Instance(Instance&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Instance& operator=(Instance&& other) noexcept {
+    if (this != &other) {
+      diapause_close(handle_);
+      handle_ = std::exchange(other.handle_, nullptr);
+    }
+    return *this;
+  }
+  // Collective like close(), which tells of a failure: a rank that leaves alone by an exception must MPI_Abort before.
+  ~Instance() { diapause_close(handle_); }
+
+  void close() { check(diapause_close(std::exchange(handle_, nullptr))); }
+
+  // Protects the elements of `data`, which must stay where they are until the region is protected again or forgotten:
+  // a vector that grows moves.
+  template <class T, std::size_t Extent>
+  void protect(const std::string& region, std::span<T, Extent> data) {
+    static_assert(std::is_trivially_copyable_v<T>, "only plain data can be stored as bytes");
+    static_assert(!std::is_const_v<T>, "a restart writes to protected memory");
+    if constexpr (element_type<T>() == DIAPAUSE_BYTES) {
+      check(diapause_protect_bytes(handle_, region.c_str(), data.data(), data.size(), sizeof(T)));
+    } else {
+      check(diapause_protect(handle_, region.c_str(), data.data(), data.size(), element_type<T>()));
+    }
+  }
+
+  // Protects `data` as the block `[start, start + shape)` of a global array of `global_shape`, slowest dimension first.
+  template <class T, std::size_t Extent>
+  void protect_block(const std::string& region, std::span<T, Extent> data, std::span<const std::uint64_t> shape,
+                     std::span<const std::uint64_t> global_shape, std::span<const std::uint64_t> start) {
+    static_assert(element_type<T>() != DIAPAUSE_BYTES, "a block of a global array has numbers as elements");
+    std::uint64_t count = 1;
+    for (const std::uint64_t extent : shape) count *= extent;
+    if (global_shape.size() != shape.size() || start.size() != shape.size() || count != data.size()) {
+      throw Failure(DIAPAUSE_ERR_ARGUMENT, "region '" + region + "': shape, global_shape, start and data do not agree");
+    }
+    check(diapause_protect_block(handle_, region.c_str(), data.data(), element_type<T>(),
+                                 static_cast<int>(shape.size()), shape.data(), global_shape.data(), start.data()));
+  }
+
+  void unprotect(const std::string& region) { check(diapause_unprotect(handle_, region.c_str())); }
+
+  diapause_checkpoint_info checkpoint(std::uint64_t version, int level = DIAPAUSE_L1) {
+    diapause_checkpoint_info info{};
+    check(diapause_checkpoint(handle_, version, level, &info), info);
+    return info;
+  }
+
+  diapause_checkpoint_info snapshot(std::uint64_t version) {
+    diapause_checkpoint_info info{};
+    check(diapause_snapshot(handle_, version, &info), info);
+    return info;
+  }
+
+  // Nothing if there is no version yet: a fresh start. A version asked for by number must be there.
+  std::optional<diapause_restart_info> restart(std::uint64_t version = DIAPAUSE_NEWEST) {
+    diapause_restart_info info{};
+    return found(diapause_restart(handle_, version, &info), version, info);
+  }
+
+  // The same in steps: begin, look at what is stored and make room, protect, restore, end.
+  std::optional<diapause_restart_info> restart_begin(std::uint64_t version = DIAPAUSE_NEWEST) {
+    diapause_restart_info info{};
+    return found(diapause_restart_begin(handle_, version, &info), version, info);
+  }
+
+  std::vector<StoredRegion> stored() const {
+    const std::int64_t count = diapause_stored_count(handle_);
+    if (count < 0) check(static_cast<int>(count));
+    std::vector<StoredRegion> regions;
+    for (std::uint64_t index = 0; index < static_cast<std::uint64_t>(count); ++index) {
+      diapause_region_info info{};
+      check(diapause_stored_at(handle_, index, &info));
+      regions.push_back({info.name, info.type, info.element_bytes, info.count});
+    }
+    return regions;
+  }
+
+  std::optional<StoredRegion> stored(const std::string& region) const {
+    diapause_region_info info{};
+    const int status = diapause_stored_find(handle_, region.c_str(), &info);
+    if (status == DIAPAUSE_ERR_NOT_FOUND) return std::nullopt;
+    check(status);
+    return StoredRegion{info.name, info.type, info.element_bytes, info.count};
+  }
+
+  // All protected regions, or those named.
+  void restore() { check(diapause_restore(handle_, nullptr, 0)); }
+  void restore(std::span<const std::string> regions) {
+    // An empty list means "all" one layer down; calls are collective, so a rank that wants nothing cannot just stay
+    // away.
+    if (regions.empty()) throw Failure(DIAPAUSE_ERR_ARGUMENT, "restore: name at least one region");
+    std::vector<const char*> names;
+    for (const std::string& region : regions) names.push_back(region.c_str());
+    check(diapause_restore(handle_, names.data(), names.size()));
+  }
+
+  void restart_end() { check(diapause_restart_end(handle_)); }
+
+  std::string restart_reason() const { return diapause_restart_reason(handle_); }
+
+  void set_log(diapause_log_function function, void* user) { check(diapause_set_log(handle_, function, user)); }
+
+  void inject_bit_flip(const std::string& region, std::uint64_t element, std::uint32_t bit) {
+    check(diapause_inject_bit_flip(handle_, region.c_str(), element, bit));
+  }
+
+  // For calls of diapause.h; stays owned by this object.
+  diapause_t* handle() const noexcept { return handle_; }
+
+ private:
+  static const char* path_or_null(const std::string& path) { return path.empty() ? nullptr : path.c_str(); }
+
+  static std::string text_of(int status) {
+    return std::string(diapause_status_name(status)) + ": " + diapause_last_error();
+  }
+
+  static void check(int status) {
+    if (status != DIAPAUSE_OK) throw Failure(status, text_of(status));
+  }
+  static void check(int status, const diapause_checkpoint_info& info) {
+    if (status != DIAPAUSE_OK) throw CheckpointFailure(status, text_of(status), info);
+  }
+
+  static std::optional<diapause_restart_info> found(int status, std::uint64_t version,
+                                                    const diapause_restart_info& info) {
+    if (status == DIAPAUSE_ERR_NOT_FOUND && version == DIAPAUSE_NEWEST) return std::nullopt;
+    check(status);
+    return info;
+  }
+
+  diapause_t* handle_ = nullptr;
+};
+
+}  // namespace cpp
+}  // namespace diapause
+
+#endif
