@@ -1,0 +1,68 @@
+# What a person or CI types; the build itself is CMake's (CMakeLists.txt, CMakePresets.json).
+#
+#   make test        builds every preset and runs its tests but the long ones
+#   make test-long   the tests labelled `long`
+#   make demo        a job loses nodes and goes on
+#   make bench       measures, into bench/results.json
+#   make install     PREFIX=/usr/local by default
+#   make format      clang-format on all sources
+#   make clean
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := test
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+# The first preset runs everything; the others leave out the tests that ask the sources and not the build (label `tidy`).
+PRESETS ?= openmpi mpich asan tsan
+
+# Containers run as root, and more ranks than cores are normal in tests: Open MPI refuses both unless told.
+export OMPI_ALLOW_RUN_AS_ROOT = 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
+export OMPI_MCA_rmaps_base_oversubscribe = 1
+export CLICOLOR_FORCE =
+
+PACKAGES := $(addprefix packages-,build test bench cluster)
+BUILDS := $(addprefix build-,openmpi mpich asan tsan)
+TESTS := $(addprefix test-,openmpi mpich asan tsan)
+.PHONY: test test-long demo bench install format clean $(PACKAGES) $(BUILDS) $(TESTS)
+
+$(PACKAGES): packages-%:
+	@tools/install-packages $*
+
+$(BUILDS): build-%: packages-test
+	cmake --preset $* -DDIAPAUSE_BUILD_TESTS=ON
+	cmake --build build/$* --parallel $(JOBS)
+
+$(TESTS): test-%: build-%
+	ctest --test-dir build/$* --parallel $(JOBS) --output-on-failure --no-tests=error --timeout 300 \
+	  --label-exclude '$(if $(filter $(firstword $(PRESETS)),$*),^long$$,^(long|tidy)$$)' | tee build/$*/ctest.log
+
+# Ends with the summary of every run above.
+test: $(PRESETS:%=test-%)
+	@for preset in $(PRESETS); do echo "== $$preset"; sed -n '/tests passed/,$$p' build/$$preset/ctest.log; done
+
+test-long: build-openmpi build-asan
+	for preset in openmpi asan; do \
+	  ctest --test-dir build/$$preset --output-on-failure --no-tests=ignore --timeout 3600 --label-regex '^long$$'; \
+	done
+
+demo: packages-build
+	cmake --preset openmpi -B build/demo -DDIAPAUSE_BUILD_TESTS=OFF
+	cmake --build build/demo --parallel $(JOBS)
+	tools/demo --build build/demo
+
+bench: packages-bench
+	bench/run
+
+install: packages-build
+	cmake --preset openmpi -B build/install -DDIAPAUSE_BUILD_TESTS=OFF -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	cmake --build build/install --parallel $(JOBS)
+	cmake --install build/install
+
+format:
+	python3 tests/tidy/tidy.py format --fix
+
+clean:
+	rm -rf build
