@@ -38,7 +38,8 @@ struct ImageHeader {
   bool operator==(const ImageHeader&) const = default;
 };
 
-// Exactly kHeaderBytes, checksummed.
+// Exactly kHeaderBytes, checksummed. The decoder refuses a header without ranks, and one whose index is not page-aligned
+// or reaches beyond file_bytes.
 ByteVector encode_header(const ImageHeader& header);
 // `data` is at least the first page of the file. Code::corrupt for anything that is not a sound header;
 // Code::mismatch, naming both versions, for a sound one of another format version.
@@ -79,13 +80,13 @@ struct ImageIndex {
 
 ByteVector encode_index(const ImageIndex& index);
 // Checks sizes and order: regions do not overlap, lie in [kHeaderBytes, header.index_offset), names are unique and sound.
-// The caller has compared digest128(data) with header.index_digest.
+// Compares digest128(data) with header.index_digest first.
 Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header);
 
-// Gives every region its offset and sizes its block_checksums; returns the offset of the index (page-aligned).
-// Code::argument if sizes overflow.
+// Gives every region its offset and stored_bytes and sizes its block_checksums; returns the offset of the index
+// (page-aligned). Code::argument, naming the region, if sizes overflow or decode_index would refuse what was described.
 Result<std::uint64_t> lay_out(ImageIndex& index);
-// Size of encode_index(index), known before the checksums are: sizes of names and counts decide it.
+// Size of encode_index(index) of an index that was laid out; the values of the checksums do not matter.
 std::uint64_t encoded_index_bytes(const ImageIndex& index);
 
 }  // namespace diapause::format

@@ -54,6 +54,7 @@ struct Manifest {
   int deepest_level() const;            // 0 if none
 };
 
+// In every group, members, nodes and parities have the same size.
 ByteVector encode_manifest(const Manifest& manifest);
 // Hostile input: as in image.hpp. Checks that ranks, nodes and groups refer to each other soundly.
 Result<Manifest> decode_manifest(ByteView data);

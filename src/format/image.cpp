@@ -1,0 +1,301 @@
+#include "format/image.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "format/checksum.hpp"
+#include "format/wire.hpp"
+
+namespace diapause::format {
+namespace {
+
+constexpr std::string_view kHeaderMagic = "DIAPIMG1";
+constexpr std::string_view kIndexMagic = "DIAPIDX1";
+constexpr std::size_t kHeaderChecksumOffset = kHeaderBytes - 8;
+constexpr std::uint64_t kIndexFixedBytes = 16;   // magic, number of regions
+constexpr std::uint64_t kRegionFixedBytes = 56;  // a region without its name, dimensions and checksums
+constexpr std::uint64_t kDimBytes = 24;
+constexpr std::uint32_t kRaw = 0;
+constexpr std::size_t kMaxNameBytes = 255;
+
+auto corrupt_header(const std::string& what) { return fail(Code::corrupt, "image header: " + what); }
+auto corrupt_index(const std::string& what) { return fail(Code::corrupt, "image index: " + what); }
+
+// A name for messages: files may be hostile, and terminals obey control characters.
+std::string printable(std::string_view name) {
+  std::string text(name.substr(0, kMaxNameBytes));
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+Status check_header(const ImageHeader& header) {
+  if (header.kind != ImageKind::data && header.kind != ImageKind::parity) {
+    return corrupt_header(fmt::format("unknown kind {}", static_cast<std::uint32_t>(header.kind)));
+  }
+  if (header.rank_count == 0) return corrupt_header("number of ranks is 0");
+  if (header.kind == ImageKind::data && header.owner >= header.rank_count) {
+    return corrupt_header(fmt::format("rank {} of {} ranks", header.owner, header.rank_count));
+  }
+  if (header.version.number == UINT64_MAX) return corrupt_header("version number is not below 2^64-1");
+  if (header.file_bytes > kMaxFileBytes) return corrupt_header(fmt::format("file of {} bytes", header.file_bytes));
+  if (header.index_offset < kHeaderBytes || header.index_offset % kPageBytes != 0) {
+    return corrupt_header(fmt::format("index at byte {}", header.index_offset));
+  }
+  if (header.index_offset > header.file_bytes || header.index_bytes > header.file_bytes - header.index_offset) {
+    return corrupt_header(fmt::format("index of {} bytes at byte {} of a file of {}", header.index_bytes,
+                                      header.index_offset, header.file_bytes));
+  }
+  return {};
+}
+
+// Whether the dimensions describe a block of `count` elements inside its global array.
+bool is_sound_place(const std::vector<BlockDim>& place, std::uint64_t count) {
+  if (place.size() > kMaxDims) return false;
+  std::uint64_t product = 1;
+  bool empty = false, overflow = false;
+  for (const BlockDim& dim : place) {
+    if (dim.shape > dim.global_shape || dim.start > dim.global_shape - dim.shape) return false;
+    empty |= dim.shape == 0;
+    overflow |= __builtin_mul_overflow(product, dim.shape, &product);
+  }
+  if (empty) return count == 0;
+  return place.empty() || (!overflow && product == count);
+}
+
+// What must hold of a region wherever it lies. `code` says whose fault it would be.
+Status check_description(const Region& region, Code code) {
+  if (region.name.empty() || region.name.size() > kMaxNameBytes || region.name.find('\0') != std::string::npos) {
+    return fail(
+        code, fmt::format("region name '{}' is not 1 to {} bytes without NUL", printable(region.name), kMaxNameBytes));
+  }
+  const auto bad = [&](const std::string& what) {
+    return fail(code, fmt::format("region '{}': {}", printable(region.name), what));
+  };
+  const auto type = static_cast<std::uint32_t>(region.type);
+  if (type >= kElementTypes) return bad(fmt::format("unknown element type {}", type));
+  const std::uint64_t natural = element_bytes_of(region.type);
+  if (region.element_bytes == 0 || (natural != 0 && region.element_bytes != natural)) {
+    return bad(
+        fmt::format("elements of {} bytes do not fit type {}", region.element_bytes, element_type_name(region.type)));
+  }
+  if (region.encoding != kRaw) return bad(fmt::format("unknown encoding {}", region.encoding));
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(region.element_bytes, region.count, &bytes) || bytes > kMaxFileBytes) {
+    return bad(fmt::format("{} elements of {} bytes are too many", region.count, region.element_bytes));
+  }
+  if (!is_sound_place(region.place, region.count)) {
+    return bad(
+        fmt::format("its {} dimensions do not describe a block of {} elements", region.place.size(), region.count));
+  }
+  return {};
+}
+
+Status check_names_unique(const std::vector<Region>& regions, Code code) {
+  std::vector<std::string_view> names;
+  names.reserve(regions.size());
+  for (const Region& region : regions) names.push_back(region.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) return fail(code, fmt::format("two regions are named '{}'", printable(*twice)));
+  return {};
+}
+
+// Where the region lies: behind `*end`, which moves to its own end, and before the index.
+Status check_location(const Region& region, std::uint64_t index_offset, std::uint64_t* end) {
+  if (region.stored_bytes != region.element_bytes * region.count) {
+    return corrupt_index(fmt::format("region '{}': {} bytes stored for {} elements of {} bytes", printable(region.name),
+                                     region.stored_bytes, region.count, region.element_bytes));
+  }
+  if (region.offset % kPageBytes != 0 || region.offset < *end || region.offset > index_offset ||
+      region.stored_bytes > index_offset - region.offset) {
+    return corrupt_index(fmt::format("region '{}': {} bytes at byte {} do not fit between bytes {} and {}",
+                                     printable(region.name), region.stored_bytes, region.offset, *end, index_offset));
+  }
+  *end = region.offset + region.stored_bytes;
+  return {};
+}
+
+void encode_region(const Region& region, Writer& writer) {
+  writer.u64(region.offset);
+  writer.u64(region.stored_bytes);
+  writer.u64(region.element_bytes);
+  writer.u64(region.count);
+  writer.u64(region.block_checksums.size());
+  writer.u32(static_cast<std::uint32_t>(region.type));
+  writer.u32(region.encoding);
+  writer.u32(static_cast<std::uint32_t>(region.place.size()));
+  writer.u32(static_cast<std::uint32_t>(region.name.size()));
+  writer.text(region.name);
+  for (const BlockDim& dim : region.place) {
+    writer.u64(dim.shape);
+    writer.u64(dim.global_shape);
+    writer.u64(dim.start);
+  }
+  for (const std::uint64_t checksum : region.block_checksums) writer.u64(checksum);
+}
+
+Result<Region> decode_region(Reader& reader, std::uint64_t index_offset, std::uint64_t* end) {
+  Region region;
+  region.offset = reader.u64();
+  region.stored_bytes = reader.u64();
+  region.element_bytes = reader.u64();
+  region.count = reader.u64();
+  const std::uint64_t blocks = reader.u64();
+  region.type = static_cast<ElementType>(reader.u32());
+  region.encoding = reader.u32();
+  const std::uint32_t dims = reader.u32();
+  const std::uint32_t name_bytes = reader.u32();
+  if (name_bytes > kMaxNameBytes) return corrupt_index(fmt::format("region name of {} bytes", name_bytes));
+  region.name = reader.text(name_bytes);
+  if (dims > kMaxDims) return corrupt_index(fmt::format("region of {} dimensions", dims));
+  region.place.reserve(dims);
+  for (std::uint32_t i = 0; i < dims; ++i) {
+    const std::uint64_t shape = reader.u64(), global_shape = reader.u64();
+    region.place.push_back({shape, global_shape, reader.u64()});
+  }
+  if (!reader.ok()) return corrupt_index("ends inside a region");
+  DIAPAUSE_TRY(check_description(region, Code::corrupt));
+  DIAPAUSE_TRY(check_location(region, index_offset, end));
+  if (blocks != region.block_count() || !reader.has_items(blocks, sizeof(std::uint64_t))) {
+    return corrupt_index(fmt::format("region '{}': {} bytes stored, {} checksums announced, {} bytes of index left",
+                                     printable(region.name), region.stored_bytes, blocks, reader.remaining()));
+  }
+  region.block_checksums.reserve(blocks);
+  for (std::uint64_t i = 0; i < blocks; ++i) region.block_checksums.push_back(reader.u64());
+  return region;
+}
+
+}  // namespace
+
+ByteVector encode_header(const ImageHeader& header) {
+  Writer writer(kHeaderBytes);
+  writer.text(kHeaderMagic);
+  writer.u32(kImageFormatVersion);
+  writer.u32(static_cast<std::uint32_t>(header.kind));
+  writer.u32(header.owner);
+  writer.u32(header.part);
+  writer.u32(header.rank_count);
+  writer.u32(header.version.incarnation);
+  writer.u64(header.version.number);
+  writer.commit(header.version.commit);
+  writer.u64(header.file_bytes);
+  writer.u64(header.index_offset);
+  writer.u64(header.index_bytes);
+  writer.digest(header.index_digest);
+  writer.zeros_up_to(kHeaderChecksumOffset);
+  writer.u64(checksum64(writer.written()));
+  return writer.take();
+}
+
+Result<ImageHeader> decode_header(ByteView data) {
+  if (data.size() < kHeaderBytes) {
+    return corrupt_header(fmt::format("{} bytes where {} are needed", data.size(), kHeaderBytes));
+  }
+  Reader reader(data.first(kHeaderChecksumOffset));
+  if (reader.text(kHeaderMagic.size()) != kHeaderMagic) return corrupt_header("this is not a Diapause image");
+  const std::uint64_t stored = Reader(data.subspan(kHeaderChecksumOffset, 8)).u64();
+  const std::uint64_t computed = checksum64(data.first(kHeaderChecksumOffset));
+  if (stored != computed) {
+    return corrupt_header(fmt::format("checksum is {:016x}, its bytes give {:016x}", stored, computed));
+  }
+  const std::uint32_t version = reader.u32();
+  if (version != kImageFormatVersion) {
+    return fail(Code::mismatch,
+                fmt::format("image header: written in format version {}, this library reads version {}; restart with "
+                            "the Diapause release that wrote it",
+                            version, kImageFormatVersion));
+  }
+  ImageHeader header;
+  header.kind = static_cast<ImageKind>(reader.u32());
+  header.owner = reader.u32();
+  header.part = reader.u32();
+  header.rank_count = reader.u32();
+  header.version.incarnation = reader.u32();
+  header.version.number = reader.u64();
+  header.version.commit = reader.commit();
+  header.file_bytes = reader.u64();
+  header.index_offset = reader.u64();
+  header.index_bytes = reader.u64();
+  header.index_digest = reader.digest();
+  const ByteView unused = reader.take(reader.remaining());
+  if (std::any_of(unused.begin(), unused.end(), [](std::byte b) { return b != std::byte{0}; })) {
+    return corrupt_header("bytes that format version 1 does not use are not zero");
+  }
+  DIAPAUSE_TRY(check_header(header));
+  return header;
+}
+
+std::uint64_t element_bytes_of(ElementType type) {
+  static constexpr std::uint8_t kBytes[kElementTypes] = {0, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+  const auto index = static_cast<std::uint32_t>(type);
+  return index < kElementTypes ? kBytes[index] : 0;
+}
+
+const char* element_type_name(ElementType type) {
+  static constexpr const char* kNames[kElementTypes] = {"bytes",  "int8",  "uint8",  "int16",   "uint16", "int32",
+                                                        "uint32", "int64", "uint64", "float32", "float64"};
+  const auto index = static_cast<std::uint32_t>(type);
+  return index < kElementTypes ? kNames[index] : "unknown";
+}
+
+ByteVector encode_index(const ImageIndex& index) {
+  Writer writer(encoded_index_bytes(index));
+  writer.text(kIndexMagic);
+  writer.u64(index.regions.size());
+  for (const Region& region : index.regions) encode_region(region, writer);
+  return writer.take();
+}
+
+Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header) {
+  if (data.size() != header.index_bytes) {
+    return corrupt_index(fmt::format("{} bytes where the header says {}", data.size(), header.index_bytes));
+  }
+  if (digest128(data) != header.index_digest) return corrupt_index("its digest is not the one in the header");
+  Reader reader(data);
+  if (reader.text(kIndexMagic.size()) != kIndexMagic) return corrupt_index("does not begin with its magic number");
+  const std::uint64_t count = reader.u64();
+  if (!reader.ok() || !reader.has_items(count, kRegionFixedBytes)) {
+    return corrupt_index(fmt::format("{} regions in {} bytes", count, data.size()));
+  }
+  ImageIndex index;
+  index.regions.reserve(count);
+  std::uint64_t end = kHeaderBytes;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    DIAPAUSE_TRY_ASSIGN(Region region, decode_region(reader, header.index_offset, &end));
+    index.regions.push_back(std::move(region));
+  }
+  if (reader.remaining() != 0) return corrupt_index(fmt::format("{} bytes behind its end", reader.remaining()));
+  DIAPAUSE_TRY(check_names_unique(index.regions, Code::corrupt));
+  return index;
+}
+
+Result<std::uint64_t> lay_out(ImageIndex& index) {
+  DIAPAUSE_TRY(check_names_unique(index.regions, Code::argument));
+  std::uint64_t position = kHeaderBytes;
+  for (Region& region : index.regions) {
+    DIAPAUSE_TRY(check_description(region, Code::argument));
+    region.stored_bytes = region.element_bytes * region.count;
+    region.offset = position;
+    position = round_up(position + region.stored_bytes, kPageBytes);
+    if (position > kMaxFileBytes) {
+      return fail(Code::argument, fmt::format("region '{}': the image would grow beyond 2^63 bytes; {} bytes are asked",
+                                              printable(region.name), region.stored_bytes));
+    }
+  }
+  for (Region& region : index.regions) region.block_checksums.resize(region.block_count());
+  return position;
+}
+
+std::uint64_t encoded_index_bytes(const ImageIndex& index) {
+  std::uint64_t bytes = kIndexFixedBytes;
+  for (const Region& region : index.regions) {
+    bytes += kRegionFixedBytes + region.name.size() + region.place.size() * kDimBytes +
+             region.block_count() * sizeof(std::uint64_t);
+  }
+  return bytes;
+}
+
+}  // namespace diapause::format

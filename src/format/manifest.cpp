@@ -1,0 +1,289 @@
+#include "format/manifest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "format/checksum.hpp"
+#include "format/image.hpp"
+#include "format/wire.hpp"
+
+namespace diapause::format {
+namespace {
+
+constexpr std::string_view kMagic = "DIAPMAN1";
+constexpr std::uint64_t kDigestBytes = 16;
+constexpr std::uint64_t kFixedBytes = 76;  // up to the job name
+constexpr std::uint64_t kNodeFixedBytes = 4;
+constexpr std::uint64_t kRankBytes = 40;
+constexpr std::uint64_t kGroupFixedBytes = 16;
+constexpr std::uint64_t kMemberBytes = 32;
+constexpr std::uint64_t kMaxNameBytes = 255;
+constexpr std::uint64_t kMaxJobBytes = 64;
+constexpr std::size_t kMaxGroupMembers = 255;  // Reed-Solomon over bytes has no more positions
+constexpr std::uint32_t kLevelBits = 0b11110;
+
+auto corrupt(const std::string& what) { return fail(Code::corrupt, "manifest: " + what); }
+
+bool is_sound_job(std::string_view job) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  return !job.empty() && job.size() <= kMaxJobBytes && job != "." && job != ".." &&
+         std::all_of(job.begin(), job.end(), allowed);
+}
+
+// Node names become directory names.
+bool is_sound_node_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameBytes && name != "." && name != ".." &&
+         name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+}
+
+// An image has a header at least; a record left empty by mistake is found here.
+bool is_sound_size(const ImageRecord& record) {
+  return record.file_bytes >= kHeaderBytes && record.file_bytes <= kMaxFileBytes;
+}
+
+void encode_record(const ImageRecord& record, Writer& writer) {
+  writer.u64(record.file_bytes);
+  writer.digest(record.index_digest);
+}
+
+ImageRecord decode_record(Reader& reader) {
+  const std::uint64_t file_bytes = reader.u64();
+  return {file_bytes, reader.digest()};
+}
+
+// Magic, length and digest lie at the same places in every format version, so that a sound file of another version can
+// be told from a damaged one.
+Status check_frame(ByteView data) {
+  if (data.size() < kFixedBytes + kDigestBytes) {
+    return corrupt(fmt::format("{} bytes are too few", data.size()));
+  }
+  Reader reader(data);
+  if (reader.text(kMagic.size()) != kMagic) return corrupt("this is not a Diapause manifest");
+  const std::uint32_t version = reader.u32();
+  reader.u32();
+  const std::uint64_t length = reader.u64();
+  if (length != data.size()) return corrupt(fmt::format("{} bytes where it says {}", data.size(), length));
+  const ByteView content = data.first(data.size() - kDigestBytes);
+  if (Reader(data.last(kDigestBytes)).digest() != digest128(content))
+    return corrupt("its bytes do not give its digest");
+  if (version != kManifestFormatVersion) {
+    return fail(Code::mismatch,
+                fmt::format("manifest: written in format version {}, this library reads version {}; restart with the "
+                            "Diapause release that wrote it",
+                            version, kManifestFormatVersion));
+  }
+  return {};
+}
+
+Status decode_nodes(Reader& reader, std::uint32_t count, Manifest& manifest) {
+  if (!reader.has_items(count, kNodeFixedBytes)) return corrupt(fmt::format("{} nodes do not fit in it", count));
+  manifest.node_names.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t length = reader.u32();
+    if (length > kMaxNameBytes) return corrupt(fmt::format("node {}: name of {} bytes", i, length));
+    manifest.node_names.push_back(reader.text(length));
+    if (!reader.ok()) return corrupt(fmt::format("ends inside node {}", i));
+    if (!is_sound_node_name(manifest.node_names.back())) {
+      return corrupt(fmt::format("node {}: its name is not one plain file name", i));
+    }
+  }
+  return {};
+}
+
+Status decode_ranks(Reader& reader, std::uint32_t count, Manifest& manifest) {
+  if (count == 0 || !reader.has_items(count, kRankBytes)) {
+    return corrupt(fmt::format("{} ranks in {} bytes", count, reader.remaining()));
+  }
+  manifest.ranks.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    RankRecord rank;
+    rank.image = decode_record(reader);
+    rank.protected_bytes = reader.u64();
+    rank.node = reader.u32();
+    rank.partner = reader.u32();
+    if (!is_sound_size(rank.image)) {
+      return corrupt(fmt::format("rank {}: image of {} bytes", i, rank.image.file_bytes));
+    }
+    if (rank.node >= manifest.node_names.size()) {
+      return corrupt(fmt::format("rank {}: node {} of {}", i, rank.node, manifest.node_names.size()));
+    }
+    if (rank.partner != kNoRank && rank.partner >= count) {
+      return corrupt(fmt::format("rank {}: partner {} of {} ranks", i, rank.partner, count));
+    }
+    manifest.ranks.push_back(rank);
+  }
+  return {};
+}
+
+Result<Group> decode_group(Reader& reader, std::uint32_t number) {
+  const std::uint32_t members = reader.u32();
+  Group group;
+  group.parity = reader.u32();
+  group.chunk_bytes = reader.u64();
+  if (!reader.has_items(members, kMemberBytes)) {
+    return corrupt(fmt::format("group {}: {} members do not fit in it", number, members));
+  }
+  if (members > kMaxGroupMembers || group.parity == 0 || group.parity >= members) {
+    return corrupt(fmt::format("group {}: {} parities among {} members", number, group.parity, members));
+  }
+  if (group.chunk_bytes == 0 || group.chunk_bytes % kPageBytes != 0 || group.chunk_bytes > kMaxFileBytes / members) {
+    return corrupt(fmt::format("group {}: chunks of {} bytes", number, group.chunk_bytes));
+  }
+  group.members.reserve(members);
+  group.nodes.reserve(members);
+  group.parities.reserve(members);
+  for (std::uint32_t i = 0; i < members; ++i) {
+    group.members.push_back(reader.u32());
+    group.nodes.push_back(reader.u32());
+    group.parities.push_back(decode_record(reader));
+    if (!is_sound_size(group.parities.back())) {
+      return corrupt(fmt::format("group {}: parity of {} bytes", number, group.parities.back().file_bytes));
+    }
+  }
+  return group;
+}
+
+// Follows every reference of every group. A rank may be in one group, a node in a group once.
+class GroupCheck {
+ public:
+  explicit GroupCheck(const Manifest& manifest)
+      : manifest_(manifest), grouped_(manifest.ranks.size()), last_group_(manifest.node_names.size()) {}
+
+  Status check(const Group& group, std::uint32_t number) {
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      const std::uint32_t node = group.nodes[i];
+      if (node >= last_group_.size() || last_group_[node] == number + 1ULL) {
+        return corrupt(fmt::format("group {}: node {} is missing or there twice", number, node));
+      }
+      last_group_[node] = number + 1ULL;
+      DIAPAUSE_TRY(check_member(group, i, number));
+    }
+    return {};
+  }
+
+ private:
+  Status check_member(const Group& group, std::size_t i, std::uint32_t number) {
+    const std::uint32_t rank = group.members[i];
+    if (rank == kNoRank) return {};
+    if (rank >= grouped_.size() || grouped_[rank]) {
+      return corrupt(fmt::format("group {}: rank {} is missing or in a group already", number, rank));
+    }
+    grouped_[rank] = true;
+    const RankRecord& record = manifest_.ranks[rank];
+    if (record.node != group.nodes[i]) {
+      return corrupt(fmt::format("group {}: rank {} is on node {}, not {}", number, rank, record.node, group.nodes[i]));
+    }
+    const std::uint64_t covered = group.chunk_bytes * (group.members.size() - group.parity);
+    if (record.image.file_bytes > covered) {
+      return corrupt(fmt::format("group {}: chunks cover {} of the {} bytes of rank {}", number, covered,
+                                 record.image.file_bytes, rank));
+    }
+    return {};
+  }
+
+  const Manifest& manifest_;
+  std::vector<bool> grouped_;
+  std::vector<std::uint64_t> last_group_;  // of each node: number of the last group it was seen in, plus 1
+};
+
+Status decode_groups(Reader& reader, std::uint32_t count, Manifest& manifest) {
+  if (!reader.has_items(count, kGroupFixedBytes)) return corrupt(fmt::format("{} groups do not fit in it", count));
+  manifest.groups.reserve(count);
+  GroupCheck check(manifest);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    DIAPAUSE_TRY_ASSIGN(Group group, decode_group(reader, i));
+    DIAPAUSE_TRY(check.check(group, i));
+    manifest.groups.push_back(std::move(group));
+  }
+  return {};
+}
+
+std::uint64_t encoded_bytes(const Manifest& manifest) {
+  std::uint64_t bytes = kFixedBytes + manifest.job.size() + manifest.ranks.size() * kRankBytes + kDigestBytes;
+  for (const std::string& name : manifest.node_names) bytes += kNodeFixedBytes + name.size();
+  for (const Group& group : manifest.groups) bytes += kGroupFixedBytes + group.members.size() * kMemberBytes;
+  return bytes;
+}
+
+// A group whose parts differ in size is a caller's mistake: it is written so that the decoder refuses it.
+void encode_group(const Group& group, Writer& writer) {
+  writer.u32(static_cast<std::uint32_t>(group.members.size()));
+  writer.u32(group.parity);
+  writer.u64(group.chunk_bytes);
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    writer.u32(group.members[i]);
+    writer.u32(i < group.nodes.size() ? group.nodes[i] : kNoRank);
+    encode_record(i < group.parities.size() ? group.parities[i] : ImageRecord{}, writer);
+  }
+}
+
+}  // namespace
+
+int Manifest::deepest_level() const {
+  for (int level = 4; level >= 1; --level) {
+    if (has_level(level)) return level;
+  }
+  return 0;
+}
+
+ByteVector encode_manifest(const Manifest& manifest) {
+  const std::uint64_t total = encoded_bytes(manifest);
+  Writer writer(total);
+  writer.text(kMagic);
+  writer.u32(kManifestFormatVersion);
+  writer.u32(manifest.levels);
+  writer.u64(total);
+  writer.u64(manifest.created_unix_ns);
+  writer.u64(manifest.version.number);
+  writer.commit(manifest.version.commit);
+  writer.u32(manifest.version.incarnation);
+  writer.u32(static_cast<std::uint32_t>(manifest.node_names.size()));
+  writer.u32(static_cast<std::uint32_t>(manifest.ranks.size()));
+  writer.u32(static_cast<std::uint32_t>(manifest.groups.size()));
+  writer.u32(static_cast<std::uint32_t>(manifest.job.size()));
+  writer.text(manifest.job);
+  for (const std::string& name : manifest.node_names) {
+    writer.u32(static_cast<std::uint32_t>(name.size()));
+    writer.text(name);
+  }
+  for (const RankRecord& rank : manifest.ranks) {
+    encode_record(rank.image, writer);
+    writer.u64(rank.protected_bytes);
+    writer.u32(rank.node);
+    writer.u32(rank.partner);
+  }
+  for (const Group& group : manifest.groups) encode_group(group, writer);
+  writer.digest(digest128(writer.written()));
+  return writer.take();
+}
+
+Result<Manifest> decode_manifest(ByteView data) {
+  DIAPAUSE_TRY(check_frame(data));
+  Reader reader(data.first(data.size() - kDigestBytes));
+  Manifest manifest;
+  reader.take(kMagic.size() + 4);  // with the format version: checked
+  manifest.levels = reader.u32();
+  reader.u64();  // length: checked
+  manifest.created_unix_ns = reader.u64();
+  manifest.version.number = reader.u64();
+  manifest.version.commit = reader.commit();
+  manifest.version.incarnation = reader.u32();
+  const std::uint32_t nodes = reader.u32(), ranks = reader.u32(), groups = reader.u32(), job_bytes = reader.u32();
+  if ((manifest.levels & ~kLevelBits) != 0) return corrupt(fmt::format("unknown levels {:#x}", manifest.levels));
+  if (manifest.version.number == UINT64_MAX) return corrupt("version number is not below 2^64-1");
+  if (job_bytes > kMaxJobBytes) return corrupt(fmt::format("job name of {} bytes", job_bytes));
+  manifest.job = reader.text(job_bytes);
+  if (!is_sound_job(manifest.job)) return corrupt("the job name is not letters, digits, '.', '_' and '-'");
+  DIAPAUSE_TRY(decode_nodes(reader, nodes, manifest));
+  DIAPAUSE_TRY(decode_ranks(reader, ranks, manifest));
+  DIAPAUSE_TRY(decode_groups(reader, groups, manifest));
+  if (reader.remaining() != 0) return corrupt(fmt::format("{} bytes behind its end", reader.remaining()));
+  return manifest;
+}
+
+}  // namespace diapause::format

@@ -1,0 +1,92 @@
+// Little-endian bytes ⇄ numbers, byte by byte, so that files are the same on every host. Internal to this folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.hpp"
+#include "format/ids.hpp"
+
+namespace diapause::format {
+
+// Offsets must fit the kernel's signed file offsets; with this bound sums of two sizes cannot overflow 64 bits.
+inline constexpr std::uint64_t kMaxFileBytes = 0x7fffffffffffffff;
+
+class Writer {
+ public:
+  explicit Writer(std::size_t expected_bytes) { bytes_.reserve(expected_bytes); }
+
+  void u32(std::uint32_t value) { little_endian(value, 4); }
+  void u64(std::uint64_t value) { little_endian(value, 8); }
+  void text(std::string_view value) { append(as_byte_view(value)); }
+  void append(ByteView data) { bytes_.insert(bytes_.end(), data.begin(), data.end()); }
+  void digest(const Digest128& value) {
+    u64(value.low);
+    u64(value.high);
+  }
+  void commit(const CommitId& value) { append(as_byte_view(value.bytes)); }
+  void zeros_up_to(std::size_t size) { bytes_.resize(size); }
+
+  ByteView written() const { return bytes_; }
+  ByteVector take() { return std::move(bytes_); }
+
+ private:
+  void little_endian(std::uint64_t value, int size) {
+    for (int i = 0; i < size; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i) & 0xff));
+  }
+  ByteVector bytes_;
+};
+
+// Reads from the front. A read behind the end gives zeros and makes ok() false for good, so that a decoder can read a
+// fixed group of fields and ask once. Before a loop whose length the input decides, ask has_items().
+class Reader {
+ public:
+  explicit Reader(ByteView data) : rest_(data) {}
+
+  bool ok() const { return ok_; }
+  std::size_t remaining() const { return rest_.size(); }
+  // Whether `count` things of at least `item_bytes` (> 0) each can still follow.
+  bool has_items(std::uint64_t count, std::uint64_t item_bytes) const { return count <= rest_.size() / item_bytes; }
+
+  std::uint32_t u32() { return static_cast<std::uint32_t>(little_endian(4)); }
+  std::uint64_t u64() { return little_endian(8); }
+  Digest128 digest() {
+    const std::uint64_t low = u64();
+    return {low, u64()};
+  }
+  CommitId commit() {
+    CommitId id;
+    const ByteView data = take(id.bytes.size());
+    for (std::size_t i = 0; i < data.size(); ++i) id.bytes[i] = static_cast<std::uint8_t>(data[i]);
+    return id;
+  }
+  std::string text(std::uint64_t length) {
+    const ByteView data = take(length);
+    return {reinterpret_cast<const char*>(data.data()), data.size()};
+  }
+  // The next `length` bytes; empty if there are fewer.
+  ByteView take(std::uint64_t length) {
+    if (length > rest_.size()) {
+      ok_ = false;
+      rest_ = {};
+      return {};
+    }
+    const ByteView data = rest_.first(length);
+    rest_ = rest_.subspan(length);
+    return data;
+  }
+
+ private:
+  std::uint64_t little_endian(std::size_t size) {
+    const ByteView data = take(size);
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < data.size(); ++i) value |= std::to_integer<std::uint64_t>(data[i]) << (8 * i);
+    return value;
+  }
+  ByteView rest_;
+  bool ok_ = true;
+};
+
+}  // namespace diapause::format
