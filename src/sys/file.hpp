@@ -60,13 +60,13 @@ class Directory {
   Result<Directory> make_child(std::string_view name) const;
   Result<Directory> open_child(std::string_view name) const;
 
-  // `direct` asks for O_DIRECT and falls back to buffered where it is refused. Opened files must be regular files owned by
-  // this user (Code::denied otherwise).
+  // `direct` asks for O_DIRECT and falls back to buffered where it is refused. Opened files must be regular files owned
+  // by this user (Code::denied otherwise).
   Result<File> open_file(std::string_view name, Access access, bool direct = false) const;
   Result<File> create_file(std::string_view name, bool direct = false) const;  // truncates an old one of that name
 
   Status rename(std::string_view from, const Directory& to_directory, std::string_view to) const;
-  Status remove_file(std::string_view name) const;  // absent is fine
+  Status remove_file(std::string_view name) const;   // absent is fine
   Status remove_child(std::string_view name) const;  // recursive; absent is fine; never follows links
   Status sync() const;
   Result<std::vector<DirectoryEntry>> list() const;
@@ -78,6 +78,7 @@ class Directory {
   const std::string& path() const { return path_; }
 
  private:
+  static Result<Directory> open_at(Kernel& kernel, int base, const std::string& name, const std::string& path);
   Directory(Kernel& kernel, int fd, std::string path) : kernel_(&kernel), fd_(fd), path_(std::move(path)) {}
   Kernel* kernel_ = nullptr;
   int fd_ = -1;
@@ -93,6 +94,9 @@ class FileLock {
   // Tries until `wait_s` seconds are over. Code::busy names the path and what the holder wrote into it.
   static Result<FileLock> acquire(const Directory& directory, std::string_view name, std::string_view holder_text,
                                   double wait_s);
+  FileLock(FileLock&&) noexcept = default;
+  FileLock& operator=(FileLock&& other) noexcept;
+  ~FileLock();
 
  private:
   explicit FileLock(File file) : file_(std::move(file)) {}

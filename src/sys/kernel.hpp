@@ -25,7 +25,7 @@ struct DirectoryEntry {
   bool is_directory;
 };
 struct FileSystemSpace {
-  std::uint64_t free_bytes;   // for unprivileged users
+  std::uint64_t free_bytes;  // for unprivileged users
   std::uint64_t total_bytes;
 };
 
@@ -48,6 +48,8 @@ class Kernel {
   virtual int list(int directory, std::vector<DirectoryEntry>* out) = 0;
   // LOCK_EX | LOCK_NB.
   virtual int try_lock(int fd) = 0;
+  // LOCK_UN: also takes the lock away from descriptors that a forked child still holds.
+  virtual int unlock(int fd) = 0;
   // Shared, readable and writable, populated mapping of [0, length). nullptr with *error = errno on failure.
   virtual std::byte* map_shared(int fd, std::uint64_t length, int* error) = 0;
   virtual int unmap(std::byte* base, std::uint64_t length) = 0;

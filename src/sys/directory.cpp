@@ -1,0 +1,234 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "sys/robust.hpp"
+
+namespace diapause::sys {
+namespace {
+
+constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+constexpr int kDeepestRemoval = 64;
+
+int open_directory(Kernel& kernel, int base, const std::string& path, int extra_flags) {
+  return uninterrupted([&] { return kernel.openat(base, path.c_str(), kOpenDirectory | extra_flags, 0); });
+}
+
+// The parent as a path that can be opened: "." for "a", "/" for "/a".
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  const std::size_t end = path.find_last_not_of('/', slash);
+  return end == std::string::npos ? "/" : path.substr(0, end + 1);
+}
+
+// With a slash at its end a symbolic link would be followed in spite of O_NOFOLLOW.
+std::string without_trailing_slashes(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  return end == std::string::npos ? path.substr(0, 1) : path.substr(0, end + 1);
+}
+
+int sync_directory(Kernel& kernel, int fd) {
+  const int result = uninterrupted([&] { return kernel.fsync(fd); });
+  // Some file systems have no such operation for directories; their entries are as durable as they make them.
+  return result == -EINVAL ? 0 : result;
+}
+
+Status check_private(const Directory& directory) {
+  struct stat status;
+  if (const int result = directory.kernel().fstat(directory.fd(), &status); result < 0) {
+    return fail(path_error("inspect", directory.path(), result));
+  }
+  if (status.st_uid != ::geteuid()) {
+    return fail(Code::denied,
+                fmt::format("{} belongs to user {} and not to user {}, who runs this program; choose a directory of "
+                            "your own",
+                            directory.path(), status.st_uid, ::geteuid()));
+  }
+  if ((status.st_mode & 022) != 0) {
+    return fail(Code::denied, fmt::format("{} is writable by other users (mode {:04o}); run: chmod go-w {}",
+                                          directory.path(), status.st_mode & 07777, directory.path()));
+  }
+  return {};
+}
+
+Error open_error(const std::string& path, int result) {
+  if (result != -ENOTDIR) return path_error("open directory", path, result);
+  return Error{Code::denied,
+               fmt::format("{} is not a directory, or is a symbolic link; give the path it points to", path), ENOTDIR};
+}
+
+// Makes the entry at `path` durable in its parent, also if it was there before: whoever made it may have died before it
+// came to this. A parent that this user cannot open, or that nobody can write, is somebody else's to look after.
+Status sync_parent_of(Kernel& kernel, const std::string& path) {
+  const std::string parent = parent_of(path);
+  const int fd = open_directory(kernel, AT_FDCWD, parent, 0);
+  if (fd == -EACCES || fd == -EPERM) return {};
+  if (fd < 0) return fail(open_error(parent, fd));
+  const int result = sync_directory(kernel, fd);
+  kernel.close(fd);
+  if (result < 0 && result != -EROFS) return fail(path_error("sync", parent, result));
+  return {};
+}
+
+Status make_with_parents(Kernel& kernel, const std::string& path) {
+  const std::string parent = parent_of(path);
+  const auto make = [&] { return uninterrupted([&] { return kernel.mkdirat(AT_FDCWD, path.c_str(), 0700); }); };
+  int result = make();
+  if (result == -ENOENT && parent != path && parent != ".") {
+    DIAPAUSE_TRY(make_with_parents(kernel, parent));
+    result = make();
+  } else if (result == 0) {
+    DIAPAUSE_TRY(sync_parent_of(kernel, parent));
+  }
+  if (result < 0 && result != -EEXIST) return fail(path_error("make directory", path, result));
+  return sync_parent_of(kernel, path);
+}
+
+Status remove_tree(Kernel& kernel, int base, const std::string& name, const std::string& path, int depth);
+
+Status remove_content(Kernel& kernel, int fd, const std::string& path, int depth) {
+  std::vector<DirectoryEntry> entries;
+  const int result = uninterrupted([&] { return kernel.list(fd, &entries); });
+  if (result < 0) return fail(path_error("list", path, result));
+  for (const DirectoryEntry& entry : entries) {
+    DIAPAUSE_TRY(remove_tree(kernel, fd, entry.name, path + "/" + entry.name, depth + 1));
+  }
+  return {};
+}
+
+// Removes what is called `name`; of a symbolic link the link itself.
+Status remove_tree(Kernel& kernel, int base, const std::string& name, const std::string& path, int depth) {
+  if (depth > kDeepestRemoval) {
+    return fail(Code::denied, fmt::format("{} is nested deeper than anything made here; remove it yourself", path));
+  }
+  const auto unlink = [&](int flags) {
+    return uninterrupted([&] { return kernel.unlinkat(base, name.c_str(), flags); });
+  };
+  int result = open_directory(kernel, base, name, O_NOFOLLOW);
+  if (result == -ENOTDIR || result == -ELOOP) {
+    result = unlink(0);
+  } else if (result >= 0) {
+    const int fd = result;
+    const Status emptied = remove_content(kernel, fd, path, depth);
+    kernel.close(fd);
+    DIAPAUSE_TRY(emptied);
+    result = unlink(AT_REMOVEDIR);
+  }
+  if (result < 0 && result != -ENOENT) return fail(path_error("remove", path, result));
+  return {};
+}
+
+}  // namespace
+
+Directory::Directory(Directory&& other) noexcept
+    : kernel_(other.kernel_), fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+Directory& Directory::operator=(Directory&& other) noexcept {
+  std::swap(kernel_, other.kernel_);
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+Directory::~Directory() {
+  if (fd_ >= 0) kernel_->close(fd_);
+}
+
+Result<Directory> Directory::open_at(Kernel& kernel, int base, const std::string& name, const std::string& path) {
+  const int fd = open_directory(kernel, base, name, O_NOFOLLOW);
+  if (fd < 0) return fail(open_error(path, fd));
+  Directory directory(kernel, fd, path);
+  DIAPAUSE_TRY(check_private(directory));
+  return directory;
+}
+
+Result<Directory> Directory::make_private(Kernel& kernel, const std::string& path) {
+  if (path.empty()) return fail(Code::argument, "the path of a directory is empty");
+  DIAPAUSE_TRY(make_with_parents(kernel, without_trailing_slashes(path)));
+  return open_private(kernel, path);
+}
+
+Result<Directory> Directory::open_private(Kernel& kernel, const std::string& path) {
+  if (path.empty()) return fail(Code::argument, "the path of a directory is empty");
+  const std::string stripped = without_trailing_slashes(path);
+  return open_at(kernel, AT_FDCWD, stripped, stripped);
+}
+
+Result<Directory> Directory::make_child(std::string_view name) const {
+  DIAPAUSE_TRY(check_plain_name(name, *this));
+  const std::string component(name);
+  const int result = uninterrupted([&] { return kernel_->mkdirat(fd_, component.c_str(), 0700); });
+  if (result < 0 && result != -EEXIST) return fail(path_error("make directory", path_ + "/" + component, result));
+  // Also if it was there before: whoever made it may have died before it came to this.
+  DIAPAUSE_TRY(sync());
+  return open_child(name);
+}
+
+Result<Directory> Directory::open_child(std::string_view name) const {
+  DIAPAUSE_TRY(check_plain_name(name, *this));
+  const std::string component(name);
+  return open_at(*kernel_, fd_, component, path_ + "/" + component);
+}
+
+Result<File> Directory::open_file(std::string_view name, Access access, bool direct) const {
+  // Without O_NONBLOCK a named pipe put in a file's place would hold the reader for ever.
+  int flags = O_RDONLY | O_NONBLOCK;
+  if (access == Access::write) flags = O_WRONLY;
+  if (access == Access::read_write) flags = O_RDWR;
+  return open_checked(*this, name, flags | (direct ? O_DIRECT : 0));
+}
+
+Result<File> Directory::create_file(std::string_view name, bool direct) const {
+  return open_checked(*this, name, O_RDWR | O_CREAT | O_TRUNC | (direct ? O_DIRECT : 0));
+}
+
+Status Directory::rename(std::string_view from, const Directory& to_directory, std::string_view to) const {
+  DIAPAUSE_TRY(check_plain_name(from, *this));
+  DIAPAUSE_TRY(check_plain_name(to, to_directory));
+  const std::string from_name(from);
+  const std::string to_name(to);
+  const int result =
+      uninterrupted([&] { return kernel_->renameat(fd_, from_name.c_str(), to_directory.fd(), to_name.c_str()); });
+  if (result == 0) return {};
+  return fail(path_error("rename", fmt::format("{}/{} to {}/{}", path_, from, to_directory.path(), to), result));
+}
+
+Status Directory::remove_file(std::string_view name) const {
+  DIAPAUSE_TRY(check_plain_name(name, *this));
+  const std::string component(name);
+  const int result = uninterrupted([&] { return kernel_->unlinkat(fd_, component.c_str(), 0); });
+  if (result < 0 && result != -ENOENT) return fail(path_error("remove", path_ + "/" + component, result));
+  return {};
+}
+
+Status Directory::remove_child(std::string_view name) const {
+  DIAPAUSE_TRY(check_plain_name(name, *this));
+  const std::string component(name);
+  return remove_tree(*kernel_, fd_, component, path_ + "/" + component, 0);
+}
+
+Status Directory::sync() const {
+  const int result = sync_directory(*kernel_, fd_);
+  if (result < 0) return fail(path_error("sync", path_, result));
+  return {};
+}
+
+Result<std::vector<DirectoryEntry>> Directory::list() const {
+  std::vector<DirectoryEntry> entries;
+  const int result = uninterrupted([&] { return kernel_->list(fd_, &entries); });
+  if (result < 0) return fail(path_error("list", path_, result));
+  return entries;
+}
+
+Result<FileSystemSpace> Directory::space() const {
+  FileSystemSpace space{};
+  const int result = uninterrupted([&] { return kernel_->fstatvfs(fd_, &space); });
+  if (result < 0) return fail(path_error("ask the free space of", path_, result));
+  return space;
+}
+
+}  // namespace diapause::sys

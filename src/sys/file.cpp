@@ -1,0 +1,98 @@
+#include "sys/file.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "sys/robust.hpp"
+
+namespace diapause::sys {
+namespace {
+
+// How far to go on after `count` bytes of a cut-short transfer. Whole pages where there are any: with O_DIRECT the next
+// transfer must begin on a block again.
+std::uint64_t progress(std::uint64_t count, std::uint64_t wanted, std::uint64_t offset) {
+  if (count == wanted || offset % kPageBytes != 0 || count < kPageBytes) return count;
+  return count / kPageBytes * kPageBytes;
+}
+
+}  // namespace
+
+File::File(File&& other) noexcept
+    : kernel_(other.kernel_), fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+File& File::operator=(File&& other) noexcept {
+  if (this == &other) return *this;
+  if (fd_ >= 0) kernel_->close(fd_);
+  kernel_ = other.kernel_;
+  fd_ = std::exchange(other.fd_, -1);
+  path_ = std::move(other.path_);
+  return *this;
+}
+
+File::~File() {
+  if (fd_ >= 0) kernel_->close(fd_);
+}
+
+Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
+  const auto ends_at = [&](std::uint64_t end) {
+    return fail(Code::corrupt,
+                fmt::format("{} ends at byte {}, before byte {} that is needed", path_, end, offset + data.size()));
+  };
+  while (!data.empty()) {
+    const std::int64_t count = uninterrupted([&] { return kernel_->pread(fd_, data, offset); });
+    if (count < 0) return fail(path_error("read", path_, count));
+    if (count == 0) return ends_at(offset);
+    const std::uint64_t step = progress(static_cast<std::uint64_t>(count), data.size(), offset);
+    data = data.subspan(step);
+    offset += step;
+    if (data.empty()) break;
+    // Asked here and not by reading on, which O_DIRECT refuses at an end that is not on a block.
+    DIAPAUSE_TRY_ASSIGN(const std::uint64_t end, size());
+    if (end < offset + data.size()) return ends_at(end);
+  }
+  return {};
+}
+
+Status File::write_all(ByteView data, std::uint64_t offset) const {
+  while (!data.empty()) {
+    const std::int64_t count = uninterrupted([&] { return kernel_->pwrite(fd_, data, offset); });
+    if (count < 0) return fail(path_error("write", path_, count));
+    if (count == 0) return fail(path_error("write", path_, -EIO));
+    const std::uint64_t step = progress(static_cast<std::uint64_t>(count), data.size(), offset);
+    data = data.subspan(step);
+    offset += step;
+  }
+  return {};
+}
+
+Status File::sync() const {
+  // Never again after an error: the kernel has dropped the pages by then, and a second call would report success.
+  const int result = uninterrupted([&] { return kernel_->fsync(fd_); });
+  if (result < 0) return fail(path_error("sync", path_, result));
+  return {};
+}
+
+Status File::reserve(std::uint64_t length) const {
+  const int result = uninterrupted([&] { return kernel_->fallocate(fd_, 0, length); });
+  const bool unsupported = result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL;
+  if (result < 0 && !unsupported) return fail(path_error("reserve space for", path_, result));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t present, size());
+  return present == length ? Status() : truncate(length);
+}
+
+Status File::truncate(std::uint64_t length) const {
+  const int result = uninterrupted([&] { return kernel_->ftruncate(fd_, length); });
+  if (result < 0) return fail(path_error("set the size of", path_, result));
+  return {};
+}
+
+Result<std::uint64_t> File::size() const {
+  struct stat status;
+  const int result = kernel_->fstat(fd_, &status);
+  if (result < 0) return fail(path_error("inspect", path_, result));
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+}  // namespace diapause::sys

@@ -1,0 +1,116 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "sys/kernel.hpp"
+#include "sys/uring_queue.hpp"
+
+namespace diapause::sys {
+namespace {
+
+template <class T>
+T value_or_errno(T value) {
+  return value < 0 ? static_cast<T>(-errno) : value;
+}
+
+bool is_directory(int directory, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat status;
+  return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+int read_entries(DIR* stream, std::vector<DirectoryEntry>* out) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(stream);
+    if (entry == nullptr) return -errno;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") out->push_back({std::string(name), is_directory(::dirfd(stream), *entry)});
+  }
+}
+
+class RealKernel final : public Kernel {
+ public:
+  int openat(int directory, const char* path, int flags, mode_t mode) override {
+    return value_or_errno(::openat(directory, path, flags, mode));
+  }
+  int close(int fd) override { return value_or_errno(::close(fd)); }
+  std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override {
+    return value_or_errno(std::int64_t{::pread(fd, data.data(), data.size(), static_cast<off_t>(offset))});
+  }
+  std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override {
+    return value_or_errno(std::int64_t{::pwrite(fd, data.data(), data.size(), static_cast<off_t>(offset))});
+  }
+  int fsync(int fd) override { return value_or_errno(::fsync(fd)); }
+  int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override {
+    return value_or_errno(::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(length)));
+  }
+  int ftruncate(int fd, std::uint64_t length) override {
+    return value_or_errno(::ftruncate(fd, static_cast<off_t>(length)));
+  }
+  int fstat(int fd, struct stat* out) override { return value_or_errno(::fstat(fd, out)); }
+  int fstatvfs(int fd, FileSystemSpace* out) override {
+    struct statvfs space;
+    if (::fstatvfs(fd, &space) != 0) return -errno;
+    *out = {space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize};
+    return 0;
+  }
+  int renameat(int from_directory, const char* from, int to_directory, const char* to) override {
+    return value_or_errno(::renameat(from_directory, from, to_directory, to));
+  }
+  int unlinkat(int directory, const char* path, int flags) override {
+    return value_or_errno(::unlinkat(directory, path, flags));
+  }
+  int mkdirat(int directory, const char* path, mode_t mode) override {
+    return value_or_errno(::mkdirat(directory, path, mode));
+  }
+
+  int list(int directory, std::vector<DirectoryEntry>* out) override {
+    // Opened anew, because a duplicate would share its reading position with every other user of the descriptor.
+    const int fd = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    DIR* stream = ::fdopendir(fd);
+    if (stream == nullptr) {
+      const int error = errno;
+      ::close(fd);
+      return -error;
+    }
+    out->clear();
+    const int result = read_entries(stream, out);
+    ::closedir(stream);
+    return result;
+  }
+
+  int try_lock(int fd) override { return value_or_errno(::flock(fd, LOCK_EX | LOCK_NB)); }
+  int unlock(int fd) override { return value_or_errno(::flock(fd, LOCK_UN)); }
+
+  std::byte* map_shared(int fd, std::uint64_t length, int* error) override {
+    void* base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (base != MAP_FAILED) return static_cast<std::byte*>(base);
+    *error = errno;
+    return nullptr;
+  }
+  int unmap(std::byte* base, std::uint64_t length) override { return value_or_errno(::munmap(base, length)); }
+
+  std::unique_ptr<WriteQueue> write_queue(unsigned depth) override {
+    auto queue = make_uring_queue(depth);
+    // Containers and hardened machines refuse io_uring; the plain queue is slower and just as right.
+    return queue != nullptr ? std::move(queue) : Kernel::write_queue(depth);
+  }
+};
+
+}  // namespace
+
+Kernel& real_kernel() {
+  static RealKernel kernel;
+  return kernel;
+}
+
+}  // namespace diapause::sys

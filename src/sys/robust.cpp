@@ -1,0 +1,68 @@
+#include "sys/robust.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace diapause::sys {
+
+Error path_error(std::string_view action, const std::string& path, std::int64_t result) {
+  const int os_errno = static_cast<int>(-result);
+  const std::string what = fmt::format("cannot {} {}", action, path);
+  if (os_errno == ELOOP) {
+    return Error{Code::denied, what + ": it is a symbolic link; give the path it points to", os_errno};
+  }
+  Error error = os_error(what, os_errno);
+  if (os_errno == ENOENT) error.code = Code::not_found;
+  return error;
+}
+
+bool is_plain_name(std::string_view name) {
+  constexpr std::size_t kLongestName = 255;
+  if (name.empty() || name.size() > kLongestName || name == "." || name == "..") return false;
+  return name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+}
+
+Status check_plain_name(std::string_view name, const Directory& directory) {
+  if (is_plain_name(name)) return {};
+  return fail(Code::argument, fmt::format("'{}' is not a plain name for an entry of {}", name, directory.path()));
+}
+
+namespace {
+
+Status check_own_regular_file(const File& file) {
+  struct stat status;
+  if (const int result = file.kernel().fstat(file.fd(), &status); result < 0) {
+    return fail(path_error("inspect", file.path(), result));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return fail(Code::denied, file.path() + " is not a regular file; remove it");
+  }
+  if (status.st_uid != ::geteuid()) {
+    return fail(Code::denied, fmt::format("{} belongs to user {} and not to user {}, who runs this program; remove it",
+                                          file.path(), status.st_uid, ::geteuid()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<File> open_checked(const Directory& directory, std::string_view name, int flags) {
+  DIAPAUSE_TRY(check_plain_name(name, directory));
+  const std::string component(name);
+  Kernel& kernel = directory.kernel();
+  const auto open = [&](int all_flags) {
+    return uninterrupted([&] { return kernel.openat(directory.fd(), component.c_str(), all_flags, 0600); });
+  };
+  flags |= O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
+  int fd = open(flags);
+  if (fd == -EINVAL && (flags & O_DIRECT) != 0) fd = open(flags & ~O_DIRECT);
+  const std::string path = directory.path() + "/" + component;
+  if (fd < 0) return fail(path_error((flags & O_CREAT) != 0 ? "create" : "open", path, fd));
+  File file(kernel, fd, path);
+  DIAPAUSE_TRY(check_own_regular_file(file));
+  return file;
+}
+
+}  // namespace diapause::sys
