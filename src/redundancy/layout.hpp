@@ -1,5 +1,5 @@
-// Where data and parity of a level-3 group lie. A group has n members on n different nodes; m of them hold parity in every
-// row, and which ones rotates by row, so that all nodes carry the same load:
+// Where data and parity of a level-3 group lie. A group has n members on n different nodes; m of them hold parity in
+// every row, and which ones rotates by row, so that all nodes carry the same load:
 //
 //   n = 4, m = 1      row 0   row 1   row 2   row 3
 //   member 0            P      d0      d0      d0        (each d is the member's own next chunk)
@@ -7,9 +7,9 @@
 //   member 2           d1      d1       P      d2
 //   member 3           d2      d2      d2       P
 //
-// Row r has its parity on members r, r+1, ..., r+m-1 (mod n). A member's image, read as zeros behind its end, is cut into
-// k = n-m chunks; chunk c lies in the c-th row in which the member holds data. Its parity file is the m chunks of the
-// rows in which it holds parity, in row order. Extra space: m/(n-m) of the data.
+// Row r has its parity on members r, r+1, ..., r+m-1 (mod n). A member's image, read as zeros behind its end, is cut
+// into k = n-m chunks; chunk c lies in the c-th row in which the member holds data. Its parity file is the m chunks of
+// the rows in which it holds parity, in row order. Extra space: m/(n-m) of the data.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ class GroupLayout {
   // Which chunk of the member's image (0..k-1) or of its parity file (0..m-1) lies in that row.
   std::uint32_t chunk_index(std::uint32_t member, std::uint32_t row) const;
 
-  // Chunk size for a group whose largest image has that many bytes: the smallest multiple of a page with k chunks covering it.
+  // Chunk size for a group whose largest image has that many bytes: the smallest multiple of a page with k chunks
+  // covering it; 0 for 0. `largest_image_bytes` is the size of a file (below 2^63).
   std::uint64_t chunk_bytes(std::uint64_t largest_image_bytes) const;
 
  private:
@@ -48,13 +49,15 @@ class GroupLayout {
 // The node that keeps the level-2 copies of `node`: the next one in the ring. Needs node_count >= 2.
 std::uint32_t partner_node(std::uint32_t node, std::uint32_t node_count);
 
-// Level 2: entry r is the rank whose node keeps the copy of rank r: on partner_node, local index modulo the ranks there.
-// Code::argument with fewer than two nodes.
+// Level 2: entry r is the rank whose node keeps the copy of rank r: on partner_node, local index modulo the ranks
+// there. Code::argument with fewer than two nodes. Here and below, nodes are numbered from 0 without gaps
+// (Code::argument).
 Result<std::vector<std::uint32_t>> partners(std::span<const std::uint32_t> node_of_rank);
 
-// Level 3: nodes are cut into consecutive sets of `group_nodes` (a remainder is spread over the sets, so that a set may be larger;
-// fewer nodes than asked for make one set); in each set, the i-th ranks of all nodes form a group. parity = m, chunk_bytes and
-// parities are left 0/empty. Code::argument, naming both numbers, if a set would have m or fewer nodes or more than 255.
+// Level 3: nodes are cut into consecutive sets of `group_nodes` (a remainder is spread over the sets, so that a set may
+// be larger; fewer nodes than asked for make one set); in each set, the i-th ranks of all nodes form a group. parity =
+// m, chunk_bytes and parities are left 0/empty. Code::argument, naming both numbers, if a set would have m or fewer
+// nodes or more than 255.
 Result<std::vector<format::Group>> groups(std::span<const std::uint32_t> node_of_rank, std::uint32_t group_nodes,
                                           std::uint32_t parity);
 

@@ -14,8 +14,8 @@ namespace diapause::redundancy {
 
 // What one place (a node's tier, or the global tier) holds of one version, as far as is known intact.
 struct Holdings {
-  std::set<std::uint32_t> images;                                // ranks, wherever they ran: own images and copies alike
-  std::set<std::pair<std::uint32_t, std::uint32_t>> parities;    // (group, member index)
+  std::set<std::uint32_t> images;                              // ranks, wherever they ran: own images and copies alike
+  std::set<std::pair<std::uint32_t, std::uint32_t>> parities;  // (group, member index)
 };
 
 enum class SourceKind {
@@ -33,13 +33,16 @@ struct Source {
 };
 
 struct RecoveryPlan {
-  std::vector<Source> sources;                // one per rank
-  std::vector<std::uint32_t> missing() const; // ranks with SourceKind::none
+  std::vector<Source> sources;                 // one per rank
+  std::vector<std::uint32_t> missing() const;  // ranks with SourceKind::none
 };
 
 // nodes[i]: holdings of the i-th node there is now. node_of_rank_now[r]: its index. Preference: own node, peer (lowest
 // index), rebuild, global. A rebuild is possible iff, in every row in which the rank holds data, at least k chunks are
-// available (an image from any node or the global tier counts for its member's chunks; a member without a rank is all zeros and always there).
+// available (an image counts for its member's chunks; a member without a rank is all zeros and always there). Images
+// that count are those of ranks whose source in this plan is own_node, peer_node or, where the nodes alone do not
+// suffice, global; so a rebuild never waits for another rebuild. A rank whose image is on the global tier is taken from
+// there rather than rebuilt with the help of other global images.
 RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Holdings> nodes, const Holdings& global,
                            std::span<const std::uint32_t> node_of_rank_now);
 

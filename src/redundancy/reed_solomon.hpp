@@ -19,7 +19,8 @@ class ReedSolomon {
   std::uint32_t k() const { return k_; }
   std::uint32_t m() const { return m_; }
 
-  // parity[j] = sum over i of c(j,i) * data[i]. All chunks have the same length, at most 2 GiB - 1; pointers need no alignment.
+  // parity[j] = sum over i of c(j,i) * data[i]. All chunks have the same length, at most 2 GiB - 1; pointers need no
+  // alignment.
   void encode(std::span<const std::byte* const> data, std::span<std::byte* const> parity, std::size_t length) const;
 
   // parity[j] += c(j,data_index) * chunk: the same sum, one data chunk at a time, in any order, on zeroed parity.

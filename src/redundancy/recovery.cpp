@@ -1,0 +1,115 @@
+#include "redundancy/recovery.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "redundancy/layout.hpp"
+
+namespace diapause::redundancy {
+namespace {
+
+// What a decoder can start from.
+struct Survivors {
+  std::set<std::uint32_t> images;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
+};
+
+// Members of the group whose image is not there and can be decoded.
+std::set<std::uint32_t> rebuildable_ranks(const format::Group& group, std::uint32_t group_index,
+                                          const Survivors& survivors) {
+  const auto layout = GroupLayout::create(static_cast<std::uint32_t>(group.members.size()), group.parity);
+  if (!layout) return {};  // level 3 was not reached: nothing to decode from
+  const std::uint32_t n = layout->n();
+  std::vector<char> has_image(n), has_parity(n), decodable(n, 1);
+  for (std::uint32_t member = 0; member < n; ++member) {
+    const std::uint32_t rank = group.members[member];
+    has_image[member] = rank == format::kNoRank || survivors.images.contains(rank);
+    has_parity[member] = survivors.parities.contains({group_index, member});
+  }
+  for (std::uint32_t row = 0; row < n; ++row) {
+    std::uint32_t available = 0;
+    for (std::uint32_t member = 0; member < n; ++member) {
+      if (layout->holds_parity(member, row) ? has_parity[member] : has_image[member]) ++available;
+    }
+    if (available >= layout->k()) continue;
+    for (std::uint32_t member = 0; member < n; ++member) {
+      if (!layout->holds_parity(member, row)) decodable[member] = 0;
+    }
+  }
+  std::set<std::uint32_t> ranks;
+  for (std::uint32_t member = 0; member < n; ++member) {
+    if (!has_image[member] && decodable[member]) ranks.insert(group.members[member]);
+  }
+  return ranks;
+}
+
+std::optional<std::uint32_t> lowest_holder(std::span<const Holdings> nodes, std::uint32_t rank) {
+  const auto found = std::ranges::find_if(nodes, [rank](const Holdings& node) { return node.images.contains(rank); });
+  if (found == nodes.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - nodes.begin());
+}
+
+}  // namespace
+
+const char* source_kind_name(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::own_node:
+      return "own node";
+    case SourceKind::peer_node:
+      return "peer node";
+    case SourceKind::rebuild:
+      return "parity";
+    case SourceKind::global:
+      return "global";
+    case SourceKind::none:
+      break;
+  }
+  return "none";
+}
+
+std::vector<std::uint32_t> RecoveryPlan::missing() const {
+  std::vector<std::uint32_t> ranks;
+  for (std::size_t rank = 0; rank < sources.size(); ++rank) {
+    if (sources[rank].kind == SourceKind::none) ranks.push_back(static_cast<std::uint32_t>(rank));
+  }
+  return ranks;
+}
+
+RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Holdings> nodes, const Holdings& global,
+                           std::span<const std::uint32_t> node_of_rank_now) {
+  RecoveryPlan plan;
+  plan.sources.resize(manifest.ranks.size());
+  Survivors survivors{{}, global.parities};
+  for (const Holdings& node : nodes) survivors.parities.insert(node.parities.begin(), node.parities.end());
+  const auto rebuild_what_can_be = [&] {
+    for (std::uint32_t group = 0; group < manifest.groups.size(); ++group) {
+      for (const std::uint32_t rank : rebuildable_ranks(manifest.groups[group], group, survivors)) {
+        if (rank >= plan.sources.size()) continue;
+        Source& source = plan.sources[rank];
+        if (source.kind == SourceKind::none) source.kind = SourceKind::rebuild;
+      }
+    }
+  };
+  for (std::uint32_t rank = 0; rank < plan.sources.size(); ++rank) {
+    const bool runs = rank < node_of_rank_now.size() && node_of_rank_now[rank] < nodes.size();
+    if (runs && nodes[node_of_rank_now[rank]].images.contains(rank)) {
+      plan.sources[rank].kind = SourceKind::own_node;
+    } else if (const auto holder = lowest_holder(nodes, rank)) {
+      plan.sources[rank] = {SourceKind::peer_node, *holder};
+    }
+    if (plan.sources[rank].kind != SourceKind::none) survivors.images.insert(rank);
+  }
+  rebuild_what_can_be();
+  // Only images that parity on the nodes cannot give come from the global tier, and only those then help to decode
+  // others: two ranks never wait for each other's decoded image.
+  for (std::uint32_t rank = 0; rank < plan.sources.size(); ++rank) {
+    if (plan.sources[rank].kind == SourceKind::none && global.images.contains(rank)) {
+      plan.sources[rank].kind = SourceKind::global;
+      survivors.images.insert(rank);
+    }
+  }
+  rebuild_what_can_be();
+  return plan;
+}
+
+}  // namespace diapause::redundancy
