@@ -68,21 +68,18 @@ bool GroupLayout::holds_parity(std::uint32_t member, std::uint32_t row) const {
 
 std::uint32_t GroupLayout::position(std::uint32_t member, std::uint32_t row) const {
   if (holds_parity(member, row)) return k() + (member + n_ - row) % n_;
-  // Members below this one, less those of them that hold parity: row..row+m-1, which may wrap around to 0.
-  const std::uint32_t end = row + m_;
-  const std::uint32_t wrapped = end > n_ ? end - n_ : 0;
-  return member > row ? member - (std::min(end, n_) - row) - wrapped : member - wrapped;
+  return member > row ? member - m_ : member - wrapped_parity(row);
 }
 
 std::uint32_t GroupLayout::member_at(std::uint32_t position, std::uint32_t row) const {
   assert(position < n_ && row < n_);
   if (position >= k()) return (row + position - k()) % n_;
-  // Data members are [wrapped, row) and then [row + m, n).
-  const std::uint32_t end = row + m_;
-  const std::uint32_t wrapped = end > n_ ? end - n_ : 0;
-  const std::uint32_t member = position + wrapped;
-  return member < row ? member : member + (std::min(end, n_) - row);
+  const std::uint32_t member = position + wrapped_parity(row);
+  return member < row ? member : member + m_;
 }
+
+// Data members of a row are [wrapped_parity, row) and, where nothing wraps, [row + m, n).
+std::uint32_t GroupLayout::wrapped_parity(std::uint32_t row) const { return row + m_ > n_ ? row + m_ - n_ : 0; }
 
 std::uint32_t GroupLayout::chunk_index(std::uint32_t member, std::uint32_t row) const {
   // The same question asked of rows: member x holds parity in rows x-m+1..x (mod n). Rows are few, so count them.
