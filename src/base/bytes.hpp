@@ -21,9 +21,7 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { retu
 
 inline ByteView as_byte_view(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 template <class T>
-ByteView as_byte_view(const T& object)
-  requires std::is_trivially_copyable_v<T>
-{
+ByteView as_byte_view(const T& object) requires std::is_trivially_copyable_v<T> {
   return std::as_bytes(std::span<const T, 1>(&object, 1));
 }
 

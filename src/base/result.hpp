@@ -52,14 +52,14 @@ Error os_error(const std::string& what, int os_errno);
 // DIAPAUSE_TRY_ASSIGN(decl, expr): the same, else binds the value.
 #define DIAPAUSE_CONCAT_(a, b) a##b
 #define DIAPAUSE_CONCAT(a, b) DIAPAUSE_CONCAT_(a, b)
-#define DIAPAUSE_TRY(expr)                                                            \
-  do {                                                                                \
-    auto diapause_try_result = (expr);                                                \
-    if (!diapause_try_result) return ::diapause::fail(std::move(diapause_try_result.error())); \
+#define DIAPAUSE_TRY_(name, expr)                                \
+  do {                                                           \
+    auto name = (expr);                                          \
+    if (!name) return ::diapause::fail(std::move(name.error())); \
   } while (false)
-#define DIAPAUSE_TRY_ASSIGN_(name, decl, expr)                  \
-  auto name = (expr);                                           \
-  if (!name) return ::diapause::fail(std::move(name.error()));  \
+#define DIAPAUSE_TRY(expr) DIAPAUSE_TRY_(DIAPAUSE_CONCAT(diapause_try_, __LINE__), expr)
+#define DIAPAUSE_TRY_ASSIGN_(name, decl, expr)                 \
+  auto name = (expr);                                          \
+  if (!name) return ::diapause::fail(std::move(name.error())); \
   decl = std::move(*name)
-#define DIAPAUSE_TRY_ASSIGN(decl, expr) \
-  DIAPAUSE_TRY_ASSIGN_(DIAPAUSE_CONCAT(diapause_try_, __LINE__), decl, expr)
+#define DIAPAUSE_TRY_ASSIGN(decl, expr) DIAPAUSE_TRY_ASSIGN_(DIAPAUSE_CONCAT(diapause_try_, __LINE__), decl, expr)

@@ -1,0 +1,30 @@
+// Where the blocks of an image come from: the program's memory, or another image.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace diapause::capture {
+
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+
+  // Copies `to.size()` bytes of region `region` from `offset` on, and returns their format::checksum64.
+  virtual Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) = 0;
+};
+
+// Regions that lie in memory; must not change while in use.
+class MemorySource : public BlockSource {
+ public:
+  explicit MemorySource(std::vector<const std::byte*> regions) : regions_(std::move(regions)) {}
+  Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) override;
+
+ private:
+  std::vector<const std::byte*> regions_;
+};
+
+}  // namespace diapause::capture

@@ -1,0 +1,167 @@
+#include "capture/capture.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "capture/stream_writer.hpp"
+#include "format/checksum.hpp"
+
+namespace diapause::capture {
+namespace {
+
+// Calls `piece(region, offset in the region, length, block)` for every block, in file order.
+template <class Piece>
+Status for_each_block(const format::ImageIndex& index, Piece piece) {
+  for (std::size_t r = 0; r < index.regions.size(); ++r) {
+    const format::Region& region = index.regions[r];
+    for (std::uint64_t block = 0; block < region.block_count(); ++block) {
+      const std::uint64_t offset = block * format::kBlockBytes;
+      const std::uint64_t length = std::min<std::uint64_t>(format::kBlockBytes, region.stored_bytes - offset);
+      DIAPAUSE_TRY(piece(r, offset, length, block));
+    }
+  }
+  return {};
+}
+
+Captured finish(format::ImageIndex index, std::uint64_t index_offset, const format::ImageHeader& identity) {
+  Captured captured;
+  captured.index_bytes = format::encode_index(index);
+  captured.header = identity;
+  captured.header.index_offset = index_offset;
+  captured.header.index_bytes = captured.index_bytes.size();
+  captured.header.file_bytes = index_offset + captured.index_bytes.size();
+  captured.header.index_digest = format::digest128(captured.index_bytes);
+  captured.header_page = format::encode_header(captured.header);
+  captured.index = std::move(index);
+  return captured;
+}
+
+std::uint64_t region_end(const format::Region& region) { return region.offset + region.stored_bytes; }
+
+}  // namespace
+
+std::uint64_t image_bytes(const format::ImageIndex& index, std::uint64_t index_offset) {
+  return index_offset + format::encoded_index_bytes(index);
+}
+
+Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
+                                    const format::ImageHeader& identity, MutableBytes to) {
+  DIAPAUSE_TRY(for_each_block(
+      index, [&](std::size_t r, std::uint64_t offset, std::uint64_t length, std::uint64_t block) -> Status {
+        DIAPAUSE_TRY_ASSIGN(const std::uint64_t checksum,
+                            source.copy(r, offset, to.subspan(index.regions[r].offset + offset, length)));
+        index.regions[r].block_checksums[block] = checksum;
+        return {};
+      }));
+  // A recycled slot holds an older image: what lies between the regions must not stay.
+  std::uint64_t end = format::kHeaderBytes;
+  for (const format::Region& region : index.regions) {
+    std::memset(to.data() + end, 0, region.offset - end);
+    end = region_end(region);
+  }
+  std::memset(to.data() + end, 0, index_offset - end);
+  Captured captured = finish(std::move(index), index_offset, identity);
+  std::memcpy(to.data() + index_offset, captured.index_bytes.data(), captured.index_bytes.size());
+  std::memcpy(to.data(), captured.header_page.data(), captured.header_page.size());
+  return captured;
+}
+
+Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
+                                 const format::ImageHeader& identity, const sys::File& to) {
+  DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to, format::kHeaderBytes));
+  DIAPAUSE_TRY(for_each_block(
+      index, [&](std::size_t r, std::uint64_t offset, std::uint64_t length, std::uint64_t block) -> Status {
+        DIAPAUSE_TRY(writer.pad_to(index.regions[r].offset + offset));
+        DIAPAUSE_TRY_ASSIGN(const MutableBytes room, writer.room(length));
+        DIAPAUSE_TRY_ASSIGN(index.regions[r].block_checksums[block], source.copy(r, offset, room));
+        return writer.advance(length);
+      }));
+  DIAPAUSE_TRY(writer.pad_to(index_offset));
+  Captured captured = finish(std::move(index), index_offset, identity);
+  DIAPAUSE_TRY(writer.append(captured.index_bytes));
+  DIAPAUSE_TRY(writer.finish());
+  DIAPAUSE_TRY_ASSIGN(const sys::AlignedBuffer page, sys::AlignedBuffer::allocate(format::kHeaderBytes));
+  std::memcpy(page.bytes().data(), captured.header_page.data(), captured.header_page.size());
+  DIAPAUSE_TRY(to.write_all(page.bytes(), 0));
+  return captured;
+}
+
+namespace {
+
+class CapturedBytes : public ByteSource {
+ public:
+  CapturedBytes(const Captured& captured, BlockSource& source) : captured_(captured), source_(source) {}
+
+  std::uint64_t size() const override { return captured_.header.file_bytes; }
+
+  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
+    std::memset(scratch.data(), 0, scratch.size());
+    place(captured_.header_page, 0, offset, scratch);
+    place(captured_.index_bytes, captured_.header.index_offset, offset, scratch);
+    const auto& regions = captured_.index.regions;
+    // The first region that ends behind `offset`: regions lie in file order.
+    auto region = std::partition_point(regions.begin(), regions.end(),
+                                       [&](const format::Region& r) { return region_end(r) <= offset; });
+    for (; region != regions.end() && region->offset < offset + scratch.size(); ++region) {
+      const std::uint64_t begin = std::max(offset, region->offset);
+      const std::uint64_t end = std::min(offset + scratch.size(), region_end(*region));
+      if (begin >= end) continue;  // an empty region
+      const auto r = static_cast<std::size_t>(region - regions.begin());
+      DIAPAUSE_TRY(source_.copy(r, begin - region->offset, scratch.subspan(begin - offset, end - begin)));
+    }
+    return ByteView(scratch);
+  }
+
+ private:
+  // Copies the part of `bytes`, which lie at `at` in the file, that falls into the window `scratch` at `offset`.
+  static void place(const ByteVector& bytes, std::uint64_t at, std::uint64_t offset, MutableBytes scratch) {
+    const std::uint64_t begin = std::max(offset, at);
+    const std::uint64_t end = std::min<std::uint64_t>(offset + scratch.size(), at + bytes.size());
+    if (begin < end) std::memcpy(scratch.data() + (begin - offset), bytes.data() + (begin - at), end - begin);
+  }
+
+  const Captured& captured_;
+  BlockSource& source_;
+};
+
+class MemoryBytes : public ByteSource {
+ public:
+  MemoryBytes(ByteView memory, std::uint64_t size) : memory_(memory), size_(size) {}
+  std::uint64_t size() const override { return size_; }
+  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
+    if (offset + scratch.size() <= size_) return memory_.subspan(offset, scratch.size());
+    std::memset(scratch.data(), 0, scratch.size());
+    if (offset < size_) std::memcpy(scratch.data(), memory_.data() + offset, size_ - offset);
+    return ByteView(scratch);
+  }
+
+ private:
+  ByteView memory_;
+  std::uint64_t size_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> captured_bytes(const Captured& captured, BlockSource& source) {
+  return std::make_unique<CapturedBytes>(captured, source);
+}
+
+std::unique_ptr<ByteSource> memory_bytes(ByteView memory, std::uint64_t size) {
+  return std::make_unique<MemoryBytes>(memory, size);
+}
+
+Status write_bytes(ByteSource& bytes, const sys::File& to) {
+  DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to, 0));
+  std::uint64_t offset = 0;
+  while (offset < bytes.size()) {
+    const std::uint64_t length = std::min<std::uint64_t>(StreamWriter::kBufferBytes, bytes.size() - offset);
+    DIAPAUSE_TRY_ASSIGN(const MutableBytes room, writer.room(length));
+    DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes.view(offset, room));
+    if (view.data() != room.data()) std::memcpy(room.data(), view.data(), length);
+    DIAPAUSE_TRY(writer.advance(length));
+    offset += length;
+  }
+  return writer.finish();
+}
+
+}  // namespace diapause::capture

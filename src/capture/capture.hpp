@@ -1,0 +1,44 @@
+// Makes an image out of regions: into mapped memory, or into a file.
+#pragma once
+
+#include <memory>
+
+#include "base/byte_source.hpp"
+#include "capture/block_source.hpp"
+#include "format/image.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::capture {
+
+// The parts of an image that are not region data.
+struct Captured {
+  format::ImageHeader header;
+  format::ImageIndex index;  // with checksums
+  ByteVector header_page;
+  ByteVector index_bytes;
+};
+
+// `identity` gives kind, version, owner, part and rank count; `index` the regions, laid out by format::lay_out;
+// `index_offset` what lay_out returned. Bytes between regions become zeros. `to` has at least image_bytes(index,
+// index_offset) bytes, page-aligned.
+Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
+                                    const format::ImageHeader& identity, MutableBytes to);
+
+// The same into a file at least that long, rounded up to a page; opened with O_DIRECT or without. Several writes are in
+// flight while the next bytes are copied. Does not sync.
+Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
+                                 const format::ImageHeader& identity, const sys::File& to);
+
+// Size of the whole image file.
+std::uint64_t image_bytes(const format::ImageIndex& index, std::uint64_t index_offset);
+
+// The bytes of the image that `captured` describes and `source` still has the data of. Both must outlive the result.
+std::unique_ptr<ByteSource> captured_bytes(const Captured& captured, BlockSource& source);
+
+// Bytes of `memory` up to `size`.
+std::unique_ptr<ByteSource> memory_bytes(ByteView memory, std::uint64_t size);
+
+// Writes all of `bytes` to `to`, as capture_to_file does. Does not sync.
+Status write_bytes(ByteSource& bytes, const sys::File& to);
+
+}  // namespace diapause::capture

@@ -1,0 +1,48 @@
+// Writes a file front to back through a few large aligned buffers, so that copying and writing overlap.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::capture {
+
+class StreamWriter {
+ public:
+  static constexpr std::uint64_t kBufferBytes = 4 * kMiB;
+
+  // Begins at `offset`, a multiple of a page. The file must outlive the writer.
+  static Result<StreamWriter> create(const sys::File& file, std::uint64_t offset);
+
+  // A place for the next `length` (<= kBufferBytes) bytes; valid until advance(length).
+  Result<MutableBytes> room(std::uint64_t length);
+  Status advance(std::uint64_t length);
+  Status append(ByteView data);
+  // Zeros up to the file offset `offset`, which must not lie before the present one.
+  Status pad_to(std::uint64_t offset);
+  // Writes the rest, padded to a page, and waits for everything. Must be called; buffers are busy until then.
+  Status finish();
+
+ private:
+  static constexpr std::size_t kBuffers = 4;
+  // A buffer has room for a full room() call behind what fills it; what spills over moves to the next buffer.
+  struct Buffer {
+    sys::AlignedBuffer memory;
+    std::int64_t ticket = -1;
+  };
+
+  StreamWriter(const sys::File& file, std::uint64_t offset) : file_(&file), offset_(offset) {}
+  Status flush(std::uint64_t length);
+
+  const sys::File* file_;
+  std::uint64_t offset_;      // file offset of the present buffer
+  std::uint64_t filled_ = 0;  // bytes in it
+  std::size_t current_ = 0;
+  std::array<Buffer, kBuffers> buffers_;
+  std::unique_ptr<sys::WriteQueue> queue_;  // destroyed first: its writes use the buffers
+};
+
+}  // namespace diapause::capture

@@ -1,0 +1,154 @@
+#include "comm/mpi/mpi_comm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <string>
+
+namespace diapause::comm {
+namespace {
+
+Status check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return {};
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  return fail(Code::comm, std::string(call) + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
+}
+
+bool mpi_is_running() {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized != 0) MPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
+class MpiComm : public Comm {
+ public:
+  explicit MpiComm(MPI_Comm comm) : comm_(comm) {}
+  // After MPI_Finalize the communicator is gone already.
+  ~MpiComm() override {
+    if (mpi_is_running()) MPI_Comm_free(&comm_);
+  }
+
+  Status start() {
+    DIAPAUSE_TRY(check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+    int rank = 0;
+    int size = 0;
+    DIAPAUSE_TRY(check(MPI_Comm_rank(comm_, &rank), "MPI_Comm_rank"));
+    DIAPAUSE_TRY(check(MPI_Comm_size(comm_, &size), "MPI_Comm_size"));
+    rank_ = static_cast<std::uint32_t>(rank);
+    size_ = static_cast<std::uint32_t>(size);
+    MPI_Comm node = MPI_COMM_NULL;
+    DIAPAUSE_TRY(
+        check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type"));
+    int leader = rank;
+    const Status reduced = check(MPI_Allreduce(&rank, &leader, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce");
+    MPI_Comm_free(&node);
+    DIAPAUSE_TRY(reduced);
+    node_leader_ = static_cast<std::uint32_t>(leader);
+    return {};
+  }
+
+  std::uint32_t rank() const override { return rank_; }
+  std::uint32_t size() const override { return size_; }
+  std::uint32_t node_leader() const override { return node_leader_; }
+
+  Status barrier() override { return check(MPI_Barrier(comm_), "MPI_Barrier"); }
+
+  Status broadcast(MutableBytes data, std::uint32_t root) override {
+    while (!data.empty()) {
+      const std::size_t length = std::min<std::size_t>(data.size(), INT_MAX);
+      DIAPAUSE_TRY(check(MPI_Bcast(data.data(), static_cast<int>(length), MPI_BYTE, static_cast<int>(root), comm_),
+                         "MPI_Bcast"));
+      data = data.subspan(length);
+    }
+    return {};
+  }
+
+  Result<std::vector<ByteVector>> all_gather(ByteView mine) override;
+
+  Result<std::uint64_t> all_min(std::uint64_t value) override { return reduce(value, MPI_MIN); }
+  Result<std::uint64_t> all_max(std::uint64_t value) override { return reduce(value, MPI_MAX); }
+
+  Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override {
+    requests_.assign(sends.size() + receives.size(), MPI_REQUEST_NULL);
+    Status status;
+    std::size_t next = 0;
+    for (const Receive& receive : receives) {
+      if (status) {
+        status = check(MPI_Irecv(receive.data.data(), static_cast<int>(receive.data.size()), MPI_BYTE,
+                                 static_cast<int>(receive.peer), kTag, comm_, &requests_[next++]),
+                       "MPI_Irecv");
+      }
+    }
+    for (const Send& send : sends) {
+      if (status) {
+        status = check(MPI_Isend(send.data.data(), static_cast<int>(send.data.size()), MPI_BYTE,
+                                 static_cast<int>(send.peer), kTag, comm_, &requests_[next++]),
+                       "MPI_Isend");
+      }
+    }
+    const Status waited =
+        check(MPI_Waitall(static_cast<int>(next), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    return status ? waited : status;
+  }
+
+ private:
+  static constexpr int kTag = 1;
+
+  Result<std::uint64_t> reduce(std::uint64_t value, MPI_Op op) {
+    std::uint64_t result = 0;
+    DIAPAUSE_TRY(check(MPI_Allreduce(&value, &result, 1, MPI_UINT64_T, op, comm_), "MPI_Allreduce"));
+    return result;
+  }
+
+  MPI_Comm comm_;
+  std::uint32_t rank_ = 0;
+  std::uint32_t size_ = 1;
+  std::uint32_t node_leader_ = 0;
+  std::vector<MPI_Request> requests_;
+};
+
+Result<std::vector<ByteVector>> MpiComm::all_gather(ByteView mine) {
+  const auto length = static_cast<std::uint64_t>(mine.size());
+  std::vector<std::uint64_t> lengths(size_);
+  DIAPAUSE_TRY(check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather"));
+  std::vector<int> counts(size_);
+  std::vector<int> offsets(size_);
+  std::uint64_t total = 0;
+  for (std::uint32_t r = 0; r < size_; ++r) {
+    if (total + lengths[r] > INT_MAX) return fail(Code::comm, "a gathered message exceeds 2 GiB");
+    counts[r] = static_cast<int>(lengths[r]);
+    offsets[r] = static_cast<int>(total);
+    total += lengths[r];
+  }
+  ByteVector all(total);
+  DIAPAUSE_TRY(check(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_BYTE, all.data(), counts.data(),
+                                    offsets.data(), MPI_BYTE, comm_),
+                     "MPI_Allgatherv"));
+  std::vector<ByteVector> parts(size_);
+  for (std::uint32_t r = 0; r < size_; ++r) {
+    parts[r].assign(all.begin() + offsets[r], all.begin() + offsets[r] + counts[r]);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
+  if (!mpi_is_running()) {
+    return fail(Code::comm,
+                "MPI is not initialised, or finalised already: open instances between MPI_Init and "
+                "MPI_Finalize");
+  }
+  if (parent == MPI_COMM_NULL) return fail(Code::argument, "the communicator is MPI_COMM_NULL");
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  DIAPAUSE_TRY(check(MPI_Comm_dup(parent, &duplicate), "MPI_Comm_dup"));
+  auto comm = std::make_unique<MpiComm>(duplicate);
+  DIAPAUSE_TRY(comm->start());
+  return std::unique_ptr<Comm>(std::move(comm));
+}
+
+}  // namespace diapause::comm

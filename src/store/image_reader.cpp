@@ -1,0 +1,115 @@
+#include "store/image_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "format/checksum.hpp"
+
+namespace diapause::store {
+namespace {
+
+class FileBytes : public ByteSource {
+ public:
+  FileBytes(sys::File file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
+  std::uint64_t size() const override { return size_; }
+  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
+    const std::uint64_t inside = offset < size_ ? std::min<std::uint64_t>(scratch.size(), size_ - offset) : 0;
+    if (inside > 0) DIAPAUSE_TRY(file_.read_exact(scratch.first(inside), offset));
+    std::memset(scratch.data() + inside, 0, scratch.size() - inside);
+    return ByteView(scratch);
+  }
+
+ private:
+  sys::File file_;
+  std::uint64_t size_;
+};
+
+Status check_identity(const format::ImageHeader& header, const ExpectedImage& expected, const std::string& name) {
+  if (header.version != expected.version) {
+    return fail(Code::corrupt, fmt::format("{} is of another checkpoint (version {}, commit {})", name,
+                                           header.version.number, header.version.commit.hex()));
+  }
+  if (header.kind != expected.kind || header.owner != expected.owner || header.part != expected.part) {
+    return fail(Code::corrupt, fmt::format("{} holds the image of {} {}, not of {}", name,
+                                           header.kind == format::ImageKind::data ? "rank" : "parity member",
+                                           header.owner, expected.owner));
+  }
+  if (header.rank_count != expected.rank_count || header.file_bytes != expected.record.file_bytes ||
+      header.index_digest != expected.record.index_digest) {
+    return fail(Code::corrupt, fmt::format("{} is not the file that the manifest names", name));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t size) {
+  return std::make_unique<FileBytes>(std::move(file), size);
+}
+
+ExpectedImage expected_image(const format::Manifest& manifest, std::uint32_t rank) {
+  return {format::ImageKind::data,   manifest.version, rank, 0, static_cast<std::uint32_t>(manifest.ranks.size()),
+          manifest.ranks[rank].image};
+}
+
+ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t group, std::uint32_t member) {
+  return {format::ImageKind::parity,
+          manifest.version,
+          member,
+          group,
+          static_cast<std::uint32_t>(manifest.ranks.size()),
+          manifest.groups[group].parities[member]};
+}
+
+Result<ImageReader> ImageReader::open(std::unique_ptr<ByteSource> bytes, std::string name,
+                                      const ExpectedImage& expected) {
+  ImageReader reader(std::move(bytes), std::move(name));
+  if (reader.bytes_->size() < expected.record.file_bytes) {
+    return fail(Code::corrupt, fmt::format("{} ends after {} of {} bytes", reader.name_, reader.bytes_->size(),
+                                           expected.record.file_bytes));
+  }
+  ByteVector page(format::kHeaderBytes);
+  DIAPAUSE_TRY_ASSIGN(const ByteView header_view, reader.bytes_->view(0, page));
+  auto header = format::decode_header(header_view);
+  if (!header) return fail(header.error().code, reader.name_ + ": " + header.error().message);
+  reader.header_ = *header;
+  DIAPAUSE_TRY(check_identity(reader.header_, expected, reader.name_));
+
+  ByteVector index_room(reader.header_.index_bytes);
+  DIAPAUSE_TRY_ASSIGN(const ByteView index_view, reader.bytes_->view(reader.header_.index_offset, index_room));
+  if (format::digest128(index_view) != reader.header_.index_digest) {
+    return fail(Code::corrupt, reader.name_ + ": its index is damaged");
+  }
+  auto index = format::decode_index(index_view, reader.header_);
+  if (!index) return fail(index.error().code, reader.name_ + ": " + index.error().message);
+  reader.index_ = std::move(*index);
+  return reader;
+}
+
+std::uint64_t ImageReader::block_length(std::size_t region, std::uint64_t block) const {
+  const std::uint64_t offset = block * format::kBlockBytes;
+  return std::min<std::uint64_t>(format::kBlockBytes, index_.regions[region].stored_bytes - offset);
+}
+
+Result<ByteView> ImageReader::read_block(std::size_t region, std::uint64_t block, MutableBytes scratch) {
+  const format::Region& r = index_.regions[region];
+  DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes_->view(r.offset + block * format::kBlockBytes, scratch));
+  if (format::checksum64(view) != r.block_checksums[block]) {
+    return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_, block, r.name));
+  }
+  return view;
+}
+
+Status ImageReader::verify() {
+  ByteVector scratch(format::kBlockBytes);
+  for (std::size_t region = 0; region < index_.regions.size(); ++region) {
+    for (std::uint64_t block = 0; block < index_.regions[region].block_count(); ++block) {
+      DIAPAUSE_TRY(read_block(region, block, MutableBytes(scratch).first(block_length(region, block))));
+    }
+  }
+  return {};
+}
+
+}  // namespace diapause::store

@@ -1,0 +1,57 @@
+// Reads an image and believes nothing: header, index and every block are checked before they are handed on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/byte_source.hpp"
+#include "format/image.hpp"
+#include "format/manifest.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::store {
+
+// What the manifest says an image must be.
+struct ExpectedImage {
+  format::ImageKind kind = format::ImageKind::data;
+  format::VersionId version;
+  std::uint32_t owner = 0;
+  std::uint32_t part = 0;
+  std::uint32_t rank_count = 0;
+  format::ImageRecord record;
+};
+
+ExpectedImage expected_image(const format::Manifest& manifest, std::uint32_t rank);
+ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t group, std::uint32_t member);
+
+class ImageReader {
+ public:
+  // `name` is for messages. Code::corrupt if the bytes are not that image: damaged, cut short, another rank's, or of
+  // another checkpoint.
+  static Result<ImageReader> open(std::unique_ptr<ByteSource> bytes, std::string name, const ExpectedImage& expected);
+
+  const format::ImageHeader& header() const { return header_; }
+  const format::ImageIndex& index() const { return index_; }
+  const std::string& name() const { return name_; }
+  ByteSource& bytes() { return *bytes_; }
+
+  // Reads one block of a region into `scratch` (of the block's length) and checks it.
+  Result<ByteView> read_block(std::size_t region, std::uint64_t block, MutableBytes scratch);
+  std::uint64_t block_length(std::size_t region, std::uint64_t block) const;
+
+  // Reads and checks every block.
+  Status verify();
+
+ private:
+  ImageReader(std::unique_ptr<ByteSource> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
+
+  std::unique_ptr<ByteSource> bytes_;
+  std::string name_;
+  format::ImageHeader header_;
+  format::ImageIndex index_;
+};
+
+// The bytes of a file; `size` of them count.
+std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t size);
+
+}  // namespace diapause::store

@@ -1,0 +1,44 @@
+#include "store/slot.hpp"
+
+#include <utility>
+
+namespace diapause::store {
+
+Slot::Slot(Slot&& other) noexcept
+    : file_(std::move(other.file_)),
+      mapping_(std::exchange(other.mapping_, nullptr)),
+      capacity_(std::exchange(other.capacity_, 0)),
+      spare_name_(std::move(other.spare_name_)) {}
+
+Slot& Slot::operator=(Slot&& other) noexcept {
+  if (this != &other) {
+    unmap();
+    file_ = std::move(other.file_);
+    mapping_ = std::exchange(other.mapping_, nullptr);
+    capacity_ = std::exchange(other.capacity_, 0);
+    spare_name_ = std::move(other.spare_name_);
+  }
+  return *this;
+}
+
+Slot::~Slot() { unmap(); }
+
+void Slot::unmap() {
+  if (mapping_ != nullptr) file_.kernel().unmap(mapping_, capacity_);
+  mapping_ = nullptr;
+}
+
+Status Slot::resize(std::uint64_t bytes, bool mapped) {
+  unmap();
+  capacity_ = 0;
+  DIAPAUSE_TRY(file_.truncate(bytes));
+  DIAPAUSE_TRY(file_.reserve(bytes));
+  capacity_ = bytes;
+  if (!mapped) return {};
+  int error = 0;
+  mapping_ = file_.kernel().map_shared(file_.fd(), bytes, &error);
+  if (mapping_ == nullptr) return fail(os_error("mapping " + file_.path(), error));
+  return {};
+}
+
+}  // namespace diapause::store

@@ -1,0 +1,38 @@
+// A file of this process in a tier, kept open and, in a memory tier, mapped, so that its pages are warm when it is used
+// again: a first touch of fresh memory costs ten times a copy into warm pages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::store {
+
+class Slot {
+ public:
+  Slot() = default;
+  Slot(Slot&& other) noexcept;
+  Slot& operator=(Slot&& other) noexcept;
+  ~Slot();
+
+  // The whole slot, for memory tiers; empty for others, which are written through file().
+  MutableBytes mapping() const { return {mapping_, mapping_ == nullptr ? 0 : capacity_}; }
+  const sys::File& file() const { return file_; }
+  std::uint64_t capacity() const { return capacity_; }
+  bool is_open() const { return file_.is_open(); }
+
+ private:
+  friend class Tier;
+  // Makes the file at least `bytes` long, backed by real space, and mapped anew if `mapped`.
+  Status resize(std::uint64_t bytes, bool mapped);
+  void unmap();
+
+  sys::File file_;
+  std::byte* mapping_ = nullptr;
+  std::uint64_t capacity_ = 0;
+  std::string spare_name_;  // its name in spare/; empty while it is part of a version
+};
+
+}  // namespace diapause::store

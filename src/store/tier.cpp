@@ -1,0 +1,230 @@
+#include "store/tier.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "store/names.hpp"
+#include "sys/memory.hpp"
+
+namespace diapause::store {
+
+const char* tier_name(config::TierKind kind) {
+  switch (kind) {
+    case config::TierKind::memory:
+      return "memory";
+    case config::TierKind::local:
+      return "local";
+    case config::TierKind::global:
+      return "global";
+  }
+  return "unknown";
+}
+
+Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::string& root, const std::string& job,
+                        const std::string& node, bool create) {
+  const auto descend = [&](const sys::Directory& from, const std::string& name) {
+    return create ? from.make_child(name) : from.open_child(name);
+  };
+  DIAPAUSE_TRY_ASSIGN(sys::Directory directory,
+                      create ? sys::Directory::make_private(kernel, root) : sys::Directory::open_private(kernel, root));
+  DIAPAUSE_TRY_ASSIGN(directory, descend(directory, job));
+  if (!node.empty()) {
+    DIAPAUSE_TRY_ASSIGN(directory, descend(directory, node));
+  }
+  DIAPAUSE_TRY_ASSIGN(sys::Directory spare, descend(directory, kSpareDirectory));
+  return Tier(kind, std::move(directory), std::move(spare));
+}
+
+Status Tier::lock(const std::string& holder, double wait_s) {
+  DIAPAUSE_TRY_ASSIGN(lock_, sys::FileLock::acquire(directory_, kLockName, holder, wait_s));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> left, spare_.list());
+  for (const sys::DirectoryEntry& entry : left) {
+    if (!entry.is_directory) DIAPAUSE_TRY(spare_.remove_file(entry.name));
+  }
+  return {};
+}
+
+namespace {
+
+// A manifest larger than this is not one: 256 bytes for each of a million ranks.
+constexpr std::uint64_t kLargestManifest = 256 * kMiB;
+
+Result<format::Manifest> read_manifest(const sys::Directory& directory, const char* name, const format::VersionId& id) {
+  DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.open_file(name, sys::Access::read));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
+  if (size > kLargestManifest) return fail(Code::corrupt, fmt::format("{} has {} bytes", file.path(), size));
+  ByteVector bytes(size);
+  DIAPAUSE_TRY(file.read_exact(bytes, 0));
+  auto manifest = format::decode_manifest(bytes);
+  if (!manifest) return fail(manifest.error().code, file.path() + ": " + manifest.error().message);
+  if (manifest->version != id) return fail(Code::corrupt, file.path() + " is the manifest of another version");
+  return manifest;
+}
+
+Result<FoundVersion> read_version(const sys::Directory& parent, const std::string& name, const format::VersionId& id) {
+  FoundVersion found;
+  found.id = id;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, parent.open_child(name));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
+  for (const sys::DirectoryEntry& entry : entries) {
+    if (const auto rank = parse_image_name(entry.name)) found.images.insert(*rank);
+    if (const auto parity = parse_parity_name(entry.name)) found.parities.insert(*parity);
+  }
+  for (const char* copy : kManifestNames) {
+    auto manifest = read_manifest(directory, copy, id);
+    if (!manifest) {
+      found.problem = manifest.error().message;
+    } else if (!found.manifest) {
+      found.manifest = std::move(*manifest);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<FoundVersion>> Tier::scan() const {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory_.list());
+  std::vector<FoundVersion> versions;
+  for (const sys::DirectoryEntry& entry : entries) {
+    const auto id = parse_version_directory(entry.name);
+    if (!id) continue;
+    auto found = read_version(directory_, entry.name, *id);
+    if (!found) {  // cannot be read: as good as not there, but said
+      FoundVersion unreadable;
+      unreadable.id = *id;
+      unreadable.problem = found.error().message;
+      versions.push_back(std::move(unreadable));
+      continue;
+    }
+    versions.push_back(std::move(*found));
+  }
+  std::sort(versions.begin(), versions.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
+  return versions;
+}
+
+Result<ImageReader> Tier::open_image(const format::VersionId& version, const std::string& file_name,
+                                     const ExpectedImage& expected) const {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
+  DIAPAUSE_TRY_ASSIGN(sys::File file, directory.open_file(file_name, sys::Access::read));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
+  const std::string path = file.path();
+  return ImageReader::open(file_bytes(std::move(file), std::min(size, expected.record.file_bytes)), path, expected);
+}
+
+// Files are rounded up a little so that regions may grow somewhat without a new file.
+std::uint64_t Tier::rounded_capacity(std::uint64_t bytes) const {
+  return round_up(bytes, bytes > 16 * kMiB ? kMiB : kPageBytes);
+}
+
+// In memory, what the file system would still take may be more than the machine has: filling it would end in the
+// program being killed.
+Result<std::uint64_t> Tier::free_bytes() const {
+  DIAPAUSE_TRY_ASSIGN(const sys::FileSystemSpace space, directory_.space());
+  if (kind_ != config::TierKind::memory) return space.free_bytes;
+  const auto available = sys::available_memory_bytes(directory_.kernel());
+  return available ? std::min(space.free_bytes, *available) : space.free_bytes;
+}
+
+Error Tier::no_room(std::uint64_t needed, std::uint64_t free) const {
+  return {Code::full, fmt::format("the {} tier {} is full: {} bytes needed, {} free; make room, lower 'keep', or "
+                                  "choose another path",
+                                  tier_name(kind_), path(), needed, free)};
+}
+
+Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner) {
+  const std::uint64_t wanted = rounded_capacity(bytes);
+  const bool mapped = kind_ == config::TierKind::memory;
+  // The smallest spare that is large enough, unless it would waste more than half of itself.
+  auto best = spares_.end();
+  for (auto it = spares_.begin(); it != spares_.end(); ++it) {
+    const bool fits = it->capacity_ >= wanted && (it->capacity_ <= 2 * wanted || it->capacity_ <= kMiB);
+    if (fits && (best == spares_.end() || it->capacity_ < best->capacity_)) best = it;
+  }
+  if (best != spares_.end()) {
+    Slot slot = std::move(*best);
+    spares_.erase(best);
+    return slot;
+  }
+  drop_spares();
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t free, free_bytes());
+  if (free < wanted) return fail(no_room(wanted, free));
+  Slot slot;
+  slot.spare_name_ = fmt::format("o{}-{}", owner, next_name_++);
+  DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.create_file(slot.spare_name_, !mapped));
+  if (Status sized = slot.resize(wanted, mapped); !sized) {
+    (void)spare_.remove_file(slot.spare_name_);
+    return fail(sized.error().code == Code::full ? no_room(wanted, free) : sized.error());
+  }
+  return slot;
+}
+
+Status Tier::make_version(const format::VersionId& version) const {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory made, directory_.make_child(version_directory(version)));
+  return {};
+}
+
+Status Tier::settle(Slot& slot, const format::VersionId& version, const std::string& name) {
+  DIAPAUSE_TRY(slot.file_.sync());
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
+  DIAPAUSE_TRY(spare_.rename(slot.spare_name_, directory, name));
+  slot.spare_name_.clear();
+  return {};
+}
+
+Status Tier::sync_version(const format::VersionId& version) const {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
+  return directory.sync();
+}
+
+Status Tier::publish(const format::Manifest& manifest) const {
+  const ByteVector bytes = format::encode_manifest(manifest);
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(manifest.version)));
+  for (const char* name : kManifestNames) {
+    const std::string temporary = std::string(name) + ".tmp";
+    DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.create_file(temporary));
+    DIAPAUSE_TRY(file.write_all(bytes, 0));
+    DIAPAUSE_TRY(file.sync());
+    DIAPAUSE_TRY(directory.rename(temporary, directory, name));
+    DIAPAUSE_TRY(directory.sync());
+  }
+  return {};
+}
+
+void Tier::recycle(Slot slot, const format::VersionId& version, const std::string& name) {
+  if (!slot.is_open()) return;
+  auto directory = directory_.open_child(version_directory(version));
+  if (!directory) return;  // deleted from outside; the slot goes with it
+  slot.spare_name_ = fmt::format("{}-{}", name, next_name_++);
+  if (!directory->rename(name, spare_, slot.spare_name_)) return;
+  spares_.push_back(std::move(slot));
+}
+
+Status Tier::unpublish(const format::VersionId& version) const {
+  auto directory = directory_.open_child(version_directory(version));
+  if (!directory) {
+    if (directory.error().code == Code::not_found) return {};
+    return fail(directory.error());
+  }
+  for (const char* name : kManifestNames) DIAPAUSE_TRY(directory->remove_file(name));
+  return directory->sync();
+}
+
+Status Tier::remove_file(const format::VersionId& version, const std::string& name) const {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
+  return directory.remove_file(name);
+}
+
+Status Tier::remove_version(const format::VersionId& version) const {
+  DIAPAUSE_TRY(unpublish(version));
+  return directory_.remove_child(version_directory(version));
+}
+
+void Tier::drop_spares() {
+  for (Slot& spare : spares_) (void)spare_.remove_file(spare.spare_name_);
+  spares_.clear();
+}
+
+}  // namespace diapause::store

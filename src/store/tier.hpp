@@ -1,0 +1,87 @@
+// A place that holds versions of one job: a node's memory or local disk, or the global directory. Knows how files
+// become visible and how they go away; nothing of levels.
+//
+// Publication: every file is written under spare/, synced, and renamed into its version directory; when all ranks have
+// done so, the directory is synced and the manifest is written the same way, twice. A version exists when one of its
+// manifests does. Removal goes backwards: manifests first, then the directory's sync, then the rest.
+//
+// Each rank has a Tier object of its own over the same directory. Not thread-safe.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "config/settings.hpp"
+#include "format/manifest.hpp"
+#include "store/image_reader.hpp"
+#include "store/slot.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::store {
+
+// What lies in a tier under one version's name, judged by names alone: images are verified when they are opened.
+struct FoundVersion {
+  format::VersionId id;
+  std::optional<format::Manifest> manifest;  // sound, and of this version and job
+  std::set<std::uint32_t> images;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
+  std::string problem;  // why there is no manifest, or which copy of it is damaged; empty if all is well
+};
+
+class Tier {
+ public:
+  // `job` is a job_key; `node` is empty for the global tier. `create` makes what is missing; one rank of the node does
+  // that before the others open with false.
+  static Result<Tier> open(sys::Kernel& kernel, config::TierKind kind, const std::string& root, const std::string& job,
+                           const std::string& node, bool create);
+
+  config::TierKind kind() const { return kind_; }
+  const std::string& path() const { return directory_.path(); }
+  const sys::Directory& directory() const { return directory_; }
+
+  // By one rank of the node (global: rank 0): takes the lock for as long as this object lives, and empties spare/.
+  Status lock(const std::string& holder, double wait_s);
+
+  // Every version directory, newest first.
+  Result<std::vector<FoundVersion>> scan() const;
+  Result<ImageReader> open_image(const format::VersionId& version, const std::string& file,
+                                 const ExpectedImage& expected) const;
+
+  // A file of at least `bytes`, recycled or new, under spare/. `owner` keeps the names of different ranks apart.
+  // Code::full names the tier, what is needed and what there is.
+  Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner);
+  Status make_version(const format::VersionId& version) const;
+  // Syncs the slot and gives it its final name. Not durable before sync_version.
+  Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
+  Status sync_version(const format::VersionId& version) const;
+  Status publish(const format::Manifest& manifest) const;
+
+  // Takes a file out of its version and keeps it for acquire(); its version must be unpublished.
+  void recycle(Slot slot, const format::VersionId& version, const std::string& name);
+  Status unpublish(const format::VersionId& version) const;  // absent is fine
+  Status remove_file(const format::VersionId& version, const std::string& name) const;
+  Status remove_version(const format::VersionId& version) const;
+  void drop_spares();
+
+ private:
+  Tier(config::TierKind kind, sys::Directory directory, sys::Directory spare)
+      : kind_(kind), directory_(std::move(directory)), spare_(std::move(spare)) {}
+  Result<std::uint64_t> free_bytes() const;
+  Error no_room(std::uint64_t needed, std::uint64_t free) const;
+  std::uint64_t rounded_capacity(std::uint64_t bytes) const;
+
+  config::TierKind kind_;
+  sys::Directory directory_;
+  sys::Directory spare_;
+  std::optional<sys::FileLock> lock_;
+  std::vector<Slot> spares_;
+  std::uint64_t next_name_ = 0;
+};
+
+const char* tier_name(config::TierKind kind);  // "memory", "local", "global"
+
+}  // namespace diapause::store
