@@ -1,0 +1,41 @@
+"""What a library must not do to its program: print, exit, use functions that are not thread-safe. And no notes to self."""
+
+import re
+
+from sources import Problem, blank
+
+# Folders that become part of libdiapause; the command prints and exits, that is its business.
+NOT_LIBRARY = ("src/cli/",)
+
+FORBIDDEN = {
+    r"\bstd::(cout|cerr|clog)\b": "the library speaks through its log sink",
+    r"(?<![\w.>:])(?:std::)?(?:v?f?printf|puts|fputs|putchar|perror)\s*\(": "the library speaks through its log sink",
+    r"\bfmt::(?:v?print|println)\s*\(": "the library speaks through its log sink",
+    r"(?<![\w.>])(?<!\w::)(?:std::|::)?(?:exit|_exit|_Exit|quick_exit|abort|terminate)\s*\(":
+        "the library never takes the program down",
+    r"(?<![\w.>])(?<!\w::)(?:std::|::)?(?:strerror|localtime|gmtime|ctime|asctime|strtok|rand|srand|setlocale)\s*\(":
+        "not safe beside the program's other threads",
+}
+
+_NOTE = re.compile(r"\b(TODO|FIXME|XXX)\b")
+
+
+def _in_library(path):
+    return path.startswith("src/") and not path.endswith("_test.cpp") and not path.startswith(NOT_LIBRARY)
+
+
+def check(tree):
+    problems = []
+    for path in tree.code():
+        text = tree.read(path)
+        for line, content in enumerate(text.splitlines(), 1):
+            if _NOTE.search(content):
+                problems.append(Problem(path, line, f"'{_NOTE.search(content)[1]}': do it, or write it down where people look"))
+        if not _in_library(path):
+            continue
+        for line, content in enumerate(blank(text).splitlines(), 1):
+            for pattern, why in FORBIDDEN.items():
+                found = re.search(pattern, content)
+                if found:
+                    problems.append(Problem(path, line, f"{found.group().strip(' (')}: {why}"))
+    return problems

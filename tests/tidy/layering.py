@@ -1,0 +1,99 @@
+"""Who may include whom (docs/decisions/0004), who may name <mpi.h>, and who may ask the kernel."""
+
+import fnmatch
+import re
+
+from sources import Problem, blank
+
+ALLOWED = {
+    "base": "",
+    "sys": "base",
+    "format": "base",
+    "codec": "base",
+    "config": "base",
+    "redundancy": "base format",
+    "policy": "base config",
+    "capture": "base sys format",
+    "store": "base sys format codec config",
+    "energy": "base sys",
+    "comm": "base",
+    "engine": "base sys format codec config redundancy policy capture store energy comm",
+    "capi": "engine comm base sys config diapause",
+    "cli": "base sys format store energy policy config redundancy diapause",
+}
+
+# Written as users would write them: they see the public headers and nothing else of src/ or include/.
+USERS = ("apps/", "examples/", "tests/behaviour/", "tests/install/")
+
+MPI_HEADERS = ("mpi.h", "diapause/diapause_mpi.h")
+MPI_PLACES = {
+    "mpi.h": ("src/comm/*", "include/diapause/diapause_mpi.h"),
+    "diapause/diapause_mpi.h": ("src/capi/mpi*.cpp",),
+}
+
+KERNEL_HEADERS = re.compile(
+    r"(?:unistd|fcntl|dirent|poll|sched|signal|pthread|dlfcn|pwd|grp|spawn|termios|ftw|glob|syscall|liburing|numa)\.h"
+    r"|(?:sys|linux|asm|net|netinet|arpa)/.*|csignal|filesystem|fstream"
+)
+# file pattern -> header pattern -> why it is no way around src/sys
+KERNEL_EXCEPTIONS = {
+    "*": {"sys/types.h": "names of types only"},
+    "src/sys/*": {"*": "the folder whose business it is"},
+    "src/*_test.cpp": {"*": "tests prepare and look at the files and processes they talk about"},
+    "src/base/log.cpp": {"unistd.h": "the one write to standard error, with nothing below it to report to"},
+}
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def includes(text):
+    """(header, whether it is in <>, line) of every #include."""
+    code = blank(text, strings=False)
+    return [(m[2], m[1] == "<", code.count("\n", 0, m.start()) + 1) for m in _INCLUDE.finditer(code)]
+
+
+def _kernel_exception(path, header):
+    return any(
+        fnmatch.fnmatch(path, files) and any(fnmatch.fnmatch(header, h) for h in headers)
+        for files, headers in KERNEL_EXCEPTIONS.items()
+    )
+
+
+def _folder_problem(path, header, folders):
+    """A header of another folder that this file must not see. Of `sys/`, those in "" are ours and those in <> are not."""
+    target = header.split("/")[0]
+    if target not in folders and target != "diapause":
+        return None
+    if path.startswith(USERS):
+        return None if target == "diapause" else f"includes {header}: a user's program sees include/diapause only"
+    if not path.startswith("src/"):
+        return None
+    own = path.split("/")[1]
+    if own not in ALLOWED:
+        return f"folder src/{own} has no line in the table of tests/tidy/layering.py"
+    if target == own or target in ALLOWED[own].split():
+        return None
+    return f"includes {header}: {own} may include {ALLOWED[own] or 'nothing'}"
+
+
+def _place_problem(path, header, system):
+    """<mpi.h> or a kernel header where it does not belong."""
+    if not path.startswith(("src/", "include/")):
+        return None
+    if header in MPI_HEADERS and not any(fnmatch.fnmatch(path, p) for p in MPI_PLACES[header]):
+        return f"includes {header}: only {', '.join(MPI_PLACES[header])} may"
+    if system and KERNEL_HEADERS.fullmatch(header) and not _kernel_exception(path, header):
+        return f"includes <{header}>: only src/sys asks the kernel (exceptions: tests/tidy/layering.py)"
+    return None
+
+
+def check(tree):
+    problems = []
+    folders = set(tree.folders("src")) | set(ALLOWED)
+    for path in tree.code():
+        for header, system, line in includes(tree.read(path)):
+            ours = None if system and header.startswith("sys/") else _folder_problem(path, header, folders)
+            for text in (ours, _place_problem(path, header, system)):
+                if text:
+                    problems.append(Problem(path, line, text))
+    return problems
