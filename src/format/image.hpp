@@ -1,11 +1,12 @@
-// The checkpoint file ("image") of one rank, and of one parity. docs/formats/image.md has the field tables and an example.
+// The checkpoint file ("image") of one rank, and of one parity. docs/formats/image.md has the field tables and an
+// example.
 //
 //   [header, one page][region 0, page-aligned]...[region n-1][index]
 //
 // The header names the checkpoint and points at the index; the index lists the regions and the checksum of every
 // block. The whole content of an image is pinned by the digest of its index, which the manifest holds.
-// Pure: bytes in, values out. Decoders treat their input as hostile: no allocation beyond the input's size, no overflow,
-// every offset checked against the file's size.
+// Pure: bytes in, values out. Decoders treat their input as hostile: no allocation beyond the input's size, no
+// overflow, every offset checked against the file's size.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,8 @@ struct ImageHeader {
   bool operator==(const ImageHeader&) const = default;
 };
 
-// Exactly kHeaderBytes, checksummed. The decoder refuses a header without ranks, and one whose index is not page-aligned
-// or reaches beyond file_bytes.
+// Exactly kHeaderBytes, checksummed. The decoder refuses a header without ranks, and one whose index is not
+// page-aligned or reaches beyond file_bytes.
 ByteVector encode_header(const ImageHeader& header);
 // `data` is at least the first page of the file. Code::corrupt for anything that is not a sound header;
 // Code::mismatch, naming both versions, for a sound one of another format version.
@@ -47,7 +48,17 @@ Result<ImageHeader> decode_header(ByteView data);
 
 // Numbers equal diapause_type.
 enum class ElementType : std::uint32_t {
-  bytes = 0, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float32, float64
+  bytes = 0,
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float32,
+  float64
 };
 inline constexpr std::uint32_t kElementTypes = 11;
 std::uint64_t element_bytes_of(ElementType type);  // 0 for `bytes`: the user says
@@ -63,10 +74,10 @@ struct Region {
   ElementType type = ElementType::bytes;
   std::uint64_t element_bytes = 1;
   std::uint64_t count = 0;
-  std::vector<BlockDim> place;     // empty: none recorded
-  std::uint32_t encoding = 0;      // 0 = raw; other numbers are refused by format version 1
-  std::uint64_t offset = 0;        // in the file, page-aligned
-  std::uint64_t stored_bytes = 0;  // raw: element_bytes * count
+  std::vector<BlockDim> place;                 // empty: none recorded
+  std::uint32_t encoding = 0;                  // 0 = raw; other numbers are refused by format version 1
+  std::uint64_t offset = 0;                    // in the file, page-aligned
+  std::uint64_t stored_bytes = 0;              // raw: element_bytes * count
   std::vector<std::uint64_t> block_checksums;  // of stored_bytes in blocks of kBlockBytes, the last one shorter
   bool operator==(const Region&) const = default;
 
@@ -79,8 +90,8 @@ struct ImageIndex {
 };
 
 ByteVector encode_index(const ImageIndex& index);
-// Checks sizes and order: regions do not overlap, lie in [kHeaderBytes, header.index_offset), names are unique and sound.
-// Compares digest128(data) with header.index_digest first.
+// Checks sizes and order: regions do not overlap, lie in [kHeaderBytes, header.index_offset), names are unique and
+// sound. Compares digest128(data) with header.index_digest first.
 Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header);
 
 // Gives every region its offset and stored_bytes and sizes its block_checksums; returns the offset of the index

@@ -1,5 +1,5 @@
-// The manifest: a version exists when one does. Each node has one of its own (two copies), so has the global tier; all say the same
-// of a version but for the levels reached when they were written. docs/formats/manifest.md.
+// The manifest: a version exists when one does. Each node has one of its own (two copies), so has the global tier; all
+// say the same of a version but for the levels reached when they were written. docs/formats/manifest.md.
 #pragma once
 
 #include <cstdint>
@@ -25,25 +25,25 @@ struct ImageRecord {
 struct RankRecord {
   ImageRecord image;
   std::uint64_t protected_bytes = 0;
-  std::uint32_t node = 0;               // index into Manifest::node_names when written
-  std::uint32_t partner = kNoRank;      // level 2: the rank whose node holds the copy
+  std::uint32_t node = 0;           // index into Manifest::node_names when written
+  std::uint32_t partner = kNoRank;  // level 2: the rank whose node holds the copy
   bool operator==(const RankRecord&) const = default;
 };
 
 // Level 3: members on different nodes; a codeword takes one chunk from each (redundancy/layout.hpp).
 struct Group {
-  std::vector<std::uint32_t> members;   // ranks; kNoRank for a node with fewer ranks (its data are zeros)
-  std::vector<std::uint32_t> nodes;     // node of each member; all different
-  std::uint32_t parity = 0;             // m
+  std::vector<std::uint32_t> members;  // ranks; kNoRank for a node with fewer ranks (its data are zeros)
+  std::vector<std::uint32_t> nodes;    // node of each member; all different
+  std::uint32_t parity = 0;            // m
   std::uint64_t chunk_bytes = 0;
-  std::vector<ImageRecord> parities;    // one per member
+  std::vector<ImageRecord> parities;  // one per member
   bool operator==(const Group&) const = default;
 };
 
 struct Manifest {
   std::string job;
   VersionId version;
-  std::uint32_t levels = 0;             // bit (1 << level) for each level reached
+  std::uint32_t levels = 0;  // bit (1 << level) for each level reached
   std::uint64_t created_unix_ns = 0;
   std::vector<std::string> node_names;
   std::vector<RankRecord> ranks;
@@ -51,7 +51,7 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 
   bool has_level(int level) const { return (levels >> level & 1u) != 0; }
-  int deepest_level() const;            // 0 if none
+  int deepest_level() const;  // 0 if none
 };
 
 // In every group, members, nodes and parities have the same size.
