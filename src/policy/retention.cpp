@@ -1,0 +1,26 @@
+#include "policy/retention.hpp"
+
+#include <bit>
+
+namespace diapause::policy {
+
+std::vector<std::uint32_t> kept_levels(std::span<const KnownVersion> newest_first, const config::Settings& settings) {
+  std::array<std::uint32_t, 5> kept{};
+  std::vector<std::uint32_t> masks;
+  masks.reserve(newest_first.size());
+  for (const KnownVersion& version : newest_first) {
+    const int deepest = std::bit_width(version.levels & 0b11110U) - 1;
+    std::uint32_t mask = 0;
+    for (int level = 1; level <= deepest; ++level) {
+      std::uint32_t& count = kept[static_cast<std::size_t>(level)];
+      if (count < settings.level(level).keep) {
+        ++count;
+        mask |= 1U << level;
+      }
+    }
+    masks.push_back(mask);
+  }
+  return masks;
+}
+
+}  // namespace diapause::policy

@@ -1,0 +1,109 @@
+#include "policy/schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace diapause::policy {
+namespace {
+
+constexpr std::size_t kDeepest = 4;
+
+}  // namespace
+
+Schedule::Schedule(const config::Settings& settings) {
+  for (std::size_t level = 1; level <= kDeepest; ++level) intervals_[level] = settings.levels[level].interval;
+}
+
+bool Schedule::any_interval() const {
+  return std::ranges::any_of(
+      intervals_, [](const config::Interval& interval) { return interval.seconds > 0 || interval.calls > 0; });
+}
+
+bool Schedule::tick() {
+  ++call_;
+  return call_ >= next_agreement_ &&
+         std::ranges::any_of(intervals_, [](const config::Interval& interval) { return interval.seconds > 0; });
+}
+
+int Schedule::calls_due() const {
+  for (std::size_t level = kDeepest; level >= 1; --level) {
+    if (intervals_[level].calls > 0 && call_ - last_call_[level] >= intervals_[level].calls) {
+      return static_cast<int>(level);
+    }
+  }
+  return 0;
+}
+
+int Schedule::time_due(double now_s) const {
+  for (std::size_t level = kDeepest; level >= 1; --level) {
+    if (intervals_[level].seconds > 0 && now_s - last_s_[level] >= intervals_[level].seconds) {
+      return static_cast<int>(level);
+    }
+  }
+  return 0;
+}
+
+std::optional<double> Schedule::seconds_left(double now_s) const {
+  std::optional<double> least;
+  for (std::size_t level = 1; level <= kDeepest; ++level) {
+    if (intervals_[level].seconds <= 0) continue;
+    const double left = intervals_[level].seconds - (now_s - last_s_[level]);
+    least = std::min(left, least.value_or(left));
+  }
+  return least;
+}
+
+// Keeps what has passed of every interval when the clock steps back: no level waits longer than its interval for that.
+double Schedule::forward(double now_s) {
+  if (!std::isfinite(now_s)) return agreed_s_;
+  const double step = now_s - agreed_s_;
+  if (step < 0) {
+    for (double& last : last_s_) last += step;
+    agreed_s_ = now_s;
+  }
+  return now_s;
+}
+
+// Slower calls are believed at once, because they make levels late; faster ones by halves.
+void Schedule::learn(double now_s) {
+  if (call_ > agreed_call_) {
+    const double seen_s = (now_s - agreed_s_) / static_cast<double>(call_ - agreed_call_);
+    call_s_ = std::max(seen_s, (call_s_.value_or(seen_s) + seen_s) / 2);
+  }
+  agreed_s_ = now_s;
+  agreed_call_ = call_;
+}
+
+void Schedule::plan(double now_s) {
+  std::uint64_t stride = 1;
+  if (const auto left_s = seconds_left(now_s); left_s && call_s_) {
+    const auto most = static_cast<double>(std::min(call_, kMaxStride));
+    // Calls too short for the clock leave only the limits: 0/0 and x/0 are both `most`.
+    const double half = *call_s_ > 0 ? *left_s / *call_s_ / 2 : most;
+    stride = static_cast<std::uint64_t>(std::clamp(half, 1.0, std::max(1.0, most)));
+  }
+  next_agreement_ = call_ + stride;
+}
+
+int Schedule::decide(double now_s) {
+  now_s = forward(now_s);
+  learn(now_s);
+  plan(now_s);
+  return std::max(time_due(now_s), calls_due());
+}
+
+void Schedule::taken(int level, double now_s) {
+  if (level <= 0) return;
+  now_s = forward(now_s);
+  const auto deepest = std::min(static_cast<std::size_t>(level), kDeepest);
+  for (std::size_t covered = 1; covered <= deepest; ++covered) {
+    last_s_[covered] = now_s;
+    last_call_[covered] = call_;
+  }
+  // The checkpoint's own time says nothing about calls.
+  agreed_s_ = now_s;
+  agreed_call_ = call_;
+  plan(now_s);
+}
+
+}  // namespace diapause::policy
