@@ -1,0 +1,167 @@
+#include "golden_files.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "format/checksum.hpp"
+#include "format/wire.hpp"
+
+namespace diapause::golden {
+namespace {
+
+using namespace diapause::format;
+
+VersionId version_id() {
+  VersionId version{3, 1200, {}};
+  for (std::uint8_t i = 0; i < 16; ++i) version.commit.bytes[i] = static_cast<std::uint8_t>(0xa0 + i);
+  return version;
+}
+
+void put(ByteVector& bytes, std::size_t offset, std::uint64_t value, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
+}
+
+Region region_of(std::string name, ElementType type, std::uint64_t count) {
+  Region region;
+  region.name = std::move(name);
+  region.type = type;
+  region.element_bytes = element_bytes_of(type);
+  region.count = count;
+  return region;
+}
+
+// A file made of `header` (its sizes are filled in here) and of regions with these contents.
+ByteVector assemble(ImageHeader header, ImageIndex index, const std::vector<ByteVector>& contents) {
+  header.index_offset = lay_out(index).value();
+  ByteVector body(header.index_offset - kHeaderBytes);
+  for (std::size_t i = 0; i < contents.size(); ++i) {
+    Region& region = index.regions[i];
+    std::copy(contents[i].begin(), contents[i].end(), body.begin() + (region.offset - kHeaderBytes));
+    region.block_checksums = {checksum64(contents[i])};  // each is smaller than a block
+  }
+  const ByteVector index_bytes = encode_index(index);
+  header.index_bytes = index_bytes.size();
+  header.index_digest = digest128(index_bytes);
+  header.file_bytes = header.index_offset + header.index_bytes;
+  ByteVector file = encode_header(header);
+  file.insert(file.end(), body.begin(), body.end());
+  file.insert(file.end(), index_bytes.begin(), index_bytes.end());
+  return file;
+}
+
+ByteVector of_format_version_2(ByteVector image) {
+  put(image, 8, 2, 4);
+  put(image, kHeaderBytes - 8, checksum64(ByteView(image).first(kHeaderBytes - 8)), 8);
+  return image;
+}
+
+ByteVector manifest_of_format_version_2(ByteVector bytes) {
+  put(bytes, 8, 2, 4);
+  const Digest128 digest = digest128(ByteView(bytes).first(bytes.size() - 16));
+  put(bytes, bytes.size() - 16, digest.low, 8);
+  put(bytes, bytes.size() - 8, digest.high, 8);
+  return bytes;
+}
+
+ByteVector flipped(ByteVector bytes, std::size_t at) {
+  bytes[at] ^= std::byte{0x10};
+  return bytes;
+}
+
+ByteVector front(const ByteVector& bytes, std::size_t length) {
+  return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)};
+}
+
+// A seed of the index target: where the index lies, then the index (fuzz/image_index_fuzz.cpp).
+ByteVector index_seed(const ByteVector& image) {
+  const ImageHeader header = decode_header(image).value();
+  Writer writer(8 + header.index_bytes);
+  writer.u64(header.index_offset);
+  writer.append(ByteView(image).subspan(header.index_offset, header.index_bytes));
+  return writer.take();
+}
+
+void add_broken_files(std::map<std::string, ByteVector>& files) {
+  const std::string folder = "tests/golden/files/";
+  const ByteVector header = front(data_image(), kHeaderBytes), sound = encode_manifest(manifest());
+  ByteVector other_magic = header, other_manifest_magic = sound;
+  put(other_magic, 0, 0x4745504a, 4);
+  put(other_manifest_magic, 0, 0x4745504a, 4);
+  files[folder + "broken-image-truncated.bin"] = front(header, 1000);
+  files[folder + "broken-image-flipped.bin"] = flipped(header, 56);
+  files[folder + "broken-image-magic.bin"] = other_magic;
+  files[folder + "broken-image-future.bin"] = of_format_version_2(header);
+  files[folder + "broken-manifest-truncated.bin"] = front(sound, sound.size() - 1);
+  files[folder + "broken-manifest-flipped.bin"] = flipped(sound, 100);
+  files[folder + "broken-manifest-magic.bin"] = other_manifest_magic;
+  files[folder + "broken-manifest-future.bin"] = manifest_of_format_version_2(sound);
+}
+
+void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
+  constexpr std::size_t kHeaderFields = 96;  // the rest of the page is zeros
+  files["fuzz/corpus/image_header/data"] = front(data_image(), kHeaderFields);
+  files["fuzz/corpus/image_header/parity"] = front(parity_image(), kHeaderFields);
+  files["fuzz/corpus/image_header/future"] = front(of_format_version_2(data_image()), kHeaderFields);
+  files["fuzz/corpus/image_index/data"] = index_seed(data_image());
+  files["fuzz/corpus/image_index/parity"] = index_seed(parity_image());
+  files["fuzz/corpus/manifest/groups"] = encode_manifest(manifest());
+  Manifest plain = manifest();
+  plain.groups.clear();
+  files["fuzz/corpus/manifest/plain"] = encode_manifest(plain);
+}
+
+}  // namespace
+
+ByteVector data_image() {
+  Writer block(48), step(8);
+  for (int i = 0; i < 6; ++i) block.u64(std::bit_cast<std::uint64_t>(i * 0.5));
+  step.u64(1200);
+  Region temperature = region_of("temperature", ElementType::float64, 6);
+  temperature.place = {{2, 4, 2}, {3, 9, 6}};
+  ImageHeader header;
+  header.version = version_id();
+  header.owner = 2;
+  header.rank_count = 5;
+  return assemble(header, {{temperature, region_of("step", ElementType::uint64, 1)}}, {block.take(), step.take()});
+}
+
+ByteVector parity_image() {
+  ByteVector chunk(kPageBytes);
+  for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] = static_cast<std::byte>(i * 7 % 256);
+  ImageHeader header;
+  header.kind = ImageKind::parity;
+  header.version = version_id();
+  header.owner = 1;
+  header.rank_count = 5;
+  return assemble(header, {{region_of("parity", ElementType::uint8, kPageBytes)}}, {chunk});
+}
+
+Manifest manifest() {
+  Manifest manifest;
+  manifest.job = "heat";
+  manifest.version = version_id();
+  manifest.levels = 1u << 1 | 1u << 2 | 1u << 3;
+  manifest.created_unix_ns = 1767225600'000000000;  // 1 January 2026, 00:00 UTC
+  manifest.node_names = {"node-0", "node-1", "node-2"};
+  const auto image = [](std::uint64_t seed) { return ImageRecord{12495, {seed, seed * 0x9e3779b97f4a7c15}}; };
+  const std::uint32_t nodes[] = {0, 0, 1, 1, 2}, partners[] = {2, 3, 4, 4, 0};
+  for (std::uint32_t rank = 0; rank < 5; ++rank) {
+    manifest.ranks.push_back({image(rank + 1), 56, nodes[rank], partners[rank]});
+  }
+  manifest.groups.push_back({{0, 2, 4}, {0, 1, 2}, 1, 8192, {image(11), image(12), image(13)}});
+  manifest.groups.push_back({{1, 3, kNoRank}, {0, 1, 2}, 1, 8192, {image(14), image(15), image(16)}});
+  return manifest;
+}
+
+std::map<std::string, ByteVector> all_files() {
+  std::map<std::string, ByteVector> files;
+  files["tests/golden/files/image-v1.bin"] = data_image();
+  files["tests/golden/files/parity-v1.bin"] = parity_image();
+  files["tests/golden/files/manifest-v1.bin"] = encode_manifest(manifest());
+  add_broken_files(files);
+  add_fuzz_seeds(files);
+  return files;
+}
+
+}  // namespace diapause::golden

@@ -1,0 +1,25 @@
+// The small files of format version 1 that every later library must read, the broken ones that it must refuse, and the
+// seeds of the fuzz targets: all made here, so that a test can compare them with the committed ones byte by byte.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "format/image.hpp"
+#include "format/manifest.hpp"
+
+namespace diapause::golden {
+
+// Two regions: a float64 block of 2 x 3 at (2, 6) of a 4 x 9 array, with values 0, 0.5, ... 2.5, and one uint64, 1200.
+ByteVector data_image();
+// The parity file of member 1 of group 0: one page of uint8, element i being i * 7 modulo 256.
+ByteVector parity_image();
+// Four ranks on two nodes and a third node with one rank; levels 1, 2 and 3; two groups, one of them with a missing
+// rank.
+format::Manifest manifest();
+
+// Path from the root of the repository → content.
+std::map<std::string, ByteVector> all_files();
+
+}  // namespace diapause::golden

@@ -1,0 +1,132 @@
+// The committed files, the program that makes them and the examples in docs/formats all say the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "format/checksum.hpp"
+#include "golden_files.hpp"
+#include "hex_dump.hpp"
+
+namespace diapause::golden {
+namespace {
+
+using namespace diapause::format;
+using testing::HasSubstr;
+
+const std::filesystem::path kRoot = DIAPAUSE_SOURCE_ROOT;
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path << " cannot be read";
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ByteVector committed(const std::string& name) {
+  const std::string text = text_of(kRoot / name);
+  const ByteView bytes = as_byte_view(text);
+  return {bytes.begin(), bytes.end()};
+}
+
+ByteVector golden(const std::string& name) { return committed("tests/golden/files/" + name); }
+
+// Header, index and the data of all regions, checked as a reader would.
+Result<ImageIndex> read_image(const ByteVector& file, ImageHeader* header) {
+  DIAPAUSE_TRY_ASSIGN(*header, decode_header(file));
+  DIAPAUSE_TRY_ASSIGN(ImageIndex index,
+                      decode_index(ByteView(file).subspan(header->index_offset, header->index_bytes), *header));
+  for (const Region& region : index.regions) {
+    const ByteView data = ByteView(file).subspan(region.offset, region.stored_bytes);
+    if (region.block_checksums != std::vector{checksum64(data)}) return fail(Code::corrupt, region.name);
+  }
+  return index;
+}
+
+TEST(GoldenFiles, AreWhatTheLibraryWritesToday) {
+  for (const auto& [name, content] : all_files()) EXPECT_TRUE(committed(name) == content) << name << " differs";
+}
+
+TEST(GoldenFiles, AreAllMadeByTheProgram) {
+  const auto made = all_files();
+  for (const char* folder :
+       {"tests/golden/files", "fuzz/corpus/image_header", "fuzz/corpus/image_index", "fuzz/corpus/manifest"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(kRoot / folder)) {
+      const std::string name = std::filesystem::relative(entry.path(), kRoot).generic_string();
+      EXPECT_TRUE(made.contains(name)) << name << " is not made by make_golden";
+    }
+  }
+}
+
+TEST(GoldenFiles, AreSmall) {
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "tests/golden/files"))
+    bytes += entry.file_size();
+  EXPECT_LT(bytes, 40u * 1024);
+}
+
+TEST(GoldenFiles, HoldAnImageOfFormatVersion1) {
+  ImageHeader header;
+  const auto index = read_image(golden("image-v1.bin"), &header);
+  ASSERT_TRUE(index) << index.error().message;
+  EXPECT_EQ(header.kind, ImageKind::data);
+  EXPECT_EQ(header.version.incarnation, 3u);
+  EXPECT_EQ(header.version.number, 1200u);
+  EXPECT_EQ(header.version.commit.hex(), "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf");
+  EXPECT_EQ(header.owner, 2u);
+  EXPECT_EQ(header.rank_count, 5u);
+  ASSERT_EQ(index->regions.size(), 2u);
+  EXPECT_EQ(index->regions[0].name, "temperature");
+  EXPECT_EQ(index->regions[0].type, ElementType::float64);
+  EXPECT_EQ(index->regions[0].place, (std::vector<BlockDim>{{2, 4, 2}, {3, 9, 6}}));
+  EXPECT_EQ(index->regions[1].name, "step");
+  EXPECT_EQ(index->regions[1].count, 1u);
+}
+
+TEST(GoldenFiles, HoldAParityImageOfFormatVersion1) {
+  ImageHeader header;
+  const auto index = read_image(golden("parity-v1.bin"), &header);
+  ASSERT_TRUE(index) << index.error().message;
+  EXPECT_EQ(header.kind, ImageKind::parity);
+  EXPECT_EQ(header.owner, 1u);
+  EXPECT_EQ(header.part, 0u);
+}
+
+TEST(GoldenFiles, HoldAManifestOfFormatVersion1) {
+  const auto read = decode_manifest(golden("manifest-v1.bin"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, manifest());
+}
+
+TEST(GoldenFiles, ThatAreBrokenAreRefusedForTheRightReason) {
+  const auto image = [](const std::string& what) { return decode_header(golden("broken-image-" + what)).error(); };
+  const auto manifest = [](const std::string& what) {
+    return decode_manifest(golden("broken-manifest-" + what)).error();
+  };
+  EXPECT_THAT(image("truncated.bin").message, HasSubstr("1000 bytes where 4096 are needed"));
+  EXPECT_THAT(image("flipped.bin").message, HasSubstr("checksum"));
+  EXPECT_THAT(image("magic.bin").message, HasSubstr("not a Diapause image"));
+  EXPECT_EQ(image("future.bin").code, Code::mismatch);
+  EXPECT_THAT(manifest("truncated.bin").message, HasSubstr("bytes where it says"));
+  EXPECT_THAT(manifest("flipped.bin").message, HasSubstr("digest"));
+  EXPECT_THAT(manifest("magic.bin").message, HasSubstr("not a Diapause manifest"));
+  EXPECT_EQ(manifest("future.bin").code, Code::mismatch);
+}
+
+TEST(FormatDocuments, ShowTheBytesOfTheGoldenFiles) {
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/image.md")) == golden("image-v1.bin"));
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/manifest.md")) == golden("manifest-v1.bin"));
+}
+
+TEST(HexDump, LeavesZerosOutAndGivesTheLengthLast) {
+  const ByteVector bytes = parse_hex_dump(
+      "prose\n```\n00000000  44 49\n00000020  ff  text that is no number\n00000023\n```\n00000040  aa\n");
+  ASSERT_EQ(bytes.size(), 0x23u);
+  EXPECT_EQ(bytes[1], std::byte{0x49});
+  EXPECT_EQ(bytes[2], std::byte{0});
+  EXPECT_EQ(bytes[0x20], std::byte{0xff});
+}
+
+}  // namespace
+}  // namespace diapause::golden
