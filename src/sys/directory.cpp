@@ -39,7 +39,8 @@ int sync_directory(Kernel& kernel, int fd) {
 
 Status check_private(const Directory& directory) {
   struct stat status;
-  if (const int result = directory.kernel().fstat(directory.fd(), &status); result < 0) {
+  const int result = uninterrupted([&] { return directory.kernel().fstat(directory.fd(), &status); });
+  if (result < 0) {
     return fail(path_error("inspect", directory.path(), result));
   }
   if (status.st_uid != ::geteuid()) {

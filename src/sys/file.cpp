@@ -8,17 +8,6 @@
 #include "sys/robust.hpp"
 
 namespace diapause::sys {
-namespace {
-
-// How far to go on after `count` bytes of a cut-short transfer. Whole pages where there are any: with O_DIRECT the next
-// transfer must begin on a block again.
-std::uint64_t progress(std::uint64_t count, std::uint64_t wanted, std::uint64_t offset) {
-  if (count == wanted || offset % kPageBytes != 0 || count < kPageBytes) return count;
-  return count / kPageBytes * kPageBytes;
-}
-
-}  // namespace
-
 File::File(File&& other) noexcept
     : kernel_(other.kernel_), fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
 
@@ -44,7 +33,7 @@ Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
     const std::int64_t count = uninterrupted([&] { return kernel_->pread(fd_, data, offset); });
     if (count < 0) return fail(path_error("read", path_, count));
     if (count == 0) return ends_at(offset);
-    const std::uint64_t step = progress(static_cast<std::uint64_t>(count), data.size(), offset);
+    const std::uint64_t step = whole_blocks(static_cast<std::uint64_t>(count), data.size(), offset);
     data = data.subspan(step);
     offset += step;
     if (data.empty()) break;
@@ -60,7 +49,7 @@ Status File::write_all(ByteView data, std::uint64_t offset) const {
     const std::int64_t count = uninterrupted([&] { return kernel_->pwrite(fd_, data, offset); });
     if (count < 0) return fail(path_error("write", path_, count));
     if (count == 0) return fail(path_error("write", path_, -EIO));
-    const std::uint64_t step = progress(static_cast<std::uint64_t>(count), data.size(), offset);
+    const std::uint64_t step = whole_blocks(static_cast<std::uint64_t>(count), data.size(), offset);
     data = data.subspan(step);
     offset += step;
   }
@@ -90,7 +79,7 @@ Status File::truncate(std::uint64_t length) const {
 
 Result<std::uint64_t> File::size() const {
   struct stat status;
-  const int result = kernel_->fstat(fd_, &status);
+  const int result = uninterrupted([&] { return kernel_->fstat(fd_, &status); });
   if (result < 0) return fail(path_error("inspect", path_, result));
   return static_cast<std::uint64_t>(status.st_size);
 }

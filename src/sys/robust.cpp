@@ -33,7 +33,7 @@ namespace {
 
 Status check_own_regular_file(const File& file) {
   struct stat status;
-  if (const int result = file.kernel().fstat(file.fd(), &status); result < 0) {
+  if (const int result = uninterrupted([&] { return file.kernel().fstat(file.fd(), &status); }); result < 0) {
     return fail(path_error("inspect", file.path(), result));
   }
   if (!S_ISREG(status.st_mode)) {

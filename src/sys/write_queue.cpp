@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "sys/kernel.hpp"
+#include "sys/robust.hpp"
 
 namespace diapause::sys {
 namespace {
@@ -27,12 +28,12 @@ class PwriteQueue final : public WriteQueue {
  private:
   int write_all(int fd, ByteView data, std::uint64_t offset) {
     while (!data.empty()) {
-      const std::int64_t count = kernel_.pwrite(fd, data, offset);
-      if (count == -EINTR) continue;
+      const std::int64_t count = uninterrupted([&] { return kernel_.pwrite(fd, data, offset); });
       if (count < 0) return static_cast<int>(count);
       if (count == 0) return -EIO;
-      data = data.subspan(static_cast<std::size_t>(count));
-      offset += static_cast<std::uint64_t>(count);
+      const std::uint64_t step = whole_blocks(static_cast<std::uint64_t>(count), data.size(), offset);
+      data = data.subspan(step);
+      offset += step;
     }
     return 0;
   }

@@ -1,0 +1,23 @@
+// Facts about this process and machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace diapause::sys {
+
+std::string host_name();
+std::string current_directory();
+std::uint32_t user_id();
+std::int64_t process_id();
+std::uint64_t unix_time_ns();
+double monotonic_s();
+Status random_bytes(MutableBytes out);
+std::vector<std::pair<std::string, std::string>> environment();
+
+}  // namespace diapause::sys

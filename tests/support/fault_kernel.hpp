@@ -1,0 +1,110 @@
+// A kernel that makes another one's calls, counts them, and lets one of them go wrong: run the thing under test once to
+// count its calls, then once per call with a fault there.
+#pragma once
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sys/kernel.hpp"
+
+namespace diapause::test_support {
+
+enum class Call {
+  openat,
+  close,
+  pread,
+  pwrite,
+  fsync,
+  fallocate,
+  ftruncate,
+  fstat,
+  fstatvfs,
+  renameat,
+  unlinkat,
+  mkdirat,
+  list,
+  try_lock,
+  unlock,
+  map_shared,
+  unmap,
+  any,  // in a plan: count all calls
+};
+
+enum class Fault {
+  none,
+  stop,            // the process dies here: neither this call nor any later one happens, all return -EIO
+  fail_once,       // returns -error
+  fail_from_here,  // this call and every later one of that kind return -error
+  interrupt_once,  // returns -EINTR
+  short_transfer,  // a read or write moves half of its bytes, at least one
+};
+
+struct FaultPlan {
+  Fault fault = Fault::none;
+  std::uint64_t index = 0;  // the first call is number 0
+  Call call = Call::any;    // which calls are counted for `index`
+  int error = EIO;
+};
+
+// A close or unmap that is to go wrong still gives its descriptor or memory back, as Linux does, and as the death of a
+// process does. Mapped memory is written without calls. Writes of its queue are its own pwrite calls.
+class FaultKernel final : public sys::Kernel {
+ public:
+  explicit FaultKernel(sys::Kernel& inner, FaultPlan plan = {}) : inner_(inner), plan_(plan) {}
+
+  std::uint64_t calls(Call call = Call::any) const;
+  bool stopped() const;
+  // Whether the planned call has come. A sweep ends where it has not.
+  bool reached() const;
+  // Every call from now on as "fsync v3/r0.img", with "= -5" behind it if it failed. Paths below `root` lose it.
+  void record_trace(std::string root);
+  std::vector<std::string> trace() const;
+
+  int openat(int directory, const char* path, int flags, mode_t mode) override;
+  int close(int fd) override;
+  std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override;
+  std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override;
+  int fsync(int fd) override;
+  int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override;
+  int ftruncate(int fd, std::uint64_t length) override;
+  int fstat(int fd, struct stat* out) override;
+  int fstatvfs(int fd, sys::FileSystemSpace* out) override;
+  int renameat(int from_directory, const char* from, int to_directory, const char* to) override;
+  int unlinkat(int directory, const char* path, int flags) override;
+  int mkdirat(int directory, const char* path, mode_t mode) override;
+  int list(int directory, std::vector<sys::DirectoryEntry>* out) override;
+  int try_lock(int fd) override;
+  int unlock(int fd) override;
+  std::byte* map_shared(int fd, std::uint64_t length, int* error) override;
+  int unmap(std::byte* base, std::uint64_t length) override;
+
+ private:
+  struct Verdict {
+    int error = 0;        // -errno to return instead of the call
+    bool halved = false;  // move half of the bytes
+  };
+  Verdict judge(Call call);
+  template <class Action>
+  auto perform(Call call, const std::string& subject, Action action) -> decltype(action());
+  void note(Call call, const std::string& subject, std::int64_t result);
+  std::string path_of(int fd) const;
+  std::string path_of(int directory, const char* path) const;
+
+  sys::Kernel& inner_;
+  const FaultPlan plan_;
+  mutable std::mutex mutex_;
+  std::array<std::uint64_t, static_cast<std::size_t>(Call::any) + 1> counts_{};
+  bool stopped_ = false;
+  bool reached_ = false;
+  bool tracing_ = false;
+  std::string root_;
+  std::vector<std::string> trace_;
+  std::unordered_map<int, std::string> paths_;
+};
+
+}  // namespace diapause::test_support
