@@ -1,0 +1,53 @@
+// Input: a manifest. It is decoded as it is, and again with its length and digest made sound.
+#include "format/checksum.hpp"
+#include "format/manifest.hpp"
+#include "fuzz.hpp"
+
+using namespace diapause;
+
+namespace {
+
+constexpr std::size_t kLengthOffset = 16;
+constexpr std::size_t kDigestBytes = 16;
+
+void seal(ByteVector& bytes) {
+  if (bytes.size() < kLengthOffset + 8 + kDigestBytes) return;
+  fuzz::put_u64(bytes, kLengthOffset, bytes.size());
+  const format::Digest128 digest = format::digest128(ByteView(bytes).first(bytes.size() - kDigestBytes));
+  fuzz::put_u64(bytes, bytes.size() - 16, digest.low);
+  fuzz::put_u64(bytes, bytes.size() - 8, digest.high);
+}
+
+void check_references(const format::Manifest& manifest) {
+  for (const format::RankRecord& rank : manifest.ranks) {
+    fuzz::must_hold(rank.node < manifest.node_names.size(), "a rank is on a node");
+  }
+  for (const format::Group& group : manifest.groups) {
+    fuzz::must_hold(group.members.size() == group.nodes.size() && group.members.size() == group.parities.size(),
+                    "a member has a node and a parity");
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      const std::uint32_t rank = group.members[i];
+      fuzz::must_hold(rank == format::kNoRank || manifest.ranks.at(rank).node == group.nodes[i],
+                      "a member is on its rank's node");
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  ByteVector bytes = fuzz::copy_of(data, size);
+  (void)format::decode_manifest(bytes);
+
+  seal(bytes);
+  const auto manifest = format::decode_manifest(bytes);
+  if (!manifest) {
+    fuzz::must_hold(!manifest.error().message.empty(), "a refusal says why");
+    return 0;
+  }
+  fuzz::must_hold(format::encode_manifest(*manifest) == bytes, "a manifest has one encoding");
+  const auto again = format::decode_manifest(format::encode_manifest(*manifest));
+  fuzz::must_hold(again && *again == *manifest, "decode(encode(x)) == x");
+  check_references(*manifest);
+  return 0;
+}
