@@ -89,15 +89,13 @@ auto FaultKernel::perform(Call call, const std::string& subject, Action action) 
 std::string FaultKernel::path_of(int fd) const {
   const std::lock_guard lock(mutex_);
   const auto found = paths_.find(fd);
-  if (found == paths_.end()) return fmt::format("#{}", fd);
-  const std::string& path = found->second;
-  if (!root_.empty() && path.starts_with(root_ + "/")) return path.substr(root_.size() + 1);
-  return path;
+  return found == paths_.end() ? fmt::format("#{}", fd) : found->second;
 }
 
 std::string FaultKernel::path_of(int directory, const char* path) const {
-  if (directory == AT_FDCWD || path[0] == '/') return path;
-  return path_of(directory) + "/" + path;
+  const std::string full = directory == AT_FDCWD || path[0] == '/' ? path : path_of(directory) + "/" + path;
+  const std::lock_guard lock(mutex_);
+  return !root_.empty() && full.starts_with(root_ + "/") ? full.substr(root_.size() + 1) : full;
 }
 
 int FaultKernel::openat(int directory, const char* path, int flags, mode_t mode) {

@@ -12,7 +12,6 @@
 namespace diapause::test_support {
 namespace {
 
-constexpr std::uint64_t kDirectAlignment = 512;
 constexpr std::size_t kLongestName = 255;
 
 bool is_readable(int flags) { return (flags & O_ACCMODE) != O_WRONLY; }
@@ -20,7 +19,7 @@ bool is_writable(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 bool is_transfer_allowed(int flags, ByteView data, std::uint64_t offset) {
   if ((flags & O_DIRECT) == 0) return true;
-  return (reinterpret_cast<std::uintptr_t>(data.data()) | data.size() | offset) % kDirectAlignment == 0;
+  return (reinterpret_cast<std::uintptr_t>(data.data()) | data.size() | offset) % kPageBytes == 0;
 }
 
 bool fits_a_file(std::uint64_t offset, std::uint64_t length) {

@@ -31,7 +31,8 @@ class VolatileDisk final : public sys::Kernel {
 
   // Writes that need more fail with -ENOSPC. Only file contents take space, in pages of 4 KiB.
   void set_capacity(std::uint64_t bytes);
-  // Opens with O_DIRECT give -EINVAL. If not refused, such transfers must be aligned to 512 bytes, as on a disk.
+  // Opens with O_DIRECT give -EINVAL. If not refused, such transfers must be aligned to 4 KiB, the sector of
+  // the strictest disks.
   void refuse_direct();
 
   // For damage and inspection, from outside of any process: durable at once. False or nothing if there is no such path.

@@ -229,11 +229,11 @@ TEST_F(VolatileDiskTest, CanRefuseDirectAccess) {
 
 TEST_F(VolatileDiskTest, WantsDirectTransfersAligned) {
   const int fd = disk_.openat(AT_FDCWD, "/a", kNew | O_DIRECT, 0600);
-  alignas(512) std::byte block[1024] = {};
-  EXPECT_EQ(disk_.pwrite(fd, ByteView(block, 512), 512), 512);
+  alignas(kPageBytes) std::byte block[2 * kPageBytes] = {};
+  EXPECT_EQ(disk_.pwrite(fd, ByteView(block, kPageBytes), kPageBytes), 4096);
   EXPECT_EQ(disk_.pwrite(fd, ByteView(block, 100), 0), -EINVAL);
-  EXPECT_EQ(disk_.pwrite(fd, ByteView(block, 512), 100), -EINVAL);
-  EXPECT_EQ(disk_.pread(fd, MutableBytes(block + 1, 512), 0), -EINVAL);
+  EXPECT_EQ(disk_.pwrite(fd, ByteView(block, kPageBytes), 100), -EINVAL);
+  EXPECT_EQ(disk_.pread(fd, MutableBytes(block + 1, kPageBytes), 0), -EINVAL);
 }
 
 TEST_F(VolatileDiskTest, KeepsDamageDoneFromOutside) {

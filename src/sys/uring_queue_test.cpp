@@ -1,0 +1,124 @@
+#include "sys/uring_queue.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "sys/file.hpp"
+
+namespace diapause::sys {
+namespace {
+
+class UringQueueTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "diapause-uring-XXXXXX").string();
+    fd_ = ::mkstemp(pattern.data());
+    ASSERT_GE(fd_, 0);
+    path_ = pattern;
+  }
+  void TearDown() override {
+    ::close(fd_);
+    ::unlink(path_.c_str());
+  }
+
+  std::string content() const {
+    std::string text(std::filesystem::file_size(path_), '?');
+    EXPECT_EQ(::pread(fd_, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return text;
+  }
+
+  int fd_ = -1;
+  std::string path_;
+};
+
+#define SKIP_WITHOUT_URING(queue) \
+  if ((queue) == nullptr) GTEST_SKIP() << "this machine refuses io_uring"
+
+TEST_F(UringQueueTest, KeepsManyMoreWritesThanItsDepthApart) {
+  const auto queue = make_uring_queue(4);
+  SKIP_WITHOUT_URING(queue);
+  std::vector<std::string> blocks;
+  for (char c = 'a'; c <= 'z'; ++c) blocks.emplace_back(5000, c);
+  std::vector<std::int64_t> tickets;
+  std::string expected;
+  for (const std::string& block : blocks) {
+    tickets.push_back(queue->submit(fd_, as_byte_view(std::string_view(block)), expected.size()));
+    expected += block;
+  }
+  for (auto ticket = tickets.rbegin(); ticket != tickets.rend(); ++ticket) EXPECT_EQ(queue->wait(*ticket), 0);
+  EXPECT_EQ(content(), expected);
+}
+
+TEST_F(UringQueueTest, FinishesItsWritesBeforeItDies) {
+  std::string block(8 * kMiB, 'x');
+  {
+    const auto queue = make_uring_queue(8);
+    SKIP_WITHOUT_URING(queue);
+    for (std::size_t i = 0; i < 8; ++i) {
+      EXPECT_GE(queue->submit(fd_, as_byte_view(std::string_view(block)).subspan(i * kMiB, kMiB), i * kMiB), 0);
+    }
+  }
+  const std::string copy = block;
+  block.assign(block.size(), 'y');
+  EXPECT_TRUE(content() == copy);
+}
+
+TEST_F(UringQueueTest, WritesDirectlyFromAlignedMemory) {
+  const int direct = ::open(path_.c_str(), O_RDWR | O_DIRECT);
+  if (direct < 0) GTEST_SKIP() << "this file system has no direct access";
+  const auto queue = make_uring_queue(2);
+  SKIP_WITHOUT_URING(queue);
+  const AlignedBuffer buffer = std::move(*AlignedBuffer::allocate(kMiB));
+  std::fill(buffer.bytes().begin(), buffer.bytes().end(), std::byte{'d'});
+  EXPECT_EQ(queue->wait(queue->submit(direct, buffer.bytes(), kMiB)), 0);
+  EXPECT_EQ(content().substr(kMiB), std::string(kMiB, 'd'));
+  ::close(direct);
+}
+
+// The file size limit cuts the write that reaches it short and refuses the rest.
+TEST_F(UringQueueTest, ContinuesAShortWriteAndReportsWhatThenFails) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{10000, 10000};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(1);
+    const auto queue = make_uring_queue(2);
+    if (queue == nullptr) ::_exit(0);
+    const std::string block(20000, 'x');
+    ::_exit(queue->wait(queue->submit(fd_, as_byte_view(std::string_view(block)), 0)) == -EFBIG ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  SKIP_WITHOUT_URING(make_uring_queue(1));
+  EXPECT_EQ(content(), std::string(10000, 'x'));
+}
+
+// Without descriptors left there is no ring, as where io_uring is forbidden.
+TEST_F(UringQueueTest, GivesWayToPlainWritesWhereTheRingIsRefused) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{0, 0};
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(1);
+    if (make_uring_queue(4) != nullptr) ::_exit(2);
+    const auto queue = real_kernel().write_queue(4);
+    if (queue == nullptr) ::_exit(3);
+    ::_exit(queue->wait(queue->submit(fd_, as_byte_view(std::string_view("plain")), 0)) == 0 ? 0 : 4);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(content(), "plain");
+}
+
+}  // namespace
+}  // namespace diapause::sys
