@@ -29,25 +29,25 @@ struct LevelSettings {
 struct FlipSettings {
   std::optional<std::uint32_t> bit;  // which bit of the element; none = no injection
   double every_s = 10;
-  std::uint32_t count = 1;           // how many flips each time
-  std::uint64_t limit = 0;           // flips in all; 0 = no limit
-  std::string region;                // empty = any
+  std::uint32_t count = 1;  // how many flips each time
+  std::uint64_t limit = 0;  // flips in all; 0 = no limit
+  std::string region;       // empty = any
   std::uint64_t seed = 1;
 };
 
 struct Settings {
-  std::string memory_path;                // default /dev/shm/diapause-<uid>
-  std::string local_path;                 // empty = there is no local tier
-  std::string global_path = "diapause";   // relative to the working directory; made absolute by the engine
-  std::uint32_t ranks_per_node = 0;       // 0 = nodes are what MPI_COMM_TYPE_SHARED says; else emulated nodes
-  std::string node_name;                  // default: host name, with emulated nodes "node<i>"
-  std::vector<std::string> node_names;    // emulated nodes: the i-th node's name
-  std::array<LevelSettings, 5> levels;    // [1]..[4]; [0] unused
-  std::uint32_t group_nodes = 4;          // level 3: n
-  std::uint32_t parity = 1;               // level 3: m
-  double lock_wait_s = 10;                // how long to wait for an earlier run of this job to let go
+  std::string memory_path;               // default /dev/shm/diapause-<uid>
+  std::string local_path;                // empty = there is no local tier
+  std::string global_path = "diapause";  // relative to the working directory; made absolute by the engine
+  std::uint32_t ranks_per_node = 0;      // 0 = nodes are what MPI_COMM_TYPE_SHARED says; else emulated nodes
+  std::string node_name;                 // default: host name, with emulated nodes "node<i>"
+  std::vector<std::string> node_names;   // emulated nodes: the i-th node's name
+  std::array<LevelSettings, 5> levels;   // [1]..[4]; [0] unused
+  std::uint32_t group_nodes = 4;         // level 3: n
+  std::uint32_t parity = 1;              // level 3: m
+  double lock_wait_s = 10;               // how long to wait for an earlier run of this job to let go
   FlipSettings flips;
-  std::string source;                     // file the settings came from; empty = defaults and environment
+  std::string source;  // file the settings came from; empty = defaults and environment
 
   LevelSettings& level(int number) { return levels[static_cast<std::size_t>(number)]; }
   const LevelSettings& level(int number) const { return levels[static_cast<std::size_t>(number)]; }
@@ -59,12 +59,13 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 Settings default_settings(std::uint32_t uid);
 
 // `text` is the TOML of the file `path` (for messages); empty text and path: no file. Environment variables
-// DIAPAUSE_<SECTION>_<KEY> override the file. Code::config names file, line and key, or the variable, and says what is allowed.
+// DIAPAUSE_<SECTION>_<KEY> override the file. Code::config names file, line and key, or the variable, and says what is
+// allowed.
 Result<Settings> parse_settings(const std::string& text, const std::string& path, const Environment& environment,
                                 std::uint32_t uid);
 
-// "ckp(3,5,7,11)" or "ckp(3,5,7,11)/e1": level intervals in minutes of `minute_s` seconds each (0 = level never due), and the bit
-// flipped. Code::config says what is wrong in the text.
+// "ckp(3,5,7,11)" or "ckp(3,5,7,11)/e1": level intervals in minutes of `minute_s` seconds each (0 = level never due),
+// and the bit flipped. Code::config says what is wrong in the text.
 Status apply_schedule(const std::string& text, double minute_s, Settings& settings);
 
 }  // namespace diapause::config

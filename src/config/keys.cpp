@@ -1,0 +1,157 @@
+#include "config/keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+
+namespace diapause::config {
+namespace {
+
+template <int kLevel>
+LevelSettings& level(Draft& draft) {
+  return draft.settings.level(kLevel);
+}
+
+template <int kLevel>
+void add_level(std::string_view section, std::vector<Key>& keys) {
+  if constexpr (kLevel < 4) {
+    keys.push_back({section, "tier", [](Draft& draft) -> TierKind& { return level<kLevel>(draft).tier; }});
+  }
+  keys.push_back(
+      {section, "keep", [](Draft& draft) -> std::uint32_t& { return level<kLevel>(draft).keep; }, Rule::any, 1});
+  keys.push_back({section, "every_s", [](Draft& draft) -> double& { return level<kLevel>(draft).interval.seconds; }});
+  keys.push_back(
+      {section, "every_calls", [](Draft& draft) -> std::uint64_t& { return level<kLevel>(draft).interval.calls; }});
+}
+
+void add_places(std::vector<Key>& keys) {
+  keys.push_back({"", "schedule", [](Draft& draft) -> std::string& { return draft.schedule; }});
+  keys.push_back({"", "minute_s", [](Draft& draft) -> double& { return draft.minute_s; }, Rule::positive});
+  keys.push_back({"", "lock_wait_s", [](Draft& draft) -> double& { return draft.settings.lock_wait_s; }});
+  keys.push_back(
+      {"memory", "path", [](Draft& draft) -> std::string& { return draft.settings.memory_path; }, Rule::not_empty});
+  keys.push_back({"local", "path", [](Draft& draft) -> std::string& { return draft.settings.local_path; }});
+  keys.push_back(
+      {"global", "path", [](Draft& draft) -> std::string& { return draft.settings.global_path; }, Rule::not_empty});
+  keys.push_back(
+      {"node", "ranks_per_node", [](Draft& draft) -> std::uint32_t& { return draft.settings.ranks_per_node; }});
+  keys.push_back(
+      {"node", "name", [](Draft& draft) -> std::string& { return draft.settings.node_name; }, Rule::node_name});
+  keys.push_back({"node", "names", [](Draft& draft) -> std::vector<std::string>& { return draft.settings.node_names; },
+                  Rule::node_name});
+}
+
+void add_flips(std::vector<Key>& keys) {
+  keys.push_back(
+      {"flips", "bit", [](Draft& draft) -> std::optional<std::uint32_t>& { return draft.settings.flips.bit; }});
+  keys.push_back(
+      {"flips", "every_s", [](Draft& draft) -> double& { return draft.settings.flips.every_s; }, Rule::positive});
+  keys.push_back(
+      {"flips", "count", [](Draft& draft) -> std::uint32_t& { return draft.settings.flips.count; }, Rule::any, 1});
+  keys.push_back({"flips", "limit", [](Draft& draft) -> std::uint64_t& { return draft.settings.flips.limit; }});
+  keys.push_back({"flips", "region", [](Draft& draft) -> std::string& { return draft.settings.flips.region; }});
+  keys.push_back({"flips", "seed", [](Draft& draft) -> std::uint64_t& { return draft.settings.flips.seed; }, Rule::any,
+                  0, std::numeric_limits<std::int64_t>::max()});
+}
+
+std::vector<Key> make_keys() {
+  std::vector<Key> keys;
+  add_places(keys);
+  add_level<1>("level1", keys);
+  add_level<2>("level2", keys);
+  add_level<3>("level3", keys);
+  keys.push_back({"level3", "group_nodes", [](Draft& draft) -> std::uint32_t& { return draft.settings.group_nodes; },
+                  Rule::any, 2, 255});
+  keys.push_back(
+      {"level3", "parity", [](Draft& draft) -> std::uint32_t& { return draft.settings.parity; }, Rule::any, 1, 254});
+  add_level<4>("level4", keys);
+  add_flips(keys);
+  return keys;
+}
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(),
+                         [](char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); });
+  return result;
+}
+
+struct Shower {
+  std::string operator()(double value) const { return fmt::format("{}", value); }
+  std::string operator()(std::uint32_t value) const { return fmt::format("{}", value); }
+  std::string operator()(std::uint64_t value) const { return fmt::format("{}", value); }
+  std::string operator()(const std::optional<std::uint32_t>& value) const {
+    return value ? fmt::format("{}", *value) : "none";
+  }
+  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const std::vector<std::string>& values) const {
+    std::string list;
+    for (const std::string& value : values) list += (list.empty() ? "" : ", ") + quoted(value);
+    return "[" + list + "]";
+  }
+  std::string operator()(TierKind tier) const {
+    return tier == TierKind::memory ? "\"memory\"" : tier == TierKind::local ? "\"local\"" : "\"global\"";
+  }
+};
+
+}  // namespace
+
+std::span<const Key> all_keys() {
+  static const std::vector<Key> keys = make_keys();
+  return keys;
+}
+
+const Key* find_key(std::string_view section, std::string_view name) {
+  const auto keys = all_keys();
+  const auto found =
+      std::ranges::find_if(keys, [&](const Key& key) { return key.section == section && key.name == name; });
+  return found == keys.end() ? nullptr : &*found;
+}
+
+std::string Key::full_name() const { return section.empty() ? std::string(name) : fmt::format("{}.{}", section, name); }
+
+std::string Key::environment() const {
+  return section.empty() ? "DIAPAUSE_" + upper(name) : "DIAPAUSE_" + upper(section) + "_" + upper(name);
+}
+
+std::string Key::shown(Draft& draft) const {
+  return std::visit([&](auto place_of) { return Shower{}(place_of(draft)); }, place);
+}
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kMost = 80;
+  std::string result = "\"";
+  for (const char c : text.substr(0, kMost)) result += std::iscntrl(static_cast<unsigned char>(c)) ? '?' : c;
+  return result + (text.size() > kMost ? "\"..." : "\"");
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kMostEdits = 2;
+  std::size_t least = kMostEdits + 1;
+  const std::string* nearest = nullptr;
+  for (const std::string& candidate : candidates) {
+    const std::size_t longer = std::max(name.size(), candidate.size());
+    if (longer - std::min(name.size(), candidate.size()) > kMostEdits) continue;
+    std::vector<std::size_t> row(candidate.size() + 1);  // Levenshtein distances of a prefix of `name`
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = i;
+    for (std::size_t n = 1; n <= name.size(); ++n) {
+      std::size_t diagonal = row[0];
+      row[0] = n;
+      for (std::size_t c = 1; c < row.size(); ++c) {
+        const std::size_t replaced = diagonal + (name[n - 1] == candidate[c - 1] ? 0 : 1);
+        diagonal = row[c];
+        row[c] = std::min({replaced, row[c] + 1, row[c - 1] + 1});
+      }
+    }
+    if (row.back() < least && row.back() < candidate.size()) {
+      least = row.back();
+      nearest = &candidate;
+    }
+  }
+  return nearest == nullptr ? "." : "; did you mean " + *nearest + "?";
+}
+
+}  // namespace diapause::config

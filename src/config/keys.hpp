@@ -1,0 +1,75 @@
+// The one table of everything that can be configured. Reading files, reading the environment, messages and the test of
+// docs/configuration.md all go through it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/settings.hpp"
+
+namespace diapause::config {
+
+// All numbers are seconds; 30 years are never meant and keep arithmetic on clocks far from overflow.
+inline constexpr double kMostSeconds = 1e9;
+
+// Settings on their way: with the keys that end up in others.
+struct Draft {
+  Settings settings;
+  std::string schedule;
+  double minute_s = 60;
+};
+
+// Where a key's value lives; the type of the place is the type of the key.
+using Place = std::variant<double& (*)(Draft&), std::uint32_t& (*)(Draft&), std::uint64_t& (*)(Draft&),
+                           std::optional<std::uint32_t>& (*)(Draft&), std::string& (*)(Draft&),
+                           std::vector<std::string>& (*)(Draft&), TierKind& (*)(Draft&)>;
+
+enum class Rule {
+  any,
+  positive,   // numbers: above 0
+  not_empty,  // strings
+  node_name   // strings and lists: becomes the name of a directory
+};
+
+struct Key {
+  std::string_view section;  // "" = top level
+  std::string_view name;
+  Place place;
+  Rule rule = Rule::any;
+  std::int64_t least = 0;  // integers
+  std::int64_t most = 0xffffffff;
+
+  std::string full_name() const;    // "level1.keep"
+  std::string environment() const;  // "DIAPAUSE_LEVEL1_KEEP"
+  std::string allowed() const;      // "an integer from 1 to 4294967295"
+  std::string shown(Draft& draft) const;
+};
+
+std::span<const Key> all_keys();
+const Key* find_key(std::string_view section, std::string_view name);
+
+// A value as a file or a variable gives it.
+struct Found {
+  // monostate: something that no key takes
+  std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::string>> value;
+  std::string shown;  // for messages
+};
+
+// What the text of a variable means for that key.
+Found found_in_text(const Key& key, const std::string& text);
+
+// Puts the value in its place; false if the key does not allow it.
+bool assign(const Key& key, const Found& found, Draft& draft);
+
+// For messages: in quotes, without control characters, cut where it is long.
+std::string quoted(std::string_view text);
+
+// The candidate at an edit distance of at most 2, as "; did you mean <candidate>?"; else ".".
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace diapause::config

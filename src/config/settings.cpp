@@ -1,0 +1,241 @@
+#include "config/settings.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <map>
+
+#include "config/keys.hpp"
+
+namespace diapause::config {
+namespace {
+
+struct Reading {
+  std::string file;  // as messages name it
+  Draft draft;
+  std::map<const Key*, std::string> origins;  // "file:line:column" or "environment variable NAME" of what was set
+
+  std::string at(const toml::source_region& source) const {
+    return fmt::format("{}:{}:{}", file, source.begin.line, source.begin.column);
+  }
+  // The place to point at for a key; keys that were not set have their default.
+  std::string origin(const Key& key) const {
+    const auto found = origins.find(&key);
+    return found == origins.end() ? "default" : found->second;
+  }
+};
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const Key& key : all_keys()) {
+    if (!key.section.empty() && (names.empty() || names.back() != key.section)) names.emplace_back(key.section);
+  }
+  return names;
+}
+
+std::vector<std::string> key_names(std::string_view section) {
+  std::vector<std::string> names;
+  for (const Key& key : all_keys()) {
+    if (key.section == section) names.emplace_back(key.name);
+  }
+  return names;
+}
+
+// Names and values come from the file: not to be trusted to be short or printable.
+std::string printable(std::string_view text) {
+  const std::string in_quotes = quoted(text);
+  return in_quotes.substr(1, in_quotes.find_last_of('"') - 1);
+}
+
+Found found_in_node(const toml::node& node) {
+  if (const auto* integer = node.as_integer()) return {integer->get(), fmt::format("{}", integer->get())};
+  if (const auto* number = node.as_floating_point()) return {number->get(), fmt::format("{}", number->get())};
+  if (const auto* text = node.as_string()) return {text->get(), quoted(text->get())};
+  if (const auto* boolean = node.as_boolean()) return {{}, boolean->get() ? "true" : "false"};
+  if (node.is_table()) return {{}, "a table"};
+  const auto* array = node.as_array();
+  if (array == nullptr) return {{}, "a date or time"};
+  std::vector<std::string> texts;
+  std::string shown;
+  for (const toml::node& element : *array) {
+    const auto* text = element.as_string();
+    if (text == nullptr) return {{}, "an array with something else than strings"};
+    texts.push_back(text->get());
+    shown += (shown.empty() ? "" : ", ") + quoted(text->get());
+  }
+  constexpr std::size_t kMostShown = 200;
+  if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + "...";
+  return {std::move(texts), "[" + shown + "]"};
+}
+
+Status set_key(const Key& key, const Found& found, std::string origin, Reading& reading) {
+  if (!assign(key, found, reading.draft)) {
+    return fail(Code::config,
+                fmt::format("{}: {}: found {}; allowed is {}", origin, key.full_name(), found.shown, key.allowed()));
+  }
+  reading.origins[&key] = std::move(origin);
+  return {};
+}
+
+Status read_section(const std::string& section, const toml::table& table, Reading& reading) {
+  for (const auto& [name, node] : table) {
+    const Key* key = find_key(section, name.str());
+    if (key == nullptr) {
+      const auto names = key_names(section);
+      return fail(Code::config,
+                  fmt::format("{}: unknown key {}.{}{} Keys of [{}] are {}", reading.at(name.source()), section,
+                              printable(name.str()), did_you_mean(name.str(), names), section, fmt::join(names, ", ")));
+    }
+    DIAPAUSE_TRY(set_key(*key, found_in_node(node), reading.at(node.source()), reading));
+  }
+  return {};
+}
+
+Status read_top(const toml::table& table, Reading& reading) {
+  const auto sections = section_names();
+  for (const auto& [name, node] : table) {
+    if (const Key* key = find_key("", name.str())) {
+      DIAPAUSE_TRY(set_key(*key, found_in_node(node), reading.at(node.source()), reading));
+      continue;
+    }
+    if (std::ranges::find(sections, name.str()) == sections.end()) {
+      auto candidates = key_names("");
+      const std::string keys = fmt::format("{}", fmt::join(candidates, ", "));
+      candidates.insert(candidates.end(), sections.begin(), sections.end());
+      return fail(Code::config,
+                  fmt::format("{}: unknown {} {}{} Keys here are {}; tables are {}", reading.at(name.source()),
+                              node.is_table() ? "table" : "key", printable(name.str()),
+                              did_you_mean(name.str(), candidates), keys, fmt::join(sections, ", ")));
+    }
+    const auto* section = node.as_table();
+    if (section == nullptr) {
+      return fail(Code::config, fmt::format("{}: {}: found {}; allowed is a table", reading.at(node.source()),
+                                            name.str(), found_in_node(node).shown));
+    }
+    DIAPAUSE_TRY(read_section(std::string(name.str()), *section, reading));
+  }
+  return {};
+}
+
+Status read_file(const std::string& text, Reading& reading) {
+  // The packaged library reports by exception; no other can leave it but one for memory.
+  try {
+    const toml::table table = toml::parse(text, reading.file);
+    return read_top(table, reading);
+  } catch (const toml::parse_error& error) {
+    return fail(Code::config,
+                fmt::format("{}: not valid TOML: {}", reading.at(error.source()), printable(error.description())));
+  }
+}
+
+Status read_environment(const Environment& environment, Reading& reading) {
+  constexpr std::string_view kPrefix = "DIAPAUSE_";
+  std::map<std::string, const Key*> keys;
+  for (const Key& key : all_keys()) keys[key.environment()] = &key;
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with(kPrefix) || name == "DIAPAUSE_CONFIG" || name.starts_with("DIAPAUSE_TEST_") ||
+        name.starts_with("DIAPAUSE_RUN_")) {
+      continue;
+    }
+    const auto found = keys.find(name);
+    if (found == keys.end()) {
+      std::vector<std::string> candidates{"DIAPAUSE_CONFIG"};
+      for (const auto& known : keys) candidates.push_back(known.first);
+      return fail(Code::config, fmt::format("environment variable {} is not known{} A variable is DIAPAUSE_, the "
+                                            "table, _ and the key, such as DIAPAUSE_LEVEL1_KEEP",
+                                            printable(name), did_you_mean(name, candidates)));
+    }
+    DIAPAUSE_TRY(
+        set_key(*found->second, found_in_text(*found->second, value), "environment variable " + name, reading));
+  }
+  return {};
+}
+
+// Of two settings that exclude each other; points at the first and names the place of the second.
+tl::unexpected<Error> conflict(const Reading& reading, const Key& first, const Key& second, const std::string& why) {
+  return fail(Code::config, fmt::format("{}: {} and {} ({}): {}", reading.origin(first), first.full_name(),
+                                        second.full_name(), reading.origin(second), why));
+}
+
+Status check_levels(const Reading& reading) {
+  const Settings& settings = reading.draft.settings;
+  const Key& schedule = *find_key("", "schedule");
+  for (int level = 1; level <= 4; ++level) {
+    const std::string section = fmt::format("level{}", level);
+    const Interval& interval = settings.level(level).interval;
+    const Key& every_s = *find_key(section, "every_s");
+    const Key& every_calls = *find_key(section, "every_calls");
+    if (interval.seconds > 0 && interval.calls > 0) {
+      return conflict(reading, every_s, every_calls, "a level is due by time or by calls; set one of them to 0");
+    }
+    if (!reading.draft.schedule.empty() && (interval.seconds > 0 || interval.calls > 0)) {
+      return conflict(reading, schedule, interval.seconds > 0 ? every_s : every_calls,
+                      "a schedule sets the intervals of all levels; use one way or the other");
+    }
+    if (settings.level(level).tier == TierKind::local && settings.local_path.empty()) {
+      return conflict(reading, *find_key(section, "tier"), *find_key("local", "path"),
+                      "the tier \"local\" needs a directory; set local.path or use the tier \"memory\"");
+    }
+  }
+  if (settings.parity >= settings.group_nodes) {
+    return conflict(reading, *find_key("level3", "parity"), *find_key("level3", "group_nodes"),
+                    fmt::format("found {} parity chunks in groups of {} nodes; allowed is parity below group_nodes",
+                                settings.parity, settings.group_nodes));
+  }
+  return {};
+}
+
+Status check_nodes(const Reading& reading) {
+  const Settings& settings = reading.draft.settings;
+  const Key& ranks_per_node = *find_key("node", "ranks_per_node");
+  if (!settings.node_names.empty() && settings.ranks_per_node == 0) {
+    return conflict(reading, *find_key("node", "names"), ranks_per_node,
+                    "the list names emulated nodes, and there are none without ranks_per_node");
+  }
+  if (!settings.node_name.empty() && settings.ranks_per_node > 0) {
+    return conflict(reading, *find_key("node", "name"), ranks_per_node,
+                    "emulated nodes need different names; use node.names");
+  }
+  return {};
+}
+
+Status use_schedule(Reading& reading) {
+  if (reading.draft.schedule.empty()) return {};
+  Settings& settings = reading.draft.settings;
+  const Key& schedule = *find_key("", "schedule");
+  const auto bit = std::exchange(settings.flips.bit, std::nullopt);
+  if (auto applied = apply_schedule(reading.draft.schedule, reading.draft.minute_s, settings); !applied) {
+    return fail(Code::config, reading.origin(schedule) + ": " + applied.error().message);
+  }
+  if (bit && settings.flips.bit) {
+    return conflict(reading, schedule, *find_key("flips", "bit"), "both say which bit to flip; use one of them");
+  }
+  if (bit) settings.flips.bit = bit;
+  return {};
+}
+
+}  // namespace
+
+Settings default_settings(std::uint32_t uid) {
+  Settings settings;
+  settings.memory_path = fmt::format("/dev/shm/diapause-{}", uid);
+  settings.level(4).tier = TierKind::global;
+  return settings;
+}
+
+Result<Settings> parse_settings(const std::string& text, const std::string& path, const Environment& environment,
+                                std::uint32_t uid) {
+  Reading reading;
+  reading.file = path.empty() ? "configuration" : path;
+  reading.draft.settings = default_settings(uid);
+  reading.draft.settings.source = path;
+  DIAPAUSE_TRY(read_file(text, reading));
+  DIAPAUSE_TRY(read_environment(environment, reading));
+  DIAPAUSE_TRY(check_levels(reading));
+  DIAPAUSE_TRY(check_nodes(reading));
+  DIAPAUSE_TRY(use_schedule(reading));
+  return std::move(reading.draft.settings);
+}
+
+}  // namespace diapause::config
