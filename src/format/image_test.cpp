@@ -140,6 +140,13 @@ TEST(ImageHeader, OfAnotherFormatVersionNamesBothVersions) {
   EXPECT_THAT(decoded.error().message, HasSubstr("reads version 1"));
 }
 
+TEST(ImageHeader, RefusesAnotherMagicNumber) {
+  ByteVector bytes = encode_header(small_image().header);
+  put(bytes, 0, 'X', 1);
+  put(bytes, kHeaderBytes - 8, checksum64(ByteView(bytes).first(kHeaderBytes - 8)), 8);
+  EXPECT_THAT(decode_header(bytes).error().message, HasSubstr("not a Diapause image"));
+}
+
 TEST(ImageHeader, RefusesFieldsThatCannotBe) {
   EXPECT_THAT(header_refusal([](auto& h) { h.kind = ImageKind{3}; }), HasSubstr("unknown kind 3"));
   EXPECT_THAT(header_refusal([](auto& h) { h.kind = ImageKind{0}; }), HasSubstr("unknown kind 0"));
@@ -234,6 +241,8 @@ TEST(ImageIndex, RefusesTrailingBytes) {
   image.header.index_digest = digest128(image.index_bytes);
   EXPECT_THAT(decode(image).error().message, HasSubstr("1 bytes behind its end"));
 }
+
+TEST(ImageIndex, RefusesAnotherMagicNumber) { EXPECT_THAT(refusal_of_number(0, 'X', 1), HasSubstr("magic number")); }
 
 TEST(ImageIndex, RefusesHostileCounts) {
   EXPECT_THAT(refusal_of_number(8, UINT64_MAX / 56, 8), HasSubstr("regions in"));       // number of regions
@@ -353,6 +362,8 @@ TEST(LayOut, RefusesSizesThatOverflow) {
   EXPECT_EQ(code_of({{region_of("a", ElementType::int8, (1ULL << 63) - 1)}}), Code::argument);
   EXPECT_EQ(code_of({{region_of("a", ElementType::int8, 1ULL << 62), region_of("b", ElementType::int8, 1ULL << 62)}}),
             Code::argument);
+  EXPECT_EQ(code_of({{region_of("a", ElementType::int8, UINT64_MAX)}}),
+            Code::argument);  // ends at byte 4095 if it wraps
   constexpr std::uint64_t kMost = (1ULL << 63) - 1;
   EXPECT_EQ(code_of({{region_of("a", ElementType::int8, kMost - 8191), region_of("b", ElementType::int8, kMost)}}),
             Code::argument);

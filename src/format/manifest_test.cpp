@@ -133,6 +133,14 @@ TEST(Manifest, OfAnotherFormatVersionNamesBothVersions) {
   EXPECT_THAT(decoded.error().message, HasSubstr("reads version 1"));
 }
 
+TEST(Manifest, RefusesAnotherMagicNumber) {
+  EXPECT_THAT(refusal_of_number(0, 'X', 1), HasSubstr("not a Diapause manifest"));
+}
+
+TEST(Manifest, RefusesAFileWithoutRoomForItsFields) {
+  EXPECT_THAT(decode_manifest({}).error().message, HasSubstr("0 bytes are too few"));
+}
+
 TEST(Manifest, RefusesHostileCounts) {
   EXPECT_THAT(refusal_of_number(60, 0xffffffff, 4), HasSubstr("4294967295 nodes"));
   EXPECT_THAT(refusal_of_number(64, 0xffffffff, 4), HasSubstr("4294967295 ranks"));
