@@ -106,8 +106,6 @@ static double initial_heat(long n, long i, long j) {
 }
 
 static bool make_band(struct band* band, long n) {
-  MPI_Comm_rank(MPI_COMM_WORLD, &band->rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &band->ranks);
   band->n = n;
   band->first = n * band->rank / band->ranks;
   band->rows = n * (band->rank + 1) / band->ranks - band->first;
@@ -212,7 +210,7 @@ static bool draw_picture(const struct band* band, const char* path) {
 
 /* ---- main -------------------------------------------------------------------------------- */
 
-static bool parse_options(int argc, char** argv, struct options* options) {
+static bool parse_options(int argc, char** argv, int ranks, struct options* options) {
   static const struct option known[] = {{"size", required_argument, NULL, 's'},
                                         {"iterations", required_argument, NULL, 'i'},
                                         {"output", required_argument, NULL, 'o'},
@@ -223,6 +221,7 @@ static bool parse_options(int argc, char** argv, struct options* options) {
                                         {"name", required_argument, NULL, 'n'},
                                         {NULL, 0, NULL, 0}};
   *options = (struct options){.size = 1024, .iterations = 10000, .name = "heat"};
+  opterr = 0; /* one usage message is enough */
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     switch (c) {
       case 's':
@@ -253,8 +252,6 @@ static bool parse_options(int argc, char** argv, struct options* options) {
         return false;
     }
   }
-  int ranks;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   return optind == argc && options->size >= 3 && options->size >= ranks && options->size <= 100000 &&
          options->iterations >= 0;
 }
@@ -296,12 +293,15 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   struct options options;
   struct band band;
-  if (!parse_options(argc, argv, &options)) {
-    fprintf(stderr,
-            "usage: heat [--size N] [--iterations N] [--output FILE] [--picture FILE] [--progress FILE]\n"
-            "            [--min-ms-per-iteration MS] [--config FILE] [--name NAME]\n"
-            "N x N cells; at least one row per rank and at most 100000.\n");
-    MPI_Abort(MPI_COMM_WORLD, 2);
+  MPI_Comm_rank(MPI_COMM_WORLD, &band.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &band.ranks);
+  if (!parse_options(argc, argv, band.ranks, &options)) {
+    complain(&band, "usage",
+             "heat [--size N] [--iterations N] [--output FILE] [--picture FILE] [--progress FILE]\n"
+             "            [--min-ms-per-iteration MS] [--config FILE] [--name NAME]\n"
+             "N x N cells; at least one row per rank and at most 100000.");
+    MPI_Finalize();
+    return 2;
   }
   if (!make_band(&band, options.size)) {
     fprintf(stderr, "heat: out of memory\n");
