@@ -8,6 +8,7 @@
 #include "sys/robust.hpp"
 
 namespace diapause::sys {
+
 File::File(File&& other) noexcept
     : kernel_(other.kernel_), fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
 
@@ -33,9 +34,8 @@ Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
     const std::int64_t count = uninterrupted([&] { return kernel_->pread(fd_, data, offset); });
     if (count < 0) return fail(path_error("read", path_, count));
     if (count == 0) return ends_at(offset);
-    const std::uint64_t step = whole_blocks(static_cast<std::uint64_t>(count), data.size(), offset);
-    data = data.subspan(step);
-    offset += step;
+    data = data.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
     if (data.empty()) break;
     // Asked here and not by reading on, which O_DIRECT refuses at an end that is not on a block.
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t end, size());
@@ -49,9 +49,8 @@ Status File::write_all(ByteView data, std::uint64_t offset) const {
     const std::int64_t count = uninterrupted([&] { return kernel_->pwrite(fd_, data, offset); });
     if (count < 0) return fail(path_error("write", path_, count));
     if (count == 0) return fail(path_error("write", path_, -EIO));
-    const std::uint64_t step = whole_blocks(static_cast<std::uint64_t>(count), data.size(), offset);
-    data = data.subspan(step);
-    offset += step;
+    data = data.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
   }
   return {};
 }

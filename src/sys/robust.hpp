@@ -18,13 +18,6 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-// How far to go on after `count` of `wanted` bytes went through. Whole pages where there are any: with O_DIRECT the
-// next transfer must begin on a block again.
-constexpr std::uint64_t whole_blocks(std::uint64_t count, std::uint64_t wanted, std::uint64_t offset) {
-  if (count == wanted || offset % kPageBytes != 0 || count < kPageBytes) return count;
-  return count / kPageBytes * kPageBytes;
-}
-
 // "cannot <action> <path>: <strerror>"; ENOENT is Code::not_found, a refused symbolic link Code::denied.
 // `result` is what the kernel object returned: -errno.
 Error path_error(std::string_view action, const std::string& path, std::int64_t result);

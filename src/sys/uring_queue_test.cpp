@@ -107,12 +107,14 @@ TEST_F(UringQueueTest, ContinuesAShortWriteAndReportsWhatThenFails) {
 TEST_F(UringQueueTest, GivesWayToPlainWritesWhereTheRingIsRefused) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const rlimit limit{0, 0};
-    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(1);
-    if (make_uring_queue(4) != nullptr) ::_exit(2);
+    rlimit before{};
+    if (::getrlimit(RLIMIT_NOFILE, &before) != 0) ::_exit(1);
+    const rlimit none{0, before.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &none) != 0) ::_exit(1);
+    const bool refused = make_uring_queue(4) == nullptr;
     const auto queue = real_kernel().write_queue(4);
-    if (queue == nullptr) ::_exit(3);
-    ::_exit(queue->wait(queue->submit(fd_, as_byte_view(std::string_view("plain")), 0)) == 0 ? 0 : 4);
+    if (::setrlimit(RLIMIT_NOFILE, &before) != 0 || !refused || queue == nullptr) ::_exit(2);
+    ::_exit(queue->wait(queue->submit(fd_, as_byte_view(std::string_view("plain")), 0)) == 0 ? 0 : 3);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -31,9 +31,8 @@ class PwriteQueue final : public WriteQueue {
       const std::int64_t count = uninterrupted([&] { return kernel_.pwrite(fd, data, offset); });
       if (count < 0) return static_cast<int>(count);
       if (count == 0) return -EIO;
-      const std::uint64_t step = whole_blocks(static_cast<std::uint64_t>(count), data.size(), offset);
-      data = data.subspan(step);
-      offset += step;
+      data = data.subspan(static_cast<std::size_t>(count));
+      offset += static_cast<std::uint64_t>(count);
     }
     return 0;
   }

@@ -12,7 +12,11 @@ constexpr std::array<const char*, static_cast<std::size_t>(Call::any)> kNames = 
     "openat",   "close",    "pread",   "pwrite", "fsync",    "fallocate", "ftruncate",  "fstat", "fstatvfs",
     "renameat", "unlinkat", "mkdirat", "list",   "try_lock", "unlock",    "map_shared", "unmap"};
 
-std::size_t half(std::size_t bytes) { return std::max<std::size_t>(bytes / 2, std::min<std::size_t>(bytes, 1)); }
+// Whole pages stay whole, because a transfer with O_DIRECT never ends within a sector.
+std::size_t half(std::size_t bytes) {
+  const std::size_t unit = bytes % kPageBytes == 0 ? kPageBytes : 1;
+  return std::min(bytes, std::max(bytes / 2 / unit, std::size_t{1}) * unit);
+}
 
 }  // namespace
 

@@ -41,7 +41,8 @@ enum class Fault {
   fail_once,       // returns -error
   fail_from_here,  // this call and every later one of that kind return -error
   interrupt_once,  // returns -EINTR
-  short_transfer,  // a read or write moves half of its bytes, at least one
+  short_transfer,  // a read or write moves half of its bytes, at least one; of whole pages half of the pages, at least
+                   // one
 };
 
 struct FaultPlan {

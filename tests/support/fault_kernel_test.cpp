@@ -101,6 +101,8 @@ TEST_F(FaultKernelTest, MovesHalfOfATransfer) {
   std::byte byte{};
   const int fd = reading.openat(AT_FDCWD, "/a", O_RDONLY, 0);
   EXPECT_EQ(reading.pread(fd, MutableBytes(&byte, 1), 0), 1) << "at least one byte";
+  FaultKernel paged(disk_, {Fault::short_transfer, 0, Call::pwrite});
+  EXPECT_EQ(paged.pwrite(create(paged, "/a"), bytes(std::string(3 * kPageBytes, 'p')), 0), 4096);
 }
 
 TEST_F(FaultKernelTest, SweepsTheWritesOfItsQueueToo) {

@@ -232,7 +232,7 @@ TEST_P(FileLayer, GoesOnWhenAnyCallIsInterruptedOrCutShort) {
   }
 }
 
-TEST_P(FileLayer, ContinuesDirectTransfersOnAWholePage) {
+TEST_P(FileLayer, ContinuesDirectTransfersThatWereCutShort) {
   for (const Call call : {Call::pwrite, Call::pread}) {
     FaultKernel faulty(*kernel_, {Fault::short_transfer, 0, call});
     const Directory root = open(Directory::open_private(faulty, root_path_));

@@ -88,8 +88,8 @@ class VolatileDisk final : public sys::Kernel {
   int check_rename(const Place& from, const Place& to) const;
 
   mutable std::mutex mutex_;
-  NodePtr root_;
   std::uint64_t next_inode_ = 1;
+  NodePtr root_;
   int next_fd_ = 1 << 20;  // never used twice, so that one from before a power loss is not mistaken for a new one
   std::unordered_map<int, OpenFile> open_;
   std::map<std::byte*, Mapping> mappings_;

@@ -94,8 +94,10 @@ void Node::apply(Change change) {
 void Node::replace_durably(const Change& change) {
   apply_to(entries_, change);
   apply_to(durable_entries_, change);
-  for (const auto& [name, node] : change) {
-    for (Change& earlier : unsynced_) std::erase_if(earlier, [&](const auto& entry) { return entry.first == name; });
+  for (const auto& now : change) {
+    for (Change& earlier : unsynced_) {
+      std::erase_if(earlier, [&](const auto& entry) { return entry.first == now.first; });
+    }
   }
 }
 
