@@ -72,7 +72,7 @@ Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, 
   DIAPAUSE_TRY(for_each_block(
       index, [&](std::size_t r, std::uint64_t offset, std::uint64_t length, std::uint64_t block) -> Status {
         DIAPAUSE_TRY(writer.pad_to(index.regions[r].offset + offset));
-        DIAPAUSE_TRY_ASSIGN(const MutableBytes room, writer.room(length));
+        const MutableBytes room = writer.room(length);
         DIAPAUSE_TRY_ASSIGN(index.regions[r].block_checksums[block], source.copy(r, offset, room));
         return writer.advance(length);
       }));
@@ -155,7 +155,7 @@ Status write_bytes(ByteSource& bytes, const sys::File& to) {
   std::uint64_t offset = 0;
   while (offset < bytes.size()) {
     const std::uint64_t length = std::min<std::uint64_t>(StreamWriter::kBufferBytes, bytes.size() - offset);
-    DIAPAUSE_TRY_ASSIGN(const MutableBytes room, writer.room(length));
+    const MutableBytes room = writer.room(length);
     DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes.view(offset, room));
     if (view.data() != room.data()) std::memcpy(room.data(), view.data(), length);
     DIAPAUSE_TRY(writer.advance(length));

@@ -14,7 +14,7 @@ Result<StreamWriter> StreamWriter::create(const sys::File& file, std::uint64_t o
   return writer;
 }
 
-Result<MutableBytes> StreamWriter::room(std::uint64_t length) {
+MutableBytes StreamWriter::room(std::uint64_t length) {
   return buffers_[current_].memory.bytes().subspan(filled_, length);
 }
 
@@ -45,7 +45,7 @@ Status StreamWriter::flush(std::uint64_t length) {
 Status StreamWriter::append(ByteView data) {
   while (!data.empty()) {
     const std::uint64_t length = std::min<std::uint64_t>(data.size(), kBufferBytes);
-    DIAPAUSE_TRY_ASSIGN(const MutableBytes to, room(length));
+    const MutableBytes to = room(length);
     std::memcpy(to.data(), data.data(), length);
     DIAPAUSE_TRY(advance(length));
     data = data.subspan(length);
@@ -56,7 +56,7 @@ Status StreamWriter::append(ByteView data) {
 Status StreamWriter::pad_to(std::uint64_t offset) {
   while (offset_ + filled_ < offset) {
     const std::uint64_t length = std::min<std::uint64_t>(offset - offset_ - filled_, kBufferBytes);
-    DIAPAUSE_TRY_ASSIGN(const MutableBytes to, room(length));
+    const MutableBytes to = room(length);
     std::memset(to.data(), 0, length);
     DIAPAUSE_TRY(advance(length));
   }

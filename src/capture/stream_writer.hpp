@@ -18,7 +18,7 @@ class StreamWriter {
   static Result<StreamWriter> create(const sys::File& file, std::uint64_t offset);
 
   // A place for the next `length` (<= kBufferBytes) bytes; valid until advance(length).
-  Result<MutableBytes> room(std::uint64_t length);
+  MutableBytes room(std::uint64_t length);
   Status advance(std::uint64_t length);
   Status append(ByteView data);
   // Zeros up to the file offset `offset`, which must not lie before the present one.

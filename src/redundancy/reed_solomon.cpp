@@ -69,7 +69,9 @@ Result<ReedSolomon> ReedSolomon::create(std::uint32_t k, std::uint32_t m) {
   code.m_ = m;
   code.matrix_.resize(std::size_t{k + m} * k);
   gf_gen_cauchy1_matrix(code.matrix_.data(), int_of(k + m), int_of(k));
-  code.encode_tables_ = expand(k, m, code.matrix_.data() + std::size_t{k} * k);
+  std::uint8_t* const parity_rows = code.matrix_.data() + std::size_t{k} * k;
+  code.encode_tables_ = expand(k, m, parity_rows);
+  for (std::size_t j = 0; j < m; ++j) code.row_tables_.push_back(expand(k, 1, parity_rows + j * k));
   return code;
 }
 
@@ -80,6 +82,15 @@ void ReedSolomon::encode(std::span<const std::byte* const> data, std::span<std::
   Pointers sources = sources_of(data);
   Pointers targets = targets_of(parity);
   ec_encode_data(int_of(length), int_of(k_), int_of(m_), writable(encode_tables_), sources.data(), targets.data());
+}
+
+void ReedSolomon::encode_one(std::uint32_t parity_index, std::span<const std::byte* const> data, std::byte* target,
+                             std::size_t length) const {
+  assert(data.size() == k_ && parity_index < m_);
+  if (length == 0) return;
+  Pointers sources = sources_of(data);
+  auto* destination = reinterpret_cast<unsigned char*>(target);
+  ec_encode_data(int_of(length), int_of(k_), 1, writable(row_tables_[parity_index]), sources.data(), &destination);
 }
 
 void ReedSolomon::accumulate(std::uint32_t data_index, ByteView chunk, std::span<std::byte* const> parity) const {

@@ -23,6 +23,10 @@ class ReedSolomon {
   // alignment.
   void encode(std::span<const std::byte* const> data, std::span<std::byte* const> parity, std::size_t length) const;
 
+  // One parity chunk only: `target` becomes parity[parity_index] of the above.
+  void encode_one(std::uint32_t parity_index, std::span<const std::byte* const> data, std::byte* target,
+                  std::size_t length) const;
+
   // parity[j] += c(j,data_index) * chunk: the same sum, one data chunk at a time, in any order, on zeroed parity.
   void accumulate(std::uint32_t data_index, ByteView chunk, std::span<std::byte* const> parity) const;
 
@@ -45,6 +49,8 @@ class ReedSolomon {
   std::uint32_t k_ = 0, m_ = 0;
   std::vector<std::uint8_t> matrix_;         // (k+m) x k, identity on top
   std::vector<std::uint8_t> encode_tables_;  // ISA-L's expanded tables of the parity rows
+  // The same, row by row: how ISA-L lays out the tables of several rows is its own affair and differs by processor.
+  std::vector<std::vector<std::uint8_t>> row_tables_;
 };
 
 }  // namespace diapause::redundancy

@@ -130,6 +130,18 @@ TEST(ReedSolomon, AccumulatingInAnyOrderEqualsEncoding) {
   }
 }
 
+TEST(ReedSolomon, EncodingOneParityEqualsEncodingAll) {
+  const auto code = ReedSolomon::create(6, 3);
+  for (const std::size_t length : {1, 40, 64, 97, 4096}) {
+    const Chunks word = codeword(*code, length, 13);
+    for (std::uint32_t j = 0; j < 3; ++j) {
+      ByteVector parity(length);
+      code->encode_one(j, views(word, 0, 6), parity.data(), length);
+      EXPECT_EQ(parity, word[6 + j]) << length;
+    }
+  }
+}
+
 TEST(ReedSolomon, NothingHappensToChunksOfNoLength) {
   const auto code = ReedSolomon::create(2, 1);
   std::byte parity{7};

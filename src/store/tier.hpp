@@ -54,6 +54,7 @@ class Tier {
   // A file of at least `bytes`, recycled or new, under spare/. `owner` keeps the names of different ranks apart.
   // Code::full names the tier, what is needed and what there is.
   Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner);
+  void give_back(Slot slot) { spares_.push_back(std::move(slot)); }  // one that was acquired and not settled
   Status make_version(const format::VersionId& version) const;
   // Syncs the slot and gives it its final name. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);

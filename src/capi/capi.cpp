@@ -1,0 +1,319 @@
+// The C functions of diapause.h: arguments checked, one call into the engine, results copied out. No logic.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "capi/instance.hpp"
+#include "comm/self_comm.hpp"
+
+namespace diapause::capi {
+const char* last_error() noexcept;
+}
+
+namespace {
+
+using diapause::Code;
+using diapause::fail;
+using diapause::Status;
+using diapause::capi::guarded;
+
+static_assert(static_cast<int>(Code::argument) == DIAPAUSE_ERR_ARGUMENT);
+static_assert(static_cast<int>(Code::config) == DIAPAUSE_ERR_CONFIG);
+static_assert(static_cast<int>(Code::io) == DIAPAUSE_ERR_IO);
+static_assert(static_cast<int>(Code::full) == DIAPAUSE_ERR_FULL);
+static_assert(static_cast<int>(Code::busy) == DIAPAUSE_ERR_BUSY);
+static_assert(static_cast<int>(Code::corrupt) == DIAPAUSE_ERR_CORRUPT);
+static_assert(static_cast<int>(Code::not_found) == DIAPAUSE_ERR_NOT_FOUND);
+static_assert(static_cast<int>(Code::mismatch) == DIAPAUSE_ERR_MISMATCH);
+static_assert(static_cast<int>(Code::comm) == DIAPAUSE_ERR_COMM);
+static_assert(static_cast<int>(Code::off) == DIAPAUSE_ERR_OFF);
+static_assert(static_cast<int>(Code::internal) == DIAPAUSE_ERR_INTERNAL);
+static_assert(static_cast<int>(Code::denied) == DIAPAUSE_ERR_DENIED);
+static_assert(static_cast<int>(Code::memory) == DIAPAUSE_ERR_MEMORY);
+static_assert(static_cast<int>(diapause::format::ElementType::float64) == DIAPAUSE_FLOAT64);
+
+Status need(const void* pointer, const char* what) {
+  if (pointer != nullptr) return {};
+  return fail(Code::argument, fmt::format("{} is NULL", what));
+}
+
+diapause::Result<diapause::format::ElementType> element_type(diapause_type type) {
+  const auto number = static_cast<std::uint32_t>(type);
+  if (number == 0 || number >= diapause::format::kElementTypes) {
+    return fail(Code::argument, fmt::format("{} is not an element type with a size of its own", number));
+  }
+  return static_cast<diapause::format::ElementType>(number);
+}
+
+Status protect(diapause_t* instance, const char* region, void* data, diapause::format::Region description) {
+  DIAPAUSE_TRY(need(instance, "the instance"));
+  DIAPAUSE_TRY(need(region, "the region's name"));
+  description.name = region;
+  return instance->engine->protect({std::move(description), static_cast<std::byte*>(data)});
+}
+
+void copy_out(const diapause::engine::CheckpointInfo& from, diapause_checkpoint_info* to) {
+  if (to == nullptr) return;
+  *to = {from.taken ? 1 : 0, from.version,     from.level_asked, from.level_reached,
+         from.bytes,         from.bytes_total, from.blocked_s};
+}
+
+void copy_out(const diapause::engine::RestartInfo& from, diapause_restart_info* to) {
+  if (to != nullptr) *to = {from.version, from.level, from.stepped_back ? 1 : 0, from.bytes};
+}
+
+void copy_out(const diapause::format::Region& from, diapause_region_info* to) {
+  *to = {from.name.c_str(), static_cast<diapause_type>(from.type), from.element_bytes, from.count};
+}
+
+diapause::Result<const diapause::format::ImageIndex*> stored(const diapause_t* instance) {
+  DIAPAUSE_TRY(need(instance, "the instance"));
+  const auto* index = instance->engine->stored();
+  if (index == nullptr) return fail(Code::argument, "no restart is open: call diapause_restart_begin first");
+  return index;
+}
+
+}  // namespace
+
+extern "C" {
+
+int diapause_open(const char* name, const char* config_path, diapause_t** out) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(out, "the place for the handle"));
+    *out = nullptr;
+    DIAPAUSE_TRY(need(name, "the instance's name"));
+    return diapause::capi::open(diapause::comm::make_self_comm(), name, config_path, out);
+  });
+}
+
+int diapause_close(diapause_t* instance) {
+  return guarded([&]() -> Status {
+    delete instance;
+    return {};
+  });
+}
+
+int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count, diapause_type type) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(const auto element, element_type(type));
+    diapause::format::Region description;
+    description.type = element;
+    description.element_bytes = diapause::format::element_bytes_of(element);
+    description.count = count;
+    return protect(instance, region, data, std::move(description));
+  });
+}
+
+int diapause_protect_bytes(diapause_t* instance, const char* region, void* data, uint64_t count,
+                           uint64_t element_bytes) {
+  return guarded([&]() -> Status {
+    diapause::format::Region description;
+    description.element_bytes = element_bytes;
+    description.count = count;
+    return protect(instance, region, data, std::move(description));
+  });
+}
+
+int diapause_protect_block(diapause_t* instance, const char* region, void* data, diapause_type type, int dims,
+                           const uint64_t* shape, const uint64_t* global_shape, const uint64_t* start) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(const auto element, element_type(type));
+    if (dims < 1 || dims > static_cast<int>(diapause::format::kMaxDims)) {
+      return fail(Code::argument, fmt::format("{} dimensions: a block has 1 to {}", dims, diapause::format::kMaxDims));
+    }
+    DIAPAUSE_TRY(need(shape, "the shape"));
+    DIAPAUSE_TRY(need(global_shape, "the global shape"));
+    DIAPAUSE_TRY(need(start, "the start"));
+    diapause::format::Region description;
+    description.type = element;
+    description.element_bytes = diapause::format::element_bytes_of(element);
+    description.count = 1;
+    for (int i = 0; i < dims; ++i) {
+      if (shape[i] > global_shape[i] || start[i] > global_shape[i] - shape[i]) {
+        return fail(Code::argument, fmt::format("dimension {}: {} elements from {} on do not lie in {}", i, shape[i],
+                                                start[i], global_shape[i]));
+      }
+      if (shape[i] != 0 && description.count > std::numeric_limits<uint64_t>::max() / shape[i]) {
+        return fail(Code::argument, "the block has more elements than there can be");
+      }
+      description.count *= shape[i];
+      description.place.push_back({shape[i], global_shape[i], start[i]});
+    }
+    return protect(instance, region, data, std::move(description));
+  });
+}
+
+int diapause_unprotect(diapause_t* instance, const char* region) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY(need(region, "the region's name"));
+    return instance->engine->unprotect(region);
+  });
+}
+
+int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info) {
+  diapause::engine::CheckpointInfo done;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    return instance->engine->checkpoint(version, level, done);
+  });
+  copy_out(done, info);
+  return status;
+}
+
+int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info) {
+  diapause::engine::CheckpointInfo done;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    return instance->engine->snapshot(version, done);
+  });
+  copy_out(done, info);
+  return status;
+}
+
+int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
+  diapause::engine::RestartInfo chosen;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    return instance->engine->restart_begin(version, chosen);
+  });
+  copy_out(chosen, info);
+  return status;
+}
+
+int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
+  diapause::engine::RestartInfo chosen;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY(instance->engine->restart_begin(version, chosen));
+    const Status restored = instance->engine->restore({});
+    const Status ended = instance->engine->restart_end();
+    return restored ? ended : restored;
+  });
+  copy_out(chosen, info);
+  return status;
+}
+
+int64_t diapause_stored_count(const diapause_t* instance) {
+  int64_t count = 0;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(const auto* index, stored(instance));
+    count = static_cast<int64_t>(index->regions.size());
+    return {};
+  });
+  return status == DIAPAUSE_OK ? count : status;
+}
+
+int diapause_stored_at(const diapause_t* instance, uint64_t position, diapause_region_info* info) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(info, "the place for the description"));
+    DIAPAUSE_TRY_ASSIGN(const auto* index, stored(instance));
+    if (position >= index->regions.size()) {
+      return fail(Code::not_found,
+                  fmt::format("there are {} stored regions, no number {}", index->regions.size(), position));
+    }
+    copy_out(index->regions[position], info);
+    return {};
+  });
+}
+
+int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(info, "the place for the description"));
+    DIAPAUSE_TRY(need(region, "the region's name"));
+    DIAPAUSE_TRY_ASSIGN(const auto* index, stored(instance));
+    for (const auto& candidate : index->regions) {
+      if (candidate.name != region) continue;
+      copy_out(candidate, info);
+      return {};
+    }
+    return fail(Code::not_found, fmt::format("the stored version holds no region '{}'", region));
+  });
+}
+
+int diapause_restore(diapause_t* instance, const char* const* regions, uint64_t count) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    std::vector<std::string> names;
+    for (uint64_t i = 0; i < count; ++i) {
+      DIAPAUSE_TRY(need(regions, "the list of names"));
+      DIAPAUSE_TRY(need(regions[i], "a region's name"));
+      names.emplace_back(regions[i]);
+    }
+    return instance->engine->restore(names);
+  });
+}
+
+int diapause_restart_end(diapause_t* instance) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    return instance->engine->restart_end();
+  });
+}
+
+const char* diapause_restart_reason(const diapause_t* instance) {
+  return instance == nullptr ? "" : instance->engine->restart_reason().c_str();
+}
+
+const char* diapause_last_error(void) { return diapause::capi::last_error(); }
+
+const char* diapause_status_name(int status) {
+  switch (status) {
+    case DIAPAUSE_OK:
+      return "DIAPAUSE_OK";
+    case DIAPAUSE_ERR_ARGUMENT:
+      return "DIAPAUSE_ERR_ARGUMENT";
+    case DIAPAUSE_ERR_CONFIG:
+      return "DIAPAUSE_ERR_CONFIG";
+    case DIAPAUSE_ERR_IO:
+      return "DIAPAUSE_ERR_IO";
+    case DIAPAUSE_ERR_FULL:
+      return "DIAPAUSE_ERR_FULL";
+    case DIAPAUSE_ERR_BUSY:
+      return "DIAPAUSE_ERR_BUSY";
+    case DIAPAUSE_ERR_CORRUPT:
+      return "DIAPAUSE_ERR_CORRUPT";
+    case DIAPAUSE_ERR_NOT_FOUND:
+      return "DIAPAUSE_ERR_NOT_FOUND";
+    case DIAPAUSE_ERR_MISMATCH:
+      return "DIAPAUSE_ERR_MISMATCH";
+    case DIAPAUSE_ERR_COMM:
+      return "DIAPAUSE_ERR_COMM";
+    case DIAPAUSE_ERR_OFF:
+      return "DIAPAUSE_ERR_OFF";
+    case DIAPAUSE_ERR_INTERNAL:
+      return "DIAPAUSE_ERR_INTERNAL";
+    case DIAPAUSE_ERR_DENIED:
+      return "DIAPAUSE_ERR_DENIED";
+    case DIAPAUSE_ERR_MEMORY:
+      return "DIAPAUSE_ERR_MEMORY";
+    default:
+      return "unknown status";
+  }
+}
+
+int diapause_set_log(diapause_t* instance, diapause_log_function function, void* user) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    if (function == nullptr) {
+      instance->engine->set_log(diapause::standard_error_sink());
+    } else {
+      instance->engine->set_log([function, user](diapause::Severity severity, const std::string& message) {
+        function(user, static_cast<int>(severity), message.c_str());
+      });
+    }
+    return {};
+  });
+}
+
+int diapause_inject_bit_flip(diapause_t* instance, const char* region, uint64_t element, uint32_t bit) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY(need(region, "the region's name"));
+    return instance->engine->inject_bit_flip(region, element, bit);
+  });
+}
+
+const char* diapause_version(void) { return DIAPAUSE_VERSION; }
+
+}  // extern "C"

@@ -1,0 +1,26 @@
+#include "energy/ledger.hpp"
+
+#include <array>
+
+namespace diapause::energy {
+
+Result<Ledger> Ledger::open(const sys::Directory& directory) {
+  auto file = directory.open_file(kFileName, sys::Access::read_write);
+  if (!file && file.error().code == Code::not_found) file = directory.create_file(kFileName);
+  if (!file) return fail(file.error());
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file->size());
+  Ledger ledger(std::move(*file), size);
+  std::array<std::byte, 1> last{std::byte{'\n'}};
+  if (size > 0) DIAPAUSE_TRY(ledger.file_.read_exact(last, size - 1));
+  if (last[0] != std::byte{'\n'}) DIAPAUSE_TRY(ledger.append(""));
+  return ledger;
+}
+
+Status Ledger::append(const std::string& json_object) {
+  const std::string line = json_object + "\n";
+  DIAPAUSE_TRY(file_.write_all(as_byte_view(line), end_));
+  end_ += line.size();
+  return {};
+}
+
+}  // namespace diapause::energy

@@ -1,0 +1,28 @@
+// The bill of a job: one JSON object a line, one line for every open, checkpoint, restart and close.
+// docs/formats/ledger.md.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::energy {
+
+class Ledger {
+ public:
+  static constexpr const char* kFileName = "ledger.jsonl";
+
+  // Opens or makes the ledger in `directory`; a line that a crash cut short is closed off.
+  static Result<Ledger> open(const sys::Directory& directory);
+
+  // Appends one line. Not synced: a crash may cost the last record.
+  Status append(const std::string& json_object);
+
+ private:
+  Ledger(sys::File file, std::uint64_t end) : file_(std::move(file)), end_(end) {}
+  sys::File file_;
+  std::uint64_t end_;
+};
+
+}  // namespace diapause::energy

@@ -1,0 +1,81 @@
+#include "engine/context.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace diapause::engine {
+namespace {
+
+std::string where(const Context& context, std::uint32_t rank) {
+  if (context.rank_count() == 1) return "";
+  if (context.topology.node_of_rank.empty()) return fmt::format("rank {}: ", rank);
+  return fmt::format("rank {} on {}: ", rank, context.topology.node_names[context.topology.node_of_rank[rank]]);
+}
+
+// A message is one byte of code (0: none), then the error's text or the payload.
+ByteVector pack(const Status& mine, ByteView payload) {
+  ByteVector message(1, std::byte{0});
+  if (!mine) {
+    message[0] = static_cast<std::byte>(-static_cast<int>(mine.error().code));
+    payload = as_byte_view(mine.error().message);
+  }
+  message.insert(message.end(), payload.begin(), payload.end());
+  return message;
+}
+
+Status first_error(const Context& context, const std::vector<ByteVector>& messages) {
+  for (std::uint32_t r = 0; r < messages.size(); ++r) {
+    if (messages[r].empty() || messages[r][0] == std::byte{0}) continue;
+    const std::string text(reinterpret_cast<const char*>(messages[r].data()) + 1, messages[r].size() - 1);
+    return fail(static_cast<Code>(-static_cast<int>(messages[r][0])), where(context, r) + text);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status agree(Context& context, const Status& mine) {
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all_well, context.comm->all_min(mine ? 1 : 0));
+  if (all_well == 1) return {};
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> messages, context.comm->all_gather(pack(mine, {})));
+  return first_error(context, messages);
+}
+
+Result<std::vector<ByteVector>> agree_and_gather(Context& context, const Status& mine, ByteView payload) {
+  DIAPAUSE_TRY_ASSIGN(std::vector<ByteVector> messages, context.comm->all_gather(pack(mine, payload)));
+  DIAPAUSE_TRY(first_error(context, messages));
+  for (ByteVector& message : messages) message.erase(message.begin());
+  return messages;
+}
+
+Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name) {
+  // A rank's node is told by this key: the emulated node's number, or who shares memory with whom, and the node's name.
+  const bool emulated = settings.ranks_per_node > 0;
+  const std::uint32_t number = emulated ? comm.rank() / settings.ranks_per_node : comm.node_leader();
+  std::string name = settings.node_name.empty() ? host_name : settings.node_name;
+  if (emulated) {
+    name = number < settings.node_names.size() ? settings.node_names[number] : fmt::format("node{}", number);
+  }
+  const std::string key = fmt::format("{}/{}", number, name);
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> keys, comm.all_gather(as_byte_view(key)));
+
+  Topology topology;
+  topology.rank = comm.rank();
+  std::map<std::string, std::uint32_t> nodes;
+  for (std::uint32_t r = 0; r < keys.size(); ++r) {
+    const std::string of_rank(reinterpret_cast<const char*>(keys[r].data()), keys[r].size());
+    const auto [found, is_new] = nodes.try_emplace(of_rank, static_cast<std::uint32_t>(nodes.size()));
+    if (is_new) {
+      topology.node_names.push_back(of_rank.substr(of_rank.find('/') + 1));
+      topology.leaders.push_back(r);
+    }
+    topology.node_of_rank.push_back(found->second);
+  }
+  topology.node = topology.node_of_rank[topology.rank];
+  return topology;
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,77 @@
+// What every step of the engine works with.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "comm/comm.hpp"
+#include "config/settings.hpp"
+#include "store/tier.hpp"
+#include "sys/kernel.hpp"
+
+namespace diapause::engine {
+
+// Which rank is where. Equal on all ranks but for the first two members.
+struct Topology {
+  std::uint32_t rank = 0;
+  std::uint32_t node = 0;  // mine
+  std::vector<std::uint32_t> node_of_rank;
+  std::vector<std::string> node_names;
+  std::vector<std::uint32_t> leaders;  // lowest rank of each node
+
+  bool is_leader() const { return leaders[node] == rank; }
+};
+
+// Nodes in the order of their lowest ranks. Collective.
+Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name);
+
+// The tiers, by config::TierKind. Whether one can be used is agreed: it is open on all ranks or on none.
+struct Tiers {
+  std::array<std::optional<store::Tier>, 3> tiers;
+  std::array<Error, 3> why_not;  // for those that are not open
+
+  store::Tier* find(config::TierKind kind) {
+    auto& tier = tiers[static_cast<std::size_t>(kind)];
+    return tier ? &*tier : nullptr;
+  }
+  // The tier, or the reason why it cannot be used.
+  Result<store::Tier*> get(config::TierKind kind) {
+    if (store::Tier* tier = find(kind)) return tier;
+    return fail(why_not[static_cast<std::size_t>(kind)]);
+  }
+};
+
+inline constexpr config::TierKind kAllTiers[] = {config::TierKind::memory, config::TierKind::local,
+                                                 config::TierKind::global};
+inline constexpr config::TierKind kNodeTiers[] = {config::TierKind::memory, config::TierKind::local};
+
+struct Context {
+  sys::Kernel& kernel;
+  std::unique_ptr<comm::Comm> comm;
+  config::Settings settings;
+  Topology topology;
+  Tiers tiers;
+  LogSink log;
+  std::string job;      // the name given at open
+  std::string job_key;  // its directory name in every tier
+
+  std::uint32_t rank() const { return topology.rank; }
+  std::uint32_t rank_count() const { return comm->size(); }
+  // Whether this rank acts for the tier where one has to: the node's leader, or rank 0 for the global tier.
+  bool acts_for(config::TierKind kind) const {
+    return kind == config::TierKind::global ? rank() == 0 : topology.is_leader();
+  }
+};
+
+// All ranks learn whether all succeeded. A failure becomes the same error on all ranks: that of the lowest failing
+// rank, which it names. Collective.
+Status agree(Context& context, const Status& mine);
+
+// The same, and on success everybody gets what every rank put in. Collective.
+Result<std::vector<ByteVector>> agree_and_gather(Context& context, const Status& mine, ByteView payload);
+
+}  // namespace diapause::engine

@@ -1,0 +1,130 @@
+// The engine: does everything behind the capture, and is the only code that orders steps. docs/life-of-a-checkpoint.md
+// and docs/life-of-a-restart.md walk through it.
+//
+// One object is one instance; all its state is here. Collective calls run in the calling thread. Calls must not
+// overlap.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "energy/ledger.hpp"
+#include "engine/catalogue.hpp"
+#include "engine/context.hpp"
+#include "engine/restart.hpp"
+#include "engine/work.hpp"
+#include "policy/schedule.hpp"
+
+namespace diapause::engine {
+
+struct ProtectedRegion {
+  format::Region description;  // name, type, element size, count, place
+  std::byte* data = nullptr;
+};
+
+struct CheckpointInfo {
+  bool taken = false;
+  std::uint64_t version = 0;
+  int level_asked = 0;
+  int level_reached = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_total = 0;
+  double blocked_s = 0;
+};
+
+struct RestartInfo {
+  std::uint64_t version = 0;
+  int level = 0;
+  bool stepped_back = false;
+  std::uint64_t bytes = 0;
+};
+
+// Everything an engine gets from outside.
+struct OpenRequest {
+  std::unique_ptr<comm::Comm> comm;
+  sys::Kernel* kernel = nullptr;
+  std::string name;
+  std::string config_path;  // empty: none
+  config::Environment environment;
+  std::string host_name;
+  std::string working_directory;
+  std::uint32_t user_id = 0;
+  LogSink log;
+};
+
+class Engine {
+ public:
+  static constexpr std::uint64_t kNewest = UINT64_MAX;
+
+  static Result<std::unique_ptr<Engine>> open(OpenRequest request);
+  ~Engine();
+
+  Status protect(ProtectedRegion region);
+  Status unprotect(const std::string& name);
+
+  // Fills `info` also on failure.
+  Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
+  Status snapshot(std::uint64_t version, CheckpointInfo& info);
+
+  Status restart_begin(std::uint64_t version, RestartInfo& info);
+  Status restore(const std::vector<std::string>& names);
+  Status restart_end();
+  const format::ImageIndex* stored() const { return restart_ ? &restart_->image().index() : nullptr; }
+  const std::string& restart_reason() const { return restart_reason_; }
+
+  Status inject_bit_flip(const std::string& region, std::uint64_t element, std::uint32_t bit);
+  void set_log(LogSink log) { context_->log = std::move(log); }
+
+ private:
+  explicit Engine(std::unique_ptr<Context> context);
+
+  // ---- open (open.cpp)
+  Status start();
+  Status open_tiers();
+  Status lock_tiers();
+  Status read_catalogue();
+  void write_open_record();
+  void revive_tiers();
+
+  // ---- checkpoint (checkpoint.cpp)
+  struct Step;
+  static const Step kSteps[];
+  Status usable() const;
+  Result<Work> begin(std::uint64_t version, int level);
+  Status run(Work& work);
+  Status capture_on_nodes(Work& work);
+  Status publish_level1(Work& work);
+  Status copy_level2(Work& work);
+  Status encode_level3(Work& work);
+  Status write_level4(Work& work);
+  Status share_images(Work& work, const Status& mine);
+  Status checkpoint_from(capture::BlockSource& source, format::ImageIndex index, Work& work);
+  void record(const Work& work, const CheckpointInfo& info, const Status& result);
+
+  // ---- snapshot (snapshot.cpp)
+  void inject_due_flips();
+
+  // ---- restart (restart.cpp)
+  Status heal();
+
+  std::unique_ptr<Context> context_;
+  Catalogue catalogue_;
+  policy::Schedule schedule_;
+  std::vector<ProtectedRegion> regions_;
+  std::optional<energy::Ledger> ledger_;  // rank 0
+  std::optional<Restart> restart_;
+  std::string restart_reason_;
+  std::uint32_t incarnation_ = 1;
+  std::uint32_t other_rank_count_ = 0;  // stored versions were written by so many ranks; 0: by as many as there are
+  std::optional<Error> off_;            // why the instance turned itself off
+  std::array<bool, 3> suspect_{};       // tiers whose last use failed: reopened before the next
+  double opened_s_ = 0;
+  double last_flip_s_ = 0;
+  std::uint64_t flips_done_ = 0;
+  std::uint64_t flip_random_ = 0;
+};
+
+}  // namespace diapause::engine

@@ -1,0 +1,30 @@
+// What there is to restart from: every node's tiers and the global one, as all ranks see them together.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/context.hpp"
+#include "format/manifest.hpp"
+#include "redundancy/recovery.hpp"
+
+namespace diapause::engine {
+
+// One version, wherever its parts lie. Judged by names; contents are verified when they are used.
+struct StoredVersion {
+  format::VersionId id;
+  std::optional<format::Manifest> manifest;  // the one that knows of most levels
+  std::vector<std::string> problems;         // damaged manifests, unreadable directories
+  std::vector<redundancy::Holdings> nodes;   // by node of the topology there is now
+  redundancy::Holdings global;
+  // Which node tier a node's file lies in.
+  std::map<std::pair<std::uint32_t, std::string>, config::TierKind> tier_of;  // (node, file name)
+  std::array<std::set<std::uint32_t>, 3> published_on;  // by tier: nodes that have a manifest (global: node 0)
+};
+
+// Newest first; equal on all ranks. Collective. Tiers that cannot be read are left out and logged.
+Result<std::vector<StoredVersion>> take_inventory(Context& context);
+
+}  // namespace diapause::engine

@@ -1,0 +1,195 @@
+// The restart: which version, its images, and back into the program's memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "engine/engine.hpp"
+#include "format/checksum.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+// The data of an image that was fetched, to be captured again.
+class ReaderSource : public capture::BlockSource {
+ public:
+  explicit ReaderSource(store::ImageReader& reader) : reader_(reader) {}
+  Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) override {
+    DIAPAUSE_TRY_ASSIGN(const ByteView view, reader_.bytes().view(reader_.index().regions[region].offset + offset, to));
+    if (view.data() != to.data()) std::memcpy(to.data(), view.data(), to.size());
+    return format::checksum64(to);
+  }
+
+ private:
+  store::ImageReader& reader_;
+};
+
+Status check_fits(const format::Region& stored, const format::Region& wanted) {
+  if (stored.type == wanted.type && stored.element_bytes == wanted.element_bytes && stored.count == wanted.count) {
+    return {};
+  }
+  return fail(
+      Code::mismatch,
+      fmt::format(
+          "region '{}' is stored as {} elements of {} ({} bytes each) and protected as {} of {} ({} bytes each)",
+          stored.name, stored.count, format::element_type_name(stored.type), stored.element_bytes, wanted.count,
+          format::element_type_name(wanted.type), wanted.element_bytes));
+}
+
+Status deliver(store::ImageReader& image, std::size_t region, std::byte* to) {
+  const format::Region& stored = image.index().regions[region];
+  ByteVector scratch(format::kBlockBytes);
+  for (std::uint64_t block = 0; block < stored.block_count(); ++block) {
+    const MutableBytes room = MutableBytes(scratch).first(image.block_length(region, block));
+    DIAPAUSE_TRY_ASSIGN(const ByteView view, image.read_block(region, block, room));
+    std::memcpy(to + block * format::kBlockBytes, view.data(), view.size());
+  }
+  return {};
+}
+
+std::string sentence(const format::VersionId& id, const std::string& why) {
+  return fmt::format("version {}: {}\n", id.number, why);
+}
+
+}  // namespace
+
+Status Engine::restart_begin(std::uint64_t version, RestartInfo& info) {
+  info = {};
+  restart_reason_.clear();
+  if (off_) return usable();
+  if (restart_) return fail(Code::argument, "a restart is open already: end it with restart_end first");
+  const double start = sys::monotonic_s();
+  DIAPAUSE_TRY_ASSIGN(std::vector<StoredVersion> stored, take_inventory(*context_));
+
+  Code refusal = Code::not_found;
+  std::vector<format::VersionId> stepped_over;
+  for (StoredVersion& candidate : stored) {
+    if (version != kNewest && candidate.id.number != version) continue;
+    if (!candidate.manifest) {
+      // Without a manifest and without a damaged one it never was a version: a checkpoint that was cut short.
+      if (candidate.problems.empty()) continue;
+      restart_reason_ += sentence(candidate.id, candidate.problems.front());
+      refusal = Code::corrupt;
+      stepped_over.push_back(candidate.id);
+      continue;
+    }
+    if (candidate.manifest->ranks.size() != context_->rank_count()) {
+      restart_reason_ += sentence(candidate.id, fmt::format("written by {} ranks, and this run has {}",
+                                                            candidate.manifest->ranks.size(), context_->rank_count()));
+      return fail(Code::mismatch, restart_reason_ + "run with as many ranks, or open it under another name");
+    }
+    auto fetched = fetch(*context_, candidate);
+    if (!fetched) {
+      if (fetched.error().code == Code::comm) {
+        off_ = fetched.error();
+        return fail(std::move(fetched.error()));
+      }
+      restart_reason_ += sentence(candidate.id, fetched.error().message);
+      refusal = Code::corrupt;
+      stepped_over.push_back(candidate.id);
+      continue;
+    }
+    for (const format::VersionId& id : stepped_over) catalogue_.reject(id);
+    const format::VersionId id = fetched->manifest.version;
+    restart_.emplace(Restart{std::move(*fetched), start, !stepped_over.empty()});
+    catalogue_.pin(id);
+    info.version = id.number;
+    info.level = restart_->fetched.manifest.deepest_level();
+    info.stepped_back = restart_->stepped_back;
+    info.bytes = restart_->fetched.manifest.ranks[context_->rank()].protected_bytes;
+    return {};
+  }
+  const std::string what =
+      version == kNewest ? "no version" : fmt::format("version {} is not there and no version", version);
+  if (refusal == Code::not_found) {
+    return fail(Code::not_found, version == kNewest
+                                     ? fmt::format("there are no checkpoints of '{}' yet", context_->job)
+                                     : fmt::format("there is no version {} of '{}'", version, context_->job));
+  }
+  return fail(refusal, fmt::format("nothing of '{}' can be restored:\n{}", context_->job, restart_reason_));
+}
+
+Status Engine::restore(const std::vector<std::string>& names) {
+  if (off_) return usable();
+  if (!restart_) return fail(Code::argument, "no restart is open: call restart_begin first");
+  struct Delivery {
+    std::size_t stored;
+    std::byte* to;
+  };
+  std::vector<Delivery> deliveries;
+  const auto prepare = [&](const ProtectedRegion& region) -> Status {
+    const auto& stored = restart_->image().index().regions;
+    const auto found = std::find_if(stored.begin(), stored.end(), [&](const format::Region& candidate) {
+      return candidate.name == region.description.name;
+    });
+    if (found == stored.end()) {
+      return fail(Code::not_found, fmt::format("region '{}' is protected, but version {} does not hold it",
+                                               region.description.name, restart_->fetched.manifest.version.number));
+    }
+    DIAPAUSE_TRY(check_fits(*found, region.description));
+    deliveries.push_back({static_cast<std::size_t>(found - stored.begin()), region.data});
+    return {};
+  };
+  Status mine;
+  for (const ProtectedRegion& region : regions_) {
+    const bool wanted = names.empty() || std::find(names.begin(), names.end(), region.description.name) != names.end();
+    if (mine && wanted) mine = prepare(region);
+  }
+  for (const std::string& name : names) {
+    const bool is_protected = std::any_of(regions_.begin(), regions_.end(), [&](const ProtectedRegion& region) {
+      return region.description.name == name;
+    });
+    if (mine && !is_protected) mine = fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  }
+  // Nothing is written on any rank unless everything fits on all.
+  DIAPAUSE_TRY(agree(*context_, mine));
+  for (const Delivery& delivery : deliveries) {
+    if (mine) mine = deliver(restart_->image(), delivery.stored, delivery.to);
+  }
+  return agree(*context_, mine);
+}
+
+// Takes the fetched version again, as a checkpoint of the same number under the placement of today: every level it had
+// holds again, and until that is published the old files stay.
+Status Engine::heal() {
+  const format::Manifest& old = restart_->fetched.manifest;
+  DIAPAUSE_TRY_ASSIGN(Work work, begin(old.version.number, old.deepest_level()));
+  format::ImageIndex index = restart_->image().index();
+  ReaderSource source(restart_->image());
+  return checkpoint_from(source, std::move(index), work);
+}
+
+Status Engine::restart_end() {
+  if (off_) return usable();
+  if (!restart_) return fail(Code::argument, "no restart is open");
+  if (restart_->fetched.needs_healing) {
+    if (const Status healed = heal(); !healed) {
+      context_->log(Severity::warning,
+                    "the redundancy lost in the failure could not be put back: " + healed.error().message);
+    }
+  }
+  if (ledger_) {
+    const nlohmann::json line = {{"schema", 1},
+                                 {"event", "restart"},
+                                 {"time_unix_s", static_cast<double>(sys::unix_time_ns()) * 1e-9},
+                                 {"incarnation", incarnation_},
+                                 {"version", restart_->fetched.manifest.version.number},
+                                 {"level", restart_->fetched.manifest.deepest_level()},
+                                 {"stepped_back", restart_->stepped_back},
+                                 {"reason", restart_reason_},
+                                 {"sources", restart_->fetched.sources},
+                                 {"healed", restart_->fetched.needs_healing},
+                                 {"seconds", sys::monotonic_s() - restart_->started_s}};
+    if (Status appended = ledger_->append(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        !appended) {
+      context_->log(Severity::warning, appended.error().message);
+    }
+  }
+  catalogue_.pin(std::nullopt);
+  restart_.reset();
+  return {};
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,75 @@
+// Calls made in every iteration: is a checkpoint due, is a bit flip due.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "engine/engine.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+// splitmix64: a step of a generator good enough to choose which bit to break.
+std::uint64_t next_random(std::uint64_t& state) {
+  state += 0x9e3779b97f4a7c15u;
+  std::uint64_t z = state;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
+  info = {};
+  info.version = version;
+  if (off_ || other_rank_count_ != 0) return usable();
+  if (context_->settings.flips.bit) inject_due_flips();
+  int level = 0;
+  if (schedule_.tick()) {
+    double now_s = sys::monotonic_s() - opened_s_;
+    DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0));
+    level = schedule_.decide(now_s);
+  } else {
+    level = schedule_.calls_due();
+  }
+  return level == 0 ? Status{} : checkpoint(version, level, info);
+}
+
+void Engine::inject_due_flips() {
+  const config::FlipSettings& flips = context_->settings.flips;
+  const double now_s = sys::monotonic_s() - opened_s_;
+  if (now_s - last_flip_s_ < flips.every_s) return;
+  last_flip_s_ = now_s;
+  std::vector<const ProtectedRegion*> targets;
+  for (const ProtectedRegion& region : regions_) {
+    const format::Region& r = region.description;
+    const bool chosen = flips.region.empty() || flips.region == r.name;
+    if (chosen && r.count > 0 && *flips.bit < 8 * r.element_bytes) targets.push_back(&region);
+  }
+  for (std::uint32_t i = 0; i < flips.count && !targets.empty(); ++i) {
+    if (flips.limit != 0 && flips_done_ >= flips.limit) return;
+    const format::Region& region = targets[next_random(flip_random_) % targets.size()]->description;
+    const std::uint64_t element = next_random(flip_random_) % region.count;
+    if (!inject_bit_flip(region.name, element, *flips.bit)) return;
+    ++flips_done_;
+    context_->log(Severity::information,
+                  fmt::format("flipped bit {} of element {} of '{}'", *flips.bit, element, region.name));
+  }
+}
+
+Status Engine::inject_bit_flip(const std::string& name, std::uint64_t element, std::uint32_t bit) {
+  for (ProtectedRegion& region : regions_) {
+    const format::Region& r = region.description;
+    if (r.name != name) continue;
+    if (element >= r.count || bit >= 8 * r.element_bytes) {
+      return fail(Code::argument, fmt::format("bit {} of element {} is outside region '{}' of {} elements of {} bytes",
+                                              bit, element, name, r.count, r.element_bytes));
+    }
+    region.data[element * r.element_bytes + bit / 8] ^= std::byte{1} << (bit % 8);
+    return {};
+  }
+  return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+}
+
+}  // namespace diapause::engine

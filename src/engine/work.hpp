@@ -1,0 +1,53 @@
+// One checkpoint under way.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/byte_source.hpp"
+#include "capture/capture.hpp"
+#include "engine/catalogue.hpp"
+#include "engine/context.hpp"
+
+namespace diapause::engine {
+
+struct Work {
+  int level = 1;              // asked
+  double clock_s = 0;         // rank 0's, since open
+  format::Manifest manifest;  // equal on all ranks; levels grow as they are reached
+  config::TierKind node_tier = config::TierKind::memory;
+  capture::BlockSource* source = nullptr;  // the data of the regions in `index`
+  format::ImageIndex index;                // laid out, checksums still open
+  std::uint64_t index_offset = 0;
+
+  // Filled by the capture.
+  std::optional<capture::Captured> captured;
+  std::unique_ptr<ByteSource> bytes;  // of this rank's image
+  store::Slot slot;                   // where it lies
+
+  std::vector<std::pair<const char*, double>> phases;  // name, seconds
+
+  std::uint64_t image_bytes() const { return capture::image_bytes(index, index_offset); }
+};
+
+// Level 2: sends this rank's image to its partner and keeps those of others. Fills the partners in the manifest.
+// Collective.
+Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work);
+
+// Level 3: computes and keeps the parities of this rank's groups. Fills the groups in the manifest. Collective.
+Status encode_parity(Context& context, Catalogue& catalogue, Work& work);
+
+// Names a settled slot as part of the version and remembers it.
+Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name);
+
+// Syncs and publishes in the node tier, by the node leaders, with `level` (and with it level 1, whose images are there)
+// added to the manifest. Collective.
+Status publish_on_nodes(Context& context, Catalogue& catalogue, Work& work, int level);
+
+// How many bytes travel in one message: large enough for full rate, small enough to overlap and to bound the memory.
+inline constexpr std::uint64_t kPieceBytes = 4 * kMiB;
+
+}  // namespace diapause::engine
