@@ -7,6 +7,8 @@
 
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "support/volatile_disk.hpp"
 
@@ -135,6 +137,26 @@ TEST_F(FaultKernelTest, FailsAMapping) {
   std::byte* base = kernel.map_shared(fd, 4096, &error);
   EXPECT_NE(base, nullptr);
   EXPECT_EQ(kernel.unmap(base, 4096), 0);
+}
+
+TEST_F(FaultKernelTest, CountsTheCallsOfSeveralThreads) {
+  FaultKernel kernel(disk_);
+  kernel.record_trace("/");
+  std::vector<std::thread> threads;
+  for (const char* path : {"/a", "/b", "/c"}) {
+    threads.emplace_back([&kernel, path] {
+      for (int i = 0; i < 100; ++i) {
+        const int fd = kernel.openat(AT_FDCWD, path, kNew, 0600);
+        kernel.pwrite(fd, bytes(path), 0);
+        kernel.fsync(fd);
+        kernel.close(fd);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(kernel.calls(), 1200U);
+  EXPECT_EQ(kernel.trace().size(), 1200U);
+  EXPECT_EQ(content(disk_, "/b"), "/b");
 }
 
 TEST_F(FaultKernelTest, TracesCallsWithPathsBelowItsRoot) {

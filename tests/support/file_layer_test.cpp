@@ -97,6 +97,14 @@ TEST_P(FileLayer, WritesAndReadsDirectly) {
   EXPECT_TRUE(std::equal(in.bytes().begin(), in.bytes().end(), out.bytes().begin()));
 }
 
+TEST_P(FileLayer, WritesThroughTheCacheWhereDirectAccessIsRefused) {
+  FaultKernel faulty(*kernel_, {Fault::fail_once, 1, Call::openat, EINVAL});
+  const Directory root = open(Directory::open_private(faulty, root_path_));
+  const File file = open(root.create_file("a", true));
+  EXPECT_TRUE(file.write_all(bytes("not aligned"), 0));
+  EXPECT_EQ(faulty.calls(Call::openat), 3U);
+}
+
 TEST_P(FileLayer, ReservesExactlyWhatIsAsked) {
   const File file = open(root_.create_file("a"));
   for (const std::uint64_t length : {10000U, 300U, 0U, 5000U}) {
