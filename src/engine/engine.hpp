@@ -48,6 +48,7 @@ struct OpenRequest {
   sys::Kernel* kernel = nullptr;
   std::string name;
   std::string config_path;  // empty: none
+  std::string config_text;  // TOML, used if there is no path
   config::Environment environment;
   std::string host_name;
   std::string working_directory;

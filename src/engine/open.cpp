@@ -27,7 +27,7 @@ Status check_name(const std::string& name) {
 // Rank 0 reads the file, so that thousands of ranks do not.
 Result<std::string> shared_config_text(OpenRequest& request) {
   Status mine;
-  std::string text;
+  std::string text = request.config_text;
   if (request.comm->rank() == 0 && !request.config_path.empty()) {
     auto read = sys::read_text_file(*request.kernel, request.config_path);
     if (read) text = std::move(*read);
@@ -282,7 +282,8 @@ Status Engine::protect(ProtectedRegion region) {
   if (description.element_bytes == 0) {
     return fail(Code::argument, fmt::format("region '{}': an element has at least 1 byte", description.name));
   }
-  if (description.count > INT64_MAX / description.element_bytes) {
+  constexpr std::uint64_t kAddressSpaceBytes = std::uint64_t{1} << 47;
+  if (description.count > kAddressSpaceBytes / description.element_bytes) {
     return fail(Code::argument, fmt::format("region '{}': {} elements of {} bytes are more than there can be",
                                             description.name, description.count, description.element_bytes));
   }

@@ -35,7 +35,7 @@ bool contains(const Node& tree, const Node& wanted) {
 void collect_paths(const Node& directory, const std::string& prefix, std::vector<std::string>* out) {
   for (const auto& [name, node] : directory.entries()) {
     out->push_back(prefix + name + (node->is_directory ? "/" : ""));
-    if (node->is_directory) collect_paths(*node, out->back(), out);
+    if (node->is_directory) collect_paths(*node, std::string(out->back()), out);  // a copy: `out` moves as it grows
   }
 }
 

@@ -257,6 +257,15 @@ TEST_F(VolatileDiskTest, LosesANodeForGood) {
   EXPECT_THAT(disk_.paths(), ElementsAre("/a"));
 }
 
+TEST_F(VolatileDiskTest, ListsAllPathsHoweverManyThereAre) {
+  const std::string directory = "/a directory with a name too long to be kept inside of a string object";
+  EXPECT_EQ(disk_.mkdirat(AT_FDCWD, directory.c_str(), 0700), 0);
+  for (char name = 'a'; name <= 'z'; ++name) disk_.openat(AT_FDCWD, (directory + "/" + name).c_str(), kNew, 0600);
+  const std::vector<std::string> paths = disk_.paths();
+  ASSERT_EQ(paths.size(), 27U);
+  EXPECT_EQ(paths.back(), directory + "/z");
+}
+
 TEST_F(VolatileDiskTest, CanGiveAFileToSomebodyElse) {
   const int fd = create("/a", "text");
   EXPECT_TRUE(disk_.set_owner("/a", 4711));

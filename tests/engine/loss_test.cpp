@@ -1,0 +1,153 @@
+// Which losses each level survives: every combination of lost nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/cluster.hpp"
+
+namespace diapause::test_support {
+namespace {
+
+using ::testing::HasSubstr;
+
+bool lost(unsigned mask, unsigned node) { return (mask >> node & 1u) != 0; }
+
+// The table of the README, written down independently of the code.
+bool survives(int level, unsigned mask, unsigned nodes, unsigned parity) {
+  const unsigned count = static_cast<unsigned>(__builtin_popcount(mask));
+  switch (level) {
+    case 1:
+      return count == 0;
+    case 2:
+      for (unsigned node = 0; node < nodes; ++node) {
+        if (lost(mask, node) && lost(mask, (node + 1) % nodes)) return false;
+      }
+      return true;
+    case 3:
+      return count <= parity;
+    default:
+      return true;
+  }
+}
+
+struct Case {
+  int level;
+  unsigned parity;
+  std::string tier;
+};
+
+class LossMatrix : public ::testing::TestWithParam<Case> {};
+
+TEST_P(LossMatrix, RestoresExactlyWhatTheTableSays) {
+  const auto [level, parity, tier] = GetParam();
+  Shape shape;
+  shape.config = "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"" + tier + "\"\n[level2]\ntier = \"" + tier +
+                 "\"\n[level3]\ntier = \"" + tier + "\"\nparity = " + std::to_string(parity) + "\n";
+  for (unsigned mask = 0; mask < 16; ++mask) {
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{7, level}});
+    for (unsigned node = 0; node < 4; ++node) {
+      if (!lost(mask, node)) continue;
+      const std::string name = "/node" + std::to_string(node) + "/";
+      for (const std::string& path : disk.paths()) {
+        if (path.ends_with(name)) disk.erase(path);
+      }
+    }
+    const Restarted restarted = restart_job(disk, shape);
+    const bool expected = survives(level, mask, 4, parity);
+    EXPECT_EQ(static_cast<bool>(restarted.status), expected)
+        << "level " << level << ", lost nodes " << mask
+        << (restarted.status ? "" : ": " + restarted.status.error().message);
+    EXPECT_TRUE(restarted.intact) << "level " << level << ", lost nodes " << mask;
+    if (expected) EXPECT_EQ(restarted.version, 7u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, LossMatrix,
+                         ::testing::Values(Case{1, 1, "memory"}, Case{2, 1, "memory"}, Case{3, 1, "memory"},
+                                           Case{3, 2, "memory"}, Case{3, 3, "memory"}, Case{4, 1, "memory"},
+                                           Case{1, 1, "local"}, Case{2, 1, "local"}, Case{3, 2, "local"},
+                                           Case{4, 1, "local"}),
+                         [](const auto& info) {
+                           return "L" + std::to_string(info.param.level) + "m" + std::to_string(info.param.parity) +
+                                  info.param.tier;
+                         });
+
+TEST(Recovery, PutsBackTheRedundancySoThatTheNextNodeMayBeLostToo) {
+  for (const int level : {2, 3}) {
+    Shape shape;
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{7, level}});
+    for (const char* node : {"node1", "node2", "node3", "node0", "node2"}) {
+      ASSERT_TRUE(disk.erase(node_directory(disk, node)));
+      const Restarted restarted = restart_job(disk, shape);
+      ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+      EXPECT_EQ(restarted.version, 7u);
+      EXPECT_TRUE(restarted.intact);
+    }
+  }
+}
+
+TEST(Recovery, FollowsRanksToOtherNodes) {
+  for (const int level : {1, 2, 3, 4}) {
+    Shape shape;
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{7, level}});
+    Shape moved = shape;
+    moved.node_names = {"node2", "node3", "node1", "node0"};
+    const Restarted restarted = restart_job(disk, moved);
+    ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+    EXPECT_TRUE(restarted.intact);
+  }
+}
+
+TEST(Recovery, WorksWithAReplacementNodeOfAnotherName) {
+  for (const int level : {2, 3}) {
+    Shape shape;
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{7, level}});
+    disk.erase(node_directory(disk, "node2"));
+    Shape replaced = shape;
+    replaced.node_names = {"node0", "node1", "spare7", "node3"};
+    const Restarted restarted = restart_job(disk, replaced);
+    ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+    EXPECT_TRUE(restarted.intact);
+    disk.erase(node_directory(disk, "node0"));
+    EXPECT_TRUE(restart_job(disk, replaced).status);
+  }
+}
+
+TEST(Recovery, WorksWithNodesOfDifferentRankCounts) {
+  for (const int level : {2, 3}) {
+    for (const char* node : {"node0", "node1", "node2"}) {
+      Shape shape;
+      shape.ranks = 5;  // two, two and one
+      VolatileDisk disk;
+      checkpoint_job(disk, shape, {{7, level}});
+      disk.erase(node_directory(disk, node));
+      const Restarted restarted = restart_job(disk, shape);
+      ASSERT_TRUE(restarted.status) << level << node << restarted.status.error().message;
+      EXPECT_TRUE(restarted.intact);
+    }
+  }
+}
+
+TEST(Recovery, RefusesAnotherNumberOfRanksAndLosesNothing) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{7, 4}});
+  Shape fewer = shape;
+  fewer.ranks = 6;
+  const Restarted refused = restart_job(disk, fewer);
+  ASSERT_FALSE(refused.status);
+  EXPECT_EQ(refused.status.error().code, Code::mismatch);
+  EXPECT_THAT(refused.status.error().message, HasSubstr("8 ranks"));
+  EXPECT_TRUE(refused.intact);
+  EXPECT_TRUE(run_job(disk, fewer, [](engine::Engine& engine, Program&, std::uint32_t) {
+    engine::CheckpointInfo info;
+    EXPECT_EQ(engine.checkpoint(8, 1, info).error().code, Code::mismatch);
+  }));
+  EXPECT_TRUE(restart_job(disk, shape).status);
+}
+
+}  // namespace
+}  // namespace diapause::test_support

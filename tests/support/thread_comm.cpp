@@ -1,0 +1,94 @@
+#include "support/thread_comm.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace diapause::test_support {
+
+class ThreadComm : public comm::Comm {
+ public:
+  ThreadComm(ThreadJob& job, std::uint32_t rank) : job_(job), rank_(rank) {}
+
+  std::uint32_t rank() const override { return rank_; }
+  std::uint32_t size() const override { return job_.size_; }
+  std::uint32_t node_leader() const override { return rank_ / job_.ranks_per_node_ * job_.ranks_per_node_; }
+
+  Status barrier() override {
+    DIAPAUSE_TRY(all_gather({}));
+    return {};
+  }
+
+  Status broadcast(MutableBytes data, std::uint32_t root) override {
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(rank_ == root ? ByteView(data) : ByteView{}));
+    if (all[root].size() != data.size()) return fail(Code::comm, "a broadcast of unequal lengths");
+    std::copy(all[root].begin(), all[root].end(), data.begin());
+    return {};
+  }
+
+  Result<std::vector<ByteVector>> all_gather(ByteView mine) override {
+    std::unique_lock lock(job_.mutex_);
+    if (job_.broken_) return broken();
+    if (job_.arrived_ == 0) job_.gathering_.assign(job_.size_, {});
+    job_.gathering_[rank_].assign(mine.begin(), mine.end());
+    const std::uint64_t round = job_.round_;
+    if (++job_.arrived_ == job_.size_) {
+      job_.gathered_ = job_.gathering_;
+      job_.arrived_ = 0;
+      ++job_.round_;
+      job_.changed_.notify_all();
+    } else {
+      job_.changed_.wait(lock, [&] { return job_.round_ != round || job_.broken_; });
+      if (job_.round_ == round) return broken();
+    }
+    return job_.gathered_;
+  }
+
+  Result<std::uint64_t> all_min(std::uint64_t value) override {
+    DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint64_t> all, numbers(value));
+    return *std::min_element(all.begin(), all.end());
+  }
+  Result<std::uint64_t> all_max(std::uint64_t value) override {
+    DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint64_t> all, numbers(value));
+    return *std::max_element(all.begin(), all.end());
+  }
+
+  Status exchange(std::span<const comm::Send> sends, std::span<const comm::Receive> receives) override {
+    std::unique_lock lock(job_.mutex_);
+    for (const comm::Send& send : sends) {
+      job_.mail_[{rank_, send.peer}].emplace_back(send.data.begin(), send.data.end());
+    }
+    job_.changed_.notify_all();
+    for (const comm::Receive& receive : receives) {
+      std::deque<ByteVector>& box = job_.mail_[{receive.peer, rank_}];
+      job_.changed_.wait(lock, [&] { return !box.empty() || job_.broken_; });
+      if (box.empty()) return fail(Code::comm, "a rank died");
+      if (box.front().size() != receive.data.size()) return fail(Code::comm, "a message of another length arrived");
+      std::copy(box.front().begin(), box.front().end(), receive.data.begin());
+      box.pop_front();
+    }
+    return {};
+  }
+
+ private:
+  static tl::unexpected<Error> broken() { return fail(Code::comm, "a rank died"); }
+
+  Result<std::vector<std::uint64_t>> numbers(std::uint64_t value) {
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(as_byte_view(value)));
+    std::vector<std::uint64_t> values(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) std::memcpy(&values[i], all[i].data(), sizeof values[i]);
+    return values;
+  }
+
+  ThreadJob& job_;
+  const std::uint32_t rank_;
+};
+
+std::unique_ptr<comm::Comm> ThreadJob::comm(std::uint32_t rank) { return std::make_unique<ThreadComm>(*this, rank); }
+
+void ThreadJob::break_off() {
+  const std::lock_guard lock(mutex_);
+  broken_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace diapause::test_support

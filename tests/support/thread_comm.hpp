@@ -1,0 +1,41 @@
+// Ranks as threads of one process, so that a whole job runs inside a test, over whatever kernel the test gives it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "comm/comm.hpp"
+
+namespace diapause::test_support {
+
+// What the ranks of one job share. Lives as long as its Comms.
+class ThreadJob {
+ public:
+  ThreadJob(std::uint32_t ranks, std::uint32_t ranks_per_node) : size_(ranks), ranks_per_node_(ranks_per_node) {}
+
+  std::unique_ptr<comm::Comm> comm(std::uint32_t rank);
+
+  // A rank died: every communication from now on fails on all others, as after the loss of a process.
+  void break_off();
+
+ private:
+  friend class ThreadComm;
+
+  const std::uint32_t size_;
+  const std::uint32_t ranks_per_node_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool broken_ = false;
+  std::uint64_t round_ = 0;  // of all_gather
+  std::uint32_t arrived_ = 0;
+  std::vector<ByteVector> gathering_;
+  std::vector<ByteVector> gathered_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> mail_;  // (from, to)
+};
+
+}  // namespace diapause::test_support
