@@ -80,13 +80,13 @@ typedef enum diapause_level {
 
 /* What a checkpoint call did. */
 typedef struct diapause_checkpoint_info {
-  int taken;             /* 1 if a checkpoint was taken (snapshot: 0 when none was due) */
-  uint64_t version;      /* the number the program gave */
-  int level_asked;       /* 1..4 */
-  int level_reached;     /* deepest level published and durable on all ranks; 0 if none */
-  uint64_t bytes;        /* protected bytes of this rank */
-  uint64_t bytes_total;  /* protected bytes of all ranks */
-  double blocked_s;      /* time this rank spent in the call */
+  int taken;            /* 1 if a checkpoint was taken (snapshot: 0 when none was due) */
+  uint64_t version;     /* the number the program gave */
+  int level_asked;      /* 1..4 */
+  int level_reached;    /* deepest level published and durable on all ranks; 0 if none */
+  uint64_t bytes;       /* protected bytes of this rank */
+  uint64_t bytes_total; /* protected bytes of all ranks */
+  double blocked_s;     /* time this rank spent in the call */
 } diapause_checkpoint_info;
 
 /* Which version a restart chose. */
@@ -141,8 +141,7 @@ DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
 /* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST; taking a number again replaces it once the
  * new one is published. On a failure above level 1 the levels already reached stay: the call returns the error and
  * `info->level_reached` says what holds. `info` may be NULL. Collective. */
-DIAPAUSE_API int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
-                                     diapause_checkpoint_info* info);
+DIAPAUSE_API int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info);
 
 /* Takes a checkpoint if the configured intervals say that one is due, at the highest level due; the decision is the
  * same on all ranks. Meant to be called in every iteration. `info` may be NULL. Collective. */
@@ -151,9 +150,9 @@ DIAPAUSE_API int diapause_snapshot(diapause_t* instance, uint64_t version, diapa
 /* ---- restart ---------------------------------------------------------------------------- */
 
 /* Restores all protected regions from `version` (DIAPAUSE_NEWEST: the newest that all ranks can have; a number:
- * that version or an error). All data of all ranks is verified before the first byte is written to the program's memory.
- * DIAPAUSE_ERR_NOT_FOUND if there is nothing: a fresh start. Regions stored and not protected
- * are left out; regions protected and not stored are an error. `info` may be NULL. Collective. */
+ * that version or an error). All data of all ranks is verified before the first byte is written to the program's
+ * memory. DIAPAUSE_ERR_NOT_FOUND if there is nothing: a fresh start. Regions stored and not protected are left out;
+ * regions protected and not stored are an error. `info` may be NULL. Collective. */
 DIAPAUSE_API int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
 /* The same in three steps, for programs that must ask for sizes first: chooses a version, fetches, rebuilds and
