@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "store/names.hpp"
+#include "store/survey.hpp"
 #include "sys/memory.hpp"
 
 namespace diapause::store {
@@ -46,72 +46,11 @@ Status Tier::lock(const std::string& holder, double wait_s) {
   return {};
 }
 
-namespace {
-
-// A manifest larger than this is not one: 256 bytes for each of a million ranks.
-constexpr std::uint64_t kLargestManifest = 256 * kMiB;
-
-Result<format::Manifest> read_manifest(const sys::Directory& directory, const char* name, const format::VersionId& id) {
-  DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.open_file(name, sys::Access::read));
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
-  if (size > kLargestManifest) return fail(Code::corrupt, fmt::format("{} has {} bytes", file.path(), size));
-  ByteVector bytes(size);
-  DIAPAUSE_TRY(file.read_exact(bytes, 0));
-  auto manifest = format::decode_manifest(bytes);
-  if (!manifest) return fail(manifest.error().code, file.path() + ": " + manifest.error().message);
-  if (manifest->version != id) return fail(Code::corrupt, file.path() + " is the manifest of another version");
-  return manifest;
-}
-
-Result<FoundVersion> read_version(const sys::Directory& parent, const std::string& name, const format::VersionId& id) {
-  FoundVersion found;
-  found.id = id;
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, parent.open_child(name));
-  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
-  for (const sys::DirectoryEntry& entry : entries) {
-    if (const auto rank = parse_image_name(entry.name)) found.images.insert(*rank);
-    if (const auto parity = parse_parity_name(entry.name)) found.parities.insert(*parity);
-  }
-  for (const char* copy : kManifestNames) {
-    auto manifest = read_manifest(directory, copy, id);
-    if (!manifest) {
-      found.problem = manifest.error().message;
-    } else if (!found.manifest) {
-      found.manifest = std::move(*manifest);
-    }
-  }
-  return found;
-}
-
-}  // namespace
-
-Result<std::vector<FoundVersion>> Tier::scan() const {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory_.list());
-  std::vector<FoundVersion> versions;
-  for (const sys::DirectoryEntry& entry : entries) {
-    const auto id = parse_version_directory(entry.name);
-    if (!id) continue;
-    auto found = read_version(directory_, entry.name, *id);
-    if (!found) {  // cannot be read: as good as not there, but said
-      FoundVersion unreadable;
-      unreadable.id = *id;
-      unreadable.problem = found.error().message;
-      versions.push_back(std::move(unreadable));
-      continue;
-    }
-    versions.push_back(std::move(*found));
-  }
-  std::sort(versions.begin(), versions.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
-  return versions;
-}
+Result<std::vector<FoundVersion>> Tier::scan() const { return scan_versions(directory_); }
 
 Result<ImageReader> Tier::open_image(const format::VersionId& version, const std::string& file_name,
                                      const ExpectedImage& expected) const {
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
-  DIAPAUSE_TRY_ASSIGN(sys::File file, directory.open_file(file_name, sys::Access::read));
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
-  const std::string path = file.path();
-  return ImageReader::open(file_bytes(std::move(file), std::min(size, expected.record.file_bytes)), path, expected);
+  return open_image_in(directory_, version, file_name, expected);
 }
 
 // Files are rounded up a little so that regions may grow somewhat without a new file.

@@ -23,13 +23,21 @@
 
 namespace diapause::store {
 
+struct DamagedFile {
+  std::string path;
+  std::string what;
+};
+
 // What lies in a tier under one version's name, judged by names alone: images are verified when they are opened.
 struct FoundVersion {
   format::VersionId id;
   std::optional<format::Manifest> manifest;  // sound, and of this version and job
   std::set<std::uint32_t> images;
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
-  std::string problem;  // why there is no manifest, or which copy of it is damaged; empty if all is well
+  std::vector<DamagedFile> damaged_manifests;  // copies that are there and damaged
+  // Why there is no manifest though there was one, or which copy of it is damaged or missing. Empty if all is well, and
+  // if there never was one: a checkpoint that did not come to its end.
+  std::string problem;
 };
 
 class Tier {

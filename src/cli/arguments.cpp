@@ -1,0 +1,214 @@
+#include "cli/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+namespace diapause::cli {
+namespace {
+
+constexpr const char* kExitCodes =
+    "Exit status:\n"
+    "  0  done\n"
+    "  3  wrong usage, an I/O error, nothing of that name, or a job that is running";
+
+constexpr const char* kVerifyExitCodes =
+    "Exit status:\n"
+    "  0  nothing is damaged, and the newest version of every job can be restored\n"
+    "  1  something is damaged, but the newest version can be restored\n"
+    "  2  the newest version of a job cannot be restored from what can be reached from here\n"
+    "  3  wrong usage, an I/O error, or nothing of that name";
+
+// Examples, one a line, and what the verb's exit status says.
+std::string footer(std::initializer_list<const char*> examples, const char* exit_codes) {
+  std::string text = "Examples:\n";
+  for (const char* example : examples) text += std::string("  ") + example + "\n";
+  return text + "\n" + exit_codes;
+}
+
+void add_places(CLI::App& verb, Places& places) {
+  verb.add_option("--config", places.config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
+      ->option_text("FILE");
+  verb.add_option("--memory", places.memory, "Directory of the memory tier, instead of the configured one")
+      ->option_text("PATH");
+  verb.add_option("--local", places.local, "The same for the local tier")->option_text("PATH");
+  verb.add_option("--global", places.global, "The same for the global tier")->option_text("PATH");
+}
+
+CLI::Option* add_job(CLI::App& verb, std::string& job) {
+  return verb.add_option("job", job, "Name of a job, or NAME-XXXXXXXX where a name is not unique")->option_text("JOB");
+}
+
+void add_list(CLI::App& app, ListArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("list", "All versions in all tiers that can be reached from here");
+  add_job(verb, arguments.job);
+  verb.add_flag("--json", arguments.json, "JSON instead of a table");
+  add_places(verb, arguments.places);
+  verb.footer(footer({"diapause list", "diapause list heat --global /lustre/project/checkpoints --json"}, kExitCodes));
+}
+
+void add_show(CLI::App& app, ShowArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("show", "One version in detail: ranks, nodes, partners, groups, regions");
+  add_job(verb, arguments.job)->required();
+  verb.add_option("version", arguments.version, "Number of the version; else the newest")->option_text("VERSION");
+  verb.add_flag("--json", arguments.json, "JSON instead of tables");
+  add_places(verb, arguments.places);
+  verb.footer(footer({"diapause show heat", "diapause show heat 1200 --json"}, kExitCodes));
+}
+
+void add_verify(CLI::App& app, VerifyArguments& arguments) {
+  CLI::App& verb =
+      *app.add_subcommand("verify", "Reads and checks every byte, and says what could be restored after which loss");
+  add_job(verb, arguments.job);
+  verb.add_option("version", arguments.version, "Only this version; else all")->option_text("VERSION");
+  verb.add_flag("--json", arguments.json, "JSON instead of text");
+  add_places(verb, arguments.places);
+  verb.footer(footer({"diapause verify", "diapause verify heat 1200"}, kVerifyExitCodes));
+}
+
+void add_prune(CLI::App& app, PruneArguments& arguments) {
+  constexpr const char* kWhat = "What to remove (one of the first three, --unfinished, or both)";
+  CLI::App& verb = *app.add_subcommand("prune", "Removes versions of a job that does not run");
+  add_job(verb, arguments.job);
+  verb.add_option("--keep", arguments.keep, "Versions older than the newest N that can be restored from here")
+      ->option_text("N")
+      ->group(kWhat);
+  verb.add_option("--version", arguments.versions, "The version of this number; may be given again for more")
+      ->option_text("V")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(kWhat);
+  verb.add_flag("--all", arguments.all, "Everything")->group(kWhat);
+  verb.add_flag("--unfinished", arguments.unfinished, "What was begun and never became a version")->group(kWhat);
+  verb.add_flag("--dry-run", arguments.dry_run, "Only say what would be removed");
+  add_places(verb, arguments.places);
+  verb.footer(footer(
+      {"diapause prune heat --keep 2 --dry-run", "diapause prune heat --version 1200", "diapause prune --unfinished"},
+      kExitCodes));
+}
+
+void check_prune(const PruneArguments& arguments) {
+  const int ways = int{arguments.keep.has_value()} + int{!arguments.versions.empty()} + int{arguments.all};
+  if (ways > 1) throw CLI::ValidationError("prune", "--keep, --version and --all exclude each other");
+  if (ways == 0 && !arguments.unfinished) {
+    throw CLI::ValidationError("prune", "say what to remove: --keep N, --version V, --all or --unfinished");
+  }
+  if (!arguments.versions.empty() && arguments.job.empty()) {
+    throw CLI::ValidationError("prune", "--version needs a job");
+  }
+}
+
+void add_inject(CLI::App& app, InjectArguments& arguments) {
+  constexpr const char* kHow = "How to damage it (one of)";
+  CLI::App& verb = *app.add_subcommand("inject", "Damages a file on purpose, to see that the damage is found");
+  verb.add_option("file", arguments.file, "A regular file below one of the tiers")->option_text("FILE")->required();
+  verb.add_option("--bit", arguments.bit, "Flip this bit (0: least significant) of the byte at the offset")
+      ->option_text("B")
+      ->check(CLI::Range(0u, 7u))
+      ->group(kHow);
+  verb.add_option("--overwrite", arguments.overwrite, "Write these bytes (hexadecimal digits) at the offset")
+      ->option_text("BYTES")
+      ->group(kHow);
+  verb.add_option("--truncate", arguments.truncate, "Cut the file to this length")->option_text("N")->group(kHow);
+  verb.add_option("--offset", arguments.offset, "Position in bytes; --overwrite without one begins at 0")
+      ->option_text("N");
+  verb.add_flag("--force", arguments.force, "Any regular file, also outside of the tiers");
+  add_places(verb, arguments.places);
+  verb.footer(
+      footer({"diapause inject /dev/shm/diapause-1000/heat-0a1b2c3d/node0/v12-i0-.../r0.img --offset 5000 --bit 3",
+              "diapause inject r0.img --truncate 4096 --force", "diapause inject r0.img --overwrite 00ff00ff"},
+             kExitCodes));
+}
+
+void check_inject(const InjectArguments& arguments) {
+  const int ways =
+      int{arguments.bit.has_value()} + int{arguments.overwrite.has_value()} + int{arguments.truncate.has_value()};
+  if (ways != 1) throw CLI::ValidationError("inject", "exactly one of --bit, --overwrite and --truncate is wanted");
+  if (arguments.bit && !arguments.offset) throw CLI::ValidationError("inject", "--bit needs an --offset");
+  if (arguments.truncate && arguments.offset) throw CLI::ValidationError("inject", "--truncate takes no --offset");
+}
+
+// `unmarked` gets words that stand where the command should, but without the "--" before it.
+void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& unmarked) {
+  CLI::App& verb = *app.add_subcommand("run", "Starts a command, and starts it again when it fails");
+  const double most_s = 1e9;
+  verb.add_option("--restarts", arguments.restarts, "How many times to start it again")
+      ->option_text("N")
+      ->capture_default_str();
+  verb.add_option("--delay", arguments.delay_s, "Seconds to wait before that")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, most_s));
+  verb.add_option("--min-uptime", arguments.min_uptime_s, "Give up if the command fails sooner than this")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, most_s));
+  verb.add_option("command", unmarked, "What to start; looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
+  verb.footer(
+      "The command runs in a process group of its own. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the group "
+      "and\n"
+      "end the restarts; SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on. What a failed command leaves of its "
+      "group is\n"
+      "ended before the next start. DIAPAUSE_RUN_ATTEMPT is 0 in the first start, 1 in the second, and so on.\n\n" +
+      footer({"diapause run -- mpiexec -n 64 ./heat",
+              "diapause run --restarts 10 --delay 5 --min-uptime 30 -- srun ./heat"},
+             "Exit status:\n"
+             "  that of the command's last start, as a shell gives it: 128 + N if it was ended by signal N\n"
+             "  125  it could not be started, or wrong usage"));
+}
+
+// What follows the first "--" of `run` is the command, whatever it looks like.
+std::vector<std::string> take_command(std::vector<std::string>& words) {
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  if (mark == words.end()) return {};
+  std::vector<std::string> command(mark + 1, words.end());
+  words.erase(mark, words.end());
+  return command;
+}
+
+}  // namespace
+
+std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
+  ListArguments list;
+  ShowArguments show;
+  VerifyArguments verify;
+  PruneArguments prune;
+  InjectArguments inject;
+  RunArguments run;
+  CLI::App app("Looks after the checkpoints of programs, and after the programs.", "diapause");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("diapause ") + DIAPAUSE_CLI_VERSION);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("diapause: {}\nSee diapause --help, and --help after a verb.\n", error.what());
+  });
+  app.get_formatter()->column_width(28);
+  add_list(app, list);
+  add_show(app, show);
+  add_verify(app, verify);
+  add_prune(app, prune);
+  add_inject(app, inject);
+  std::vector<std::string> unmarked;
+  add_run(app, run, unmarked);
+
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool is_run = !words.empty() && words[0] == "run";
+  if (is_run) run.command = take_command(words);
+  try {
+    std::reverse(words.begin(), words.end());  // the form that the library wants
+    app.parse(words);
+    if (is_run && !unmarked.empty()) throw CLI::ValidationError("run", "put -- before the command: -- " + unmarked[0]);
+    if (is_run && run.command.empty()) throw CLI::ValidationError("run", "give a command: -- COMMAND");
+    if (app.got_subcommand("prune")) check_prune(prune);
+    if (app.got_subcommand("inject")) check_inject(inject);
+  } catch (const CLI::ParseError& error) {
+    if (app.exit(error) == 0) return kDone;
+    return is_run ? kCannotRun : kTrouble;
+  }
+  if (app.got_subcommand("list")) return Arguments(list);
+  if (app.got_subcommand("show")) return Arguments(show);
+  if (app.got_subcommand("verify")) return Arguments(verify);
+  if (app.got_subcommand("prune")) return Arguments(prune);
+  if (app.got_subcommand("inject")) return Arguments(inject);
+  return Arguments(run);
+}
+
+}  // namespace diapause::cli

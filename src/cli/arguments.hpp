@@ -1,0 +1,73 @@
+// What was typed, as values. The only file that knows the library that parses it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/exit_codes.hpp"
+
+namespace diapause::cli {
+
+// Where to look for checkpoints. Empty: the configuration says.
+struct Places {
+  std::string config;
+  std::optional<std::string> memory, local, global;
+};
+
+struct ListArguments {
+  Places places;
+  std::string job;  // empty: all
+  bool json = false;
+};
+
+struct ShowArguments {
+  Places places;
+  std::string job;
+  std::optional<std::uint64_t> version;  // none: the newest
+  bool json = false;
+};
+
+struct VerifyArguments {
+  Places places;
+  std::string job;  // empty: all
+  std::optional<std::uint64_t> version;
+  bool json = false;
+};
+
+struct PruneArguments {
+  Places places;
+  std::string job;  // empty: all
+  std::optional<std::uint64_t> keep;
+  std::vector<std::uint64_t> versions;
+  bool all = false;
+  bool unfinished = false;
+  bool dry_run = false;
+};
+
+struct InjectArguments {
+  Places places;
+  std::string file;
+  std::optional<std::uint64_t> offset, truncate;
+  std::optional<std::uint32_t> bit;
+  std::optional<std::string> overwrite;
+  bool force = false;
+};
+
+struct RunArguments {
+  std::uint64_t restarts = 3;
+  double delay_s = 0;
+  double min_uptime_s = 0;
+  std::vector<std::string> command;
+};
+
+using Arguments =
+    std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments, RunArguments>;
+
+// The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
+// was said), the exit status.
+std::variant<Arguments, int> parse_arguments(int argc, char** argv);
+
+}  // namespace diapause::cli

@@ -1,0 +1,166 @@
+#include "cli/collection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "store/names.hpp"
+#include "sys/process.hpp"
+#include "sys/text_file.hpp"
+
+namespace diapause::cli {
+namespace {
+
+constexpr config::TierKind kTiers[] = {config::TierKind::memory, config::TierKind::local, config::TierKind::global};
+
+Result<config::Settings> read_settings(const Places& places) {
+  const config::Environment environment = sys::environment();
+  std::string path = places.config;
+  for (const auto& [name, value] : environment) {
+    if (path.empty() && name == "DIAPAUSE_CONFIG") path = value;
+  }
+  std::string text;
+  if (!path.empty()) {
+    DIAPAUSE_TRY_ASSIGN(text, sys::read_text_file(sys::real_kernel(), path));
+  }
+  return config::parse_settings(text, path, environment, sys::user_id());
+}
+
+void add_part(std::map<std::string, std::map<format::VersionId, StoredVersion>>& jobs,
+              const store::SurveyedPlace& place, const store::FoundVersion& found) {
+  StoredVersion& version = jobs[place.job][found.id];
+  version.id = found.id;
+  version.parts.push_back({&place, &found});
+  if (!found.manifest) return;
+  const bool deeper =
+      version.manifest == nullptr || found.manifest->deepest_level() > version.manifest->deepest_level();
+  if (deeper) version.manifest = &*found.manifest;
+}
+
+}  // namespace
+
+std::vector<std::string> StoredVersion::problems() const {
+  std::vector<std::string> all;
+  for (const Part& part : parts) {
+    if (part.found->damaged_manifests.empty() && !part.found->problem.empty()) all.push_back(part.found->problem);
+    for (const store::DamagedFile& copy : part.found->damaged_manifests) all.push_back(copy.what);
+  }
+  return all;
+}
+
+const StoredVersion* Job::newest() const {
+  const auto found = std::find_if(versions.begin(), versions.end(),
+                                  [](const StoredVersion& version) { return !version.unfinished(); });
+  return found == versions.end() ? nullptr : &*found;
+}
+
+Result<std::vector<std::string>> tier_roots(const Places& places) {
+  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(places));
+  std::vector<std::string> roots = {places.memory.value_or(settings.memory_path),
+                                    places.local.value_or(settings.local_path),
+                                    places.global.value_or(settings.global_path)};
+  for (std::string& root : roots) {
+    if (!root.empty() && !root.starts_with('/')) root = sys::current_directory() + "/" + root;
+  }
+  return roots;
+}
+
+Result<Collection> collect(const Places& places) {
+  Collection collection;
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> roots, tier_roots(places));
+  for (const config::TierKind kind : kTiers) {
+    const std::string& root = roots[static_cast<std::size_t>(kind)];
+    if (root.empty()) continue;
+    collection.roots.push_back(fmt::format("{} {}", store::tier_name(kind), root));
+    store::Survey survey = store::survey_root(sys::real_kernel(), kind, root);
+    std::move(survey.places.begin(), survey.places.end(), std::back_inserter(collection.places));
+    std::move(survey.problems.begin(), survey.problems.end(), std::back_inserter(collection.problems));
+  }
+  std::map<std::string, std::map<format::VersionId, StoredVersion>> jobs;
+  for (const store::SurveyedPlace& place : collection.places) {
+    jobs[place.job];  // also a job without versions
+    for (const store::FoundVersion& found : place.versions) add_part(jobs, place, found);
+  }
+  for (auto& [key, versions] : jobs) {
+    Job job{key, {}};
+    for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+      job.versions.push_back(std::move(version->second));
+    }
+    collection.jobs.push_back(std::move(job));
+  }
+  return collection;
+}
+
+Result<std::vector<const Job*>> find_jobs(const Collection& collection, const std::string& name) {
+  constexpr std::size_t kDigits = 9;  // "-" and 8 of the key
+  std::vector<const Job*> found;
+  for (const Job& job : collection.jobs) {
+    const bool matches = name.empty() || job.key == name || job.key.substr(0, job.key.size() - kDigits) == name;
+    if (matches) found.push_back(&job);
+  }
+  if (!found.empty() || name.empty()) return found;
+  return fail(Code::not_found, fmt::format("there is no job '{}' in: {}", name, fmt::join(collection.roots, ", ")));
+}
+
+Remains remains_by_name(const StoredVersion& version) {
+  std::vector<Evidence> evidence;
+  for (const Part& part : version.parts) {
+    const format::Manifest* manifest = part.found->manifest ? &*part.found->manifest : nullptr;
+    evidence.push_back({part.place->node, manifest, {part.found->images, part.found->parities}});
+  }
+  return Remains(std::move(evidence));
+}
+
+const char* state_of(const StoredVersion& version) {
+  if (version.unfinished()) return "unfinished";
+  if (version.manifest == nullptr) return "damaged";
+  return remains_by_name(version).survives({}) ? "complete" : "partial";
+}
+
+std::uint64_t data_bytes(const format::Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const format::RankRecord& rank : manifest.ranks) bytes += rank.protected_bytes;
+  return bytes;
+}
+
+std::uint64_t stored_bytes(const StoredVersion& version) {
+  std::uint64_t bytes = 0;
+  for (const Part& part : version.parts) {
+    const auto directory = part.place->directory.open_child(store::version_directory(version.id));
+    if (!directory) continue;  // gone meanwhile
+    const auto entries = directory->list();
+    if (!entries) continue;
+    for (const sys::DirectoryEntry& entry : *entries) {
+      const auto file = directory->open_file(entry.name, sys::Access::read);
+      if (file) bytes += file->size().value_or(0);
+    }
+  }
+  return bytes;
+}
+
+std::string places_text(const StoredVersion& version) {
+  constexpr std::size_t kMostNamed = 4;
+  std::string text;
+  for (const config::TierKind kind : kTiers) {
+    std::vector<std::string> nodes;
+    bool any = false;
+    for (const Part& part : version.parts) {
+      if (part.place->kind != kind) continue;
+      any = true;
+      if (!part.place->node.empty()) nodes.push_back(part.place->node);
+    }
+    if (!any) continue;
+    if (!text.empty()) text += ", ";
+    text += store::tier_name(kind);
+    if (nodes.size() > kMostNamed) {
+      text += fmt::format(" ({} nodes)", nodes.size());
+    } else if (!nodes.empty()) {
+      text += fmt::format(" {}", fmt::join(nodes, " "));
+    }
+  }
+  return text;
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,69 @@
+// Everything that can be reached from here, put together by job and version.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.hpp"
+#include "cli/assessment.hpp"
+#include "config/settings.hpp"
+#include "store/survey.hpp"
+
+namespace diapause::cli {
+
+// What one place has of one version.
+struct Part {
+  const store::SurveyedPlace* place = nullptr;
+  const store::FoundVersion* found = nullptr;
+};
+
+struct StoredVersion {
+  format::VersionId id;
+  std::vector<Part> parts;
+  const format::Manifest* manifest = nullptr;  // of the parts' the one that knows of most levels; null: there is none
+
+  std::vector<std::string> problems() const;  // of its manifests and directories
+  // Without a manifest and without a trace of one it never was a version.
+  bool unfinished() const { return manifest == nullptr && problems().empty(); }
+};
+
+struct Job {
+  std::string key;
+  std::vector<StoredVersion> versions;  // newest first
+
+  // What a restart would try first; null if there is nothing to restart from.
+  const StoredVersion* newest() const;
+};
+
+struct Collection {
+  std::vector<store::SurveyedPlace> places;
+  std::vector<Job> jobs;  // point into `places`
+  std::vector<std::string> problems;
+  std::vector<std::string> roots;  // where was looked, "memory /dev/shm/diapause-1000"
+};
+
+// The directories of the tiers, absolute, empty where there is none; indexed by config::TierKind.
+Result<std::vector<std::string>> tier_roots(const Places& places);
+
+Result<Collection> collect(const Places& places);
+
+// The jobs of that name or key; all for "". Code::not_found if there are none.
+Result<std::vector<const Job*>> find_jobs(const Collection& collection, const std::string& name);
+
+// Judged by names: what is in the files is `verify`'s business.
+Remains remains_by_name(const StoredVersion& version);
+
+//   complete    could be restored from what can be reached from here
+//   partial     parts that it takes are lost or out of reach
+//   damaged     no manifest is left whole
+//   unfinished  a checkpoint that is being taken, or that did not come to its end
+const char* state_of(const StoredVersion& version);
+
+std::uint64_t data_bytes(const format::Manifest& manifest);  // protected, of all ranks
+std::uint64_t stored_bytes(const StoredVersion& version);    // of all files that can be reached
+
+// Where parts are, for people: "memory node0 node1, global".
+std::string places_text(const StoredVersion& version);
+
+}  // namespace diapause::cli

@@ -1,0 +1,17 @@
+// The reports of list, show and verify as JSON; docs/command-line.md describes the fields. The only file that knows the
+// library that writes it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/collection.hpp"
+#include "cli/inspection.hpp"
+
+namespace diapause::cli {
+
+std::string list_json(const Collection& collection, const std::vector<const Job*>& jobs);
+std::string show_json(const Job& job, const VersionDetails& details);
+std::string verify_json(const Collection& collection, const std::vector<JobInspection>& jobs, int exit_status);
+
+}  // namespace diapause::cli

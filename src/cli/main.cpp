@@ -1,0 +1,18 @@
+// The command `diapause`. A table of contents: arguments.cpp says what can be typed, and each verb has a file.
+#include "cli/arguments.hpp"
+#include "cli/verbs.hpp"
+
+int main(int argc, char** argv) {
+  using namespace diapause::cli;
+  struct Do {
+    int operator()(const ListArguments& arguments) const { return list(arguments); }
+    int operator()(const ShowArguments& arguments) const { return show(arguments); }
+    int operator()(const VerifyArguments& arguments) const { return verify(arguments); }
+    int operator()(const PruneArguments& arguments) const { return prune(arguments); }
+    int operator()(const InjectArguments& arguments) const { return inject(arguments); }
+    int operator()(const RunArguments& arguments) const { return run(arguments); }
+  };
+  const std::variant<Arguments, int> parsed = parse_arguments(argc, argv);
+  if (const int* status = std::get_if<int>(&parsed)) return *status;
+  return std::visit(Do{}, std::get<Arguments>(parsed));
+}

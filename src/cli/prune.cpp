@@ -1,0 +1,139 @@
+// `diapause prune`: removes versions of jobs that do not run.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/collection.hpp"
+#include "cli/text.hpp"
+#include "cli/verbs.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::cli {
+namespace {
+
+// All places of one job, locked as a run of the job would lock them, for as long as this object lives.
+struct LockedTier {
+  const store::SurveyedPlace* place;
+  store::Tier tier;
+};
+
+Result<std::vector<LockedTier>> lock_places(const Collection& collection, const Job& job,
+                                            const std::vector<std::string>& roots) {
+  const std::string holder = fmt::format("diapause prune, process {} on {}\n", sys::process_id(), sys::host_name());
+  std::vector<LockedTier> locked;
+  for (const store::SurveyedPlace& place : collection.places) {
+    if (place.job != job.key) continue;
+    const std::string& root = roots[static_cast<std::size_t>(place.kind)];
+    DIAPAUSE_TRY_ASSIGN(store::Tier tier,
+                        store::Tier::open(sys::real_kernel(), place.kind, root, place.job, place.node, false));
+    locked.push_back({&place, std::move(tier)});
+    if (Status status = locked.back().tier.lock(holder, 0); !status) {
+      if (status.error().code == Code::busy) status.error().message += "; nothing of this job was removed";
+      return fail(std::move(status.error()));
+    }
+  }
+  return locked;
+}
+
+// Versions from where on everything older goes: behind the N-th that can be restored. What cannot be restored from here
+// counts for nothing, but may well be of use elsewhere, so newer ones of that kind stay.
+std::size_t first_beyond(const Job& job, std::uint64_t keep) {
+  std::uint64_t kept = 0;
+  for (std::size_t i = 0; i < job.versions.size(); ++i) {
+    if (kept == keep) return i;
+    if (std::string_view(state_of(job.versions[i])) == "complete") ++kept;
+  }
+  return job.versions.size();
+}
+
+std::vector<const StoredVersion*> choose(const Job& job, const PruneArguments& arguments) {
+  const std::size_t beyond = arguments.keep ? first_beyond(job, *arguments.keep) : job.versions.size();
+  std::vector<const StoredVersion*> chosen;
+  for (std::size_t i = 0; i < job.versions.size(); ++i) {
+    const StoredVersion& version = job.versions[i];
+    const bool named =
+        std::find(arguments.versions.begin(), arguments.versions.end(), version.id.number) != arguments.versions.end();
+    const bool old = i >= beyond && !version.unfinished();
+    if (arguments.all || named || old || (arguments.unfinished && version.unfinished())) chosen.push_back(&version);
+  }
+  return chosen;
+}
+
+// Manifests go first, in all tiers: from then on it is no version, whatever happens to the rest.
+Status remove(const StoredVersion& version, const std::vector<LockedTier>& tiers) {
+  const auto everywhere = [&](Status (store::Tier::*step)(const format::VersionId&) const) -> Status {
+    for (const LockedTier& locked : tiers) {
+      const bool there = std::any_of(version.parts.begin(), version.parts.end(),
+                                     [&](const Part& part) { return part.place == locked.place; });
+      if (there) DIAPAUSE_TRY((locked.tier.*step)(version.id));
+    }
+    return {};
+  };
+  DIAPAUSE_TRY(everywhere(&store::Tier::unpublish));
+  return everywhere(&store::Tier::remove_version);
+}
+
+// Removes, or only says what would be; returns the bytes.
+Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& tiers, const PruneArguments& arguments) {
+  std::uint64_t freed = 0;
+  for (const StoredVersion* version : choose(job, arguments)) {
+    const std::uint64_t bytes = stored_bytes(*version);
+    const std::string where = printable(places_text(*version));
+    const char* state = state_of(*version);
+    if (!arguments.dry_run) DIAPAUSE_TRY(remove(*version, tiers));
+    fmt::print("{} {} version {} (incarnation {}, {}): {} in {}\n", arguments.dry_run ? "would remove" : "removed",
+               job.key, version->id.number, version->id.incarnation, state, bytes_text(bytes), where);
+    freed += bytes;
+  }
+  return freed;
+}
+
+Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArguments& arguments) {
+  for (const std::uint64_t number : arguments.versions) {
+    const bool there = std::any_of(jobs.begin(), jobs.end(), [&](const Job* job) {
+      return std::any_of(job->versions.begin(), job->versions.end(),
+                         [&](const StoredVersion& version) { return version.id.number == number; });
+    });
+    if (!there) return fail(Code::not_found, fmt::format("there is no version {} of '{}'", number, arguments.job));
+  }
+  return {};
+}
+
+// Looks again once the job's places are locked: what was seen before may have changed.
+Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job, const PruneArguments& arguments) {
+  if (arguments.dry_run) return prune_job(job, {}, arguments);
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> roots, tier_roots(arguments.places));
+  DIAPAUSE_TRY_ASSIGN(std::vector<LockedTier> tiers, lock_places(seen, job, roots));
+  DIAPAUSE_TRY_ASSIGN(const Collection collection, collect(arguments.places));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<const Job*> jobs, find_jobs(collection, job.key));
+  for (LockedTier& locked : tiers) {
+    const auto same = std::find_if(collection.places.begin(), collection.places.end(), [&](const auto& place) {
+      return place.directory.path() == locked.place->directory.path();
+    });
+    if (same == collection.places.end()) return fail(Code::io, locked.tier.path() + " has vanished");
+    locked.place = &*same;
+  }
+  return prune_job(*jobs.front(), tiers, arguments);
+}
+
+}  // namespace
+
+int prune(const PruneArguments& arguments) {
+  const auto collection = collect(arguments.places);
+  if (!collection) return complain(collection.error());
+  const auto jobs = find_jobs(*collection, arguments.job);
+  if (!jobs) return complain(jobs.error());
+  if (const Status there = check_versions_exist(*jobs, arguments); !there) return complain(there.error());
+  for (const std::string& problem : collection->problems) complain(problem);
+  int status = collection->problems.empty() ? kDone : kTrouble;
+  std::uint64_t freed = 0;
+  for (const Job* job : *jobs) {
+    const auto bytes = lock_and_prune(*collection, *job, arguments);
+    if (!bytes) status = complain(bytes.error());
+    freed += bytes.value_or(0);
+  }
+  fmt::print("{} {}\n", arguments.dry_run ? "would free" : "freed", bytes_text(freed));
+  return status;
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,133 @@
+// `diapause show`: one version in detail.
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+
+#include "cli/collection.hpp"
+#include "cli/inspection.hpp"
+#include "cli/json_report.hpp"
+#include "cli/text.hpp"
+#include "cli/verbs.hpp"
+
+namespace diapause::cli {
+namespace {
+
+// Of versions with the same number, the newest.
+Result<const StoredVersion*> choose(const Job& job, const std::optional<std::uint64_t>& number) {
+  const StoredVersion* without_manifest = nullptr;
+  for (const StoredVersion& version : job.versions) {
+    if (number && version.id.number != *number) continue;
+    if (version.manifest != nullptr) return &version;
+    if (without_manifest == nullptr) without_manifest = &version;
+  }
+  if (without_manifest == nullptr) {
+    return fail(Code::not_found, number ? fmt::format("there is no version {} of {}", *number, job.key)
+                                        : fmt::format("there is no version of {}", job.key));
+  }
+  return fail(Code::not_found, fmt::format("version {} of {} is {}: nothing says what belongs to it; see diapause list",
+                                           without_manifest->id.number, job.key, state_of(*without_manifest)));
+}
+
+void print_head(const Job& job, const StoredVersion& version) {
+  const format::Manifest& manifest = *version.manifest;
+  fmt::print("job          {}\n", job.key);
+  fmt::print("version      {} (incarnation {}, commit {})\n", version.id.number, version.id.incarnation,
+             version.id.commit.hex());
+  fmt::print("time         {}\n", time_text(manifest.created_unix_ns));
+  fmt::print("levels       {}\n", levels_text(manifest));
+  fmt::print("data         {} in {} rank{}\n", bytes_text(data_bytes(manifest)), manifest.ranks.size(),
+             manifest.ranks.size() == 1 ? "" : "s");
+  fmt::print("stored here  {}: {}\n", bytes_text(stored_bytes(version)), printable(places_text(version)));
+  fmt::print("state        {}\n", state_of(version));
+  for (const std::string& problem : version.problems()) fmt::print("problem      {}\n", printable(problem));
+}
+
+void print_ranks(const VersionDetails& details) {
+  const format::Manifest& manifest = *details.version->manifest;
+  Table table(
+      {{"RANK", Align::right}, {"NODE"}, {"PARTNER"}, {"DATA", Align::right}, {"FILE", Align::right}, {"FOUND IN"}});
+  std::string problems;
+  for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank) {
+    const format::RankRecord& record = manifest.ranks[rank];
+    const RankDetails& found = details.ranks[rank];
+    std::string partner = "-";
+    if (record.partner != format::kNoRank) {
+      partner = fmt::format("{} on {}", record.partner, manifest.node_names[manifest.ranks[record.partner].node]);
+    }
+    table.add({fmt::format("{}", rank), printable(manifest.node_names[record.node]), printable(partner),
+               bytes_text(record.protected_bytes), bytes_text(record.image.file_bytes),
+               printable(fmt::format("{}", fmt::join(found.found_in, ", ")))});
+    if (!found.regions) problems += fmt::format("rank {}: {}\n", rank, printable(found.problem));
+  }
+  fmt::print("\n{}{}", table.text(), problems);
+}
+
+void print_groups(const format::Manifest& manifest) {
+  if (manifest.groups.empty()) return;
+  Table table({{"GROUP", Align::right}, {"MAY LOSE"}, {"CHUNK", Align::right}, {"MEMBERS: RANK ON NODE"}});
+  for (std::size_t g = 0; g < manifest.groups.size(); ++g) {
+    const format::Group& group = manifest.groups[g];
+    std::vector<std::string> members;
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      const std::string rank = group.members[i] == format::kNoRank ? "none" : std::to_string(group.members[i]);
+      members.push_back(fmt::format("{} on {}", rank, manifest.node_names[group.nodes[i]]));
+    }
+    table.add({fmt::format("{}", g), fmt::format("{} of {} nodes", group.parity, group.nodes.size()),
+               bytes_text(group.chunk_bytes), printable(fmt::format("{}", fmt::join(members, ", ")))});
+  }
+  fmt::print("\n{}", table.text());
+}
+
+// One line for ranks that stored the same.
+void print_regions(const VersionDetails& details) {
+  using Key = std::tuple<std::string, format::ElementType, std::uint64_t, std::uint64_t>;
+  std::vector<Key> order;
+  std::map<Key, std::vector<std::uint32_t>> ranks_of;
+  for (std::uint32_t rank = 0; rank < details.ranks.size(); ++rank) {
+    if (!details.ranks[rank].regions) continue;
+    for (const format::Region& region : *details.ranks[rank].regions) {
+      const Key key{region.name, region.type, region.element_bytes, region.count};
+      if (ranks_of[key].empty()) order.push_back(key);
+      ranks_of[key].push_back(rank);
+    }
+  }
+  Table table({{"REGION"}, {"TYPE"}, {"COUNT", Align::right}, {"BYTES PER RANK", Align::right}, {"RANKS"}});
+  for (const Key& key : order) {
+    const auto& [name, type, element_bytes, count] = key;
+    const std::string type_text = type == format::ElementType::bytes ? fmt::format("{} bytes", element_bytes)
+                                                                     : std::string(format::element_type_name(type));
+    table.add({printable(name), type_text, fmt::format("{}", count), bytes_text(element_bytes * count),
+               numbers_text(ranks_of[key])});
+  }
+  if (!table.empty()) fmt::print("\n{}", table.text());
+}
+
+}  // namespace
+
+int show(const ShowArguments& arguments) {
+  const auto collection = collect(arguments.places);
+  if (!collection) return complain(collection.error());
+  const auto jobs = find_jobs(*collection, arguments.job);
+  if (!jobs) return complain(jobs.error());
+  if (jobs->size() > 1) {
+    std::vector<std::string> keys;
+    for (const Job* job : *jobs) keys.push_back(job->key);
+    return complain(fmt::format("'{}' may be any of: {}", arguments.job, fmt::join(keys, ", ")));
+  }
+  const Job& job = *jobs->front();
+  const auto version = choose(job, arguments.version);
+  if (!version) return complain(version.error());
+  const VersionDetails details = read_details(**version);
+  if (arguments.json) {
+    fmt::print("{}\n", show_json(job, details));
+    return kDone;
+  }
+  print_head(job, **version);
+  print_ranks(details);
+  print_groups(*(*version)->manifest);
+  print_regions(details);
+  return kDone;
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,23 @@
+// What `diapause` can do: one function and one file each. They print results to standard output, and what went wrong to
+// standard error, and return the exit status.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "cli/arguments.hpp"
+
+namespace diapause::cli {
+
+// One line on standard error; returns kTrouble.
+int complain(const std::string& message);
+inline int complain(const Error& error) { return complain(error.message); }
+
+int list(const ListArguments& arguments);
+int show(const ShowArguments& arguments);
+int verify(const VerifyArguments& arguments);
+int prune(const PruneArguments& arguments);
+int inject(const InjectArguments& arguments);
+int run(const RunArguments& arguments);
+
+}  // namespace diapause::cli

@@ -1,0 +1,164 @@
+#include "store/survey.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/names.hpp"
+
+namespace diapause::store {
+namespace {
+
+// A manifest larger than this is not one: 256 bytes for each of a million ranks.
+constexpr std::uint64_t kLargestManifest = 256 * kMiB;
+
+Result<format::Manifest> read_manifest(const sys::Directory& directory, const char* name, const format::VersionId& id) {
+  DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.open_file(name, sys::Access::read));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
+  if (size > kLargestManifest) return fail(Code::corrupt, fmt::format("{} has {} bytes", file.path(), size));
+  ByteVector bytes(size);
+  DIAPAUSE_TRY(file.read_exact(bytes, 0));
+  auto manifest = format::decode_manifest(bytes);
+  if (!manifest) return fail(manifest.error().code, file.path() + ": " + manifest.error().message);
+  if (manifest->version != id) return fail(Code::corrupt, file.path() + " is the manifest of another version");
+  return manifest;
+}
+
+void read_manifests(const sys::Directory& directory, FoundVersion& found) {
+  std::string missing;
+  for (const char* copy : kManifestNames) {
+    auto manifest = read_manifest(directory, copy, found.id);
+    if (manifest) {
+      if (!found.manifest) found.manifest = std::move(*manifest);
+    } else if (manifest.error().code == Code::not_found) {
+      missing = fmt::format("{}/{} is missing", directory.path(), copy);
+    } else {
+      found.damaged_manifests.push_back({fmt::format("{}/{}", directory.path(), copy), manifest.error().message});
+    }
+  }
+  if (!found.damaged_manifests.empty()) {
+    found.problem = found.damaged_manifests.front().what;
+  } else if (found.manifest) {
+    found.problem = missing;
+  }
+}
+
+Result<FoundVersion> read_version(const sys::Directory& parent, const std::string& name, const format::VersionId& id) {
+  FoundVersion found;
+  found.id = id;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, parent.open_child(name));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
+  for (const sys::DirectoryEntry& entry : entries) {
+    if (const auto rank = parse_image_name(entry.name)) found.images.insert(*rank);
+    if (const auto parity = parse_parity_name(entry.name)) found.parities.insert(*parity);
+  }
+  read_manifests(directory, found);
+  return found;
+}
+
+// "<name>-<8 hex digits>", as job_key makes them.
+bool is_job_key(std::string_view name) {
+  constexpr std::size_t kDigits = 8;
+  if (name.size() < kDigits + 2 || name[name.size() - kDigits - 1] != '-') return false;
+  return name.substr(name.size() - kDigits).find_first_not_of("0123456789abcdef") == name.npos;
+}
+
+bool is_node_name(std::string_view name) { return name != kSpareDirectory && !parse_version_directory(name); }
+
+class Surveyor {
+ public:
+  Surveyor(config::TierKind kind, Survey& survey) : kind_(kind), survey_(survey) {}
+
+  void root(const sys::Directory& directory) {
+    for (const std::string& name : children(directory)) {
+      if (is_job_key(name)) job(directory, name);
+    }
+  }
+
+ private:
+  void job(const sys::Directory& root, const std::string& key) {
+    auto directory = root.open_child(key);
+    if (!directory) return problem(directory.error());
+    if (kind_ == config::TierKind::global) return place(std::move(*directory), key, "");
+    for (const std::string& name : children(*directory)) {
+      if (!is_node_name(name)) continue;
+      auto node = directory->open_child(name);
+      if (!node) {
+        problem(node.error());
+        continue;
+      }
+      place(std::move(*node), key, name);
+    }
+  }
+
+  void place(sys::Directory directory, const std::string& job, const std::string& node) {
+    auto versions = scan_versions(directory);
+    if (!versions) return problem(versions.error());
+    survey_.places.push_back({kind_, job, node, std::move(directory), std::move(*versions)});
+  }
+
+  std::vector<std::string> children(const sys::Directory& directory) {
+    std::vector<std::string> names;
+    auto entries = directory.list();
+    if (!entries) {
+      problem(entries.error());
+      return names;
+    }
+    for (sys::DirectoryEntry& entry : *entries) {
+      if (entry.is_directory) names.push_back(std::move(entry.name));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  void problem(const Error& error) {
+    if (error.code != Code::not_found) survey_.problems.push_back(error.message);  // else gone while we looked
+  }
+
+  config::TierKind kind_;
+  Survey& survey_;
+};
+
+}  // namespace
+
+Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string& root) {
+  Survey survey;
+  auto directory = sys::Directory::open_private(kernel, root);
+  if (directory) {
+    Surveyor(kind, survey).root(*directory);
+  } else if (directory.error().code != Code::not_found) {
+    survey.problems.push_back(directory.error().message);
+  }
+  return survey;
+}
+
+Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, place.list());
+  std::vector<FoundVersion> versions;
+  for (const sys::DirectoryEntry& entry : entries) {
+    const auto id = parse_version_directory(entry.name);
+    if (!id) continue;
+    auto found = read_version(place, entry.name, *id);
+    if (found) {
+      versions.push_back(std::move(*found));
+    } else if (found.error().code != Code::not_found) {  // cannot be read: as good as not there, but said
+      FoundVersion unreadable;
+      unreadable.id = *id;
+      unreadable.problem = found.error().message;
+      versions.push_back(std::move(unreadable));
+    }
+  }
+  std::sort(versions.begin(), versions.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
+  return versions;
+}
+
+Result<ImageReader> open_image_in(const sys::Directory& place, const format::VersionId& version,
+                                  const std::string& file_name, const ExpectedImage& expected) {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(version_directory(version)));
+  DIAPAUSE_TRY_ASSIGN(sys::File file, directory.open_file(file_name, sys::Access::read));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
+  const std::string path = file.path();
+  return ImageReader::open(file_bytes(std::move(file), std::min(size, expected.record.file_bytes)), path, expected);
+}
+
+}  // namespace diapause::store

@@ -1,0 +1,39 @@
+// Looking without being part of a job: takes no lock, makes and changes nothing, and may run beside jobs. What it finds
+// may be gone when it is opened.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "config/settings.hpp"
+#include "store/image_reader.hpp"
+#include "store/tier.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::store {
+
+// One directory in which versions lie: of one job in the global tier, or of one job and node in another.
+struct SurveyedPlace {
+  config::TierKind kind = config::TierKind::memory;
+  std::string job;   // its job key
+  std::string node;  // empty in the global tier
+  sys::Directory directory;
+  std::vector<FoundVersion> versions;  // newest first
+};
+
+struct Survey {
+  std::vector<SurveyedPlace> places;  // by job, then by node
+  std::vector<std::string> problems;  // directories that could not be read
+};
+
+// All jobs and nodes below the root of a tier. A root that is not there holds nothing.
+Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string& root);
+
+// Every version directory in `place`, newest first.
+Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place);
+
+Result<ImageReader> open_image_in(const sys::Directory& place, const format::VersionId& version,
+                                  const std::string& file, const ExpectedImage& expected);
+
+}  // namespace diapause::store

@@ -1,0 +1,34 @@
+#include "sys/path.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "sys/robust.hpp"
+
+namespace diapause::sys {
+
+Result<std::string> canonical_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::canonical(path, error);
+  if (error) return fail(path_error("find", path, -error.value()));
+  return canonical.string();
+}
+
+Result<File> open_existing_file(Kernel& kernel, const std::string& path) {
+  // Without O_NONBLOCK a named pipe would hold us for ever.
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  const int fd = uninterrupted([&] { return kernel.openat(AT_FDCWD, path.c_str(), kFlags, 0); });
+  if (fd < 0) return fail(path_error("open", path, fd));
+  File file(kernel, fd, path);
+  struct stat status;
+  const int result = uninterrupted([&] { return kernel.fstat(fd, &status); });
+  if (result < 0) return fail(path_error("inspect", path, result));
+  if (!S_ISREG(status.st_mode)) return fail(Code::denied, fmt::format("{} is not a regular file", path));
+  return file;
+}
+
+}  // namespace diapause::sys
