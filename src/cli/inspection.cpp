@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "cli/text.hpp"
 #include "store/names.hpp"
@@ -24,7 +26,7 @@ std::string file_path(const Part& part, const std::string& name) {
 // Messages about a file begin with its path, which stands beside them already.
 std::string without_path(const std::string& message, const std::string& path) {
   if (!message.starts_with(path)) return message;
-  const std::size_t begin = message.find_first_not_of(": ", path.size());
+  const std::size_t begin = message.find_first_not_of(":/ ", path.size());
   return begin == message.npos ? message : message.substr(begin);
 }
 
@@ -166,13 +168,27 @@ class Inspector {
   // A running job takes manifests away, or writes others, before it touches the files they name: what looked damaged
   // may have been used for something else while we read it.
   bool changed_meanwhile() const {
-    return std::any_of(version_.parts.begin(), version_.parts.end(), [](const Part& part) {
-      const auto now = store::scan_versions(part.place->directory);
-      if (!now) return false;
-      const auto same = std::find_if(now->begin(), now->end(),
-                                     [&](const store::FoundVersion& version) { return version.id == part.found->id; });
-      return same == now->end() || same->manifest != part.found->manifest;
-    });
+    // It writes and removes the two copies of a manifest one after the other; give it the time to come to the second.
+    constexpr std::chrono::milliseconds kBetweenCopies{2000}, kLookAgain{50};
+    const auto start = std::chrono::steady_clock::now();
+    for (;;) {
+      if (std::any_of(version_.parts.begin(), version_.parts.end(), has_changed)) return true;
+      const bool half_way = std::any_of(version_.parts.begin(), version_.parts.end(), lacks_one_manifest);
+      if (!half_way || std::chrono::steady_clock::now() - start > kBetweenCopies) return false;
+      std::this_thread::sleep_for(kLookAgain);
+    }
+  }
+
+  static bool lacks_one_manifest(const Part& part) {
+    return part.found->manifest && part.found->damaged_manifests.empty() && !part.found->problem.empty();
+  }
+
+  static bool has_changed(const Part& part) {
+    const auto now = store::scan_versions(part.place->directory);
+    if (!now) return false;
+    const auto same = std::find_if(now->begin(), now->end(),
+                                   [&](const store::FoundVersion& version) { return version.id == part.found->id; });
+    return same == now->end() || same->manifest != part.found->manifest || same->problem != part.found->problem;
   }
 
   const StoredVersion& version_;

@@ -1,0 +1,42 @@
+#include "cli/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace diapause::cli {
+namespace {
+
+TEST(Text, GivesBytesInTheUnitThatFits) {
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1024), "1.0 KiB");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+  EXPECT_EQ(bytes_text(1024 * 1024 - 1), "1.0 MiB");
+  EXPECT_EQ(bytes_text(std::uint64_t{3} << 30), "3.0 GiB");
+  EXPECT_EQ(bytes_text(std::numeric_limits<std::uint64_t>::max()), "16.0 EiB");
+}
+
+TEST(Text, ShortensRunsOfNumbers) {
+  EXPECT_EQ(numbers_text({}), "");
+  EXPECT_EQ(numbers_text({7}), "7");
+  EXPECT_EQ(numbers_text({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
+}
+
+TEST(Text, AlignsColumns) {
+  Table table({{"NAME"}, {"SIZE", Align::right}, {"REST"}});
+  table.add({"a", "1", ""});
+  table.add({"long name", "1234567", "x"});
+  EXPECT_EQ(table.text("> "),
+            "> NAME          SIZE  REST\n"
+            "> a                1\n"
+            "> long name  1234567  x\n");
+}
+
+TEST(Text, KeepsControlCharactersFromTheTerminal) {
+  EXPECT_EQ(printable("a\x1b[2Jb\n\x7f"), "a?[2Jb??");
+  EXPECT_EQ(printable("\xc3\xbc"), "\xc3\xbc");
+}
+
+}  // namespace
+}  // namespace diapause::cli

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""The help, docs/command-line.md and the man page tell of the same verbs and options."""
+
+import pathlib
+import re
+
+import support
+from support import CommandTest
+
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+VERBS = ["list", "show", "verify", "prune", "inject", "run"]
+
+
+def options(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+
+
+class DocumentsTest(CommandTest):
+    def help(self, *verb):
+        return self.diapause(*verb, "--help")[0]
+
+    def test_the_help_names_all_verbs(self):
+        listed = re.findall(r"^  (\w+) ", self.help().partition("Subcommands:")[2], re.MULTILINE)
+        self.assertEqual(listed, VERBS)
+
+    def test_every_help_has_examples_and_exit_statuses(self):
+        for verb in VERBS:
+            with self.subTest(verb):
+                self.assert_in_order(["Examples:", f"diapause {verb}", "Exit status:"], self.help(verb))
+
+    def test_documents_tell_of_every_option_and_of_no_other(self):
+        offered = options(self.help()).union(*(options(self.help(verb)) for verb in VERBS))
+        for name in ("command-line.md", "diapause.1"):
+            with self.subTest(name):
+                text = (DOCS / name).read_text().replace("\\-", "-")
+                self.assertEqual(options(text), offered)
+
+    def test_a_wrong_word_is_refused_on_standard_error(self):
+        for arguments in ([], ["lisst"], ["list", "--bogus"], ["show"], ["show", "heat", "newest"]):
+            with self.subTest(arguments):
+                out, err = self.diapause(*arguments, status=3)
+                self.assertEqual(out, "")
+                self.assertIn("diapause: ", err)
+
+    def test_a_wrong_configuration_is_refused(self):
+        (self.scratch / "bad.toml").write_text("[memory]\npaht = 'x'\n")
+        self.assertIn("paht", self.diapause("list", "--config", "bad.toml", status=3)[1])
+        self.assertIn("absent.toml", self.diapause("list", "--config", "absent.toml", status=3)[1])
+
+
+if __name__ == "__main__":
+    support.main()

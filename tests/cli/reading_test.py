@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""list, show and verify over what eight ranks on four emulated nodes left."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+import support
+from support import CommandTest, Tiers, flip, own
+
+NODES = ["node0", "node1", "node2", "node3"]
+# Version of each level, by the numbers of calls below.
+LEVELS = {10: [1], 20: [1, 2], 30: [1, 3], 40: [1], 50: [1, 4]}
+SCHEDULE = {"DIAPAUSE_NODE_RANKS_PER_NODE": 2} | {
+    f"DIAPAUSE_LEVEL{level}_{key}": value
+    for level, calls in {1: 10, 2: 20, 3: 30, 4: 50}.items()
+    for key, value in {"EVERY_CALLS": calls, "KEEP": 9}.items()
+}
+SIZE = 1536  # 2.25 MiB a rank: three blocks
+HEADER_BYTES = 4096
+BLOCK_BYTES = 1 << 20
+
+
+def heat_command(tiers, iterations, size=SIZE, ms_per_iteration=0):
+    mpi = {"OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1, "OMPI_MCA_rmaps_base_oversubscribe": 1}
+    command = [support.MPIEXEC, "-n", "8", support.HEAT, "--size", str(size), "--iterations", str(iterations),
+               "--min-ms-per-iteration", str(ms_per_iteration)]
+    return {"args": command, "env": support.environment(**SCHEDULE, **tiers.settings(), **mpi), "cwd": tiers.root}
+
+
+class ReadingTest(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        made = tempfile.TemporaryDirectory(prefix="diapause-cli-made-", dir=os.environ.get("TMPDIR"))
+        cls.addClassCleanup(made.cleanup)
+        cls.made = Tiers(made.name)
+        subprocess.run(**heat_command(cls.made, 50), check=True, timeout=support.LIMIT_S)
+
+    def setUp(self):
+        super().setUp()
+        self.tiers = self.made.copy(self.scratch / "tiers")
+
+    def versions(self, *arguments, status=0):
+        jobs = self.report(*arguments, tiers=self.tiers, status=status)["jobs"]
+        self.assertEqual(len(jobs), 1)
+        return {version["version"]: version for version in jobs[0]["versions"]}
+
+    def image(self, node, version, rank):
+        return self.tiers.file(f"memory/*/{node}/v{version}-*/r{rank}.img")
+
+    # ---- list ----
+
+    def test_list_tells_level_place_and_size_of_every_version(self):
+        listed = self.versions("list")
+        self.assertEqual({number: version["levels"] for number, version in listed.items()}, LEVELS)
+        for number, version in listed.items():
+            self.assertEqual(version["state"], "complete")
+            self.assertEqual(version["ranks"], 8)
+            self.assertEqual(version["data_bytes"], SIZE * SIZE * 8)
+            self.assertEqual([part["node"] for part in version["parts"] if part["tier"] == "memory"], NODES)
+            self.assertEqual(any(part["tier"] == "global" for part in version["parts"]), number == 50)
+            files = self.tiers.files(f"*/*/v{number}-*/*") + self.tiers.files(f"*/*/*/v{number}-*/*")
+            self.assertEqual(version["stored_bytes"], sum(file.stat().st_size for file in files))
+
+    def test_list_shows_the_newest_first_in_a_table(self):
+        text, _ = self.diapause("list", tiers=self.tiers)
+        lines = text.splitlines()
+        self.assertEqual([line.split()[1] for line in lines], ["VERSION", "50", "40", "30", "20", "10"])
+        self.assert_in_order(["1 4", "18.0 MiB", "complete", "memory node0 node1 node2 node3, global"], lines[1])
+
+    def test_list_names_a_checkpoint_that_did_not_come_to_its_end(self):
+        unfinished = self.tiers.file("memory/*/node1") / f"v60-i1-{'ab' * 16}"
+        unfinished.mkdir(mode=0o700)
+        self.assertEqual(self.versions("list")[60]["state"], "unfinished")
+
+    def test_list_calls_a_version_partial_when_parts_are_lost(self):
+        shutil.rmtree(self.tiers.file("memory/*/node2"))
+        states = {number: version["state"] for number, version in self.versions("list").items()}
+        self.assertEqual(states, {10: "partial", 20: "complete", 30: "complete", 40: "partial", 50: "complete"})
+
+    def test_list_says_which_manifest_is_damaged(self):
+        manifest = self.tiers.file("memory/*/node3/v20-*/manifest.b")
+        flip(manifest, 40)
+        self.assertIn(str(manifest), "".join(self.versions("list")[20]["problems"]))
+        self.assertIn("complete, manifest damaged", self.diapause("list", tiers=self.tiers)[0])
+
+    def test_list_calls_a_version_damaged_when_no_manifest_is_left(self):
+        for manifest in self.tiers.files("memory/*/*/v40-*/manifest.*"):
+            flip(manifest, 40)
+        self.assertEqual(self.versions("list")[40]["state"], "damaged")
+
+    def test_list_leaves_strange_things_alone(self):
+        node = self.tiers.file("memory/*/node0")
+        (node / "v7-i1-nothex").mkdir()
+        (node / f"v8-i1-{'cd' * 16}").symlink_to("/etc")
+        (self.tiers.memory / "no-job").mkdir()
+        text, _ = self.diapause("list", tiers=self.tiers)
+        self.assertNotIn("nothex", text)
+        self.assertNotIn("no-job", text)
+
+    def test_reading_changes_nothing(self):
+        def picture():
+            return {path: path.stat().st_mtime_ns for path in self.tiers.root.rglob("*")}
+
+        before = picture()
+        for verb in (["list"], ["show", "heat"], ["verify"]):
+            self.diapause(*verb, tiers=self.tiers)
+        self.assertEqual(picture(), before)
+
+    # ---- show ----
+
+    def test_show_tells_partners_groups_and_regions(self):
+        partners = self.report("show", "heat", "20", tiers=self.tiers)["ranks"]
+        self.assertEqual([rank["partner"] for rank in partners], [2, 3, 4, 5, 6, 7, 0, 1])
+        self.assertEqual(partners[7]["found_in"], ["memory node0", "memory node3"])
+        with_parity = self.report("show", "heat", "30", tiers=self.tiers)
+        self.assertEqual([[member["rank"] for member in group["members"]] for group in with_parity["groups"]],
+                         [[0, 2, 4, 6], [1, 3, 5, 7]])
+        region = with_parity["ranks"][0]["regions"][0]
+        self.assertEqual([region["name"], region["type"], region["count"]], ["field", "float64", SIZE * SIZE // 8])
+        self.assertEqual([dim["global_shape"] for dim in region["place"]], [SIZE, SIZE])
+
+    def test_show_takes_the_newest_version_unless_told(self):
+        text, _ = self.diapause("show", "heat", tiers=self.tiers)
+        self.assert_in_order(["version      50", "levels       1 4", "RANK", "field", "float64", "0-7"], text)
+
+    def test_show_refuses_what_is_not_there(self):
+        self.assertIn("no job 'cold'", self.diapause("show", "cold", tiers=self.tiers, status=3)[1])
+        self.assertIn("no version 51", self.diapause("show", "heat", "51", tiers=self.tiers, status=3)[1])
+
+    # ---- verify ----
+
+    def restorable(self, status=0):
+        return {number: version["restorable"] for number, version in self.versions("verify", status=status).items()}
+
+    def test_verify_says_what_each_level_survives(self):
+        found = self.restorable()
+        self.assertEqual({number: one["fatal_single_nodes"] for number, one in found.items()},
+                         {10: NODES, 20: [], 30: [], 40: NODES, 50: []})
+        # Copies lie on the next node of the ring.
+        ring = [["node0", "node1"], ["node0", "node3"], ["node1", "node2"], ["node2", "node3"]]
+        self.assertEqual(found[20]["fatal_node_pairs"], {"tried": 6, "fatal": 4, "examples": ring})
+        self.assertEqual([found[number]["fatal_node_pairs"]["fatal"] for number in (10, 30, 50)], [6, 6, 0])
+        self.assertEqual([number for number, one in found.items() if one["without_any_node"]], [50])
+
+    def test_verify_names_the_damaged_block_and_counts_on_what_is_left(self):
+        image = self.image("node1", 30, 2)
+        flip(image, HEADER_BYTES + BLOCK_BYTES + 77)
+        version = self.versions("verify", status=1)[30]
+        self.assertEqual(version["damages"], [{"path": str(image), "what": "block 1 of region 'field' is damaged"}])
+        self.assertEqual(version["restorable"]["sources"][2], "parity")
+        self.assertEqual(version["restorable"]["fatal_single_nodes"], ["node0", "node2", "node3"])
+
+    def test_verify_names_every_damaged_block(self):
+        image = self.image("node0", 10, 0)
+        for block in (0, 1, 2):
+            flip(image, HEADER_BYTES + block * BLOCK_BYTES)
+        version = self.versions("verify", status=1)[10]
+        self.assertEqual([damage["what"] for damage in version["damages"]], ["blocks 0-2 of region 'field' are damaged"])
+        self.assertEqual(version["restorable"]["missing_ranks"], [0])
+
+    def test_verify_finds_damage_in_copies_parity_and_global_images(self):
+        copy = self.image("node2", 20, 2)
+        parity = self.tiers.file("memory/*/node3/v30-*/g1-p3.img")
+        in_global = self.tiers.file("global/*/v50-*/r5.img")
+        for path in (copy, parity, in_global):
+            flip(path, HEADER_BYTES + 5)
+        found = self.versions("verify", status=1)
+        self.assertEqual([found[number]["damages"][0]["path"] for number in (20, 30, 50)],
+                         [str(copy), str(parity), str(in_global)])
+        self.assertEqual(found[20]["restorable"]["fatal_single_nodes"], ["node1"])
+        self.assertEqual(found[50]["restorable"]["fatal_single_nodes"], ["node2"])
+        self.assertFalse(found[50]["restorable"]["without_any_node"])
+
+    def test_verify_finds_truncated_missing_and_foreign_files(self):
+        cut, gone, foreign = self.image("node0", 10, 1), self.image("node1", 10, 2), self.image("node2", 10, 4)
+        os.truncate(own(cut), 5000)
+        gone.unlink()
+        shutil.copyfile(self.image("node2", 40, 4), own(foreign))
+        damages = {damage["path"]: damage["what"] for damage in self.versions("verify", status=1)[10]["damages"]}
+        self.assertEqual(set(damages), {str(cut), str(gone), str(foreign)})
+        self.assertIn("ends after 5000", damages[str(cut)])
+        self.assertEqual(damages[str(gone)], "is missing")
+        self.assertIn("another checkpoint", damages[str(foreign)])
+
+    def test_verify_finds_damaged_and_missing_manifests(self):
+        damaged = self.tiers.file("memory/*/node0/v20-*/manifest.a")
+        flip(damaged, 40)
+        missing = self.tiers.file("memory/*/node1/v20-*/manifest.b")
+        missing.unlink()
+        version = self.versions("verify", status=1)[20]
+        text = str(version["damages"])
+        self.assertIn(str(damaged), text)
+        self.assertIn("manifest.b is missing", text)
+        self.assertTrue(version["restorable"]["now"])
+
+    def test_verify_ends_with_2_when_the_newest_version_is_lost(self):
+        flip(self.image("node0", 50, 0), HEADER_BYTES)
+        flip(self.tiers.file("global/*/v50-*/r0.img"), HEADER_BYTES)
+        self.assertEqual(self.restorable(status=2)[50]["missing_ranks"], [0])
+        text, _ = self.diapause("verify", "heat", tiers=self.tiers, status=2)
+        self.assert_in_order(["version 50", "DAMAGED", "CANNOT be restored: no intact image of rank 0", "version 40"], text)
+
+    def test_verify_looks_at_one_version_if_told(self):
+        flip(self.image("node0", 10, 0), HEADER_BYTES)
+        self.diapause("verify", "heat", "20", tiers=self.tiers)
+        self.diapause("verify", "heat", "10", tiers=self.tiers, status=2)
+
+    def test_verify_of_nothing_is_no_success(self):
+        empty = Tiers(self.scratch / "empty")
+        self.assertIn("nothing to verify", self.diapause("verify", tiers=empty, status=3)[0])
+        self.assertIn("no checkpoints in", self.diapause("list", tiers=empty)[0])
+
+    def test_a_running_job_is_neither_disturbed_nor_called_damaged(self):
+        tiers = Tiers(self.scratch / "running")
+        tiers.root.mkdir(mode=0o700)
+        command = heat_command(tiers, iterations=60, size=256, ms_per_iteration=20)
+        command["env"] |= {f"DIAPAUSE_LEVEL{level}_KEEP": "1" for level in (1, 2, 3, 4)}
+        command["env"] |= {"DIAPAUSE_LEVEL1_EVERY_CALLS": "2"}
+        job = subprocess.Popen(**command)
+        self.addCleanup(lambda: job.poll() is None and (job.terminate(), job.wait()))
+        looks = 0
+        while job.poll() is None:
+            self.diapause("list", tiers=tiers)
+            if any(tiers.memory.glob("*/node3/*/manifest.b")):
+                found = self.report_while_running(tiers)
+                damages = [v["damages"] for v in found if not v["changed_while_read"] and v["damages"]]
+                self.assertEqual(damages, [])
+                looks += 1
+        self.assertEqual(job.returncode, 0)
+        self.assertGreater(looks, 3)
+
+    def report_while_running(self, tiers):
+        done = subprocess.run([support.DIAPAUSE, "verify", "--json"], env=support.environment(**tiers.settings()),
+                              capture_output=True, text=True, timeout=support.LIMIT_S)
+        return [version for job in support.json.loads(done.stdout)["jobs"] for version in job["versions"]]
+
+
+if __name__ == "__main__":
+    support.main()

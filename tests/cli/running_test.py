@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""run: starts a command, and starts it again when it fails."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import support
+from support import CommandTest
+
+
+def state_of(pid):
+    """The letter that /proc has for a process; None if it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return None
+
+
+def listen():
+    """What a test was itself started to ignore must not reach the command."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def wait_until(condition, what):
+    end_s = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end_s, f"waited in vain for: {what}"
+        time.sleep(0.01)
+
+
+class RunTest(CommandTest):
+    def log(self):
+        path = self.scratch / "log"
+        return path.read_text().split() if path.exists() else []
+
+    def start(self, *arguments, before=listen):
+        process = subprocess.Popen([support.DIAPAUSE, "run", *map(str, arguments)], cwd=self.scratch,
+                                   env=support.environment(), stderr=subprocess.PIPE, text=True, preexec_fn=before)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        return process
+
+    def start_shell(self, script, *options, **more):
+        return self.start(*options, "--", "sh", "-c", script, **more)
+
+    # ---- starting again ----
+
+    def test_a_command_that_fails_twice_is_started_three_times(self):
+        out, err = self.diapause("run", "--", "sh", "-c",
+                                 "echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 2")
+        self.assertEqual(self.log(), ["0", "1", "2"])
+        self.assertEqual(out, "")
+        self.assertEqual(len(err.splitlines()), 2)
+
+    def test_the_limit_ends_it_with_the_status_of_the_command(self):
+        _, err = self.diapause("run", "--restarts", 1, "--", "sh", "-c", "echo x >> log; exit 7", status=7)
+        self.assertEqual(self.log(), ["x", "x"])
+        self.assertIn("giving up", err)
+
+    def test_success_is_not_repeated(self):
+        self.diapause("run", "--", "sh", "-c", "echo x >> log")
+        self.assertEqual(self.log(), ["x"])
+
+    def test_death_by_a_signal_is_a_failure_with_128_more(self):
+        _, err = self.diapause("run", "--restarts", 1, "--", "sh", "-c", "echo x >> log; kill -9 $$", status=128 + 9)
+        self.assertEqual(self.log(), ["x", "x"])
+        self.assertIn("SIGKILL", err)
+
+    def test_a_command_that_fails_at_once_is_not_repeated_with_a_minimal_uptime(self):
+        self.diapause("run", "--min-uptime", 60, "--", "sh", "-c", "echo x >> log; exit 1", status=1)
+        self.assertEqual(self.log(), ["x"])
+
+    def test_a_delay_lies_between_two_starts(self):
+        start_s = time.monotonic()
+        self.diapause("run", "--restarts", 1, "--delay", 0.5, "--", "false", status=1)
+        self.assertGreaterEqual(time.monotonic() - start_s, 0.5)
+
+    def test_standard_output_and_arguments_are_those_of_the_command(self):
+        out, err = self.diapause("run", "--", "printf", "%s|", "a b", "--", "--help")
+        self.assertEqual((out, err), ("a b|--|--help|", ""))
+
+    def test_its_own_failures_end_with_125(self):
+        for arguments in (["--", "/no/such/program"], ["--"], [], ["true"], ["--restarts", "many", "--", "true"],
+                          ["--", "/etc/passwd"]):
+            with self.subTest(arguments):
+                self.diapause("run", *arguments, status=125)
+
+    # ---- signals ----
+
+    def test_signals_to_end_are_passed_on_and_end_the_restarts(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            with self.subTest(number):
+                (self.scratch / "log").unlink(missing_ok=True)
+                name = number.name.removeprefix("SIG")
+                run = self.start_shell(f"trap 'echo got >> log; exit 5' {name}; echo up >> log; while :; do sleep 0.02; done")
+                wait_until(lambda: self.log() == ["up"], "the command to start")
+                run.send_signal(number)
+                self.assertEqual(run.wait(support.LIMIT_S), 5)
+                self.assertEqual(self.log(), ["up", "got"])
+
+    def test_the_whole_group_gets_the_signal(self):
+        run = self.start_shell("(trap 'echo inner >> log; exit' TERM; echo up >> log; while :; do sleep 0.02; done) & "
+                               "trap 'wait; exit 3' TERM; wait")
+        wait_until(lambda: self.log() == ["up"], "the command to start")
+        run.terminate()
+        self.assertEqual(run.wait(support.LIMIT_S), 3)
+        self.assertEqual(self.log(), ["up", "inner"])
+
+    def test_user_signals_are_passed_on_and_end_nothing(self):
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            with self.subTest(number):
+                (self.scratch / "log").unlink(missing_ok=True)
+                name = number.name.removeprefix("SIG")
+                run = self.start_shell(f"trap 'echo got >> log' {name}; echo up >> log; "
+                                       "while ! grep -q got log; do sleep 0.02; done; exit 0")
+                wait_until(lambda: self.log() == ["up"], "the command to start")
+                run.send_signal(number)
+                self.assertEqual(run.wait(support.LIMIT_S), 0)
+
+    def test_a_stop_stops_both_and_a_continue_lets_both_go_on(self):
+        run = self.start_shell("echo $$ >> log; while ! test -e end; do sleep 0.02; done")
+        wait_until(lambda: len(self.log()) == 1, "the command to start")
+        command = self.log()[0]
+        run.send_signal(signal.SIGTSTP)
+        wait_until(lambda: state_of(command) == "T" and state_of(run.pid) == "T", "both to stop")
+        run.send_signal(signal.SIGCONT)
+        wait_until(lambda: state_of(command) != "T" and state_of(run.pid) != "T", "both to go on")
+        (self.scratch / "end").touch()
+        self.assertEqual(run.wait(support.LIMIT_S), 0)
+
+    def test_a_signal_during_the_delay_ends_it(self):
+        run = self.start_shell("echo x >> log; exit 4", "--delay", 1000)
+        wait_until(lambda: "starting again" in run.stderr.readline(), "the delay to begin")
+        run.terminate()
+        self.assertEqual(run.wait(support.LIMIT_S), 4)
+        self.assertEqual(self.log(), ["x"])
+
+    def test_what_was_ignored_stays_ignored(self):
+        run = self.start_shell("echo up >> log; while ! test -e end; do sleep 0.02; done",
+                               before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        wait_until(lambda: self.log() == ["up"], "the command to start")
+        run.send_signal(signal.SIGHUP)
+        time.sleep(0.2)
+        self.assertIsNone(run.poll())
+        (self.scratch / "end").touch()
+        self.assertEqual(run.wait(support.LIMIT_S), 0)
+
+    def test_the_command_has_no_signals_blocked(self):
+        out, _ = self.diapause("run", "--", "grep", "SigBlk", "/proc/self/status")
+        self.assertEqual(int(out.split()[1], 16), 0)
+
+    # ---- leftovers ----
+
+    def test_leftovers_are_ended_before_the_next_start(self):
+        script = ("if test $DIAPAUSE_RUN_ATTEMPT = 0; then sleep 1000 & echo $! >> log; exit 1; fi; "
+                  "kill -0 $(cat log) 2> /dev/null && exit 9; exit 0")
+        _, err = self.diapause("run", "--", "sh", "-c", script)
+        self.assertIn("left behind", err)
+        self.assertIn(state_of(self.log()[0]), (None, "Z"))
+
+    def test_leftovers_that_do_not_listen_are_killed(self):
+        script = "(trap '' TERM; echo up >> log; while :; do sleep 0.1; done) & while ! test -e log; do sleep 0.02; done; exit 6"
+        start_s = time.monotonic()
+        self.diapause("run", "--restarts", 0, "--", "sh", "-c", script, status=6)
+        self.assertGreaterEqual(time.monotonic() - start_s, 5)
+
+    def test_the_command_does_not_outlive_a_supervisor_that_was_killed(self):
+        run = self.start("--", "sleep", 1000)
+        children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children")
+        wait_until(lambda: children.read_text().split(), "the command to start")
+        (command,) = children.read_text().split()
+        wait_until(lambda: pathlib.Path(f"/proc/{command}/comm").read_text() == "sleep\n", "the command to run")
+        run.kill()
+        wait_until(lambda: state_of(command) in (None, "Z"), "the command to end")
+
+    def test_waiting_takes_no_processor_time(self):
+        run = self.start_shell("echo up >> log; while ! test -e end; do sleep 0.05; done")
+        wait_until(lambda: self.log() == ["up"], "the command to start")
+        time.sleep(1)
+        fields = pathlib.Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks = int(fields[11]) + int(fields[12])
+        (self.scratch / "end").touch()
+        run.wait(support.LIMIT_S)
+        self.assertLess(ticks / os.sysconf("SC_CLK_TCK"), 0.2)
+
+
+if __name__ == "__main__":
+    support.main()
