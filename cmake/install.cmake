@@ -24,21 +24,20 @@ function(diapause_install_library target name export)
   install(FILES ${PROJECT_BINARY_DIR}/${target}.pc DESTINATION ${pkgconfig_dir})
 endfunction()
 
-if(TARGET diapause)
-  diapause_install_library(diapause diapause diapauseTargets)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/diapause DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-          PATTERN diapause_mpi.h EXCLUDE)
-  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/diapauseConfig.cmake.in
-                                ${PROJECT_BINARY_DIR}/diapauseConfig.cmake INSTALL_DESTINATION ${package_dir})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/diapauseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/diapauseConfig.cmake ${PROJECT_BINARY_DIR}/diapauseConfigVersion.cmake
-          DESTINATION ${package_dir})
-endif()
+diapause_install_library(diapause diapause diapauseTargets)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/diapause DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        PATTERN diapause_mpi.h EXCLUDE)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/diapauseConfig.cmake.in
+                              ${PROJECT_BINARY_DIR}/diapauseConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/diapauseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/diapauseConfig.cmake ${PROJECT_BINARY_DIR}/diapauseConfigVersion.cmake
+        DESTINATION ${package_dir})
+
 if(TARGET diapause_mpi)
   diapause_install_library(diapause_mpi mpi diapauseMpiTargets)
   install(FILES ${PROJECT_SOURCE_DIR}/include/diapause/diapause_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/diapause)
 endif()
-if(TARGET diapause_cli)
-  set_target_properties(diapause_cli PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_bindir})
-  install(TARGETS diapause_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+
+set_target_properties(diapause_cli PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_bindir})
+install(TARGETS diapause_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/docs/diapause.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -26,7 +26,7 @@ def version():
 
 def promised_files(libdir, mpi):
     names = ["diapause", "diapause_mpi"] if mpi else ["diapause"]
-    files = {"bin/diapause", "include/diapause/diapause.hpp"}
+    files = {"bin/diapause", "share/man/man1/diapause.1", "include/diapause/diapause.hpp"}
     files |= {f"include/diapause/{name}.h" for name in names}
     files |= {f"{libdir}/pkgconfig/{name}.pc" for name in names}
     short = ".".join(version().split(".")[:2])
