@@ -1,0 +1,159 @@
+// Checkpoints and restarts of one process against a memcpy and against the disk read and written directly.
+//
+//   one_process memory|local|restart RUNS MIB DIRECTORY
+//
+// DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the environment.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "diapause/diapause.h"
+#include "measure.hpp"
+
+namespace {
+
+using bench::give_up;
+using bench::Pairs;
+using bench::seconds_of;
+using bench::WarmMemory;
+
+constexpr int kWarmUps = 3;
+constexpr std::size_t kBlockBytes = std::size_t{16} << 20;
+
+void must(int status, const char* what) {
+  if (status != DIAPAUSE_OK) give_up(std::string(what) + ": " + diapause_last_error());
+}
+
+// An instance that protects one region.
+class Instance {
+ public:
+  explicit Instance(const WarmMemory& memory) {
+    must(diapause_open("bench", nullptr, &instance_), "diapause_open");
+    must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8), "diapause_protect");
+  }
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+  ~Instance() { diapause_close(instance_); }
+
+  // The seconds it blocked.
+  double checkpoint() {
+    diapause_checkpoint_info info;
+    must(diapause_checkpoint(instance_, ++version_, DIAPAUSE_L1, &info), "diapause_checkpoint");
+    return info.blocked_s;
+  }
+  void restart() { must(diapause_restart(instance_, DIAPAUSE_NEWEST, nullptr), "diapause_restart"); }
+
+ private:
+  diapause_t* instance_ = nullptr;
+  std::uint64_t version_ = 0;
+};
+
+// The raw limit of the disk: a preallocated file that was written before, whole blocks, no page cache.
+class RawFile {
+ public:
+  RawFile(const std::string& directory, const WarmMemory& memory) : memory_(memory) {
+    path_ = directory + "/raw";
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);
+    if (fd_ < 0) give_up(path_ + " cannot be opened with O_DIRECT: no disk");
+    if (::posix_fallocate(fd_, 0, static_cast<off_t>(memory.size())) != 0) give_up("no room for " + path_);
+  }
+  RawFile(const RawFile&) = delete;
+  RawFile& operator=(const RawFile&) = delete;
+  ~RawFile() {
+    ::close(fd_);
+    ::unlink(path_.c_str());
+  }
+
+  void write() {
+    for_each_block([&](char* data, std::size_t length, off_t offset) { return ::pwrite(fd_, data, length, offset); });
+    if (::fsync(fd_) != 0) give_up("cannot sync " + path_);
+  }
+  void read() {
+    for_each_block([&](char* data, std::size_t length, off_t offset) { return ::pread(fd_, data, length, offset); });
+  }
+
+ private:
+  template <class Transfer>
+  void for_each_block(Transfer transfer) {
+    for (std::size_t offset = 0; offset < memory_.size(); offset += kBlockBytes) {
+      const std::size_t length = std::min(kBlockBytes, memory_.size() - offset);
+      const ssize_t moved = transfer(memory_.data() + offset, length, static_cast<off_t>(offset));
+      if (moved != static_cast<ssize_t>(length)) give_up("a short transfer of " + path_);
+    }
+  }
+
+  const WarmMemory& memory_;
+  std::string path_;
+  int fd_ = -1;
+};
+
+Pairs measure_memory(int runs, std::size_t bytes) {
+  const WarmMemory data(bytes);
+  const WarmMemory copy(bytes);
+  Instance instance(data);
+  Pairs pairs;
+  for (int i = -kWarmUps; i < runs; ++i) {
+    const double copied_s = seconds_of([&] { std::memcpy(copy.data(), data.data(), bytes); });
+    const double blocked_s = instance.checkpoint();
+    if (i >= 0) pairs.emplace_back(blocked_s, copied_s);
+  }
+  return pairs;
+}
+
+Pairs measure_local(int runs, std::size_t bytes, const std::string& directory) {
+  const WarmMemory data(bytes);
+  RawFile raw(directory, data);
+  Instance instance(data);
+  Pairs pairs;
+  for (int i = -kWarmUps; i < runs; ++i) {
+    const double written_s = seconds_of([&] { raw.write(); });
+    const double blocked_s = instance.checkpoint();
+    if (i >= 0) pairs.emplace_back(blocked_s, written_s);
+  }
+  return pairs;
+}
+
+// Drops what the page cache holds of the files below `directory`.
+void make_cold(const std::string& directory) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    const int fd = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) continue;
+    ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(fd);
+  }
+}
+
+Pairs measure_restart(int runs, std::size_t bytes, const std::string& directory) {
+  const WarmMemory data(bytes);
+  const WarmMemory expected(bytes);
+  RawFile raw(directory, data);
+  raw.write();
+  Instance(data).checkpoint();
+  Pairs pairs;
+  for (int i = 0; i < runs; ++i) {
+    make_cold(directory);
+    const double read_s = seconds_of([&] { raw.read(); });
+    std::memset(data.data(), 0, bytes);
+    Instance instance(data);
+    const double restarted_s = seconds_of([&] { instance.restart(); });
+    if (std::memcmp(data.data(), expected.data(), bytes) != 0) give_up("the restart gave something else");
+    pairs.emplace_back(restarted_s, read_s);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) give_up("usage: one_process memory|local|restart RUNS MIB DIRECTORY");
+  const std::string what = argv[1];
+  const int runs = std::atoi(argv[2]);
+  const std::size_t bytes = std::strtoul(argv[3], nullptr, 10) << 20;
+  const std::string directory = argv[4];
+  if (what == "memory") bench::print_json(measure_memory(runs, bytes));
+  if (what == "local") bench::print_json(measure_local(runs, bytes, directory));
+  if (what == "restart") bench::print_json(measure_restart(runs, bytes, directory));
+}
