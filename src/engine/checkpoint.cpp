@@ -44,7 +44,6 @@ namespace {
 struct Decision {
   std::uint64_t number = 0;
   std::uint64_t created_unix_ns = 0;
-  double clock_s = 0;
   std::int32_t level = 0;
   std::array<std::uint8_t, 16> commit{};
   std::uint8_t ok = 0;
@@ -59,8 +58,10 @@ Result<Work> Engine::begin(std::uint64_t version, int level) {
     decision.number = version;
     decision.level = level;
     decision.created_unix_ns = sys::unix_time_ns();
-    decision.clock_s = sys::monotonic_s() - opened_s_;
     decision.ok = sys::random_bytes(std::as_writable_bytes(std::span(decision.commit))) ? 1 : 0;
+    // Attempts at one number must have an order, and that of their ids counts: it begins with their count.
+    ++attempts_;
+    for (std::size_t i = 0; i < 4; ++i) decision.commit[i] = static_cast<std::uint8_t>(attempts_ >> (24 - 8 * i));
   }
   DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&decision, 1)), 0));
   Status mine;
@@ -71,10 +72,11 @@ Result<Work> Engine::begin(std::uint64_t version, int level) {
                             "make the same call",
                             version, level, decision.number, decision.level));
   }
+  if (level < 1 || level > 4) mine = fail(Code::argument, fmt::format("level {}: levels are 1 to 4", level));
+  if (version == kNewest) mine = fail(Code::argument, "this version number stands for the newest version");
   DIAPAUSE_TRY(agree(*context_, mine));
   Work work;
   work.level = level;
-  work.clock_s = decision.clock_s;
   work.node_tier = context_->settings.level(level == 4 ? 1 : level).tier;
   work.manifest.job = context_->job;
   work.manifest.version = {incarnation_, version, {decision.commit}};
@@ -215,6 +217,8 @@ Status Engine::run(Work& work) {
     const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
     suspect_[static_cast<std::size_t>(kind)] = true;
     if (done.error().code == Code::comm) return done;
+    // A directory that is gone; to a program "not found" says that there is no such version.
+    if (done.error().code == Code::not_found) done.error().code = Code::io;
     if (result) result = std::move(done);
   }
   return result;
@@ -242,8 +246,6 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
   info.version = version;
   info.level_asked = level;
   DIAPAUSE_TRY(usable());
-  if (level < 1 || level > 4) return fail(Code::argument, fmt::format("level {}: levels are 1 to 4", level));
-  if (version == kNewest) return fail(Code::argument, "this version number stands for the newest version");
   DIAPAUSE_TRY_ASSIGN(Work work, begin(version, level));
   info.taken = true;
   format::ImageIndex index;
@@ -257,7 +259,9 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
   Status result = checkpoint_from(source, std::move(index), work);
   info.level_reached = work.manifest.deepest_level();
   for (const format::RankRecord& rank : work.manifest.ranks) info.bytes_total += rank.protected_bytes;
-  if (info.level_reached > 0) schedule_.taken(info.level_reached, work.clock_s);
+  // A failed attempt counts too: the next one is due after the interval, not at the next call.
+  double now_s = sys::monotonic_s() - opened_s_;
+  if (context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0)) schedule_.taken(level, now_s);
   if (!result && result.error().code == Code::comm) off_ = result.error();
   info.blocked_s = sys::monotonic_s() - start;
   record(work, info, result);

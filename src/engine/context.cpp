@@ -17,11 +17,11 @@ std::string where(const Context& context, std::uint32_t rank) {
 
 // A message is one byte of code (0: none), then the error's text or the payload.
 ByteVector pack(const Status& mine, ByteView payload) {
-  ByteVector message(1, std::byte{0});
-  if (!mine) {
-    message[0] = static_cast<std::byte>(-static_cast<int>(mine.error().code));
-    payload = as_byte_view(mine.error().message);
-  }
+  ByteVector message;
+  const int code = mine ? 0 : -static_cast<int>(mine.error().code);
+  if (!mine) payload = as_byte_view(mine.error().message);
+  message.reserve(1 + payload.size());
+  message.push_back(static_cast<std::byte>(code));
   message.insert(message.end(), payload.begin(), payload.end());
   return message;
 }

@@ -119,6 +119,7 @@ class Engine {
   std::optional<Restart> restart_;
   std::string restart_reason_;
   std::uint32_t incarnation_ = 1;
+  std::uint32_t attempts_ = 0;          // rank 0: checkpoints tried by this instance
   std::uint32_t other_rank_count_ = 0;  // stored versions were written by so many ranks; 0: by as many as there are
   std::optional<Error> off_;            // why the instance turned itself off
   std::array<bool, 3> suspect_{};       // tiers whose last use failed: reopened before the next

@@ -61,6 +61,11 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info) {
   if (off_) return usable();
   if (restart_) return fail(Code::argument, "a restart is open already: end it with restart_end first");
   const double start = sys::monotonic_s();
+  std::uint64_t asked = version;
+  DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&asked, 1)), 0));
+  Status mine;
+  if (asked != version) mine = fail(Code::argument, "asks for another version than rank 0: all must ask for the same");
+  DIAPAUSE_TRY(agree(*context_, mine));
   DIAPAUSE_TRY_ASSIGN(std::vector<StoredVersion> stored, take_inventory(*context_));
 
   Code refusal = Code::not_found;

@@ -16,7 +16,6 @@ namespace diapause::engine {
 
 struct Work {
   int level = 1;              // asked
-  double clock_s = 0;         // rank 0's, since open
   format::Manifest manifest;  // equal on all ranks; levels grow as they are reached
   config::TierKind node_tier = config::TierKind::memory;
   capture::BlockSource* source = nullptr;  // the data of the regions in `index`

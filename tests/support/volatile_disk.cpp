@@ -39,6 +39,12 @@ void collect_paths(const Node& directory, const std::string& prefix, std::vector
   }
 }
 
+// As rm -r does: nothing below takes new entries any more.
+void mark_removed(Node& node) {
+  node.removed = true;
+  for (const auto& [name, child] : node.entries()) mark_removed(*child);
+}
+
 void collect_nodes(const Node& node, std::set<const Node*>* out) {
   out->insert(&node);
   for (const auto& [name, child] : node.entries()) collect_nodes(*child, out);
@@ -94,7 +100,7 @@ bool VolatileDisk::erase(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const Place place = look_up(AT_FDCWD, path);
   if (place.node == nullptr || place.directory == nullptr) return false;
-  place.node->removed = true;
+  mark_removed(*place.node);
   place.directory->replace_durably(Node::Change{{place.name, nullptr}});
   return true;
 }

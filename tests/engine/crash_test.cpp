@@ -1,0 +1,143 @@
+// The crash-point sweep: at every system call of a checkpoint, what comes back is the newest published version or the
+// one before, whole, never anything else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/cluster.hpp"
+
+namespace diapause::test_support {
+namespace {
+
+Shape one_process() {
+  Shape shape;
+  shape.ranks = 1;
+  shape.ranks_per_node = 1;
+  shape.elements = 300;
+  return shape;
+}
+
+Shape two_nodes() {
+  Shape shape;
+  shape.ranks = 2;
+  shape.ranks_per_node = 1;
+  shape.elements = 300;
+  shape.config = "[level3]\ngroup_nodes = 2\n";
+  return shape;
+}
+
+Shape on_disk(Shape shape) {
+  shape.config += "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n[level2]\ntier = \"local\"\n";
+  if (shape.ranks == 1) shape.config += "[level3]\ntier = \"local\"\n";
+  return shape;
+}
+
+// Version 1 and 2 are there; version 3 is taken over a kernel with a fault. What the program is told is returned.
+struct Attempt {
+  bool opened = false;
+  bool succeeded = false;
+  int reached = 0;
+};
+
+Attempt take_third(sys::Kernel& kernel, const Shape& shape, int level) {
+  Attempt attempt;
+  std::mutex mutex;
+  const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    program.compute(3);
+    engine::CheckpointInfo info;
+    const Status done = engine.checkpoint(3, level, info);
+    const std::lock_guard lock(mutex);
+    attempt.succeeded = (rank == 0 || attempt.succeeded) && done.has_value();
+    attempt.reached = info.level_reached;
+  });
+  attempt.opened = opened.has_value();
+  return attempt;
+}
+
+std::string tail(const FaultKernel& kernel) {
+  const std::vector<std::string> trace = kernel.trace();
+  std::string text;
+  for (std::size_t i = trace.size() > 6 ? trace.size() - 6 : 0; i < trace.size(); ++i) text += "\n  " + trace[i];
+  return text;
+}
+
+void expect_good(sys::Kernel& kernel, const Shape& shape, const Attempt& attempt, const std::string& where) {
+  const Restarted restarted = restart_job(kernel, shape);
+  ASSERT_TRUE(restarted.status) << where << ": " << restarted.status.error().message;
+  EXPECT_TRUE(restarted.intact) << where;
+  EXPECT_TRUE(restarted.version == 3 || (restarted.version == 2 && !attempt.succeeded))
+      << where << ": version " << restarted.version << " came back";
+  // And the job goes on: the leftovers are in nobody's way.
+  checkpoint_job(kernel, shape, {{4, 1}});
+  EXPECT_EQ(restart_job(kernel, shape).version, 4u) << where;
+}
+
+struct Sweep {
+  std::string name;
+  Shape shape;
+  int level;
+  bool power_loss;  // or only the death of the processes
+};
+
+class CrashPoint : public ::testing::TestWithParam<Sweep> {};
+
+TEST_P(CrashPoint, StoppingAtAnyCallLeavesAGoodVersion) {
+  const Sweep& sweep = GetParam();
+  constexpr PowerLoss kModes[] = {PowerLoss::lose_all, PowerLoss::keep_names_lose_data, PowerLoss::keep_data_lose_names,
+                                  PowerLoss::random};
+  for (std::uint64_t call = 0;; ++call) {
+    VolatileDisk disk;
+    checkpoint_job(disk, sweep.shape, {{1, sweep.level}, {2, sweep.level}});
+    FaultKernel kernel(disk, {Fault::stop, call, Call::any, EIO});
+    kernel.record_trace("");
+    const Attempt attempt = take_third(kernel, sweep.shape, sweep.level);
+    const bool done = !kernel.reached();
+    if (sweep.power_loss) disk.power_loss(kModes[call % 4], call);
+    expect_good(disk, sweep.shape, attempt, "stopped at call " + std::to_string(call) + tail(kernel));
+    if (done || HasFailure()) {
+      EXPECT_GT(call, 30u) << "the sweep did not sweep";
+      return;
+    }
+  }
+}
+
+TEST_P(CrashPoint, AFailedCallCostsAtMostThisCheckpoint) {
+  const Sweep& sweep = GetParam();
+  if (sweep.power_loss) return;  // the same calls as without
+  constexpr FaultPlan kFaults[] = {{Fault::fail_once, 0, Call::any, EIO},
+                                   {Fault::fail_once, 0, Call::any, ENOSPC},
+                                   {Fault::interrupt_once, 0, Call::any, EINTR},
+                                   {Fault::short_transfer, 0, Call::any, 0}};
+  for (FaultPlan plan : kFaults) {
+    for (plan.index = 0;; ++plan.index) {
+      VolatileDisk disk;
+      checkpoint_job(disk, sweep.shape, {{1, sweep.level}, {2, sweep.level}});
+      FaultKernel kernel(disk, plan);
+      kernel.record_trace("");
+      const Attempt attempt = take_third(kernel, sweep.shape, sweep.level);
+      const bool harmless = plan.fault == Fault::interrupt_once || plan.fault == Fault::short_transfer;
+      const std::string where = "fault " + std::to_string(static_cast<int>(plan.fault)) + " errno " +
+                                std::to_string(plan.error) + " at call " + std::to_string(plan.index) + tail(kernel);
+      EXPECT_TRUE(attempt.succeeded || !harmless) << where;
+      expect_good(disk, sweep.shape, attempt, where);
+      if (HasFailure()) return;
+      if (!kernel.reached()) break;
+    }
+  }
+}
+
+std::vector<Sweep> sweeps() {
+  std::vector<Sweep> all;
+  for (const int level : {1, 4}) {
+    all.push_back({"OneProcessL" + std::to_string(level), one_process(), level, false});
+    all.push_back({"OneProcessDiskL" + std::to_string(level), on_disk(one_process()), level, true});
+  }
+  for (const int level : {2, 3}) all.push_back({"TwoNodesL" + std::to_string(level), two_nodes(), level, false});
+  all.push_back({"TwoNodesDiskL2", on_disk(two_nodes()), 2, true});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sweeps, CrashPoint, ::testing::ValuesIn(sweeps()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace diapause::test_support

@@ -1,0 +1,235 @@
+// Damaged files: the right data from elsewhere, an older version and the program is told, or a refusal. Never garbage.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "engine/cluster.hpp"
+
+namespace diapause::test_support {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Damage = std::function<void(VolatileDisk& disk, const std::string& path)>;
+
+void flip(VolatileDisk& disk, const std::string& path, std::size_t byte) {
+  ByteVector content = disk.read_content(path).value();
+  content[byte % content.size()] ^= std::byte{0x10};
+  disk.write_content(path, content);
+}
+
+void cut(VolatileDisk& disk, const std::string& path, std::size_t length) {
+  ByteVector content = disk.read_content(path).value();
+  content.resize(std::min(length, content.size()));
+  disk.write_content(path, content);
+}
+
+const std::vector<std::pair<std::string, Damage>> kDamages = {
+    {"header flipped", [](auto& disk, auto& path) { flip(disk, path, 40); }},
+    {"data flipped", [](auto& disk, auto& path) { flip(disk, path, 4096 + 1001); }},
+    {"index flipped", [](auto& disk, auto& path) { flip(disk, path, disk.read_content(path)->size() - 4096 + 20); }},
+    {"emptied", [](auto& disk, auto& path) { cut(disk, path, 0); }},
+    {"cut in the header", [](auto& disk, auto& path) { cut(disk, path, 100); }},
+    {"cut in the data", [](auto& disk, auto& path) { cut(disk, path, 5000); }},
+    {"overwritten",
+     [](auto& disk, auto& path) {
+       disk.write_content(path, ByteVector(disk.read_content(path)->size(), std::byte{0xee}));
+     }},
+    {"deleted", [](auto& disk, auto& path) { disk.erase(path); }},
+};
+
+// Files of version `number` in the directory of `node` ("" = global tier).
+std::vector<std::string> files_of(const VolatileDisk& disk, std::uint64_t number, const std::string& node) {
+  std::vector<std::string> found;
+  const std::string root = node.empty() ? "/work/" : "/memory/";
+  for (const std::string& path : files_matching(disk, "/v" + std::to_string(number) + "-")) {
+    if (path.starts_with(root) && (node.empty() || path.find("/" + node + "/") != path.npos)) found.push_back(path);
+  }
+  return found;
+}
+
+std::string file_of(const VolatileDisk& disk, std::uint64_t number, const std::string& node, const std::string& name) {
+  for (const std::string& path : files_of(disk, number, node)) {
+    if (path.ends_with("/" + name)) return path;
+  }
+  ADD_FAILURE() << "no " << name << " of version " << number << " in '" << node << "'";
+  return "";
+}
+
+TEST(Integrity, ADamagedLocalImageIsRepairedFromWhateverTheLevelHas) {
+  for (const int level : {2, 3, 4}) {
+    for (const auto& [what, damage] : kDamages) {
+      Shape shape;
+      VolatileDisk disk;
+      checkpoint_job(disk, shape, {{6, level}, {7, level}});
+      damage(disk, file_of(disk, 7, "node1", "r3.img"));
+      const Restarted restarted = restart_job(disk, shape);
+      ASSERT_TRUE(restarted.status) << what << ": " << restarted.status.error().message;
+      EXPECT_EQ(restarted.version, 7u) << what << " at level " << level;
+      EXPECT_FALSE(restarted.stepped_back);
+      EXPECT_TRUE(restarted.intact) << what << " at level " << level;
+    }
+  }
+}
+
+TEST(Integrity, WithoutAnotherCopyTheNextOlderVersionIsTakenAndTheProgramIsTold) {
+  for (const auto& [what, damage] : kDamages) {
+    Shape shape;
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
+    damage(disk, file_of(disk, 7, "node1", "r3.img"));
+    const Restarted restarted = restart_job(disk, shape);
+    ASSERT_TRUE(restarted.status) << what << ": " << restarted.status.error().message;
+    EXPECT_EQ(restarted.version, 6u) << what;
+    EXPECT_TRUE(restarted.stepped_back) << what;
+    EXPECT_THAT(restarted.reason, HasSubstr("version 7")) << what;
+    EXPECT_TRUE(restarted.intact) << what;
+  }
+}
+
+TEST(Integrity, WithNothingIntactItRefusesAndTouchesNobodysMemory) {
+  for (const auto& [what, damage] : kDamages) {
+    Shape shape;
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{7, 1}});
+    damage(disk, file_of(disk, 7, "node3", "r7.img"));
+    const Restarted restarted = restart_job(disk, shape);
+    ASSERT_FALSE(restarted.status) << what;
+    EXPECT_EQ(restarted.status.error().code, Code::corrupt) << what;
+    EXPECT_TRUE(restarted.intact) << what;
+  }
+}
+
+TEST(Integrity, ADamagedGlobalFileIsNotDelivered) {
+  for (const auto& [what, damage] : kDamages) {
+    Shape shape;
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{6, 4}, {7, 4}});
+    disk.erase("/memory");
+    damage(disk, file_of(disk, 7, "", "r3.img"));
+    const Restarted restarted = restart_job(disk, shape);
+    ASSERT_TRUE(restarted.status) << what << ": " << restarted.status.error().message;
+    EXPECT_EQ(restarted.version, 6u) << what;
+    EXPECT_TRUE(restarted.intact) << what;
+  }
+}
+
+TEST(Integrity, DamagedCopiesAndParitiesAreNotUsed) {
+  for (const auto& [what, damage] : kDamages) {
+    for (const int level : {2, 3}) {
+      Shape shape;
+      VolatileDisk disk;
+      checkpoint_job(disk, shape, {{6, level}, {7, level}});
+      disk.erase(node_directory(disk, "node1"));
+      // Ranks 2 and 3 are gone; the copy of 3 is on node2, and group 1 is {1, 3, 5, 7}.
+      damage(disk, level == 2 ? file_of(disk, 7, "node2", "r3.img") : file_of(disk, 7, "node2", "g1-p2.img"));
+      const Restarted restarted = restart_job(disk, shape);
+      ASSERT_TRUE(restarted.status) << what << ": " << restarted.status.error().message;
+      EXPECT_EQ(restarted.version, 6u) << what << " at level " << level;
+      EXPECT_TRUE(restarted.intact) << what << " at level " << level;
+    }
+  }
+}
+
+TEST(Integrity, OneSoundManifestAnywhereIsEnough) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{7, 2}});
+  for (const std::string& path : files_matching(disk, "manifest")) {
+    if (path.find("/node2/") == path.npos || path.ends_with(".a")) flip(disk, path, 30);
+  }
+  const Restarted restarted = restart_job(disk, shape);
+  ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST(Integrity, WithoutASoundManifestThereIsNoVersionAndItSaysWhy) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
+  for (const std::string& path : files_matching(disk, "manifest")) {
+    if (path.find("/v7-") != path.npos) flip(disk, path, 30);
+  }
+  const Restarted restarted = restart_job(disk, shape);
+  ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+  EXPECT_EQ(restarted.version, 6u);
+  EXPECT_TRUE(restarted.stepped_back);
+  EXPECT_THAT(restarted.reason, HasSubstr("manifest"));
+}
+
+TEST(Integrity, SwappedFilesAreDetected) {
+  Shape shape;
+  shape.elements = 700;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
+  const auto swap = [&](const std::string& a, const std::string& b) {
+    const ByteVector content_a = disk.read_content(a).value();
+    const ByteVector content_b = disk.read_content(b).value();
+    disk.write_content(a, content_b);
+    disk.write_content(b, content_a);
+  };
+  swap(file_of(disk, 7, "node0", "r0.img"), file_of(disk, 7, "node0", "r1.img"));
+  EXPECT_EQ(restart_job(disk, shape).version, 6u);
+  swap(file_of(disk, 7, "node0", "r0.img"), file_of(disk, 7, "node0", "r1.img"));
+  EXPECT_EQ(restart_job(disk, shape).version, 7u);
+  swap(file_of(disk, 7, "node2", "r4.img"), file_of(disk, 6, "node2", "r4.img"));
+  const Restarted both_bad = restart_job(disk, shape);
+  EXPECT_FALSE(both_bad.status);
+  EXPECT_TRUE(both_bad.intact);
+}
+
+TEST(Integrity, AFileOfAnotherJobIsNotTaken) {
+  Shape shape;
+  VolatileDisk disk;
+  VolatileDisk other;
+  checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
+  checkpoint_job(other, shape, {{6, 1}, {7, 1}});
+  disk.write_content(file_of(disk, 7, "node0", "r1.img"),
+                     other.read_content(file_of(other, 7, "node0", "r1.img")).value());
+  EXPECT_EQ(restart_job(disk, shape).version, 6u);
+}
+
+TEST(Integrity, SteppingBackIsNotRepeatedOnceTheJobWentOn) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
+  flip(disk, file_of(disk, 7, "node1", "r3.img"), 5000);
+  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::RestartInfo info;
+    ASSERT_TRUE(engine.restart_begin(engine::Engine::kNewest, info));
+    ASSERT_TRUE(engine.restart_end());
+    engine::CheckpointInfo taken;
+    program.compute(7);
+    EXPECT_TRUE(engine.checkpoint(7, 1, taken));
+  }));
+  const Restarted restarted = restart_job(disk, shape);
+  EXPECT_EQ(restarted.version, 7u);
+  EXPECT_FALSE(restarted.stepped_back);
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST(Integrity, EveryBitOfASmallVersionMayFlip) {
+  Shape shape;
+  shape.ranks = 1;
+  shape.ranks_per_node = 1;
+  shape.elements = 16;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
+  for (const std::string& path : files_of(disk, 7, "node0")) {
+    const ByteVector content = disk.read_content(path).value();
+    for (std::size_t byte = 0; byte < content.size(); byte += path.ends_with(".img") ? 37 : 5) {
+      ByteVector damaged = content;
+      damaged[byte] ^= std::byte{1} << (byte % 8);
+      disk.write_content(path, damaged);
+      const Restarted restarted = restart_job(disk, shape);
+      ASSERT_TRUE(restarted.status) << path << " byte " << byte;
+      EXPECT_TRUE(restarted.version == 6 || restarted.version == 7);
+      EXPECT_TRUE(restarted.intact) << path << " byte " << byte;
+    }
+    disk.write_content(path, content);
+  }
+}
+
+}  // namespace
+}  // namespace diapause::test_support

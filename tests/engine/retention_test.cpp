@@ -1,0 +1,176 @@
+// How many versions stay, and what happens when there is no room.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/cluster.hpp"
+
+namespace diapause::test_support {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::set<std::uint64_t> numbers_in(const VolatileDisk& disk, const std::string& root) {
+  std::set<std::uint64_t> numbers;
+  for (const std::string& path : files_matching(disk, "manifest.a")) {
+    const std::size_t at = path.find("/v");
+    if (path.starts_with(root) && at != path.npos) numbers.insert(std::stoull(path.substr(at + 2)));
+  }
+  return numbers;
+}
+
+TEST(Retention, KeepsTheNewestVersionsOfEveryLevel) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{1, 4}, {2, 1}, {3, 2}, {4, 1}, {5, 3}, {6, 1}, {7, 1}});
+  EXPECT_THAT(numbers_in(disk, "/memory"), ElementsAre(3, 5, 6, 7));
+  EXPECT_THAT(numbers_in(disk, "/work"), ElementsAre(1));
+}
+
+TEST(Retention, LeavesNoFilesOfWhatItGaveUp) {
+  Shape shape;
+  shape.config = "[level1]\nkeep = 1\n[level2]\nkeep = 1\n[level3]\nkeep = 1\n[level4]\nkeep = 1\n";
+  VolatileDisk disk;
+  for (std::uint64_t version = 1; version <= 12; ++version) {
+    checkpoint_job(disk, shape, {{version, static_cast<int>(version % 4 + 1)}});
+  }
+  std::set<std::string> directories;
+  for (const std::string& path : disk.paths()) {
+    if (path.find("/v") != path.npos) directories.insert(path.substr(path.find("/v") + 1, 4));
+  }
+  EXPECT_LE(directories.size(), 4u);
+}
+
+TEST(Retention, ANumberTakenAgainReplacesTheOldOne) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{5, 1}, {6, 1}});
+  checkpoint_job(disk, shape, {{6, 1}});
+  EXPECT_EQ(files_matching(disk, "/node0/v6-").size(), 4u) << "two images, two manifests";
+  EXPECT_EQ(restart_job(disk, shape).version, 6u);
+}
+
+TEST(Retention, TakingANumberAgainWithLessDataLeavesNoOldTail) {
+  Shape large;
+  large.elements = 20000;
+  Shape small = large;
+  small.elements = 100;
+  VolatileDisk disk;
+  checkpoint_job(disk, large, {{5, 1}, {6, 1}, {7, 1}});
+  checkpoint_job(disk, small, {{7, 1}});
+  const Restarted restarted = restart_job(disk, small);
+  ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+  EXPECT_EQ(restarted.version, 7u);
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
+  Shape shape;
+  shape.ranks = 2;
+  shape.ranks_per_node = 2;
+  shape.elements = 4000;
+  VolatileDisk disk;
+  disk.set_capacity(320 * 1024);  // room for some four files of 36 KiB a rank
+  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+    for (std::uint64_t version = 1; version <= 6; ++version) {
+      program.compute(version);
+      engine::CheckpointInfo info;
+      const Status done = engine.checkpoint(version, 1, info);
+      EXPECT_TRUE(done) << done.error().message;
+    }
+  }));
+  EXPECT_EQ(restart_job(disk, shape).version, 6u);
+}
+
+TEST(Retention, AFullTierIsAStatusAndTheProgramRunsOn) {
+  Shape shape;
+  shape.ranks = 2;
+  shape.ranks_per_node = 2;
+  shape.elements = 4000;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{1, 1}});
+  disk.set_capacity(100 * 1024);
+  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    program.compute(2);
+    engine::CheckpointInfo info;
+    const Status full = engine.checkpoint(2, 1, info);
+    ASSERT_FALSE(full);
+    EXPECT_EQ(full.error().code, Code::full);
+    EXPECT_THAT(full.error().message, HasSubstr("memory tier"));
+    if (rank == 0) disk.set_capacity(64 * 1024 * 1024);
+  }));
+  EXPECT_EQ(restart_job(disk, shape).version, 1u);
+  checkpoint_job(disk, shape, {{2, 1}});
+  EXPECT_EQ(restart_job(disk, shape).version, 2u);
+}
+
+TEST(Retention, AFailedGlobalTierCostsNoLocalCheckpoint) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{1, 1}});
+  for (const std::string& path : disk.paths()) {
+    if (path.starts_with("/work/") && path.ends_with('/')) disk.set_owner(path, 4711);
+  }
+  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+    for (std::uint64_t version = 2; version <= 3; ++version) {
+      program.compute(version);
+      engine::CheckpointInfo info;
+      const Status done = engine.checkpoint(version, 4, info);
+      EXPECT_FALSE(done);
+      EXPECT_EQ(info.level_reached, 1);
+    }
+  }));
+  EXPECT_EQ(restart_job(disk, shape).version, 3u);
+}
+
+TEST(Retention, AnUnusableMemoryTierCostsNoGlobalCheckpoint) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{1, 1}});
+  for (const std::string& path : disk.paths()) {
+    if (path.starts_with("/memory/") && path.ends_with('/')) disk.set_owner(path, 4711);
+  }
+  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+    program.compute(2);
+    engine::CheckpointInfo info;
+    EXPECT_FALSE(engine.checkpoint(2, 4, info));
+    EXPECT_EQ(info.level_reached, 4);
+  }));
+  EXPECT_EQ(restart_job(disk, shape).version, 2u);
+}
+
+TEST(Retention, ADeletedTierComesBackByItself) {
+  Shape shape;
+  VolatileDisk disk;
+  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    engine::CheckpointInfo info;
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 1, info));
+    if (rank == 0) disk.erase("/memory");
+    program.compute(2);
+    (void)engine.checkpoint(2, 1, info);  // may fail
+    program.compute(3);
+    const Status done = engine.checkpoint(3, 2, info);
+    EXPECT_TRUE(done) << done.error().message;
+  }));
+  const Restarted restarted = restart_job(disk, shape);
+  EXPECT_EQ(restarted.version, 3u);
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST(Instances, TheSecondOnTheSameDirectoriesIsRefusedAndToldWho) {
+  Shape shape;
+  VolatileDisk disk;
+  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine&, Program&, std::uint32_t rank) {
+    if (rank != 0) return;
+    const Status second = run_job(disk, shape, [](engine::Engine&, Program&, std::uint32_t) {});
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, Code::busy);
+    EXPECT_THAT(second.error().message, HasSubstr("process "));
+  }));
+}
+
+}  // namespace
+}  // namespace diapause::test_support
