@@ -8,8 +8,10 @@
 
 namespace diapause::format {
 
-// A random number drawn once per checkpoint and written into every file of it, so that files of different checkpoints
-// (of another job, an earlier run, or an earlier attempt at the same number) never mix.
+// Drawn once per checkpoint and written into every file of it, so that files of different checkpoints (of another job,
+// an earlier run, or an earlier attempt at the same number) never mix: the count of the checkpoints that this start of
+// the job has tried, big-endian in four bytes, so that of two attempts at one number the later is the greater; then 96
+// random bits.
 struct CommitId {
   std::array<std::uint8_t, 16> bytes{};
   auto operator<=>(const CommitId&) const = default;

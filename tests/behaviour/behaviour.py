@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Tests of what a user of Diapause sees: small programs (programs/), run and killed in several ways.
+
+behaviour.py --list                 names of all tests, a line each, with their ctest labels
+behaviour.py <test> --programs DIR --mpiexec COMMAND --work DIR
+Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
+"""
+
+import argparse
+import inspect
+import pathlib
+import sys
+
+import broken_tiers
+import damage
+import modes
+import scenarios
+from harness import Failure, Skip
+
+SKIPPED = 77
+LONG = ("knows_the_size_of_a_region_of_more_than_2_gib",)
+
+
+def all_tests():
+    """Test name -> function of a site."""
+    tests = {}
+    for name, program in modes.PROGRAMS.items():
+        tests[f"ends_the_same_killed_or_not_with_{program.what}"] = lambda site, name=name: modes.run_all_modes(site, name)
+    tests["a_job_killed_again_and_again_ends_the_same"] = modes.killed_again_and_again
+    for module in (scenarios, broken_tiers, damage):
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if function.__module__ == module.__name__ and list(inspect.signature(function).parameters) == ["site"]:
+                tests[name] = function
+    return tests
+
+
+def main():
+    tests = all_tests()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("test", nargs="?", choices=tests, metavar="test")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--programs", type=pathlib.Path)
+    parser.add_argument("--mpiexec")
+    parser.add_argument("--work", type=pathlib.Path)
+    site = parser.parse_args()
+    if site.list:
+        for name in tests:
+            print(name, "behaviour", "long" if name in LONG else "")
+        return 0
+    site.work.mkdir(parents=True, exist_ok=True)
+    site.work, site.programs = site.work.resolve(), site.programs.resolve()
+    try:
+        tests[site.test](site)
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+#define _DEFAULT_SOURCE
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int failures, rank;
+static const char* part = "";
+
+bool check_that(bool holds, const char* text, const char* file, int line) {
+  if (holds) return true;
+  ++failures;
+  fprintf(stderr, "%s:%d: rank %d: not so: %s\n", file, line, rank, text);
+  return false;
+}
+
+bool check_status(int wanted, int status, const char* call, const char* file, int line) {
+  if (status == wanted) return true;
+  ++failures;
+  fprintf(stderr, "%s:%d: rank %d: %s gives %s, not %s: %s\n", file, line, rank, call, diapause_status_name(status),
+          diapause_status_name(wanted), diapause_last_error());
+  return false;
+}
+
+bool check_says(const char* text, const char* file, int line) {
+  if (strstr(diapause_last_error(), text) != NULL) return true;
+  ++failures;
+  fprintf(stderr, "%s:%d: rank %d: the error does not say '%s': %s\n", file, line, rank, text, diapause_last_error());
+  return false;
+}
+
+void begin_checks(int* argc, char*** argv) {
+  MPI_Init(argc, argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (*argc > 1) part = (*argv)[1];
+}
+
+bool is_part(const char* wanted) { return strcmp(part, wanted) == 0; }
+
+int world_rank(void) { return rank; }
+
+int end_checks(void) {
+  MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return failures == 0 ? 0 : 1;
+}
+
+bool wait_for_file(const char* path) {
+  for (int i = 0; i < 6000; ++i) {
+    if (access(path, F_OK) == 0) return true;
+    nanosleep(&(struct timespec){0, 10000000}, NULL);
+  }
+  fprintf(stderr, "rank %d: %s did not come\n", rank, path);
+  return false;
+}
+
+void make_file(const char* path) {
+  FILE* file = fopen(path, "w");
+  if (file != NULL) fclose(file);
+}

@@ -1,0 +1,155 @@
+"""Use of the library, right and wrong: one or two runs of a program that checks for itself."""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import signal
+
+from harness import Place, Skip, expect, expect_equal
+
+
+def asks_for_sizes_and_restores_some_regions(site):
+    with Place(site) as place:
+        place.run("select", "write")
+        place.run("select", "read")
+
+
+def restarts_from_a_given_older_version(site):
+    with Place(site, ranks=2, level1={"keep": 10}) as place:
+        for part in ("write", "back", "newest"):
+            place.run("older", part)
+
+
+def stores_flipped_bits_as_they_are(site):
+    with Place(site) as place:
+        place.run("flip", "one")
+
+
+def flips_bits_as_configured(site):
+    flips = {"bit": 5, "every_s": 0.001, "count": 2, "limit": 7, "region": "words", "seed": 3}
+    with Place(site, ranks=2, flips=flips) as place:
+        place.run("flip", "schedule")
+
+
+def keeps_nothing_of_a_longer_version_of_the_same_number(site):
+    for level in "1234":
+        with Place(site, ranks=3) as place:
+            place.run("again", "write", level)
+            place.run("again", "read", level)
+
+
+def survives_wrong_calls(site):
+    with Place(site, ranks=2) as place:
+        place.run("misuse")
+
+
+def leaves_no_rank_waiting_when_ranks_disagree(site):
+    with Place(site, ranks=3) as place:
+        place.run("disagree")
+
+
+def refuses_another_number_of_ranks(site):
+    with Place(site) as place:
+        place.run("rank_count", "write")
+        for ranks in (3, 5):
+            place.run("rank_count", "refused", ranks=ranks)
+        place.run("rank_count", "read")
+
+
+def tells_the_second_of_two_jobs_who_the_first_is(site):
+    with Place(site, ranks=2) as place:
+        place.configure(place.settings, {"": {"lock_wait_s": 0.2}})
+        first = place.start("busy", "first")
+        first.wait_for((place.path / "first-is-there").exists, "the first job is there")
+        pid = dict(first.ranks_of("busy"))[0]
+        place.run("busy", "second", f"process {pid} on node0")
+        first.succeed()
+
+
+def leaves_no_trace_in_the_process(site):
+    """And what the program started does not keep its checkpoints locked after its death."""
+    with Place(site, ranks=1) as place:
+        place.start("guest", "first").be_killed()
+        child = int((place.path / "child").read_text())
+        try:
+            expect(pathlib.Path(f"/proc/{child}/comm").read_text() == "sleep\n", "the child is gone")
+            place.run("guest", "second")
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def decides_by_calls_alike_on_all_ranks(site):
+    intervals = {1: 3, 2: 7, 3: 0, 4: 20}
+    due, since, steps = [], dict.fromkeys(intervals, 0), 45
+    for call in range(1, steps + 1):
+        levels = [level for level, every in intervals.items() if every and call - since[level] >= every]
+        if levels:
+            due.append(("checkpoint", call, max(levels), max(levels)))
+            since.update({level: call for level in intervals if level <= max(levels)})
+    config = {f"level{level}": {"every_calls": every} for level, every in intervals.items()}
+    with Place(site, **config) as place:
+        place.compute("rhythm", "--snapshot", "--steps", str(steps))
+        expect_equal(place.agreed_trace(), due, "checkpoints")
+
+
+def decides_by_time_alike_on_all_ranks(site):
+    with Place(site, level1={"every_s": 0.05}, level2={"every_s": 0.12}) as place:
+        place.compute("rhythm", "--snapshot", "--steps", "400")
+        trace = place.agreed_trace()
+        expect({level for _event, _version, level, _reached in trace} == {1, 2}, f"checkpoints: {trace}")
+        expect(len(trace) >= 4, f"only {len(trace)} checkpoints")
+
+
+def leaves_the_configuration_file_alone(site):
+    """Two jobs of different names use one file and one set of directories at the same time."""
+    with Place(site, ranks=2) as place:
+        place.config.chmod(0o400)
+        before = hashlib.sha256(place.config.read_bytes()).digest()
+        options = ["--steps", "12", "--levels", "1234"]
+        first, second = (place.start("moved", *options, "--name", name) for name in ("one", "two"))
+        first.succeed()
+        second.succeed()
+        expect(hashlib.sha256(place.config.read_bytes()).digest() == before, "the configuration file was changed")
+        expect({len(place.events(name, "checkpoint")) for name in ("one", "two")} == {4}, "checkpoints are missing")
+
+
+def obeys_the_configuration_of_this_run_and_not_of_the_one_before(site):
+    with Place(site, ranks=2) as place:
+        right = place.compute("moved", "--plain", "--steps", "9")
+        place.compute("moved", "--steps", "3")
+        expect(place.files("memory", "r0.img", 3) and not place.files("local", "r0.img"), "not in the memory tier")
+        place.configure(place.settings, {"level1": {"tier": "local"}})
+        place.compute("moved", "--steps", "6")
+        expect(place.files("local", "r0.img", 6) and not place.files("memory", "r0.img", 6), "not in the local tier")
+        expect_equal(place.compute("moved", "--steps", "9"), right, "result")
+        versions = [event["version"] for event in place.events("moved", "restart")]
+        expect_equal(versions, [3, 6], "restarts")
+
+
+def works_without_any_configuration(site):
+    """As in the quick start: the default tiers, no file, no environment."""
+    with Place(site, ranks=2) as place:
+        name = f"defaults-{os.getpid()}"
+        default_memory = pathlib.Path(f"/dev/shm/diapause-{os.getuid()}")
+        try:
+            right = place.compute("moved", "--plain", "--steps", "9")
+            for steps in ("6", "9"):
+                options = ["--name", name, "--steps", steps, "--levels", "14"]
+                result = place.compute("moved", *options, environment={"DIAPAUSE_CONFIG": None})
+            expect_equal(result, right, "result")
+            expect(any(default_memory.glob(f"{name}-*")), "nothing in the default memory tier")
+            expect(any((place.path / "diapause").glob(f"{name}-*/v6-*/r1.img")), "nothing in the default global tier")
+            expect_equal([trace[0] for trace in place.agreed_trace() if trace[0] == "restart"], ["restart"], "restarts")
+        finally:
+            for left in default_memory.glob(f"{name}-*"):
+                shutil.rmtree(left)
+
+
+def knows_the_size_of_a_region_of_more_than_2_gib(site):
+    available_kib = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemAvailable"))
+    if available_kib < 4 << 20 or shutil.disk_usage(site.work).free < 4 << 30:
+        raise Skip("needs 4 GiB of memory and of disk")
+    with Place(site, ranks=1, tier="local") as place:
+        place.run("big", "write")
+        place.run("big", "read")
