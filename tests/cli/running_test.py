@@ -163,10 +163,12 @@ class RunTest(CommandTest):
         self.assertIn(state_of(self.log()[0]), (None, "Z"))
 
     def test_leftovers_that_do_not_listen_are_killed(self):
-        script = "(trap '' TERM; echo up >> log; while :; do sleep 0.1; done) & while ! test -e log; do sleep 0.02; done; exit 6"
+        deaf = "trap '' TERM; echo $$ >> log; while :; do sleep 0.1; done"
         start_s = time.monotonic()
-        self.diapause("run", "--restarts", 0, "--", "sh", "-c", script, status=6)
+        self.diapause("run", "--restarts", 0, "--", "sh", "-c",
+                      'sh -c "$0" & while ! test -s log; do sleep 0.02; done; exit 6', deaf, status=6)
         self.assertGreaterEqual(time.monotonic() - start_s, 5)
+        self.assertIn(state_of(self.log()[0]), (None, "Z"))
 
     def test_the_command_does_not_outlive_a_supervisor_that_was_killed(self):
         run = self.start("--", "sleep", 1000)
