@@ -103,8 +103,8 @@ class RunTest(CommandTest):
                 self.assertEqual(self.log(), ["up", "got"])
 
     def test_the_whole_group_gets_the_signal(self):
-        run = self.start_shell("(trap 'echo inner >> log; exit' TERM; echo up >> log; while :; do sleep 0.02; done) & "
-                               "trap 'wait; exit 3' TERM; wait")
+        run = self.start_shell("trap 'wait; exit 3' TERM; "
+                               "(trap 'echo inner >> log; exit' TERM; echo up >> log; while :; do sleep 0.02; done) & wait")
         wait_until(lambda: self.log() == ["up"], "the command to start")
         run.terminate()
         self.assertEqual(run.wait(support.LIMIT_S), 3)
