@@ -17,7 +17,7 @@ using bench::seconds_of;
 using bench::WarmMemory;
 using diapause::redundancy::ReedSolomon;
 
-constexpr std::size_t kOurPieceBytes = 512 * 1024;
+constexpr std::size_t kOurPieceBytes = std::size_t{1} << 20;
 
 struct Job {
   std::uint32_t k, m;
@@ -26,18 +26,19 @@ struct Job {
   const WarmMemory& parity;
 };
 
-// As a member of a group does: every parity chunk by itself, piece by piece.
+// As the member of a group that computes a row, piece by piece.
 void encode_ours(const ReedSolomon& code, const Job& job) {
   std::vector<const std::byte*> sources(job.k);
+  std::vector<std::byte*> targets(job.m);
   for (std::size_t offset = 0; offset < job.chunk; offset += kOurPieceBytes) {
     const std::size_t length = std::min(kOurPieceBytes, job.chunk - offset);
     for (std::uint32_t i = 0; i < job.k; ++i) {
       sources[i] = reinterpret_cast<const std::byte*>(job.data.data() + i * job.chunk + offset);
     }
     for (std::uint32_t j = 0; j < job.m; ++j) {
-      auto* target = reinterpret_cast<std::byte*>(job.parity.data() + j * job.chunk + offset);
-      code.encode_one(j, sources, target, length);
+      targets[j] = reinterpret_cast<std::byte*>(job.parity.data() + j * job.chunk + offset);
     }
+    code.encode(sources, targets, length);
   }
 }
 

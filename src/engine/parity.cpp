@@ -13,10 +13,12 @@
 namespace diapause::engine {
 namespace {
 
-// All rows of a group advance together, piece by piece; a member holds k*m received pieces at a time.
-constexpr std::uint64_t kRowPieceBytes = 512 * 1024;
+// All rows of a group advance together, piece by piece; a member holds at most 2k + m pieces at a time.
+constexpr std::uint64_t kRowPieceBytes = kMiB;
 
-// One member of one group, on the rank that acts for it.
+// One member of one group, on the rank that acts for it. Member r computes all parity chunks of row r, of which it
+// keeps the first, and passes the others on: k + m - 1 chunks of a row travel. Were every holder of parity to compute
+// its own, k * m would.
 class MemberEncoder {
  public:
   static Result<MemberEncoder> create(const Context& context, Work& work, std::uint32_t group, std::uint32_t member,
@@ -26,35 +28,32 @@ class MemberEncoder {
     DIAPAUSE_TRY_ASSIGN(const redundancy::GroupLayout layout, redundancy::GroupLayout::create(n, g.parity));
     DIAPAUSE_TRY_ASSIGN(redundancy::ReedSolomon code, redundancy::ReedSolomon::create(layout.k(), layout.m()));
     MemberEncoder encoder(context, work, g, member, layout, std::move(code), parity);
-    encoder.received_.resize(layout.m() * layout.k());
-    for (ByteVector& piece : encoder.received_) piece.resize(kRowPieceBytes);
-    encoder.sent_.resize(layout.k());
-    for (ByteVector& piece : encoder.sent_) piece.resize(kRowPieceBytes);
+    DIAPAUSE_TRY_ASSIGN(encoder.received_, sys::AlignedBuffer::allocate(layout.k() * kRowPieceBytes));
+    DIAPAUSE_TRY_ASSIGN(encoder.computed_, sys::AlignedBuffer::allocate(layout.m() * kRowPieceBytes));
+    DIAPAUSE_TRY_ASSIGN(encoder.sent_, sys::AlignedBuffer::allocate(layout.k() * kRowPieceBytes));
     return encoder;
   }
 
-  // Exchanges and encodes the bytes [offset, offset + length) of every chunk.
-  Status step(std::uint64_t offset, std::uint64_t length) {
+  // Exchanges and encodes everything. The parities that others keep travel with the data of the next piece.
+  Status run() {
+    for (std::uint64_t offset = 0; offset < group_->chunk_bytes; offset += kRowPieceBytes) {
+      DIAPAUSE_TRY(step({offset, std::min(kRowPieceBytes, group_->chunk_bytes - offset)}));
+    }
     sends_.clear();
     receives_.clear();
-    for (std::uint32_t row = 0; row < layout_.n(); ++row) {
-      if (layout_.holds_parity(member_, row)) {
-        expect_row(row, offset, length);
-      } else {
-        send_row(row, offset, length);
-      }
-    }
-    DIAPAUSE_TRY(context_->comm->exchange(sends_, receives_));
-    for (std::uint32_t row = 0; row < layout_.n(); ++row) {
-      if (layout_.holds_parity(member_, row)) encode_row(row, offset, length);
-    }
-    return {};
+    pass_on_parities();
+    return context_->comm->exchange(sends_, receives_);
   }
 
   // A failed read of this member's own image; the messages went on with what there was.
   const Status& failure() const { return failure_; }
 
  private:
+  struct Piece {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+  };
+
   MemberEncoder(const Context& context, Work& work, const format::Group& group, std::uint32_t member,
                 const redundancy::GroupLayout& layout, redundancy::ReedSolomon code, MutableBytes parity)
       : context_(&context),
@@ -65,6 +64,25 @@ class MemberEncoder {
         code_(std::move(code)),
         parity_(parity) {}
 
+  Status step(const Piece& piece) {
+    sends_.clear();
+    receives_.clear();
+    for (std::uint32_t row = 0; row < layout_.n(); ++row) {
+      if (!layout_.holds_parity(member_, row)) send_data(row, piece);
+    }
+    for (std::uint32_t position = 0; position < layout_.k(); ++position) expect_data(position, piece);
+    pass_on_parities();
+    DIAPAUSE_TRY(context_->comm->exchange(sends_, receives_));
+    encode(piece);
+    previous_ = piece;
+    return {};
+  }
+
+  std::uint32_t host(std::uint32_t member) const { return host_of(context_->topology, *group_, member); }
+  // The member that computes the parities of a row, and the row that a member computes: those of the same number.
+  std::uint32_t encoder_of(std::uint32_t row) const { return layout_.member_at(layout_.k(), row); }
+  std::uint32_t own_row() const { return member_; }
+
   std::uint64_t image_bytes(std::uint32_t member) const {
     const std::uint32_t rank = group_->members[member];
     return rank == format::kNoRank ? 0 : work_->manifest.ranks[rank].image.file_bytes;
@@ -74,41 +92,51 @@ class MemberEncoder {
     return layout_.chunk_index(member, row) * group_->chunk_bytes + offset >= image_bytes(member);
   }
 
-  void send_row(std::uint32_t row, std::uint64_t offset, std::uint64_t length) {
-    if (is_empty(member_, row, offset)) return;
+  static MutableBytes nth(const sys::AlignedBuffer& pieces, std::uint32_t index, std::uint64_t length) {
+    return pieces.bytes().subspan(index * kRowPieceBytes, length);
+  }
+  // Where this member keeps its parity of a row.
+  MutableBytes kept(std::uint32_t row, const Piece& piece) const {
+    return parity_.subspan(layout_.chunk_index(member_, row) * group_->chunk_bytes + piece.offset, piece.length);
+  }
+
+  void send_data(std::uint32_t row, const Piece& piece) {
+    if (is_empty(member_, row, piece.offset)) return;
     const std::uint32_t chunk = layout_.chunk_index(member_, row);
-    const MutableBytes room = MutableBytes(sent_[chunk]).first(length);
-    auto view = work_->bytes->view(chunk * group_->chunk_bytes + offset, room);
+    const MutableBytes room = nth(sent_, chunk, piece.length);
+    auto view = work_->bytes->view(chunk * group_->chunk_bytes + piece.offset, room);
     if (!view && failure_) failure_ = fail(view.error());
-    for (std::uint32_t p = layout_.k(); p < layout_.n(); ++p) {
-      sends_.push_back(
-          {host_of(context_->topology, *group_, layout_.member_at(p, row)), view ? *view : ByteView(room)});
+    sends_.push_back({host(encoder_of(row)), view ? *view : ByteView(room)});
+  }
+
+  void expect_data(std::uint32_t position, const Piece& piece) {
+    const std::uint32_t from = layout_.member_at(position, own_row());
+    const MutableBytes room = nth(received_, position, piece.length);
+    if (is_empty(from, own_row(), piece.offset)) {
+      std::memset(room.data(), 0, room.size());
+    } else {
+      receives_.push_back({host(from), room});
     }
   }
 
-  MutableBytes received(std::uint32_t row, std::uint32_t position, std::uint64_t length) {
-    return MutableBytes(received_[layout_.chunk_index(member_, row) * layout_.k() + position]).first(length);
-  }
-
-  void expect_row(std::uint32_t row, std::uint64_t offset, std::uint64_t length) {
-    for (std::uint32_t position = 0; position < layout_.k(); ++position) {
-      const std::uint32_t from = layout_.member_at(position, row);
-      const MutableBytes room = received(row, position, length);
-      if (is_empty(from, row, offset)) {
-        std::memset(room.data(), 0, room.size());
-      } else {
-        receives_.push_back({host_of(context_->topology, *group_, from), room});
-      }
+  // Those of the previous piece. Of two members' messages to each other the data go first, on both sides.
+  void pass_on_parities() {
+    if (previous_.length == 0) return;
+    for (std::uint32_t j = 1; j < layout_.m(); ++j) {
+      sends_.push_back({host(layout_.member_at(layout_.k() + j, own_row())), nth(computed_, j, previous_.length)});
+    }
+    for (std::uint32_t row = 0; row < layout_.n(); ++row) {
+      if (row == own_row() || !layout_.holds_parity(member_, row)) continue;
+      receives_.push_back({host(encoder_of(row)), kept(row, previous_)});
     }
   }
 
-  void encode_row(std::uint32_t row, std::uint64_t offset, std::uint64_t length) {
+  void encode(const Piece& piece) {
     std::vector<const std::byte*> data;
-    for (std::uint32_t position = 0; position < layout_.k(); ++position) {
-      data.push_back(received(row, position, length).data());
-    }
-    std::byte* const target = parity_.data() + layout_.chunk_index(member_, row) * group_->chunk_bytes + offset;
-    code_.encode_one(layout_.position(member_, row) - layout_.k(), data, target, length);
+    for (std::uint32_t i = 0; i < layout_.k(); ++i) data.push_back(nth(received_, i, piece.length).data());
+    std::vector<std::byte*> parities{kept(own_row(), piece).data()};
+    for (std::uint32_t j = 1; j < layout_.m(); ++j) parities.push_back(nth(computed_, j, piece.length).data());
+    code_.encode(data, parities, piece.length);
   }
 
   const Context* context_;
@@ -118,8 +146,10 @@ class MemberEncoder {
   redundancy::GroupLayout layout_;
   redundancy::ReedSolomon code_;
   MutableBytes parity_;
-  std::vector<ByteVector> received_;  // [parity chunk * k + position]
-  std::vector<ByteVector> sent_;      // [chunk]
+  sys::AlignedBuffer received_;  // the data of this member's row, by position
+  sys::AlignedBuffer computed_;  // its parities, by number; the first goes where it is kept
+  sys::AlignedBuffer sent_;      // this member's data where they are not in memory, by chunk
+  Piece previous_;
   std::vector<comm::Send> sends_;
   std::vector<comm::Receive> receives_;
   Status failure_;
@@ -200,17 +230,22 @@ Result<std::vector<Task>> plan(const Context& context, Work& work) {
   return tasks;
 }
 
-Status encode(Context& context, Work& work, std::vector<Task>& tasks) {
-  // Two members of one group are never on one node, so a rank acts for at most one member of a group; groups go one
-  // after the other in the same order everywhere.
-  Status result;
-  for (Task& task : tasks) {
-    const format::Group& group = work.manifest.groups[task.group];
+Result<std::vector<MemberEncoder>> make_encoders(const Context& context, Work& work, const std::vector<Task>& tasks) {
+  std::vector<MemberEncoder> encoders;
+  for (const Task& task : tasks) {
     DIAPAUSE_TRY_ASSIGN(MemberEncoder encoder,
                         MemberEncoder::create(context, work, task.group, task.member, task.parity()));
-    for (std::uint64_t offset = 0; offset < group.chunk_bytes; offset += kRowPieceBytes) {
-      DIAPAUSE_TRY(encoder.step(offset, std::min(kRowPieceBytes, group.chunk_bytes - offset)));
-    }
+    encoders.push_back(std::move(encoder));
+  }
+  return encoders;
+}
+
+// Two members of one group are never on one node, so a rank acts for at most one member of a group; groups go one after
+// the other in the same order everywhere.
+Status encode(std::vector<MemberEncoder>& encoders) {
+  Status result;
+  for (MemberEncoder& encoder : encoders) {
+    DIAPAUSE_TRY(encoder.run());
     if (result) result = encoder.failure();
   }
   return result;
@@ -254,8 +289,14 @@ Status encode_parity(Context& context, Catalogue& catalogue, Work& work) {
     }
     tasks[i].buffer = std::move(*buffer);
   }
+  std::vector<MemberEncoder> encoders;
+  if (mine) {
+    auto made = make_encoders(context, work, tasks);
+    if (made) encoders = std::move(*made);
+    if (!made) mine = fail(std::move(made.error()));
+  }
   DIAPAUSE_TRY(agree(context, mine));
-  mine = encode(context, work, tasks);
+  mine = encode(encoders);
   for (Task& task : tasks) {
     if (mine) mine = write_parity(context, catalogue, work, task);
   }

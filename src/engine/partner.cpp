@@ -52,32 +52,38 @@ Result<std::vector<CopySink>> make_sinks(const std::vector<Incoming>& incoming) 
   return sinks;
 }
 
+// How many bytes travel in one message. Every message costs a meeting of both ranks, so between memories they are long;
+// what goes to a file travels in the pieces that the file is written in, to overlap with them.
+std::uint64_t piece_bytes(config::TierKind tier) {
+  return tier == config::TierKind::memory ? 64 * kMiB : capture::StreamWriter::kBufferBytes;
+}
+
 // Sends and receives in step until both are through. A failed local read or write is remembered, and the messages go
 // on: whoever waits for them must not hang.
 Status transfer(Context& context, Work& work, std::uint32_t partner, const std::vector<Incoming>& incoming,
-                std::vector<CopySink>& sinks) {
+                std::vector<CopySink>& sinks, MutableBytes scratch) {
   Status result;
   const auto note = [&result](Status step) {
     if (result && !step) result = std::move(step);
   };
-  ByteVector scratch(kPieceBytes);
+  const std::uint64_t piece = scratch.size();
   const std::uint64_t size = work.bytes->size();
-  for (std::uint64_t sent = 0; true; sent += kPieceBytes) {
+  for (std::uint64_t sent = 0; true; sent += piece) {
     std::vector<comm::Send> sends;
     std::vector<comm::Receive> receives;
     if (sent < size) {
-      const MutableBytes room = MutableBytes(scratch).first(std::min(kPieceBytes, size - sent));
+      const MutableBytes room = scratch.first(std::min(piece, size - sent));
       auto view = work.bytes->view(sent, room);
       sends.push_back({partner, view ? *view : ByteView(room)});
       if (!view) note(fail(std::move(view.error())));
     }
     for (std::size_t i = 0; i < sinks.size(); ++i) {
-      const std::uint64_t length = std::min(kPieceBytes, sinks[i].left());
+      const std::uint64_t length = std::min(piece, sinks[i].left());
       if (length > 0) receives.push_back({incoming[i].owner, sinks[i].room(length)});
     }
     if (sends.empty() && receives.empty()) break;
     DIAPAUSE_TRY(context.comm->exchange(sends, receives));
-    for (CopySink& sink : sinks) note(sink.advance(std::min(kPieceBytes, sink.left())));
+    for (CopySink& sink : sinks) note(sink.advance(std::min(piece, sink.left())));
   }
   for (CopySink& sink : sinks) note(sink.finish());
   return result;
@@ -116,8 +122,10 @@ Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work) {
   for (std::size_t i = 0; i < slots.size(); ++i) incoming[i].slot = std::move(slots[i]);
 
   auto sinks = make_sinks(incoming);
-  DIAPAUSE_TRY(agree(context, sinks ? Status{} : fail(sinks.error())));
-  Status mine = transfer(context, work, partners[context.rank()], incoming, *sinks);
+  const auto scratch = sys::AlignedBuffer::allocate(piece_bytes(work.node_tier));
+  const Status ready = !sinks ? fail(sinks.error()) : !scratch ? fail(scratch.error()) : Status{};
+  DIAPAUSE_TRY(agree(context, ready));
+  Status mine = transfer(context, work, partners[context.rank()], incoming, *sinks, scratch->bytes());
   for (Incoming& copy : incoming) {
     if (mine) mine = keep_copy(context, catalogue, work, std::move(copy));
   }

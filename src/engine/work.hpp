@@ -46,7 +46,4 @@ Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slo
 // added to the manifest. Collective.
 Status publish_on_nodes(Context& context, Catalogue& catalogue, Work& work, int level);
 
-// How many bytes travel in one message: large enough for full rate, small enough to overlap and to bound the memory.
-inline constexpr std::uint64_t kPieceBytes = 4 * kMiB;
-
 }  // namespace diapause::engine
