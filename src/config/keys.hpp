@@ -20,7 +20,7 @@ inline constexpr double kMostSeconds = 1e9;
 // Settings on their way: with the keys that end up in others.
 struct Draft {
   Settings settings;
-  std::string schedule;
+  std::string schedule = "ckp(3,5,7,11)";
   double minute_s = 60;
 };
 

@@ -200,6 +200,16 @@ Status check_nodes(const Reading& reading) {
   return {};
 }
 
+// Whoever sets intervals level by level means those, not the schedule that stands there by default.
+void settle_default_schedule(Reading& reading) {
+  if (reading.origins.contains(find_key("", "schedule"))) return;
+  const bool by_level = std::any_of(reading.origins.begin(), reading.origins.end(), [](const auto& origin) {
+    const Key& key = *origin.first;
+    return key.section != "flips" && (key.name == "every_s" || key.name == "every_calls");
+  });
+  if (by_level) reading.draft.schedule.clear();
+}
+
 Status use_schedule(Reading& reading) {
   if (reading.draft.schedule.empty()) return {};
   Settings& settings = reading.draft.settings;
@@ -232,6 +242,7 @@ Result<Settings> parse_settings(const std::string& text, const std::string& path
   reading.draft.settings.source = path;
   DIAPAUSE_TRY(read_file(text, reading));
   DIAPAUSE_TRY(read_environment(environment, reading));
+  settle_default_schedule(reading);
   DIAPAUSE_TRY(check_levels(reading));
   DIAPAUSE_TRY(check_nodes(reading));
   DIAPAUSE_TRY(use_schedule(reading));

@@ -275,5 +275,13 @@ TEST(Messages, StayShortAndPrintableWhateverTheFileHolds) {
   EXPECT_THAT(refusal("\"a\\nb\" = 1"), HasSubstr("unknown key a?b"));
 }
 
+TEST(Settings, HaveTheUsualScheduleUnlessIntervalsAreSetLevelByLevel) {
+  EXPECT_EQ(parsed("").level(4).interval.seconds, 11 * 60);
+  EXPECT_EQ(parsed("minute_s = 1\n[flips]\nbit = 1\nevery_s = 2").level(1).interval.seconds, 3);
+  EXPECT_EQ(parsed("schedule = \"\"").level(1).interval.seconds, 0);
+  EXPECT_EQ(parsed("[level2]\nevery_calls = 5").level(1).interval.seconds, 0);
+  EXPECT_EQ(parsed("[level2]\nevery_calls = 5").level(2).interval.calls, 5U);
+}
+
 }  // namespace
 }  // namespace diapause::config

@@ -107,6 +107,7 @@ class Engine {
 
   // ---- snapshot (snapshot.cpp)
   void inject_due_flips();
+  int deepest_possible(int level);
 
   // ---- restart (restart.cpp)
   Status heal();
@@ -123,6 +124,7 @@ class Engine {
   std::uint32_t other_rank_count_ = 0;  // stored versions were written by so many ranks; 0: by as many as there are
   std::optional<Error> off_;            // why the instance turned itself off
   std::array<bool, 3> suspect_{};       // tiers whose last use failed: reopened before the next
+  bool told_too_few_nodes_ = false;
   double opened_s_ = 0;
   double last_flip_s_ = 0;
   std::uint64_t flips_done_ = 0;

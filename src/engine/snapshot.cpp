@@ -33,7 +33,22 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
   } else {
     level = schedule_.calls_due();
   }
-  return level == 0 ? Status{} : checkpoint(version, level, info);
+  return level == 0 ? Status{} : checkpoint(version, deepest_possible(level), info);
+}
+
+// A schedule may name levels that the job has too few nodes for, as the default one does on a single node: level 1 is
+// taken instead, and it is said once.
+int Engine::deepest_possible(int level) {
+  const std::size_t nodes = context_->topology.node_names.size();
+  const std::size_t needed = level == 2 ? 2 : level == 3 ? context_->settings.parity + 1u : 1;
+  if (nodes >= needed) return level;
+  if (!told_too_few_nodes_ && context_->rank() == 0) {
+    context_->log(
+        Severity::information,
+        fmt::format("level {} needs {} nodes and there are {}: level 1 is taken when it is due", level, needed, nodes));
+  }
+  told_too_few_nodes_ = true;
+  return 1;
 }
 
 void Engine::inject_due_flips() {

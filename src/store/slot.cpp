@@ -1,5 +1,6 @@
 #include "store/slot.hpp"
 
+#include <cerrno>
 #include <utility>
 
 namespace diapause::store {
@@ -36,7 +37,10 @@ Status Slot::resize(std::uint64_t bytes, bool mapped) {
   capacity_ = bytes;
   if (!mapped) return {};
   int error = 0;
-  mapping_ = file_.kernel().map_shared(file_.fd(), bytes, &error);
+  do {
+    error = 0;
+    mapping_ = file_.kernel().map_shared(file_.fd(), bytes, &error);
+  } while (mapping_ == nullptr && error == EINTR);
   if (mapping_ == nullptr) return fail(os_error("mapping " + file_.path(), error));
   return {};
 }

@@ -87,8 +87,11 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner) {
     spares_.erase(best);
     return slot;
   }
-  drop_spares();
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t free, free_bytes());
+  DIAPAUSE_TRY_ASSIGN(std::uint64_t free, free_bytes());
+  if (free < wanted) {
+    drop_spares();
+    DIAPAUSE_TRY_ASSIGN(free, free_bytes());
+  }
   if (free < wanted) return fail(no_room(wanted, free));
   Slot slot;
   slot.spare_name_ = fmt::format("o{}-{}", owner, next_name_++);
@@ -138,7 +141,17 @@ void Tier::recycle(Slot slot, const format::VersionId& version, const std::strin
   if (!directory) return;  // deleted from outside; the slot goes with it
   slot.spare_name_ = fmt::format("{}-{}", name, next_name_++);
   if (!directory->rename(name, spare_, slot.spare_name_)) return;
+  give_back(std::move(slot));
+}
+
+// Of too many, the smallest goes: it is the cheapest to make anew.
+void Tier::give_back(Slot slot) {
   spares_.push_back(std::move(slot));
+  if (spares_.size() <= kSpares) return;
+  const auto smallest = std::min_element(spares_.begin(), spares_.end(),
+                                         [](const Slot& a, const Slot& b) { return a.capacity_ < b.capacity_; });
+  (void)spare_.remove_file(smallest->spare_name_);
+  spares_.erase(smallest);
 }
 
 Status Tier::unpublish(const format::VersionId& version) const {

@@ -62,7 +62,7 @@ class Tier {
   // A file of at least `bytes`, recycled or new, under spare/. `owner` keeps the names of different ranks apart.
   // Code::full names the tier, what is needed and what there is.
   Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner);
-  void give_back(Slot slot) { spares_.push_back(std::move(slot)); }  // one that was acquired and not settled
+  void give_back(Slot slot);  // one that was acquired and not settled
   Status make_version(const format::VersionId& version) const;
   // Syncs the slot and gives it its final name. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
@@ -82,6 +82,9 @@ class Tier {
   Result<std::uint64_t> free_bytes() const;
   Error no_room(std::uint64_t needed, std::uint64_t free) const;
   std::uint64_t rounded_capacity(std::uint64_t bytes) const;
+
+  // A checkpoint needs two files of this rank at most: its image, and a copy or a parity.
+  static constexpr std::size_t kSpares = 2;
 
   config::TierKind kind_;
   sys::Directory directory_;

@@ -53,10 +53,13 @@ Attempt take_third(sys::Kernel& kernel, const Shape& shape, int level) {
   return attempt;
 }
 
-std::string tail(const FaultKernel& kernel) {
+// The faulty call and those around it.
+std::string around(const FaultKernel& kernel, std::uint64_t call) {
   const std::vector<std::string> trace = kernel.trace();
   std::string text;
-  for (std::size_t i = trace.size() > 6 ? trace.size() - 6 : 0; i < trace.size(); ++i) text += "\n  " + trace[i];
+  for (std::uint64_t i = call > 3 ? call - 3 : 0; i < std::min<std::uint64_t>(trace.size(), call + 3); ++i) {
+    text += (i == call ? "\n  > " : "\n    ") + trace[i];
+  }
   return text;
 }
 
@@ -78,6 +81,8 @@ struct Sweep {
   bool power_loss;  // or only the death of the processes
 };
 
+void PrintTo(const Sweep& sweep, std::ostream* out) { *out << sweep.name; }
+
 class CrashPoint : public ::testing::TestWithParam<Sweep> {};
 
 TEST_P(CrashPoint, StoppingAtAnyCallLeavesAGoodVersion) {
@@ -92,7 +97,7 @@ TEST_P(CrashPoint, StoppingAtAnyCallLeavesAGoodVersion) {
     const Attempt attempt = take_third(kernel, sweep.shape, sweep.level);
     const bool done = !kernel.reached();
     if (sweep.power_loss) disk.power_loss(kModes[call % 4], call);
-    expect_good(disk, sweep.shape, attempt, "stopped at call " + std::to_string(call) + tail(kernel));
+    expect_good(disk, sweep.shape, attempt, "stopped at call " + std::to_string(call) + around(kernel, call));
     if (done || HasFailure()) {
       EXPECT_GT(call, 30u) << "the sweep did not sweep";
       return;
@@ -116,7 +121,8 @@ TEST_P(CrashPoint, AFailedCallCostsAtMostThisCheckpoint) {
       const Attempt attempt = take_third(kernel, sweep.shape, sweep.level);
       const bool harmless = plan.fault == Fault::interrupt_once || plan.fault == Fault::short_transfer;
       const std::string where = "fault " + std::to_string(static_cast<int>(plan.fault)) + " errno " +
-                                std::to_string(plan.error) + " at call " + std::to_string(plan.index) + tail(kernel);
+                                std::to_string(plan.error) + " at call " + std::to_string(plan.index) +
+                                around(kernel, plan.index);
       EXPECT_TRUE(attempt.succeeded || !harmless) << where;
       expect_good(disk, sweep.shape, attempt, where);
       if (HasFailure()) return;

@@ -33,19 +33,22 @@ struct Case {
   int level;
   unsigned parity;
   std::string tier;
+  unsigned nodes = 4;
 };
 
 class LossMatrix : public ::testing::TestWithParam<Case> {};
 
 TEST_P(LossMatrix, RestoresExactlyWhatTheTableSays) {
-  const auto [level, parity, tier] = GetParam();
+  const auto [level, parity, tier, nodes] = GetParam();
   Shape shape;
+  shape.ranks = 2 * nodes;
   shape.config = "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"" + tier + "\"\n[level2]\ntier = \"" + tier +
-                 "\"\n[level3]\ntier = \"" + tier + "\"\nparity = " + std::to_string(parity) + "\n";
-  for (unsigned mask = 0; mask < 16; ++mask) {
+                 "\"\n[level3]\ntier = \"" + tier + "\"\nparity = " + std::to_string(parity) +
+                 "\ngroup_nodes = " + std::to_string(nodes) + "\n";
+  for (unsigned mask = 0; mask < 1u << nodes; ++mask) {
     VolatileDisk disk;
     checkpoint_job(disk, shape, {{7, level}});
-    for (unsigned node = 0; node < 4; ++node) {
+    for (unsigned node = 0; node < nodes; ++node) {
       if (!lost(mask, node)) continue;
       const std::string name = "/node" + std::to_string(node) + "/";
       for (const std::string& path : disk.paths()) {
@@ -53,7 +56,7 @@ TEST_P(LossMatrix, RestoresExactlyWhatTheTableSays) {
       }
     }
     const Restarted restarted = restart_job(disk, shape);
-    const bool expected = survives(level, mask, 4, parity);
+    const bool expected = survives(level, mask, nodes, parity);
     EXPECT_EQ(static_cast<bool>(restarted.status), expected)
         << "level " << level << ", lost nodes " << mask
         << (restarted.status ? "" : ": " + restarted.status.error().message);
@@ -70,6 +73,13 @@ INSTANTIATE_TEST_SUITE_P(Levels, LossMatrix,
                          [](const auto& test) {
                            return "L" + std::to_string(test.param.level) + "m" + std::to_string(test.param.parity) +
                                   test.param.tier;
+                         });
+
+INSTANTIATE_TEST_SUITE_P(LongEightNodes, LossMatrix,
+                         ::testing::Values(Case{1, 1, "memory", 8}, Case{2, 1, "memory", 8}, Case{3, 1, "memory", 8},
+                                           Case{3, 2, "memory", 8}, Case{3, 4, "memory", 8}, Case{4, 1, "memory", 8}),
+                         [](const auto& test) {
+                           return "L" + std::to_string(test.param.level) + "m" + std::to_string(test.param.parity);
                          });
 
 TEST(Recovery, PutsBackTheRedundancySoThatTheNextNodeMayBeLostToo) {

@@ -1,0 +1,87 @@
+#include "capture/copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "format/checksum.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::capture {
+namespace {
+
+constexpr std::size_t kGuardBytes = 64;
+constexpr std::byte kGuard{0xee};
+
+// Two buffers of known alignment, so that every misalignment is one on purpose.
+class CopyTest : public testing::Test {
+ protected:
+  void prepare(std::size_t largest) {
+    from_ = std::move(*sys::AlignedBuffer::allocate(round_up(largest + 2 * kGuardBytes, kPageBytes)));
+    to_ = std::move(*sys::AlignedBuffer::allocate(round_up(largest + 4 * kGuardBytes, kPageBytes)));
+    std::uint32_t state = 1;
+    for (std::byte& byte : from_.bytes()) byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 24);
+  }
+
+  // Whether `size` bytes arrive whole, with their checksum, and nothing beside them is touched.
+  bool copies(std::size_t size, std::size_t from_shift, std::size_t to_shift) {
+    const ByteView from = from_.bytes().subspan(from_shift, size);
+    const MutableBytes around = to_.bytes().first(size + 2 * kGuardBytes + to_shift);
+    const MutableBytes to = around.subspan(kGuardBytes + to_shift, size);
+    std::ranges::fill(around, kGuard);
+    if (copy_with_checksum(to, from) != format::checksum64(from)) return false;
+    const auto untouched = [](ByteView bytes) {
+      return std::ranges::all_of(bytes, [](std::byte byte) { return byte == kGuard; });
+    };
+    return std::ranges::equal(to, from) && untouched(around.first(kGuardBytes + to_shift)) &&
+           untouched(around.last(kGuardBytes));
+  }
+
+  void expect_copies_at_all_misalignments(std::size_t size) {
+    for (std::size_t from_shift = 0; from_shift < 17; ++from_shift) {
+      for (std::size_t to_shift = 0; to_shift < 17; ++to_shift) {
+        EXPECT_TRUE(copies(size, from_shift, to_shift)) << size << " from +" << from_shift << " to +" << to_shift;
+      }
+    }
+  }
+
+  sys::AlignedBuffer from_;
+  sys::AlignedBuffer to_;
+};
+
+TEST_F(CopyTest, TakesEverySizeUpToThreePages) {
+  prepare(3 * kPageBytes + 1);
+  for (std::size_t size = 0; size <= 3 * kPageBytes + 1; ++size) {
+    ASSERT_TRUE(copies(size, size % 17, size / 17 % 17)) << size;
+    ASSERT_TRUE(copies(size, 0, 0)) << size;
+  }
+}
+
+TEST_F(CopyTest, TakesEveryMisalignmentOfSmallSizes) {
+  prepare(3 * kPageBytes + 1);
+  for (const std::size_t size :
+       {0,   1,   3,   4,    8,    9,    16,   17,   63,   64,   65,   128,  129,   240,   241,
+        255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 8191, 8192, 8193, 12287, 12288, 12289}) {
+    expect_copies_at_all_misalignments(size);
+  }
+}
+
+TEST_F(CopyTest, TakesEveryMisalignmentWhereStoresBeginToBypassTheCache) {
+  prepare(70 * 1024);
+  for (const std::size_t size : {64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 64 * 1024 + 63, 64 * 1024 + 64, 68 * 1024}) {
+    expect_copies_at_all_misalignments(size);
+  }
+}
+
+TEST_F(CopyTest, TakesSeveralMegabytes) {
+  prepare(5 * kMiB + 100);
+  for (const std::size_t size : {kMiB, 3 * kMiB - 1, 5 * kMiB, 5 * kMiB + 64, 5 * kMiB + 77}) {
+    EXPECT_TRUE(copies(size, 0, 0)) << size;
+    EXPECT_TRUE(copies(size, 5, 0)) << size;
+    EXPECT_TRUE(copies(size, 0, 16)) << size;
+    EXPECT_TRUE(copies(size, 3, 9)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace diapause::capture
