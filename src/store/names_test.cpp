@@ -110,7 +110,7 @@ TEST(JobKey, IsTheNameAndEightHexDigits) {
 }
 
 // Changed, it would hide every checkpoint that an earlier release wrote.
-TEST(JobKey, StaysWhatItIs) { EXPECT_EQ(job_key("heat", "/scratch/a"), "heat-PINNED"); }
+TEST(JobKey, StaysWhatItIs) { EXPECT_EQ(job_key("heat", "/scratch/a"), "heat-3aa550cb"); }
 
 TEST(JobKey, TellsJobsOfOneNameInDifferentDirectoriesApart) {
   EXPECT_NE(job_key("heat", "/scratch/a"), job_key("heat", "/scratch/b"));
