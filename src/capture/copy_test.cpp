@@ -68,7 +68,8 @@ TEST_F(CopyTest, TakesEveryMisalignmentOfSmallSizes) {
 
 TEST_F(CopyTest, TakesEveryMisalignmentWhereStoresBeginToBypassTheCache) {
   prepare(70 * 1024);
-  for (const std::size_t size : {64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 64 * 1024 + 63, 64 * 1024 + 64, 68 * 1024}) {
+  for (const std::size_t size : {64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 64 * 1024 + 16, 64 * 1024 + 48,
+                                 64 * 1024 + 63, 64 * 1024 + 64, 68 * 1024}) {
     expect_copies_at_all_misalignments(size);
   }
 }
