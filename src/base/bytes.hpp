@@ -14,7 +14,7 @@ using MutableBytes = std::span<std::byte>;
 using ByteVector = std::vector<std::byte>;
 
 inline constexpr std::uint64_t kPageBytes = 4096;
-inline constexpr std::uint64_t kMiB = 1024 * 1024;
+inline constexpr std::uint64_t kMiB = std::uint64_t{1024} * 1024;
 
 // The smallest multiple of `unit` that is not below `value`. `unit` > 0; the sum must not overflow.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }

@@ -15,7 +15,7 @@ namespace {
 // Small enough that a tile read for its checksum is still in the first-level cache when it is copied: measured on 1
 // GiB, 4 KiB tiles take 0.6-0.7 of a memcpy's time, 64 KiB tiles 0.9.
 constexpr std::size_t kTileBytes = 4096;
-constexpr std::size_t kStreamFromBytes = 64 * 1024;
+constexpr std::size_t kStreamFromBytes = std::size_t{64} * 1024;
 
 void copy_tile(std::byte* to, const std::byte* from, std::size_t length, bool stream) {
 #if defined(__SSE2__)

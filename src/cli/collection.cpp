@@ -62,7 +62,7 @@ Result<std::vector<std::string>> tier_roots(const Places& places) {
                                     places.local.value_or(settings.local_path),
                                     places.global.value_or(settings.global_path)};
   for (std::string& root : roots) {
-    if (!root.empty() && !root.starts_with('/')) root = sys::current_directory() + "/" + root;
+    if (!root.empty() && !root.starts_with('/')) root.insert(0, sys::current_directory() + "/");
   }
   return roots;
 }

@@ -1,8 +1,10 @@
 // The command `diapause`. A table of contents: arguments.cpp says what can be typed, and each verb has a file.
+#include <exception>
+
 #include "cli/arguments.hpp"
 #include "cli/verbs.hpp"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   using namespace diapause::cli;
   struct Do {
     int operator()(const ListArguments& arguments) const { return list(arguments); }
@@ -15,4 +17,6 @@ int main(int argc, char** argv) {
   const std::variant<Arguments, int> parsed = parse_arguments(argc, argv);
   if (const int* status = std::get_if<int>(&parsed)) return *status;
   return std::visit(Do{}, std::get<Arguments>(parsed));
+} catch (const std::exception& exception) {
+  return diapause::cli::complain(exception.what());
 }

@@ -141,7 +141,7 @@ Status Engine::capture_on_nodes(Work& work) {
                                  : capture::memory_bytes(mapping, work.captured->header.file_bytes);
     return keep(context, catalogue_, work, std::move(slot), store::image_name(context.rank()));
   };
-  const Status captured = share_images(work, capture());
+  Status captured = share_images(work, capture());
   if (!captured) {
     work.captured.reset();
     work.bytes.reset();

@@ -157,7 +157,7 @@ Status Engine::open_tiers() {
   std::string problems;
   bool any = false;
   for (const config::TierKind kind : kAllTiers) {
-    const Status opened = open_tier(context, kind);
+    Status opened = open_tier(context, kind);
     if (opened) any = true;
     if (opened || root_of(context.settings, kind).empty()) continue;
     if (opened.error().code == Code::comm) return opened;
@@ -269,9 +269,13 @@ void Engine::write_open_record() {
 
 Engine::~Engine() {
   if (!ledger_) return;
-  const nlohmann::json line = {
-      {"schema", 1}, {"event", "close"}, {"time_unix_s", static_cast<double>(sys::unix_time_ns()) * 1e-9}};
-  (void)ledger_->append(line.dump());
+  try {
+    const nlohmann::json line = {
+        {"schema", 1}, {"event", "close"}, {"time_unix_s", static_cast<double>(sys::unix_time_ns()) * 1e-9}};
+    (void)ledger_->append(line.dump());
+  } catch (...) {
+    // Out of memory. A line less on the bill must not take the program down.
+  }
 }
 
 Status Engine::protect(ProtectedRegion region) {
