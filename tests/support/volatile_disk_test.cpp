@@ -222,6 +222,15 @@ TEST_F(VolatileDiskTest, GivesSpaceBackWithTheLastUseOfAFile) {
   EXPECT_EQ(disk_.fallocate(disk_.openat(AT_FDCWD, "/b", kNew, 0600), 0, 4 * kPageBytes), 0);
 }
 
+TEST_F(VolatileDiskTest, KeepsTheZerosOfAFileThatWasReservedAndNeverWritten) {
+  const int fd = create("/a", "");
+  EXPECT_EQ(disk_.fallocate(fd, 0, 5), 0);
+  EXPECT_EQ(disk_.fsync(fd), 0);
+  sync_directory("/");
+  disk_.power_loss(PowerLoss::lose_all);
+  EXPECT_EQ(content(disk_, "/a"), std::string(5, '\0'));
+}
+
 TEST_F(VolatileDiskTest, CanRefuseDirectAccess) {
   disk_.refuse_direct();
   EXPECT_EQ(disk_.openat(AT_FDCWD, "/a", kNew | O_DIRECT, 0600), -EINVAL);

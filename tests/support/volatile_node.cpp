@@ -55,6 +55,7 @@ void Node::resize(std::uint64_t size) {
     std::memset(memory()->data() + size, 0, size_ - size);
     allocated_.resize(std::min<std::uint64_t>(allocated_.size(), pages_of(size)));
   }
+  if (size > 0) (void)memory();  // zeros that were never written are read and synced like others
   size_ = size;
 }
 
