@@ -18,6 +18,8 @@ LIMIT_S = 120  # of one run; a healthy one takes a second or two
 MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                    "OMPI_MCA_mpi_yield_when_idle": "1"}
+# What MPICH's launcher prints when a rank was killed.
+LAUNCHER_REPORT = b"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
 
 
 class Failure(Exception):
@@ -52,6 +54,7 @@ class Run:
     """A started job."""
 
     def __init__(self, place, command, ranks, extra_environment):
+        """Without a launcher if `ranks` is 0."""
         self.place = place
         self.program = pathlib.Path(command[0]).name
         number = next(place.run_numbers)
@@ -60,9 +63,9 @@ class Run:
         environment |= MPI_ENVIRONMENT | {"DIAPAUSE_CONFIG": str(place.config)} | extra_environment
         environment = {key: value for key, value in environment.items() if value is not None}
         with open(self.stdout, "wb") as out, open(self.stderr, "wb") as err:
-            self.process = subprocess.Popen([*place.launcher, "-n", str(ranks), *map(str, command)], cwd=place.path,
-                                            stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
-                                            start_new_session=True)
+            launcher = [*place.launcher, "-n", str(ranks)] if ranks else []
+            self.process = subprocess.Popen([*launcher, *map(str, command)], cwd=place.path, env=environment,
+                                            stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
 
     def complaint(self, text):
         return Failure(f"{self.program}: {text}\n{self.stderr.read_text(errors='replace').strip()}")
@@ -74,7 +77,7 @@ class Run:
         except subprocess.TimeoutExpired:
             raise self.complaint(f"did not end within {LIMIT_S} s") from None
         printed = self.stdout.read_bytes()
-        if printed:
+        if printed and not (status != 0 and LAUNCHER_REPORT in printed):
             raise self.complaint(f"printed {printed[:200]!r}")
         return status
 
@@ -167,7 +170,8 @@ class Place:
             shutil.rmtree(path, ignore_errors=True)
 
     def start(self, program, *options, ranks=None, environment={}):
-        run = Run(self, [self.site.programs / program, *options], ranks or self.ranks, environment)
+        ranks = self.ranks if ranks is None else ranks
+        run = Run(self, [self.site.programs / program, *options], ranks, environment)
         self.runs.append(run)
         return run
 

@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import signal
 
-from harness import Place, Skip, expect, expect_equal
+from harness import Place, Skip, expect, expect_equal, wait_until
 
 
 def asks_for_sizes_and_restores_some_regions(site):
@@ -69,11 +69,12 @@ def tells_the_second_of_two_jobs_who_the_first_is(site):
 
 def leaves_no_trace_in_the_process(site):
     """And what the program started does not keep its checkpoints locked after its death."""
-    with Place(site, ranks=1) as place:
+    with Place(site, ranks=0) as place:
         place.start("guest", "first").be_killed()
         child = int((place.path / "child").read_text())
         try:
-            expect(pathlib.Path(f"/proc/{child}/comm").read_text() == "sleep\n", "the child is gone")
+            name = pathlib.Path(f"/proc/{child}/comm")
+            wait_until(lambda: name.read_text() == "sleep\n", "the child to become another program", 10)
             place.run("guest", "second")
         finally:
             os.kill(child, signal.SIGKILL)

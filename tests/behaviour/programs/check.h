@@ -18,11 +18,12 @@ bool check_that(bool holds, const char* text, const char* file, int line);
 bool check_status(int wanted, int status, const char* call, const char* file, int line);
 bool check_says(const char* text, const char* file, int line);
 
-/* MPI_Init; argv[1] says which part of the program runs. */
-void begin_checks(int* argc, char*** argv);
+/* argv[1] says which part of the program runs. */
+void begin_checks(int* argc, char*** argv); /* with MPI_Init */
+void begin_checks_alone(int argc, char** argv);
 bool is_part(const char* part);
 int world_rank(void);
-/* MPI_Finalize; the exit status of the program. */
+/* MPI_Finalize, if need be; the exit status of the program. */
 int end_checks(void);
 
 /* Waits until a file is there, at most a minute. */

@@ -41,11 +41,11 @@ static void start_child(void) {
 }
 
 int main(int argc, char** argv) {
-  begin_checks(&argc, &argv);
+  begin_checks_alone(argc, argv);
   int64_t step = 3;
   diapause_t* diapause = NULL;
   const int threads = entries("/proc/self/task"), descriptors = entries("/proc/self/fd"), caught = handlers();
-  if (CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_SELF, "guest", NULL, &diapause))) {
+  if (CHECK_STATUS(DIAPAUSE_OK, diapause_open("guest", NULL, &diapause))) {
     CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "step", &step, 1, DIAPAUSE_INT64));
     CHECK_STATUS(is_part("second") ? DIAPAUSE_OK : DIAPAUSE_ERR_NOT_FOUND,
                  diapause_restart(diapause, DIAPAUSE_NEWEST, NULL));
