@@ -70,7 +70,7 @@ Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
     request.name = "job";
     const std::uint32_t node = rank / shape.ranks_per_node;
     request.host_name = node < shape.node_names.size() ? shape.node_names[node] : "node" + std::to_string(node);
-    request.working_directory = "/work";
+    request.working_directory = "/home/job";
     request.log = [](Severity, const std::string&) {};
     request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
     auto engine = engine::Engine::open(std::move(request));

@@ -42,7 +42,7 @@ const std::vector<std::pair<std::string, Damage>> kDamages = {
 // Files of version `number` in the directory of `node` ("" = global tier).
 std::vector<std::string> files_of(const VolatileDisk& disk, std::uint64_t number, const std::string& node) {
   std::vector<std::string> found;
-  const std::string root = node.empty() ? "/work/" : "/memory/";
+  const std::string root = node.empty() ? "/home/job/" : "/memory/";
   for (const std::string& path : files_matching(disk, "/v" + std::to_string(number) + "-")) {
     if (path.starts_with(root) && (node.empty() || path.find("/" + node + "/") != path.npos)) found.push_back(path);
   }

@@ -26,7 +26,7 @@ TEST(Retention, KeepsTheNewestVersionsOfEveryLevel) {
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{1, 4}, {2, 1}, {3, 2}, {4, 1}, {5, 3}, {6, 1}, {7, 1}});
   EXPECT_THAT(numbers_in(disk, "/memory"), ElementsAre(3, 5, 6, 7));
-  EXPECT_THAT(numbers_in(disk, "/work"), ElementsAre(1));
+  EXPECT_THAT(numbers_in(disk, "/home/job"), ElementsAre(1));
 }
 
 TEST(Retention, LeavesNoFilesOfWhatItGaveUp) {
@@ -111,7 +111,7 @@ TEST(Retention, AFailedGlobalTierCostsNoLocalCheckpoint) {
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{1, 1}});
   for (const std::string& path : disk.paths()) {
-    if (path.starts_with("/work/") && path.ends_with('/')) disk.set_owner(path, 4711);
+    if (path.starts_with("/home/job/") && path.ends_with('/')) disk.set_owner(path, 4711);
   }
   ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 2; version <= 3; ++version) {
