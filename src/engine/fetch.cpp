@@ -11,6 +11,7 @@
 #include "engine/restart.hpp"
 #include "redundancy/layout.hpp"
 #include "store/names.hpp"
+#include "sys/memory.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -111,10 +112,23 @@ class Fetcher {
     std::vector<Bad> bad;
     for (const FileRef& file : to_verify_) {
       auto reader = files_.open(file);
-      const Status sound = reader ? (*reader)->verify() : fail(reader.error());
+      const Status sound =
+          reader ? (*reader)->verify(is_own_image(file) ? memory_to_spare() : 0) : fail(reader.error());
       if (!sound) bad.push_back({file, 0, sound.error().message});
     }
     return bad;
+  }
+
+  bool is_own_image(const FileRef& file) const {
+    const std::uint32_t rank = context_.rank();
+    return file == FileRef::image(rank, context_.topology.node) || file == FileRef::global_image(rank);
+  }
+
+  // This rank's share of half of what the node has left.
+  std::uint64_t memory_to_spare() const {
+    const auto& nodes = context_.topology.node_of_rank;
+    const auto ranks_here = static_cast<std::uint64_t>(std::count(nodes.begin(), nodes.end(), context_.topology.node));
+    return sys::available_memory_bytes(context_.kernel).value_or(0) / 2 / ranks_here;
   }
 
   // Brings this rank's image here, and serves those of others.

@@ -38,17 +38,6 @@ Status check_fits(const format::Region& stored, const format::Region& wanted) {
           format::element_type_name(wanted.type), wanted.element_bytes));
 }
 
-Status deliver(store::ImageReader& image, std::size_t region, std::byte* to) {
-  const format::Region& stored = image.index().regions[region];
-  ByteVector scratch(format::kBlockBytes);
-  for (std::uint64_t block = 0; block < stored.block_count(); ++block) {
-    const MutableBytes room = MutableBytes(scratch).first(image.block_length(region, block));
-    DIAPAUSE_TRY_ASSIGN(const ByteView view, image.read_block(region, block, room));
-    std::memcpy(to + block * format::kBlockBytes, view.data(), view.size());
-  }
-  return {};
-}
-
 std::string sentence(const format::VersionId& id, const std::string& why) {
   return fmt::format("version {}: {}\n", id.number, why);
 }
@@ -119,11 +108,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info) {
 Status Engine::restore(const std::vector<std::string>& names) {
   if (off_) return usable();
   if (!restart_) return fail(Code::argument, "no restart is open: call restart_begin first");
-  struct Delivery {
-    std::size_t stored;
-    std::byte* to;
-  };
-  std::vector<Delivery> deliveries;
+  std::vector<std::byte*> targets(restart_->image().index().regions.size());
   const auto prepare = [&](const ProtectedRegion& region) -> Status {
     const auto& stored = restart_->image().index().regions;
     const auto found = std::find_if(stored.begin(), stored.end(), [&](const format::Region& candidate) {
@@ -134,7 +119,7 @@ Status Engine::restore(const std::vector<std::string>& names) {
                                                region.description.name, restart_->fetched.manifest.version.number));
     }
     DIAPAUSE_TRY(check_fits(*found, region.description));
-    deliveries.push_back({static_cast<std::size_t>(found - stored.begin()), region.data});
+    targets[static_cast<std::size_t>(found - stored.begin())] = region.data;
     return {};
   };
   Status mine;
@@ -150,10 +135,7 @@ Status Engine::restore(const std::vector<std::string>& names) {
   }
   // Nothing is written on any rank unless everything fits on all.
   DIAPAUSE_TRY(agree(*context_, mine));
-  for (const Delivery& delivery : deliveries) {
-    if (mine) mine = deliver(restart_->image(), delivery.stored, delivery.to);
-  }
-  return agree(*context_, mine);
+  return agree(*context_, restart_->image().deliver(targets));
 }
 
 // Takes the fetched version again, as a checkpoint of the same number under the placement of today: every level it had

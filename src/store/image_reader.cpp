@@ -102,11 +102,26 @@ Result<ByteView> ImageReader::read_block(std::size_t region, std::uint64_t block
   return view;
 }
 
-Status ImageReader::verify() {
+Status ImageReader::verify(std::uint64_t keep_bytes) {
+  if (staged_ != nullptr) return staged_->verify(index_, keep_bytes);
   ByteVector scratch(format::kBlockBytes);
   for (std::size_t region = 0; region < index_.regions.size(); ++region) {
     for (std::uint64_t block = 0; block < index_.regions[region].block_count(); ++block) {
       DIAPAUSE_TRY(read_block(region, block, MutableBytes(scratch).first(block_length(region, block))));
+    }
+  }
+  return {};
+}
+
+Status ImageReader::deliver(std::span<std::byte* const> targets) {
+  if (staged_ != nullptr) return staged_->deliver(index_, targets);
+  ByteVector scratch(format::kBlockBytes);
+  for (std::size_t region = 0; region < index_.regions.size(); ++region) {
+    if (targets[region] == nullptr) continue;
+    for (std::uint64_t block = 0; block < index_.regions[region].block_count(); ++block) {
+      const MutableBytes room = MutableBytes(scratch).first(block_length(region, block));
+      DIAPAUSE_TRY_ASSIGN(const ByteView view, read_block(region, block, room));
+      std::memcpy(targets[region] + block * format::kBlockBytes, view.data(), view.size());
     }
   }
   return {};

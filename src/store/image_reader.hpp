@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/byte_source.hpp"
 #include "format/image.hpp"
 #include "format/manifest.hpp"
+#include "store/staged_image.hpp"
 #include "sys/file.hpp"
 
 namespace diapause::store {
@@ -39,8 +41,15 @@ class ImageReader {
   Result<ByteView> read_block(std::size_t region, std::uint64_t block, MutableBytes scratch);
   std::uint64_t block_length(std::size_t region, std::uint64_t block) const;
 
-  // Reads and checks every block.
-  Status verify();
+  // Reads and checks every block. With a file to read ahead in, up to `keep_bytes` are kept for deliver().
+  Status verify(std::uint64_t keep_bytes = 0);
+
+  // Copies every region r with targets[r] not null there, and checks what it reads. After a successful verify():
+  // without, what comes before a damaged block is copied.
+  Status deliver(std::span<std::byte* const> targets);
+
+  // The same file as `bytes`, opened for direct access: verify() and deliver() then read far ahead.
+  void read_ahead_in(sys::File file) { staged_ = std::make_unique<StagedImage>(std::move(file), name_); }
 
  private:
   ImageReader(std::unique_ptr<ByteSource> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
@@ -49,6 +58,7 @@ class ImageReader {
   std::string name_;
   format::ImageHeader header_;
   format::ImageIndex index_;
+  std::unique_ptr<StagedImage> staged_;
 };
 
 // The bytes of a file; `size` of them count.

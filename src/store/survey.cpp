@@ -158,7 +158,11 @@ Result<ImageReader> open_image_in(const sys::Directory& place, const format::Ver
   DIAPAUSE_TRY_ASSIGN(sys::File file, directory.open_file(file_name, sys::Access::read));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   const std::string path = file.path();
-  return ImageReader::open(file_bytes(std::move(file), std::min(size, expected.record.file_bytes)), path, expected);
+  auto bytes = file_bytes(std::move(file), std::min(size, expected.record.file_bytes));
+  DIAPAUSE_TRY_ASSIGN(ImageReader reader, ImageReader::open(std::move(bytes), path, expected));
+  DIAPAUSE_TRY_ASSIGN(sys::File direct, directory.open_file(file_name, sys::Access::read, true));
+  reader.read_ahead_in(std::move(direct));
+  return reader;
 }
 
 }  // namespace diapause::store

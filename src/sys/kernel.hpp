@@ -18,6 +18,7 @@ struct stat;
 
 namespace diapause::sys {
 
+class ReadQueue;
 class WriteQueue;
 
 struct DirectoryEntry {
@@ -56,6 +57,8 @@ class Kernel {
 
   // A queue of writes in flight. The base implementation writes at once with pwrite.
   virtual std::unique_ptr<WriteQueue> write_queue(unsigned depth);
+  // A queue of reads in flight. The base implementation reads at once with pread.
+  virtual std::unique_ptr<ReadQueue> read_queue(unsigned depth);
 };
 
 // Several writes in flight to one or more files. A buffer must stay untouched until its ticket is done.
@@ -66,6 +69,18 @@ class WriteQueue {
   // Starts writing all of `data` (short writes are continued). Returns a ticket >= 0, or -errno. Blocks if full.
   virtual std::int64_t submit(int fd, ByteView data, std::uint64_t offset) = 0;
   // Waits for the write of that ticket: 0 or -errno.
+  virtual int wait(std::int64_t ticket) = 0;
+};
+
+// Several reads in flight, the other way round. Not thread-safe.
+class ReadQueue {
+ public:
+  virtual ~ReadQueue() = default;
+  // Starts filling all of `data` (short reads are continued). Returns a ticket >= 0, or -errno. Blocks if full.
+  virtual std::int64_t submit(int fd, MutableBytes data, std::uint64_t offset) = 0;
+  // Whether wait() would return at once.
+  virtual bool is_done(std::int64_t ticket) = 0;
+  // Waits for the read of that ticket: 0 or -errno; -ENODATA if the file ends before.
   virtual int wait(std::int64_t ticket) = 0;
 };
 

@@ -104,6 +104,11 @@ class RealKernel final : public Kernel {
     // Containers and hardened machines refuse io_uring; the plain queue is slower and just as right.
     return queue != nullptr ? std::move(queue) : Kernel::write_queue(depth);
   }
+
+  std::unique_ptr<ReadQueue> read_queue(unsigned depth) override {
+    auto queue = make_uring_read_queue(depth);
+    return queue != nullptr ? std::move(queue) : Kernel::read_queue(depth);
+  }
 };
 
 }  // namespace

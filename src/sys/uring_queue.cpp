@@ -14,60 +14,77 @@ constexpr unsigned kLargestDepth = 256;
 // One request carries at most 2 GiB less a page; larger buffers continue as short writes do.
 constexpr std::size_t kLargestRequestBytes = std::size_t{1} << 30;
 
-struct Write {
+enum class Direction { read, write };
+
+struct Transfer {
   int fd;
-  ByteView rest;
+  std::byte* at;  // a write only reads what is there
+  std::size_t left;
   std::uint64_t offset;
   bool done;
   int result;
 };
 
-class UringQueue final : public WriteQueue {
+// Transfers of one direction in flight.
+class Ring {
  public:
   // Takes the ring over.
-  UringQueue(const io_uring& ring, unsigned depth) : ring_(ring), depth_(depth) {}
-  UringQueue(const UringQueue&) = delete;
-  UringQueue& operator=(const UringQueue&) = delete;
-
-  ~UringQueue() override {
-    // The kernel reads the buffers until their writes are done, and the caller may free them after this.
+  Ring(const io_uring& ring, unsigned depth, Direction direction) : ring_(ring), depth_(depth), direction_(direction) {}
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  ~Ring() {
+    // The kernel uses the buffers until their transfers are done, and the caller may free them after this.
     while (in_flight_ > 0 && reap_one() == 0) continue;
     ::io_uring_queue_exit(&ring_);
   }
 
-  std::int64_t submit(int fd, ByteView data, std::uint64_t offset) override {
+  std::int64_t submit(int fd, std::byte* at, std::size_t length, std::uint64_t offset) {
     while (in_flight_ >= depth_) {
       if (const int error = reap_one(); error != 0) return error;
     }
     const std::int64_t ticket = next_ticket_++;
-    Write& write = writes_[ticket] = {fd, data, offset, data.empty(), 0};
-    if (!write.done) start(ticket, write);
+    Transfer& transfer = transfers_[ticket] = {fd, at, length, offset, length == 0, 0};
+    if (!transfer.done) start(ticket, transfer);
     return ticket;
   }
 
-  int wait(std::int64_t ticket) override {
-    const auto found = writes_.find(ticket);
-    if (found == writes_.end()) return -EINVAL;
+  bool is_done(std::int64_t ticket) {
+    const auto found = transfers_.find(ticket);
+    io_uring_cqe* completion = nullptr;
+    while (found != transfers_.end() && !found->second.done) {
+      if (::io_uring_peek_cqe(&ring_, &completion) != 0) return false;
+      take(completion);
+    }
+    return true;
+  }
+
+  int wait(std::int64_t ticket) {
+    const auto found = transfers_.find(ticket);
+    if (found == transfers_.end()) return -EINVAL;
     while (!found->second.done) {
       if (const int error = reap_one(); error != 0) return error;
     }
     const int result = found->second.result;
-    writes_.erase(found);
+    transfers_.erase(found);
     return result;
   }
 
  private:
-  void finish(Write& write, int result) {
-    write.done = true;
-    write.result = result;
+  void finish(Transfer& transfer, int result) {
+    transfer.done = true;
+    transfer.result = result;
   }
 
-  void start(std::int64_t ticket, Write& write) {
+  void start(std::int64_t ticket, Transfer& transfer) {
     // The ring has room: every entry taken is submitted at once, and at most depth_ are in flight.
     io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);
-    if (entry == nullptr) return finish(write, -EBUSY);
-    const auto count = static_cast<unsigned>(std::min(write.rest.size(), kLargestRequestBytes));
-    ::io_uring_prep_write(entry, write.fd, write.rest.data(), count, write.offset);
+    if (entry == nullptr) return finish(transfer, -EBUSY);
+    const auto count = static_cast<unsigned>(std::min(transfer.left, kLargestRequestBytes));
+    if (direction_ == Direction::read) {
+      ::io_uring_prep_read(entry, transfer.fd, transfer.at, count, transfer.offset);
+    } else {
+      ::io_uring_prep_write(entry, transfer.fd, transfer.at, count, transfer.offset);
+    }
     ::io_uring_sqe_set_data64(entry, static_cast<std::uint64_t>(ticket));
     int submitted = 0;
     do submitted = ::io_uring_submit(&ring_);
@@ -76,7 +93,7 @@ class UringQueue final : public WriteQueue {
     ++in_flight_;
   }
 
-  // Waits for one completion and either finishes its write or sends off the rest of it.
+  // Waits for one completion.
   int reap_one() {
     io_uring_cqe* completion = nullptr;
     int error = 0;
@@ -86,47 +103,85 @@ class UringQueue final : public WriteQueue {
     error = ::io_uring_peek_cqe(&ring_, &completion);
     if (error == -EAGAIN) return 0;
     if (error != 0) return error;
+    take(completion);
+    return 0;
+  }
+
+  // Either finishes the transfer of a completion or sends off the rest of it.
+  void take(io_uring_cqe* completion) {
     const auto ticket = static_cast<std::int64_t>(::io_uring_cqe_get_data64(completion));
     const int count = completion->res;
     ::io_uring_cqe_seen(&ring_, completion);
     --in_flight_;
     advance(ticket, count);
-    return 0;
   }
 
   void advance(std::int64_t ticket, int count) {
-    Write& write = writes_.at(ticket);
-    // Some file systems cannot start the write without blocking and say so; the plain call may block.
-    if (count == -EAGAIN) count = write_blocking(write);
-    if (count == -EINTR) return start(ticket, write);
-    if (count < 0) return finish(write, count);
-    if (count == 0) return finish(write, -EIO);
-    write.rest = write.rest.subspan(static_cast<std::size_t>(count));
-    write.offset += static_cast<std::uint64_t>(count);
-    if (write.rest.empty()) return finish(write, 0);
-    start(ticket, write);
+    Transfer& transfer = transfers_.at(ticket);
+    // Some file systems cannot start without blocking and say so; the plain call may block.
+    if (count == -EAGAIN) count = transfer_blocking(transfer);
+    if (count == -EINTR) return start(ticket, transfer);
+    if (count < 0) return finish(transfer, count);
+    if (count == 0) return finish(transfer, direction_ == Direction::read ? -ENODATA : -EIO);
+    transfer.at += count;
+    transfer.left -= static_cast<std::size_t>(count);
+    transfer.offset += static_cast<std::uint64_t>(count);
+    if (transfer.left == 0) return finish(transfer, 0);
+    start(ticket, transfer);
   }
 
-  static int write_blocking(const Write& write) {
-    const std::size_t count = std::min(write.rest.size(), kLargestRequestBytes);
-    const ssize_t written = ::pwrite(write.fd, write.rest.data(), count, static_cast<off_t>(write.offset));
-    return written < 0 ? -errno : static_cast<int>(written);
+  int transfer_blocking(const Transfer& transfer) const {
+    const std::size_t count = std::min(transfer.left, kLargestRequestBytes);
+    const auto offset = static_cast<off_t>(transfer.offset);
+    const ssize_t moved = direction_ == Direction::read ? ::pread(transfer.fd, transfer.at, count, offset)
+                                                        : ::pwrite(transfer.fd, transfer.at, count, offset);
+    return moved < 0 ? -errno : static_cast<int>(moved);
   }
 
   io_uring ring_;
   unsigned depth_;
+  Direction direction_;
   unsigned in_flight_ = 0;
-  std::unordered_map<std::int64_t, Write> writes_;
+  std::unordered_map<std::int64_t, Transfer> transfers_;
   std::int64_t next_ticket_ = 0;
 };
 
-}  // namespace
+class UringWrites final : public WriteQueue {
+ public:
+  UringWrites(const io_uring& ring, unsigned depth) : ring_(ring, depth, Direction::write) {}
+  std::int64_t submit(int fd, ByteView data, std::uint64_t offset) override {
+    return ring_.submit(fd, const_cast<std::byte*>(data.data()), data.size(), offset);
+  }
+  int wait(std::int64_t ticket) override { return ring_.wait(ticket); }
 
-std::unique_ptr<WriteQueue> make_uring_queue(unsigned depth) {
+ private:
+  Ring ring_;
+};
+
+class UringReads final : public ReadQueue {
+ public:
+  UringReads(const io_uring& ring, unsigned depth) : ring_(ring, depth, Direction::read) {}
+  std::int64_t submit(int fd, MutableBytes data, std::uint64_t offset) override {
+    return ring_.submit(fd, data.data(), data.size(), offset);
+  }
+  bool is_done(std::int64_t ticket) override { return ring_.is_done(ticket); }
+  int wait(std::int64_t ticket) override { return ring_.wait(ticket); }
+
+ private:
+  Ring ring_;
+};
+
+template <class Queue>
+std::unique_ptr<Queue> make_queue(unsigned depth) {
   const unsigned entries = std::clamp(depth, 1U, kLargestDepth);
   io_uring ring;
   if (::io_uring_queue_init(entries, &ring, 0) != 0) return nullptr;
-  return std::make_unique<UringQueue>(ring, entries);
+  return std::make_unique<Queue>(ring, entries);
 }
+
+}  // namespace
+
+std::unique_ptr<WriteQueue> make_uring_queue(unsigned depth) { return make_queue<UringWrites>(depth); }
+std::unique_ptr<ReadQueue> make_uring_read_queue(unsigned depth) { return make_queue<UringReads>(depth); }
 
 }  // namespace diapause::sys

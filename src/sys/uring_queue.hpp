@@ -1,4 +1,4 @@
-// Writes in flight through io_uring.
+// Reads and writes in flight through io_uring.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,8 @@
 
 namespace diapause::sys {
 
-// nullptr where the machine refuses io_uring. The queue's destructor waits for every write still in flight.
+// nullptr where the machine refuses io_uring. A queue's destructor waits for everything still in flight.
 std::unique_ptr<WriteQueue> make_uring_queue(unsigned depth);
+std::unique_ptr<ReadQueue> make_uring_read_queue(unsigned depth);
 
 }  // namespace diapause::sys

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -120,6 +122,63 @@ TEST_F(UringQueueTest, GivesWayToPlainWritesWhereTheRingIsRefused) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(content(), "plain");
+}
+
+TEST_F(UringQueueTest, ReadsManyMorePiecesThanItsDepth) {
+  const auto queue = make_uring_read_queue(3);
+  SKIP_WITHOUT_URING(queue);
+  std::string text;
+  for (std::size_t i = 0; i < 100000; ++i) text += static_cast<char>('a' + i / 7 % 26);
+  ASSERT_EQ(::pwrite(fd_, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  std::string read(text.size(), '?');
+  std::vector<std::int64_t> tickets;
+  for (std::size_t at = 0; at < read.size(); at += 10000) {
+    tickets.push_back(queue->submit(fd_, std::as_writable_bytes(std::span(read).subspan(at, 10000)), at));
+  }
+  for (const std::int64_t ticket : tickets) {
+    EXPECT_EQ(queue->wait(ticket), 0);
+  }
+  EXPECT_EQ(read, text);
+}
+
+TEST_F(UringQueueTest, KnowsWithoutWaitingWhenAReadIsDone) {
+  const auto queue = make_uring_read_queue(1);
+  SKIP_WITHOUT_URING(queue);
+  ASSERT_EQ(::pwrite(fd_, "text", 4, 0), 4);
+  std::array<std::byte, 4> read{};
+  const std::int64_t ticket = queue->submit(fd_, read, 0);
+  while (!queue->is_done(ticket)) ::usleep(100);
+  EXPECT_EQ(std::memcmp(read.data(), "text", 4), 0);
+  EXPECT_EQ(queue->wait(ticket), 0);
+}
+
+// A read that a pipe has not the bytes for yet.
+TEST_F(UringQueueTest, KnowsWithoutWaitingThatAReadIsNotDone) {
+  const auto queue = make_uring_read_queue(1);
+  SKIP_WITHOUT_URING(queue);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  std::array<std::byte, 1> read{};
+  const std::int64_t ticket = queue->submit(ends[0], read, 0);
+  EXPECT_FALSE(queue->is_done(ticket));
+  EXPECT_EQ(::write(ends[1], "x", 1), 1);
+  EXPECT_EQ(queue->wait(ticket), 0);
+  for (const int end : ends) ::close(end);
+}
+
+TEST(ReadQueues, SayThatAFileEndsBefore) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "diapause-read-XXXXXX").string();
+  const int fd = ::mkstemp(pattern.data());
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(::pwrite(fd, "text", 4, 0), 4);
+  std::array<std::byte, 6> read{};
+  for (auto& queue : {real_kernel().read_queue(2), real_kernel().Kernel::read_queue(2)}) {
+    EXPECT_EQ(queue->wait(queue->submit(fd, std::span(read).first(4), 0)), 0);
+    EXPECT_EQ(queue->wait(queue->submit(fd, read, 0)), -ENODATA);
+    EXPECT_EQ(queue->wait(99), -EINVAL);
+  }
+  ::close(fd);
+  ::unlink(pattern.c_str());
 }
 
 }  // namespace
