@@ -131,7 +131,7 @@ Status StagedImage::deliver(const format::ImageIndex& index, std::span<std::byte
       const Block& block = blocks_[b];
       if (targets[block.region] == nullptr) continue;
       const ByteView data = block_in(piece, bytes, block);
-      if (!piece.kept) DIAPAUSE_TRY(check(index, block, data));
+      DIAPAUSE_TRY(check(index, block, data));
       std::memcpy(targets[block.region] + block.number * format::kBlockBytes, data.data(), data.size());
     }
     return {};

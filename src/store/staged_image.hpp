@@ -1,7 +1,7 @@
 // An image on its way from a disk into the program's memory. Every byte is checked before the first one is handed over,
 // so there are two passes. The first reads and checks everything, and keeps what it can at no cost: while the disk is
 // the slower one, pieces are copied into memory; where it is not (fresh memory may be slower than a disk), or where
-// memory is short, the second pass reads them again, and checks them again.
+// memory is short, the second pass reads them again. It checks everything again, wherever it comes from.
 #pragma once
 
 #include <array>
