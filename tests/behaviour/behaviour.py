@@ -13,6 +13,7 @@ import sys
 
 import broken_tiers
 import damage
+import field_failures
 import modes
 import scenarios
 from harness import Failure, Skip
@@ -25,12 +26,14 @@ def all_tests():
     """Test name -> function of a site."""
     tests = {}
     for name, program in modes.PROGRAMS.items():
-        tests[f"ends_the_same_killed_or_not_with_{program.what}"] = lambda site, name=name: modes.run_all_modes(site, name)
+        test = f"ends_the_same_killed_or_not_with_{program.what}"
+        tests[test] = lambda site, name=name: modes.run_all_modes(site, name)
     tests["a_job_killed_again_and_again_ends_the_same"] = modes.killed_again_and_again
     for module in (scenarios, broken_tiers, damage):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ == module.__name__ and list(inspect.signature(function).parameters) == ["site"]:
                 tests[name] = function
+    tests["names_a_test_for_every_field_failure"] = lambda site: field_failures.check(tests)
     return tests
 
 

@@ -140,3 +140,16 @@ def follows_no_link_that_looks_like_a_newer_version(site):
         (version.parent / version.name.replace("v6", "v8")).symlink_to(version)
         restart = story.continues_from(6, stepped_back=True)
         expect("version 8" in restart["reason"], f"the reason is {restart['reason']!r}")
+
+
+def survives_as_many_lost_nodes_as_configured(site):
+    for parity, lost in ((1, ["node3"]), (2, ["node1", "node3"])):
+        with Story(site, "3", level3={"group_nodes": 4, "parity": parity}) as story:
+            sizes = [sum(path.stat().st_size for path in story.place.files("memory", name, 6))
+                     for name in ("r*.img", "g*.img")]
+            share = parity / (4 - parity)
+            expect(share <= sizes[1] / sizes[0] < share + 0.1, f"parity takes {sizes[1]} bytes for {sizes[0]}")
+            for node in lost:
+                for path in story.place.memory.glob(f"*/{node}"):
+                    shutil.rmtree(path)
+            story.continues_from(6, stepped_back=False)

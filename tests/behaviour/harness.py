@@ -148,7 +148,7 @@ class Place:
                         "local": {"path": str(self.local)}, "global": {"path": str(self.global_)}}, levels, config)
 
     def configure(self, *tables):
-        """Writes the configuration anew, of tables {section: {key: value}}; later ones count. Section "" has no name."""
+        """Writes the configuration anew, of tables {section: {key: value}}; later ones count. "" is no section."""
         merged = {"": {}}
         for table in tables:
             for section, entries in table.items():

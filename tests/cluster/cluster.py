@@ -211,7 +211,7 @@ def level_3_survives_the_loss_of_a_machine_and_its_replacement_by_another(site):
 
 def level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site):
     if glusterfs.missing():
-        raise Unavailable(f"GlusterFS is not installed ({', '.join(glusterfs.missing())}): tools/install-packages cluster")
+        raise Unavailable(f"{', '.join(glusterfs.missing())} not installed: run tools/install-packages cluster")
     with Cluster(site, "storage") as cluster:
         mount_point = cluster.work / "global"
         mount_point.mkdir()

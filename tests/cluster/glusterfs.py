@@ -1,12 +1,12 @@
-"""A parallel file system: GlusterFS served by a machine of the network, two bricks in directories of its own, mounted by the
-others over the bridge. Ends with its machine; the bricks go with the scratch directory."""
+"""A parallel file system: GlusterFS served by a machine of the network, two bricks in directories of its own, mounted
+by the others over the bridge. Ends with its machine; the bricks go with the scratch directory."""
 
 import shutil
 import time
 
 VOLUME = "checkpoints"
-# A server finds out that a client has lost its power, and lets go of the client's locks, after so many seconds instead of
-# the usual 42: Diapause waits 10 by default.
+# A server finds out that a client has lost its power, and lets go of the client's locks, after so many seconds instead
+# of the usual 42: Diapause waits 10 by default.
 SILENCE_S = 4
 STATE = ("/run", "/var/lib/glusterd", "/var/log/glusterfs")  # its own, and gone with the machine
 

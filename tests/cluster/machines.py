@@ -1,9 +1,9 @@
-"""Machines made of namespaces: each has its own network stack, host name, processes, and memory file system. All hang on one
-bridge, and nothing of them is seen outside. Killing the first process of a machine is a loss of its power: its processes
-and what was in its memory are gone.
+"""Machines made of namespaces: each has its own network stack, host name, processes, and memory file system. All hang
+on one bridge, and nothing of them is seen outside. Killing the first process of a machine is a loss of its power: its
+processes and what was in its memory are gone.
 
-Needs root. A machine's /dev/shm is its own, and so is the file below it that the launcher of MPI uses for its temporary files;
-all other directories are those of the host, so the build and the scratch directory are shared as on a cluster.
+Needs root. A machine's /dev/shm is its own, with a directory for the temporary files of MPI's launcher; all other
+directories are those of the host, so the build and the scratch directory are shared as on a cluster.
 """
 
 import pathlib
@@ -43,8 +43,8 @@ class Machine:
         self.address = NETWORK.format(number).partition("/")[0]
         words = FIRST_WORDS.format(name=name, hosts=hosts, memory=MEMORY_BYTES)
         # Whoever made it dies: the machine too.
-        self.keeper = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", *self.OWN, "--fork", "--kill-child",
-                                        "sh", "-c", words], stdin=subprocess.DEVNULL)
+        self.keeper = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", *self.OWN, "--fork",
+                                        "--kill-child", "sh", "-c", words], stdin=subprocess.DEVNULL)
         self.first = self.wait_for_first()
 
     def wait_for_first(self):
