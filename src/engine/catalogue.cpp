@@ -74,7 +74,7 @@ Status Catalogue::retire(Context& context, const format::VersionId& version, con
   release_own(context, version, kind, false);
   DIAPAUSE_TRY(context.comm->barrier());
   mine = {};
-  if (context.acts_for(kind)) mine = tier->remove_version(version);
+  if (context.acts_for(kind)) mine = tier->remove_unpublished(version);
   if (!mine) context.log(Severity::warning, mine.error().message);
   if (KnownVersion* known = find(version)) {
     known->in[static_cast<std::size_t>(kind)] = false;

@@ -171,6 +171,10 @@ Status Tier::remove_file(const format::VersionId& version, const std::string& na
 
 Status Tier::remove_version(const format::VersionId& version) const {
   DIAPAUSE_TRY(unpublish(version));
+  return remove_unpublished(version);
+}
+
+Status Tier::remove_unpublished(const format::VersionId& version) const {
   return directory_.remove_child(version_directory(version));
 }
 

@@ -74,6 +74,7 @@ class Tier {
   Status unpublish(const format::VersionId& version) const;  // absent is fine
   Status remove_file(const format::VersionId& version, const std::string& name) const;
   Status remove_version(const format::VersionId& version) const;
+  Status remove_unpublished(const format::VersionId& version) const;  // what is left after unpublish()
   void drop_spares();
 
  private:
