@@ -95,7 +95,7 @@ class CapturedBytes : public ByteSource {
   std::uint64_t size() const override { return captured_.header.file_bytes; }
 
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
-    std::memset(scratch.data(), 0, scratch.size());
+    std::ranges::fill(scratch, std::byte{0});
     place(captured_.header_page, 0, offset, scratch);
     place(captured_.index_bytes, captured_.header.index_offset, offset, scratch);
     const auto& regions = captured_.index.regions;
@@ -130,7 +130,7 @@ class MemoryBytes : public ByteSource {
   std::uint64_t size() const override { return size_; }
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
     if (offset + scratch.size() <= size_) return memory_.subspan(offset, scratch.size());
-    std::memset(scratch.data(), 0, scratch.size());
+    std::ranges::fill(scratch, std::byte{0});
     if (offset < size_) std::memcpy(scratch.data(), memory_.data() + offset, size_ - offset);
     return ByteView(scratch);
   }
