@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "engine/engine.hpp"
@@ -89,27 +88,6 @@ Result<Work> Engine::begin(std::uint64_t version, int level) {
   return work;
 }
 
-// Everybody learns size and digest of every image.
-Status Engine::share_images(Work& work, const Status& mine) {
-  struct Message {
-    format::ImageRecord image;
-    std::uint64_t protected_bytes = 0;
-  } message;
-  if (work.captured) {
-    message.image = {work.captured->header.file_bytes, work.captured->header.index_digest};
-    for (const format::Region& region : work.captured->index.regions) message.protected_bytes += region.stored_bytes;
-  }
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(*context_, mine, as_byte_view(message)));
-  for (std::uint32_t r = 0; r < all.size(); ++r) {
-    if (all[r].size() != sizeof message)
-      return fail(Code::comm, "a rank's description of its image has a wrong length");
-    std::memcpy(&message, all[r].data(), sizeof message);
-    work.manifest.ranks[r].image = message.image;
-    work.manifest.ranks[r].protected_bytes = message.protected_bytes;
-  }
-  return {};
-}
-
 namespace {
 
 format::ImageHeader identity_of(const Context& context, const Work& work) {
@@ -141,7 +119,9 @@ Status Engine::capture_on_nodes(Work& work) {
                                  : capture::memory_bytes(mapping, work.captured->header.file_bytes);
     return keep(context, catalogue_, work, std::move(slot), store::image_name(context.rank()));
   };
-  Status captured = share_images(work, capture());
+  const Status mine = capture();
+  const ImageFacts facts = mine ? facts_of(*work.captured) : ImageFacts{};
+  Status captured = share_images(context, work.manifest, mine, {&facts, 1});
   if (!captured) {
     work.captured.reset();
     work.bytes.reset();
@@ -164,45 +144,20 @@ Status Engine::encode_level3(Work& work) {
 
 // From the captured image, or, if level 1 failed, straight from where the data are.
 Status Engine::write_level4(Work& work) {
-  Context& context = *context_;
-  constexpr config::TierKind kGlobal = config::TierKind::global;
-  DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(kGlobal));
-  Status made;
-  if (context.rank() == 0) made = tier->make_version(work.manifest.version);
-  DIAPAUSE_TRY(agree(context, made));
-  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context, kGlobal, {work.image_bytes()}));
-  store::Slot& slot = slots[0];
-  const auto write = [&]() -> Status {
-    if (work.captured) {
-      DIAPAUSE_TRY(capture::write_bytes(*work.bytes, slot.file()));
-    } else {
-      DIAPAUSE_TRY_ASSIGN(work.captured, capture::capture_to_file(*work.source, work.index, work.index_offset,
-                                                                  identity_of(context, work), slot.file()));
-    }
-    return tier->settle(slot, work.manifest.version, store::image_name(context.rank()));
-  };
-  Status shared = share_images(work, write());
-  if (shared) {
-    format::Manifest manifest = work.manifest;
-    manifest.levels |= 1u << 4;
-    Status published;
-    if (context.rank() == 0) {
-      published = tier->sync_version(manifest.version);
-      if (published) published = tier->publish(manifest);
-    }
-    shared = agree(context, published);
-    if (shared) {
-      work.manifest.levels = manifest.levels;
-      catalogue_.add(work.manifest, kGlobal);
-    }
-  }
-  if (!shared) {
-    catalogue_.discard(context, work.manifest.version, kGlobal);
-    return shared;
-  }
+  const OutgoingImage image{context_->rank(), work.image_bytes(), [&](const sys::File& to) -> Result<ImageFacts> {
+                              if (work.captured) {
+                                DIAPAUSE_TRY(capture::write_bytes(*work.bytes, to));
+                              } else {
+                                DIAPAUSE_TRY_ASSIGN(
+                                    work.captured, capture::capture_to_file(*work.source, work.index, work.index_offset,
+                                                                            identity_of(*context_, work), to));
+                              }
+                              return facts_of(*work.captured);
+                            }};
+  DIAPAUSE_TRY(write_to_global(*context_, catalogue_, work.manifest, {&image, 1}));
   // The nodes' manifests should know of it too: should the global one be lost, the images there are still found.
   if (!work.manifest.has_level(1)) return {};
-  return publish_on_nodes(context, catalogue_, work, 4);
+  return publish_on_nodes(*context_, catalogue_, work, 4);
 }
 
 Status Engine::run(Work& work) {

@@ -101,7 +101,6 @@ class Engine {
   Status copy_level2(Work& work);
   Status encode_level3(Work& work);
   Status write_level4(Work& work);
-  Status share_images(Work& work, const Status& mine);
   Status checkpoint_from(capture::BlockSource& source, format::ImageIndex index, Work& work);
   void record(const Work& work, const CheckpointInfo& info, const Status& result);
 

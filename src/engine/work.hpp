@@ -1,8 +1,10 @@
 // One checkpoint under way.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,32 @@ Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work);
 
 // Level 3: computes and keeps the parities of this rank's groups. Fills the groups in the manifest. Collective.
 Status encode_parity(Context& context, Catalogue& catalogue, Work& work);
+
+// What a manifest says of one rank's image.
+struct ImageFacts {
+  std::uint32_t rank = 0;
+  std::uint64_t protected_bytes = 0;
+  format::ImageRecord image;
+};
+
+ImageFacts facts_of(const capture::Captured& captured);
+
+// Everybody learns what every image is, each from the rank or node that made it. Fails on all ranks if `mine` is a
+// failure anywhere. Collective.
+Status share_images(Context& context, format::Manifest& manifest, const Status& mine,
+                    std::span<const ImageFacts> images);
+
+// One rank's image on its way to the global tier.
+struct OutgoingImage {
+  std::uint32_t rank = 0;
+  std::uint64_t bytes = 0;                                    // of the whole image
+  std::function<Result<ImageFacts>(const sys::File&)> write;  // all of it; does not sync
+};
+
+// Level 4: writes the images that this process acts for, and publishes the version in the global tier, with level 4
+// added to the manifest. After a failure nothing of it is left there. Collective.
+Status write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
+                       std::span<const OutgoingImage> images);
 
 // Names a settled slot as part of the version and remembers it.
 Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name);
