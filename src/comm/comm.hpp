@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,14 @@ class Comm {
   virtual ~Comm() = default;
   virtual std::uint32_t rank() const = 0;
   virtual std::uint32_t size() const = 0;
+
+  // Whether several threads of a process may communicate at once, each on a Comm of its own. Not collective.
+  virtual bool is_concurrent() const = 0;
+
+  // A Comm of the ranks that say `join`, in the same order, for use by another thread; null for the others. Its calls
+  // wait patiently: they give the processor away instead of asking for it all the time.
+  enum class Part { join, stay_out };
+  virtual Result<std::unique_ptr<Comm>> split(Part part) = 0;
 
   // Lowest rank among those that share this rank's memory (its node). Not collective.
   virtual std::uint32_t node_leader() const = 0;

@@ -9,6 +9,10 @@ class SelfComm : public Comm {
  public:
   std::uint32_t rank() const override { return 0; }
   std::uint32_t size() const override { return 1; }
+  bool is_concurrent() const override { return true; }
+  Result<std::unique_ptr<Comm>> split(Part part) override {
+    return part == Part::join ? make_self_comm() : std::unique_ptr<Comm>();
+  }
   std::uint32_t node_leader() const override { return 0; }
   Status barrier() override { return {}; }
   Status broadcast(MutableBytes, std::uint32_t) override { return {}; }

@@ -52,10 +52,11 @@ void Catalogue::reject(const format::VersionId& version) {
 void Catalogue::release_own(Context& context, const format::VersionId& version, config::TierKind kind,
                             bool only_redundancy) {
   store::Tier* tier = context.tiers.find(kind);
-  const std::string own_image = store::image_name(context.rank());
+  std::set<std::string> own_images;
+  for (const std::uint32_t rank : context.topology.acted_for) own_images.insert(store::image_name(rank));
   for (auto file = own_files_.begin(); file != own_files_.end();) {
     const bool affected =
-        file->version == version && file->kind == kind && !(only_redundancy && file->name == own_image);
+        file->version == version && file->kind == kind && !(only_redundancy && own_images.contains(file->name));
     if (!affected) {
       ++file;
       continue;
@@ -165,7 +166,6 @@ void Catalogue::prune(Context& context) {
   }
 }
 
-// Gives up the oldest version in that tier but for the newest one there and the pinned one.
 Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
   std::vector<format::VersionId> there;
   for (const KnownVersion& version : versions_) {

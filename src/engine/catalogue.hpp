@@ -44,6 +44,10 @@ class Catalogue {
   Result<std::vector<store::Slot>> acquire(Context& context, config::TierKind kind,
                                            const std::vector<std::uint64_t>& sizes);
 
+  // Gives up the oldest version in that tier but for the newest one there and the pinned one; false if there is none.
+  // Collective.
+  Result<bool> make_room(Context& context, config::TierKind kind);
+
   // Removes what the settings do not keep. Failures are logged, not returned: nothing is lost by keeping too much.
   // Collective.
   void prune(Context& context);
@@ -54,7 +58,6 @@ class Catalogue {
   void pin(std::optional<format::VersionId> version) { pinned_ = version; }
 
  private:
-  Result<bool> make_room(Context& context, config::TierKind kind);
   // Takes a version out of one tier. Collective.
   Status retire(Context& context, const format::VersionId& version, config::TierKind kind);
   Status degrade(Context& context, KnownVersion& version);

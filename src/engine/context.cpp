@@ -9,10 +9,13 @@
 namespace diapause::engine {
 namespace {
 
-std::string where(const Context& context, std::uint32_t rank) {
-  if (context.rank_count() == 1) return "";
-  if (context.topology.node_of_rank.empty()) return fmt::format("rank {}: ", rank);
-  return fmt::format("rank {} on {}: ", rank, context.topology.node_names[context.topology.node_of_rank[rank]]);
+// `place` is one of the Comm: a rank, or the process that acts for a node.
+std::string where(const Context& context, std::uint32_t place) {
+  if (context.comm->size() == 1) return "";
+  const Topology& topology = context.topology;
+  if (topology.node_of_rank.empty()) return fmt::format("rank {}: ", place);
+  if (topology.by_node) return fmt::format("{}: ", topology.node_names[place]);
+  return fmt::format("rank {} on {}: ", place, topology.node_names[topology.node_of_rank[place]]);
 }
 
 // A message is one byte of code (0: none), then the error's text or the payload.
@@ -75,6 +78,19 @@ Result<Topology> find_topology(comm::Comm& comm, const config::Settings& setting
     topology.node_of_rank.push_back(found->second);
   }
   topology.node = topology.node_of_rank[topology.rank];
+  for (std::uint32_t r = 0; r < keys.size(); ++r) topology.actor_of_rank.push_back(r);
+  topology.acted_for = {topology.rank};
+  return topology;
+}
+
+Topology acting_for_nodes(Topology topology) {
+  topology.rank = topology.leaders[topology.node];
+  topology.by_node = true;
+  topology.actor_of_rank = topology.node_of_rank;
+  topology.acted_for.clear();
+  for (std::uint32_t r = 0; r < topology.node_of_rank.size(); ++r) {
+    if (topology.node_of_rank[r] == topology.node) topology.acted_for.push_back(r);
+  }
   return topology;
 }
 

@@ -23,8 +23,18 @@ struct Topology {
   std::vector<std::string> node_names;
   std::vector<std::uint32_t> leaders;  // lowest rank of each node
 
+  // Who acts behind the capture for whom: every rank for itself, or one process for all ranks of its node. Of a Comm of
+  // such processes, actor_of_rank gives the place of each rank's.
+  std::vector<std::uint32_t> actor_of_rank;
+  std::vector<std::uint32_t> acted_for;  // ranks this process acts for, ascending
+  bool by_node = false;
+
   bool is_leader() const { return leaders[node] == rank; }
+  bool acts_for(std::uint32_t of_rank) const { return actor_of_rank[of_rank] == actor_of_rank[rank]; }
 };
+
+// The same as seen by the process that acts for all ranks of `rank`'s node, in a Comm of one such process a node.
+Topology acting_for_nodes(Topology topology);
 
 // Nodes in the order of their lowest ranks. Collective.
 Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name);
@@ -60,7 +70,8 @@ struct Context {
   std::string job_key;  // its directory name in every tier
 
   std::uint32_t rank() const { return topology.rank; }
-  std::uint32_t rank_count() const { return comm->size(); }
+  std::uint32_t rank_count() const { return static_cast<std::uint32_t>(topology.node_of_rank.size()); }
+  std::uint32_t actor(std::uint32_t of_rank) const { return topology.actor_of_rank[of_rank]; }
   // Whether this rank acts for the tier where one has to: the node's leader, or rank 0 for the global tier.
   bool acts_for(config::TierKind kind) const {
     return kind == config::TierKind::global ? rank() == 0 : topology.is_leader();

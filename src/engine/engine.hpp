@@ -1,8 +1,8 @@
-// The engine: does everything behind the capture, and is the only code that orders steps. docs/life-of-a-checkpoint.md
-// and docs/life-of-a-restart.md walk through it.
+// One instance, as a rank of the program sees it: what is protected, when a checkpoint is due, the capture, the
+// restart. What comes behind the capture is the node engine's (engine/node_engine.hpp), wherever it runs
+// (engine/host.hpp). docs/life-of-a-checkpoint.md and docs/life-of-a-restart.md walk through it.
 //
-// One object is one instance; all its state is here. Collective calls run in the calling thread. Calls must not
-// overlap.
+// All state of an instance is in its object. Collective calls run in the calling thread. Calls must not overlap.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "energy/ledger.hpp"
-#include "engine/catalogue.hpp"
 #include "engine/context.hpp"
+#include "engine/host.hpp"
 #include "engine/restart.hpp"
-#include "engine/work.hpp"
 #include "policy/schedule.hpp"
 
 namespace diapause::engine {
@@ -83,26 +81,20 @@ class Engine {
   explicit Engine(std::unique_ptr<Context> context);
 
   // ---- open (open.cpp)
-  Status start();
-  Status open_tiers();
-  Status lock_tiers();
-  Status read_catalogue();
   void write_open_record();
-  void revive_tiers();
 
   // ---- checkpoint (checkpoint.cpp)
-  struct Step;
-  static const Step kSteps[];
   Status usable() const;
-  Result<Work> begin(std::uint64_t version, int level);
-  Status run(Work& work);
-  Status capture_on_nodes(Work& work);
-  Status publish_level1(Work& work);
-  Status copy_level2(Work& work);
-  Status encode_level3(Work& work);
-  Status write_level4(Work& work);
-  Status checkpoint_from(capture::BlockSource& source, format::ImageIndex index, Work& work);
-  void record(const Work& work, const CheckpointInfo& info, const Status& result);
+  Result<Decision> begin(std::uint64_t version, int level);
+  Status checkpoint_from(capture::BlockSource& source, format::ImageIndex index, const Decision& decision,
+                         CheckpointInfo& info);
+  struct Plan {  // of an image
+    format::ImageIndex index;
+    std::uint64_t index_offset = 0;
+    format::ImageHeader identity;
+  };
+  static Status capture(capture::BlockSource& source, const Plan& plan, store::Slot slot,
+                        std::optional<capture::Captured>& captured, std::vector<Image>& images);
 
   // ---- snapshot (snapshot.cpp)
   void inject_due_flips();
@@ -112,17 +104,14 @@ class Engine {
   Status heal();
 
   std::unique_ptr<Context> context_;
-  Catalogue catalogue_;
+  Bill bill_;
+  std::unique_ptr<Host> host_;
   policy::Schedule schedule_;
   std::vector<ProtectedRegion> regions_;
-  std::optional<energy::Ledger> ledger_;  // rank 0
   std::optional<Restart> restart_;
   std::string restart_reason_;
-  std::uint32_t incarnation_ = 1;
-  std::uint32_t attempts_ = 0;          // rank 0: checkpoints tried by this instance
-  std::uint32_t other_rank_count_ = 0;  // stored versions were written by so many ranks; 0: by as many as there are
-  std::optional<Error> off_;            // why the instance turned itself off
-  std::array<bool, 3> suspect_{};       // tiers whose last use failed: reopened before the next
+  std::uint32_t attempts_ = 0;  // rank 0: checkpoints tried by this instance
+  std::optional<Error> off_;    // why the instance turned itself off
   bool told_too_few_nodes_ = false;
   double opened_s_ = 0;
   double last_flip_s_ = 0;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "capture/capture.hpp"
 #include "engine/rebuild.hpp"
 #include "engine/restart.hpp"
+#include "format/wire.hpp"
 #include "redundancy/layout.hpp"
 #include "store/names.hpp"
 #include "sys/memory.hpp"
@@ -224,37 +224,59 @@ class Fetcher {
 
   // True on all ranks if nobody found anything bad; else everybody takes the bad files out.
   Result<bool> all_sound(const std::vector<Bad>& mine) {
-    nlohmann::json message = nlohmann::json::array();
-    for (const Bad& bad : mine) {
-      message.push_back({{"file", bad.file ? bad.file->to_json() : nlohmann::json(nullptr)},
-                         {"rank", bad.rebuilt_rank},
-                         {"why", bad.why}});
-    }
-    const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context_, {}, as_byte_view(text)));
+    format::Writer message(64);
+    for (const Bad& bad : mine) put(message, bad);
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context_, {}, message.written()));
     bool sound = true;
     for (const ByteVector& part : all) {
-      const auto* begin = reinterpret_cast<const char*>(part.data());
-      const auto entries = nlohmann::json::parse(begin, begin + part.size(), nullptr, false);
-      if (!entries.is_array()) return fail(Code::comm, "a rank's report of damaged files did not arrive whole");
-      for (const auto& entry : entries) {
+      format::Reader reader(part);
+      while (reader.remaining() > 0) {
+        const Bad bad = get(reader);
+        const bool known = !bad.file || bad.file->is_global || bad.file->node < version_.nodes.size();
+        if (!reader.ok() || !known) return fail(Code::comm, "a rank's report of damaged files did not arrive whole");
         sound = false;
-        take_out(entry);
+        take_out(bad);
       }
     }
     return sound;
   }
 
-  void take_out(const nlohmann::json& entry) {
-    const std::string why = entry["why"].get<std::string>();
-    reasons_.push_back(why);
+  static void put(format::Writer& message, const Bad& bad) {
+    const FileRef file = bad.file.value_or(FileRef{});
+    message.u32((bad.file ? 1u : 0u) | (file.is_parity ? 2u : 0u) | (file.is_global ? 4u : 0u));
+    message.u32(file.node);
+    message.u32(file.group);
+    message.u32(file.index);
+    message.u32(bad.rebuilt_rank);
+    message.u64(bad.why.size());
+    message.text(bad.why);
+  }
+
+  static Bad get(format::Reader& message) {
+    Bad bad;
+    FileRef file;
+    const std::uint32_t flags = message.u32();
+    file.is_parity = (flags & 2) != 0;
+    file.is_global = (flags & 4) != 0;
+    file.node = message.u32();
+    file.group = message.u32();
+    file.index = message.u32();
+    if ((flags & 1) != 0) bad.file = file;
+    bad.rebuilt_rank = message.u32();
+    const std::uint64_t length = message.u64();
+    bad.why = message.text(length);
+    return bad;
+  }
+
+  void take_out(const Bad& bad) {
+    reasons_.push_back(bad.why);
     damaged_ = true;
-    if (context_.rank() == 0) context_.log(Severity::warning, why);
-    if (entry["file"].is_null()) {
-      not_rebuildable_.insert(entry["rank"].get<std::uint32_t>());
+    if (context_.rank() == 0) context_.log(Severity::warning, bad.why);
+    if (!bad.file) {
+      not_rebuildable_.insert(bad.rebuilt_rank);
       return;
     }
-    const FileRef file = FileRef::from_json(entry["file"]);
+    const FileRef& file = *bad.file;
     redundancy::Holdings& holdings = file.is_global ? version_.global : version_.nodes[file.node];
     if (file.is_parity) {
       holdings.parities.erase({file.group, file.index});

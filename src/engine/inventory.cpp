@@ -1,33 +1,46 @@
 #include "engine/inventory.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "format/wire.hpp"
 #include "store/names.hpp"
 
 namespace diapause::engine {
 namespace {
 
-using nlohmann::json;
+using format::Reader;
+using format::Writer;
 
-json describe(const store::FoundVersion& found, config::TierKind kind, std::uint32_t node) {
-  json entry = {{"directory", store::version_directory(found.id)},
-                {"tier", static_cast<int>(kind)},
-                {"node", node},
-                {"images", found.images},
-                {"parities", found.parities},
-                {"problem", found.problem}};
-  if (found.manifest) {
-    const ByteVector bytes = format::encode_manifest(*found.manifest);
-    const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    entry["manifest"] = json::binary({begin, begin + bytes.size()});
-  }
-  return entry;
+void put_text(Writer& writer, const std::string& text) {
+  writer.u64(text.size());
+  writer.text(text);
 }
 
-// What this rank has to tell: its node's tiers if it is the leader, the global tier if it is rank 0.
-json look(Context& context) {
-  json found = json::array();
+std::string get_text(Reader& reader) {
+  const std::uint64_t length = reader.u64();
+  return reader.text(length);
+}
+
+void describe(Writer& writer, const store::FoundVersion& found, config::TierKind kind, std::uint32_t node) {
+  put_text(writer, store::version_directory(found.id));
+  writer.u32(static_cast<std::uint32_t>(kind));
+  writer.u32(node);
+  put_text(writer, found.problem);
+  const ByteVector manifest = found.manifest ? format::encode_manifest(*found.manifest) : ByteVector{};
+  writer.u64(manifest.size());
+  writer.append(manifest);
+  writer.u64(found.images.size());
+  for (const std::uint32_t rank : found.images) writer.u32(rank);
+  writer.u64(found.parities.size());
+  for (const auto& [group, member] : found.parities) {
+    writer.u32(group);
+    writer.u32(member);
+  }
+}
+
+// What this process has to tell: its node's tiers if it acts for the node, the global tier if for the job.
+ByteVector look(Context& context) {
+  Writer writer(256);
   for (const config::TierKind kind : kAllTiers) {
     store::Tier* tier = context.tiers.find(kind);
     if (tier == nullptr || !context.acts_for(kind)) continue;
@@ -36,57 +49,63 @@ json look(Context& context) {
       context.log(Severity::warning, versions.error().message);
       continue;
     }
-    for (const store::FoundVersion& version : *versions) {
-      found.push_back(describe(version, kind, context.topology.node));
-    }
+    for (const store::FoundVersion& version : *versions) describe(writer, version, kind, context.topology.node);
   }
-  return found;
+  return writer.take();
 }
 
-void merge_manifest(StoredVersion& version, const json& entry, config::TierKind kind, std::uint32_t node) {
-  if (!entry.contains("manifest")) return;
-  const auto& binary = entry["manifest"].get_binary();
-  auto manifest = format::decode_manifest(std::as_bytes(std::span(binary)));
+void merge_manifest(StoredVersion& version, ByteView bytes, config::TierKind kind, std::uint32_t node) {
+  if (bytes.empty()) return;
+  auto manifest = format::decode_manifest(bytes);
   if (!manifest) return;
   version.published_on[static_cast<std::size_t>(kind)].insert(node);
   const bool deeper = !version.manifest || manifest->deepest_level() > version.manifest->deepest_level();
   if (deeper) version.manifest = std::move(*manifest);
 }
 
-void merge(std::map<format::VersionId, StoredVersion>& versions, const json& entry, std::size_t node_count) {
-  const auto id = store::parse_version_directory(entry["directory"].get<std::string>());
-  if (!id) return;
+// Takes one version's description; false if it is cut short.
+bool merge(std::map<format::VersionId, StoredVersion>& versions, Reader& reader, std::size_t node_count) {
+  const auto id = store::parse_version_directory(get_text(reader));
+  const std::uint32_t tier = reader.u32();
+  const std::uint32_t node = reader.u32();
+  if (!id || tier > static_cast<std::uint32_t>(config::TierKind::global) || node >= node_count) return false;
+  const auto kind = static_cast<config::TierKind>(tier);
   StoredVersion& version = versions[*id];
   version.id = *id;
   version.nodes.resize(node_count);
-  const auto kind = static_cast<config::TierKind>(entry["tier"].get<int>());
-  const auto node = entry["node"].get<std::uint32_t>();
-  if (const auto problem = entry["problem"].get<std::string>(); !problem.empty()) version.problems.push_back(problem);
-  merge_manifest(version, entry, kind, node);
+  if (const std::string problem = get_text(reader); !problem.empty()) version.problems.push_back(problem);
+  const std::uint64_t manifest_bytes = reader.u64();
+  merge_manifest(version, reader.take(manifest_bytes), kind, node);
 
   const bool global = kind == config::TierKind::global;
   redundancy::Holdings& holdings = global ? version.global : version.nodes[node];
-  for (const auto rank : entry["images"].get<std::vector<std::uint32_t>>()) {
+  const std::uint64_t images = reader.u64();
+  for (std::uint64_t i = 0; i < images && reader.ok(); ++i) {
+    const std::uint32_t rank = reader.u32();
     holdings.images.insert(rank);
     if (!global) version.tier_of[{node, store::image_name(rank)}] = kind;
   }
-  for (const auto& parity : entry["parities"].get<std::vector<std::pair<std::uint32_t, std::uint32_t>>>()) {
-    holdings.parities.insert(parity);
-    if (!global) version.tier_of[{node, store::parity_name(parity.first, parity.second)}] = kind;
+  const std::uint64_t parities = reader.u64();
+  for (std::uint64_t i = 0; i < parities && reader.ok(); ++i) {
+    const std::uint32_t group = reader.u32();
+    const std::uint32_t member = reader.u32();
+    holdings.parities.insert({group, member});
+    if (!global) version.tier_of[{node, store::parity_name(group, member)}] = kind;
   }
+  return reader.ok();
 }
 
 }  // namespace
 
 Result<std::vector<StoredVersion>> take_inventory(Context& context) {
-  const std::vector<std::uint8_t> mine = json::to_cbor(look(context));
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, std::as_bytes(std::span(mine))));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, look(context)));
   std::map<format::VersionId, StoredVersion> versions;
   for (const ByteVector& part : all) {
-    const auto* begin = reinterpret_cast<const std::uint8_t*>(part.data());
-    const json entries = json::from_cbor(begin, begin + part.size(), true, false);
-    if (!entries.is_array()) return fail(Code::comm, "a rank's inventory did not arrive whole");
-    for (const json& entry : entries) merge(versions, entry, context.topology.node_names.size());
+    Reader reader(part);
+    while (reader.remaining() > 0) {
+      const bool whole = merge(versions, reader, context.topology.node_names.size());
+      if (!whole) return fail(Code::comm, "a rank's inventory did not arrive whole");
+    }
   }
   std::vector<StoredVersion> newest_first;
   for (auto it = versions.rbegin(); it != versions.rend(); ++it) newest_first.push_back(std::move(it->second));

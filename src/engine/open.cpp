@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "engine/engine.hpp"
-#include "engine/inventory.hpp"
+#include "engine/ledger_lines.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
 #include "sys/text_file.hpp"
@@ -78,157 +77,9 @@ Result<std::unique_ptr<Engine>> Engine::open(OpenRequest request) {
                 "ranks disagree on the instance's name or the global directory; both must be the same on all");
   }
   std::unique_ptr<Engine> engine(new Engine(std::move(context)));
-  DIAPAUSE_TRY(engine->start());
+  DIAPAUSE_TRY_ASSIGN(engine->host_, open_inline_host(*engine->context_, engine->bill_));
+  engine->write_open_record();
   return engine;
-}
-
-Status Engine::start() {
-  DIAPAUSE_TRY(open_tiers());
-  DIAPAUSE_TRY(lock_tiers());
-  DIAPAUSE_TRY(read_catalogue());
-  write_open_record();
-  return {};
-}
-
-namespace {
-
-std::string root_of(const config::Settings& settings, config::TierKind kind) {
-  switch (kind) {
-    case config::TierKind::memory:
-      return settings.memory_path;
-    case config::TierKind::local:
-      return settings.local_path;
-    case config::TierKind::global:
-      return settings.global_path;
-  }
-  return "";
-}
-
-// First whoever acts for the tier makes what is missing, then the others open it. Open on all ranks or on none.
-Status open_tier(Context& context, config::TierKind kind) {
-  const std::string root = root_of(context.settings, kind);
-  std::optional<store::Tier>& tier = context.tiers.tiers[static_cast<std::size_t>(kind)];
-  tier.reset();
-  const std::string node = kind == config::TierKind::global ? "" : context.topology.node_names[context.topology.node];
-  const auto open = [&](bool create) -> Status {
-    if (!node.empty() && !sys::is_plain_name(node)) {
-      return fail(Code::config, fmt::format("'{}' cannot name a node: set node.name", node));
-    }
-    DIAPAUSE_TRY_ASSIGN(tier, store::Tier::open(context.kernel, kind, root, context.job_key, node, create));
-    return {};
-  };
-  Status mine;
-  if (root.empty())
-    mine = fail(Code::config,
-                fmt::format("there is no {} tier: set {}.path", store::tier_name(kind), store::tier_name(kind)));
-  if (mine && context.acts_for(kind)) mine = open(true);
-  Status all = agree(context, mine);
-  if (all) {
-    if (!context.acts_for(kind)) mine = open(false);
-    all = agree(context, mine);
-  }
-  if (!all) {
-    tier.reset();
-    context.tiers.why_not[static_cast<std::size_t>(kind)] = all.error();
-  }
-  return all;
-}
-
-std::string holder_text(const Context& context) {
-  return fmt::format("process {} on {}\n", sys::process_id(), context.topology.node_names[context.topology.node]);
-}
-
-Status lock_tier(Context& context, config::TierKind kind, double wait_s) {
-  store::Tier* tier = context.tiers.find(kind);
-  Status mine;
-  if (tier != nullptr && context.acts_for(kind)) mine = tier->lock(holder_text(context), wait_s);
-  if (!mine && mine.error().code == Code::busy) {
-    mine.error().message +=
-        "; if that is an earlier run, wait for its end; another program needs another name or directory";
-  }
-  return agree(context, mine);
-}
-
-}  // namespace
-
-// A tier that cannot be opened costs only the levels that need it; without any there is nothing to do.
-Status Engine::open_tiers() {
-  Context& context = *context_;
-  std::string problems;
-  bool any = false;
-  for (const config::TierKind kind : kAllTiers) {
-    Status opened = open_tier(context, kind);
-    if (opened) any = true;
-    if (opened || root_of(context.settings, kind).empty()) continue;
-    if (opened.error().code == Code::comm) return opened;
-    problems += opened.error().message + "\n";
-    if (context.rank() == 0) {
-      context.log(Severity::warning,
-                  fmt::format("the {} tier cannot be used: {}", store::tier_name(kind), opened.error().message));
-    }
-  }
-  if (!any) return fail(Code::io, "no tier can be used:\n" + problems);
-  return {};
-}
-
-Status Engine::lock_tiers() {
-  for (const config::TierKind kind : kAllTiers) {
-    Status locked = lock_tier(*context_, kind, context_->settings.lock_wait_s);
-    if (locked) continue;
-    if (locked.error().code == Code::busy || locked.error().code == Code::comm) return locked;
-    context_->tiers.tiers[static_cast<std::size_t>(kind)].reset();
-    context_->tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
-    if (context_->rank() == 0) context_->log(Severity::warning, locked.error().message);
-  }
-  return {};
-}
-
-// Tiers whose last use failed are opened anew: a directory that was deleted or a file system that came back must not
-// need the program's help.
-void Engine::revive_tiers() {
-  for (const config::TierKind kind : kAllTiers) {
-    bool& suspect = suspect_[static_cast<std::size_t>(kind)];
-    if (!suspect || root_of(context_->settings, kind).empty()) continue;
-    suspect = false;
-    if (!open_tier(*context_, kind)) continue;
-    const Status locked = lock_tier(*context_, kind, 0);
-    if (locked) continue;
-    context_->tiers.tiers[static_cast<std::size_t>(kind)].reset();
-    context_->tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
-  }
-}
-
-// Learns what there is, and removes what never became a version.
-Status Engine::read_catalogue() {
-  Context& context = *context_;
-  DIAPAUSE_TRY_ASSIGN(const std::vector<StoredVersion> stored, take_inventory(context));
-  std::vector<KnownVersion> known;
-  for (const StoredVersion& version : stored) {
-    incarnation_ = std::max(incarnation_, version.id.incarnation + 1);
-    if (!version.manifest) {
-      if (!version.problems.empty()) continue;  // was one once: a restart has to say so
-      for (const config::TierKind kind : kAllTiers) {
-        store::Tier* tier = context.tiers.find(kind);
-        if (tier == nullptr || !context.acts_for(kind)) continue;
-        if (Status removed = tier->remove_version(version.id); !removed) {
-          context.log(Severity::warning, removed.error().message);
-        }
-      }
-      continue;
-    }
-    const auto ranks = static_cast<std::uint32_t>(version.manifest->ranks.size());
-    if (ranks != context.rank_count()) {
-      other_rank_count_ = ranks;
-      continue;
-    }
-    KnownVersion one{*version.manifest, {}, false};
-    for (const config::TierKind kind : kAllTiers) {
-      one.in[static_cast<std::size_t>(kind)] = !version.published_on[static_cast<std::size_t>(kind)].empty();
-    }
-    known.push_back(std::move(one));
-  }
-  catalogue_.replace_all(std::move(known));
-  return {};
 }
 
 // The record of this start, and, in each node's directory, which process is which rank.
@@ -250,29 +101,14 @@ void Engine::write_open_record() {
     auto file = tier->directory().create_file(store::kRanksName);
     if (file) (void)file->write_all(as_byte_view(ranks), 0);  // for people and tools; nothing depends on it
   }
-  store::Tier* global = context.tiers.find(config::TierKind::global);
-  if (global == nullptr || context.rank() != 0) return;
-  auto ledger = energy::Ledger::open(global->directory());
-  if (!ledger) {
-    context.log(Severity::warning, ledger.error().message);
-    return;
-  }
-  ledger_ = std::move(*ledger);
-  const nlohmann::json line = {{"schema", 1},
-                               {"event", "open"},
-                               {"time_unix_s", static_cast<double>(sys::unix_time_ns()) * 1e-9},
-                               {"incarnation", incarnation_},
-                               {"ranks", context.rank_count()},
-                               {"nodes", context.topology.node_names.size()}};
-  (void)ledger_->append(line.dump());
+  bill_.open(context);
+  if (!bill_.is_open()) return;
+  bill_.append(context, open_line(host_->incarnation(), context.rank_count(), context.topology.node_names.size()));
 }
 
 Engine::~Engine() {
-  if (!ledger_) return;
   try {
-    const nlohmann::json line = {
-        {"schema", 1}, {"event", "close"}, {"time_unix_s", static_cast<double>(sys::unix_time_ns()) * 1e-9}};
-    (void)ledger_->append(line.dump());
+    if (bill_.is_open()) bill_.append(*context_, close_line());
   } catch (...) {
     // Out of memory. A line less on the bill must not take the program down.
   }

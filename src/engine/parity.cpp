@@ -16,7 +16,7 @@ namespace {
 // All rows of a group advance together, piece by piece; a member holds at most 2k + m pieces at a time.
 constexpr std::uint64_t kRowPieceBytes = kMiB;
 
-// One member of one group, on the rank that acts for it. Member r computes all parity chunks of row r, of which it
+// One member of one group, where somebody acts for it. Member r computes all parity chunks of row r, of which it
 // keeps the first, and passes the others on: k + m - 1 chunks of a row travel. Were every holder of parity to compute
 // its own, k * m would.
 class MemberEncoder {
@@ -78,7 +78,9 @@ class MemberEncoder {
     return {};
   }
 
-  std::uint32_t host(std::uint32_t member) const { return host_of(context_->topology, *group_, member); }
+  std::uint32_t host(std::uint32_t member) const {
+    return context_->actor(host_of(context_->topology, *group_, member));
+  }
   // The member that computes the parities of a row, and the row that a member computes: those of the same number.
   std::uint32_t encoder_of(std::uint32_t row) const { return layout_.member_at(layout_.k(), row); }
   std::uint32_t own_row() const { return member_; }
@@ -104,7 +106,7 @@ class MemberEncoder {
     if (is_empty(member_, row, piece.offset)) return;
     const std::uint32_t chunk = layout_.chunk_index(member_, row);
     const MutableBytes room = nth(sent_, chunk, piece.length);
-    auto view = work_->bytes->view(chunk * group_->chunk_bytes + piece.offset, room);
+    auto view = work_->bytes_of(group_->members[member_]).view(chunk * group_->chunk_bytes + piece.offset, room);
     if (!view && failure_) failure_ = fail(view.error());
     sends_.push_back({host(encoder_of(row)), view ? *view : ByteView(room)});
   }
@@ -163,7 +165,7 @@ format::ImageIndex parity_index(std::uint64_t bytes) {
   return {{region}};
 }
 
-// A member this rank acts for, its slot, and the parity while it is computed: in the slot if that is mapped.
+// A member this process acts for, its slot, and the parity while it is computed: in the slot if that is mapped.
 struct Task {
   std::uint32_t group;
   std::uint32_t member;
@@ -204,7 +206,7 @@ Status write_parity(Context& context, Catalogue& catalogue, const Work& work, Ta
   return keep(context, catalogue, work, std::move(task.slot), store::parity_name(task.group, task.member));
 }
 
-// Cuts the ranks into groups and says what this rank has to do for them.
+// Cuts the ranks into groups and says what is to be done for them here.
 Result<std::vector<Task>> plan(const Context& context, Work& work) {
   DIAPAUSE_TRY_ASSIGN(work.manifest.groups, redundancy::groups(context.topology.node_of_rank,
                                                                context.settings.group_nodes, context.settings.parity));
@@ -221,7 +223,7 @@ Result<std::vector<Task>> plan(const Context& context, Work& work) {
     }
     group.chunk_bytes = layout.chunk_bytes(largest);
     for (std::uint32_t member = 0; member < n; ++member) {
-      if (host_of(context.topology, group, member) != context.rank()) continue;
+      if (!context.topology.acts_for(host_of(context.topology, group, member))) continue;
       Task task{g, member, parity_index(layout.m() * group.chunk_bytes), 0, {}, {}, {}};
       DIAPAUSE_TRY_ASSIGN(task.index_offset, format::lay_out(task.index));
       tasks.push_back(std::move(task));
@@ -240,8 +242,8 @@ Result<std::vector<MemberEncoder>> make_encoders(const Context& context, Work& w
   return encoders;
 }
 
-// Two members of one group are never on one node, so a rank acts for at most one member of a group; groups go one after
-// the other in the same order everywhere.
+// Two members of one group are never on one node, so nobody acts for more than one member of a group; groups go one
+// after the other in the same order everywhere.
 Status encode(std::vector<MemberEncoder>& encoders) {
   Status result;
   for (MemberEncoder& encoder : encoders) {

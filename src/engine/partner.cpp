@@ -1,5 +1,6 @@
 // Level 2: a second copy of every image on the partner node.
 #include <cstring>
+#include <span>
 
 #include "capture/stream_writer.hpp"
 #include "engine/work.hpp"
@@ -60,26 +61,29 @@ std::uint64_t piece_bytes(config::TierKind tier) {
 
 // Sends and receives in step until both are through. A failed local read or write is remembered, and the messages go
 // on: whoever waits for them must not hang.
-Status transfer(Context& context, Work& work, std::uint32_t partner, const std::vector<Incoming>& incoming,
-                std::vector<CopySink>& sinks, MutableBytes scratch) {
+// Images of several ranks go side by side, in the order of their ranks: that is how both sides match them.
+Status transfer(Context& context, Work& work, const std::vector<Incoming>& incoming, std::vector<CopySink>& sinks,
+                std::span<const sys::AlignedBuffer> scratch) {
   Status result;
   const auto note = [&result](Status step) {
     if (result && !step) result = std::move(step);
   };
-  const std::uint64_t piece = scratch.size();
-  const std::uint64_t size = work.bytes->size();
+  const std::uint64_t piece = piece_bytes(work.node_tier);
   for (std::uint64_t sent = 0; true; sent += piece) {
     std::vector<comm::Send> sends;
     std::vector<comm::Receive> receives;
-    if (sent < size) {
-      const MutableBytes room = scratch.first(std::min(piece, size - sent));
-      auto view = work.bytes->view(sent, room);
-      sends.push_back({partner, view ? *view : ByteView(room)});
+    for (std::size_t i = 0; i < work.images.size(); ++i) {
+      Image& image = work.images[i];
+      if (sent >= image.bytes->size()) continue;
+      const MutableBytes room = scratch[i].bytes().first(std::min(piece, image.bytes->size() - sent));
+      auto view = image.bytes->view(sent, room);
+      const std::uint32_t partner = work.manifest.ranks[image.facts.rank].partner;
+      sends.push_back({context.actor(partner), view ? *view : ByteView(room)});
       if (!view) note(fail(std::move(view.error())));
     }
     for (std::size_t i = 0; i < sinks.size(); ++i) {
       const std::uint64_t length = std::min(piece, sinks[i].left());
-      if (length > 0) receives.push_back({incoming[i].owner, sinks[i].room(length)});
+      if (length > 0) receives.push_back({context.actor(incoming[i].owner), sinks[i].room(length)});
     }
     if (sends.empty() && receives.empty()) break;
     DIAPAUSE_TRY(context.comm->exchange(sends, receives));
@@ -114,7 +118,7 @@ Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work) {
   std::vector<std::uint64_t> sizes;
   for (std::uint32_t r = 0; r < partners.size(); ++r) {
     work.manifest.ranks[r].partner = partners[r];
-    if (partners[r] != context.rank()) continue;
+    if (!context.topology.acts_for(partners[r])) continue;
     incoming.push_back({r, work.manifest.ranks[r].image.file_bytes, {}});
     sizes.push_back(incoming.back().bytes);
   }
@@ -122,10 +126,15 @@ Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work) {
   for (std::size_t i = 0; i < slots.size(); ++i) incoming[i].slot = std::move(slots[i]);
 
   auto sinks = make_sinks(incoming);
-  const auto scratch = sys::AlignedBuffer::allocate(piece_bytes(work.node_tier));
-  const Status ready = !sinks ? fail(sinks.error()) : !scratch ? fail(scratch.error()) : Status{};
+  Status ready = sinks ? Status{} : fail(sinks.error());
+  std::vector<sys::AlignedBuffer> scratch;
+  for (std::size_t i = 0; i < work.images.size() && ready; ++i) {
+    auto buffer = sys::AlignedBuffer::allocate(piece_bytes(work.node_tier));
+    ready = buffer ? Status{} : fail(buffer.error());
+    if (buffer) scratch.push_back(std::move(*buffer));
+  }
   DIAPAUSE_TRY(agree(context, ready));
-  Status mine = transfer(context, work, partners[context.rank()], incoming, *sinks, scratch->bytes());
+  Status mine = transfer(context, work, incoming, *sinks, scratch);
   for (Incoming& copy : incoming) {
     if (mine) mine = keep_copy(context, catalogue, work, std::move(copy));
   }

@@ -1,8 +1,16 @@
 // How a checkpoint's files become part of a version.
+#include <algorithm>
+
 #include "engine/work.hpp"
 #include "store/names.hpp"
 
 namespace diapause::engine {
+
+ByteSource& Work::bytes_of(std::uint32_t rank) {
+  const auto image =
+      std::find_if(images.begin(), images.end(), [&](const Image& one) { return one.facts.rank == rank; });
+  return *image->bytes;
+}
 
 Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name) {
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(work.node_tier));

@@ -3,7 +3,6 @@
 
 #include <compare>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
@@ -29,8 +28,6 @@ struct FileRef {
   static FileRef parity(std::uint32_t group, std::uint32_t member, std::uint32_t node) {
     return {true, false, node, group, member};
   }
-  nlohmann::json to_json() const { return {is_parity, is_global, node, group, index}; }
-  static FileRef from_json(const nlohmann::json& json) { return {json[0], json[1], json[2], json[3], json[4]}; }
 };
 
 struct ServedFile {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "engine/engine.hpp"
+#include "engine/ledger_lines.hpp"
 #include "format/checksum.hpp"
 #include "sys/process.hpp"
 
@@ -85,10 +85,10 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info) {
       stepped_over.push_back(candidate.id);
       continue;
     }
-    for (const format::VersionId& id : stepped_over) catalogue_.reject(id);
+    for (const format::VersionId& id : stepped_over) host_->reject(id);
     const format::VersionId id = fetched->manifest.version;
     restart_.emplace(Restart{std::move(*fetched), start, !stepped_over.empty()});
-    catalogue_.pin(id);
+    host_->pin(id);
     info.version = id.number;
     info.level = restart_->fetched.manifest.deepest_level();
     info.stepped_back = restart_->stepped_back;
@@ -142,10 +142,11 @@ Status Engine::restore(const std::vector<std::string>& names) {
 // holds again, and until that is published the old files stay.
 Status Engine::heal() {
   const format::Manifest& old = restart_->fetched.manifest;
-  DIAPAUSE_TRY_ASSIGN(Work work, begin(old.version.number, old.deepest_level()));
+  DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(old.version.number, old.deepest_level()));
   format::ImageIndex index = restart_->image().index();
   ReaderSource source(restart_->image());
-  return checkpoint_from(source, std::move(index), work);
+  CheckpointInfo info;
+  return checkpoint_from(source, std::move(index), decision, info);
 }
 
 Status Engine::restart_end() {
@@ -157,24 +158,12 @@ Status Engine::restart_end() {
                     "the redundancy lost in the failure could not be put back: " + healed.error().message);
     }
   }
-  if (ledger_) {
-    const nlohmann::json line = {{"schema", 1},
-                                 {"event", "restart"},
-                                 {"time_unix_s", static_cast<double>(sys::unix_time_ns()) * 1e-9},
-                                 {"incarnation", incarnation_},
-                                 {"version", restart_->fetched.manifest.version.number},
-                                 {"level", restart_->fetched.manifest.deepest_level()},
-                                 {"stepped_back", restart_->stepped_back},
-                                 {"reason", restart_reason_},
-                                 {"sources", restart_->fetched.sources},
-                                 {"healed", restart_->fetched.needs_healing},
-                                 {"seconds", sys::monotonic_s() - restart_->started_s}};
-    if (Status appended = ledger_->append(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-        !appended) {
-      context_->log(Severity::warning, appended.error().message);
-    }
+  if (bill_.is_open()) {
+    bill_.append(*context_, restart_line({host_->incarnation(), &restart_->fetched.manifest, restart_->stepped_back,
+                                          restart_reason_, restart_->fetched.sources, restart_->fetched.needs_healing,
+                                          sys::monotonic_s() - restart_->started_s}));
   }
-  catalogue_.pin(std::nullopt);
+  host_->pin(std::nullopt);
   restart_.reset();
   return {};
 }

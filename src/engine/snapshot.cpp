@@ -23,7 +23,7 @@ std::uint64_t next_random(std::uint64_t& state) {
 Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
   info = {};
   info.version = version;
-  if (off_ || other_rank_count_ != 0) return usable();
+  if (off_ || host_->other_rank_count() != 0) return usable();
   if (context_->settings.flips.bit) inject_due_flips();
   int level = 0;
   if (schedule_.tick()) {

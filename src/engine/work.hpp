@@ -16,37 +16,36 @@
 
 namespace diapause::engine {
 
-struct Work {
-  int level = 1;              // asked
-  format::Manifest manifest;  // equal on all ranks; levels grow as they are reached
-  config::TierKind node_tier = config::TierKind::memory;
-  capture::BlockSource* source = nullptr;  // the data of the regions in `index`
-  format::ImageIndex index;                // laid out, checksums still open
-  std::uint64_t index_offset = 0;
-
-  // Filled by the capture.
-  std::optional<capture::Captured> captured;
-  std::unique_ptr<ByteSource> bytes;  // of this rank's image
-  store::Slot slot;                   // where it lies
-
-  std::vector<std::pair<const char*, double>> phases;  // name, seconds
-
-  std::uint64_t image_bytes() const { return capture::image_bytes(index, index_offset); }
-};
-
-// Level 2: sends this rank's image to its partner and keeps those of others. Fills the partners in the manifest.
-// Collective.
-Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work);
-
-// Level 3: computes and keeps the parities of this rank's groups. Fills the groups in the manifest. Collective.
-Status encode_parity(Context& context, Catalogue& catalogue, Work& work);
-
 // What a manifest says of one rank's image.
 struct ImageFacts {
   std::uint32_t rank = 0;
   std::uint64_t protected_bytes = 0;
   format::ImageRecord image;
 };
+
+// A captured image of a rank this process acts for.
+struct Image {
+  ImageFacts facts;
+  store::Slot slot;                   // where it lies in the node tier; moves to the catalogue when it is kept
+  std::unique_ptr<ByteSource> bytes;  // all of it
+};
+
+struct Work {
+  int level = 1;              // asked
+  format::Manifest manifest;  // equal on all ranks; levels grow as they are reached
+  config::TierKind node_tier = config::TierKind::memory;
+  std::vector<Image> images;  // by rank, ascending: of all ranks acted for, or empty if the capture failed
+  bool is_kept = false;       // the images are in the version's directory, on all nodes
+  std::vector<std::pair<const char*, double>> phases;  // name, seconds
+
+  ByteSource& bytes_of(std::uint32_t rank);
+};
+
+// Level 2: sends the images to the partners and keeps those of others. Fills the partners in the manifest. Collective.
+Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work);
+
+// Level 3: computes and keeps the parities of the groups. Fills the groups in the manifest. Collective.
+Status encode_parity(Context& context, Catalogue& catalogue, Work& work);
 
 ImageFacts facts_of(const capture::Captured& captured);
 

@@ -1,4 +1,5 @@
-// Little-endian bytes ⇄ numbers, byte by byte, so that files are the same on every host. Internal to this folder.
+// Little-endian bytes ⇄ numbers, byte by byte, so that files are the same on every host. For files, and for messages
+// between ranks.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,8 @@ Slot::Slot(Slot&& other) noexcept
     : file_(std::move(other.file_)),
       mapping_(std::exchange(other.mapping_, nullptr)),
       capacity_(std::exchange(other.capacity_, 0)),
-      spare_name_(std::move(other.spare_name_)) {}
+      spare_name_(std::move(other.spare_name_)),
+      lent_name_(std::move(other.lent_name_)) {}
 
 Slot& Slot::operator=(Slot&& other) noexcept {
   if (this != &other) {
@@ -18,6 +19,7 @@ Slot& Slot::operator=(Slot&& other) noexcept {
     mapping_ = std::exchange(other.mapping_, nullptr);
     capacity_ = std::exchange(other.capacity_, 0);
     spare_name_ = std::move(other.spare_name_);
+    lent_name_ = std::move(other.lent_name_);
   }
   return *this;
 }
@@ -34,6 +36,10 @@ Status Slot::resize(std::uint64_t bytes, bool mapped) {
   capacity_ = 0;
   DIAPAUSE_TRY(file_.truncate(bytes));
   DIAPAUSE_TRY(file_.reserve(bytes));
+  return map(bytes, mapped);
+}
+
+Status Slot::map(std::uint64_t bytes, bool mapped) {
   capacity_ = bytes;
   if (!mapped) return {};
   int error = 0;

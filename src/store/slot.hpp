@@ -22,17 +22,20 @@ class Slot {
   const sys::File& file() const { return file_; }
   std::uint64_t capacity() const { return capacity_; }
   bool is_open() const { return file_.is_open(); }
+  const std::string& spare_name() const { return spare_name_; }
 
  private:
   friend class Tier;
   // Makes the file at least `bytes` long, backed by real space, and mapped anew if `mapped`.
   Status resize(std::uint64_t bytes, bool mapped);
+  Status map(std::uint64_t bytes, bool mapped);
   void unmap();
 
   sys::File file_;
   std::byte* mapping_ = nullptr;
   std::uint64_t capacity_ = 0;
   std::string spare_name_;  // its name in spare/; empty while it is part of a version
+  std::string lent_name_;   // of an adopted slot: its name in spare/ where its owner looks for it
 };
 
 }  // namespace diapause::store

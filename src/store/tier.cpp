@@ -39,6 +39,10 @@ Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::s
 
 Status Tier::lock(const std::string& holder, double wait_s) {
   DIAPAUSE_TRY_ASSIGN(lock_, sys::FileLock::acquire(directory_, kLockName, holder, wait_s));
+  return {};
+}
+
+Status Tier::clear_spares() const {
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> left, spare_.list());
   for (const sys::DirectoryEntry& entry : left) {
     if (!entry.is_directory) DIAPAUSE_TRY(spare_.remove_file(entry.name));
@@ -76,6 +80,7 @@ Error Tier::no_room(std::uint64_t needed, std::uint64_t free) const {
 Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner) {
   const std::uint64_t wanted = rounded_capacity(bytes);
   const bool mapped = kind_ == config::TierKind::memory;
+  take_back_lent();
   // The smallest spare that is large enough, unless it would waste more than half of itself.
   auto best = spares_.end();
   for (auto it = spares_.begin(); it != spares_.end(); ++it) {
@@ -100,6 +105,45 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner) {
     (void)spare_.remove_file(slot.spare_name_);
     return fail(sized.error().code == Code::full ? no_room(wanted, free) : sized.error());
   }
+  return slot;
+}
+
+void Tier::lend(Slot slot) { lent_.push_back(std::move(slot)); }
+
+namespace {
+
+// What an adopted slot is called once it is free again: the name that it was lent under would say that it is not.
+std::string returned_name(const std::string& lent_name) { return lent_name + ".free"; }
+
+}  // namespace
+
+void Tier::take_back_lent() {
+  if (lent_.empty()) return;
+  const auto entries = spare_.list();
+  if (!entries) return;
+  for (auto slot = lent_.begin(); slot != lent_.end();) {
+    const std::string returned = returned_name(slot->spare_name_);
+    const bool is_back = std::any_of(entries->begin(), entries->end(),
+                                     [&](const sys::DirectoryEntry& entry) { return entry.name == returned; });
+    if (is_back && spare_.rename(returned, spare_, slot->spare_name_)) {
+      give_back(std::move(*slot));
+      slot = lent_.erase(slot);
+    } else if (slot->file_.has_no_name()) {
+      slot = lent_.erase(slot);
+    } else {
+      ++slot;
+    }
+  }
+}
+
+Result<Slot> Tier::adopt(const std::string& spare_name) const {
+  const bool mapped = kind_ == config::TierKind::memory;
+  Slot slot;
+  DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.open_file(spare_name, sys::Access::read_write, !mapped));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, slot.file_.size());
+  DIAPAUSE_TRY(slot.map(size, mapped));
+  slot.spare_name_ = spare_name;
+  slot.lent_name_ = spare_name;
   return slot;
 }
 
@@ -139,13 +183,18 @@ void Tier::recycle(Slot slot, const format::VersionId& version, const std::strin
   if (!slot.is_open()) return;
   auto directory = directory_.open_child(version_directory(version));
   if (!directory) return;  // deleted from outside; the slot goes with it
-  slot.spare_name_ = fmt::format("{}-{}", name, next_name_++);
+  const bool is_lent = !slot.lent_name_.empty();
+  slot.spare_name_ = is_lent ? returned_name(slot.lent_name_) : fmt::format("{}-{}", name, next_name_++);
   if (!directory->rename(name, spare_, slot.spare_name_)) return;
-  give_back(std::move(slot));
+  if (!is_lent) give_back(std::move(slot));
 }
 
 // Of too many, the smallest goes: it is the cheapest to make anew.
 void Tier::give_back(Slot slot) {
+  if (!slot.lent_name_.empty()) {
+    (void)spare_.rename(slot.spare_name_, spare_, returned_name(slot.lent_name_));  // its owner finds it
+    return;
+  }
   spares_.push_back(std::move(slot));
   if (spares_.size() <= kSpares) return;
   const auto smallest = std::min_element(spares_.begin(), spares_.end(),

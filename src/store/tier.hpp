@@ -51,8 +51,10 @@ class Tier {
   const std::string& path() const { return directory_.path(); }
   const sys::Directory& directory() const { return directory_; }
 
-  // By one rank of the node (global: rank 0): takes the lock for as long as this object lives, and empties spare/.
+  // By one process of the node (global: of the job): takes the lock for as long as this object lives.
   Status lock(const std::string& holder, double wait_s);
+  // Removes what earlier processes left in spare/. By the holder of the lock, before anybody acquires.
+  Status clear_spares() const;
 
   // Every version directory, newest first.
   Result<std::vector<FoundVersion>> scan() const;
@@ -63,6 +65,12 @@ class Tier {
   // Code::full names the tier, what is needed and what there is.
   Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner);
   void give_back(Slot slot);  // one that was acquired and not settled
+
+  // A slot that another process is to publish: it stays known here, and acquire() hands it out again when the other has
+  // put it back. The other adopts it under its spare_name().
+  void lend(Slot slot);
+  Result<Slot> adopt(const std::string& spare_name) const;
+
   Status make_version(const format::VersionId& version) const;
   // Syncs the slot and gives it its final name. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
@@ -81,6 +89,7 @@ class Tier {
   Tier(config::TierKind kind, sys::Directory directory, sys::Directory spare)
       : kind_(kind), directory_(std::move(directory)), spare_(std::move(spare)) {}
   Result<std::uint64_t> free_bytes() const;
+  void take_back_lent();
   Error no_room(std::uint64_t needed, std::uint64_t free) const;
   std::uint64_t rounded_capacity(std::uint64_t bytes) const;
 
@@ -92,6 +101,7 @@ class Tier {
   sys::Directory spare_;
   std::optional<sys::FileLock> lock_;
   std::vector<Slot> spares_;
+  std::vector<Slot> lent_;
   std::uint64_t next_name_ = 0;
 };
 

@@ -83,4 +83,9 @@ Result<std::uint64_t> File::size() const {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
+bool File::has_no_name() const {
+  struct stat status;
+  return uninterrupted([&] { return kernel_->fstat(fd_, &status); }) >= 0 && status.st_nlink == 0;
+}
+
 }  // namespace diapause::sys

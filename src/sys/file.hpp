@@ -34,6 +34,7 @@ class File {
   Status reserve(std::uint64_t length) const;
   Status truncate(std::uint64_t length) const;
   Result<std::uint64_t> size() const;
+  bool has_no_name() const;  // no directory holds it any more
 
  private:
   Kernel* kernel_ = nullptr;

@@ -13,6 +13,28 @@ class ThreadComm : public comm::Comm {
   std::uint32_t size() const override { return job_.size_; }
   std::uint32_t node_leader() const override { return rank_ / job_.ranks_per_node_ * job_.ranks_per_node_; }
 
+  bool is_concurrent() const override { return true; }
+
+  Result<std::unique_ptr<comm::Comm>> split(Part part) override {
+    const std::uint8_t joins = part == Part::join ? 1 : 0;
+    std::uint64_t round = 0;
+    {
+      const std::lock_guard lock(job_.mutex_);
+      round = job_.round_;
+    }
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(as_byte_view(joins)));
+    if (joins == 0) return std::unique_ptr<comm::Comm>();
+    const auto joined = [&](std::uint32_t before) {
+      return static_cast<std::uint32_t>(std::count_if(all.begin(), all.begin() + before,
+                                                      [](const ByteVector& said) { return said[0] != std::byte{0}; }));
+    };
+    const std::lock_guard lock(job_.mutex_);
+    auto& child = job_.parts_[round];
+    if (child == nullptr) child = std::make_unique<ThreadJob>(joined(job_.size_), 1);
+    if (job_.broken_) child->break_off();
+    return child->comm(joined(rank_));
+  }
+
   Status barrier() override {
     DIAPAUSE_TRY(all_gather({}));
     return {};
@@ -89,6 +111,7 @@ void ThreadJob::break_off() {
   const std::lock_guard lock(mutex_);
   broken_ = true;
   changed_.notify_all();
+  for (auto& [round, part] : parts_) part->break_off();
 }
 
 }  // namespace diapause::test_support

@@ -35,6 +35,7 @@ class ThreadJob {
   std::uint32_t arrived_ = 0;
   std::vector<ByteVector> gathering_;
   std::vector<ByteVector> gathered_;
+  std::map<std::uint64_t, std::unique_ptr<ThreadJob>> parts_;  // split off, by the round of the split
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> mail_;  // (from, to)
 };
 

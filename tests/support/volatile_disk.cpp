@@ -270,6 +270,7 @@ int VolatileDisk::fstat(int fd, struct stat* out) {
   const Node& node = *file->node;
   *out = {};
   out->st_ino = node.inode;
+  out->st_nlink = node.removed ? 0 : 1;
   out->st_mode = node.mode | static_cast<mode_t>(node.is_directory ? S_IFDIR : S_IFREG);
   out->st_uid = node.owner;
   out->st_size = static_cast<off_t>(node.size());

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <climits>
 #include <string>
+#include <thread>
 
 namespace diapause::comm {
 namespace {
@@ -24,9 +26,12 @@ bool mpi_is_running() {
   return initialized != 0 && finalized == 0;
 }
 
+// How a call waits for the others: as MPI does, which spends a core on it, or giving the core away.
+enum class Waiting { busy, patient };
+
 class MpiComm : public Comm {
  public:
-  explicit MpiComm(MPI_Comm comm) : comm_(comm) {}
+  MpiComm(MPI_Comm comm, Waiting waiting) : comm_(comm), is_patient_(waiting == Waiting::patient) {}
   // After MPI_Finalize the communicator is gone already.
   ~MpiComm() override {
     if (mpi_is_running()) MPI_Comm_free(&comm_);
@@ -55,13 +60,33 @@ class MpiComm : public Comm {
   std::uint32_t size() const override { return size_; }
   std::uint32_t node_leader() const override { return node_leader_; }
 
-  Status barrier() override { return check(MPI_Barrier(comm_), "MPI_Barrier"); }
+  bool is_concurrent() const override {
+    int provided = MPI_THREAD_SINGLE;
+    return MPI_Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
+  }
+
+  Result<std::unique_ptr<Comm>> split(Part part) override {
+    const bool joins = part == Part::join;
+    MPI_Comm chosen = MPI_COMM_NULL;
+    DIAPAUSE_TRY(
+        check(MPI_Comm_split(comm_, joins ? 0 : MPI_UNDEFINED, static_cast<int>(rank_), &chosen), "MPI_Comm_split"));
+    if (!joins) return std::unique_ptr<Comm>();
+    auto comm = std::make_unique<MpiComm>(chosen, Waiting::patient);
+    DIAPAUSE_TRY(comm->start());
+    return std::unique_ptr<Comm>(std::move(comm));
+  }
+
+  Status barrier() override {
+    if (!is_patient_) return check(MPI_Barrier(comm_), "MPI_Barrier");
+    MPI_Request request = MPI_REQUEST_NULL;
+    DIAPAUSE_TRY(check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier"));
+    return wait_all({&request, 1});
+  }
 
   Status broadcast(MutableBytes data, std::uint32_t root) override {
     while (!data.empty()) {
       const std::size_t length = std::min<std::size_t>(data.size(), INT_MAX);
-      DIAPAUSE_TRY(check(MPI_Bcast(data.data(), static_cast<int>(length), MPI_BYTE, static_cast<int>(root), comm_),
-                         "MPI_Bcast"));
+      DIAPAUSE_TRY(broadcast_piece(data.data(), static_cast<int>(length), static_cast<int>(root)));
       data = data.subspan(length);
     }
     return {};
@@ -90,21 +115,71 @@ class MpiComm : public Comm {
                        "MPI_Isend");
       }
     }
-    const Status waited =
-        check(MPI_Waitall(static_cast<int>(next), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    const Status waited = wait_all({requests_.data(), next});
     return status ? waited : status;
   }
 
  private:
   static constexpr int kTag = 1;
 
+  Status wait_all(std::span<MPI_Request> requests) {
+    const auto count = static_cast<int>(requests.size());
+    if (!is_patient_) return check(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    constexpr std::chrono::microseconds kShortest(20);
+    constexpr std::chrono::microseconds kLongest(500);
+    for (auto pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
+      int done = 0;
+      DIAPAUSE_TRY(check(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall"));
+      if (done != 0) return {};
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+  Status broadcast_piece(void* data, int length, int root) {
+    if (!is_patient_) return check(MPI_Bcast(data, length, MPI_BYTE, root, comm_), "MPI_Bcast");
+    MPI_Request request = MPI_REQUEST_NULL;
+    DIAPAUSE_TRY(check(MPI_Ibcast(data, length, MPI_BYTE, root, comm_, &request), "MPI_Ibcast"));
+    return wait_all({&request, 1});
+  }
+
   Result<std::uint64_t> reduce(std::uint64_t value, MPI_Op op) {
     std::uint64_t result = 0;
-    DIAPAUSE_TRY(check(MPI_Allreduce(&value, &result, 1, MPI_UINT64_T, op, comm_), "MPI_Allreduce"));
+    if (!is_patient_) {
+      DIAPAUSE_TRY(check(MPI_Allreduce(&value, &result, 1, MPI_UINT64_T, op, comm_), "MPI_Allreduce"));
+      return result;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    DIAPAUSE_TRY(check(MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, op, comm_, &request), "MPI_Iallreduce"));
+    DIAPAUSE_TRY(wait_all({&request, 1}));
     return result;
   }
 
+  Status gather_lengths(std::uint64_t mine, std::vector<std::uint64_t>& lengths) {
+    if (!is_patient_) {
+      return check(MPI_Allgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather");
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    DIAPAUSE_TRY(check(MPI_Iallgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_, &request),
+                       "MPI_Iallgather"));
+    return wait_all({&request, 1});
+  }
+
+  Status gather_bytes(ByteView mine, ByteVector& all, const std::vector<int>& counts, const std::vector<int>& offsets) {
+    const auto length = static_cast<int>(mine.size());
+    if (!is_patient_) {
+      return check(
+          MPI_Allgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, comm_),
+          "MPI_Allgatherv");
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    DIAPAUSE_TRY(check(MPI_Iallgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(), offsets.data(),
+                                       MPI_BYTE, comm_, &request),
+                       "MPI_Iallgatherv"));
+    return wait_all({&request, 1});
+  }
+
   MPI_Comm comm_;
+  const bool is_patient_;
   std::uint32_t rank_ = 0;
   std::uint32_t size_ = 1;
   std::uint32_t node_leader_ = 0;
@@ -112,9 +187,8 @@ class MpiComm : public Comm {
 };
 
 Result<std::vector<ByteVector>> MpiComm::all_gather(ByteView mine) {
-  const auto length = static_cast<std::uint64_t>(mine.size());
   std::vector<std::uint64_t> lengths(size_);
-  DIAPAUSE_TRY(check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather"));
+  DIAPAUSE_TRY(gather_lengths(mine.size(), lengths));
   std::vector<int> counts(size_);
   std::vector<int> offsets(size_);
   std::uint64_t total = 0;
@@ -125,9 +199,7 @@ Result<std::vector<ByteVector>> MpiComm::all_gather(ByteView mine) {
     total += lengths[r];
   }
   ByteVector all(total);
-  DIAPAUSE_TRY(check(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_BYTE, all.data(), counts.data(),
-                                    offsets.data(), MPI_BYTE, comm_),
-                     "MPI_Allgatherv"));
+  DIAPAUSE_TRY(gather_bytes(mine, all, counts, offsets));
   std::vector<ByteVector> parts(size_);
   for (std::uint32_t r = 0; r < size_; ++r) {
     parts[r].assign(all.begin() + offsets[r], all.begin() + offsets[r] + counts[r]);
@@ -146,7 +218,7 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
   if (parent == MPI_COMM_NULL) return fail(Code::argument, "the communicator is MPI_COMM_NULL");
   MPI_Comm duplicate = MPI_COMM_NULL;
   DIAPAUSE_TRY(check(MPI_Comm_dup(parent, &duplicate), "MPI_Comm_dup"));
-  auto comm = std::make_unique<MpiComm>(duplicate);
+  auto comm = std::make_unique<MpiComm>(duplicate, Waiting::busy);
   DIAPAUSE_TRY(comm->start());
   return std::unique_ptr<Comm>(std::move(comm));
 }

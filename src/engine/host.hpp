@@ -1,0 +1,53 @@
+// Where the node engine runs, as a rank sees it: in the rank's own calls, or in the background for the whole node.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/node_engine.hpp"
+
+namespace diapause::engine {
+
+// How far the work on one capture has come.
+struct Progress {
+  bool is_done = false;
+  std::uint32_t levels = 0;  // bit l: level l holds
+  Status result;             // if done: the first level that failed
+  std::uint64_t bytes_total = 0;
+
+  int deepest_level() const { return levels == 0 ? 0 : static_cast<int>(std::bit_width(levels)) - 1; }
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+
+  virtual std::uint32_t incarnation() const = 0;
+  virtual std::uint32_t other_rank_count() const = 0;
+  virtual bool is_background() const = 0;
+
+  // A slot for one file of this rank; old versions make room if they must. Collective over the ranks.
+  virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) = 0;
+
+  // Hands over what this rank captured. All ranks do so in the same order. Returns the capture's number: 0, 1, ...
+  virtual std::uint64_t submit(Captures captures) = 0;
+  // Known for the last 64 captures.
+  virtual Progress progress(std::uint64_t number) = 0;
+  // Until the capture is done or one of `levels` holds, or the time is over.
+  virtual void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) = 0;
+
+  virtual void reject(const format::VersionId& version) = 0;
+  virtual void pin(std::optional<format::VersionId> version) = 0;
+};
+
+// Every rank acts for itself, and submit() does everything. Collective.
+Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill);
+
+// A thread in the first rank of each node acts for the node's ranks. `context` is this rank's, with the tiers open.
+// Collective.
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill);
+
+}  // namespace diapause::engine

@@ -1,0 +1,49 @@
+// The node engine in the rank's own calls.
+#include <deque>
+
+#include "engine/host.hpp"
+
+namespace diapause::engine {
+namespace {
+
+class InlineHost : public Host {
+ public:
+  explicit InlineHost(std::unique_ptr<NodeEngine> engine) : engine_(std::move(engine)) {}
+
+  std::uint32_t incarnation() const override { return engine_->incarnation(); }
+  std::uint32_t other_rank_count() const override { return engine_->other_rank_count(); }
+  bool is_background() const override { return false; }
+
+  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) override {
+    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(kind, {bytes}));
+    return std::move(slots.front());
+  }
+
+  std::uint64_t submit(Captures captures) override {
+    Outcome outcome = engine_->checkpoint(std::move(captures), [](std::uint32_t) {});
+    Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
+    for (const format::RankRecord& rank : outcome.manifest.ranks) progress.bytes_total += rank.protected_bytes;
+    done_.push_back(std::move(progress));
+    if (done_.size() > 64) done_.pop_front();
+    return count_++;
+  }
+  Progress progress(std::uint64_t number) override { return done_[done_.size() - (count_ - number)]; }
+  void wait(std::uint64_t, std::uint32_t, double) override {}
+
+  void reject(const format::VersionId& version) override { engine_->reject(version); }
+  void pin(std::optional<format::VersionId> version) override { engine_->pin(version); }
+
+ private:
+  std::unique_ptr<NodeEngine> engine_;
+  std::deque<Progress> done_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill) {
+  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<NodeEngine> engine, NodeEngine::open(context, bill));
+  return std::make_unique<InlineHost>(std::move(engine));
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,61 @@
+#include "engine/ledger_lines.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+using nlohmann::json;
+
+json event(const char* name, std::uint64_t time_unix_ns) {
+  return {{"schema", 1}, {"event", name}, {"time_unix_s", static_cast<double>(time_unix_ns) * 1e-9}};
+}
+
+// Names of files and nodes in error texts need not be UTF-8.
+std::string text(const json& line) { return line.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string open_line(std::uint32_t incarnation, std::uint32_t ranks, std::size_t nodes) {
+  json line = event("open", sys::unix_time_ns());
+  line["incarnation"] = incarnation;
+  line["ranks"] = ranks;
+  line["nodes"] = nodes;
+  return text(line);
+}
+
+std::string checkpoint_line(const CheckpointLine& checkpoint) {
+  const format::Manifest& manifest = *checkpoint.manifest;
+  json line = event("checkpoint", manifest.created_unix_ns);
+  line["incarnation"] = manifest.version.incarnation;
+  line["version"] = manifest.version.number;
+  line["level_asked"] = checkpoint.level_asked;
+  line["level_reached"] = manifest.deepest_level();
+  std::uint64_t bytes_total = 0;
+  for (const format::RankRecord& rank : manifest.ranks) bytes_total += rank.protected_bytes;
+  line["bytes_total"] = bytes_total;
+  line["blocked_s"] = checkpoint.blocked_s;
+  line["phases"] = json::object();
+  for (const auto& [phase, seconds] : *checkpoint.phases) line["phases"][phase] = seconds;
+  line["error"] = checkpoint.error.empty() ? json(nullptr) : json(checkpoint.error);
+  return text(line);
+}
+
+std::string restart_line(const RestartLine& restart) {
+  json line = event("restart", sys::unix_time_ns());
+  line["incarnation"] = restart.incarnation;
+  line["version"] = restart.manifest->version.number;
+  line["level"] = restart.manifest->deepest_level();
+  line["stepped_back"] = restart.stepped_back;
+  line["reason"] = restart.reason;
+  line["sources"] = restart.sources;
+  line["healed"] = restart.healed;
+  line["seconds"] = restart.seconds;
+  return text(line);
+}
+
+std::string close_line() { return text(event("close", sys::unix_time_ns())); }
+
+}  // namespace diapause::engine

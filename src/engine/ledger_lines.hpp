@@ -1,0 +1,36 @@
+// The lines of the ledger, as docs/formats/ledger.md describes them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/manifest.hpp"
+
+namespace diapause::engine {
+
+struct CheckpointLine {
+  const format::Manifest* manifest = nullptr;
+  int level_asked = 0;
+  double blocked_s = 0;
+  const std::vector<std::pair<const char*, double>>* phases = nullptr;
+  std::string error;  // empty: none
+};
+
+struct RestartLine {
+  std::uint32_t incarnation = 0;
+  const format::Manifest* manifest = nullptr;
+  bool stepped_back = false;
+  std::string reason;
+  std::vector<std::string> sources;
+  bool healed = false;
+  double seconds = 0;
+};
+
+std::string open_line(std::uint32_t incarnation, std::uint32_t ranks, std::size_t nodes);
+std::string checkpoint_line(const CheckpointLine& line);
+std::string restart_line(const RestartLine& line);
+std::string close_line();
+
+}  // namespace diapause::engine

@@ -1,0 +1,194 @@
+#include "engine/node_engine.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/ledger_lines.hpp"
+#include "store/names.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+
+// A step runs if `level` is 1 or the level asked for. Its result is agreed: all go on, or none. After a failure the
+// steps of other levels still run where `needs_images` allows it: a level that fails costs no other.
+struct NodeEngine::Step {
+  const char* phase;
+  int level;
+  bool needs_images;  // kept in the node tier
+  Status (NodeEngine::*run)(Work&, const Captures&);
+};
+
+const NodeEngine::Step NodeEngine::kSteps[] = {
+    {"keep", 1, false, &NodeEngine::keep_images},    {"publish", 1, true, &NodeEngine::publish_level1},
+    {"partner", 2, true, &NodeEngine::copy_level2},  {"parity", 3, true, &NodeEngine::encode_level3},
+    {"global", 4, false, &NodeEngine::write_level4},
+};
+
+Work NodeEngine::begin(const Captures& captures) const {
+  const Decision& decision = captures.decision;
+  Work work;
+  work.level = decision.level;
+  work.node_tier = captures.node_tier;
+  work.manifest.job = context_.job;
+  work.manifest.version = {incarnation_, decision.number, {decision.commit}};
+  work.manifest.created_unix_ns = decision.created_unix_ns;
+  work.manifest.node_names = context_.topology.node_names;
+  work.manifest.ranks.resize(context_.rank_count());
+  for (std::uint32_t r = 0; r < context_.rank_count(); ++r) {
+    work.manifest.ranks[r].node = context_.topology.node_of_rank[r];
+  }
+  return work;
+}
+
+// Copies images that were captured elsewhere into the node tier and keeps the copies. Collective.
+Status NodeEngine::move_images(Work& work, const Captures& captures) {
+  DIAPAUSE_TRY(agree(context_, captures.result));
+  std::vector<std::uint64_t> sizes;
+  for (const Image& image : work.images) sizes.push_back(image.bytes->size());
+  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context_, work.node_tier, sizes));
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    DIAPAUSE_TRY(capture::write_bytes(*work.images[i].bytes, slots[i].file()));
+    DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(slots[i]), store::image_name(work.images[i].facts.rank)));
+  }
+  return {};
+}
+
+Status NodeEngine::keep_images(Work& work, const Captures& captures) {
+  const auto keep_all = [&]() -> Status {
+    DIAPAUSE_TRY(captures.result);
+    DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(work.node_tier));
+    DIAPAUSE_TRY(tier->make_version(work.manifest.version));
+    if (captures.capture_tier != work.node_tier) return {};
+    for (Image& image : work.images) {
+      DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(image.slot), store::image_name(image.facts.rank)));
+    }
+    return {};
+  };
+  Status mine = keep_all();
+  if (captures.capture_tier != work.node_tier) {
+    const Status moved = move_images(work, captures);
+    if (mine) mine = moved;
+  }
+  std::vector<ImageFacts> facts;
+  for (const Image& image : work.images) facts.push_back(image.facts);
+  Status kept = share_images(context_, work.manifest, mine, facts);
+  work.is_kept = kept.has_value();
+  if (!kept) catalogue_.discard(context_, work.manifest.version, work.node_tier);
+  return kept;
+}
+
+Status NodeEngine::publish_level1(Work& work, const Captures&) {
+  return publish_on_nodes(context_, catalogue_, work, 1);
+}
+
+Status NodeEngine::copy_level2(Work& work, const Captures&) {
+  DIAPAUSE_TRY(copy_to_partners(context_, catalogue_, work));
+  return publish_on_nodes(context_, catalogue_, work, 2);
+}
+
+Status NodeEngine::encode_level3(Work& work, const Captures&) {
+  DIAPAUSE_TRY(encode_parity(context_, catalogue_, work));
+  return publish_on_nodes(context_, catalogue_, work, 3);
+}
+
+// From the images in the node tier, or, if there are none, straight from where the data are.
+Status NodeEngine::write_level4(Work& work, const Captures& captures) {
+  std::vector<OutgoingImage> outgoing;
+  for (Image& image : work.images) {
+    if (!work.is_kept) break;
+    outgoing.push_back({image.facts.rank, image.bytes->size(), [&image](const sys::File& to) -> Result<ImageFacts> {
+                          DIAPAUSE_TRY(capture::write_bytes(*image.bytes, to));
+                          return image.facts;
+                        }});
+  }
+  if (!work.is_kept) {
+    outgoing = captures.direct;
+    Status have;
+    if (outgoing.empty()) have = captures.result ? fail(Code::io, "there is no image to write") : captures.result;
+    DIAPAUSE_TRY(agree(context_, have));
+  }
+  DIAPAUSE_TRY(write_to_global(context_, catalogue_, work.manifest, outgoing));
+  // The nodes' manifests should know of it too: should the global one be lost, the images there are still found.
+  if (!work.manifest.has_level(1)) return {};
+  return publish_on_nodes(context_, catalogue_, work, 4);
+}
+
+Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reached) {
+  Status result;
+  for (const Step& step : kSteps) {
+    if (step.level != 1 && step.level != work.level) continue;
+    if (step.needs_images && !work.is_kept) continue;
+    const std::uint32_t before = work.manifest.levels;
+    const double start = sys::monotonic_s();
+    Status done = (this->*step.run)(work, captures);
+    work.phases.emplace_back(step.phase, sys::monotonic_s() - start);
+    if (work.manifest.levels != before) reached(work.manifest.levels);
+    if (done) continue;
+    const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
+    suspect_[static_cast<std::size_t>(kind)] = true;
+    if (done.error().code == Code::comm) return done;
+    // A directory that is gone; to a program "not found" says that there is no such version.
+    if (done.error().code == Code::not_found) done.error().code = Code::io;
+    if (result) result = std::move(done);
+  }
+  return result;
+}
+
+Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
+  revive_tiers();
+  Work work = begin(captures);
+  work.images = std::move(captures.images);
+  work.phases.emplace_back("capture", captures.capture_s);
+  Status result = run(work, captures, reached);
+  if (work.manifest.levels != 0) {
+    catalogue_.prune(context_);
+  } else if (work.is_kept) {
+    catalogue_.discard(context_, work.manifest.version, work.node_tier);
+  }
+  if (store::Tier* tier = context_.tiers.find(captures.capture_tier)) {
+    for (Image& image : work.images) {
+      if (image.slot.is_open()) tier->give_back(std::move(image.slot));
+    }
+  }
+  record(work, captures, result);
+  return {std::move(work.manifest), std::move(result)};
+}
+
+Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes) {
+  revive_tiers();
+  auto slots = catalogue_.acquire(context_, kind, sizes);
+  if (!slots) suspect_[static_cast<std::size_t>(kind)] = true;
+  return slots;
+}
+
+void NodeEngine::record(const Work& work, const Captures& captures, const Status& result) {
+  if (!bill_.is_open()) return;
+  CheckpointLine line;
+  line.manifest = &work.manifest;
+  line.level_asked = work.level;
+  line.blocked_s = captures.blocked_s();
+  line.phases = &work.phases;
+  if (!result) line.error = result.error().message;
+  bill_.append(context_, checkpoint_line(line));
+}
+
+void Bill::open(Context& context) {
+  store::Tier* global = context.tiers.find(config::TierKind::global);
+  if (global == nullptr || context.rank() != 0) return;
+  auto ledger = energy::Ledger::open(global->directory());
+  if (!ledger) {
+    context.log(Severity::warning, ledger.error().message);
+    return;
+  }
+  ledger_.emplace(std::move(*ledger));
+}
+
+void Bill::append(Context& context, const std::string& json_object) {
+  const std::lock_guard lock(mutex_);
+  if (!ledger_) return;
+  const Status appended = ledger_->append(json_object);
+  if (appended) return;
+  context.log(Severity::warning, appended.error().message);
+  ledger_.reset();
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,120 @@
+// Everything behind the capture, for the ranks that one process acts for: it makes their images part of a version,
+// level by level, keeps the catalogue of versions and the tiers in order, and writes the ledger. The only code that
+// orders steps.
+//
+// Whoever hosts it (engine/host.hpp) calls it from one thread at a time; all calls are collective over the Comm of its
+// Context.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "energy/ledger.hpp"
+#include "engine/catalogue.hpp"
+#include "engine/context.hpp"
+#include "engine/work.hpp"
+
+namespace diapause::engine {
+
+// The ledger of a job, for whichever threads of rank 0 write to it. A line that cannot be written is logged, and
+// nothing more is written.
+class Bill {
+ public:
+  void open(Context& context);
+  void append(Context& context, const std::string& json_object);
+  bool is_open() const { return ledger_.has_value(); }
+
+ private:
+  std::mutex mutex_;
+  std::optional<energy::Ledger> ledger_;
+};
+
+// What all ranks agreed on before a capture.
+struct Decision {
+  std::uint64_t number = 0;
+  std::uint64_t created_unix_ns = 0;
+  std::int32_t level = 0;
+  std::array<std::uint8_t, 16> commit{};
+  std::uint8_t ok = 0;
+};
+
+// What was captured of one version, by the ranks acted for.
+struct Captures {
+  Decision decision;
+  config::TierKind node_tier = config::TierKind::memory;     // where the images are to be kept
+  config::TierKind capture_tier = config::TierKind::memory;  // where they lie now
+  std::vector<Image> images;                                 // by rank; empty if the capture failed here
+  Status result;                                             // why
+  // Level 4 without images in the node tier: written straight from where the data are. Empty: not possible.
+  std::vector<OutgoingImage> direct;
+  double capture_s = 0;
+  std::function<double()> blocked_s;  // for the bill, asked at the end
+};
+
+struct Outcome {
+  format::Manifest manifest;  // its levels: those reached
+  Status result;              // the first level that failed
+};
+
+class NodeEngine {
+ public:
+  // Opens and locks the tiers, learns what there is and removes what never became a version. `context` and `bill` must
+  // outlive the object.
+  static Result<std::unique_ptr<NodeEngine>> open(Context& context, Bill& bill);
+
+  std::uint32_t incarnation() const { return incarnation_; }
+  // Stored versions were written by so many ranks; 0: by as many as there are.
+  std::uint32_t other_rank_count() const { return other_rank_count_; }
+  bool has_tier(config::TierKind kind) { return context_.tiers.find(kind) != nullptr; }
+
+  // `reached` is told the levels whenever one more holds.
+  using Reached = std::function<void(std::uint32_t levels)>;
+  Outcome checkpoint(Captures captures, const Reached& reached);
+
+  // Room for one file of each size in that tier, for the ranks acted for; old versions make room if they must.
+  Result<std::vector<store::Slot>> acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes);
+  // Whether an old version could be given up in that tier.
+  Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
+
+  void reject(const format::VersionId& version) { catalogue_.reject(version); }
+  void pin(std::optional<format::VersionId> version) { catalogue_.pin(version); }
+
+ private:
+  NodeEngine(Context& context, Bill& bill) : context_(context), bill_(bill) {}
+
+  // ---- open (tiers.cpp)
+  Status open_tiers();
+  Status lock_tiers();
+  Status read_catalogue();
+  void revive_tiers();
+
+  // ---- steps (node_engine.cpp)
+  struct Step;
+  static const Step kSteps[];
+  Work begin(const Captures& captures) const;
+  Status run(Work& work, const Captures& captures, const Reached& reached);
+  Status move_images(Work& work, const Captures& captures);
+  Status keep_images(Work& work, const Captures& captures);
+  Status publish_level1(Work& work, const Captures& captures);
+  Status copy_level2(Work& work, const Captures& captures);
+  Status encode_level3(Work& work, const Captures& captures);
+  Status write_level4(Work& work, const Captures& captures);
+  void record(const Work& work, const Captures& captures, const Status& result);
+
+  Context& context_;
+  Bill& bill_;
+  Catalogue catalogue_;
+  std::uint32_t incarnation_ = 1;
+  std::uint32_t other_rank_count_ = 0;
+  std::array<bool, 3> suspect_{};  // tiers whose last use failed: reopened before the next
+};
+
+// One tier, opened on all ranks or on none; whoever acts for it makes what is missing. Collective.
+Status open_tier(Context& context, config::TierKind kind);
+
+}  // namespace diapause::engine

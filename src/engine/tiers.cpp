@@ -1,0 +1,170 @@
+// The tiers and what lies in them: opened and locked at the start, opened anew when their use failed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/inventory.hpp"
+#include "engine/node_engine.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+std::string root_of(const config::Settings& settings, config::TierKind kind) {
+  switch (kind) {
+    case config::TierKind::memory:
+      return settings.memory_path;
+    case config::TierKind::local:
+      return settings.local_path;
+    case config::TierKind::global:
+      return settings.global_path;
+  }
+  return "";
+}
+
+}  // namespace
+
+// First whoever acts for the tier makes what is missing, then the others open it.
+Status open_tier(Context& context, config::TierKind kind) {
+  const std::string root = root_of(context.settings, kind);
+  std::optional<store::Tier>& tier = context.tiers.tiers[static_cast<std::size_t>(kind)];
+  tier.reset();
+  const std::string node = kind == config::TierKind::global ? "" : context.topology.node_names[context.topology.node];
+  const auto open = [&](bool create) -> Status {
+    if (!node.empty() && !sys::is_plain_name(node)) {
+      return fail(Code::config, fmt::format("'{}' cannot name a node: set node.name", node));
+    }
+    DIAPAUSE_TRY_ASSIGN(tier, store::Tier::open(context.kernel, kind, root, context.job_key, node, create));
+    return {};
+  };
+  Status mine;
+  if (root.empty())
+    mine = fail(Code::config,
+                fmt::format("there is no {} tier: set {}.path", store::tier_name(kind), store::tier_name(kind)));
+  if (mine && context.acts_for(kind)) mine = open(true);
+  Status all = agree(context, mine);
+  if (all) {
+    if (!context.acts_for(kind)) mine = open(false);
+    all = agree(context, mine);
+  }
+  if (!all) {
+    tier.reset();
+    context.tiers.why_not[static_cast<std::size_t>(kind)] = all.error();
+  }
+  return all;
+}
+
+namespace {
+
+std::string holder_text(const Context& context) {
+  return fmt::format("process {} on {}\n", sys::process_id(), context.topology.node_names[context.topology.node]);
+}
+
+// What lies in spare/ is either of an earlier process, or, while this one acts for a node, may be a rank's.
+enum class Spares { clear, leave };
+
+Status lock_tier(Context& context, config::TierKind kind, double wait_s, Spares spares) {
+  store::Tier* tier = context.tiers.find(kind);
+  Status mine;
+  if (tier != nullptr && context.acts_for(kind)) {
+    mine = tier->lock(holder_text(context), wait_s);
+    if (mine && spares == Spares::clear) mine = tier->clear_spares();
+  }
+  if (!mine && mine.error().code == Code::busy) {
+    mine.error().message +=
+        "; if that is an earlier run, wait for its end; another program needs another name or directory";
+  }
+  return agree(context, mine);
+}
+
+}  // namespace
+
+// A tier that cannot be opened costs only the levels that need it; without any there is nothing to do.
+Status NodeEngine::open_tiers() {
+  Context& context = context_;
+  std::string problems;
+  bool any = false;
+  for (const config::TierKind kind : kAllTiers) {
+    Status opened = open_tier(context, kind);
+    if (opened) any = true;
+    if (opened || root_of(context.settings, kind).empty()) continue;
+    if (opened.error().code == Code::comm) return opened;
+    problems += opened.error().message + "\n";
+    if (context.rank() == 0) {
+      context.log(Severity::warning,
+                  fmt::format("the {} tier cannot be used: {}", store::tier_name(kind), opened.error().message));
+    }
+  }
+  if (!any) return fail(Code::io, "no tier can be used:\n" + problems);
+  return {};
+}
+
+Status NodeEngine::lock_tiers() {
+  for (const config::TierKind kind : kAllTiers) {
+    Status locked = lock_tier(context_, kind, context_.settings.lock_wait_s, Spares::clear);
+    if (locked) continue;
+    if (locked.error().code == Code::busy || locked.error().code == Code::comm) return locked;
+    context_.tiers.tiers[static_cast<std::size_t>(kind)].reset();
+    context_.tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
+    if (context_.rank() == 0) context_.log(Severity::warning, locked.error().message);
+  }
+  return {};
+}
+
+// Tiers whose last use failed are opened anew: a directory that was deleted or a file system that came back must not
+// need the program's help.
+void NodeEngine::revive_tiers() {
+  for (const config::TierKind kind : kAllTiers) {
+    bool& suspect = suspect_[static_cast<std::size_t>(kind)];
+    if (!suspect || root_of(context_.settings, kind).empty()) continue;
+    suspect = false;
+    if (!open_tier(context_, kind)) continue;
+    const Status locked = lock_tier(context_, kind, 0, context_.topology.by_node ? Spares::leave : Spares::clear);
+    if (locked) continue;
+    context_.tiers.tiers[static_cast<std::size_t>(kind)].reset();
+    context_.tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
+  }
+}
+
+Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bill) {
+  std::unique_ptr<NodeEngine> engine(new NodeEngine(context, bill));
+  DIAPAUSE_TRY(engine->open_tiers());
+  DIAPAUSE_TRY(engine->lock_tiers());
+  DIAPAUSE_TRY(engine->read_catalogue());
+  return engine;
+}
+
+// Learns what there is, and removes what never became a version.
+Status NodeEngine::read_catalogue() {
+  Context& context = context_;
+  DIAPAUSE_TRY_ASSIGN(const std::vector<StoredVersion> stored, take_inventory(context));
+  std::vector<KnownVersion> known;
+  for (const StoredVersion& version : stored) {
+    incarnation_ = std::max(incarnation_, version.id.incarnation + 1);
+    if (!version.manifest) {
+      if (!version.problems.empty()) continue;  // was one once: a restart has to say so
+      for (const config::TierKind kind : kAllTiers) {
+        store::Tier* tier = context.tiers.find(kind);
+        if (tier == nullptr || !context.acts_for(kind)) continue;
+        if (Status removed = tier->remove_version(version.id); !removed) {
+          context.log(Severity::warning, removed.error().message);
+        }
+      }
+      continue;
+    }
+    const auto ranks = static_cast<std::uint32_t>(version.manifest->ranks.size());
+    if (ranks != context.rank_count()) {
+      other_rank_count_ = ranks;
+      continue;
+    }
+    KnownVersion one{*version.manifest, {}, false};
+    for (const config::TierKind kind : kAllTiers) {
+      one.in[static_cast<std::size_t>(kind)] = !version.published_on[static_cast<std::size_t>(kind)].empty();
+    }
+    known.push_back(std::move(one));
+  }
+  catalogue_.replace_all(std::move(known));
+  return {};
+}
+
+}  // namespace diapause::engine
