@@ -53,6 +53,11 @@ Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex inde
         index.regions[r].block_checksums[block] = checksum;
         return {};
       }));
+  return complete_mapping(std::move(index), index_offset, identity, to);
+}
+
+Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset, const format::ImageHeader& identity,
+                          MutableBytes to) {
   // A recycled slot holds an older image: what lies between the regions must not stay.
   std::uint64_t end = format::kHeaderBytes;
   for (const format::Region& region : index.regions) {

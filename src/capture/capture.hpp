@@ -24,8 +24,12 @@ struct Captured {
 Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
                                     const format::ImageHeader& identity, MutableBytes to);
 
-// The same into a file at least that long, rounded up to a page; opened with O_DIRECT or without. Several writes are in
-// flight while the next bytes are copied. Does not sync.
+// The last step alone, when the data of the regions lie in `to` and their checksums in `index`; the header comes last.
+Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset, const format::ImageHeader& identity,
+                          MutableBytes to);
+
+// As capture_to_mapping, into a file at least that long, rounded up to a page; opened with O_DIRECT or without. Several
+// writes are in flight while the next bytes are copied. Does not sync.
 Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
                                  const format::ImageHeader& identity, const sys::File& to);
 

@@ -44,6 +44,15 @@ void add_places(std::vector<Key>& keys) {
                   Rule::node_name});
 }
 
+void add_capture(std::vector<Key>& keys) {
+  keys.push_back(
+      {"capture", "strategy", [](Draft& draft) -> CaptureStrategy& { return draft.settings.capture.strategy; }});
+  keys.push_back({"capture", "threads", [](Draft& draft) -> std::uint32_t& { return draft.settings.capture.threads; },
+                  Rule::any, 0, 1024});
+  keys.push_back({"capture", "audit_percent",
+                  [](Draft& draft) -> double& { return draft.settings.capture.audit_percent; }, Rule::percent});
+}
+
 void add_flips(std::vector<Key>& keys) {
   keys.push_back(
       {"flips", "bit", [](Draft& draft) -> std::optional<std::uint32_t>& { return draft.settings.flips.bit; }});
@@ -68,6 +77,7 @@ std::vector<Key> make_keys() {
   keys.push_back(
       {"level3", "parity", [](Draft& draft) -> std::uint32_t& { return draft.settings.parity; }, Rule::any, 1, 254});
   add_level<4>("level4", keys);
+  add_capture(keys);
   add_flips(keys);
   return keys;
 }
@@ -95,6 +105,7 @@ struct Shower {
   std::string operator()(TierKind tier) const {
     return tier == TierKind::memory ? "\"memory\"" : tier == TierKind::local ? "\"local\"" : "\"global\"";
   }
+  std::string operator()(CaptureStrategy strategy) const { return quoted(capture_strategy_name(strategy)); }
 };
 
 }  // namespace

@@ -27,11 +27,12 @@ struct Draft {
 // Where a key's value lives; the type of the place is the type of the key.
 using Place = std::variant<double& (*)(Draft&), std::uint32_t& (*)(Draft&), std::uint64_t& (*)(Draft&),
                            std::optional<std::uint32_t>& (*)(Draft&), std::string& (*)(Draft&),
-                           std::vector<std::string>& (*)(Draft&), TierKind& (*)(Draft&)>;
+                           std::vector<std::string>& (*)(Draft&), TierKind& (*)(Draft&), CaptureStrategy& (*)(Draft&)>;
 
 enum class Rule {
   any,
   positive,   // numbers: above 0
+  percent,    // numbers: at most 100
   not_empty,  // strings
   node_name   // strings and lists: becomes the name of a directory
 };

@@ -13,6 +13,10 @@ namespace diapause::config {
 
 enum class TierKind { memory, local, global };
 
+// How bytes leave the program's memory; docs/configuration.md says what each is good for.
+enum class CaptureStrategy { automatic, copy, copy_on_write, incremental };
+const char* capture_strategy_name(CaptureStrategy strategy);  // "copy-on-write"
+
 // When a level is due in snapshot(): after so many seconds, or so many calls; 0 = never.
 struct Interval {
   double seconds = 0;
@@ -23,6 +27,12 @@ struct LevelSettings {
   TierKind tier = TierKind::memory;  // levels 1..3: memory or local; level 4: global
   std::uint32_t keep = 2;            // versions kept at this level or a higher one
   Interval interval;
+};
+
+struct CaptureSettings {
+  CaptureStrategy strategy = CaptureStrategy::automatic;
+  std::uint32_t threads = 0;  // that copy; 0 = as many as this rank has cores
+  double audit_percent = 1;   // of the blocks that seem unchanged, compared with their checksum in every capture
 };
 
 // Bit flips injected on purpose into protected memory, as in the published experiments: `/eN` of a schedule.
@@ -46,6 +56,7 @@ struct Settings {
   std::uint32_t group_nodes = 4;         // level 3: n
   std::uint32_t parity = 1;              // level 3: m
   double lock_wait_s = 10;               // how long to wait for an earlier run of this job to let go
+  CaptureSettings capture;
   FlipSettings flips;
   std::string source;  // file the settings came from; empty = defaults and environment
 

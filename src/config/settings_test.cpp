@@ -88,6 +88,7 @@ seed = 9223372036854775807
 std::pair<std::string, std::string> other_value(const Key& key) {
   if (key.name == "schedule") return {"\"ckp(1,2,3,4)\"", "ckp(1,2,3,4)"};
   if (key.name == "tier") return {"\"local\"", "local"};
+  if (key.name == "strategy") return {"\"copy-on-write\"", "copy-on-write"};
   if (key.name == "names") return {"[\"x\", \"y\"]", "x,y"};
   if (std::holds_alternative<std::string& (*)(Draft&)>(key.place)) return {"\"other\"", "other"};
   return {"3", "3"};
@@ -123,6 +124,11 @@ TEST(Settings, OfTheEnvironmentOverrideTheFile) {
 TEST(Settings, NameThePlaceOfAMistakeWhatIsThereAndWhatIsAllowed) {
   EXPECT_EQ(refusal("[level1]\nkeep = 0\n"),
             "c.toml:2:8: level1.keep: found 0; allowed is an integer from 1 to 4294967295");
+  EXPECT_EQ(refusal("[capture]\naudit_percent = 101\n"),
+            "c.toml:2:17: capture.audit_percent: found 101; allowed is a number of at least 0 and at most 100");
+  EXPECT_EQ(refusal("[capture]\nstrategy = \"fork\"\n"),
+            "c.toml:2:12: capture.strategy: found \"fork\"; allowed is \"auto\", \"copy\", \"copy-on-write\" or "
+            "\"incremental\"");
   EXPECT_EQ(refusal("\n  [level3]\n  tier = \"global\"\n"),
             "c.toml:3:10: level3.tier: found \"global\"; allowed is \"memory\" or \"local\"");
   EXPECT_EQ(

@@ -1,6 +1,8 @@
 // What each type of key takes: from text, into its place, and in words.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <set>
 
@@ -38,6 +40,11 @@ bool is_sound_text(Rule rule, const std::string& text) {
   return text.size() <= kMostNameBytes && text != "." && text != ".." && text.find('/') == std::string::npos;
 }
 
+double most_number(Rule rule) { return rule == Rule::percent ? 100 : kMostSeconds; }
+
+constexpr std::array kCaptureStrategies = {CaptureStrategy::automatic, CaptureStrategy::copy,
+                                           CaptureStrategy::copy_on_write, CaptureStrategy::incremental};
+
 struct Assign {
   const Key& key;
   const Found& found;
@@ -48,7 +55,7 @@ struct Assign {
     if (integer == nullptr && number == nullptr) return false;
     const double value = integer != nullptr ? static_cast<double>(*integer) : *number;
     // Written so that NaN is out of range.
-    const bool in_range = value <= kMostSeconds && (key.rule == Rule::positive ? value > 0 : value >= 0);
+    const bool in_range = value <= most_number(key.rule) && (key.rule == Rule::positive ? value > 0 : value >= 0);
     if (in_range) place = value;
     return in_range;
   }
@@ -88,6 +95,14 @@ struct Assign {
     place = *text == "memory" ? TierKind::memory : TierKind::local;
     return true;
   }
+  bool operator()(CaptureStrategy& place) const {
+    const auto* text = std::get_if<std::string>(&found.value);
+    if (text == nullptr) return false;
+    const auto* named = std::ranges::find(kCaptureStrategies, *text, capture_strategy_name);
+    if (named == kCaptureStrategies.end()) return false;
+    place = *named;
+    return true;
+  }
 };
 
 struct ReadText {
@@ -107,6 +122,7 @@ struct ReadText {
   decltype(Found::value) operator()(std::vector<std::string>& (*)(Draft&)) const { return split_at_commas(text); }
   decltype(Found::value) operator()(std::string& (*)(Draft&)) const { return text; }
   decltype(Found::value) operator()(TierKind& (*)(Draft&)) const { return text; }
+  decltype(Found::value) operator()(CaptureStrategy& (*)(Draft&)) const { return text; }
 };
 
 struct Allowed {
@@ -114,7 +130,7 @@ struct Allowed {
 
   std::string operator()(double& (*)(Draft&)) const {
     return fmt::format("a number {} 0 and at most {:.0f}", key.rule == Rule::positive ? "above" : "of at least",
-                       kMostSeconds);
+                       most_number(key.rule));
   }
   std::string integer() const { return fmt::format("an integer from {} to {}", key.least, key.most); }
   std::string operator()(std::uint32_t& (*)(Draft&)) const { return integer(); }
@@ -128,9 +144,26 @@ struct Allowed {
     return "a list of different strings that can name directories";
   }
   std::string operator()(TierKind& (*)(Draft&)) const { return "\"memory\" or \"local\""; }
+  std::string operator()(CaptureStrategy& (*)(Draft&)) const {
+    return "\"auto\", \"copy\", \"copy-on-write\" or \"incremental\"";
+  }
 };
 
 }  // namespace
+
+const char* capture_strategy_name(CaptureStrategy strategy) {
+  switch (strategy) {
+    case CaptureStrategy::automatic:
+      return "auto";
+    case CaptureStrategy::copy:
+      return "copy";
+    case CaptureStrategy::copy_on_write:
+      return "copy-on-write";
+    case CaptureStrategy::incremental:
+      return "incremental";
+  }
+  return "";
+}
 
 std::string Key::allowed() const { return std::visit(Allowed{*this}, place); }
 

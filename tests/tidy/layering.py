@@ -13,7 +13,7 @@ ALLOWED = {
     "config": "base",
     "redundancy": "base format",
     "policy": "base config",
-    "capture": "base sys format",
+    "capture": "base sys format config policy",
     "store": "base sys format codec config",
     "energy": "base sys",
     "comm": "base",

@@ -1,0 +1,97 @@
+#include "capture/capture_plan.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "sys/mappings.hpp"
+
+namespace diapause::capture {
+namespace {
+
+using policy::CaptureMethod;
+
+// Regions that have bytes in common with another: their pages cannot be tracked or protected for both.
+std::set<const CaptureJob*> overlapping(const std::vector<CaptureJob>& jobs) {
+  std::vector<const CaptureJob*> by_address;
+  for (const CaptureJob& job : jobs) {
+    if (!job.memory().empty()) by_address.push_back(&job);
+  }
+  std::ranges::sort(by_address, {}, [](const CaptureJob* job) { return job->source->data; });
+  const auto end = [](const CaptureJob* job) { return job->source->data + job->memory().size(); };
+  std::set<const CaptureJob*> found;
+  const CaptureJob* furthest = nullptr;
+  for (const CaptureJob* job : by_address) {
+    if (furthest != nullptr && job->source->data < end(furthest)) found.insert({job, furthest});
+    if (furthest == nullptr || end(job) > end(furthest)) furthest = job;
+  }
+  return found;
+}
+
+// Why pages of the region cannot be protected, whatever for; empty if they can.
+std::string refusal_of(const CaptureJob& job, const Result<sys::Mappings>& mappings) {
+  if (job.source->may_be_written_by_devices) return "devices may write to it";
+  const sys::PageRange pages = sys::whole_pages_in(job.memory());
+  if (pages.is_empty()) return "it has no whole page";
+  if (!mappings) return mappings.error().message;
+  return mappings->is_private_anonymous(pages) ? "" : "it is not private anonymous memory";
+}
+
+Way way_of(CaptureMethod method, bool tracked) {
+  switch (method) {
+    case CaptureMethod::copy:
+      return Way::copy;
+    case CaptureMethod::copy_on_write:
+      return Way::copy_on_write;
+    case CaptureMethod::incremental:
+      return tracked ? Way::track : Way::compare;
+    case CaptureMethod::background:
+      return Way::background;
+  }
+  return Way::copy;
+}
+
+void set(CaptureJob& job, Way way, policy::CaptureChoice choice) {
+  job.way = way;
+  job.report->method = choice.method;
+  job.report->reason = std::move(choice.reason);
+}
+
+// What the program has declared needs no choice.
+bool plan_declared(CaptureJob& job, DrainHost drain_host) {
+  const Declaration declaration = job.source->declaration;
+  if (declaration == Declaration::constant && job.old != nullptr) {
+    set(job, Way::carry, {CaptureMethod::incremental, "declared constant, and the slot holds it"});
+    return true;
+  }
+  if (declaration == Declaration::changing || drain_host == DrainHost::caller) return false;
+  const char* reason = declaration == Declaration::constant ? "declared constant" : "declared stable";
+  set(job, Way::background, {CaptureMethod::background, reason});
+  return true;
+}
+
+}  // namespace
+
+void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
+  const bool only_copies = inputs.strategy == config::CaptureStrategy::copy;
+  const auto mappings = only_copies ? Result<sys::Mappings>() : sys::Mappings::read();
+  const std::set<const CaptureJob*> shared = overlapping(jobs);
+  for (CaptureJob& job : jobs) {
+    if (plan_declared(job, inputs.drain_host)) continue;
+    policy::RegionFacts facts;
+    facts.bytes = job.memory().size();
+    if (const auto known = inputs.history.find(job.region->name); known != inputs.history.end()) {
+      facts.present = known->second.method;
+      facts.changed = known->second.changed;
+    }
+    std::string refusal = refusal_of(job, mappings);
+    if (shared.contains(&job)) refusal = "another region has some of its bytes";
+    facts.tracking_refusal = refusal.empty() ? inputs.tracking_refusal : refusal;
+    facts.copy_on_write_refusal = refusal.empty() ? inputs.protection_refusal : refusal;
+    if (inputs.drain_host == DrainHost::caller) facts.copy_on_write_refusal = "the program waits for the whole copy";
+    policy::CaptureChoice choice = policy::choose_capture(inputs.strategy, facts, inputs.costs);
+    const Way way = way_of(choice.method, facts.tracking_refusal.empty());
+    set(job, way, std::move(choice));
+  }
+}
+
+}  // namespace diapause::capture

@@ -1,0 +1,38 @@
+// Which way each region of a capture takes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/capture_job.hpp"
+#include "config/settings.hpp"
+#include "policy/capture_choice.hpp"
+
+namespace diapause::capture {
+
+enum class DrainHost {
+  own_thread,  // drain() runs beside the program
+  caller       // drain() keeps the program waiting, so that write protection gains nothing
+};
+
+// What earlier captures found of a region.
+struct RegionHistory {
+  policy::CaptureMethod method = policy::CaptureMethod::copy;
+  std::optional<double> changed;
+};
+
+struct PlanInputs {
+  config::CaptureStrategy strategy;
+  DrainHost drain_host;
+  const policy::CaptureCosts& costs;
+  const std::map<std::string, RegionHistory>& history;  // by region
+  std::string protection_refusal;                       // of the machine, for all regions; empty: none
+  std::string tracking_refusal;
+};
+
+// Gives every job its way, and its report method and reason. Reads this process's mappings.
+void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs);
+
+}  // namespace diapause::capture

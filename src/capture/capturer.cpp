@@ -1,0 +1,254 @@
+#include "capture/capturer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "capture/copy.hpp"
+#include "capture/copy_on_write.hpp"
+#include "capture/crew.hpp"
+#include "capture/incremental.hpp"
+#include "sys/mappings.hpp"
+#include "sys/process.hpp"
+#include "sys/thread.hpp"
+
+namespace diapause::capture {
+namespace {
+
+using policy::CaptureMethod;
+
+// Beyond, copies wait for the memory and not for each other.
+constexpr unsigned kMostThreads = 16;
+
+unsigned cores_of_a_rank(const CapturerOptions& options) {
+  return std::max(1U, sys::usable_cores() / std::max(1U, options.ranks_on_node));
+}
+
+unsigned threads_of(const CapturerOptions& options) {
+  return options.settings.threads > 0 ? options.settings.threads : std::min(kMostThreads, cores_of_a_rank(options));
+}
+
+Status check(const CaptureRequest& request) {
+  if (request.regions.size() != request.index.regions.size()) {
+    return fail(Code::internal, "a capture has an index of other regions");
+  }
+  if (request.to.size() < image_bytes(request.index, request.index_offset)) {
+    return fail(Code::internal, "a capture does not fit into its slot");
+  }
+  return {};
+}
+
+// Sound old content of the same memory at the same place.
+const SlotRegion* find_old(const SlotContent& content, const format::Region& region, const std::byte* data) {
+  const auto found = std::ranges::find(content.regions, region.name, &SlotRegion::name);
+  if (found == content.regions.end()) return nullptr;
+  const bool same = found->data == data && found->bytes == region.stored_bytes && found->offset == region.offset;
+  return same ? &*found : nullptr;
+}
+
+// Part of the blocks that differ from what the slot held before.
+std::optional<double> changed_part(const CaptureJob& job) {
+  if (job.old == nullptr || job.blocks() == 0) return std::nullopt;
+  std::uint64_t changed = 0;
+  for (std::uint64_t block = 0; block < job.blocks(); ++block) {
+    changed += job.old->checksums[block] != job.region->block_checksums[block] ? 1 : 0;
+  }
+  return static_cast<double>(changed) / static_cast<double>(job.blocks());
+}
+
+// Small pieces would measure the call.
+void learn(std::optional<double>& s_per_byte, double seconds, std::uint64_t bytes) {
+  if (bytes < 4 * kMiB) return;
+  const double now = seconds / static_cast<double>(bytes);
+  s_per_byte = s_per_byte ? (*s_per_byte + now) / 2 : now;
+}
+
+}  // namespace
+
+Capturer::Capturer(CapturerOptions options)
+    : options_(std::move(options)),
+      crew_(std::make_unique<Crew>(threads_of(options_))),
+      copy_on_write_(std::make_unique<CopyOnWrite>(*crew_)),
+      incremental_(std::make_unique<Incremental>(*crew_, options_.settings.audit_percent / 100)) {
+  costs_.fault_bytes = CopyOnWrite::kUnitBytes;
+  costs_.core_to_spare = cores_of_a_rank(options_) > 1;
+}
+
+Capturer::~Capturer() { abandon(); }
+
+Status Capturer::begin(CaptureRequest request) {
+  if (open_) return fail(Code::internal, "a capture begins before the last one was drained");
+  DIAPAUSE_TRY(check(request));
+  open_.emplace(std::move(request));
+  ++capture_;
+  prepare_jobs();
+  plan_captures(jobs_, {options_.settings.strategy, options_.drain_host, costs_, history_, copy_on_write_->refusal(),
+                        incremental_->refusal()});
+  begin_jobs();
+  return {};
+}
+
+void Capturer::prepare_jobs() {
+  // From here on the slot is no longer what it was.
+  old_ = {};
+  if (auto known = slots_.extract(open_->slot_id); !known.empty()) old_ = std::move(known.mapped());
+  const std::size_t count = open_->regions.size();
+  report_.assign(count, {});
+  jobs_.assign(count, {});
+  for (std::size_t i = 0; i < count; ++i) {
+    format::Region& region = open_->index.regions[i];
+    const SourceRegion& source = open_->regions[i];
+    report_[i].region = region.name;
+    jobs_[i] = {&source,
+                &region,
+                open_->to.subspan(region.offset, region.stored_bytes),
+                find_old(old_, region, source.data),
+                old_.capture,
+                &report_[i]};
+  }
+}
+
+void Capturer::begin_jobs() {
+  std::vector<sys::PageRange> protect;
+  std::vector<std::string> track;
+  for (const CaptureJob& job : jobs_) {
+    if (job.way == Way::copy_on_write) protect.push_back(sys::whole_pages_in(job.memory()));
+    if (job.way == Way::track) track.push_back(job.region->name);
+  }
+  // Before anything is watched: the kernel gives memory to one watcher only.
+  copy_on_write_->keep_only(protect);
+  incremental_->keep_only(track);
+  const bool trusted = std::ranges::all_of(jobs_, [this](CaptureJob& job) { return begin_incremental(job); });
+  if (!trusted) {
+    const std::string reason = "a change was not noticed by tracking, which is off from now on";
+    incremental_->refuse(reason);
+    for (CaptureJob& job : jobs_) {
+      if (job.way == Way::track || job.way == Way::compare) copy_now(job, reason);
+    }
+  }
+  for (CaptureJob& job : jobs_) begin_job(job);
+}
+
+// False: tracking has missed something, and nothing that was taken by it is any good.
+bool Capturer::begin_incremental(CaptureJob& job) {
+  const double start_s = sys::monotonic_s();
+  Incremental::Finding finding;
+  if (job.way == Way::track) {
+    auto taken = incremental_->take_tracked(job, capture_);
+    if (!taken) {
+      job.way = Way::compare;
+      job.report->reason = "changes found by checksum: " + taken.error().message;
+    } else {
+      finding = *taken;
+      learn(costs_.scan_s_per_byte, finding.scan_s, job.memory().size());
+    }
+  }
+  if (job.way == Way::compare) finding = incremental_->take_by_checksum(job);
+  if (job.way == Way::carry) finding = incremental_->take_unchanged(job);
+  job.report->blocked_s += sys::monotonic_s() - start_s;
+  if (finding.damaged_blocks > 0) {
+    warn(
+        fmt::format("{} blocks of region {} were damaged in the slot; what was looked at is mended, and older versions "
+                    "in that place were damaged too",
+                    finding.damaged_blocks, job.region->name));
+  }
+  if (!finding.missed_change) return true;
+  if (job.way == Way::carry) {
+    warn(fmt::format("region {} is declared constant and has changed; it is copied anew", job.region->name));
+    copy_now(job, "declared constant, but it has changed");
+    return true;
+  }
+  warn(
+      fmt::format("region {} was written in a way that write tracking does not see (a device?): everything is copied, "
+                  "and tracking is off from now on; older versions of this run may hold old data in that region",
+                  job.region->name));
+  return false;
+}
+
+void Capturer::copy_now(CaptureJob& job, std::string reason) {
+  job.way = Way::copy;
+  job.report->method = CaptureMethod::copy;
+  job.report->reason = std::move(reason);
+}
+
+void Capturer::begin_job(CaptureJob& job) {
+  const double start_s = sys::monotonic_s();
+  if (job.way == Way::copy_on_write) {
+    const Status armed = copy_on_write_->arm(job);
+    if (armed) learn(costs_.arm_s_per_byte, sys::monotonic_s() - start_s, job.memory().size());
+    if (!armed) copy_now(job, "no copy-on-write: " + armed.error().message);
+  }
+  if (job.way == Way::copy) {
+    const double copy_start_s = sys::monotonic_s();
+    crew_->run(job.blocks(), [&](std::uint64_t block) {
+      job.region->block_checksums[block] = copy_with_checksum(job.block_in_slot(block), job.block(block));
+    });
+    job.report->copied_in_begin = job.memory().size();
+    learn(costs_.copy_s_per_byte, sys::monotonic_s() - copy_start_s, job.memory().size());
+  }
+  job.report->blocked_s += sys::monotonic_s() - start_s;
+}
+
+Result<Captured> Capturer::drain() {
+  if (!open_) return fail(Code::internal, "there is no capture to drain");
+  if (Status drained = drain_jobs(); !drained) {
+    abandon();
+    return fail(std::move(drained.error()));
+  }
+  remember();
+  Captured captured = complete_mapping(std::move(open_->index), open_->index_offset, open_->identity, open_->to);
+  end();
+  return captured;
+}
+
+Status Capturer::drain_jobs() {
+  for (CaptureJob& job : jobs_) DIAPAUSE_TRY(drain_job(job));
+  return {};
+}
+
+Status Capturer::drain_job(CaptureJob& job) {
+  const double start_s = sys::monotonic_s();
+  if (job.way == Way::copy_on_write) {
+    DIAPAUSE_TRY(copy_on_write_->drain(job));
+    learn(costs_.drain_s_per_byte, sys::monotonic_s() - start_s, job.memory().size());
+  }
+  if (job.way == Way::background) {
+    for (std::uint64_t block = 0; block < job.blocks(); ++block) {
+      job.region->block_checksums[block] = copy_with_checksum(job.block_in_slot(block), job.block(block));
+    }
+    job.report->copied_in_drain = job.memory().size();
+  }
+  return {};
+}
+
+void Capturer::remember() {
+  SlotContent content{capture_, {}};
+  for (CaptureJob& job : jobs_) {
+    const format::Region& region = *job.region;
+    job.report->changed = changed_part(job);
+    RegionHistory& history = history_[region.name];
+    history.method = job.report->method;
+    if (job.report->changed) history.changed = job.report->changed;
+    content.regions.push_back(
+        {region.name, job.source->data, region.stored_bytes, region.offset, region.block_checksums});
+  }
+  costs_.fault_s = copy_on_write_->fault_s();
+  if (open_->slot_id != 0) slots_[open_->slot_id] = std::move(content);
+}
+
+void Capturer::abandon() {
+  if (open_) end();
+}
+
+void Capturer::end() {
+  copy_on_write_->end();
+  jobs_.clear();
+  old_ = {};
+  open_.reset();
+}
+
+void Capturer::warn(const std::string& message) const {
+  if (options_.log) options_.log(Severity::warning, message);
+}
+
+}  // namespace diapause::capture

@@ -1,0 +1,102 @@
+// How one rank's memory becomes an image in a slot without the program waiting longer than it must.
+//
+//   begin()  in the program's thread; when it returns, the program may write again
+//   drain()  in one background thread, or again in the program's; when it returns, the image is complete
+//
+// How each region is taken is chosen by policy/capture_choice.hpp from what earlier captures measured, or configured.
+// What is captured is the memory as it was when begin() was called, whatever the program writes afterwards.
+//
+// Protected memory must stay mapped until drain() or abandon() has returned: not freed, not moved, not given back with
+// madvise. A forked child may do what it likes; it must not use its copy of this object.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "capture/capture.hpp"
+#include "capture/capture_job.hpp"
+#include "capture/capture_plan.hpp"
+#include "config/settings.hpp"
+#include "policy/capture_choice.hpp"
+
+namespace diapause::capture {
+
+class Crew;
+class CopyOnWrite;
+class Incremental;
+
+struct CapturerOptions {
+  config::CaptureSettings settings;
+  unsigned ranks_on_node = 1;  // they share the cores that this process may use
+  DrainHost drain_host = DrainHost::own_thread;
+  LogSink log;  // called in begin() only
+};
+
+struct CaptureRequest {
+  std::vector<SourceRegion> regions;  // as many as index.regions, in their order
+  format::ImageIndex index;           // laid out by format::lay_out
+  std::uint64_t index_offset = 0;     // what lay_out returned
+  format::ImageHeader identity;       // as for capture_to_mapping
+  MutableBytes to;                    // the slot, at least image_bytes(index, index_offset), page-aligned
+  std::uint64_t slot_id = 0;          // the same number: `to` holds what was captured into it last. 0: unknown
+};
+
+class Capturer {
+ public:
+  explicit Capturer(CapturerOptions options);
+  Capturer(const Capturer&) = delete;
+  Capturer& operator=(const Capturer&) = delete;
+  // Abandons an open capture.
+  ~Capturer();
+
+  // Takes hold of the memory. No thread of the program may write to it meanwhile. Fails with Code::internal while a
+  // capture is open, and for a request whose parts do not fit; then none is open.
+  Status begin(CaptureRequest request);
+
+  // Completes the image in the slot, header last, and ends the capture, also on failure. Then memory is unprotected.
+  // In one thread at a time; does not log.
+  Result<Captured> drain();
+
+  // Ends an open capture without an image; the slot's content is unknown then. Instead of drain(), never during it.
+  void abandon();
+
+  // The content of that slot has changed, or it is gone. Not while a capture is open.
+  void forget(std::uint64_t slot_id) { slots_.erase(slot_id); }
+
+  // How the regions of the last capture were taken, complete after drain().
+  const std::vector<RegionReport>& report() const { return report_; }
+
+ private:
+  void prepare_jobs();
+  void begin_jobs();
+  bool begin_incremental(CaptureJob& job);
+  void begin_job(CaptureJob& job);
+  void copy_now(CaptureJob& job, std::string reason);
+  Status drain_job(CaptureJob& job);
+  Status drain_jobs();
+  void remember();
+  void end();
+  void warn(const std::string& message) const;
+
+  const CapturerOptions options_;
+  std::unique_ptr<Crew> crew_;
+  std::unique_ptr<CopyOnWrite> copy_on_write_;
+  std::unique_ptr<Incremental> incremental_;
+
+  std::optional<CaptureRequest> open_;
+  std::vector<CaptureJob> jobs_;  // of the open capture, one a region
+  std::vector<RegionReport> report_;
+  std::uint64_t capture_ = 0;  // counts begin()
+
+  std::map<std::uint64_t, SlotContent> slots_;
+  SlotContent old_;  // what the slot of the open capture held
+  std::map<std::string, RegionHistory> history_;
+  policy::CaptureCosts costs_;
+};
+
+}  // namespace diapause::capture

@@ -1,0 +1,197 @@
+#include "capture/copy_on_write.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "capture/crew.hpp"
+#include "format/checksum.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::capture {
+namespace {
+
+// What one thread protects at a time.
+constexpr std::uint64_t kProtectBytes = 32 * kMiB;
+
+std::uintptr_t address_of(const std::byte* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+void copy(const CaptureJob& job, std::uintptr_t begin, std::uintptr_t end) {
+  const std::uint64_t offset = begin - address_of(job.source->data);
+  if (begin < end) std::memcpy(job.to.data() + offset, job.source->data + offset, end - begin);
+}
+
+}  // namespace
+
+sys::PageRange CopyOnWrite::Armed::unit(std::size_t number) const {
+  const std::uintptr_t begin = pages.begin + number * kUnitBytes;
+  return {begin, std::min<std::uintptr_t>(begin + kUnitBytes, pages.end)};
+}
+
+CopyOnWrite::~CopyOnWrite() {
+  if (!userfault_ || !*userfault_) return;
+  end();
+  keep_only({});
+  (*userfault_)->interrupt();
+  server_.reset();
+}
+
+const std::string& CopyOnWrite::refusal() {
+  if (!userfault_) {
+    userfault_.emplace(sys::Userfault::open(sys::Userfault::Mode::stop_writers));
+    if (!*userfault_) refusal_ = userfault_->error().message;
+  }
+  return refusal_;
+}
+
+Status CopyOnWrite::arm(CaptureJob& job) {
+  if (!refusal().empty()) return fail(Code::io, refusal_);
+  if (!server_) {
+    DIAPAUSE_TRY_ASSIGN(sys::Thread server, sys::Thread::start([this] { serve(); }));
+    server_.emplace(std::move(server));
+  }
+  auto armed = std::make_unique<Armed>(&job, sys::whole_pages_in(job.memory()));
+  const sys::PageRange pages = armed->pages;
+  {
+    const std::lock_guard lock(mutex_);
+    armed_.push_back(std::move(armed));
+  }
+  if (const Status protection = watch(pages); !protection) {
+    (*userfault_)->remove(pages);
+    std::erase(watched_, pages);
+    const std::lock_guard lock(mutex_);
+    armed_.pop_back();
+    return protection;
+  }
+  const std::uintptr_t begin = address_of(job.source->data);
+  copy(job, begin, pages.begin);
+  copy(job, pages.end, begin + job.memory().size());
+  job.report->copied_in_begin += job.memory().size() - pages.bytes();
+  return {};
+}
+
+// Memory stays watched from capture to capture: to end that costs as much as to protect it.
+Status CopyOnWrite::watch(sys::PageRange pages) {
+  const bool known = std::ranges::find(watched_, pages) != watched_.end();
+  if (known) {
+    const Status protection = protect(pages);
+    if (protection || protection.error().os_errno != ENOENT) return protection;
+    // The program has mapped other memory there.
+  } else {
+    watched_.push_back(pages);
+  }
+  DIAPAUSE_TRY((*userfault_)->add(pages));
+  return protect(pages);
+}
+
+Status CopyOnWrite::protect(sys::PageRange pages) {
+  std::mutex failing;
+  Status status;
+  crew_.run((pages.bytes() + kProtectBytes - 1) / kProtectBytes, [&](std::uint64_t piece) {
+    const std::uintptr_t begin = pages.begin + piece * kProtectBytes;
+    const Status done = (*userfault_)->protect({begin, std::min<std::uintptr_t>(begin + kProtectBytes, pages.end)});
+    if (done) return;
+    const std::lock_guard lock(failing);
+    status = done;
+  });
+  return status;
+}
+
+Status CopyOnWrite::drain(CaptureJob& job) {
+  const auto found = std::ranges::find_if(armed_, [&](const auto& armed) { return armed->job == &job; });
+  Armed& armed = **found;
+  const std::uintptr_t begin = address_of(job.source->data);
+  for (std::uint64_t block = 0; block < job.blocks(); ++block) {
+    const std::uintptr_t from = std::max(begin + block * format::kBlockBytes, armed.pages.begin);
+    const std::uintptr_t to = std::min(begin + block * format::kBlockBytes + job.block(block).size(), armed.pages.end);
+    if (from < to) {
+      const std::size_t first = (from - armed.pages.begin) / kUnitBytes;
+      const std::size_t last = (to - 1 - armed.pages.begin) / kUnitBytes;
+      for (std::size_t unit = first; unit <= last; ++unit) settle(armed, unit);
+    }
+    job.region->block_checksums[block] = format::checksum64(job.block_in_slot(block));
+  }
+  job.report->copied_in_drain += armed.pages.bytes();
+  const std::lock_guard lock(mutex_);
+  job.report->faults = armed.faults;
+  if (!broken_) return {};
+  return fail(Code::io, "the write protection of region " + job.region->name + " broke down");
+}
+
+// Afterwards the unit lies in the slot, whoever copied it.
+void CopyOnWrite::settle(Armed& armed, std::size_t number) {
+  take(armed, number);
+  while (armed.units[number].load(std::memory_order_acquire) != Unit::done) std::this_thread::yield();
+}
+
+bool CopyOnWrite::take(Armed& armed, std::size_t number) {
+  Unit expected = Unit::armed;
+  if (!armed.units[number].compare_exchange_strong(expected, Unit::taken)) return false;
+  const sys::PageRange range = armed.unit(number);
+  copy(*armed.job, range.begin, range.end);
+  armed.units[number].store(Unit::done, std::memory_order_release);
+  release(armed, range);
+  return true;
+}
+
+// Nobody may wait for ever: where the pages cannot be released alone, all of the region are, and the image is no good.
+void CopyOnWrite::release(const Armed& armed, sys::PageRange range) {
+  if ((*userfault_)->release(range)) return;
+  broken_ = true;
+  (*userfault_)->remove(armed.pages);
+}
+
+void CopyOnWrite::serve() {
+  std::array<std::uintptr_t, 16> addresses{};
+  while (true) {
+    const auto waiting = (*userfault_)->wait_for_writers(addresses);
+    if (!waiting || *waiting == 0) break;
+    for (std::size_t i = 0; i < *waiting; ++i) serve(addresses[i]);
+  }
+}
+
+void CopyOnWrite::serve(std::uintptr_t address) {
+  const double start_s = sys::monotonic_s();
+  const std::lock_guard lock(mutex_);
+  for (const auto& armed : armed_) {
+    if (address < armed->pages.begin || address >= armed->pages.end) continue;
+    // Whoever has taken the unit before releases it, and that wakes the writer.
+    if (!take(*armed, (address - armed->pages.begin) / kUnitBytes)) return;
+    ++armed->faults;
+    ++served_;
+    served_s_ += sys::monotonic_s() - start_s;
+    return;
+  }
+}
+
+void CopyOnWrite::end() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& armed : armed_) {
+    bool protected_still = false;
+    for (std::atomic<Unit>& unit : armed->units) {
+      Unit expected = Unit::armed;
+      protected_still |= unit.compare_exchange_strong(expected, Unit::done);
+    }
+    if (protected_still) release(*armed, armed->pages);
+  }
+  armed_.clear();
+  broken_ = false;
+}
+
+void CopyOnWrite::keep_only(const std::vector<sys::PageRange>& ranges) {
+  std::erase_if(watched_, [&](const sys::PageRange& range) {
+    if (std::ranges::find(ranges, range) != ranges.end()) return false;
+    (*userfault_)->remove(range);
+    return true;
+  });
+}
+
+std::optional<double> CopyOnWrite::fault_s() const {
+  const std::lock_guard lock(mutex_);
+  if (served_ == 0) return std::nullopt;
+  return served_s_ / static_cast<double>(served_);
+}
+
+}  // namespace diapause::capture

@@ -1,0 +1,81 @@
+// Memory that is copied behind write protection: the program goes on, and a unit it writes to is copied first.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/capture_job.hpp"
+#include "sys/thread.hpp"
+#include "sys/userfault.hpp"
+
+namespace diapause::capture {
+
+class Crew;
+
+// arm() and the other calls of begin() come from one thread, drain() from another, one after the other. A thread of
+// this object's own serves the writes in between. It allocates nothing and takes no lock that the program could hold.
+class CopyOnWrite {
+ public:
+  // What one stopped write has copied. Measured in docs/decisions/0009-capture-strategies.md.
+  static constexpr std::uint64_t kUnitBytes = std::uint64_t{256} * 1024;
+
+  explicit CopyOnWrite(Crew& crew) : crew_(crew) {}
+  CopyOnWrite(const CopyOnWrite&) = delete;
+  CopyOnWrite& operator=(const CopyOnWrite&) = delete;
+  ~CopyOnWrite();
+
+  // Why this machine does not let us; empty if it does.
+  const std::string& refusal();
+
+  // Protects the whole pages of the region and copies what lies beside them. On failure nothing is protected.
+  Status arm(CaptureJob& job);
+  // Copies what is left of the region and computes its checksums.
+  Status drain(CaptureJob& job);
+  // Releases all that is still protected and forgets the jobs. After a drain of all of them only the latter.
+  void end();
+
+  // Takes the hands off all memory but these.
+  void keep_only(const std::vector<sys::PageRange>& ranges);
+
+  // Mean time that one stopped write was served in, since the first; none if there was none.
+  std::optional<double> fault_s() const;
+
+ private:
+  enum class Unit : std::uint8_t { armed, taken, done };
+  struct Armed {
+    CaptureJob* job;
+    sys::PageRange pages;
+    std::vector<std::atomic<Unit>> units;  // of kUnitBytes from pages.begin on
+    std::uint64_t faults = 0;              // under mutex_
+
+    Armed(CaptureJob* of, sys::PageRange range)
+        : job(of), pages(range), units((range.bytes() + kUnitBytes - 1) / kUnitBytes) {}
+    sys::PageRange unit(std::size_t number) const;
+  };
+
+  Status watch(sys::PageRange pages);
+  Status protect(sys::PageRange pages);
+  void serve();
+  void serve(std::uintptr_t address);
+  bool take(Armed& armed, std::size_t number);
+  void settle(Armed& armed, std::size_t number);
+  void release(const Armed& armed, sys::PageRange range);
+
+  Crew& crew_;
+  std::optional<Result<sys::Userfault>> userfault_;
+  std::string refusal_;
+  std::optional<sys::Thread> server_;
+  std::vector<sys::PageRange> watched_;
+
+  mutable std::mutex mutex_;  // held while a write is served, so that what it needs stays
+  std::vector<std::unique_ptr<Armed>> armed_;
+  double served_s_ = 0;
+  std::uint64_t served_ = 0;
+  std::atomic<bool> broken_ = false;  // memory of the open capture lost its protection too early
+};
+
+}  // namespace diapause::capture

@@ -1,0 +1,157 @@
+#include "capture/incremental.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+
+#include "capture/copy.hpp"
+#include "capture/crew.hpp"
+#include "format/checksum.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::capture {
+namespace {
+
+void copy_block(CaptureJob& job, std::uint64_t block) {
+  job.region->block_checksums[block] = copy_with_checksum(job.block_in_slot(block), job.block(block));
+}
+
+std::uint64_t block_at(const CaptureJob& job, std::uintptr_t address) {
+  return (address - reinterpret_cast<std::uintptr_t>(job.source->data)) / format::kBlockBytes;
+}
+
+}  // namespace
+
+Incremental::~Incremental() { keep_only({}); }
+
+const std::string& Incremental::refusal() {
+  if (!refusal_.empty() || userfault_) return refusal_;
+  userfault_.emplace(sys::Userfault::open(sys::Userfault::Mode::note_writes));
+  scan_.emplace(sys::PageScan::open());
+  if (!*userfault_) {
+    refusal_ = userfault_->error().message;
+  } else if (!*scan_) {
+    refusal_ = scan_->error().message;
+  }
+  return refusal_;
+}
+
+void Incremental::refuse(const std::string& reason) {
+  keep_only({});
+  refusal_ = reason;
+}
+
+void Incremental::keep_only(const std::vector<std::string>& regions) {
+  std::erase_if(tracked_, [&](const auto& entry) {
+    if (std::ranges::find(regions, entry.first) != regions.end()) return false;
+    (*userfault_)->remove(entry.second.pages);
+    return true;
+  });
+}
+
+// Begins to track: all blocks count as changed now.
+Result<Incremental::Tracked*> Incremental::track(const CaptureJob& job, std::uint64_t capture) {
+  Tracked& tracked = tracked_[job.region->name];
+  if (!tracked.pages.is_empty()) (*userfault_)->remove(tracked.pages);
+  tracked = {job.source->data, job.memory().size(), sys::whole_pages_in(job.memory()),
+             std::vector<std::uint64_t>(job.blocks(), capture)};
+  Status status = (*userfault_)->add(tracked.pages);
+  // Protects like Userfault::protect, in a third of the time.
+  if (status) {
+    if (const auto all = (*scan_)->written_and_protect(tracked.pages); !all) status = fail(all.error());
+  }
+  if (status) return &tracked;
+  (*userfault_)->remove(tracked.pages);
+  tracked_.erase(job.region->name);
+  return fail(std::move(status.error()));
+}
+
+Result<Incremental::Tracked*> Incremental::note_changes(const CaptureJob& job, std::uint64_t capture) {
+  const auto found = tracked_.find(job.region->name);
+  if (found == tracked_.end()) return track(job, capture);
+  Tracked& tracked = found->second;
+  if (tracked.data != job.source->data || tracked.bytes != job.memory().size()) return track(job, capture);
+  const auto written = (*scan_)->written_and_protect(tracked.pages);
+  if (!written) return track(job, capture);  // the program has mapped other memory there
+  const auto mark = [&](std::uintptr_t begin, std::uintptr_t end) {
+    if (begin >= end) return;
+    const auto first = tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(job, begin));
+    const auto last = tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(job, end - 1));
+    std::fill(first, last + 1, capture);
+  };
+  for (const sys::PageRange& range : *written) mark(range.begin, range.end);
+  // Pages that the region shares with other memory are not tracked.
+  const auto begin = reinterpret_cast<std::uintptr_t>(tracked.data);
+  mark(begin, tracked.pages.begin);
+  mark(tracked.pages.end, begin + tracked.bytes);
+  return &tracked;
+}
+
+Result<Incremental::Finding> Incremental::take_tracked(CaptureJob& job, std::uint64_t capture) {
+  const double start_s = sys::monotonic_s();
+  DIAPAUSE_TRY_ASSIGN(const Tracked* tracked, note_changes(job, capture));
+  const double scan_s = sys::monotonic_s() - start_s;
+  std::vector<std::uint64_t> changed;
+  std::vector<std::uint64_t> unchanged;
+  for (std::uint64_t block = 0; block < job.blocks(); ++block) {
+    const bool holds = job.old != nullptr && tracked->changed_in[block] <= job.old_capture;
+    (holds ? unchanged : changed).push_back(block);
+  }
+  crew_.run(changed.size(), [&](std::uint64_t i) { copy_block(job, changed[i]); });
+  for (const std::uint64_t block : unchanged) job.region->block_checksums[block] = job.old->checksums[block];
+  for (const std::uint64_t block : changed) job.report->copied_in_begin += job.block(block).size();
+  Finding finding = audit(job, unchanged);
+  finding.scan_s = scan_s;
+  return finding;
+}
+
+Incremental::Finding Incremental::take_by_checksum(CaptureJob& job) {
+  std::vector<std::uint8_t> changed(job.blocks(), 1);  // not bool: written by several threads
+  crew_.run(job.blocks(), [&](std::uint64_t block) {
+    if (job.old != nullptr && format::checksum64(job.block(block)) == job.old->checksums[block]) {
+      job.region->block_checksums[block] = job.old->checksums[block];
+      changed[block] = 0;
+    } else {
+      copy_block(job, block);
+    }
+  });
+  std::vector<std::uint64_t> unchanged;
+  for (std::uint64_t block = 0; block < job.blocks(); ++block) {
+    if (changed[block] == 0) unchanged.push_back(block);
+    if (changed[block] != 0) job.report->copied_in_begin += job.block(block).size();
+  }
+  return audit(job, unchanged);
+}
+
+Incremental::Finding Incremental::take_unchanged(CaptureJob& job) {
+  job.region->block_checksums = job.old->checksums;
+  std::vector<std::uint64_t> all(job.blocks());
+  std::iota(all.begin(), all.end(), 0);
+  return audit(job, all);
+}
+
+// Memory may change behind the tracking, and a slot may rot between two captures: what is carried over would be wrong
+// from then on.
+Incremental::Finding Incremental::audit(CaptureJob& job, const std::vector<std::uint64_t>& unchanged) {
+  const auto count = static_cast<std::uint64_t>(std::ceil(audit_part_ * static_cast<double>(unchanged.size())));
+  if (count == 0) return {};
+  std::uint64_t& audited = audited_[job.region->name];
+  const std::uint64_t start = audited;
+  audited += count;
+  std::atomic<bool> missed = false;
+  std::atomic<std::uint64_t> damaged = 0;
+  crew_.run(count, [&](std::uint64_t i) {
+    const std::uint64_t block = unchanged[(start + i) % unchanged.size()];
+    const std::uint64_t expected = job.old->checksums[block];
+    if (format::checksum64(job.block(block)) != expected) {
+      missed = true;
+    } else if (format::checksum64(job.block_in_slot(block)) != expected) {
+      copy_block(job, block);
+      ++damaged;
+    }
+  });
+  return {missed, damaged, 0};
+}
+
+}  // namespace diapause::capture

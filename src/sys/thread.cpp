@@ -1,0 +1,42 @@
+#include "sys/thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+
+namespace diapause::sys {
+
+Result<Thread> Thread::start(std::function<void()> work) {
+  // A new thread inherits the mask of the one that starts it.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread;
+  int error = 0;
+  try {
+    thread = std::thread(std::move(work));
+  } catch (const std::system_error& refused) {
+    error = refused.code().value();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return fail(os_error("cannot start a thread", error));
+  return Thread(std::move(thread));
+}
+
+Thread::~Thread() {
+  if (thread_.joinable()) thread_.join();
+}
+
+unsigned usable_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  // Fails on machines with more than 1024 cores, where the set would have to be larger.
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return std::max(1U, std::thread::hardware_concurrency());
+  return std::max(1U, static_cast<unsigned>(CPU_COUNT(&cores)));
+}
+
+}  // namespace diapause::sys
