@@ -72,23 +72,35 @@ Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset, 
 }
 
 Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
-                                 const format::ImageHeader& identity, const sys::File& to) {
-  DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to, format::kHeaderBytes));
+                                 const format::ImageHeader& identity, const FileRange& to) {
+  DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to.file, to.begin + format::kHeaderBytes));
   DIAPAUSE_TRY(for_each_block(
       index, [&](std::size_t r, std::uint64_t offset, std::uint64_t length, std::uint64_t block) -> Status {
-        DIAPAUSE_TRY(writer.pad_to(index.regions[r].offset + offset));
+        DIAPAUSE_TRY(writer.pad_to(to.begin + index.regions[r].offset + offset));
         const MutableBytes room = writer.room(length);
         DIAPAUSE_TRY_ASSIGN(index.regions[r].block_checksums[block], source.copy(r, offset, room));
         return writer.advance(length);
       }));
-  DIAPAUSE_TRY(writer.pad_to(index_offset));
+  DIAPAUSE_TRY(writer.pad_to(to.begin + index_offset));
   Captured captured = finish(std::move(index), index_offset, identity);
   DIAPAUSE_TRY(writer.append(captured.index_bytes));
   DIAPAUSE_TRY(writer.finish());
   DIAPAUSE_TRY_ASSIGN(const sys::AlignedBuffer page, sys::AlignedBuffer::allocate(format::kHeaderBytes));
   std::memcpy(page.bytes().data(), captured.header_page.data(), captured.header_page.size());
-  DIAPAUSE_TRY(to.write_all(page.bytes(), 0));
+  DIAPAUSE_TRY(to.file.write_all(page.bytes(), to.begin));
   return captured;
+}
+
+Result<Captured> capture_in_place(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
+                                  const format::ImageHeader& identity) {
+  ByteVector scratch(format::kBlockBytes);
+  DIAPAUSE_TRY(for_each_block(
+      index, [&](std::size_t r, std::uint64_t offset, std::uint64_t length, std::uint64_t block) -> Status {
+        DIAPAUSE_TRY_ASSIGN(index.regions[r].block_checksums[block],
+                            source.copy(r, offset, MutableBytes(scratch).first(length)));
+        return {};
+      }));
+  return finish(std::move(index), index_offset, identity);
 }
 
 namespace {
@@ -155,8 +167,8 @@ std::unique_ptr<ByteSource> memory_bytes(ByteView memory, std::uint64_t size) {
   return std::make_unique<MemoryBytes>(memory, size);
 }
 
-Status write_bytes(ByteSource& bytes, const sys::File& to) {
-  DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to, 0));
+Status write_bytes(ByteSource& bytes, const FileRange& to) {
+  DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to.file, to.begin));
   std::uint64_t offset = 0;
   while (offset < bytes.size()) {
     const std::uint64_t length = std::min<std::uint64_t>(StreamWriter::kBufferBytes, bytes.size() - offset);

@@ -28,10 +28,22 @@ Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex inde
 Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset, const format::ImageHeader& identity,
                           MutableBytes to);
 
-// As capture_to_mapping, into a file at least that long, rounded up to a page; opened with O_DIRECT or without. Several
-// writes are in flight while the next bytes are copied. Does not sync.
+// A part of a file, from a byte offset that is a multiple of a page to wherever it ends.
+struct FileRange {
+  FileRange(const sys::File& all) : file(all) {}  // NOLINT(google-explicit-constructor): a file is a range of itself
+  FileRange(const sys::File& in, std::uint64_t from) : file(in), begin(from) {}
+  const sys::File& file;
+  std::uint64_t begin = 0;
+};
+
+// As capture_to_mapping, into a range at least that long, rounded up to a page; opened with O_DIRECT or without.
+// Several writes are in flight while the next bytes are copied. Does not sync.
 Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
-                                 const format::ImageHeader& identity, const sys::File& to);
+                                 const format::ImageHeader& identity, const FileRange& to);
+
+// The same without writing: what captured_bytes() needs to give the image from where its data are.
+Result<Captured> capture_in_place(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
+                                  const format::ImageHeader& identity);
 
 // Size of the whole image file.
 std::uint64_t image_bytes(const format::ImageIndex& index, std::uint64_t index_offset);
@@ -43,6 +55,6 @@ std::unique_ptr<ByteSource> captured_bytes(const Captured& captured, BlockSource
 std::unique_ptr<ByteSource> memory_bytes(ByteView memory, std::uint64_t size);
 
 // Writes all of `bytes` to `to`, as capture_to_file does. Does not sync.
-Status write_bytes(ByteSource& bytes, const sys::File& to);
+Status write_bytes(ByteSource& bytes, const FileRange& to);
 
 }  // namespace diapause::capture

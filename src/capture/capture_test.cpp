@@ -139,6 +139,8 @@ class InADirectory {
   sys::Directory directory_;
 };
 
+Status status_of(const Result<Captured>& captured) { return captured ? Status{} : fail(captured.error()); }
+
 class CaptureTest : public testing::TestWithParam<Shape> {
  protected:
   CaptureTest() : program_(GetParam().sizes), image_(image_of(program_)), source_(program_.source()) {}
@@ -171,6 +173,27 @@ TEST_P(CaptureTest, WritesTheSameImageIntoAFile) {
     expect_the_parts(capture_to_file(source_, program_.index, program_.index_offset, program_.identity, file));
     EXPECT_TRUE(place.read_back(image_.size()) == image_) << (direct ? "O_DIRECT" : "buffered");
     EXPECT_EQ(file.size().value(), round_up(image_.size(), kPageBytes));
+  }
+}
+
+TEST_P(CaptureTest, WritesItsRangeOfASharedFileAndNothingElse) {
+  constexpr std::uint64_t kBegin = 3 * kPageBytes;
+  const InADirectory place;
+  const std::uint64_t end = kBegin + round_up(image_.size(), kPageBytes);
+  ByteVector expected(end + kPageBytes, kOld);
+  std::ranges::copy(image_, expected.begin() + kBegin);
+  std::fill(expected.begin() + static_cast<std::ptrdiff_t>(kBegin + image_.size()),
+            expected.begin() + static_cast<std::ptrdiff_t>(end), std::byte{0});
+  for (const bool copied : {false, true}) {
+    const sys::File file = place.old_file(expected.size(), true);
+    const FileRange range(file, kBegin);
+    const auto captured = capture_in_place(source_, program_.index, program_.index_offset, program_.identity);
+    expect_the_parts(captured);
+    const Status written =
+        copied ? write_bytes(*captured_bytes(*captured, source_), range)
+               : status_of(capture_to_file(source_, program_.index, program_.index_offset, program_.identity, range));
+    EXPECT_TRUE(written);
+    EXPECT_TRUE(place.read_back(expected.size()) == expected);
   }
 }
 

@@ -108,7 +108,8 @@ Remains remains_by_name(const StoredVersion& version) {
   std::vector<Evidence> evidence;
   for (const Part& part : version.parts) {
     const format::Manifest* manifest = part.found->manifest ? &*part.found->manifest : nullptr;
-    evidence.push_back({part.place->node, manifest, {part.found->images, part.found->parities}});
+    evidence.push_back(
+        {part.place->node, manifest, {store::ranks_in(*part.found, version.manifest), part.found->parities}});
   }
   return Remains(std::move(evidence));
 }

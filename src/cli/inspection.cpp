@@ -62,9 +62,10 @@ class Inspector {
     }
     if (version_.manifest == nullptr) return evidence;  // nothing says what the files should be
     const format::Manifest& manifest = *version_.manifest;
-    for (const std::uint32_t rank : found.images) {
+    for (const std::uint32_t rank : store::ranks_in(found, version_.manifest)) {
       if (rank >= manifest.ranks.size()) continue;  // not of this version, and no restart would touch it
-      if (is_sound(part, store::image_name(rank), store::expected_image(manifest, rank))) {
+      const store::LocatedImage image = store::locate_image(part.place->kind, manifest, rank);
+      if (is_sound(part, image.file, image.expected)) {
         evidence.holdings.images.insert(rank);
       }
     }
@@ -156,13 +157,16 @@ class Inspector {
   }
 
   void want_image(const std::vector<const Part*>& parts, std::uint32_t rank) {
-    const bool there =
-        std::any_of(parts.begin(), parts.end(), [&](const Part* part) { return part->found->images.contains(rank); });
-    if (!there) missing(*parts.front(), store::image_name(rank));
+    const bool there = std::any_of(parts.begin(), parts.end(), [&](const Part* part) {
+      return store::ranks_in(*part->found, version_.manifest).contains(rank);
+    });
+    if (!there) missing(*parts.front(), store::locate_image(parts.front()->place->kind, *version_.manifest, rank).file);
   }
 
   void missing(const Part& part, const std::string& name) {
-    result_.damages.push_back({file_path(part, name), "is missing"});
+    const std::string path = file_path(part, name);
+    const bool told = !result_.damages.empty() && result_.damages.back().path == path;  // of a file that ranks share
+    if (!told) result_.damages.push_back({path, "is missing"});
   }
 
   // A running job takes manifests away, or writes others, before it touches the files they name: what looked damaged
@@ -198,11 +202,11 @@ class Inspector {
 RankDetails details_of_rank(const StoredVersion& version, std::uint32_t rank) {
   RankDetails details;
   for (const Part& part : version.parts) {
-    if (!part.found->images.contains(rank)) continue;
+    if (!store::ranks_in(*part.found, version.manifest).contains(rank)) continue;
     details.found_in.push_back(place_name(*part.place));
     if (details.regions) continue;
-    auto reader = store::open_image_in(part.place->directory, version.id, store::image_name(rank),
-                                       store::expected_image(*version.manifest, rank));
+    const store::LocatedImage image = store::locate_image(part.place->kind, *version.manifest, rank);
+    auto reader = store::open_image_in(part.place->directory, version.id, image.file, image.expected);
     if (reader) {
       details.regions = reader->index().regions;
     } else {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "base/byte_source.hpp"
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 
@@ -19,6 +21,13 @@ struct Send {
 struct Receive {
   std::uint32_t peer;
   MutableBytes data;
+};
+
+// A rank's part of a file that ranks write together.
+struct FilePart {
+  std::string path;          // exists
+  std::uint32_t number = 0;  // of the file; the same number at the same path
+  std::uint64_t offset = 0;
 };
 
 class Comm {
@@ -49,6 +58,12 @@ class Comm {
   // Not collective over all ranks: sends and receives between the peers named, all at once, until all are done.
   // The i-th Send to a peer meets the i-th Receive from us there, of the same length (below 2 GiB).
   virtual Status exchange(std::span<const Send> sends, std::span<const Receive> receives) = 0;
+
+  // Whether write_files() can be called. Not collective.
+  virtual bool has_file_writes() const { return false; }
+  // Writes `bytes` by collective writes, and syncs them: all ranks call this, each with its own part. Code::io if this
+  // rank's file could not be written; the others are not told.
+  virtual Status write_files(const FilePart& part, ByteSource& bytes);
 };
 
 }  // namespace diapause::comm

@@ -37,6 +37,9 @@ void add_places(std::vector<Key>& keys) {
   keys.push_back(
       {"global", "path", [](Draft& draft) -> std::string& { return draft.settings.global_path; }, Rule::not_empty});
   keys.push_back(
+      {"global", "files", [](Draft& draft) -> FileCount& { return draft.settings.global_files; }, Rule::any, 1});
+  keys.push_back({"global", "mode", [](Draft& draft) -> GlobalMode& { return draft.settings.global_mode; }});
+  keys.push_back(
       {"node", "ranks_per_node", [](Draft& draft) -> std::uint32_t& { return draft.settings.ranks_per_node; }});
   keys.push_back(
       {"node", "name", [](Draft& draft) -> std::string& { return draft.settings.node_name; }, Rule::node_name});
@@ -101,6 +104,13 @@ struct Shower {
     std::string list;
     for (const std::string& value : values) list += (list.empty() ? "" : ", ") + quoted(value);
     return "[" + list + "]";
+  }
+  std::string operator()(const FileCount& files) const {
+    if (files.kind == FileCount::Kind::fixed) return fmt::format("{}", files.count);
+    return files.kind == FileCount::Kind::per_rank ? "\"rank\"" : "\"auto\"";
+  }
+  std::string operator()(GlobalMode mode) const {
+    return mode == GlobalMode::staged ? "\"staged\"" : mode == GlobalMode::direct ? "\"direct\"" : "\"mpi-io\"";
   }
   std::string operator()(TierKind tier) const {
     return tier == TierKind::memory ? "\"memory\"" : tier == TierKind::local ? "\"local\"" : "\"global\"";

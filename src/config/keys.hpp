@@ -27,7 +27,8 @@ struct Draft {
 // Where a key's value lives; the type of the place is the type of the key.
 using Place = std::variant<double& (*)(Draft&), std::uint32_t& (*)(Draft&), std::uint64_t& (*)(Draft&),
                            std::optional<std::uint32_t>& (*)(Draft&), std::string& (*)(Draft&),
-                           std::vector<std::string>& (*)(Draft&), TierKind& (*)(Draft&), CaptureStrategy& (*)(Draft&)>;
+                           std::vector<std::string>& (*)(Draft&), TierKind& (*)(Draft&), CaptureStrategy& (*)(Draft&),
+                           FileCount& (*)(Draft&), GlobalMode& (*)(Draft&)>;
 
 enum class Rule {
   any,

@@ -186,6 +186,13 @@ Status check_levels(const Reading& reading) {
   return {};
 }
 
+Status check_global(const Reading& reading) {
+  const Settings& settings = reading.draft.settings;
+  if (settings.global_mode != GlobalMode::mpi_io || settings.global_files.kind != FileCount::Kind::per_rank) return {};
+  return conflict(reading, *find_key("global", "mode"), *find_key("global", "files"),
+                  "MPI-IO writes files that ranks share; set global.files to \"auto\" or a number");
+}
+
 Status check_nodes(const Reading& reading) {
   const Settings& settings = reading.draft.settings;
   const Key& ranks_per_node = *find_key("node", "ranks_per_node");
@@ -244,6 +251,7 @@ Result<Settings> parse_settings(const std::string& text, const std::string& path
   DIAPAUSE_TRY(read_environment(environment, reading));
   settle_default_schedule(reading);
   DIAPAUSE_TRY(check_levels(reading));
+  DIAPAUSE_TRY(check_global(reading));
   DIAPAUSE_TRY(check_nodes(reading));
   DIAPAUSE_TRY(use_schedule(reading));
   return std::move(reading.draft.settings);

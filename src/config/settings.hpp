@@ -23,6 +23,20 @@ struct Interval {
   std::uint64_t calls = 0;
 };
 
+// How many files the images of all ranks make in the global tier.
+struct FileCount {
+  enum class Kind { per_rank, automatic, fixed };  // automatic: a file per node
+  Kind kind = Kind::per_rank;
+  std::uint32_t count = 0;  // fixed
+};
+
+// How a checkpoint of level 4 gets to the global tier.
+enum class GlobalMode {
+  staged,  // from the image on the node
+  direct,  // from the program's memory, and no image is left on the node
+  mpi_io   // the same, by collective writes of MPI into shared files
+};
+
 struct LevelSettings {
   TierKind tier = TierKind::memory;  // levels 1..3: memory or local; level 4: global
   std::uint32_t keep = 2;            // versions kept at this level or a higher one
@@ -49,13 +63,15 @@ struct Settings {
   std::string memory_path;               // default /dev/shm/diapause-<uid>
   std::string local_path;                // empty = there is no local tier
   std::string global_path = "diapause";  // relative to the working directory; made absolute by the engine
-  std::uint32_t ranks_per_node = 0;      // 0 = nodes are what MPI_COMM_TYPE_SHARED says; else emulated nodes
-  std::string node_name;                 // default: host name, with emulated nodes "node<i>"
-  std::vector<std::string> node_names;   // emulated nodes: the i-th node's name
-  std::array<LevelSettings, 5> levels;   // [1]..[4]; [0] unused
-  std::uint32_t group_nodes = 4;         // level 3: n
-  std::uint32_t parity = 1;              // level 3: m
-  double lock_wait_s = 10;               // how long to wait for an earlier run of this job to let go
+  FileCount global_files;
+  GlobalMode global_mode = GlobalMode::staged;
+  std::uint32_t ranks_per_node = 0;     // 0 = nodes are what MPI_COMM_TYPE_SHARED says; else emulated nodes
+  std::string node_name;                // default: host name, with emulated nodes "node<i>"
+  std::vector<std::string> node_names;  // emulated nodes: the i-th node's name
+  std::array<LevelSettings, 5> levels;  // [1]..[4]; [0] unused
+  std::uint32_t group_nodes = 4;        // level 3: n
+  std::uint32_t parity = 1;             // level 3: m
+  double lock_wait_s = 10;              // how long to wait for an earlier run of this job to let go
   CaptureSettings capture;
   FlipSettings flips;
   std::string source;  // file the settings came from; empty = defaults and environment

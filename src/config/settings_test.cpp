@@ -89,6 +89,7 @@ std::pair<std::string, std::string> other_value(const Key& key) {
   if (key.name == "schedule") return {"\"ckp(1,2,3,4)\"", "ckp(1,2,3,4)"};
   if (key.name == "tier") return {"\"local\"", "local"};
   if (key.name == "strategy") return {"\"copy-on-write\"", "copy-on-write"};
+  if (key.name == "mode") return {"\"direct\"", "direct"};
   if (key.name == "names") return {"[\"x\", \"y\"]", "x,y"};
   if (std::holds_alternative<std::string& (*)(Draft&)>(key.place)) return {"\"other\"", "other"};
   return {"3", "3"};
@@ -110,6 +111,21 @@ TEST(Settings, MeanTheSameInAFileAndInTheEnvironment) {
     defaults.settings = default_settings(1000);
     EXPECT_NE(key.shown(from_file), key.shown(defaults)) << key.full_name();
   }
+}
+
+TEST(Settings, SayHowManyFilesTheGlobalTierGets) {
+  EXPECT_EQ(parsed("").global_files.kind, FileCount::Kind::per_rank);
+  EXPECT_EQ(parsed("global.files = \"auto\"\n").global_files.kind, FileCount::Kind::automatic);
+  EXPECT_EQ(parsed("global.files = 16\n").global_files.count, 16U);
+  EXPECT_EQ(parsed("", {{"DIAPAUSE_GLOBAL_FILES", "auto"}}).global_files.kind, FileCount::Kind::automatic);
+  EXPECT_THAT(refusal("global.files = \"node\"\n"), HasSubstr("\"rank\", \"auto\" or an integer from 1"));
+  EXPECT_THAT(refusal("global.files = 0\n"), HasSubstr("global.files: found 0"));
+}
+
+TEST(Settings, TakeMpiIoOnlyWithFilesThatRanksShare) {
+  EXPECT_EQ(parsed("global.mode = \"mpi-io\"\nglobal.files = 4\n").global_mode, GlobalMode::mpi_io);
+  EXPECT_THAT(refusal("global.mode = \"mpi-io\"\n"), HasSubstr("global.mode and global.files (default)"));
+  EXPECT_THAT(refusal("global.mode = \"mpi\"\n"), HasSubstr("allowed is \"staged\", \"direct\" or \"mpi-io\""));
 }
 
 TEST(Settings, OfTheEnvironmentOverrideTheFile) {

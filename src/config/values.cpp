@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "config/keys.hpp"
 
@@ -103,6 +104,28 @@ struct Assign {
     place = *named;
     return true;
   }
+  bool operator()(FileCount& place) const {
+    if (const auto* text = std::get_if<std::string>(&found.value)) {
+      if (*text != "rank" && *text != "auto") return false;
+      place = {*text == "rank" ? FileCount::Kind::per_rank : FileCount::Kind::automatic, 0};
+      return true;
+    }
+    std::uint32_t count = 0;
+    if (!put_integer(count)) return false;
+    place = {FileCount::Kind::fixed, count};
+    return true;
+  }
+  bool operator()(GlobalMode& place) const {
+    constexpr std::pair<const char*, GlobalMode> kModes[] = {
+        {"staged", GlobalMode::staged}, {"direct", GlobalMode::direct}, {"mpi-io", GlobalMode::mpi_io}};
+    const auto* text = std::get_if<std::string>(&found.value);
+    for (const auto& [name, mode] : kModes) {
+      if (text == nullptr || *text != name) continue;
+      place = mode;
+      return true;
+    }
+    return false;
+  }
 };
 
 struct ReadText {
@@ -123,6 +146,11 @@ struct ReadText {
   decltype(Found::value) operator()(std::string& (*)(Draft&)) const { return text; }
   decltype(Found::value) operator()(TierKind& (*)(Draft&)) const { return text; }
   decltype(Found::value) operator()(CaptureStrategy& (*)(Draft&)) const { return text; }
+  decltype(Found::value) operator()(FileCount& (*)(Draft&)) const {
+    const auto number = whole_text_as<std::int64_t>(text);
+    return number ? decltype(Found::value)(*number) : text;
+  }
+  decltype(Found::value) operator()(GlobalMode& (*)(Draft&)) const { return text; }
 };
 
 struct Allowed {
@@ -147,6 +175,8 @@ struct Allowed {
   std::string operator()(CaptureStrategy& (*)(Draft&)) const {
     return "\"auto\", \"copy\", \"copy-on-write\" or \"incremental\"";
   }
+  std::string operator()(FileCount& (*)(Draft&)) const { return "\"rank\", \"auto\" or " + integer(); }
+  std::string operator()(GlobalMode& (*)(Draft&)) const { return "\"staged\", \"direct\" or \"mpi-io\""; }
 };
 
 }  // namespace

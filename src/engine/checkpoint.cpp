@@ -64,6 +64,20 @@ Status Engine::capture(capture::BlockSource& source, const Plan& plan, store::Sl
   return {};
 }
 
+// An image straight from where the data are into the global tier.
+Result<ImageFacts> Engine::write_direct(capture::BlockSource& source, const Plan& plan, const GlobalTarget& to) {
+  if (context_->settings.global_mode != config::GlobalMode::mpi_io) {
+    DIAPAUSE_TRY_ASSIGN(const capture::Captured captured,
+                        capture::capture_to_file(source, plan.index, plan.index_offset, plan.identity, to.range));
+    return facts_of(captured);
+  }
+  const auto captured = capture::capture_in_place(source, plan.index, plan.index_offset, plan.identity);
+  DIAPAUSE_TRY(agree(*context_, captured ? Status{} : fail(captured.error())));
+  const auto bytes = capture::captured_bytes(*captured, source);
+  DIAPAUSE_TRY(context_->comm->write_files({to.range.file.path(), to.file, to.range.begin}, *bytes));
+  return facts_of(*captured);
+}
+
 Status Engine::checkpoint_from(capture::BlockSource& source, format::ImageIndex index, const Decision& decision,
                                CheckpointInfo& info) {
   const double start = sys::monotonic_s();
@@ -82,15 +96,15 @@ Status Engine::checkpoint_from(capture::BlockSource& source, format::ImageIndex 
   captures.capture_tier = host_->is_background() ? config::TierKind::memory : captures.node_tier;
   const std::uint64_t image_bytes = capture::image_bytes(plan.index, plan.index_offset);
   std::optional<capture::Captured> captured;
-  auto slot = host_->acquire(captures.capture_tier, image_bytes);
-  if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
-  captures.result = slot ? capture(source, plan, std::move(*slot), captured, captures.images) : fail(slot.error());
+  captures.is_direct = decision.level == 4 && context_->settings.global_mode != config::GlobalMode::staged;
+  if (!captures.is_direct) {
+    auto slot = host_->acquire(captures.capture_tier, image_bytes);
+    if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
+    captures.result = slot ? capture(source, plan, std::move(*slot), captured, captures.images) : fail(slot.error());
+  }
   if (decision.level == 4) {
-    captures.direct = {{context_->rank(), image_bytes, [&](const sys::File& to) -> Result<ImageFacts> {
-                          DIAPAUSE_TRY_ASSIGN(captured, capture::capture_to_file(source, plan.index, plan.index_offset,
-                                                                                 plan.identity, to));
-                          return facts_of(*captured);
-                        }}};
+    captures.direct = {
+        {context_->rank(), image_bytes, [&](const GlobalTarget& to) { return write_direct(source, plan, to); }}};
   }
   captures.capture_s = sys::monotonic_s() - start;
   captures.blocked_s = [start] { return sys::monotonic_s() - start; };

@@ -95,6 +95,7 @@ class Engine {
   };
   static Status capture(capture::BlockSource& source, const Plan& plan, store::Slot slot,
                         std::optional<capture::Captured>& captured, std::vector<Image>& images);
+  Result<ImageFacts> write_direct(capture::BlockSource& source, const Plan& plan, const GlobalTarget& to);
 
   // ---- snapshot (snapshot.cpp)
   void inject_due_flips();

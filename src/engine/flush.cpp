@@ -1,7 +1,9 @@
-// Level 4: images into the global tier.
+// Level 4: images into the global tier, in a file per rank or in files that ranks share.
 #include <cstring>
+#include <map>
 
 #include "engine/work.hpp"
+#include "redundancy/shared_files.hpp"
 #include "store/names.hpp"
 
 namespace diapause::engine {
@@ -9,26 +11,189 @@ namespace {
 
 constexpr config::TierKind kGlobal = config::TierKind::global;
 
-Status write_one(store::Tier& tier, const format::VersionId& version, const OutgoingImage& image, store::Slot slot,
-                 std::vector<ImageFacts>& facts) {
-  DIAPAUSE_TRY_ASSIGN(const ImageFacts written, image.write(slot.file()));
-  facts.push_back(written);
-  return tier.settle(slot, version, store::image_name(image.rank));
-}
+// One file of the version.
+struct GlobalFile {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::uint32_t owner = 0;  // the process that makes it
+  std::string spare_name;   // while it is written
+  store::Slot slot;         // at its owner
+};
 
-Status publish(Context& context, Catalogue& catalogue, store::Tier& tier, format::Manifest& manifest) {
-  format::Manifest deeper = manifest;
-  deeper.levels |= 1u << 4;
-  Status mine;
-  if (context.acts_for(kGlobal)) {
-    mine = tier.sync_version(deeper.version);
-    if (mine) mine = tier.publish(deeper);
+class Flush {
+ public:
+  Flush(Context& context, Catalogue& catalogue, format::Manifest& manifest, std::span<const OutgoingImage> images)
+      : context_(context), catalogue_(catalogue), manifest_(manifest), images_(images) {}
+
+  // Every step ends in an agreement.
+  Status run() {
+    DIAPAUSE_TRY_ASSIGN(tier_, context_.tiers.get(kGlobal));
+    DIAPAUSE_TRY(learn_sizes());
+    Status done = plan();
+    if (done) done = make_files();
+    if (done && shared()) done = share_names();
+    if (done) done = write();
+    if (done && shared()) done = agree(context_, settle());
+    if (done) done = publish();
+    if (!done) catalogue_.discard(context_, manifest_.version, kGlobal);
+    return done;
   }
-  DIAPAUSE_TRY(agree(context, mine));
-  manifest.levels = deeper.levels;
-  catalogue.add(manifest, kGlobal);
-  return {};
-}
+
+ private:
+  struct Size {
+    std::uint32_t rank;
+    std::uint32_t reserved;  // so that all bytes that travel have a value
+    std::uint64_t bytes;
+  };
+
+  bool shared() const { return context_.settings.global_files.kind != config::FileCount::Kind::per_rank; }
+
+  // Who writes which image, and how large it is. Also makes the version's directory.
+  Status learn_sizes() {
+    Status made;
+    if (context_.acts_for(kGlobal)) made = tier_->make_version(manifest_.version);
+    std::vector<Size> mine;
+    for (const OutgoingImage& image : images_) mine.push_back({image.rank, 0, image.bytes});
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all,
+                        agree_and_gather(context_, made, std::as_bytes(std::span(mine))));
+    sizes_.resize(manifest_.ranks.size());
+    writers_.resize(sizes_.size());
+    for (std::uint32_t process = 0; process < all.size(); ++process) {
+      for (std::size_t at = 0; at + sizeof(Size) <= all[process].size(); at += sizeof(Size)) {
+        Size size;
+        std::memcpy(&size, all[process].data() + at, sizeof size);
+        if (size.rank >= sizes_.size()) return fail(Code::comm, "the size of an image came from no rank");
+        sizes_[size.rank] = size.bytes;
+        writers_[size.rank] = process;
+      }
+    }
+    return {};
+  }
+
+  std::vector<std::uint32_t> file_of_rank() const {
+    const auto ranks = static_cast<std::uint32_t>(sizes_.size());
+    const config::FileCount& files = context_.settings.global_files;
+    if (files.kind == config::FileCount::Kind::automatic) return context_.topology.node_of_rank;
+    return redundancy::spread_over_files(ranks, shared() ? files.count : ranks);
+  }
+
+  // The same on all ranks, from the same sizes.
+  Status plan() {
+    const std::vector<std::uint32_t> file_of = file_of_rank();
+    DIAPAUSE_TRY_ASSIGN(layout_, redundancy::lay_out_files(sizes_, file_of));
+    files_.resize(layout_.file_bytes.size());
+    for (std::uint32_t rank = static_cast<std::uint32_t>(file_of.size()); rank-- > 0;) {
+      const std::uint32_t number = file_of[rank];
+      files_[number].name = shared() ? store::shared_name(number) : store::image_name(rank);
+      files_[number].bytes = layout_.file_bytes[number];
+      files_[number].owner = writers_[rank];  // ends at the lowest rank's
+    }
+    return {};
+  }
+
+  Status make_files() {
+    std::vector<std::uint64_t> sizes;
+    for_own_files([&](GlobalFile& file) { sizes.push_back(file.bytes); });
+    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context_, kGlobal, sizes));
+    std::size_t next = 0;
+    for_own_files([&](GlobalFile& file) {
+      file.slot = std::move(slots[next++]);
+      file.spare_name = file.slot.spare_name();
+    });
+    return {};
+  }
+
+  // Those who write into a file must know what it is called as yet.
+  Status share_names() {
+    std::string mine;
+    for_own_files([&](GlobalFile& file) { mine += file.spare_name + '\n'; });
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context_, {}, as_byte_view(mine)));
+    std::vector<std::size_t> read(all.size());
+    for (GlobalFile& file : files_) {
+      const ByteVector& names = all[file.owner];
+      const std::string_view rest =
+          std::string_view(reinterpret_cast<const char*>(names.data()), names.size()).substr(read[file.owner]);
+      file.spare_name = rest.substr(0, rest.find('\n'));
+      read[file.owner] += std::min(rest.size(), file.spare_name.size() + 1);
+    }
+    return agree(context_, open_files());
+  }
+
+  // Files of others into which this process writes.
+  Status open_files() {
+    for (const OutgoingImage& image : images_) {
+      const std::uint32_t number = layout_.places[image.rank].file;
+      if (files_[number].owner == context_.comm->rank() || opened_.contains(number)) continue;
+      DIAPAUSE_TRY_ASSIGN(sys::File file, tier_->open_spare(files_[number].spare_name));
+      opened_.emplace(number, std::move(file));
+    }
+    return {};
+  }
+
+  Status write() {
+    std::vector<ImageFacts> facts;
+    Status mine = write_images(facts);
+    if (mine && !shared()) mine = settle();
+    return share_images(context_, manifest_, mine, facts);
+  }
+
+  Status write_images(std::vector<ImageFacts>& facts) {
+    for (const OutgoingImage& image : images_) {
+      const auto [number, offset] = layout_.places[image.rank];
+      const auto other = opened_.find(number);
+      const sys::File& file = other != opened_.end() ? other->second : files_[number].slot.file();
+      DIAPAUSE_TRY_ASSIGN(const ImageFacts written, image.write({{file, offset}, number}));
+      facts.push_back(written);
+    }
+    // What this process wrote is only known to be there once this process has asked for it.
+    for (const auto& [number, file] : opened_) DIAPAUSE_TRY(file.sync());
+    return {};
+  }
+
+  Status settle() {
+    Status result;
+    for_own_files([&](GlobalFile& file) {
+      if (result) result = tier_->settle(file.slot, manifest_.version, file.name);
+    });
+    return result;
+  }
+
+  Status publish() {
+    format::Manifest deeper = manifest_;
+    deeper.levels |= 1u << 4;
+    for (std::size_t rank = 0; shared() && rank < deeper.ranks.size(); ++rank) {
+      deeper.ranks[rank].shared_file = layout_.places[rank].file;
+      deeper.ranks[rank].shared_offset = layout_.places[rank].offset;
+    }
+    Status mine;
+    if (context_.acts_for(kGlobal)) {
+      mine = tier_->sync_version(deeper.version);
+      if (mine) mine = tier_->publish(deeper);
+    }
+    DIAPAUSE_TRY(agree(context_, mine));
+    manifest_ = std::move(deeper);
+    catalogue_.add(manifest_, kGlobal);
+    return {};
+  }
+
+  template <class Visit>
+  void for_own_files(Visit visit) {
+    for (GlobalFile& file : files_) {
+      if (file.owner == context_.comm->rank()) visit(file);
+    }
+  }
+
+  Context& context_;
+  Catalogue& catalogue_;
+  format::Manifest& manifest_;
+  std::span<const OutgoingImage> images_;
+  store::Tier* tier_ = nullptr;
+  std::vector<std::uint64_t> sizes_;    // by rank
+  std::vector<std::uint32_t> writers_;  // by rank
+  redundancy::SharedLayout layout_;
+  std::vector<GlobalFile> files_;
+  std::map<std::uint32_t, sys::File> opened_;
+};
 
 }  // namespace
 
@@ -56,22 +221,7 @@ Status share_images(Context& context, format::Manifest& manifest, const Status& 
 
 Status write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
                        std::span<const OutgoingImage> images) {
-  DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(kGlobal));
-  Status made;
-  if (context.acts_for(kGlobal)) made = tier->make_version(manifest.version);
-  DIAPAUSE_TRY(agree(context, made));
-  std::vector<std::uint64_t> sizes;
-  for (const OutgoingImage& image : images) sizes.push_back(image.bytes);
-  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue.acquire(context, kGlobal, sizes));
-  std::vector<ImageFacts> facts;
-  Status written;
-  for (std::size_t i = 0; i < images.size() && written; ++i) {
-    written = write_one(*tier, manifest.version, images[i], std::move(slots[i]), facts);
-  }
-  Status done = share_images(context, manifest, written, facts);
-  if (done) done = publish(context, catalogue, *tier, manifest);
-  if (!done) catalogue.discard(context, manifest.version, kGlobal);
-  return done;
+  return Flush(context, catalogue, manifest, images).run();
 }
 
 }  // namespace diapause::engine

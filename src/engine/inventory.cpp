@@ -31,6 +31,8 @@ void describe(Writer& writer, const store::FoundVersion& found, config::TierKind
   writer.append(manifest);
   writer.u64(found.images.size());
   for (const std::uint32_t rank : found.images) writer.u32(rank);
+  writer.u64(found.shared_files.size());
+  for (const std::uint32_t number : found.shared_files) writer.u32(number);
   writer.u64(found.parities.size());
   for (const auto& [group, member] : found.parities) {
     writer.u32(group);
@@ -85,6 +87,8 @@ bool merge(std::map<format::VersionId, StoredVersion>& versions, Reader& reader,
     holdings.images.insert(rank);
     if (!global) version.tier_of[{node, store::image_name(rank)}] = kind;
   }
+  const std::uint64_t shared_files = reader.u64();
+  for (std::uint64_t i = 0; i < shared_files && reader.ok(); ++i) version.global_shared_files.insert(reader.u32());
   const std::uint64_t parities = reader.u64();
   for (std::uint64_t i = 0; i < parities && reader.ok(); ++i) {
     const std::uint32_t group = reader.u32();
@@ -93,6 +97,14 @@ bool merge(std::map<format::VersionId, StoredVersion>& versions, Reader& reader,
     if (!global) version.tier_of[{node, store::parity_name(group, member)}] = kind;
   }
   return reader.ok();
+}
+
+// Which images a shared file holds, any node's manifest can say.
+void find_shared_images(StoredVersion& version) {
+  for (std::uint32_t rank = 0; version.manifest && rank < version.manifest->ranks.size(); ++rank) {
+    const std::uint32_t file = version.manifest->ranks[rank].shared_file;
+    if (version.global_shared_files.contains(file)) version.global.images.insert(rank);
+  }
 }
 
 }  // namespace
@@ -107,6 +119,7 @@ Result<std::vector<StoredVersion>> take_inventory(Context& context) {
       if (!whole) return fail(Code::comm, "a rank's inventory did not arrive whole");
     }
   }
+  for (auto& [id, version] : versions) find_shared_images(version);
   std::vector<StoredVersion> newest_first;
   for (auto it = versions.rbegin(); it != versions.rend(); ++it) newest_first.push_back(std::move(it->second));
   return newest_first;

@@ -19,6 +19,7 @@ struct StoredVersion {
   std::vector<std::string> problems;         // damaged manifests, unreadable directories
   std::vector<redundancy::Holdings> nodes;   // by node of the topology there is now
   redundancy::Holdings global;
+  std::set<std::uint32_t> global_shared_files;  // those whose images count among `global`
   // Which node tier a node's file lies in.
   std::map<std::pair<std::uint32_t, std::string>, config::TierKind> tier_of;  // (node, file name)
   std::array<std::set<std::uint32_t>, 3> published_on;  // by tier: nodes that have a manifest (global: node 0)

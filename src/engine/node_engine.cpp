@@ -95,8 +95,8 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   std::vector<OutgoingImage> outgoing;
   for (Image& image : work.images) {
     if (!work.is_kept) break;
-    outgoing.push_back({image.facts.rank, image.bytes->size(), [&image](const sys::File& to) -> Result<ImageFacts> {
-                          DIAPAUSE_TRY(capture::write_bytes(*image.bytes, to));
+    outgoing.push_back({image.facts.rank, image.bytes->size(), [&image](const GlobalTarget& to) -> Result<ImageFacts> {
+                          DIAPAUSE_TRY(capture::write_bytes(*image.bytes, to.range));
                           return image.facts;
                         }});
   }
@@ -117,6 +117,7 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
   for (const Step& step : kSteps) {
     if (step.level != 1 && step.level != work.level) continue;
     if (step.needs_images && !work.is_kept) continue;
+    if (step.level == 1 && captures.is_direct) continue;
     const std::uint32_t before = work.manifest.levels;
     const double start = sys::monotonic_s();
     Status done = (this->*step.run)(work, captures);

@@ -52,6 +52,7 @@ struct Captures {
   Status result;                                             // why
   // Level 4 without images in the node tier: written straight from where the data are. Empty: not possible.
   std::vector<OutgoingImage> direct;
+  bool is_direct = false;  // this is what is wanted
   double capture_s = 0;
   std::function<double()> blocked_s;  // for the bill, asked at the end
 };

@@ -64,6 +64,11 @@ Result<std::unique_ptr<Engine>> Engine::open(OpenRequest request) {
     if (settings) context->settings = std::move(*settings);
     if (!settings) mine = fail(std::move(settings.error()));
   }
+  if (context->settings.global_mode == config::GlobalMode::mpi_io && !request.comm->has_file_writes()) {
+    mine = fail(Code::config,
+                "global.mode is \"mpi-io\", and this instance is opened without MPI; set it to \"direct\", or open "
+                "the instance on a communicator");
+  }
   context->comm = std::move(request.comm);
   DIAPAUSE_TRY(agree(*context, mine));
   context->settings.global_path = absolute(context->settings.global_path, request.working_directory);

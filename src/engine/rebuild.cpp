@@ -17,9 +17,10 @@ Result<store::ImageReader*> FileCache::open(const FileRef& file) {
   const config::TierKind kind =
       file.is_global || tier_of == version_->tier_of.end() ? config::TierKind::global : tier_of->second;
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_->tiers.get(kind));
-  const store::ExpectedImage expected = file.is_parity ? store::expected_parity(manifest, file.group, file.index)
-                                                       : store::expected_image(manifest, file.index);
-  DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, tier->open_image(manifest.version, name, expected));
+  const store::LocatedImage located =
+      file.is_parity ? store::LocatedImage{name, store::expected_parity(manifest, file.group, file.index)}
+                     : store::locate_image(kind, manifest, file.index);
+  DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, tier->open_image(manifest.version, located.file, located.expected));
   return &readers_.emplace(file, std::move(reader)).first->second;
 }
 

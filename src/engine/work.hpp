@@ -54,11 +54,18 @@ ImageFacts facts_of(const capture::Captured& captured);
 Status share_images(Context& context, format::Manifest& manifest, const Status& mine,
                     std::span<const ImageFacts> images);
 
+// Where an image goes in the global tier.
+struct GlobalTarget {
+  capture::FileRange range;
+  std::uint32_t file = 0;  // its number among the version's files
+};
+
 // One rank's image on its way to the global tier.
 struct OutgoingImage {
   std::uint32_t rank = 0;
-  std::uint64_t bytes = 0;                                    // of the whole image
-  std::function<Result<ImageFacts>(const sys::File&)> write;  // all of it; does not sync
+  std::uint64_t bytes = 0;  // of the whole image
+  // Writes all of it; does not sync. Called once on every rank, or on none.
+  std::function<Result<ImageFacts>(const GlobalTarget&)> write;
 };
 
 // Level 4: writes the images that this process acts for, and publishes the version in the global tier, with level 4

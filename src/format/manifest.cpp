@@ -16,7 +16,8 @@ constexpr std::string_view kMagic = "DIAPMAN1";
 constexpr std::uint64_t kDigestBytes = 16;
 constexpr std::uint64_t kFixedBytes = 76;  // up to the job name
 constexpr std::uint64_t kNodeFixedBytes = 4;
-constexpr std::uint64_t kRankBytes = 40;
+constexpr std::uint64_t kRankBytes = 52;
+constexpr std::uint64_t kRankBytesOfVersion1 = 40;  // no shared files
 constexpr std::uint64_t kGroupFixedBytes = 16;
 constexpr std::uint64_t kMemberBytes = 32;
 constexpr std::uint64_t kMaxNameBytes = 255;
@@ -58,7 +59,8 @@ ImageRecord decode_record(Reader& reader) {
 
 // Magic, length and digest lie at the same places in every format version, so that a sound file of another version can
 // be told from a damaged one.
-Status check_frame(ByteView data) {
+// Returns the format version.
+Result<std::uint32_t> check_frame(ByteView data) {
   if (data.size() < kFixedBytes + kDigestBytes) {
     return corrupt(fmt::format("{} bytes are too few", data.size()));
   }
@@ -71,13 +73,13 @@ Status check_frame(ByteView data) {
   const ByteView content = data.first(data.size() - kDigestBytes);
   if (Reader(data.last(kDigestBytes)).digest() != digest128(content))
     return corrupt("its bytes do not give its digest");
-  if (version != kManifestFormatVersion) {
+  if (version == 0 || version > kManifestFormatVersion) {
     return fail(Code::mismatch,
-                fmt::format("manifest: written in format version {}, this library reads version {}; restart with the "
-                            "Diapause release that wrote it",
+                fmt::format("manifest: written in format version {}, this library reads versions 1 to {}; restart with "
+                            "the Diapause release that wrote it",
                             version, kManifestFormatVersion));
   }
-  return {};
+  return version;
 }
 
 Status decode_nodes(Reader& reader, std::uint32_t count, Manifest& manifest) {
@@ -94,8 +96,19 @@ Status decode_nodes(Reader& reader, std::uint32_t count, Manifest& manifest) {
   return {};
 }
 
-Status decode_ranks(Reader& reader, std::uint32_t count, Manifest& manifest) {
-  if (count == 0 || !reader.has_items(count, kRankBytes)) {
+Status check_shared(const RankRecord& rank, std::uint32_t number, std::uint32_t count) {
+  if (rank.shared_file == kOwnFile && rank.shared_offset == 0) return {};
+  if (rank.shared_file >= count) {
+    return corrupt(fmt::format("rank {}: shared file {} of {} ranks", number, rank.shared_file, count));
+  }
+  if (rank.shared_offset % kPageBytes != 0 || rank.shared_offset > kMaxFileBytes - rank.image.file_bytes) {
+    return corrupt(fmt::format("rank {}: image at byte {} of a shared file", number, rank.shared_offset));
+  }
+  return {};
+}
+
+Status decode_ranks(Reader& reader, std::uint32_t count, std::uint32_t version, Manifest& manifest) {
+  if (count == 0 || !reader.has_items(count, version == 1 ? kRankBytesOfVersion1 : kRankBytes)) {
     return corrupt(fmt::format("{} ranks in {} bytes", count, reader.remaining()));
   }
   manifest.ranks.reserve(count);
@@ -105,6 +118,10 @@ Status decode_ranks(Reader& reader, std::uint32_t count, Manifest& manifest) {
     rank.protected_bytes = reader.u64();
     rank.node = reader.u32();
     rank.partner = reader.u32();
+    if (version > 1) {
+      rank.shared_file = reader.u32();
+      rank.shared_offset = reader.u64();
+    }
     if (!is_sound_size(rank.image)) {
       return corrupt(fmt::format("rank {}: image of {} bytes", i, rank.image.file_bytes));
     }
@@ -114,6 +131,7 @@ Status decode_ranks(Reader& reader, std::uint32_t count, Manifest& manifest) {
     if (rank.partner != kNoRank && rank.partner >= count) {
       return corrupt(fmt::format("rank {}: partner {} of {} ranks", i, rank.partner, count));
     }
+    DIAPAUSE_TRY(check_shared(rank, i, count));
     manifest.ranks.push_back(rank);
   }
   return {};
@@ -255,6 +273,8 @@ ByteVector encode_manifest(const Manifest& manifest) {
     writer.u64(rank.protected_bytes);
     writer.u32(rank.node);
     writer.u32(rank.partner);
+    writer.u32(rank.shared_file);
+    writer.u64(rank.shared_offset);
   }
   for (const Group& group : manifest.groups) encode_group(group, writer);
   writer.digest(digest128(writer.written()));
@@ -262,7 +282,7 @@ ByteVector encode_manifest(const Manifest& manifest) {
 }
 
 Result<Manifest> decode_manifest(ByteView data) {
-  DIAPAUSE_TRY(check_frame(data));
+  DIAPAUSE_TRY_ASSIGN(const std::uint32_t format_version, check_frame(data));
   Reader reader(data.first(data.size() - kDigestBytes));
   Manifest manifest;
   reader.take(kMagic.size() + 4);  // with the format version: checked
@@ -279,7 +299,7 @@ Result<Manifest> decode_manifest(ByteView data) {
   manifest.job = reader.text(job_bytes);
   if (!is_sound_job(manifest.job)) return corrupt("the job name is not letters, digits, '.', '_' and '-'");
   DIAPAUSE_TRY(decode_nodes(reader, nodes, manifest));
-  DIAPAUSE_TRY(decode_ranks(reader, ranks, manifest));
+  DIAPAUSE_TRY(decode_ranks(reader, ranks, format_version, manifest));
   DIAPAUSE_TRY(decode_groups(reader, groups, manifest));
   if (reader.remaining() != 0) return corrupt(fmt::format("{} bytes behind its end", reader.remaining()));
   return manifest;

@@ -12,8 +12,9 @@
 
 namespace diapause::format {
 
-inline constexpr std::uint32_t kManifestFormatVersion = 1;
+inline constexpr std::uint32_t kManifestFormatVersion = 2;
 inline constexpr std::uint32_t kNoRank = 0xffffffff;
+inline constexpr std::uint32_t kOwnFile = 0xffffffff;
 
 // What the manifest knows of one file.
 struct ImageRecord {
@@ -27,6 +28,9 @@ struct RankRecord {
   std::uint64_t protected_bytes = 0;
   std::uint32_t node = 0;           // index into Manifest::node_names when written
   std::uint32_t partner = kNoRank;  // level 2: the rank whose node holds the copy
+  // Level 4: which of the files that ranks share, and where in it. Images on nodes have files of their own.
+  std::uint32_t shared_file = kOwnFile;
+  std::uint64_t shared_offset = 0;
   bool operator==(const RankRecord&) const = default;
 };
 
@@ -56,7 +60,8 @@ struct Manifest {
 
 // In every group, members, nodes and parities have the same size.
 ByteVector encode_manifest(const Manifest& manifest);
-// Hostile input: as in image.hpp. Checks that ranks, nodes and groups refer to each other soundly.
+// Reads all format versions up to the present one. Hostile input: as in image.hpp. Checks that ranks, nodes and groups
+// refer to each other soundly.
 Result<Manifest> decode_manifest(ByteView data);
 
 }  // namespace diapause::format

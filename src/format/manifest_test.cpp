@@ -24,10 +24,12 @@ Manifest small_manifest() {
   manifest.created_unix_ns = 1700000000123456789;
   manifest.node_names = {"node-a", "node-b", "node-c"};
   for (const std::uint32_t node : {0u, 0u, 1u, 1u, 2u}) {
-    RankRecord rank{{8192 + node, {node, 77}}, 4000, node, kNoRank};
+    RankRecord rank{{8192 + node, {node, 77}}, 4000, node, kNoRank, 0, 12288 * manifest.ranks.size()};
     manifest.ranks.push_back(rank);
   }
   manifest.ranks[4].partner = 0;
+  manifest.ranks[4].shared_file = kOwnFile;
+  manifest.ranks[4].shared_offset = 0;
   const ImageRecord parity{8192, {5, 6}};
   manifest.groups.push_back({{0, 2, 4}, {0, 1, 2}, 1, 8192, {parity, parity, parity}});
   manifest.groups.push_back({{1, 3, kNoRank}, {0, 1, 2}, 1, 8192, {parity, parity, parity}});
@@ -76,7 +78,7 @@ TEST(Manifest, OfThousandsOfRanksSurvivesARoundTrip) {
   manifest.ranks.clear();
   for (std::uint32_t i = 0; i < 1000; ++i) manifest.node_names.push_back(fmt::format("n{}", i));
   for (std::uint32_t i = 0; i < 8000; ++i) {
-    manifest.ranks.push_back({{kHeaderBytes + i, {i, i}}, i, i / 8, (i + 8) % 8000});
+    manifest.ranks.push_back({{kHeaderBytes + i, {i, i}}, i, i / 8, (i + 8) % 8000, i % 7, (i / 7) * 16384});
   }
   const auto decoded = decode_manifest(encode_manifest(manifest));
   ASSERT_TRUE(decoded) << decoded.error().message;
@@ -124,13 +126,13 @@ TEST(Manifest, RefusesTrailingBytes) {
 
 TEST(Manifest, OfAnotherFormatVersionNamesBothVersions) {
   ByteVector bytes = encode_manifest(small_manifest());
-  put(bytes, 8, 2, 4);
+  put(bytes, 8, 3, 4);
   seal(bytes);
   const auto decoded = decode_manifest(bytes);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, Code::mismatch);
-  EXPECT_THAT(decoded.error().message, HasSubstr("format version 2"));
-  EXPECT_THAT(decoded.error().message, HasSubstr("reads version 1"));
+  EXPECT_THAT(decoded.error().message, HasSubstr("format version 3"));
+  EXPECT_THAT(decoded.error().message, HasSubstr("reads versions 1 to 2"));
 }
 
 TEST(Manifest, RefusesAnotherMagicNumber) {
@@ -146,7 +148,7 @@ TEST(Manifest, RefusesHostileCounts) {
   EXPECT_THAT(refusal_of_number(64, 0xffffffff, 4), HasSubstr("4294967295 ranks"));
   EXPECT_THAT(refusal_of_number(68, 0xffffffff, 4), HasSubstr("4294967295 groups"));
   EXPECT_THAT(refusal_of_number(72, 0xffffffff, 4), HasSubstr("job name of"));
-  const std::size_t first_node = 76 + 12, first_group = first_node + 30 + 5 * 40;
+  const std::size_t first_node = 76 + 12, first_group = first_node + 30 + 5 * 52;
   EXPECT_THAT(refusal_of_number(first_node, 0xffffffff, 4), HasSubstr("name of 4294967295"));
   EXPECT_THAT(refusal_of_number(first_group, 0xffffffff, 4), HasSubstr("4294967295 members"));
 }
@@ -180,6 +182,13 @@ TEST(Manifest, RefusesARankThatPointsAtAMissingNode) {
 
 TEST(Manifest, RefusesARankWithAMissingPartner) {
   EXPECT_THAT(refusal([](auto& m) { m.ranks[1].partner = 5; }), HasSubstr("rank 1: partner 5 of 5"));
+}
+
+TEST(Manifest, RefusesAnImageThatCannotLieInASharedFile) {
+  EXPECT_THAT(refusal([](auto& m) { m.ranks[1].shared_file = 5; }), HasSubstr("rank 1: shared file 5 of 5"));
+  EXPECT_THAT(refusal([](auto& m) { m.ranks[1].shared_offset = 4097; }), HasSubstr("rank 1: image at byte 4097"));
+  EXPECT_THAT(refusal([](auto& m) { m.ranks[1].shared_offset = 0x7ffffffffffff000; }), HasSubstr("image at byte"));
+  EXPECT_THAT(refusal([](auto& m) { m.ranks[4].shared_offset = 4096; }), HasSubstr("rank 4: shared file"));
 }
 
 TEST(Manifest, RefusesAFileThatCannotBeAnImage) {

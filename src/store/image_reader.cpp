@@ -6,23 +6,26 @@
 #include <cstring>
 
 #include "format/checksum.hpp"
+#include "store/names.hpp"
 
 namespace diapause::store {
 namespace {
 
 class FileBytes : public ByteSource {
  public:
-  FileBytes(sys::File file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
+  FileBytes(sys::File file, std::uint64_t begin, std::uint64_t size)
+      : file_(std::move(file)), begin_(begin), size_(size) {}
   std::uint64_t size() const override { return size_; }
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
     const std::uint64_t inside = offset < size_ ? std::min<std::uint64_t>(scratch.size(), size_ - offset) : 0;
-    if (inside > 0) DIAPAUSE_TRY(file_.read_exact(scratch.first(inside), offset));
+    if (inside > 0) DIAPAUSE_TRY(file_.read_exact(scratch.first(inside), begin_ + offset));
     std::memset(scratch.data() + inside, 0, scratch.size() - inside);
     return ByteView(scratch);
   }
 
  private:
   sys::File file_;
+  std::uint64_t begin_;
   std::uint64_t size_;
 };
 
@@ -45,8 +48,18 @@ Status check_identity(const format::ImageHeader& header, const ExpectedImage& ex
 
 }  // namespace
 
-std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t size) {
-  return std::make_unique<FileBytes>(std::move(file), size);
+std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t offset, std::uint64_t size) {
+  return std::make_unique<FileBytes>(std::move(file), offset, size);
+}
+
+LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifest, std::uint32_t rank) {
+  LocatedImage located{image_name(rank), expected_image(manifest, rank)};
+  const format::RankRecord& record = manifest.ranks[rank];
+  if (kind == config::TierKind::global && record.shared_file != format::kOwnFile) {
+    located.file = shared_name(record.shared_file);
+    located.expected.offset = record.shared_offset;
+  }
+  return located;
 }
 
 ExpectedImage expected_image(const format::Manifest& manifest, std::uint32_t rank) {

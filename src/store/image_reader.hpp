@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/byte_source.hpp"
+#include "config/settings.hpp"
 #include "format/image.hpp"
 #include "format/manifest.hpp"
 #include "store/staged_image.hpp"
@@ -21,8 +22,10 @@ struct ExpectedImage {
   std::uint32_t part = 0;
   std::uint32_t rank_count = 0;
   format::ImageRecord record;
+  std::uint64_t offset = 0;  // in its file
 };
 
+// A rank's image in a file of its own.
 ExpectedImage expected_image(const format::Manifest& manifest, std::uint32_t rank);
 ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t group, std::uint32_t member);
 
@@ -48,8 +51,11 @@ class ImageReader {
   // without, what comes before a damaged block is copied.
   Status deliver(std::span<std::byte* const> targets);
 
-  // The same file as `bytes`, opened for direct access: verify() and deliver() then read far ahead.
-  void read_ahead_in(sys::File file) { staged_ = std::make_unique<StagedImage>(std::move(file), name_); }
+  // The file of `bytes`, opened for direct access, and where the image begins in it: verify() and deliver() then read
+  // far ahead.
+  void read_ahead_in(sys::File file, std::uint64_t offset) {
+    staged_ = std::make_unique<StagedImage>(std::move(file), offset, name_);
+  }
 
  private:
   ImageReader(std::unique_ptr<ByteSource> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
@@ -61,7 +67,14 @@ class ImageReader {
   std::unique_ptr<StagedImage> staged_;
 };
 
-// The bytes of a file; `size` of them count.
-std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t size);
+// Where the images of a kind of tier lie.
+struct LocatedImage {
+  std::string file;
+  ExpectedImage expected;
+};
+LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifest, std::uint32_t rank);
+
+// `size` bytes of a file from `offset` on.
+std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t offset, std::uint64_t size);
 
 }  // namespace diapause::store

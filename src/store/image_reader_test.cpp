@@ -257,7 +257,7 @@ class FileBytesTest : public testing::Test {
   std::unique_ptr<ByteSource> bytes_of(std::string_view text, std::uint64_t size) {
     auto file = directory_.create_file("file");
     EXPECT_TRUE(file && file->write_all(as_byte_view(text), 0));
-    return file_bytes(std::move(*file), size);
+    return file_bytes(std::move(*file), 0, size);
   }
 
   std::filesystem::path path_;

@@ -69,6 +69,14 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_parity_name(std::st
   return std::nullopt;
 }
 
+std::string shared_name(std::uint32_t number) { return fmt::format("a{}.img", number); }
+
+std::optional<std::uint32_t> parse_shared_name(std::string_view name) {
+  std::uint32_t number = 0;
+  if (take(name, "a") && take_number(name, number) && name == ".img") return number;
+  return std::nullopt;
+}
+
 std::string job_key(std::string_view name, std::string_view absolute_global_path) {
   const std::uint64_t hash = format::checksum64(as_byte_view(absolute_global_path));
   return fmt::format("{}-{:08x}", name, hash & 0xffffffffu);

@@ -3,6 +3,7 @@
 //
 //   <root>/<job key>[/<node>]/ v<number>-i<incarnation>-<commit id>/ r<rank>.img  g<group>-p<member>.img  manifest.a
 //   manifest.b
+//                                                   a<number>.img   (global: images of several ranks)
 //                              spare/   files being written, or kept for reuse
 //                              lock     ranks
 #pragma once
@@ -24,6 +25,10 @@ std::optional<std::uint32_t> parse_image_name(std::string_view name);
 
 std::string parity_name(std::uint32_t group, std::uint32_t member);
 std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_parity_name(std::string_view name);
+
+// A file that ranks share in the global tier.
+std::string shared_name(std::uint32_t number);
+std::optional<std::uint32_t> parse_shared_name(std::string_view name);
 
 // A job is its name and its global directory: two programs of one name in different directories do not share a tier.
 // "<name>-<8 hex digits>".

@@ -76,6 +76,11 @@ TEST(VersionDirectory, RefusesNumbersThatDoNotFit) {
 
 TEST(ImageName, ComesBackAsTheSameRank) {
   EXPECT_EQ(image_name(17), "r17.img");
+  EXPECT_EQ(shared_name(3), "a3.img");
+  EXPECT_EQ(parse_shared_name("a3.img"), 3u);
+  for (const char* name : {"a.img", "a03.img", "r3.img", "a3.img.tmp", "a-1.img", "a4294967296.img"}) {
+    EXPECT_FALSE(parse_shared_name(name)) << name;
+  }
   for (const std::uint32_t rank : {0U, 9U, 10U, std::numeric_limits<std::uint32_t>::max()}) {
     EXPECT_EQ(parse_image_name(image_name(rank)), rank);
   }

@@ -21,8 +21,8 @@ class Slot {
   MutableBytes mapping() const { return {mapping_, mapping_ == nullptr ? 0 : capacity_}; }
   const sys::File& file() const { return file_; }
   std::uint64_t capacity() const { return capacity_; }
+  const std::string& spare_name() const { return spare_name_; }  // empty while it is part of a version
   bool is_open() const { return file_.is_open(); }
-  const std::string& spare_name() const { return spare_name_; }
 
  private:
   friend class Tier;

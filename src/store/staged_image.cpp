@@ -53,7 +53,7 @@ Status StagedImage::read_ahead(std::size_t next, std::span<const std::size_t> wa
     const Piece& piece = pieces_[wanted[looked_at_]];
     if (piece.kept) continue;
     const std::size_t slot = submitted_ % kDepth;
-    tickets_[slot] = queue_->submit(file_.fd(), buffers_[slot].bytes().first(piece.length), piece.offset);
+    tickets_[slot] = queue_->submit(file_.fd(), buffers_[slot].bytes().first(piece.length), begin_ + piece.offset);
     if (tickets_[slot] < 0) return fail(os_error("reading " + file_.path(), static_cast<int>(-tickets_[slot])));
     ++submitted_;
   }

@@ -19,9 +19,10 @@ namespace diapause::store {
 
 class StagedImage {
  public:
-  // `file` holds the image, opened for direct access where that is possible; `name` is for messages. All calls must
-  // give the index of that image.
-  StagedImage(sys::File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+  // `file` holds the image from byte `begin` (of a page) on, opened for direct access where that is possible; `name` is
+  // for messages. All calls must give the index of that image.
+  StagedImage(sys::File file, std::uint64_t begin, std::string name)
+      : file_(std::move(file)), begin_(begin), name_(std::move(name)) {}
 
   // Reads and checks every block, and keeps up to `keep_bytes` of them.
   Status verify(const format::ImageIndex& index, std::uint64_t keep_bytes);
@@ -38,7 +39,7 @@ class StagedImage {
   struct Block {
     std::size_t region;
     std::uint64_t number;
-    std::uint64_t offset;  // in the file
+    std::uint64_t offset;  // in the image
     std::uint64_t length;
   };
   // Whole blocks that lie close together: one read.
@@ -71,6 +72,7 @@ class StagedImage {
   void keep(Piece& piece, ByteView bytes);
 
   sys::File file_;
+  std::uint64_t begin_;
   std::string name_;
   std::vector<Block> blocks_;
   std::vector<Piece> pieces_;

@@ -111,7 +111,7 @@ class StagedImageTest : public testing::Test {
   DiskKernel kernel_{disk_};
   format::ImageIndex index_;
   std::vector<ByteVector> delivered_;
-  StagedImage image_{sys::File(kernel_, 3, "/disk/r0.img"), "the image"};
+  StagedImage image_{sys::File(kernel_, 3, "/disk/r0.img"), 0, "the image"};
 };
 
 TEST_F(StagedImageTest, ReadsEverythingTwiceWhereMemoryIsTheSlowerOne) {

@@ -50,6 +50,7 @@ Result<FoundVersion> read_version(const sys::Directory& parent, const std::strin
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
   for (const sys::DirectoryEntry& entry : entries) {
     if (const auto rank = parse_image_name(entry.name)) found.images.insert(*rank);
+    if (const auto number = parse_shared_name(entry.name)) found.shared_files.insert(*number);
     if (const auto parity = parse_parity_name(entry.name)) found.parities.insert(*parity);
   }
   read_manifests(directory, found);
@@ -152,16 +153,25 @@ Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place) {
   return versions;
 }
 
+std::set<std::uint32_t> ranks_in(const FoundVersion& found, const format::Manifest* manifest) {
+  std::set<std::uint32_t> ranks = found.images;
+  for (std::uint32_t rank = 0; manifest != nullptr && rank < manifest->ranks.size(); ++rank) {
+    if (found.shared_files.contains(manifest->ranks[rank].shared_file)) ranks.insert(rank);
+  }
+  return ranks;
+}
+
 Result<ImageReader> open_image_in(const sys::Directory& place, const format::VersionId& version,
                                   const std::string& file_name, const ExpectedImage& expected) {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(version_directory(version)));
   DIAPAUSE_TRY_ASSIGN(sys::File file, directory.open_file(file_name, sys::Access::read));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   const std::string path = file.path();
-  auto bytes = file_bytes(std::move(file), std::min(size, expected.record.file_bytes));
+  const std::uint64_t there = size - std::min(size, expected.offset);
+  auto bytes = file_bytes(std::move(file), expected.offset, std::min(there, expected.record.file_bytes));
   DIAPAUSE_TRY_ASSIGN(ImageReader reader, ImageReader::open(std::move(bytes), path, expected));
   DIAPAUSE_TRY_ASSIGN(sys::File direct, directory.open_file(file_name, sys::Access::read, true));
-  reader.read_ahead_in(std::move(direct));
+  reader.read_ahead_in(std::move(direct), expected.offset);
   return reader;
 }
 

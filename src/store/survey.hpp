@@ -2,6 +2,7 @@
 // may be gone when it is opened.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string
 
 // Every version directory in `place`, newest first.
 Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place);
+
+// The ranks whose images lie there, in files of their own or in shared ones, if this is the version's manifest (null:
+// there is none).
+std::set<std::uint32_t> ranks_in(const FoundVersion& found, const format::Manifest* manifest);
 
 Result<ImageReader> open_image_in(const sys::Directory& place, const format::VersionId& version,
                                   const std::string& file, const ExpectedImage& expected);

@@ -147,6 +147,10 @@ Result<Slot> Tier::adopt(const std::string& spare_name) const {
   return slot;
 }
 
+Result<sys::File> Tier::open_spare(const std::string& name) const {
+  return spare_.open_file(name, sys::Access::read_write, true);
+}
+
 Status Tier::make_version(const format::VersionId& version) const {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory made, directory_.make_child(version_directory(version)));
   return {};

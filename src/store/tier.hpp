@@ -32,7 +32,8 @@ struct DamagedFile {
 struct FoundVersion {
   format::VersionId id;
   std::optional<format::Manifest> manifest;  // sound, and of this version and job
-  std::set<std::uint32_t> images;
+  std::set<std::uint32_t> images;            // in files of their own
+  std::set<std::uint32_t> shared_files;      // global: which images they hold, the manifest says
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
   std::vector<DamagedFile> damaged_manifests;  // copies that are there and damaged
   // Why there is no manifest though there was one, or which copy of it is damaged or missing. Empty if all is well, and
@@ -71,6 +72,8 @@ class Tier {
   void lend(Slot slot);
   Result<Slot> adopt(const std::string& spare_name) const;
 
+  // A file that another rank has acquired, to write a part of it: Slot::spare_name() there.
+  Result<sys::File> open_spare(const std::string& name) const;
   Status make_version(const format::VersionId& version) const;
   // Syncs the slot and gives it its final name. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);

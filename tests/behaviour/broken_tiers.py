@@ -33,8 +33,9 @@ def goes_on_at_levels_1_to_3_without_a_global_tier(site):
         place.run("tiers", "read-4", messages=UNUSABLE)
 
 
-def returns_to_level_4_when_the_global_tier_is_back(site):
+def returns_to_level_4_when_the_global_tier_is_back(site, files="rank"):
     with Place(site) as place:
+        place.configure(place.settings, {"global": {"files": files}})
         run = place.start("tiers", "global-lost")
         run.wait_for((place.path / "take-away").exists, "the first checkpoints")
         shutil.rmtree(place.global_)
@@ -47,6 +48,10 @@ def returns_to_level_4_when_the_global_tier_is_back(site):
         run.succeed(messages=(r"^diapause: warning: .*global",))
         shutil.rmtree(place.memory, ignore_errors=True)
         place.run("tiers", "read-5")
+
+
+def returns_to_level_4_when_the_global_tier_with_shared_files_is_back(site):
+    returns_to_level_4_when_the_global_tier_is_back(site, files="auto")
 
 
 def launcher_with_small_tmpfs(path):
@@ -65,9 +70,14 @@ def goes_on_after_the_memory_tier_was_full(site):
         place.run("full", "memory", place.memory / "filler")
 
 
-def goes_on_after_the_global_tier_was_full(site):
+def goes_on_after_the_global_tier_was_full(site, files="rank"):
     with Place(site, ranks=2) as place:
+        place.configure(place.settings, {"global": {"files": files}})
         place.global_.mkdir(mode=0o700)
         place.launcher = launcher_with_small_tmpfs(place.global_) + place.launcher
         place.run("full", "global", place.global_ / "filler")
         expect(not any(place.global_.iterdir()), "the small file system was not used")
+
+
+def goes_on_after_the_global_tier_with_shared_files_was_full(site):
+    goes_on_after_the_global_tier_was_full(site, files=1)

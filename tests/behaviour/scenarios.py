@@ -147,6 +147,23 @@ def works_without_any_configuration(site):
                 shutil.rmtree(left)
 
 
+def writes_the_global_tier_as_configured(site):
+    """Every way ends with the same numbers, restarted from the global tier alone."""
+    ways = [("staged", 3, "a*.img", 3), ("staged", "auto", "a*.img", 2), ("direct", "rank", "r*.img", 4),
+            ("direct", 2, "a*.img", 2), ("mpi-io", 3, "a*.img", 3), ("mpi-io", "auto", "a*.img", 2)]
+    with Place(site) as place:
+        right = place.compute("moved", "--plain", "--steps", "9")
+    for mode, files, name, count in ways:
+        with Place(site, ranks_per_node=2) as place:
+            place.configure(place.settings, {"global": {"mode": mode, "files": files}})
+            place.compute("moved", "--steps", "6", "--levels", "4")
+            expect_equal(len(place.files("global", name, 6)), count, f"files of mode {mode} with files {files}")
+            expect_equal(len(place.files("memory", "r*.img", 6)), 4 if mode == "staged" else 0, "images on nodes")
+            shutil.rmtree(place.memory)
+            expect_equal(place.compute("moved", "--steps", "9"), right, f"result of mode {mode} with files {files}")
+            expect_equal([event["version"] for event in place.events("moved", "restart")], [6], "restarts")
+
+
 def knows_the_size_of_a_region_of_more_than_2_gib(site):
     available_kib = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemAvailable"))
     if available_kib < 4 << 20 or shutil.disk_usage(site.work).free < 4 << 30:

@@ -30,6 +30,7 @@ CONFIG = """\
 path = "/dev/shm/diapause"
 [global]
 path = "{global_path}"
+files = {files}
 [level{level}]
 every_calls = 50
 """
@@ -47,11 +48,12 @@ def expect(condition, text):
 class Heat:
     """The heat program on four machines."""
 
-    def __init__(self, site, network, work, level, ranks_per_node):
+    def __init__(self, site, network, work, level, ranks_per_node, files):
         self.site, self.network, self.work, self.ranks_per_node = site, network, work, ranks_per_node
         self.level = level
         self.config = work / "heat.toml"
-        self.config.write_text(CONFIG.format(global_path=work / "global" / "job", level=level))
+        self.config.write_text(CONFIG.format(global_path=work / "global" / "job", level=level,
+                                             files=json.dumps(files)))
         self.result, self.right = work / "result", work / "right"
         self.runs = 0
 
@@ -168,9 +170,9 @@ class Cluster:
         for name in names:
             self.network.power_on(name)
 
-    def start_heat(self, level, ranks_per_node):
+    def start_heat(self, level, ranks_per_node, files="rank"):
         """And waits for a checkpoint of that level."""
-        self.heat = Heat(self.site, self.network, self.work, level, ranks_per_node)
+        self.heat = Heat(self.site, self.network, self.work, level, ranks_per_node, files)
         self.heat.compute_right()
         self.heat.start(NODES, "--min-ms-per-iteration", 10)
         version = self.heat.wait_for_version(100)
@@ -209,7 +211,7 @@ def level_3_survives_the_loss_of_a_machine_and_its_replacement_by_another(site):
         expect_sources(restart, ["own node", "parity", "own node", "own node"], version)
 
 
-def level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site):
+def level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site, files="rank", images="r*.img"):
     if glusterfs.missing():
         raise Unavailable(f"{', '.join(glusterfs.missing())} not installed: run tools/install-packages cluster")
     with Cluster(site, "storage") as cluster:
@@ -225,11 +227,15 @@ def level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site):
                 glusterfs.mount(cluster.network[name], server, mount_point)
 
         power_on_nodes()
-        heat, version = cluster.start_heat(level=4, ranks_per_node=1)
-        expect(heat.stored("v*/r*.img"), "no images in the parallel file system")
+        heat, version = cluster.start_heat(level=4, ranks_per_node=1, files=files)
+        expect(heat.stored(f"v*/{images}"), "no images in the parallel file system")
         cluster.lose(*NODES)
         power_on_nodes()
         expect_sources(heat.finish(NODES), ["global"] * 4, version)
+
+
+def level_4_in_files_that_machines_share_survives_the_loss_of_all_of_them(site):
+    level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site, files=2, images="a1.img")
 
 
 def all_tests():

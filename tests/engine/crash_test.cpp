@@ -31,6 +31,11 @@ Shape on_disk(Shape shape) {
   return shape;
 }
 
+Shape in_shared_files(Shape shape) {
+  shape.config += "[global]\nfiles = 1\n";
+  return shape;
+}
+
 // Version 1 and 2 are there; version 3 is taken over a kernel with a fault. What the program is told is returned.
 struct Attempt {
   bool opened = false;
@@ -139,6 +144,8 @@ std::vector<Sweep> sweeps() {
   }
   for (const int level : {2, 3}) all.push_back({"TwoNodesL" + std::to_string(level), two_nodes(), level, false});
   all.push_back({"TwoNodesDiskL2", on_disk(two_nodes()), 2, true});
+  all.push_back({"TwoNodesSharedL4", in_shared_files(two_nodes()), 4, false});
+  all.push_back({"TwoNodesSharedDiskL4", in_shared_files(on_disk(two_nodes())), 4, true});
   return all;
 }
 

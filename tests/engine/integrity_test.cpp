@@ -115,6 +115,50 @@ TEST(Integrity, ADamagedGlobalFileIsNotDelivered) {
   }
 }
 
+TEST(Integrity, ADamagedFileThatRanksShareIsNotDelivered) {
+  for (const auto& [what, damage] : kDamages) {
+    Shape shape;
+    shape.config = "[global]\nfiles = 3\n";
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{6, 4}, {7, 4}});
+    disk.erase("/memory");
+    damage(disk, file_of(disk, 7, "", "a1.img"));
+    const Restarted restarted = restart_job(disk, shape);
+    ASSERT_TRUE(restarted.status) << what << ": " << restarted.status.error().message;
+    EXPECT_EQ(restarted.version, 6u) << what;
+    EXPECT_TRUE(restarted.intact) << what;
+  }
+}
+
+TEST(Integrity, DamageInASharedFileCostsOnlyTheImageItHits) {
+  Shape shape;
+  shape.config = "[global]\nfiles = 1\n";
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{7, 4}});
+  disk.erase(node_directory(disk, "node0"));  // ranks 0 and 1 need the global tier; the others have their own images
+  const std::string shared = file_of(disk, 7, "", "a0.img");
+  flip(disk, shared, disk.read_content(shared)->size() - 4096 * 2);
+  const Restarted restarted = restart_job(disk, shape);
+  ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+  EXPECT_EQ(restarted.version, 7u);
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST(Integrity, SharedFilesAreFoundThroughTheManifestsOfTheNodes) {
+  Shape shape;
+  shape.config = "[global]\nfiles = \"auto\"\n";
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{7, 4}});
+  disk.erase(node_directory(disk, "node1"));
+  for (const std::string& path : files_of(disk, 7, "")) {
+    if (path.find("manifest") != path.npos) flip(disk, path, 30);
+  }
+  const Restarted restarted = restart_job(disk, shape);
+  ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+  EXPECT_EQ(restarted.version, 7u);
+  EXPECT_TRUE(restarted.intact);
+}
+
 TEST(Integrity, DamagedCopiesAndParitiesAreNotUsed) {
   for (const auto& [what, damage] : kDamages) {
     for (const int level : {2, 3}) {

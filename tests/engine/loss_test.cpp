@@ -34,17 +34,18 @@ struct Case {
   unsigned parity;
   std::string tier;
   unsigned nodes = 4;
+  std::string files = "\"rank\"";  // of the global tier
 };
 
 class LossMatrix : public ::testing::TestWithParam<Case> {};
 
 TEST_P(LossMatrix, RestoresExactlyWhatTheTableSays) {
-  const auto [level, parity, tier, nodes] = GetParam();
+  const auto [level, parity, tier, nodes, files] = GetParam();
   Shape shape;
   shape.ranks = 2 * nodes;
   shape.config = "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"" + tier + "\"\n[level2]\ntier = \"" + tier +
                  "\"\n[level3]\ntier = \"" + tier + "\"\nparity = " + std::to_string(parity) +
-                 "\ngroup_nodes = " + std::to_string(nodes) + "\n";
+                 "\ngroup_nodes = " + std::to_string(nodes) + "\n[global]\nfiles = " + files + "\n";
   for (unsigned mask = 0; mask < 1u << nodes; ++mask) {
     VolatileDisk disk;
     checkpoint_job(disk, shape, {{7, level}});
@@ -74,6 +75,10 @@ INSTANTIATE_TEST_SUITE_P(Levels, LossMatrix,
                            return "L" + std::to_string(test.param.level) + "m" + std::to_string(test.param.parity) +
                                   test.param.tier;
                          });
+
+INSTANTIATE_TEST_SUITE_P(SharedFiles, LossMatrix,
+                         ::testing::Values(Case{4, 1, "memory", 4, "3"}, Case{4, 1, "local", 4, "\"auto\""}),
+                         [](const auto& test) { return test.param.tier; });
 
 INSTANTIATE_TEST_SUITE_P(LongEightNodes, LossMatrix,
                          ::testing::Values(Case{1, 1, "memory", 8}, Case{2, 1, "memory", 8}, Case{3, 1, "memory", 8},

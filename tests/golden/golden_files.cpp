@@ -50,18 +50,38 @@ ByteVector assemble(ImageHeader header, ImageIndex index, const std::vector<Byte
   return file;
 }
 
-ByteVector of_format_version_2(ByteVector image) {
+ByteVector of_next_format_version(ByteVector image) {
   put(image, 8, 2, 4);
   put(image, kHeaderBytes - 8, checksum64(ByteView(image).first(kHeaderBytes - 8)), 8);
   return image;
 }
 
-ByteVector manifest_of_format_version_2(ByteVector bytes) {
-  put(bytes, 8, 2, 4);
+ByteVector seal(ByteVector bytes) {
   const Digest128 digest = digest128(ByteView(bytes).first(bytes.size() - 16));
   put(bytes, bytes.size() - 16, digest.low, 8);
   put(bytes, bytes.size() - 8, digest.high, 8);
   return bytes;
+}
+
+ByteVector of_version_3(ByteVector manifest) {
+  put(manifest, 8, 3, 4);
+  return seal(std::move(manifest));
+}
+
+// As releases before shared files wrote it: the records of the ranks end before them.
+ByteVector of_version_1(const Manifest& manifest) {
+  constexpr std::size_t kSharedBytes = 12, kOldRankBytes = 40;
+  ByteVector bytes = encode_manifest(manifest);
+  std::size_t end = 76 + manifest.job.size();
+  for (const std::string& node : manifest.node_names) end += 4 + node.size();
+  for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank) {
+    end += kOldRankBytes;
+    bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(end),
+                bytes.begin() + static_cast<std::ptrdiff_t>(end + kSharedBytes));
+  }
+  put(bytes, 8, 1, 4);
+  put(bytes, 16, bytes.size(), 8);
+  return seal(std::move(bytes));
 }
 
 ByteVector flipped(ByteVector bytes, std::size_t at) {
@@ -91,21 +111,23 @@ void add_broken_files(std::map<std::string, ByteVector>& files) {
   files[folder + "broken-image-truncated.bin"] = front(header, 1000);
   files[folder + "broken-image-flipped.bin"] = flipped(header, 56);
   files[folder + "broken-image-magic.bin"] = other_magic;
-  files[folder + "broken-image-future.bin"] = of_format_version_2(header);
+  files[folder + "broken-image-future.bin"] = of_next_format_version(header);
   files[folder + "broken-manifest-truncated.bin"] = front(sound, sound.size() - 1);
   files[folder + "broken-manifest-flipped.bin"] = flipped(sound, 100);
   files[folder + "broken-manifest-magic.bin"] = other_manifest_magic;
-  files[folder + "broken-manifest-future.bin"] = manifest_of_format_version_2(sound);
+  files[folder + "broken-manifest-future.bin"] = of_version_3(sound);
 }
 
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
   constexpr std::size_t kHeaderFields = 96;  // the rest of the page is zeros
   files["fuzz/corpus/image_header/data"] = front(data_image(), kHeaderFields);
   files["fuzz/corpus/image_header/parity"] = front(parity_image(), kHeaderFields);
-  files["fuzz/corpus/image_header/future"] = front(of_format_version_2(data_image()), kHeaderFields);
+  files["fuzz/corpus/image_header/future"] = front(of_next_format_version(data_image()), kHeaderFields);
   files["fuzz/corpus/image_index/data"] = index_seed(data_image());
   files["fuzz/corpus/image_index/parity"] = index_seed(parity_image());
   files["fuzz/corpus/manifest/groups"] = encode_manifest(manifest());
+  files["fuzz/corpus/manifest/version-1"] = of_version_1(manifest());
+  files["fuzz/corpus/manifest/shared"] = encode_manifest(shared_manifest());
   Manifest plain = manifest();
   plain.groups.clear();
   files["fuzz/corpus/manifest/plain"] = encode_manifest(plain);
@@ -154,11 +176,29 @@ Manifest manifest() {
   return manifest;
 }
 
+Manifest shared_manifest() {
+  Manifest shared = manifest();
+  shared.levels = 1u << 1 | 1u << 4;
+  shared.groups.clear();
+  std::uint64_t end = 0;
+  for (std::uint32_t rank = 0; rank < 5; ++rank) {
+    RankRecord& record = shared.ranks[rank];
+    if (rank == 3) end = 0;
+    record.partner = kNoRank;
+    record.shared_file = rank < 3 ? 0 : 1;
+    record.shared_offset = end;
+    end += round_up(record.image.file_bytes, kPageBytes);
+  }
+  return shared;
+}
+
 std::map<std::string, ByteVector> all_files() {
   std::map<std::string, ByteVector> files;
   files["tests/golden/files/image-v1.bin"] = data_image();
   files["tests/golden/files/parity-v1.bin"] = parity_image();
-  files["tests/golden/files/manifest-v1.bin"] = encode_manifest(manifest());
+  files["tests/golden/files/manifest-v1.bin"] = of_version_1(manifest());
+  files["tests/golden/files/manifest-v2.bin"] = encode_manifest(manifest());
+  files["tests/golden/files/manifest-v2-shared.bin"] = encode_manifest(shared_manifest());
   add_broken_files(files);
   add_fuzz_seeds(files);
   return files;

@@ -1,5 +1,5 @@
-// The small files of format version 1 that every later library must read, the broken ones that it must refuse, and the
-// seeds of the fuzz targets: all made here, so that a test can compare them with the committed ones byte by byte.
+// The small files of all format versions that every later library must read, the broken ones that it must refuse, and
+// the seeds of the fuzz targets: all made here, so that a test can compare them with the committed ones byte by byte.
 #pragma once
 
 #include <map>
@@ -18,6 +18,8 @@ ByteVector parity_image();
 // Four ranks on two nodes and a third node with one rank; levels 1, 2 and 3; two groups, one of them with a missing
 // rank.
 format::Manifest manifest();
+// The same ranks at levels 1 and 4, in two shared files: ranks 0 to 2 in the first.
+format::Manifest shared_manifest();
 
 // Path from the root of the repository → content.
 std::map<std::string, ByteVector> all_files();

@@ -99,6 +99,16 @@ TEST(GoldenFiles, HoldAManifestOfFormatVersion1) {
   EXPECT_EQ(*read, manifest());
 }
 
+TEST(GoldenFiles, HoldManifestsOfFormatVersion2) {
+  const auto read = decode_manifest(golden("manifest-v2.bin"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, manifest());
+  const auto shared = decode_manifest(golden("manifest-v2-shared.bin"));
+  ASSERT_TRUE(shared) << shared.error().message;
+  EXPECT_EQ(*shared, shared_manifest());
+  EXPECT_EQ(shared->ranks[2].shared_offset, 32768u);
+}
+
 TEST(GoldenFiles, ThatAreBrokenAreRefusedForTheRightReason) {
   const auto image = [](const std::string& what) { return decode_header(golden("broken-image-" + what)).error(); };
   const auto manifest = [](const std::string& what) {
@@ -116,7 +126,7 @@ TEST(GoldenFiles, ThatAreBrokenAreRefusedForTheRightReason) {
 
 TEST(FormatDocuments, ShowTheBytesOfTheGoldenFiles) {
   EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/image.md")) == golden("image-v1.bin"));
-  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/manifest.md")) == golden("manifest-v1.bin"));
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/manifest.md")) == golden("manifest-v2.bin"));
 }
 
 TEST(HexDump, LeavesZerosOutAndGivesTheLengthLast) {

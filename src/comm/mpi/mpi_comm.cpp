@@ -119,6 +119,9 @@ class MpiComm : public Comm {
     return status ? waited : status;
   }
 
+  bool has_file_writes() const override { return true; }
+  Status write_files(const FilePart& part, ByteSource& bytes) override;
+
  private:
   static constexpr int kTag = 1;
 
@@ -205,6 +208,49 @@ Result<std::vector<ByteVector>> MpiComm::all_gather(ByteView mine) {
     parts[r].assign(all.begin() + offsets[r], all.begin() + offsets[r] + counts[r]);
   }
   return parts;
+}
+
+// Keeps the first failure: what is collective goes on, because the other ranks are in it.
+void note(Status& status, int code, const char* call, const std::string& path) {
+  if (!status || code == MPI_SUCCESS) return;
+  status = fail(Code::io, path + ": " + check(code, call).error().message);
+}
+
+// All ranks of `together` write parts of one file.
+Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes) {
+  constexpr std::uint64_t kPieceBytes = 16 * kMiB;
+  Status status;
+  std::uint64_t pieces = (bytes.size() + kPieceBytes - 1) / kPieceBytes;
+  DIAPAUSE_TRY(check(MPI_Allreduce(MPI_IN_PLACE, &pieces, 1, MPI_UINT64_T, MPI_MAX, together), "MPI_Allreduce"));
+  MPI_File file = MPI_FILE_NULL;
+  note(status, MPI_File_open(together, part.path.c_str(), MPI_MODE_WRONLY, MPI_INFO_NULL, &file), "MPI_File_open",
+       part.path);
+  if (!status) return status;
+  ByteVector scratch(std::min(bytes.size(), kPieceBytes));
+  for (std::uint64_t piece = 0; piece < pieces; ++piece) {
+    const std::uint64_t offset = std::min(piece * kPieceBytes, bytes.size());
+    const std::uint64_t length = std::min(kPieceBytes, bytes.size() - offset);
+    auto view = bytes.view(offset, MutableBytes(scratch).first(length));
+    if (!view && status) status = fail(std::move(view.error()));
+    const ByteView data = view ? *view : ByteView(scratch).first(length);
+    note(status,
+         MPI_File_write_at_all(file, static_cast<MPI_Offset>(part.offset + offset), data.data(),
+                               static_cast<int>(length), MPI_BYTE, MPI_STATUS_IGNORE),
+         "MPI_File_write_at_all", part.path);
+  }
+  note(status, MPI_File_sync(file), "MPI_File_sync", part.path);
+  note(status, MPI_File_close(&file), "MPI_File_close", part.path);
+  return status;
+}
+
+Status MpiComm::write_files(const FilePart& part, ByteSource& bytes) {
+  MPI_Comm together = MPI_COMM_NULL;
+  DIAPAUSE_TRY(check(MPI_Comm_split(comm_, static_cast<int>(part.number), static_cast<int>(rank_), &together),
+                     "MPI_Comm_split"));
+  DIAPAUSE_TRY(check(MPI_Comm_set_errhandler(together, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+  Status written = write_together(together, part, bytes);
+  MPI_Comm_free(&together);
+  return written;
 }
 
 }  // namespace
