@@ -21,9 +21,14 @@ bool Schedule::any_interval() const {
 
 bool Schedule::tick() {
   ++call_;
-  return call_ >= next_agreement_ &&
-         std::ranges::any_of(intervals_, [](const config::Interval& interval) { return interval.seconds > 0; });
+  const bool by_time =
+      std::ranges::any_of(intervals_, [](const config::Interval& interval) { return interval.seconds > 0; });
+  return call_ >= next_agreement_ && (by_time || agree_every_s_ > 0);
 }
+
+void Schedule::agree_every(double seconds) { agree_every_s_ = seconds; }
+
+double Schedule::until_next_s() const { return call_s_.value_or(0) * static_cast<double>(next_agreement_ - call_); }
 
 int Schedule::calls_due() const {
   for (std::size_t level = kDeepest; level >= 1; --level) {
@@ -76,11 +81,14 @@ void Schedule::learn(double now_s) {
 
 void Schedule::plan(double now_s) {
   std::uint64_t stride = 1;
-  if (const auto left_s = seconds_left(now_s); left_s && call_s_) {
+  std::optional<double> ahead_s;
+  if (const auto left_s = seconds_left(now_s)) ahead_s = *left_s / 2;
+  if (agree_every_s_ > 0) ahead_s = std::min(agree_every_s_, ahead_s.value_or(agree_every_s_));
+  if (ahead_s && call_s_) {
     const auto most = static_cast<double>(std::min(call_, kMaxStride));
     // Calls too short for the clock leave only the limits: 0/0 and x/0 are both `most`.
-    const double half = *call_s_ > 0 ? *left_s / *call_s_ / 2 : most;
-    stride = static_cast<std::uint64_t>(std::clamp(half, 1.0, std::max(1.0, most)));
+    const double calls = *call_s_ > 0 ? *ahead_s / *call_s_ : most;
+    stride = static_cast<std::uint64_t>(std::clamp(calls, 1.0, std::max(1.0, most)));
   }
   next_agreement_ = call_ + stride;
 }

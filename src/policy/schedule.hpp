@@ -13,7 +13,8 @@
 //     schedule.taken(level, rank 0's clock after it, broadcast);
 //   }
 //
-// With intervals in calls only, tick() is never true and the decision needs no communication.
+// With intervals in calls only, tick() is never true and the decision needs no communication, unless something else may
+// come at any time and is to be agreed on, too: agree_every().
 #pragma once
 
 #include <array>
@@ -50,6 +51,13 @@ class Schedule {
   // Also to be called when the attempt failed, or the level stays due at every call. Level 0 does nothing.
   void taken(int level, double now_s);
 
+  // From now on the ranks also agree every so many seconds, as far as the duration of calls can be foreseen: if calls
+  // become k times as long, after k times as many. To be called alike on all ranks.
+  void agree_every(double seconds);
+
+  // How long it is until the next agreed call, by estimate; 0 while no call was seen.
+  double until_next_s() const;
+
   // Whether snapshot calls can ever make a checkpoint due.
   bool any_interval() const;
 
@@ -65,6 +73,7 @@ class Schedule {
   std::array<config::Interval, 5> intervals_;
   std::array<double, 5> last_s_{};
   std::array<std::uint64_t, 5> last_call_{};
+  double agree_every_s_ = 0;  // 0: only for the intervals
   std::uint64_t call_ = 0;
   std::uint64_t next_agreement_ = 1;
   double agreed_s_ = 0;  // the last time the ranks agreed on, and the call

@@ -261,6 +261,35 @@ TEST(Schedule, ALevelThatWasNotTakenStaysDue) {
   EXPECT_EQ(schedule.decide(11), 1);
 }
 
+// What may come at any time is agreed on about once a second, whatever the intervals are and however long calls take.
+TEST(Schedule, AgreesAsOftenAsAskedBesidesTheIntervals) {
+  for (const config::Settings& settings : {every_s(0), every_s(1e6), every_calls(100000000)}) {
+    for (const double call_s : {1e-3, 0.3, 5.0}) {
+      Program program(settings);
+      program.schedule.agree_every(1);
+      double last_s = 0;
+      while (program.now_s < 1000) {
+        const int before = program.agreements;
+        program.step(call_s);
+        if (program.agreements == before) continue;
+        ASSERT_LE(program.now_s - last_s, std::max(1.0, call_s) + 1e-6) << "calls of " << call_s << " s";
+        last_s = program.now_s;
+      }
+      EXPECT_LT(program.agreements, 1300) << "calls of " << call_s << " s";
+      EXPECT_THAT(program.checkpoints, IsEmpty());
+    }
+  }
+}
+
+TEST(Schedule, ForeseesTheNextAgreement) {
+  Program program(every_s(0));
+  program.schedule.agree_every(1);
+  EXPECT_EQ(program.schedule.until_next_s(), 0);
+  program.run_until(10, [] { return 0.3; });
+  while (program.agreements == 0 || program.schedule.until_next_s() < 0.31) program.step(0.3);
+  EXPECT_NEAR(program.schedule.until_next_s(), 0.9, 0.31);
+}
+
 TEST(Schedule, WithoutIntervalsNothingIsEverDue) {
   Program program(every_s(0));
   for (int i = 0; i < 1000; ++i) program.step(1e6);
