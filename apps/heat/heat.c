@@ -76,18 +76,19 @@ static long continue_from_checkpoint(diapause_t* diapause, const struct band* ba
   return 0;
 }
 
-/* Takes a checkpoint if one is due. The two fields swap places in every iteration, so the region is protected again. */
-static void checkpoint_if_due(diapause_t** diapause, const struct band* band, long iteration) {
-  if (*diapause == NULL) return;
+/* Takes a checkpoint if one is due. The two fields swap places in every iteration, so the region is protected again.
+ * False if the program has to stop: the batch system wants the nodes back. */
+static bool checkpoint_if_due(diapause_t** diapause, const struct band* band, long iteration) {
+  if (*diapause == NULL) return true;
   diapause_checkpoint_info info;
   int status = protect_field(*diapause, band);
   if (status == DIAPAUSE_OK) status = diapause_snapshot(*diapause, (uint64_t)iteration, &info);
-  if (status == DIAPAUSE_OK) return;
-  complain(band, "checkpoint", diapause_last_error());
+  if (status != DIAPAUSE_OK) complain(band, "checkpoint", diapause_last_error());
   if (status == DIAPAUSE_ERR_OFF) { /* nothing more will come of it */
     diapause_close(*diapause);
     *diapause = NULL;
   }
+  return diapause_should_stop(*diapause, NULL) == DIAPAUSE_GO_ON;
 }
 #endif
 
@@ -256,8 +257,10 @@ static bool parse_options(int argc, char** argv, int ranks, struct options* opti
          options->iterations >= 0;
 }
 
-static void iterate(const struct options* options, struct band* band) {
+/* True when all iterations are done; false if the program had to stop before. */
+static bool iterate(const struct options* options, struct band* band) {
   long done = 0;
+  bool goes_on = true;
 #ifndef HEAT_WITHOUT_DIAPAUSE
   diapause_t* diapause = open_checkpoints(options, band);
   done = continue_from_checkpoint(diapause, band, options->iterations);
@@ -266,7 +269,7 @@ static void iterate(const struct options* options, struct band* band) {
 
   FILE* progress = band->rank == 0 && options->progress != NULL ? fopen(options->progress, "a") : NULL;
   const long report_every = options->iterations > 200 ? options->iterations / 200 : 1;
-  while (done < options->iterations) {
+  while (goes_on && done < options->iterations) {
     const double start_s = MPI_Wtime();
     exchange_borders(band);
     relax(band);
@@ -279,7 +282,7 @@ static void iterate(const struct options* options, struct band* band) {
     band->now = band->next;
     band->next = swapped;
 #ifndef HEAT_WITHOUT_DIAPAUSE
-    checkpoint_if_due(&diapause, band, done);
+    goes_on = checkpoint_if_due(&diapause, band, done);
 #endif
     if (options->min_ms_per_iteration > 0) wait_until(start_s + options->min_ms_per_iteration / 1000);
   }
@@ -287,6 +290,7 @@ static void iterate(const struct options* options, struct band* band) {
 #ifndef HEAT_WITHOUT_DIAPAUSE
   diapause_close(diapause);
 #endif
+  return done == options->iterations;
 }
 
 int main(int argc, char** argv) {
@@ -307,7 +311,11 @@ int main(int argc, char** argv) {
     fprintf(stderr, "heat: out of memory\n");
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  iterate(&options, &band);
+  if (!iterate(&options, &band)) {
+    complain(&band, "stopped", "the checkpoint that was just taken is where it goes on");
+    MPI_Finalize();
+    return 75; /* DIAPAUSE_EXIT_STOPPED: not done, to be started again */
+  }
   bool fine = true;
   if (options.output != NULL) fine = write_output(&band, options.output);
   if (options.picture != NULL) fine = draw_picture(&band, options.picture) && fine;

@@ -97,6 +97,19 @@ typedef struct diapause_restart_info {
   uint64_t bytes;   /* bytes of this rank's stored regions */
 } diapause_restart_info;
 
+/* Why the program has to stop. The numbers never change. */
+typedef enum diapause_stop {
+  DIAPAUSE_GO_ON = 0,       /* it need not */
+  DIAPAUSE_STOP_SIGNAL = 1, /* a rank got one of the signals of deadline.signals */
+  DIAPAUSE_STOP_END = 2     /* the end of the allocation is near */
+} diapause_stop;
+
+/* More about it. */
+typedef struct diapause_stop_info {
+  int signal; /* its number; 0 if it is the end of the allocation */
+  int rank;   /* the rank that got the signal; -1 if it is the end of the allocation */
+} diapause_stop_info;
+
 /* A region as it is stored in the version a restart has opened. */
 typedef struct diapause_region_info {
   const char* name;
@@ -144,8 +157,19 @@ DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
 DIAPAUSE_API int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info);
 
 /* Takes a checkpoint if the configured intervals say that one is due, at the highest level due; the decision is the
- * same on all ranks. Meant to be called in every iteration. `info` may be NULL. Collective. */
+ * same on all ranks. Meant to be called in every iteration. When the program has to stop (diapause_should_stop), takes
+ * the deepest checkpoint that still ends in time. `info` may be NULL. Collective. */
 DIAPAUSE_API int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info);
+
+/* Whether the program has to stop, and why: a diapause_stop, never a status. The last snapshot call has found out, and
+ * has taken a checkpoint; a program that is told to stop ends as soon as it can. Equal on all ranks, without
+ * communication. A NULL instance need not stop. `info` may be NULL, and is filled only if there is a reason
+ * (docs/in-time.md). */
+DIAPAUSE_API int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
+
+/* What a program that was told to stop exits with, on all ranks: not done, to be started again. `diapause run` exits
+ * with it too. */
+#define DIAPAUSE_EXIT_STOPPED 75
 
 /* ---- restart ---------------------------------------------------------------------------- */
 

@@ -134,6 +134,13 @@ class Instance {
     return info;
   }
 
+  // Why the program has to stop; nothing if it need not.
+  std::optional<diapause_stop_info> should_stop() const {
+    diapause_stop_info info{};
+    if (diapause_should_stop(handle_, &info) == DIAPAUSE_GO_ON) return std::nullopt;
+    return info;
+  }
+
   // Nothing if there is no version yet: a fresh start. A version asked for by number must be there.
   std::optional<diapause_restart_info> restart(std::uint64_t version = DIAPAUSE_NEWEST) {
     diapause_restart_info info{};

@@ -171,6 +171,18 @@ int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoin
   return status;
 }
 
+int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
+  std::optional<diapause::engine::Stop> stop;
+  (void)guarded([&]() -> Status {
+    if (instance != nullptr) stop = instance->engine->should_stop();
+    return {};
+  });
+  if (!stop) return DIAPAUSE_GO_ON;
+  const bool by_signal = stop->signal != 0;
+  if (info != nullptr) *info = {stop->signal, by_signal ? static_cast<int>(stop->rank) : -1};
+  return by_signal ? DIAPAUSE_STOP_SIGNAL : DIAPAUSE_STOP_END;
+}
+
 int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
   diapause::engine::RestartInfo chosen;
   const int status = guarded([&]() -> Status {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sys/process.hpp"
+#include "sys/signals.hpp"
 
 namespace diapause::capi {
 namespace {
@@ -39,6 +40,7 @@ Status open(std::unique_ptr<comm::Comm> comm, const char* name, const char* conf
   request.working_directory = sys::current_directory();
   request.user_id = sys::user_id();
   request.log = standard_error_sink();
+  request.stop_signals = sys::process_stop_signals();
   auto instance = std::make_unique<diapause_instance>();
   DIAPAUSE_TRY_ASSIGN(instance->engine, engine::Engine::open(std::move(request)));
   *out = instance.release();

@@ -148,11 +148,14 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
       "and\n"
       "end the restarts; SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on. What a failed command leaves of its "
       "group is\n"
-      "ended before the next start. DIAPAUSE_RUN_ATTEMPT is 0 in the first start, 1 in the second, and so on.\n\n" +
+      "ended before the next start. DIAPAUSE_RUN_ATTEMPT is 0 in the first start, 1 in the second, and so on.\n"
+      "A command that stopped in time, because of a signal or the end of the allocation, is not started again; under\n"
+      "Slurm the job is queued again with scontrol requeue.\n\n" +
       footer({"diapause run -- mpiexec -n 64 ./heat",
               "diapause run --restarts 10 --delay 5 --min-uptime 30 -- srun ./heat"},
              "Exit status:\n"
              "  that of the command's last start, as a shell gives it: 128 + N if it was ended by signal N\n"
+             "  75   it stopped in time and is to go on in another allocation\n"
              "  125  it could not be started, or wrong usage"));
 }
 

@@ -1,12 +1,22 @@
-// `diapause run`: starts a command, and starts it again when it fails.
+// `diapause run`: starts a command, and starts it again when it fails. When it has stopped in time, asks Slurm to queue
+// the job again.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/verbs.hpp"
+#include "diapause/diapause.h"
+#include "sys/command.hpp"
+#include "sys/path.hpp"
 #include "sys/process.hpp"
+#include "sys/signals.hpp"
 #include "sys/supervisor.hpp"
+#include "sys/text_file.hpp"
 
 namespace diapause::cli {
 namespace {
+
+static_assert(kStopped == DIAPAUSE_EXIT_STOPPED);
 
 constexpr double kGrace_s = 5;  // between SIGTERM and SIGKILL for what the command left behind
 
@@ -15,14 +25,43 @@ std::string in_words(const sys::ProcessExit& exit) {
   return fmt::format("was ended by {}", sys::signal_name(exit.value));
 }
 
+std::string variable(const char* name) {
+  const auto environment = sys::environment();
+  const auto found = std::ranges::find_if(environment, [&](const auto& entry) { return entry.first == name; });
+  return found == environment.end() ? "" : found->second;
+}
+
+// What to pass on to the command so that it knows when the allocation ends: Slurm before 23.11 does not say it by
+// itself.
+std::vector<sys::Supervisor::Variable> end_of_allocation(const std::string& slurm_job) {
+  constexpr const char* kName = "SLURM_JOB_END_TIME";
+  if (slurm_job.empty() || !variable(kName).empty()) return {};
+  const auto answer = sys::output_of(
+      {"timeout", "20", "env", "SLURM_TIME_FORMAT=%s", "squeue", "--noheader", "--jobs", slurm_job, "--format", "%e"});
+  if (!answer) return {};
+  const std::string seconds = answer->substr(0, answer->find_first_not_of("0123456789"));
+  if (seconds.empty()) return {};  // no limit
+  return {{kName, seconds}};
+}
+
 class Run {
  public:
-  Run(const RunArguments& arguments, sys::Supervisor& supervisor) : arguments_(arguments), supervisor_(supervisor) {}
+  Run(const RunArguments& arguments, sys::Supervisor& supervisor)
+      : arguments_(arguments),
+        supervisor_(supervisor),
+        slurm_job_(variable("SLURM_JOB_ID")),
+        stop_file_(
+            fmt::format("{}/.diapause-stop-{}-{}", sys::current_directory(), sys::host_name(), sys::process_id())) {}
 
   int all_attempts() {
+    const auto allocation = end_of_allocation(slurm_job_);
     for (std::uint64_t attempt = 0;; ++attempt) {
+      (void)sys::remove_file(sys::real_kernel(), stop_file_);
       const double start_s = sys::monotonic_s();
-      const Status started = supervisor_.start(arguments_.command, {"DIAPAUSE_RUN_ATTEMPT", std::to_string(attempt)});
+      auto variables = allocation;
+      variables.push_back({"DIAPAUSE_RUN_ATTEMPT", std::to_string(attempt)});
+      variables.push_back({"DIAPAUSE_RUN_STOP_FILE", stop_file_});
+      const Status started = supervisor_.start(arguments_.command, variables);
       if (!started) {
         note(started.error().message);
         return kCannotRun;
@@ -30,6 +69,7 @@ class Run {
       const sys::ProcessExit exit = wait_for_exit();
       const double uptime_s = sys::monotonic_s() - start_s;
       if (supervisor_.end_leftovers(kGrace_s)) note("ended processes that the command had left behind");
+      if (has_stopped(exit)) return stop();
       if (exit.succeeded() || !goes_on(exit, attempt, uptime_s)) return exit.shell_status();
     }
   }
@@ -56,6 +96,33 @@ class Run {
     if (signal.meaning != sys::SignalMeaning::end) return;
     end_wanted_ = true;
     note(fmt::format("passed {} on; the command will not be started again", sys::signal_name(signal.number)));
+  }
+
+  // Whether the command's end is that of a program that had to stop: it was told so and ended, or it was saved, not
+  // told, and then killed, or it says so by its status. Reads what the program has noted, and removes it.
+  bool has_stopped(const sys::ProcessExit& exit) {
+    const auto noted = sys::read_text_file(sys::real_kernel(), stop_file_);
+    (void)sys::remove_file(sys::real_kernel(), stop_file_);
+    if (noted) reason_ = noted->substr(0, noted->find('\n'));
+    const bool told = noted && noted->find("\ntold\n") != std::string::npos;
+    return told || (noted && !exit.succeeded()) || (!exit.by_signal && exit.value == kStopped);
+  }
+
+  int stop() {
+    note(reason_.empty() ? "the command stopped in time" : "the command stopped in time: " + reason_);
+    // Who is told to end, as by scancel, must not come back.
+    if (!slurm_job_.empty() && !end_wanted_) requeue();
+    return kStopped;
+  }
+
+  void requeue() {
+    note(fmt::format("asking Slurm to queue job {} again", slurm_job_));
+    if (const Status started = supervisor_.start({"scontrol", "requeue", slurm_job_}, {}); !started) {
+      note(started.error().message);
+      return;
+    }
+    const sys::ProcessExit exit = wait_for_exit();
+    if (!exit.succeeded()) note(fmt::format("scontrol {}; submit the job again to go on", in_words(exit)));
   }
 
   // Whether to start again, after the pause; says so either way.
@@ -92,6 +159,9 @@ class Run {
 
   const RunArguments& arguments_;
   sys::Supervisor& supervisor_;
+  const std::string slurm_job_;  // empty: not under Slurm
+  const std::string stop_file_;  // where the program notes that it has to stop
+  std::string reason_;
   bool end_wanted_ = false;
 };
 

@@ -69,6 +69,18 @@ void add_flips(std::vector<Key>& keys) {
                   0, std::numeric_limits<std::int64_t>::max()});
 }
 
+void add_deadline(std::vector<Key>& keys) {
+  keys.push_back({"deadline", "signals",
+                  [](Draft& draft) -> std::vector<std::string>& { return draft.settings.deadline.signals; },
+                  Rule::signal});
+  keys.push_back({"deadline", "at_unix_s",
+                  [](Draft& draft) -> std::uint64_t& { return draft.settings.deadline.at_unix_s; }, Rule::any, 0,
+                  static_cast<std::int64_t>(100 * kMostSeconds)});
+  keys.push_back({"deadline", "in_s", [](Draft& draft) -> double& { return draft.settings.deadline.in_s; }});
+  keys.push_back({"deadline", "grace_s", [](Draft& draft) -> double& { return draft.settings.deadline.grace_s; }});
+  keys.push_back({"deadline", "margin_s", [](Draft& draft) -> double& { return draft.settings.deadline.margin_s; }});
+}
+
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
   add_places(keys);
@@ -81,6 +93,7 @@ std::vector<Key> make_keys() {
       {"level3", "parity", [](Draft& draft) -> std::uint32_t& { return draft.settings.parity; }, Rule::any, 1, 254});
   add_level<4>("level4", keys);
   add_capture(keys);
+  add_deadline(keys);
   add_flips(keys);
   return keys;
 }

@@ -35,7 +35,8 @@ enum class Rule {
   positive,   // numbers: above 0
   percent,    // numbers: at most 100
   not_empty,  // strings
-  node_name   // strings and lists: becomes the name of a directory
+  node_name,  // strings and lists: becomes the name of a directory
+  signal      // lists: names of signals that may be taken over
 };
 
 struct Key {

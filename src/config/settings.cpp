@@ -207,6 +207,29 @@ Status check_nodes(const Reading& reading) {
   return {};
 }
 
+Status check_deadline(const Reading& reading) {
+  const DeadlineSettings& deadline = reading.draft.settings.deadline;
+  if (deadline.at_unix_s == 0 || deadline.in_s == 0) return {};
+  return conflict(reading, *find_key("deadline", "at_unix_s"), *find_key("deadline", "in_s"),
+                  "both say when the allocation ends; set one of them to 0");
+}
+
+std::string value_in(const Environment& environment, std::string_view name) {
+  const auto found = std::ranges::find_if(environment, [&](const auto& variable) { return variable.first == name; });
+  return found == environment.end() ? "" : found->second;
+}
+
+// Slurm says when the allocation ends, and sends SIGTERM then or SIGUSR1 before, if asked to.
+void settle_deadline(const Environment& environment, Reading& reading) {
+  if (value_in(environment, "SLURM_JOB_ID").empty()) return;
+  DeadlineSettings& deadline = reading.draft.settings.deadline;
+  if (!reading.origins.contains(find_key("deadline", "signals"))) deadline.signals = {"SIGTERM", "SIGUSR1"};
+  const bool end_is_set = reading.origins.contains(find_key("deadline", "at_unix_s")) ||
+                          reading.origins.contains(find_key("deadline", "in_s"));
+  const Key& at = *find_key("deadline", "at_unix_s");
+  if (!end_is_set) (void)assign(at, found_in_text(at, value_in(environment, "SLURM_JOB_END_TIME")), reading.draft);
+}
+
 // Whoever sets intervals level by level means those, not the schedule that stands there by default.
 void settle_default_schedule(Reading& reading) {
   if (reading.origins.contains(find_key("", "schedule"))) return;
@@ -253,6 +276,8 @@ Result<Settings> parse_settings(const std::string& text, const std::string& path
   DIAPAUSE_TRY(check_levels(reading));
   DIAPAUSE_TRY(check_global(reading));
   DIAPAUSE_TRY(check_nodes(reading));
+  DIAPAUSE_TRY(check_deadline(reading));
+  settle_deadline(environment, reading);
   DIAPAUSE_TRY(use_schedule(reading));
   return std::move(reading.draft.settings);
 }

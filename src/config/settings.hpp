@@ -59,6 +59,15 @@ struct FlipSettings {
   std::uint64_t seed = 1;
 };
 
+// When and why the program will be asked to stop.
+struct DeadlineSettings {
+  std::vector<std::string> signals;  // "SIGTERM": taken over, and taken for a wish that the program stops
+  std::uint64_t at_unix_s = 0;       // end of the allocation; 0 = not known
+  double in_s = 0;                   // the same, counted from open; 0 = not known
+  double grace_s = 30;               // from such a signal until the program is killed
+  double margin_s = 10;              // what the program needs itself between its last checkpoint and its end
+};
+
 struct Settings {
   std::string memory_path;               // default /dev/shm/diapause-<uid>
   std::string local_path;                // empty = there is no local tier
@@ -74,6 +83,7 @@ struct Settings {
   double lock_wait_s = 10;              // how long to wait for an earlier run of this job to let go
   CaptureSettings capture;
   FlipSettings flips;
+  DeadlineSettings deadline;
   std::string source;  // file the settings came from; empty = defaults and environment
 
   LevelSettings& level(int number) { return levels[static_cast<std::size_t>(number)]; }
@@ -86,7 +96,8 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 Settings default_settings(std::uint32_t uid);
 
 // `text` is the TOML of the file `path` (for messages); empty text and path: no file. Environment variables
-// DIAPAUSE_<SECTION>_<KEY> override the file. Code::config names file, line and key, or the variable, and says what is
+// DIAPAUSE_<SECTION>_<KEY> override the file. Under Slurm, what it says of the allocation stands in for what is not set
+// in [deadline]. Code::config names file, line and key, or the variable, and says what is
 // allowed.
 Result<Settings> parse_settings(const std::string& text, const std::string& path, const Environment& environment,
                                 std::uint32_t uid);

@@ -90,6 +90,7 @@ std::pair<std::string, std::string> other_value(const Key& key) {
   if (key.name == "tier") return {"\"local\"", "local"};
   if (key.name == "strategy") return {"\"copy-on-write\"", "copy-on-write"};
   if (key.name == "mode") return {"\"direct\"", "direct"};
+  if (key.name == "signals") return {"[\"SIGHUP\", \"SIGINT\"]", "SIGHUP,SIGINT"};
   if (key.name == "names") return {"[\"x\", \"y\"]", "x,y"};
   if (std::holds_alternative<std::string& (*)(Draft&)>(key.place)) return {"\"other\"", "other"};
   return {"3", "3"};
@@ -295,6 +296,30 @@ TEST(Messages, StayShortAndPrintableWhateverTheFileHolds) {
   const std::string message = refusal("\"" + std::string(5000, 'x') + "\\n\" = 1");
   EXPECT_LT(message.size(), 1000U);
   EXPECT_THAT(refusal("\"a\\nb\" = 1"), HasSubstr("unknown key a?b"));
+}
+
+TEST(Settings, TakeSignalsAndTheEndOfTheAllocationFromSlurm) {
+  const Environment slurm = {{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_END_TIME", "1900000000"}};
+  const DeadlineSettings deadline = parsed("", slurm).deadline;
+  EXPECT_THAT(deadline.signals, ElementsAre("SIGTERM", "SIGUSR1"));
+  EXPECT_EQ(deadline.at_unix_s, 1900000000u);
+  EXPECT_EQ(parsed("", {{"SLURM_JOB_END_TIME", "1900000000"}}).deadline.at_unix_s, 0u) << "of no job";
+  EXPECT_EQ(parsed("", {{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_END_TIME", "UNLIMITED"}}).deadline.at_unix_s, 0u);
+}
+
+TEST(Settings, OfTheDeadlineGoBeforeThoseOfSlurm) {
+  const Environment slurm = {{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_END_TIME", "1900000000"}};
+  EXPECT_THAT(parsed("deadline.signals = []", slurm).deadline.signals, ElementsAre());
+  EXPECT_THAT(parsed("deadline.signals = [\"SIGUSR2\"]", slurm).deadline.signals, ElementsAre("SIGUSR2"));
+  EXPECT_EQ(parsed("deadline.in_s = 60", slurm).deadline.at_unix_s, 0u);
+  EXPECT_EQ(parsed("deadline.at_unix_s = 5", slurm).deadline.at_unix_s, 5u);
+}
+
+TEST(Settings, RefuseSignalsThatCannotBeTakenAndTwoEnds) {
+  EXPECT_THAT(refusal("deadline.signals = [\"SIGKILL\"]"), HasSubstr("allowed is a list of different ones of SIGHUP"));
+  EXPECT_THAT(refusal("deadline.signals = [\"TERM\"]"), HasSubstr("SIGTERM"));
+  EXPECT_THAT(refusal("deadline.signals = [\"SIGTERM\", \"SIGTERM\"]"), HasSubstr("different"));
+  EXPECT_THAT(refusal("[deadline]\nat_unix_s = 5\nin_s = 5"), HasSubstr("both say when the allocation ends"));
 }
 
 TEST(Settings, HaveTheUsualScheduleUnlessIntervalsAreSetLevelByLevel) {

@@ -13,6 +13,9 @@ namespace diapause::config {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 255;
+// Those that batch systems and people send, and that no debugger, terminal or fault needs for itself.
+constexpr std::array<std::string_view, 7> kSignals = {"SIGHUP",  "SIGINT",  "SIGTERM", "SIGUSR1",
+                                                      "SIGUSR2", "SIGALRM", "SIGXCPU"};
 
 template <class T>
 std::optional<T> whole_text_as(const std::string& text) {
@@ -37,6 +40,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 bool is_sound_text(Rule rule, const std::string& text) {
   if (text.find('\0') != std::string::npos) return false;
   if (rule == Rule::not_empty) return !text.empty();
+  if (rule == Rule::signal) return std::ranges::find(kSignals, text) != kSignals.end();
   if (rule != Rule::node_name) return true;
   return text.size() <= kMostNameBytes && text != "." && text != ".." && text.find('/') == std::string::npos;
 }
@@ -169,6 +173,7 @@ struct Allowed {
     return key.rule == Rule::node_name ? "a string that can name a directory" : "a string";
   }
   std::string operator()(std::vector<std::string>& (*)(Draft&)) const {
+    if (key.rule == Rule::signal) return fmt::format("a list of different ones of {}", fmt::join(kSignals, ", "));
     return "a list of different strings that can name directories";
   }
   std::string operator()(TierKind& (*)(Draft&)) const { return "\"memory\" or \"local\""; }

@@ -136,6 +136,7 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
   if (context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0)) schedule_.taken(level, now_s);
   if (!result && result.error().code == Code::comm) off_ = result.error();
   info.blocked_s = sys::monotonic_s() - start;
+  if (info.level_reached == level) deadline_.learn(level, info.bytes_total, info.blocked_s);
   return result;
 }
 

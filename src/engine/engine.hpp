@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/context.hpp"
+#include "engine/deadline.hpp"
 #include "engine/host.hpp"
 #include "engine/restart.hpp"
 #include "policy/schedule.hpp"
@@ -52,6 +53,7 @@ struct OpenRequest {
   std::string working_directory;
   std::uint32_t user_id = 0;
   LogSink log;
+  std::unique_ptr<sys::StopSignals> stop_signals;  // nullptr: signals are not watched
 };
 
 class Engine {
@@ -67,6 +69,8 @@ class Engine {
   // Fills `info` also on failure.
   Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
   Status snapshot(std::uint64_t version, CheckpointInfo& info);
+  // Why the program has to stop, as of the last snapshot.
+  std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
 
   Status restart_begin(std::uint64_t version, RestartInfo& info);
   Status restore(const std::vector<std::string>& names);
@@ -81,6 +85,7 @@ class Engine {
   explicit Engine(std::unique_ptr<Context> context);
 
   // ---- open (open.cpp)
+  Status watch_deadline(OpenRequest& request);
   void write_open_record();
 
   // ---- checkpoint (checkpoint.cpp)
@@ -100,6 +105,7 @@ class Engine {
   // ---- snapshot (snapshot.cpp)
   void inject_due_flips();
   int deepest_possible(int level);
+  std::uint64_t protected_bytes() const;
 
   // ---- restart (restart.cpp)
   Status heal();
@@ -108,6 +114,7 @@ class Engine {
   Bill bill_;
   std::unique_ptr<Host> host_;
   policy::Schedule schedule_;
+  Deadline deadline_;
   std::vector<ProtectedRegion> regions_;
   std::optional<Restart> restart_;
   std::string restart_reason_;

@@ -84,7 +84,17 @@ Result<std::unique_ptr<Engine>> Engine::open(OpenRequest request) {
   std::unique_ptr<Engine> engine(new Engine(std::move(context)));
   DIAPAUSE_TRY_ASSIGN(engine->host_, open_inline_host(*engine->context_, engine->bill_));
   engine->write_open_record();
+  DIAPAUSE_TRY(engine->watch_deadline(request));
   return engine;
+}
+
+Status Engine::watch_deadline(OpenRequest& request) {
+  const auto note = std::ranges::find_if(
+      request.environment, [](const auto& variable) { return variable.first == "DIAPAUSE_RUN_STOP_FILE"; });
+  DIAPAUSE_TRY(deadline_.open(*context_, std::move(request.stop_signals),
+                              note == request.environment.end() ? "" : note->second));
+  if (deadline_.watches()) schedule_.agree_every(Deadline::kAgreeEvery_s);
+  return {};
 }
 
 // The record of this start, and, in each node's directory, which process is which rank.

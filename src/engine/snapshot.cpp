@@ -30,17 +30,27 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
     double now_s = sys::monotonic_s() - opened_s_;
     DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0));
     level = schedule_.decide(now_s);
+    DIAPAUSE_TRY_ASSIGN(level, deadline_.level_now(*context_, schedule_.until_next_s(), protected_bytes(), level));
   } else {
     level = schedule_.calls_due();
   }
-  return level == 0 ? Status{} : checkpoint(version, deepest_possible(level), info);
+  if (level == 0) return {};
+  Status result = checkpoint(version, deepest_possible(level), info);
+  deadline_.note_checkpoint(*context_, version, info.level_reached);
+  return result;
+}
+
+std::uint64_t Engine::protected_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const ProtectedRegion& region : regions_) bytes += region.description.stored_bytes;
+  return bytes;
 }
 
 // A schedule may name levels that the job has too few nodes for, as the default one does on a single node: level 1 is
 // taken instead, and it is said once.
 int Engine::deepest_possible(int level) {
   const std::size_t nodes = context_->topology.node_names.size();
-  const std::size_t needed = level == 2 ? 2 : level == 3 ? context_->settings.parity + 1u : 1;
+  const std::size_t needed = nodes_needed(context_->settings, level);
   if (nodes >= needed) return level;
   if (!told_too_few_nodes_ && context_->rank() == 0) {
     context_->log(

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -29,6 +30,12 @@ Result<File> open_existing_file(Kernel& kernel, const std::string& path) {
   if (result < 0) return fail(path_error("inspect", path, result));
   if (!S_ISREG(status.st_mode)) return fail(Code::denied, fmt::format("{} is not a regular file", path));
   return file;
+}
+
+Status remove_file(Kernel& kernel, const std::string& path) {
+  const int result = uninterrupted([&] { return kernel.unlinkat(AT_FDCWD, path.c_str(), 0); });
+  if (result < 0 && result != -ENOENT) return fail(path_error("remove", path, result));
+  return {};
 }
 
 }  // namespace diapause::sys

@@ -1,7 +1,6 @@
 #include "sys/supervisor.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,8 +39,9 @@ bool is_ignored(int number) {
 }
 
 // The part of the child between fork and exec. Tells its parent through `report` what failed.
-[[noreturn]] void become_command(const std::vector<char*>& arguments, const Supervisor::Variable& variable,
-                                 const sigset_t& mask, pid_t parent, int report) {
+[[noreturn]] void become_command(const std::vector<char*>& arguments,
+                                 const std::vector<Supervisor::Variable>& variables, const sigset_t& mask, pid_t parent,
+                                 int report) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent died before the line above
@@ -49,7 +49,9 @@ bool is_ignored(int number) {
     const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null >= 0) ::dup2(null, STDIN_FILENO);
   }
-  ::setenv(variable.name.c_str(), variable.value.c_str(), 1);
+  for (const Supervisor::Variable& variable : variables) {
+    ::setenv(variable.name.c_str(), variable.value.c_str(), 1);
+  }
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   ::execvp(arguments[0], arguments.data());
   const int error = errno;
@@ -68,11 +70,6 @@ int read_report(int report) {
 }
 
 }  // namespace
-
-std::string signal_name(int number) {
-  const char* name = ::sigabbrev_np(number);
-  return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
-}
 
 Result<Supervisor> Supervisor::create() {
   Supervisor supervisor;
@@ -108,7 +105,7 @@ Supervisor::~Supervisor() {
   ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-Status Supervisor::start(const std::vector<std::string>& command, const Variable& variable) {
+Status Supervisor::start(const std::vector<std::string>& command, const std::vector<Variable>& variables) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -116,7 +113,7 @@ Status Supervisor::start(const std::vector<std::string>& command, const Variable
   if (::pipe2(report.data(), O_CLOEXEC) != 0) return fail(os_error("cannot make a pipe", errno));
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) become_command(arguments, variable, mask_before_, parent, report[1]);
+  if (child == 0) become_command(arguments, variables, mask_before_, parent, report[1]);
   const int fork_error = errno;
   ::close(report[1]);
   if (child < 0) {

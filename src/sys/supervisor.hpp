@@ -29,8 +29,6 @@ struct ReceivedSignal {
   SignalMeaning meaning;
 };
 
-std::string signal_name(int number);  // "SIGTERM"
-
 // One per process. Not thread-safe; the process must have no other threads.
 class Supervisor {
  public:
@@ -43,10 +41,10 @@ class Supervisor {
   struct Variable {
     std::string name, value;
   };
-  // Starts `command` (looked up in PATH) as the leader of a new process group, with `variable` in its environment.
+  // Starts `command` (looked up in PATH) as the leader of a new process group, with `variables` in its environment.
   // Should this process die, the leader (but not the rest of the group) gets SIGTERM. If standard input is a terminal,
   // the command reads from /dev/null instead: a background group that reads from a terminal would be stopped.
-  Status start(const std::vector<std::string>& command, const Variable& variable);
+  Status start(const std::vector<std::string>& command, const std::vector<Variable>& variables);
 
   // Sleeps until a signal comes; nullopt when `timeout_s` is over.
   std::optional<ReceivedSignal> wait(std::optional<double> timeout_s);

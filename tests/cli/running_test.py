@@ -32,14 +32,14 @@ def wait_until(condition, what):
         time.sleep(0.01)
 
 
-class RunTest(CommandTest):
+class Runs(CommandTest):
     def log(self):
         path = self.scratch / "log"
         return path.read_text().split() if path.exists() else []
 
-    def start(self, *arguments, before=listen):
+    def start(self, *arguments, before=listen, environment=None):
         process = subprocess.Popen([support.DIAPAUSE, "run", *map(str, arguments)], cwd=self.scratch,
-                                   env=support.environment(), stderr=subprocess.PIPE, text=True, preexec_fn=before)
+                                   env=environment or support.environment(), stderr=subprocess.PIPE, text=True, preexec_fn=before)
         self.addCleanup(process.stderr.close)
         self.addCleanup(lambda: process.poll() is None and process.kill())
         return process
@@ -47,6 +47,8 @@ class RunTest(CommandTest):
     def start_shell(self, script, *options, **more):
         return self.start(*options, "--", "sh", "-c", script, **more)
 
+
+class RunTest(Runs):
     # ---- starting again ----
 
     def test_a_command_that_fails_twice_is_started_three_times(self):
@@ -188,6 +190,94 @@ class RunTest(CommandTest):
         (self.scratch / "end").touch()
         run.wait(support.LIMIT_S)
         self.assertLess(ticks / os.sysconf("SC_CLK_TCK"), 0.2)
+
+
+# What a program notes that had to stop, and one that then asked and was told.
+SAVED = "echo 'SIGUSR1 on rank 2: version 7 at level 4' > $DIAPAUSE_RUN_STOP_FILE"
+TOLD = SAVED + "; echo told >> $DIAPAUSE_RUN_STOP_FILE"
+
+
+class StopTest(Runs):
+    def fake(self, name, script):
+        """A command of Slurm's that is found before the real one, if there is one."""
+        path = self.scratch / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o700)
+
+    def slurm(self, **more):
+        self.fake("scontrol", f"echo scontrol \"$@\" >> {self.scratch}/log")
+        self.fake("squeue", f"echo squeue >> {self.scratch}/log; test \"$SLURM_TIME_FORMAT\" = %s && echo 1900000000")
+        return {"PATH": f"{self.scratch / 'bin'}:{os.environ['PATH']}", "SLURM_JOB_ID": "4711"} | more
+
+    def run_script(self, script, status, **settings):
+        return self.diapause("run", "--", "sh", "-c", f"echo x >> log; {script}", status=status, **settings)[1]
+
+    def test_a_program_that_was_told_to_stop_is_not_started_again(self):
+        for end in ("exit 0", "exit 1"):
+            with self.subTest(end):
+                (self.scratch / "log").unlink(missing_ok=True)
+                err = self.run_script(f"{TOLD}; {end}", 75)
+                self.assertEqual(self.log(), ["x"])
+                self.assertIn("stopped in time: SIGUSR1 on rank 2: version 7 at level 4", err)
+
+    def test_a_program_that_was_saved_and_then_killed_has_stopped_too(self):
+        self.run_script(f"{SAVED}; kill -9 $$", 75)
+        self.assertEqual(self.log(), ["x"])
+
+    def test_a_program_that_did_not_ask_and_came_to_its_end_is_done(self):
+        self.run_script(f"{SAVED}; exit 0", 0)
+
+    def test_a_program_may_say_by_its_status_that_it_stopped(self):
+        self.run_script("exit 75", 75)
+        self.assertEqual(self.log(), ["x"])
+
+    def test_nothing_is_left_of_the_note(self):
+        for script, status in ((TOLD, 75), (SAVED, 0)):
+            self.run_script(script, status)
+            self.assertEqual([path.name for path in self.scratch.iterdir()], ["log"])
+
+    def test_the_note_of_one_start_is_not_taken_for_that_of_the_next(self):
+        self.run_script(f"test $DIAPAUSE_RUN_ATTEMPT = 1 && test ! -e $DIAPAUSE_RUN_STOP_FILE", 0)
+        self.assertEqual(self.log(), ["x", "x"])
+
+    def test_slurm_is_asked_to_queue_the_job_again(self):
+        self.run_script(TOLD, 75, **self.slurm(SLURM_JOB_END_TIME=1))
+        self.assertEqual(self.log(), ["x", "scontrol", "requeue", "4711"])
+
+    def test_a_job_that_slurm_does_not_take_back_is_told_of(self):
+        environment = self.slurm(SLURM_JOB_END_TIME=1)
+        self.fake("scontrol", "exit 1")
+        self.assertIn("submit the job again", self.run_script(TOLD, 75, **environment))
+
+    def test_a_job_that_ends_otherwise_is_not_queued_again(self):
+        for script, status in (("exit 0", 0), (f"{SAVED}; exit 0", 0), ("exit 3", 3)):
+            self.run_script(script, status, **self.slurm(SLURM_JOB_END_TIME=1))
+        self.assertNotIn("scontrol", self.log())
+
+    def test_a_job_that_was_cancelled_is_not_queued_again(self):
+        script = f"trap '{TOLD.replace(chr(39), '')}; exit 0' TERM; echo up >> log; while :; do sleep 0.02; done"
+        run = self.start_shell(script, environment=support.environment(**self.slurm(SLURM_JOB_END_TIME=1)))
+        wait_until(lambda: self.log() == ["up"], "the command to start")
+        run.terminate()
+        self.assertEqual(run.wait(support.LIMIT_S), 75)
+        self.assertEqual(self.log(), ["up"])
+
+    def test_the_command_learns_from_slurm_when_the_allocation_ends(self):
+        self.run_script("echo $SLURM_JOB_END_TIME >> log", 0, **self.slurm())
+        self.assertEqual(self.log(), ["squeue", "x", "1900000000"])
+
+    def test_slurm_is_not_asked_what_it_has_said(self):
+        self.run_script("echo $SLURM_JOB_END_TIME >> log", 0, **self.slurm(SLURM_JOB_END_TIME=1))
+        self.assertEqual(self.log(), ["x", "1"])
+
+    def test_without_an_answer_of_slurm_the_command_runs_all_the_same(self):
+        environment = self.slurm()
+        for answer in ("exit 1", "echo NONE", "exec sleep 0", "echo"):
+            (self.scratch / "log").unlink(missing_ok=True)
+            self.fake("squeue", answer)
+            self.run_script("echo end:$SLURM_JOB_END_TIME >> log", 0, **environment)
+            self.assertEqual(self.log(), ["x", "end:"])
 
 
 if __name__ == "__main__":

@@ -73,6 +73,7 @@ Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
     request.working_directory = "/home/job";
     request.log = [](Severity, const std::string&) {};
     request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
+    if (shape.adjust) shape.adjust(request, rank);
     auto engine = engine::Engine::open(std::move(request));
     if (!engine) {
       const std::lock_guard lock(mutex);

@@ -34,6 +34,7 @@ struct Shape {
   std::string config;                   // TOML lines besides the paths
   std::vector<std::string> node_names;  // default node0, node1, ...
   std::size_t elements = 700;
+  std::function<void(engine::OpenRequest& request, std::uint32_t rank)> adjust;  // before the instance is opened
 };
 
 // One start of the job: runs `body` on every rank and joins. A rank whose kernel has stopped takes the others down.
