@@ -90,7 +90,6 @@ Status Capturer::begin(CaptureRequest request) {
 
 void Capturer::prepare_jobs() {
   // From here on the slot is no longer what it was.
-  old_ = {};
   if (auto known = slots_.extract(open_->slot_id); !known.empty()) old_ = std::move(known.mapped());
   const std::size_t count = open_->regions.size();
   report_.assign(count, {});
@@ -148,8 +147,8 @@ bool Capturer::begin_incremental(CaptureJob& job) {
   job.report->blocked_s += sys::monotonic_s() - start_s;
   if (finding.damaged_blocks > 0) {
     warn(
-        fmt::format("{} blocks of region {} were damaged in the slot; what was looked at is mended, and older versions "
-                    "in that place were damaged too",
+        fmt::format("{} damaged blocks of region {} were found in its slot and mended; older versions from that slot "
+                    "may hold damage too",
                     finding.damaged_blocks, job.region->name));
   }
   if (!finding.missed_change) return true;

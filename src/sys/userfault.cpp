@@ -102,6 +102,7 @@ Status Userfault::add(PageRange range) const {
 void Userfault::remove(PageRange range) const {
   uffdio_range request = range_of(range);
   ::ioctl(fd_, UFFDIO_UNREGISTER, &request);
+  ::ioctl(fd_, UFFDIO_WAKE, &request);  // which the kernel does by itself only for memory that is missing
 }
 
 Status Userfault::protect(PageRange range) const { return change(fd_, range, UFFDIO_WRITEPROTECT_MODE_WP); }

@@ -117,6 +117,14 @@ TEST_P(Captures, AreRightInSlotsOfAnyOrder) {
   }
 }
 
+TEST_P(Captures, SeeWritesBesideWholePages) {
+  const MutableBytes memory = world_.add(3 * kMiB, 100);
+  for (int round = 0; round < 3; ++round) {
+    world_.expect_captured(0);
+    (round == 0 ? memory.front() : memory.back()) ^= std::byte{1};
+  }
+}
+
 TEST_P(Captures, FollowRegionsThatMoveGrowAndGo) {
   for (int i = 0; i < 3; ++i) world_.add(3 * kMiB);
   const Arena other(6 * kMiB);

@@ -31,12 +31,15 @@ void Dice::fill(MutableBytes bytes) {
   for (; done < bytes.size(); ++done) bytes[done] = static_cast<std::byte>(next());
 }
 
-CaptureWorld::CaptureWorld(const CaptureWay& by) : way(by) { restart(options()); }
+CaptureWorld::CaptureWorld(const CaptureWay& by, double audit_percent) : way(by), audit_percent_(audit_percent) {
+  restart(options());
+}
 
 CapturerOptions CaptureWorld::options() const {
   CapturerOptions options;
   options.settings.strategy = way.strategy;
   options.settings.threads = 2;
+  options.settings.audit_percent = audit_percent_;
   options.drain_host = way.drain_host;
   auto& warnings = const_cast<std::vector<std::string>&>(warnings_);
   options.log = [&warnings](Severity, const std::string& message) { warnings.push_back(message); };
@@ -51,7 +54,7 @@ MutableBytes CaptureWorld::add(std::size_t bytes, std::size_t shift) {
   return memory;
 }
 
-void CaptureWorld::add_at(MutableBytes memory) { regions_.push_back({fmt::format("region {}", named_++), memory}); }
+void CaptureWorld::add_at(MutableBytes memory) { regions_.push_back({fmt::format("r{}", named_++), memory}); }
 
 void CaptureWorld::replace(std::size_t region, MutableBytes memory) { regions_.at(region).memory = memory; }
 

@@ -47,9 +47,12 @@ struct CaptureWay {
   DrainHost drain_host = DrainHost::own_thread;
 };
 
+inline constexpr double kNoAudit = 0;
+
 class CaptureWorld {
  public:
-  explicit CaptureWorld(const CaptureWay& way = {});
+  // Audits would mend what tracking gets wrong.
+  explicit CaptureWorld(const CaptureWay& way = {}, double audit_percent = kNoAudit);
 
   // A region whose first byte lies `shift` bytes behind a page boundary, full of noise.
   MutableBytes add(std::size_t bytes, std::size_t shift = 0);
@@ -78,6 +81,7 @@ class CaptureWorld {
   CaptureWay way;
 
  private:
+  const double audit_percent_;
   struct Protected {
     std::string name;
     MutableBytes memory;

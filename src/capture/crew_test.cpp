@@ -1,0 +1,41 @@
+#include "capture/crew.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+#include <thread>
+
+namespace diapause::capture {
+namespace {
+
+TEST(CrewTest, DoesEveryPieceOnceInEveryRound) {
+  for (const unsigned size : {1U, 2U, 5U}) {
+    Crew crew(size);
+    for (std::uint64_t pieces = 0; pieces < 100; ++pieces) {
+      std::vector<std::atomic<int>> done(pieces);
+      crew.run(pieces, [&](std::uint64_t i) { ++done[i]; });
+      for (const auto& count : done) ASSERT_EQ(count, 1);
+    }
+  }
+}
+
+TEST(CrewTest, WorksInAllItsThreadsAtOnce) {
+  Crew crew(3);
+  std::atomic<int> present = 0;
+  // Would never end in fewer threads.
+  crew.run(3, [&](std::uint64_t) {
+    ++present;
+    while (present < 3) std::this_thread::yield();
+  });
+  EXPECT_EQ(present, 3);
+}
+
+TEST(CrewTest, StartsNoThreadWithoutNeed) {
+  Crew crew(8);
+  std::set<std::thread::id> threads;
+  crew.run(1, [&](std::uint64_t) { threads.insert(std::this_thread::get_id()); });
+  EXPECT_THAT(threads, testing::ElementsAre(std::this_thread::get_id()));
+}
+
+}  // namespace
+}  // namespace diapause::capture
