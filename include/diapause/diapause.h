@@ -200,6 +200,36 @@ DIAPAUSE_API int diapause_restart_end(diapause_t* instance);
 /* Why the last restart stepped back to an older version or refused, one line a version; "" if it did not. */
 DIAPAUSE_API const char* diapause_restart_reason(const diapause_t* instance);
 
+/* ---- restart without reading ------------------------------------------------------------- */
+
+/* When the data of a mapped restart is checked. */
+typedef enum diapause_check {
+  DIAPAUSE_CHECK_FIRST = 0, /* all of it before the call returns, as in every other restart */
+  DIAPAUSE_CHECK_BEHIND = 1 /* in the background: ask diapause_scrub_wait before relying on a result */
+} diapause_check;
+
+/* As diapause_restart_begin, for regions that are not copied but used where they are: diapause_map then gives their
+ * memory. With DIAPAUSE_CHECK_BEHIND the program goes on at once and pages come from the stored file when they are
+ * touched; the next checkpoint, restore or diapause_scrub_wait waits for the check. Images that had to be moved or
+ * rebuilt are checked before in any case. Collective; the same `check` on all ranks. */
+DIAPAUSE_API int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check,
+                                         diapause_restart_info* info);
+
+/* The data of a stored region, page-aligned, as memory of this process: writes change neither the checkpoint nor what
+ * others see, and later checkpoints never change it. It can be protected like any other. Valid until diapause_unmap or
+ * diapause_close, beyond the end of the restart; one address for each call. While a restart is open. The file stays
+ * readable when Diapause or `diapause prune` removes it; a disk that fails while a page is read ends the program with
+ * SIGBUS, as with every mapped file. */
+DIAPAUSE_API int diapause_map(diapause_t* instance, const char* region, void** data);
+
+/* Gives memory back that diapause_map gave. A region that is protected there must be unprotected before. */
+DIAPAUSE_API int diapause_unmap(diapause_t* instance, void* data);
+
+/* Waits until all that the last restart left unchecked has been read. DIAPAUSE_ERR_CORRUPT names the damaged region:
+ * what was computed since may be wrong; restart again, which takes another copy or an older version. Until then no
+ * checkpoint is taken. Collective. */
+DIAPAUSE_API int diapause_scrub_wait(diapause_t* instance);
+
 /* ---- errors, messages, faults ----------------------------------------------------------- */
 
 /* Text of the last error of the calling thread; "" if there was none. Valid until its next failing call. */

@@ -186,6 +186,33 @@ class Instance {
 
   void restart_end() { check(diapause_restart_end(handle_)); }
 
+  // A restart without copies: begin, map the regions, end. Nothing if there is no version yet.
+  std::optional<diapause_restart_info> restart_mapped(std::uint64_t version = DIAPAUSE_NEWEST,
+                                                      diapause_check check = DIAPAUSE_CHECK_FIRST) {
+    diapause_restart_info info{};
+    return found(diapause_restart_mapped(handle_, version, check, &info), version, info);
+  }
+
+  // The stored region as memory that this instance owns until unmap() or its end.
+  template <class T>
+  std::span<T> map(const std::string& region) {
+    diapause_region_info info{};
+    check(diapause_stored_find(handle_, region.c_str(), &info));
+    if (info.type != element_type<T>() || info.element_bytes != sizeof(T)) {
+      throw Failure(DIAPAUSE_ERR_MISMATCH, "region '" + region + "' is stored with elements of another type");
+    }
+    void* data = nullptr;
+    check(diapause_map(handle_, region.c_str(), &data));
+    return {static_cast<T*>(data), static_cast<std::size_t>(info.count)};
+  }
+
+  template <class T>
+  void unmap(std::span<T> data) {
+    check(diapause_unmap(handle_, data.data()));
+  }
+
+  void scrub_wait() { check(diapause_scrub_wait(handle_)); }
+
   std::string restart_reason() const { return diapause_restart_reason(handle_); }
 
   void set_log(diapause_log_function function, void* user) { check(diapause_set_log(handle_, function, user)); }

@@ -193,6 +193,45 @@ int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_rest
   return status;
 }
 
+int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check, diapause_restart_info* info) {
+  using diapause::engine::Purpose;
+  diapause::engine::RestartInfo chosen;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    if (check != DIAPAUSE_CHECK_FIRST && check != DIAPAUSE_CHECK_BEHIND) {
+      return fail(Code::argument, fmt::format("{} is no diapause_check", check));
+    }
+    const Purpose purpose = check == DIAPAUSE_CHECK_FIRST ? Purpose::map_checked : Purpose::map_unchecked;
+    return instance->engine->restart_begin(version, chosen, purpose);
+  });
+  copy_out(chosen, info);
+  return status;
+}
+
+int diapause_map(diapause_t* instance, const char* region, void** data) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY(need(region, "the region's name"));
+    DIAPAUSE_TRY(need(data, "the place for the address"));
+    DIAPAUSE_TRY_ASSIGN(*data, instance->engine->map(region));
+    return {};
+  });
+}
+
+int diapause_unmap(diapause_t* instance, void* data) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    return instance->engine->unmap(static_cast<std::byte*>(data));
+  });
+}
+
+int diapause_scrub_wait(diapause_t* instance) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    return instance->engine->scrub_wait();
+  });
+}
+
 int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
   diapause::engine::RestartInfo chosen;
   const int status = guarded([&]() -> Status {

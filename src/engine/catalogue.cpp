@@ -61,7 +61,8 @@ void Catalogue::release_own(Context& context, const format::VersionId& version, 
       ++file;
       continue;
     }
-    if (tier != nullptr && kind != config::TierKind::global) tier->recycle(std::move(file->slot), version, file->name);
+    const bool reusable = kind != config::TierKind::global && !perhaps_mapped_.contains(version);
+    if (tier != nullptr && reusable) tier->recycle(std::move(file->slot), version, file->name);
     file = own_files_.erase(file);
   }
 }

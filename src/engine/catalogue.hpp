@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,12 @@ class Catalogue {
   // Undoes a checkpoint that failed before it was published. Collective.
   void discard(Context& context, const format::VersionId& version, config::TierKind kind);
 
-  void pin(std::optional<format::VersionId> version) { pinned_ = version; }
+  // Keeps a version whatever the settings say. The program may have mapped files of one that is or was pinned: they are
+  // never written again, only removed.
+  void pin(std::optional<format::VersionId> version) {
+    pinned_ = version;
+    if (version) perhaps_mapped_.insert(*version);
+  }
 
  private:
   // Takes a version out of one tier. Collective.
@@ -68,6 +74,7 @@ class Catalogue {
   std::vector<KnownVersion> versions_;
   std::vector<OwnFile> own_files_;
   std::optional<format::VersionId> pinned_;
+  std::set<format::VersionId> perhaps_mapped_;
 };
 
 }  // namespace diapause::engine

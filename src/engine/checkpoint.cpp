@@ -120,6 +120,7 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
   info.version = version;
   info.level_asked = level;
   DIAPAUSE_TRY(usable());
+  DIAPAUSE_TRY(scrub_wait());  // a checkpoint would make damage look sound
   DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(version, level));
   info.taken = true;
   format::ImageIndex index;

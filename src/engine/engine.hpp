@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "engine/deadline.hpp"
 #include "engine/host.hpp"
 #include "engine/restart.hpp"
+#include "engine/scrub.hpp"
 #include "policy/schedule.hpp"
 
 namespace diapause::engine {
@@ -72,9 +74,15 @@ class Engine {
   // Why the program has to stop, as of the last snapshot.
   std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
 
-  Status restart_begin(std::uint64_t version, RestartInfo& info);
+  Status restart_begin(std::uint64_t version, RestartInfo& info, Purpose purpose = Purpose::copy);
   Status restore(const std::vector<std::string>& names);
   Status restart_end();
+  // A stored region as memory that lives until unmap() or this object's end. Not collective.
+  Result<std::byte*> map(const std::string& region);
+  Status unmap(std::byte* data);
+  // Whether all that a restart left to be checked is sound; waits for it. The same on all ranks, also when asked again.
+  // Collective.
+  Status scrub_wait();
   const format::ImageIndex* stored() const { return restart_ ? &restart_->image().index() : nullptr; }
   const std::string& restart_reason() const { return restart_reason_; }
 
@@ -110,6 +118,9 @@ class Engine {
   // ---- restart (restart.cpp)
   Status heal();
 
+  // ---- mapped restart (mapped.cpp)
+  void begin_scrub(Purpose purpose);
+
   std::unique_ptr<Context> context_;
   Bill bill_;
   std::unique_ptr<Host> host_;
@@ -118,8 +129,12 @@ class Engine {
   std::vector<ProtectedRegion> regions_;
   std::optional<Restart> restart_;
   std::string restart_reason_;
-  std::uint32_t attempts_ = 0;  // rank 0: checkpoints tried by this instance
-  std::optional<Error> off_;    // why the instance turned itself off
+  std::map<std::byte*, sys::PrivateMemory> mapped_;
+  std::unique_ptr<Scrub> scrub_;      // of this rank's image, if it was left to be checked
+  bool is_scrubbed_ = true;           // and all ranks know the result
+  std::optional<Error> scrub_found_;  // until another restart succeeds
+  std::uint32_t attempts_ = 0;        // rank 0: checkpoints tried by this instance
+  std::optional<Error> off_;          // why the instance turned itself off
   bool told_too_few_nodes_ = false;
   double opened_s_ = 0;
   double last_flip_s_ = 0;

@@ -33,8 +33,12 @@ class OwnedBytes : public ByteSource {
 
 class Fetcher {
  public:
-  Fetcher(Context& context, StoredVersion& version)
-      : context_(context), version_(version), manifest_(*version.manifest), files_(context, version) {}
+  Fetcher(Context& context, StoredVersion& version, Purpose purpose)
+      : context_(context),
+        version_(version),
+        purpose_(purpose),
+        manifest_(*version.manifest),
+        files_(context, version) {}
 
   Result<FetchedVersion> run() {
     // Every round takes at least one damaged file out, so this ends.
@@ -43,6 +47,7 @@ class Fetcher {
       forbid_failed_rebuilds();
       if (const std::vector<std::uint32_t> missing = plan_.missing(); !missing.empty()) return give_up(missing);
       image_.reset();
+      unchecked_.reset();
       files_.clear();
       collect_reads();
       DIAPAUSE_TRY_ASSIGN(const bool sound, all_sound(verify_reads()));
@@ -50,7 +55,7 @@ class Fetcher {
       DIAPAUSE_TRY_ASSIGN(const bool arrived, all_sound(move()));
       if (arrived) break;
     }
-    return FetchedVersion{manifest_, std::move(*image_), describe_sources(), needs_healing()};
+    return FetchedVersion{manifest_, std::move(*image_), describe_sources(), needs_healing(), std::move(unchecked_)};
   }
 
  private:
@@ -112,12 +117,21 @@ class Fetcher {
     std::vector<Bad> bad;
     for (const FileRef& file : to_verify_) {
       auto reader = files_.open(file);
-      const Status sound =
-          reader ? (*reader)->verify(is_own_image(file) ? memory_to_spare() : 0) : fail(reader.error());
+      const Status sound = reader ? verify(**reader, file) : fail(reader.error());
       if (!sound) bad.push_back({file, 0, sound.error().message});
     }
     return bad;
   }
+
+  Status verify(store::ImageReader& reader, const FileRef& file) const {
+    if (!is_own_image(file)) return reader.verify();
+    if (purpose_ == Purpose::copy) return reader.verify(memory_to_spare());
+    if (may_stay_unchecked()) return {};
+    return reader.verify_through_cache([] { return true; });
+  }
+
+  // What others are rebuilt from has to be sound now.
+  bool may_stay_unchecked() const { return purpose_ == Purpose::map_unchecked && rebuilds_.empty(); }
 
   bool is_own_image(const FileRef& file) const {
     const std::uint32_t rank = context_.rank();
@@ -155,11 +169,12 @@ class Fetcher {
       const FileRef file = mine.kind == SourceKind::global ? FileRef::global_image(context_.rank())
                                                            : FileRef::image(context_.rank(), context_.topology.node);
       auto reader = files_.take(file);
-      if (reader) {
-        image_ = std::move(*reader);
-      } else {
-        bad.push_back({file, 0, reader.error().message});
+      if (reader) image_ = std::move(*reader);
+      if (reader && may_stay_unchecked()) {
+        reader = files_.take(file);
+        if (reader) unchecked_ = std::move(*reader);
       }
+      if (!reader) bad.push_back({file, 0, reader.error().message});
     }
     return bad;
   }
@@ -326,6 +341,7 @@ class Fetcher {
 
   Context& context_;
   StoredVersion& version_;
+  const Purpose purpose_;
   const format::Manifest manifest_;
   FileCache files_;
   redundancy::RecoveryPlan plan_;
@@ -335,10 +351,13 @@ class Fetcher {
   std::vector<std::string> reasons_;
   bool damaged_ = false;
   std::optional<store::ImageReader> image_;
+  std::optional<store::ImageReader> unchecked_;
 };
 
 }  // namespace
 
-Result<FetchedVersion> fetch(Context& context, StoredVersion& version) { return Fetcher(context, version).run(); }
+Result<FetchedVersion> fetch(Context& context, StoredVersion& version, Purpose purpose) {
+  return Fetcher(context, version, purpose).run();
+}
 
 }  // namespace diapause::engine

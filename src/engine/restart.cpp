@@ -38,23 +38,28 @@ Status check_fits(const format::Region& stored, const format::Region& wanted) {
           format::element_type_name(wanted.type), wanted.element_bytes));
 }
 
+Status agree_on_call(Context& context, std::uint64_t version, Purpose purpose) {
+  const std::uint64_t mine[] = {version, static_cast<std::uint64_t>(purpose)};
+  std::uint64_t of_root[] = {mine[0], mine[1]};
+  DIAPAUSE_TRY(context.comm->broadcast(std::as_writable_bytes(std::span(of_root)), 0));
+  if (std::ranges::equal(mine, of_root)) return agree(context, {});
+  return agree(context, fail(Code::argument,
+                             "asks for another version, or another way to restart, than rank 0: all must ask alike"));
+}
+
 std::string sentence(const format::VersionId& id, const std::string& why) {
   return fmt::format("version {}: {}\n", id.number, why);
 }
 
 }  // namespace
 
-Status Engine::restart_begin(std::uint64_t version, RestartInfo& info) {
+Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose purpose) {
   info = {};
   restart_reason_.clear();
   if (off_) return usable();
   if (restart_) return fail(Code::argument, "a restart is open already: end it with restart_end first");
   const double start = sys::monotonic_s();
-  std::uint64_t asked = version;
-  DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&asked, 1)), 0));
-  Status mine;
-  if (asked != version) mine = fail(Code::argument, "asks for another version than rank 0: all must ask for the same");
-  DIAPAUSE_TRY(agree(*context_, mine));
+  DIAPAUSE_TRY(agree_on_call(*context_, version, purpose));
   DIAPAUSE_TRY_ASSIGN(std::vector<StoredVersion> stored, take_inventory(*context_));
 
   Code refusal = Code::not_found;
@@ -74,7 +79,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info) {
                                                             candidate.manifest->ranks.size(), context_->rank_count()));
       return fail(Code::mismatch, restart_reason_ + "run with as many ranks, or open it under another name");
     }
-    auto fetched = fetch(*context_, candidate);
+    auto fetched = fetch(*context_, candidate, purpose);
     if (!fetched) {
       if (fetched.error().code == Code::comm) {
         off_ = fetched.error();
@@ -88,6 +93,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info) {
     for (const format::VersionId& id : stepped_over) host_->reject(id);
     const format::VersionId id = fetched->manifest.version;
     restart_.emplace(Restart{std::move(*fetched), start, !stepped_over.empty()});
+    begin_scrub(purpose);
     host_->pin(id);
     info.version = id.number;
     info.level = restart_->fetched.manifest.deepest_level();
@@ -108,6 +114,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info) {
 Status Engine::restore(const std::vector<std::string>& names) {
   if (off_) return usable();
   if (!restart_) return fail(Code::argument, "no restart is open: call restart_begin first");
+  DIAPAUSE_TRY(scrub_wait());
   std::vector<std::byte*> targets(restart_->image().index().regions.size());
   const auto prepare = [&](const ProtectedRegion& region) -> Status {
     const auto& stored = restart_->image().index().regions;
@@ -141,6 +148,7 @@ Status Engine::restore(const std::vector<std::string>& names) {
 // Takes the fetched version again, as a checkpoint of the same number under the placement of today: every level it had
 // holds again, and until that is published the old files stay.
 Status Engine::heal() {
+  DIAPAUSE_TRY(scrub_wait());
   const format::Manifest& old = restart_->fetched.manifest;
   DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(old.version.number, old.deepest_level()));
   format::ImageIndex index = restart_->image().index();

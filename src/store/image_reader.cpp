@@ -117,13 +117,30 @@ Result<ByteView> ImageReader::read_block(std::size_t region, std::uint64_t block
 
 Status ImageReader::verify(std::uint64_t keep_bytes) {
   if (staged_ != nullptr) return staged_->verify(index_, keep_bytes);
+  return verify_through_cache([] { return true; });
+}
+
+Status ImageReader::verify_through_cache(const std::function<bool()>& go_on) {
   ByteVector scratch(format::kBlockBytes);
   for (std::size_t region = 0; region < index_.regions.size(); ++region) {
-    for (std::uint64_t block = 0; block < index_.regions[region].block_count(); ++block) {
+    for (std::uint64_t block = 0; block < index_.regions[region].block_count() && go_on(); ++block) {
       DIAPAUSE_TRY(read_block(region, block, MutableBytes(scratch).first(block_length(region, block))));
     }
   }
   return {};
+}
+
+Result<sys::PrivateMemory> ImageReader::own_memory(std::size_t region) {
+  const std::uint64_t bytes = index_.regions[region].stored_bytes;
+  if (staged_ != nullptr && bytes > 0) {
+    auto mapped = staged_->map(index_.regions[region]);
+    if (mapped) return mapped;
+  }
+  DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory, sys::PrivateMemory::anonymous(bytes));
+  std::vector<std::byte*> targets(index_.regions.size());
+  if (bytes > 0) targets[region] = memory.bytes().data();
+  DIAPAUSE_TRY(deliver(targets));
+  return memory;
 }
 
 Status ImageReader::deliver(std::span<std::byte* const> targets) {

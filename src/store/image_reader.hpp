@@ -1,6 +1,7 @@
 // Reads an image and believes nothing: header, index and every block are checked before they are handed on.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,6 +47,14 @@ class ImageReader {
 
   // Reads and checks every block. With a file to read ahead in, up to `keep_bytes` are kept for deliver().
   Status verify(std::uint64_t keep_bytes = 0);
+
+  // The same by ordinary reads, after which the pages of a mapping are at hand. `go_on` is asked between blocks; a
+  // false ends it with success.
+  Status verify_through_cache(const std::function<bool()>& go_on);
+
+  // A region as memory of the caller's own. Where its file can be mapped, nothing is read and so nothing is checked;
+  // else it is read, with all checks, into anonymous memory.
+  Result<sys::PrivateMemory> own_memory(std::size_t region);
 
   // Copies every region r with targets[r] not null there, and checks what it reads. After a successful verify():
   // without, what comes before a damaged block is copied.

@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "format/image.hpp"
 #include "sys/file.hpp"
+#include "sys/private_memory.hpp"
 
 namespace diapause::store {
 
@@ -29,6 +30,11 @@ class StagedImage {
 
   // Copies every region r with targets[r] not null there. After a successful verify().
   Status deliver(const format::ImageIndex& index, std::span<std::byte* const> targets);
+
+  // A region as memory that is backed by the file: nothing is read or checked.
+  Result<sys::PrivateMemory> map(const format::Region& region) const {
+    return sys::PrivateMemory::of_file(file_, begin_ + region.offset, region.stored_bytes);
+  }
 
   std::uint64_t kept_bytes() const { return kept_bytes_; }
 

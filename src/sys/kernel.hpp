@@ -54,6 +54,9 @@ class Kernel {
   // Shared, readable and writable, populated mapping of [0, length). nullptr with *error = errno on failure.
   virtual std::byte* map_shared(int fd, std::uint64_t length, int* error) = 0;
   virtual int unmap(std::byte* base, std::uint64_t length) = 0;
+  // Private, readable and writable mapping of [offset, offset + length): pages come when they are touched, and writes
+  // stay in this process. nullptr with *error = errno on failure, as of the base implementation, which has none.
+  virtual std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error);
 
   // A queue of writes in flight. The base implementation writes at once with pwrite.
   virtual std::unique_ptr<WriteQueue> write_queue(unsigned depth);

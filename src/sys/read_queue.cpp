@@ -46,6 +46,11 @@ class PreadQueue final : public ReadQueue {
 
 }  // namespace
 
+std::byte* Kernel::map_private(int, std::uint64_t, std::uint64_t, int* error) {
+  *error = ENODEV;
+  return nullptr;
+}
+
 std::unique_ptr<ReadQueue> Kernel::read_queue(unsigned) { return std::make_unique<PreadQueue>(*this); }
 
 }  // namespace diapause::sys

@@ -97,6 +97,14 @@ class RealKernel final : public Kernel {
     *error = errno;
     return nullptr;
   }
+  std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) override {
+    // Without a reservation: a program that only reads needs no memory for copies of all its pages.
+    void* base =
+        ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, static_cast<off_t>(offset));
+    if (base != MAP_FAILED) return static_cast<std::byte*>(base);
+    *error = errno;
+    return nullptr;
+  }
   int unmap(std::byte* base, std::uint64_t length) override { return value_or_errno(::munmap(base, length)); }
 
   std::unique_ptr<WriteQueue> write_queue(unsigned depth) override {

@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import signal
 
-from harness import Place, Skip, expect, expect_equal, wait_until
+from harness import Place, Skip, expect, expect_equal, flip_byte, wait_until
 
 
 def asks_for_sizes_and_restores_some_regions(site):
@@ -145,6 +145,26 @@ def works_without_any_configuration(site):
         finally:
             for left in default_memory.glob(f"{name}-*"):
                 shutil.rmtree(left)
+
+
+def goes_on_in_mapped_memory(site):
+    """From the memory tier, the local disk, a rebuilt image, and shared files of the global tier."""
+    ways = [("1", "memory", False), ("1", "local", False), ("3", "memory", True), ("4", "memory", True)]
+    for part in ("first", "behind"):
+        for level, tier, lose in ways:
+            with Place(site, tier=tier) as place:
+                place.configure(place.settings, {"global": {"files": 3}})
+                place.run("mapped", "write", level)
+                for path in place.memory.glob("*/node1") if lose else ():
+                    shutil.rmtree(path)
+                place.run("mapped", part, level)
+
+
+def tells_of_damage_that_is_found_behind_its_back(site):
+    with Place(site, ranks=2) as place:
+        place.run("mapped", "write", "4")
+        flip_byte(place.files("memory", "r1.img", 1)[0])
+        place.run("mapped", "damaged", messages=(r"^diapause: warning: .*r1\.img: block 1 of region 'data' is damaged",))
 
 
 def writes_the_global_tier_as_configured(site):

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<const char*, static_cast<std::size_t>(Call::any)> kNames = {
     "openat",   "close",    "pread",   "pwrite", "fsync",    "fallocate", "ftruncate",  "fstat", "fstatvfs",
-    "renameat", "unlinkat", "mkdirat", "list",   "try_lock", "unlock",    "map_shared", "unmap"};
+    "renameat", "unlinkat", "mkdirat", "list",   "try_lock", "unlock",    "map_shared", "unmap", "map_private"};
 
 // Whole pages stay whole, because a transfer with O_DIRECT never ends within a sector.
 std::size_t half(std::size_t bytes) {
@@ -189,6 +189,14 @@ std::byte* FaultKernel::map_shared(int fd, std::uint64_t length, int* error) {
   *error = -verdict.error;
   std::byte* base = verdict.error != 0 ? nullptr : inner_.map_shared(fd, length, error);
   note(Call::map_shared, path_of(fd), base == nullptr ? -*error : 0);
+  return base;
+}
+
+std::byte* FaultKernel::map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) {
+  const Verdict verdict = judge(Call::map_private);
+  *error = -verdict.error;
+  std::byte* base = verdict.error != 0 ? nullptr : inner_.map_private(fd, offset, length, error);
+  note(Call::map_private, path_of(fd), base == nullptr ? -*error : 0);
   return base;
 }
 

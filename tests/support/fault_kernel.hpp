@@ -32,6 +32,7 @@ enum class Call {
   unlock,
   map_shared,
   unmap,
+  map_private,
   any,  // in a plan: count all calls
 };
 
@@ -83,6 +84,7 @@ class FaultKernel final : public sys::Kernel {
   int unlock(int fd) override;
   std::byte* map_shared(int fd, std::uint64_t length, int* error) override;
   int unmap(std::byte* base, std::uint64_t length) override;
+  std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) override;
 
  private:
   struct Verdict {

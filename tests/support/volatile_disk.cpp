@@ -381,8 +381,24 @@ std::byte* VolatileDisk::map_shared(int fd, std::uint64_t length, int* error) {
   return memory->data();
 }
 
+// A copy, as if every page were touched at once.
+std::byte* VolatileDisk::map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) {
+  const std::lock_guard lock(mutex_);
+  const OpenFile* file = file_of(fd, error);
+  *error = -*error;
+  if (file == nullptr) return nullptr;
+  auto copy = std::make_unique<ByteVector>(length);
+  const ByteView content = file->node->content();
+  const ByteView rest = content.subspan(std::min<std::uint64_t>(offset, content.size()));
+  std::ranges::copy(rest.first(std::min<std::uint64_t>(length, rest.size())), copy->begin());
+  std::byte* const base = copy->data();
+  private_mappings_[base] = std::move(copy);
+  return base;
+}
+
 int VolatileDisk::unmap(std::byte* base, std::uint64_t) {
   const std::lock_guard lock(mutex_);
+  if (private_mappings_.erase(base) > 0) return 0;
   const auto found = mappings_.find(base);
   if (found == mappings_.end()) return -EINVAL;
   if (--found->second.count == 0) mappings_.erase(found);

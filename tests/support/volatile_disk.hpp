@@ -59,6 +59,7 @@ class VolatileDisk final : public sys::Kernel {
   int unlock(int fd) override;
   std::byte* map_shared(int fd, std::uint64_t length, int* error) override;
   int unmap(std::byte* base, std::uint64_t length) override;
+  std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) override;
 
  private:
   using NodePtr = std::shared_ptr<Node>;
@@ -93,6 +94,7 @@ class VolatileDisk final : public sys::Kernel {
   int next_fd_ = 1 << 20;  // never used twice, so that one from before a power loss is not mistaken for a new one
   std::unordered_map<int, OpenFile> open_;
   std::map<std::byte*, Mapping> mappings_;
+  std::map<std::byte*, std::unique_ptr<ByteVector>> private_mappings_;
   std::uint64_t capacity_blocks_ = std::uint64_t{1} << 32;
   bool refuses_direct_ = false;
 };
