@@ -1,6 +1,6 @@
 // Checkpoints and restarts of one process against a memcpy and against the disk read and written directly.
 //
-//   one_process memory|local|restart RUNS MIB DIRECTORY
+//   one_process memory|local|restart|mapped RUNS MIB DIRECTORY
 //
 // DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the environment.
 #include <fcntl.h>
@@ -43,6 +43,16 @@ class Instance {
     must(diapause_checkpoint(instance_, ++version_, DIAPAUSE_L1, &info), "diapause_checkpoint");
     return info.blocked_s;
   }
+  // Until the program may go on; the check goes on behind it.
+  const void* map() {
+    void* data = nullptr;
+    must(diapause_restart_mapped(instance_, DIAPAUSE_NEWEST, DIAPAUSE_CHECK_BEHIND, nullptr),
+         "diapause_restart_mapped");
+    must(diapause_map(instance_, "data", &data), "diapause_map");
+    must(diapause_restart_end(instance_), "diapause_restart_end");
+    return data;
+  }
+  void scrub_wait() { must(diapause_scrub_wait(instance_), "diapause_scrub_wait"); }
   void restart() { must(diapause_restart(instance_, DIAPAUSE_NEWEST, nullptr), "diapause_restart"); }
 
  private:
@@ -145,15 +155,40 @@ Pairs measure_restart(int runs, std::size_t bytes, const std::string& directory)
   return pairs;
 }
 
+// A mapped restart against one that reads and copies everything before the program goes on.
+Pairs measure_mapped(int runs, std::size_t bytes, const std::string& directory) {
+  const WarmMemory data(bytes);
+  const WarmMemory expected(bytes);
+  Instance(data).checkpoint();
+  Pairs pairs;
+  for (int i = 0; i < runs; ++i) {
+    make_cold(directory);
+    double restarted_s = 0;
+    {
+      Instance instance(data);
+      restarted_s = seconds_of([&] { instance.restart(); });
+    }
+    make_cold(directory);
+    Instance instance(data);
+    const void* mapped = nullptr;
+    const double mapped_s = seconds_of([&] { mapped = instance.map(); });
+    instance.scrub_wait();
+    if (std::memcmp(mapped, expected.data(), bytes) != 0) give_up("the mapped restart gave something else");
+    pairs.emplace_back(mapped_s, restarted_s);
+  }
+  return pairs;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) give_up("usage: one_process memory|local|restart RUNS MIB DIRECTORY");
+  if (argc != 5) give_up("usage: one_process memory|local|restart|mapped RUNS MIB DIRECTORY");
   const std::string what = argv[1];
   const int runs = std::atoi(argv[2]);
   const std::size_t bytes = std::strtoul(argv[3], nullptr, 10) << 20;
   const std::string directory = argv[4];
   if (what == "memory") bench::print_json(measure_memory(runs, bytes));
   if (what == "local") bench::print_json(measure_local(runs, bytes, directory));
+  if (what == "mapped") bench::print_json(measure_mapped(runs, bytes, directory));
   if (what == "restart") bench::print_json(measure_restart(runs, bytes, directory));
 }

@@ -1,10 +1,11 @@
-// Checkpoints of two ranks against the messages of MPI between the same two.
+// Checkpoints of two ranks against the messages of MPI between the same two, and of any number against each other.
 //
-//   mpirun -n 2 two_ranks partner|small RUNS MIB
+//   mpirun -n N two_ranks partner|small|global RUNS MIB
 //
 // partner: checkpoints of level 2 of MIB per rank. The seconds of the copy alone stand in the ledger; the pairs printed
 //          have the whole call in their place.
 // small:   checkpoints of 64 KiB of level 1.
+// global:  checkpoints of level 4 of MIB per rank, into two shared files and into a file per rank.
 #include "diapause/diapause_mpi.h"
 #include "measure.hpp"
 
@@ -95,15 +96,36 @@ Pairs measure_small(int runs) {
   return pairs;
 }
 
+double seconds_of_global(const WarmMemory& data, const char* files) {
+  ::setenv("DIAPAUSE_GLOBAL_FILES", files, 1);
+  Instance instance(data);
+  instance.checkpoint(DIAPAUSE_L4);
+  return together([&] { instance.checkpoint(DIAPAUSE_L4); });
+}
+
+Pairs measure_global(int runs, std::size_t bytes) {
+  const WarmMemory data(bytes);
+  Pairs pairs;
+  for (int i = 0; i < runs; ++i) {
+    const double shared_s = seconds_of_global(data, "2");
+    pairs.emplace_back(shared_s, seconds_of_global(data, "rank"));
+  }
+  return pairs;
+}
+
+Pairs measure(const std::string& what, int runs, std::size_t bytes) {
+  if (what == "partner") return measure_partner(runs, bytes);
+  return what == "global" ? measure_global(runs, bytes) : measure_small(runs);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 4) give_up("usage: two_ranks partner|small RUNS MIB");
+  if (argc != 4) give_up("usage: two_ranks partner|small|global RUNS MIB");
   const std::string what = argv[1];
   const int runs = std::atoi(argv[2]);
-  const Pairs pairs =
-      what == "partner" ? measure_partner(runs, std::strtoul(argv[3], nullptr, 10) << 20) : measure_small(runs);
+  const Pairs pairs = measure(what, runs, std::strtoul(argv[3], nullptr, 10) << 20);
   if (rank_of_world() == 0) bench::print_json(pairs);
   MPI_Finalize();
 }
