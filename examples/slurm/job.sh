@@ -5,10 +5,11 @@
 #
 # When the time of an allocation is over, the program takes a last checkpoint and ends, Slurm queues the job again, and
 # the next start goes on from there. Preemption does the same. scancel ends it; another sbatch goes on.
+# exec, so that a signal to the batch script is one to diapause run.
 #SBATCH --job-name=heat
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
 #SBATCH --time=01:00:00
 #SBATCH --requeue
 #SBATCH --open-mode=append
-diapause run -- mpirun heat --size 20000 --iterations 100000 --output field.raw
+exec diapause run -- mpirun heat --size 20000 --iterations 100000 --output field.raw

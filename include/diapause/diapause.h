@@ -162,14 +162,10 @@ DIAPAUSE_API int diapause_checkpoint(diapause_t* instance, uint64_t version, int
 DIAPAUSE_API int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info);
 
 /* Whether the program has to stop, and why: a diapause_stop, never a status. The last snapshot call has found out, and
- * has taken a checkpoint; a program that is told to stop ends as soon as it can. Equal on all ranks, without
- * communication. A NULL instance need not stop. `info` may be NULL, and is filled only if there is a reason
- * (docs/in-time.md). */
+ * has taken a checkpoint; a program that is told to stop ends as soon as it can, with whatever status. Equal on all
+ * ranks, without communication. A NULL instance need not stop. `info` may be NULL, and is filled only if there is a
+ * reason (docs/in-time.md). */
 DIAPAUSE_API int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
-
-/* What a program that was told to stop exits with, on all ranks: not done, to be started again. `diapause run` exits
- * with it too. */
-#define DIAPAUSE_EXIT_STOPPED 75
 
 /* ---- restart ---------------------------------------------------------------------------- */
 

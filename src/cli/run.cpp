@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cli/verbs.hpp"
-#include "diapause/diapause.h"
 #include "sys/command.hpp"
 #include "sys/path.hpp"
 #include "sys/process.hpp"
@@ -15,8 +14,6 @@
 
 namespace diapause::cli {
 namespace {
-
-static_assert(kStopped == DIAPAUSE_EXIT_STOPPED);
 
 constexpr double kGrace_s = 5;  // between SIGTERM and SIGKILL for what the command left behind
 

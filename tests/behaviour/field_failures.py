@@ -17,12 +17,13 @@ def tests_of_googletest():
 
 
 def functions_of(path, prefix):
-    return {prefix + name for name in re.findall(r"^def (\w+)\(site\)", path.read_text(), re.MULTILINE)}
+    return {prefix + name for name in re.findall(r"^def (\w+)\(site[,)]", path.read_text(), re.MULTILINE)}
 
 
 def unknown_names(text, own_tests):
     known = tests_of_googletest() | {"behaviour." + name for name in own_tests}
-    known |= functions_of(HERE.parent / "cluster" / "cluster.py", "cluster.")
+    for script in ("cluster.py", "batch.py"):
+        known |= functions_of(HERE.parent / "cluster" / script, "cluster.")
     known |= {"tidy." + path.stem for path in (HERE.parent / "tidy").glob("*.py")}
     return sorted({name for name in NAME.findall(text) if name not in known})
 

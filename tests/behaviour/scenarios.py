@@ -102,6 +102,23 @@ def decides_by_time_alike_on_all_ranks(site):
         expect(len(trace) >= 4, f"only {len(trace)} checkpoints")
 
 
+def stops_on_all_ranks_with_a_checkpoint_when_one_is_signalled(site):
+    """Ranks of different speed: they must find the same step to stop at. Then the job goes on from there."""
+    steps = ["--snapshot", "--steps", "1500"]
+    with Place(site, deadline={"signals": ["SIGUSR1"]}, level1={"every_calls": 50}) as place:
+        right = place.compute("rhythm", "--plain", *steps)
+        run = place.start("rhythm", *steps, "--trace", place.trace)
+        run.wait_for(lambda: place.events("rhythm", "checkpoint"), "the first checkpoint")
+        os.kill(dict(run.ranks_of("rhythm"))[2], signal.SIGUSR1)
+        run.succeed()
+        *_, last, stop = place.agreed_trace()
+        expect_equal(stop, ("stop", last[1], int(signal.SIGUSR1), 2), "the stop")
+        expect_equal(last, ("checkpoint", stop[1], 4, 4), "the last checkpoint")
+        expect(50 <= stop[1] < 1500, f"stopped after step {stop[1]}")
+        expect_equal(place.compute("rhythm", *steps), right, "result")
+        expect_equal([event["version"] for event in place.events("rhythm", "restart")], [stop[1]], "restarts")
+
+
 def leaves_the_configuration_file_alone(site):
     """Two jobs of different names use one file and one set of directories at the same time."""
     with Place(site, ranks=2) as place:

@@ -2,7 +2,7 @@
 """Tests on several machines: the heat program loses real nodes, over a real network, with a real parallel file system.
 
 cluster.py --list                  names of all tests, a line each
-cluster.py <test> --heat PROGRAM --heat-plain PROGRAM --mpiexec COMMAND --work DIR
+cluster.py <test> --heat PROGRAM --heat-plain PROGRAM --diapause PROGRAM --mpiexec COMMAND --work DIR
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why. Only for Open MPI.
 """
 
@@ -56,16 +56,17 @@ class Heat:
                                              files=json.dumps(files)))
         self.result, self.right = work / "result", work / "right"
         self.runs = 0
+        self.process = None
 
-    def compute_right(self):
+    def compute_right(self, iterations=ITERATIONS):
         """Without checkpoints and without machines."""
-        command = [self.site.mpiexec, "-n", "2", self.site.heat_plain, *self.options(self.right)]
+        command = [self.site.mpiexec, "-n", "2", self.site.heat_plain, *self.options(self.right, iterations)]
         done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               env=self.environment(), timeout=LIMIT_S)
         expect(done.returncode == 0, f"the plain run ended with {done.returncode}: {done.stderr}")
 
-    def options(self, output):
-        return ["--size", SIZE, "--iterations", ITERATIONS, "--output", output]
+    def options(self, output, iterations=ITERATIONS):
+        return ["--size", SIZE, "--iterations", iterations, "--output", output]
 
     def environment(self):
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("DIAPAUSE_", "OMPI_"))}
@@ -119,7 +120,7 @@ class Heat:
             time.sleep(0.02)
 
     def end(self):
-        if self.process.poll() is None:
+        if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
                 self.process.wait(2)
@@ -243,12 +244,11 @@ def all_tests():
             if name.startswith("level_") and inspect.isfunction(function)}
 
 
-def main():
-    tests = all_tests()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(tests, description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("test", nargs="?", choices=tests, metavar="test")
     parser.add_argument("--list", action="store_true")
-    for path in ("heat", "heat-plain", "work"):
+    for path in ("heat", "heat-plain", "diapause", "work"):
         parser.add_argument(f"--{path}", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--mpiexec")
     site = parser.parse_args()
@@ -271,4 +271,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(all_tests(), __doc__))

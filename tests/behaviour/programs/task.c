@@ -170,14 +170,26 @@ static void checkpoint(struct task* task, const struct program* program) {
   }
 }
 
-static void compute(struct task* task, const struct program* program, bool fresh) {
+/* Whether the program goes on; says why not. */
+static bool may_go_on(const struct task* task) {
+  diapause_stop_info info;
+  if (!task->snapshot || diapause_should_stop(task->diapause, &info) == DIAPAUSE_GO_ON) return true;
+  trace(task, "stop", (uint64_t)task->done, info.signal, info.rank);
+  return false;
+}
+
+/* True when all steps are done; false if the program had to stop. */
+static bool compute(struct task* task, const struct program* program, bool fresh) {
   if (program->resume != NULL) program->resume(task);
   while (task->done < task->steps) {
     program->advance(task, ++task->done);
     if (task->pace_ms > 0) sleep_ms(task->pace_ms);
     die_if_asked(task, fresh);
-    if (task->diapause != NULL) checkpoint(task, program);
+    if (task->diapause == NULL) continue;
+    checkpoint(task, program);
+    if (!may_go_on(task)) return false;
   }
+  return true;
 }
 
 int run_program(int argc, char** argv, const struct program* program) {
@@ -193,8 +205,7 @@ int run_program(int argc, char** argv, const struct program* program) {
   if (!task.plain && succeeded(&task, "open", diapause_mpi_open(MPI_COMM_WORLD, task.name, NULL, &task.diapause))) {
     fresh = !restart(&task, program);
   }
-  compute(&task, program, fresh);
-  write_result(&task, program->digest(&task));
+  if (compute(&task, program, fresh)) write_result(&task, program->digest(&task));
   succeeded(&task, "close", diapause_close(task.diapause));
   MPI_Finalize();
   return 0;
