@@ -58,7 +58,10 @@ Status CopyOnWrite::arm(CaptureJob& job) {
     const std::lock_guard lock(mutex_);
     armed_.push_back(std::move(armed));
   }
-  if (const Status protection = watch(pages); !protection) {
+  Status protection = watch(pages);
+  // Asked when protection holds: a server that ends later finds this region in the list.
+  if (protection && deserted_) protection = fail(Code::io, "nobody serves stopped writes any more");
+  if (!protection) {
     (*userfault_)->remove(pages);
     std::erase(watched_, pages);
     const std::lock_guard lock(mutex_);
@@ -147,9 +150,18 @@ void CopyOnWrite::serve() {
   std::array<std::uintptr_t, 16> addresses{};
   while (true) {
     const auto waiting = (*userfault_)->wait_for_writers(addresses);
-    if (!waiting || *waiting == 0) break;
+    if (!waiting) return desert();
+    if (*waiting == 0) return;
     for (std::size_t i = 0; i < *waiting; ++i) serve(addresses[i]);
   }
+}
+
+// The kernel no longer says who waits: nobody may wait any more.
+void CopyOnWrite::desert() {
+  deserted_ = true;
+  const std::lock_guard lock(mutex_);
+  broken_ = true;
+  for (const auto& armed : armed_) (*userfault_)->remove(armed->pages);
 }
 
 void CopyOnWrite::serve(std::uintptr_t address) {

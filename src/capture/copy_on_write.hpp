@@ -61,6 +61,7 @@ class CopyOnWrite {
   Status protect(sys::PageRange pages);
   void serve();
   void serve(std::uintptr_t address);
+  void desert();
   bool take(Armed& armed, std::size_t number);
   void settle(Armed& armed, std::size_t number);
   void release(const Armed& armed, sys::PageRange range);
@@ -75,7 +76,8 @@ class CopyOnWrite {
   std::vector<std::unique_ptr<Armed>> armed_;
   double served_s_ = 0;
   std::uint64_t served_ = 0;
-  std::atomic<bool> broken_ = false;  // memory of the open capture lost its protection too early
+  std::atomic<bool> deserted_ = false;  // the thread that serves writes had to end
+  std::atomic<bool> broken_ = false;    // memory of the open capture lost its protection too early
 };
 
 }  // namespace diapause::capture
