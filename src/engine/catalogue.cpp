@@ -184,6 +184,19 @@ Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
   return false;
 }
 
+// Once, by whoever acts for the tier: nothing is wrong, but somebody may wonder.
+void Catalogue::tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file) {
+  if (tier.kind() == config::TierKind::memory || !context.acts_for(tier.kind())) return;
+  const auto tell = [&](const std::string& what) {
+    if (told_.insert(what).second) context.log(Severity::information, what);
+  };
+  if (!file.is_direct()) {
+    tell(fmt::format("the {} tier {} refuses O_DIRECT: its files are written through the page cache",
+                     store::tier_name(tier.kind()), tier.path()));
+  }
+  if (!context.kernel.has_queues()) tell("io_uring is refused here: files are written one piece after the other");
+}
+
 Result<std::vector<store::Slot>> Catalogue::acquire(Context& context, config::TierKind kind,
                                                     const std::vector<std::uint64_t>& sizes) {
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(kind));
@@ -199,6 +212,7 @@ Result<std::vector<store::Slot>> Catalogue::acquire(Context& context, config::Ti
       slots.push_back(std::move(*slot));
     }
     const Status all = agree(context, mine);
+    if (all && !slots.empty()) tell_of_slow_writes(context, *tier, slots.front().file());
     if (all) return slots;
     for (store::Slot& slot : slots) tier->give_back(std::move(slot));
     if (all.error().code != Code::full) return fail(all.error());

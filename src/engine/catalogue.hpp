@@ -64,6 +64,7 @@ class Catalogue {
   }
 
  private:
+  void tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file);
   // Takes a version out of one tier. Collective.
   Status retire(Context& context, const format::VersionId& version, config::TierKind kind);
   Status degrade(Context& context, KnownVersion& version);
@@ -75,6 +76,7 @@ class Catalogue {
   std::vector<OwnFile> own_files_;
   std::optional<format::VersionId> pinned_;
   std::set<format::VersionId> perhaps_mapped_;
+  std::set<std::string> told_;  // what is slower here than it could be
 };
 
 }  // namespace diapause::engine

@@ -1,5 +1,6 @@
 #include "sys/file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -10,13 +11,14 @@
 namespace diapause::sys {
 
 File::File(File&& other) noexcept
-    : kernel_(other.kernel_), fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+    : kernel_(other.kernel_), fd_(std::exchange(other.fd_, -1)), flags_(other.flags_), path_(std::move(other.path_)) {}
 
 File& File::operator=(File&& other) noexcept {
   if (this == &other) return *this;
   if (fd_ >= 0) kernel_->close(fd_);
   kernel_ = other.kernel_;
   fd_ = std::exchange(other.fd_, -1);
+  flags_ = other.flags_;
   path_ = std::move(other.path_);
   return *this;
 }
@@ -24,6 +26,8 @@ File& File::operator=(File&& other) noexcept {
 File::~File() {
   if (fd_ >= 0) kernel_->close(fd_);
 }
+
+bool File::is_direct() const { return (flags_ & O_DIRECT) != 0; }
 
 Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
   const auto ends_at = [&](std::uint64_t end) {

@@ -16,7 +16,9 @@ namespace diapause::sys {
 class File {
  public:
   File() = default;
-  File(Kernel& kernel, int fd, std::string path) : kernel_(&kernel), fd_(fd), path_(std::move(path)) {}
+  // `flags` are those it was opened with.
+  File(Kernel& kernel, int fd, std::string path, int flags = 0)
+      : kernel_(&kernel), fd_(fd), flags_(flags), path_(std::move(path)) {}
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();  // closes; an error is lost, so sync() first where it matters
@@ -25,6 +27,7 @@ class File {
   int fd() const { return fd_; }
   Kernel& kernel() const { return *kernel_; }
   const std::string& path() const { return path_; }
+  bool is_direct() const;  // whether transfers go past the page cache
 
   // Fills all of `data`; a file that ends before is Code::corrupt ("ends at byte N").
   Status read_exact(MutableBytes data, std::uint64_t offset) const;
@@ -39,6 +42,7 @@ class File {
  private:
   Kernel* kernel_ = nullptr;
   int fd_ = -1;
+  int flags_ = 0;
   std::string path_;
 };
 

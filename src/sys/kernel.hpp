@@ -60,6 +60,8 @@ class Kernel {
 
   // A queue of writes in flight. The base implementation writes at once with pwrite.
   virtual std::unique_ptr<WriteQueue> write_queue(unsigned depth);
+  // Whether these queues really have several transfers in flight.
+  virtual bool has_queues() { return false; }
   // A queue of reads in flight. The base implementation reads at once with pread.
   virtual std::unique_ptr<ReadQueue> read_queue(unsigned depth);
 };

@@ -107,6 +107,8 @@ class RealKernel final : public Kernel {
   }
   int unmap(std::byte* base, std::uint64_t length) override { return value_or_errno(::munmap(base, length)); }
 
+  bool has_queues() override { return make_uring_queue(1) != nullptr; }
+
   std::unique_ptr<WriteQueue> write_queue(unsigned depth) override {
     auto queue = make_uring_queue(depth);
     // Containers and hardened machines refuse io_uring; the plain queue is slower and just as right.

@@ -57,10 +57,13 @@ Result<File> open_checked(const Directory& directory, std::string_view name, int
   };
   flags |= O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
   int fd = open(flags);
-  if (fd == -EINVAL && (flags & O_DIRECT) != 0) fd = open(flags & ~O_DIRECT);
+  if (fd == -EINVAL && (flags & O_DIRECT) != 0) {
+    flags &= ~O_DIRECT;
+    fd = open(flags);
+  }
   const std::string path = directory.path() + "/" + component;
   if (fd < 0) return fail(path_error((flags & O_CREAT) != 0 ? "create" : "open", path, fd));
-  File file(kernel, fd, path);
+  File file(kernel, fd, path, flags);
   DIAPAUSE_TRY(check_own_regular_file(file));
   return file;
 }

@@ -118,8 +118,9 @@ class Ring {
 
   void advance(std::int64_t ticket, int count) {
     Transfer& transfer = transfers_.at(ticket);
-    // Some file systems cannot start without blocking and say so; the plain call may block.
-    if (count == -EAGAIN) count = transfer_blocking(transfer);
+    // Some file systems cannot start without blocking and say so, and some kernels cannot do it at all; the plain call
+    // may block, and knows what is really wrong.
+    if (count == -EAGAIN || count == -EINVAL || count == -EOPNOTSUPP) count = transfer_blocking(transfer);
     if (count == -EINTR) return start(ticket, transfer);
     if (count < 0) return finish(transfer, count);
     if (count == 0) return finish(transfer, direction_ == Direction::read ? -ENODATA : -EIO);

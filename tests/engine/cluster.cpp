@@ -71,7 +71,7 @@ Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
     const std::uint32_t node = rank / shape.ranks_per_node;
     request.host_name = node < shape.node_names.size() ? shape.node_names[node] : "node" + std::to_string(node);
     request.working_directory = "/home/job";
-    request.log = [](Severity, const std::string&) {};
+    request.log = shape.log;
     request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
     if (shape.adjust) shape.adjust(request, rank);
     auto engine = engine::Engine::open(std::move(request));

@@ -34,6 +34,7 @@ struct Shape {
   std::string config;                   // TOML lines besides the paths
   std::vector<std::string> node_names;  // default node0, node1, ...
   std::size_t elements = 700;
+  LogSink log = [](Severity, const std::string&) {};                             // of all ranks, at the same time
   std::function<void(engine::OpenRequest& request, std::uint32_t rank)> adjust;  // before the instance is opened
 };
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "engine/cluster.hpp"
 
 namespace diapause::test_support {
@@ -101,6 +103,22 @@ TEST_P(DirectMode, GoesOnAfterAFailureOfAnyRank) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, DirectMode, ::testing::Values("\"rank\"", "\"auto\"", "3"));
+
+TEST(SlowWrites, AreToldOfOnceForEachTier) {
+  Shape shape;
+  std::vector<std::string> said;
+  std::mutex mutex;
+  shape.log = [&](Severity severity, const std::string& message) {
+    const std::lock_guard lock(mutex);
+    if (severity == Severity::information) said.push_back(message);
+  };
+  VolatileDisk disk;
+  disk.refuse_direct();
+  checkpoint_job(disk, shape, {{6, 4}, {7, 4}});
+  EXPECT_THAT(said, ::testing::UnorderedElementsAre(HasSubstr("global tier /home/job/diapause/"),
+                                                    HasSubstr("io_uring is refused here")));
+  EXPECT_THAT(said, ::testing::Contains(HasSubstr("refuses O_DIRECT")));
+}
 
 TEST(MpiIo, IsRefusedWithoutMpi) {
   VolatileDisk disk;
