@@ -41,7 +41,9 @@ TEST_P(MappedRestart, GivesWhatWasStoredFromAnyTier) {
                                                {2, "lose"},
                                                {3, "lose"},
                                                {4, "[global]\nmode = \"direct\"\nfiles = 3\n"}};
-  for (const auto& [level, config] : kWays) {
+  for (const auto& way : kWays) {
+    const int level = way.first;
+    const char* const config = way.second;
     const bool lose = std::string(config) == "lose";
     Shape shape;
     if (!lose) shape.config = config;
