@@ -294,7 +294,8 @@ static bool iterate(const struct options* options, struct band* band) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int threads;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* for work in the background */
   struct options options;
   struct band band;
   MPI_Comm_rank(MPI_COMM_WORLD, &band.rank);

@@ -49,7 +49,8 @@ typedef enum diapause_status {
   DIAPAUSE_ERR_OFF = -10,      /* the instance turned itself off after an earlier failure */
   DIAPAUSE_ERR_INTERNAL = -11, /* a defect in the library */
   DIAPAUSE_ERR_DENIED = -12,   /* a directory or file belongs to somebody else, or others can write to it */
-  DIAPAUSE_ERR_MEMORY = -13    /* out of memory */
+  DIAPAUSE_ERR_MEMORY = -13,   /* out of memory */
+  DIAPAUSE_ERR_TIMEOUT = -14   /* the time given was over before it happened; it may still happen */
 } diapause_status;
 
 /* Element types of protected memory. */
@@ -87,7 +88,19 @@ typedef struct diapause_checkpoint_info {
   uint64_t bytes;       /* protected bytes of this rank */
   uint64_t bytes_total; /* protected bytes of all ranks */
   double blocked_s;     /* time this rank spent in the call */
+  int skipped;          /* 1 if it was due and not taken: too many versions were in flight (async.when_full) */
+  double waited_s;      /* part of blocked_s: waiting for versions in flight to make room */
+  int background;       /* status of the first failure in the background since the last call; DIAPAUSE_OK if none */
+  uint64_t background_version; /* the version it struck; diapause_background_reason() tells more */
 } diapause_checkpoint_info;
+
+/* How far a version has come. */
+typedef struct diapause_progress {
+  uint64_t version;
+  int level_asked;   /* 1..4 */
+  int level_reached; /* deepest level that holds now; 0: captured only */
+  int in_flight;     /* 1 while the background works on it */
+} diapause_progress;
 
 /* Which version a restart chose. */
 typedef struct diapause_restart_info {
@@ -125,8 +138,13 @@ typedef struct diapause_region_info {
  * NULL means $DIAPAUSE_CONFIG if set, else the defaults (docs/configuration.md). */
 DIAPAUSE_API int diapause_open(const char* name, const char* config_path, diapause_t** out);
 
-/* Releases everything; checkpoints stay. NULL is fine. Collective. */
+/* Waits for all versions in flight and releases everything; checkpoints stay. Returns the first failure in the
+ * background that was not reported yet; the instance is gone in any case. NULL is fine. Collective. */
 DIAPAUSE_API int diapause_close(diapause_t* instance);
+
+/* The same, waiting at most about so many seconds: of the versions that are not done by then, the step under way is
+ * finished and no other is begun. What was reached stays. Collective. */
+DIAPAUSE_API int diapause_close_within(diapause_t* instance, double seconds);
 
 /* ---- what is protected ------------------------------------------------------------------ */
 
@@ -166,6 +184,21 @@ DIAPAUSE_API int diapause_snapshot(diapause_t* instance, uint64_t version, diapa
  * ranks, without communication. A NULL instance need not stop. `info` may be NULL, and is filled only if there is a
  * reason (docs/in-time.md). */
 DIAPAUSE_API int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
+
+/* With async.mode = "thread" the two calls above return as soon as the memory is captured, with level_reached 0, and a
+ * thread in the first rank of each node does the rest. It needs MPI_THREAD_MULTIPLE; without, everything happens in the
+ * call, and the log says so once.
+ *
+ * Waits until `version` holds at `level` or deeper: published and durable. Returns the error that keeps it from that,
+ * DIAPAUSE_ERR_TIMEOUT after `seconds`, DIAPAUSE_ERR_NOT_FOUND for a version that is not among the last 32 taken here.
+ * Not collective. */
+DIAPAUSE_API int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds);
+
+/* The same without waiting. Not collective. */
+DIAPAUSE_API int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress);
+
+/* What `background` of the last checkpoint call that set it was about: version and error; "" before. */
+DIAPAUSE_API const char* diapause_background_reason(const diapause_t* instance);
 
 /* ---- restart ---------------------------------------------------------------------------- */
 

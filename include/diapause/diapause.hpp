@@ -92,6 +92,7 @@ class Instance {
   ~Instance() { diapause_close(handle_); }
 
   void close() { check(diapause_close(std::exchange(handle_, nullptr))); }
+  void close_within(double seconds) { check(diapause_close_within(std::exchange(handle_, nullptr), seconds)); }
 
   // Protects the elements of `data`, which must stay where they are until the region is protected again or forgotten:
   // a vector that grows moves.
@@ -140,6 +141,21 @@ class Instance {
     if (diapause_should_stop(handle_, &info) == DIAPAUSE_GO_ON) return std::nullopt;
     return info;
   }
+
+  // Whether `version` holds at `level` or deeper before the time is over.
+  bool wait(std::uint64_t version, int level, double seconds = 1e9) {
+    const int status = diapause_wait(handle_, version, level, seconds);
+    if (status != DIAPAUSE_ERR_TIMEOUT) check(status);
+    return status == DIAPAUSE_OK;
+  }
+
+  diapause_progress poll(std::uint64_t version) {
+    diapause_progress progress{};
+    check(diapause_poll(handle_, version, &progress));
+    return progress;
+  }
+
+  std::string background_reason() const { return diapause_background_reason(handle_); }
 
   // Nothing if there is no version yet: a fresh start. A version asked for by number must be there.
   std::optional<diapause_restart_info> restart(std::uint64_t version = DIAPAUSE_NEWEST) {

@@ -22,6 +22,7 @@ enum class Code : int {
   internal = -11,
   denied = -12,
   memory = -13,
+  timeout = -14,
 };
 
 struct Error {

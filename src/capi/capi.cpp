@@ -30,6 +30,7 @@ static_assert(static_cast<int>(Code::off) == DIAPAUSE_ERR_OFF);
 static_assert(static_cast<int>(Code::internal) == DIAPAUSE_ERR_INTERNAL);
 static_assert(static_cast<int>(Code::denied) == DIAPAUSE_ERR_DENIED);
 static_assert(static_cast<int>(Code::memory) == DIAPAUSE_ERR_MEMORY);
+static_assert(static_cast<int>(Code::timeout) == DIAPAUSE_ERR_TIMEOUT);
 static_assert(static_cast<int>(diapause::format::ElementType::float64) == DIAPAUSE_FLOAT64);
 
 Status need(const void* pointer, const char* what) {
@@ -54,8 +55,17 @@ Status protect(diapause_t* instance, const char* region, void* data, diapause::f
 
 void copy_out(const diapause::engine::CheckpointInfo& from, diapause_checkpoint_info* to) {
   if (to == nullptr) return;
-  *to = {from.taken ? 1 : 0, from.version,     from.level_asked, from.level_reached,
-         from.bytes,         from.bytes_total, from.blocked_s};
+  *to = {from.taken ? 1 : 0,
+         from.version,
+         from.level_asked,
+         from.level_reached,
+         from.bytes,
+         from.bytes_total,
+         from.blocked_s,
+         from.skipped ? 1 : 0,
+         from.waited_s,
+         static_cast<int>(from.background),
+         from.background_version};
 }
 
 void copy_out(const diapause::engine::RestartInfo& from, diapause_restart_info* to) {
@@ -86,11 +96,11 @@ int diapause_open(const char* name, const char* config_path, diapause_t** out) {
   });
 }
 
-int diapause_close(diapause_t* instance) {
-  return guarded([&]() -> Status {
-    delete instance;
-    return {};
-  });
+int diapause_close(diapause_t* instance) { return diapause_close_within(instance, 1e9); }
+
+int diapause_close_within(diapause_t* instance, double seconds) {
+  const std::unique_ptr<diapause_t> owned(instance);
+  return guarded([&]() -> Status { return owned ? owned->engine->close(seconds) : Status{}; });
 }
 
 int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count, diapause_type type) {
@@ -181,6 +191,27 @@ int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
   const bool by_signal = stop->signal != 0;
   if (info != nullptr) *info = {stop->signal, by_signal ? static_cast<int>(stop->rank) : -1};
   return by_signal ? DIAPAUSE_STOP_SIGNAL : DIAPAUSE_STOP_END;
+}
+
+int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    return instance->engine->wait(version, level, seconds);
+  });
+}
+
+int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY(need(progress, "the place for the progress"));
+    DIAPAUSE_TRY_ASSIGN(const diapause::engine::VersionProgress now, instance->engine->poll(version));
+    *progress = {now.version, now.level_asked, now.level_reached, now.in_flight ? 1 : 0};
+    return {};
+  });
+}
+
+const char* diapause_background_reason(const diapause_t* instance) {
+  return instance == nullptr ? "" : instance->engine->background_reason().c_str();
 }
 
 int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
@@ -338,6 +369,8 @@ const char* diapause_status_name(int status) {
       return "DIAPAUSE_ERR_DENIED";
     case DIAPAUSE_ERR_MEMORY:
       return "DIAPAUSE_ERR_MEMORY";
+    case DIAPAUSE_ERR_TIMEOUT:
+      return "DIAPAUSE_ERR_TIMEOUT";
     default:
       return "unknown status";
   }

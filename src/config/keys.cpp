@@ -81,6 +81,30 @@ void add_deadline(std::vector<Key>& keys) {
   keys.push_back({"deadline", "margin_s", [](Draft& draft) -> double& { return draft.settings.deadline.margin_s; }});
 }
 
+constexpr std::array<std::string_view, 2> kAsyncModes{"off", "thread"};
+constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
+
+void add_async(std::vector<Key>& keys) {
+  keys.push_back({.section = "async",
+                  .name = "mode",
+                  .place = [](Draft& draft) -> Choice& { return draft.settings.async.mode; },
+                  .choices = kAsyncModes});
+  keys.push_back(
+      {"async", "nice", [](Draft& draft) -> std::uint32_t& { return draft.settings.async.nice; }, Rule::any, 0, 19});
+  keys.push_back({"async", "cpu",
+                  [](Draft& draft) -> std::optional<std::uint32_t>& { return draft.settings.async.cpu; }, Rule::any, 0,
+                  1023});
+  keys.push_back({"async", "flush_mib_s", [](Draft& draft) -> double& { return draft.settings.async.flush_mib_s; }});
+  keys.push_back({"async", "in_flight", [](Draft& draft) -> std::uint32_t& { return draft.settings.async.in_flight; },
+                  Rule::any, 1, 8});
+  keys.push_back(
+      {"async", "in_flight_mib", [](Draft& draft) -> std::uint64_t& { return draft.settings.async.in_flight_mib; }});
+  keys.push_back({.section = "async",
+                  .name = "when_full",
+                  .place = [](Draft& draft) -> Choice& { return draft.settings.async.when_full; },
+                  .choices = kWhenFull});
+}
+
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
   add_places(keys);
@@ -94,6 +118,7 @@ std::vector<Key> make_keys() {
   add_level<4>("level4", keys);
   add_capture(keys);
   add_deadline(keys);
+  add_async(keys);
   add_flips(keys);
   return keys;
 }
@@ -106,6 +131,7 @@ std::string upper(std::string_view text) {
 }
 
 struct Shower {
+  const Key& key;
   std::string operator()(double value) const { return fmt::format("{}", value); }
   std::string operator()(std::uint32_t value) const { return fmt::format("{}", value); }
   std::string operator()(std::uint64_t value) const { return fmt::format("{}", value); }
@@ -125,6 +151,7 @@ struct Shower {
   std::string operator()(GlobalMode mode) const {
     return mode == GlobalMode::staged ? "\"staged\"" : mode == GlobalMode::direct ? "\"direct\"" : "\"mpi-io\"";
   }
+  std::string operator()(const Choice& choice) const { return quoted(key.choices[choice.index]); }
   std::string operator()(TierKind tier) const {
     return tier == TierKind::memory ? "\"memory\"" : tier == TierKind::local ? "\"local\"" : "\"global\"";
   }
@@ -152,7 +179,7 @@ std::string Key::environment() const {
 }
 
 std::string Key::shown(Draft& draft) const {
-  return std::visit([&](auto place_of) { return Shower{}(place_of(draft)); }, place);
+  return std::visit([&](auto place_of) { return Shower{*this}(place_of(draft)); }, place);
 }
 
 std::string quoted(std::string_view text) {

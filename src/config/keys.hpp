@@ -28,7 +28,7 @@ struct Draft {
 using Place = std::variant<double& (*)(Draft&), std::uint32_t& (*)(Draft&), std::uint64_t& (*)(Draft&),
                            std::optional<std::uint32_t>& (*)(Draft&), std::string& (*)(Draft&),
                            std::vector<std::string>& (*)(Draft&), TierKind& (*)(Draft&), CaptureStrategy& (*)(Draft&),
-                           FileCount& (*)(Draft&), GlobalMode& (*)(Draft&)>;
+                           FileCount& (*)(Draft&), GlobalMode& (*)(Draft&), Choice& (*)(Draft&)>;
 
 enum class Rule {
   any,
@@ -46,6 +46,7 @@ struct Key {
   Rule rule = Rule::any;
   std::int64_t least = 0;  // integers
   std::int64_t most = 0xffffffff;
+  std::span<const std::string_view> choices = {};  // of a Choice
 
   std::string full_name() const;    // "level1.keep"
   std::string environment() const;  // "DIAPAUSE_LEVEL1_KEEP"

@@ -68,6 +68,24 @@ struct DeadlineSettings {
   double margin_s = 10;              // what the program needs itself between its last checkpoint and its end
 };
 
+// One of a key's words, by its place in the list of them.
+struct Choice {
+  std::uint32_t index = 0;
+};
+
+// Work behind the capture, in the background.
+struct AsyncSettings {
+  static constexpr std::uint32_t kOff = 0, kThread = 1;  // mode
+  static constexpr std::uint32_t kWait = 0, kSkip = 1;   // when_full
+  Choice mode;
+  std::uint32_t nice = 10;           // of the engine's thread
+  std::optional<std::uint32_t> cpu;  // where it runs; none = anywhere
+  double flush_mib_s = 0;            // written to the global tier by a node, at most; 0 = no limit
+  std::uint32_t in_flight = 2;       // captured versions that wait for the engine
+  std::uint64_t in_flight_mib = 0;   // the same, of a node's memory; 0 = no limit
+  Choice when_full;
+};
+
 struct Settings {
   std::string memory_path;               // default /dev/shm/diapause-<uid>
   std::string local_path;                // empty = there is no local tier
@@ -84,6 +102,7 @@ struct Settings {
   CaptureSettings capture;
   FlipSettings flips;
   DeadlineSettings deadline;
+  AsyncSettings async;
   std::string source;  // file the settings came from; empty = defaults and environment
 
   LevelSettings& level(int number) { return levels[static_cast<std::size_t>(number)]; }

@@ -130,6 +130,14 @@ struct Assign {
     }
     return false;
   }
+  bool operator()(Choice& place) const {
+    const auto* text = std::get_if<std::string>(&found.value);
+    if (text == nullptr) return false;
+    const auto choice = std::find(key.choices.begin(), key.choices.end(), *text);
+    if (choice == key.choices.end()) return false;
+    place.index = static_cast<std::uint32_t>(choice - key.choices.begin());
+    return true;
+  }
 };
 
 struct ReadText {
@@ -155,6 +163,7 @@ struct ReadText {
     return number ? decltype(Found::value)(*number) : text;
   }
   decltype(Found::value) operator()(GlobalMode& (*)(Draft&)) const { return text; }
+  decltype(Found::value) operator()(Choice& (*)(Draft&)) const { return text; }
 };
 
 struct Allowed {
@@ -182,6 +191,11 @@ struct Allowed {
   }
   std::string operator()(FileCount& (*)(Draft&)) const { return "\"rank\", \"auto\" or " + integer(); }
   std::string operator()(GlobalMode& (*)(Draft&)) const { return "\"staged\", \"direct\" or \"mpi-io\""; }
+  std::string operator()(Choice& (*)(Draft&)) const {
+    std::string text;
+    for (const std::string_view choice : key.choices) text += (text.empty() ? "" : " or ") + quoted(choice);
+    return text;
+  }
 };
 
 }  // namespace

@@ -204,7 +204,7 @@ Result<std::vector<store::Slot>> Catalogue::acquire(Context& context, config::Ti
     std::vector<store::Slot> slots;
     Status mine;
     for (const std::uint64_t size : sizes) {
-      auto slot = tier->acquire(size, context.rank());
+      auto slot = tier->acquire(size, context.slot_owner());
       if (!slot) {
         mine = fail(std::move(slot.error()));
         break;

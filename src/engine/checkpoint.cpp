@@ -21,9 +21,11 @@ Status Engine::usable() const {
 }
 
 // All ranks learn rank 0's decision. Ranks whose own call differs say so in the first agreed step.
-Result<Decision> Engine::begin(std::uint64_t version, int level) {
+Result<Decision> Engine::begin(std::uint64_t version, int level, std::uint64_t next_bytes, CheckpointInfo& info) {
   Decision decision;
   if (context_->rank() == 0) {
+    decision.suspect = std::exchange(suspect_, false) ? 1 : 0;
+    decision.skip = make_room_in_flight(next_bytes, info) ? 0 : 1;
     decision.number = version;
     decision.level = level;
     decision.created_unix_ns = sys::unix_time_ns();
@@ -98,6 +100,7 @@ Status Engine::checkpoint_from(capture::BlockSource& source, format::ImageIndex 
   std::optional<capture::Captured> captured;
   captures.is_direct = decision.level == 4 && context_->settings.global_mode != config::GlobalMode::staged;
   if (!captures.is_direct) {
+    if (decision.suspect != 0) DIAPAUSE_TRY(host_->check_tier(captures.capture_tier));
     auto slot = host_->acquire(captures.capture_tier, image_bytes);
     if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
     captures.result = slot ? capture(source, plan, std::move(*slot), captured, captures.images) : fail(slot.error());
@@ -108,10 +111,19 @@ Status Engine::checkpoint_from(capture::BlockSource& source, format::ImageIndex 
   }
   captures.capture_s = sys::monotonic_s() - start;
   captures.blocked_s = [start] { return sys::monotonic_s() - start; };
-  const Progress progress = host_->progress(host_->submit(std::move(captures)));
-  info.level_reached = progress.deepest_level();
-  info.bytes_total = progress.bytes_total;
-  return progress.result;
+  // What could not be captured is an error of this call, whatever becomes of it in the background.
+  Status failed = host_->is_background() ? captures.result : Status{};
+  InFlight taken{0, decision.number, decision.level, image_bytes, {}};
+  taken.job = host_->submit(std::move(captures));
+  if (!host_->is_background()) {
+    taken.progress = host_->progress(taken.job);
+    info.level_reached = taken.progress.deepest_level();
+    info.bytes_total = taken.progress.bytes_total;
+    failed = taken.progress.result;
+  }
+  taken_.push_back(std::move(taken));
+  catch_up();
+  return failed;
 }
 
 Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info) {
@@ -121,14 +133,21 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
   info.level_asked = level;
   DIAPAUSE_TRY(usable());
   DIAPAUSE_TRY(scrub_wait());  // a checkpoint would make damage look sound
-  DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(version, level));
-  info.taken = true;
+  catch_up();
+  report_background(info);
   format::ImageIndex index;
   std::vector<const std::byte*> data;
   for (const ProtectedRegion& region : regions_) {
     index.regions.push_back(region.description);
     data.push_back(region.data);
     info.bytes += region.description.stored_bytes;
+  }
+  DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(version, level, info.bytes, info));
+  info.taken = decision.skip == 0;
+  info.skipped = decision.skip != 0;
+  if (info.skipped) {
+    info.blocked_s = sys::monotonic_s() - start;
+    return {};
   }
   capture::MemorySource source(std::move(data));
   Status result = checkpoint_from(source, std::move(index), decision, info);

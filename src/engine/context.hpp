@@ -71,6 +71,8 @@ struct Context {
 
   std::uint32_t rank() const { return topology.rank; }
   std::uint32_t rank_count() const { return static_cast<std::uint32_t>(topology.node_of_rank.size()); }
+  // Under which number this process makes files in a tier: who acts for a node does so beside the node's ranks.
+  std::uint32_t slot_owner() const { return topology.by_node ? rank_count() + topology.node : rank(); }
   std::uint32_t actor(std::uint32_t of_rank) const { return topology.actor_of_rank[of_rank]; }
   // Whether this rank acts for the tier where one has to: the node's leader, or rank 0 for the global tier.
   bool acts_for(config::TierKind kind) const {

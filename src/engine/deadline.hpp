@@ -37,6 +37,9 @@ class Deadline {
   // A checkpoint of `bytes` of all ranks took so long to reach `level`.
   void learn(int level, std::uint64_t bytes, double seconds) { times_.learn(level, bytes, seconds); }
 
+  // Whether the next checkpoint is the last, and note_checkpoint() waits for what becomes of it. Equal on all ranks.
+  bool is_last() const { return stop_.has_value() && !noted_; }
+
   // After the first checkpoint since the stop was decided, whatever became of it.
   void note_checkpoint(Context& context, std::uint64_t version, int level_reached);
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,12 +29,24 @@ struct ProtectedRegion {
 
 struct CheckpointInfo {
   bool taken = false;
+  bool skipped = false;  // due, and not taken: too many versions were in flight
   std::uint64_t version = 0;
   int level_asked = 0;
   int level_reached = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_total = 0;
   double blocked_s = 0;
+  double waited_s = 0;       // of it, for versions in flight to make room
+  Code background = Code{};  // 0: none. An earlier version's work in the background failed since the last call
+  std::uint64_t background_version = 0;
+};
+
+// How far a version has come.
+struct VersionProgress {
+  std::uint64_t version = 0;
+  int level_asked = 0;
+  int level_reached = 0;
+  bool in_flight = false;
 };
 
 struct RestartInfo {
@@ -74,6 +87,15 @@ class Engine {
   // Why the program has to stop, as of the last snapshot.
   std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
 
+  // Until `version` holds at `level` or deeper. The error that kept it from doing so; Code::timeout; Code::not_found
+  // for a version that this instance has not taken lately. Not collective.
+  Status wait(std::uint64_t version, int level, double at_most_s);
+  Result<VersionProgress> poll(std::uint64_t version);
+  // Until nothing is in flight; what is not done when the time is over is given up. Returns the first failure that was
+  // not reported yet. Collective; nothing but destruction may follow.
+  Status close(double at_most_s);
+  const std::string& background_reason() const { return background_reason_; }
+
   Status restart_begin(std::uint64_t version, RestartInfo& info, Purpose purpose = Purpose::copy);
   Status restore(const std::vector<std::string>& names);
   Status restart_end();
@@ -98,7 +120,7 @@ class Engine {
 
   // ---- checkpoint (checkpoint.cpp)
   Status usable() const;
-  Result<Decision> begin(std::uint64_t version, int level);
+  Result<Decision> begin(std::uint64_t version, int level, std::uint64_t next_bytes, CheckpointInfo& info);
   Status checkpoint_from(capture::BlockSource& source, format::ImageIndex index, const Decision& decision,
                          CheckpointInfo& info);
   struct Plan {  // of an image
@@ -109,6 +131,21 @@ class Engine {
   static Status capture(capture::BlockSource& source, const Plan& plan, store::Slot slot,
                         std::optional<capture::Captured>& captured, std::vector<Image>& images);
   Result<ImageFacts> write_direct(capture::BlockSource& source, const Plan& plan, const GlobalTarget& to);
+
+  // ---- background (background.cpp)
+  struct InFlight {
+    std::uint64_t job = 0;
+    std::uint64_t version = 0;
+    int level = 0;
+    std::uint64_t bytes = 0;  // of this rank's image
+    Progress progress;
+  };
+  void catch_up();
+  void finish_flights();
+  void report_background(CheckpointInfo& info);
+  bool is_full(std::uint64_t next_bytes) const;
+  bool make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info);
+  const InFlight* find_taken(std::uint64_t version) const;
 
   // ---- snapshot (snapshot.cpp)
   void inject_due_flips();
@@ -127,6 +164,10 @@ class Engine {
   policy::Schedule schedule_;
   Deadline deadline_;
   std::vector<ProtectedRegion> regions_;
+  std::deque<InFlight> taken_;      // the last checkpoints, oldest first
+  std::optional<InFlight> failed_;  // in the background, not reported yet
+  std::string background_reason_;
+  bool suspect_ = false;  // a version was not kept: the tier may be gone
   std::optional<Restart> restart_;
   std::string restart_reason_;
   std::map<std::byte*, sys::PrivateMemory> mapped_;

@@ -32,12 +32,20 @@ class Host {
   // A slot for one file of this rank; old versions make room if they must. Collective over the ranks.
   virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) = 0;
 
+  // After a failure: forgets the tier if its directory was deleted, so that acquire() makes it anew. Collective.
+  virtual Status check_tier(config::TierKind) { return {}; }
+
   // Hands over what this rank captured. All ranks do so in the same order. Returns the capture's number: 0, 1, ...
   virtual std::uint64_t submit(Captures captures) = 0;
   // Known for the last 64 captures.
   virtual Progress progress(std::uint64_t number) = 0;
   // Until the capture is done or one of `levels` holds, or the time is over.
   virtual void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) = 0;
+
+  // What is under way need not come to its end: whatever is not reached soon is given up.
+  virtual void give_up() {}
+  // Hands messages of the background to the log, in the calling thread.
+  virtual void pass_on_messages() {}
 
   virtual void reject(const format::VersionId& version) = 0;
   virtual void pin(std::optional<format::VersionId> version) = 0;

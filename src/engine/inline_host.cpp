@@ -20,6 +20,7 @@ class InlineHost : public Host {
   }
 
   std::uint64_t submit(Captures captures) override {
+    engine_->revive_tiers();
     Outcome outcome = engine_->checkpoint(std::move(captures), [](std::uint32_t) {});
     Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
     for (const format::RankRecord& rank : outcome.manifest.ranks) progress.bytes_total += rank.protected_bytes;

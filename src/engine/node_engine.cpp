@@ -23,6 +23,24 @@ const NodeEngine::Step NodeEngine::kSteps[] = {
     {"global", 4, false, &NodeEngine::write_level4},
 };
 
+namespace {
+
+class PacedBytes : public ByteSource {
+ public:
+  PacedBytes(ByteSource& bytes, sys::Pacer& pacer) : bytes_(bytes), pacer_(pacer) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
+    pacer_.pass(scratch.size());
+    return bytes_.view(offset, scratch);
+  }
+
+ private:
+  ByteSource& bytes_;
+  sys::Pacer& pacer_;
+};
+
+}  // namespace
+
 Work NodeEngine::begin(const Captures& captures) const {
   const Decision& decision = captures.decision;
   Work work;
@@ -95,8 +113,9 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   std::vector<OutgoingImage> outgoing;
   for (Image& image : work.images) {
     if (!work.is_kept) break;
-    outgoing.push_back({image.facts.rank, image.bytes->size(), [&image](const GlobalTarget& to) -> Result<ImageFacts> {
-                          DIAPAUSE_TRY(capture::write_bytes(*image.bytes, to.range));
+    outgoing.push_back({image.facts.rank, image.bytes->size(), [&](const GlobalTarget& to) -> Result<ImageFacts> {
+                          PacedBytes paced(*image.bytes, flush_pacer_);
+                          DIAPAUSE_TRY(capture::write_bytes(paced, to.range));
                           return image.facts;
                         }});
   }
@@ -112,12 +131,21 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   return publish_on_nodes(context_, catalogue_, work, 4);
 }
 
+// Agreed, as one who stops alone would leave the others waiting.
+Status NodeEngine::go_on() {
+  if (!is_given_up_) return {};
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t given_up, context_.comm->all_max(is_given_up_() ? 1 : 0));
+  if (given_up == 0) return {};
+  return fail(Code::off, "given up when the program closed the instance");
+}
+
 Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reached) {
   Status result;
   for (const Step& step : kSteps) {
     if (step.level != 1 && step.level != work.level) continue;
     if (step.needs_images && !work.is_kept) continue;
     if (step.level == 1 && captures.is_direct) continue;
+    if (Status wanted = go_on(); !wanted) return wanted;
     const std::uint32_t before = work.manifest.levels;
     const double start = sys::monotonic_s();
     Status done = (this->*step.run)(work, captures);
@@ -126,6 +154,7 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
     if (done) continue;
     const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
     suspect_[static_cast<std::size_t>(kind)] = true;
+    if (step.level != 4) suspect_[static_cast<std::size_t>(captures.capture_tier)] = true;
     if (done.error().code == Code::comm) return done;
     // A directory that is gone; to a program "not found" says that there is no such version.
     if (done.error().code == Code::not_found) done.error().code = Code::io;
@@ -135,7 +164,6 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
 }
 
 Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
-  revive_tiers();
   Work work = begin(captures);
   work.images = std::move(captures.images);
   work.phases.emplace_back("capture", captures.capture_s);

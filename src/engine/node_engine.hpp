@@ -18,6 +18,7 @@
 #include "engine/catalogue.hpp"
 #include "engine/context.hpp"
 #include "engine/work.hpp"
+#include "sys/pacer.hpp"
 
 namespace diapause::engine {
 
@@ -41,6 +42,8 @@ struct Decision {
   std::int32_t level = 0;
   std::array<std::uint8_t, 16> commit{};
   std::uint8_t ok = 0;
+  std::uint8_t skip = 0;     // too many versions are in flight
+  std::uint8_t suspect = 0;  // an earlier version was not kept: the tier may be gone
 };
 
 // What was captured of one version, by the ranks acted for.
@@ -77,22 +80,31 @@ class NodeEngine {
   using Reached = std::function<void(std::uint32_t levels)>;
   Outcome checkpoint(Captures captures, const Reached& reached);
 
+  // Opens anew the tiers whose last use failed: a directory that was deleted or a file system that came back must not
+  // need the program's help.
+  void revive_tiers();
+
   // Room for one file of each size in that tier, for the ranks acted for; old versions make room if they must.
   Result<std::vector<store::Slot>> acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes);
   // Whether an old version could be given up in that tier.
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
 
+  // Asked between steps: once anybody says true, no further step is taken.
+  void give_up_when(std::function<bool()> asked) { is_given_up_ = std::move(asked); }
+
   void reject(const format::VersionId& version) { catalogue_.reject(version); }
   void pin(std::optional<format::VersionId> version) { catalogue_.pin(version); }
 
  private:
-  NodeEngine(Context& context, Bill& bill) : context_(context), bill_(bill) {}
+  NodeEngine(Context& context, Bill& bill)
+      : context_(context),
+        bill_(bill),
+        flush_pacer_(context.topology.by_node ? context.settings.async.flush_mib_s * static_cast<double>(kMiB) : 0) {}
 
   // ---- open (tiers.cpp)
   Status open_tiers();
   Status lock_tiers();
   Status read_catalogue();
-  void revive_tiers();
 
   // ---- steps (node_engine.cpp)
   struct Step;
@@ -101,6 +113,7 @@ class NodeEngine {
   Status run(Work& work, const Captures& captures, const Reached& reached);
   Status move_images(Work& work, const Captures& captures);
   Status keep_images(Work& work, const Captures& captures);
+  Status go_on();
   Status publish_level1(Work& work, const Captures& captures);
   Status copy_level2(Work& work, const Captures& captures);
   Status encode_level3(Work& work, const Captures& captures);
@@ -110,6 +123,8 @@ class NodeEngine {
   Context& context_;
   Bill& bill_;
   Catalogue catalogue_;
+  sys::Pacer flush_pacer_;             // of what goes to the global tier in the background
+  std::function<bool()> is_given_up_;  // empty: never
   std::uint32_t incarnation_ = 1;
   std::uint32_t other_rank_count_ = 0;
   std::array<bool, 3> suspect_{};  // tiers whose last use failed: reopened before the next

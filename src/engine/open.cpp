@@ -52,6 +52,28 @@ Engine::Engine(std::unique_ptr<Context> context)
   flip_random_ = context_->settings.flips.seed + context_->rank();
 }
 
+namespace {
+
+// In the background if that is asked for and can be; else in the program's calls, and it is said why.
+Result<std::unique_ptr<Host>> open_host(Context& context, Bill& bill) {
+  if (context.settings.async.mode.index == config::AsyncSettings::kOff) return open_inline_host(context, bill);
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
+  std::string why = "MPI was not initialised with MPI_THREAD_MULTIPLE";
+  const bool is_direct = context.settings.global_mode != config::GlobalMode::staged;
+  if (is_direct) why = "global.mode asks for direct writing";
+  if (all == 1 && !is_direct) {
+    auto host = open_thread_host(context, bill);
+    if (host || host.error().code == Code::busy || host.error().code == Code::comm) return host;
+    why = host.error().message;
+  }
+  if (context.rank() == 0) {
+    context.log(Severity::warning, "checkpoints hold the program up until they are done: " + why);
+  }
+  return open_inline_host(context, bill);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Engine>> Engine::open(OpenRequest request) {
   // Until the topology is known, errors are agreed with a context that has none.
   auto context =
@@ -82,7 +104,7 @@ Result<std::unique_ptr<Engine>> Engine::open(OpenRequest request) {
                 "ranks disagree on the instance's name or the global directory; both must be the same on all");
   }
   std::unique_ptr<Engine> engine(new Engine(std::move(context)));
-  DIAPAUSE_TRY_ASSIGN(engine->host_, open_inline_host(*engine->context_, engine->bill_));
+  DIAPAUSE_TRY_ASSIGN(engine->host_, open_host(*engine->context_, engine->bill_));
   engine->write_open_record();
   DIAPAUSE_TRY(engine->watch_deadline(request));
   return engine;

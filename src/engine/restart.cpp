@@ -59,6 +59,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
   if (off_) return usable();
   if (restart_) return fail(Code::argument, "a restart is open already: end it with restart_end first");
   const double start = sys::monotonic_s();
+  finish_flights();
   DIAPAUSE_TRY(agree_on_call(*context_, version, purpose));
   DIAPAUSE_TRY_ASSIGN(std::vector<StoredVersion> stored, take_inventory(*context_));
 
@@ -150,11 +151,14 @@ Status Engine::restore(const std::vector<std::string>& names) {
 Status Engine::heal() {
   DIAPAUSE_TRY(scrub_wait());
   const format::Manifest& old = restart_->fetched.manifest;
-  DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(old.version.number, old.deepest_level()));
+  CheckpointInfo info;
+  DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(old.version.number, old.deepest_level(), 0, info));
   format::ImageIndex index = restart_->image().index();
   ReaderSource source(restart_->image());
-  CheckpointInfo info;
-  return checkpoint_from(source, std::move(index), decision, info);
+  DIAPAUSE_TRY(checkpoint_from(source, std::move(index), decision, info));
+  const InFlight& taken = taken_.back();
+  host_->wait(taken.job, 0, 1e9);
+  return host_->progress(taken.job).result;
 }
 
 Status Engine::restart_end() {

@@ -34,8 +34,18 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
   } else {
     level = schedule_.calls_due();
   }
-  if (level == 0) return {};
+  if (level == 0) {
+    catch_up();
+    report_background(info);
+    return {};
+  }
   Status result = checkpoint(version, deepest_possible(level), info);
+  if (deadline_.is_last() && host_->is_background() && info.taken) {
+    // The program is about to be told to stop: what it is told must hold.
+    finish_flights();
+    info.level_reached = taken_.back().progress.deepest_level();
+    if (result) result = taken_.back().progress.result;
+  }
   deadline_.note_checkpoint(*context_, version, info.level_reached);
   return result;
 }

@@ -111,8 +111,6 @@ Status NodeEngine::lock_tiers() {
   return {};
 }
 
-// Tiers whose last use failed are opened anew: a directory that was deleted or a file system that came back must not
-// need the program's help.
 void NodeEngine::revive_tiers() {
   for (const config::TierKind kind : kAllTiers) {
     bool& suspect = suspect_[static_cast<std::size_t>(kind)];

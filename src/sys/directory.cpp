@@ -232,4 +232,9 @@ Result<FileSystemSpace> Directory::space() const {
   return space;
 }
 
+bool Directory::has_no_name() const {
+  struct stat status;
+  return uninterrupted([&] { return kernel_->fstat(fd_, &status); }) >= 0 && status.st_nlink == 0;
+}
+
 }  // namespace diapause::sys

@@ -75,6 +75,7 @@ class Directory {
   Status remove_child(std::string_view name) const;  // recursive; absent is fine; never follows links
   Status sync() const;
   Result<std::vector<DirectoryEntry>> list() const;
+  bool has_no_name() const;  // it was removed
   Result<FileSystemSpace> space() const;
 
   bool is_open() const { return fd_ >= 0; }

@@ -16,14 +16,13 @@ namespace {
 
 std::string apply(const WorkerSettings& settings) {
   std::string refused;
-  if (!settings.cpus.empty()) {
+  if (settings.cpu) {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
-    for (const std::uint32_t cpu : settings.cpus) {
-      if (cpu < CPU_SETSIZE) CPU_SET(cpu, &cpus);
-    }
+    if (*settings.cpu < CPU_SETSIZE) CPU_SET(*settings.cpu, &cpus);
     if (::sched_setaffinity(0, sizeof cpus, &cpus) != 0) {
-      refused += fmt::format("it cannot be pinned: {}; ", std::generic_category().message(errno));
+      refused += fmt::format("it cannot be pinned to processor {}: {}; ", *settings.cpu,
+                             std::generic_category().message(errno));
     }
   }
   // On Linux a thread has a niceness of its own.

@@ -3,17 +3,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/result.hpp"
 
 namespace diapause::sys {
 
 struct WorkerSettings {
-  int nice = 0;                     // 0 to 19
-  std::vector<std::uint32_t> cpus;  // where it may run; empty: anywhere
+  int nice = 0;                      // 0 to 19
+  std::optional<std::uint32_t> cpu;  // where it runs; none: anywhere
 };
 
 // Runs `body` in a thread of its own, in which all signals are blocked, until it returns; the destructor waits for

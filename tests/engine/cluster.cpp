@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
@@ -59,6 +60,16 @@ bool Program::is_scrambled() const {
          std::all_of(field_.begin(), field_.end(), [](double value) { return value == kScrambled; });
 }
 
+bool in_background() { return std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr; }
+
+Status take(engine::Engine& engine, std::uint64_t version, int level, engine::CheckpointInfo& info) {
+  Status done = engine.checkpoint(version, level, info);
+  if (!done || !in_background()) return done;
+  done = engine.wait(version, level, 60);
+  if (const auto progress = engine.poll(version)) info.level_reached = progress->level_reached;
+  return done;
+}
+
 Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
   ThreadJob job(shape.ranks, shape.ranks_per_node);
   std::mutex mutex;
@@ -74,6 +85,9 @@ Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
     request.log = shape.log;
     request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
     if (shape.adjust) shape.adjust(request, rank);
+    if (in_background()) {
+      request.config_text += "[async]\nmode = \"" + std::string(std::getenv("DIAPAUSE_TEST_ASYNC")) + "\"\n";
+    }
     auto engine = engine::Engine::open(std::move(request));
     if (!engine) {
       const std::lock_guard lock(mutex);
@@ -123,7 +137,7 @@ void checkpoint_job(sys::Kernel& kernel, const Shape& shape,
     for (const auto& [version, level] : versions) {
       program.compute(version);
       engine::CheckpointInfo info;
-      const Status done = engine.checkpoint(version, level, info);
+      const Status done = take(engine, version, level, info);
       EXPECT_TRUE(done) << done.error().message;
       EXPECT_EQ(info.level_reached, level);
     }

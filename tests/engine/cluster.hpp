@@ -53,6 +53,12 @@ struct Restarted {
 };
 Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version = engine::Engine::kNewest);
 
+// How checkpoints are taken in this process: DIAPAUSE_TEST_ASYNC is a mode of [async]; without it, in the call.
+bool in_background();
+
+// A checkpoint, and with work in the background its end: what a test wants to know either way.
+Status take(engine::Engine& engine, std::uint64_t version, int level, engine::CheckpointInfo& info);
+
 // Takes one checkpoint of each (version, level) and expects success.
 void checkpoint_job(sys::Kernel& kernel, const Shape& shape,
                     const std::vector<std::pair<std::uint64_t, int>>& versions);

@@ -49,7 +49,7 @@ Attempt take_third(sys::Kernel& kernel, const Shape& shape, int level) {
   const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
     program.compute(3);
     engine::CheckpointInfo info;
-    const Status done = engine.checkpoint(3, level, info);
+    const Status done = take(engine, 3, level, info);
     const std::lock_guard lock(mutex);
     attempt.succeeded = (rank == 0 || attempt.succeeded) && done.has_value();
     attempt.reached = info.level_reached;

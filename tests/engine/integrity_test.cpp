@@ -245,7 +245,7 @@ TEST(Integrity, SteppingBackIsNotRepeatedOnceTheJobWentOn) {
     ASSERT_TRUE(engine.restart_end());
     engine::CheckpointInfo taken;
     program.compute(7);
-    EXPECT_TRUE(engine.checkpoint(7, 1, taken));
+    EXPECT_TRUE(take(engine, 7, 1, taken));
   }));
   const Restarted restarted = restart_job(disk, shape);
   EXPECT_EQ(restarted.version, 7u);

@@ -159,7 +159,7 @@ TEST(Recovery, RefusesAnotherNumberOfRanksAndLosesNothing) {
   EXPECT_TRUE(refused.intact);
   EXPECT_TRUE(run_job(disk, fewer, [](engine::Engine& engine, Program&, std::uint32_t) {
     engine::CheckpointInfo info;
-    EXPECT_EQ(engine.checkpoint(8, 1, info).error().code, Code::mismatch);
+    EXPECT_EQ(take(engine, 8, 1, info).error().code, Code::mismatch);
   }));
   EXPECT_TRUE(restart_job(disk, shape).status);
 }

@@ -77,7 +77,7 @@ TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
     for (std::uint64_t version = 1; version <= 6; ++version) {
       program.compute(version);
       engine::CheckpointInfo info;
-      const Status done = engine.checkpoint(version, 1, info);
+      const Status done = take(engine, version, 1, info);
       EXPECT_TRUE(done) << done.error().message;
     }
   }));
@@ -95,7 +95,7 @@ TEST(Retention, AFullTierIsAStatusAndTheProgramRunsOn) {
   ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
     program.compute(2);
     engine::CheckpointInfo info;
-    const Status full = engine.checkpoint(2, 1, info);
+    const Status full = take(engine, 2, 1, info);
     ASSERT_FALSE(full);
     EXPECT_EQ(full.error().code, Code::full);
     EXPECT_THAT(full.error().message, HasSubstr("memory tier"));
@@ -117,7 +117,7 @@ TEST(Retention, AFailedGlobalTierCostsNoLocalCheckpoint) {
     for (std::uint64_t version = 2; version <= 3; ++version) {
       program.compute(version);
       engine::CheckpointInfo info;
-      const Status done = engine.checkpoint(version, 4, info);
+      const Status done = take(engine, version, 4, info);
       EXPECT_FALSE(done);
       EXPECT_EQ(info.level_reached, 1);
     }
@@ -135,7 +135,7 @@ TEST(Retention, AnUnusableMemoryTierCostsNoGlobalCheckpoint) {
   ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
     program.compute(2);
     engine::CheckpointInfo info;
-    EXPECT_FALSE(engine.checkpoint(2, 4, info));
+    EXPECT_FALSE(take(engine, 2, 4, info));
     EXPECT_EQ(info.level_reached, 4);
   }));
   EXPECT_EQ(restart_job(disk, shape).version, 2u);
@@ -147,12 +147,12 @@ TEST(Retention, ADeletedTierComesBackByItself) {
   ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
     engine::CheckpointInfo info;
     program.compute(1);
-    EXPECT_TRUE(engine.checkpoint(1, 1, info));
+    EXPECT_TRUE(take(engine, 1, 1, info));
     if (rank == 0) disk.erase("/memory");
     program.compute(2);
-    (void)engine.checkpoint(2, 1, info);  // may fail
+    (void)take(engine, 2, 1, info);  // may fail
     program.compute(3);
-    const Status done = engine.checkpoint(3, 2, info);
+    const Status done = take(engine, 3, 2, info);
     EXPECT_TRUE(done) << done.error().message;
   }));
   const Restarted restarted = restart_job(disk, shape);

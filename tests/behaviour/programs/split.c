@@ -48,7 +48,8 @@ static void step_to(struct task* task, struct part* part) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int threads;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* for work in the background */
   struct task task;
   if (!parse_task(argc, argv, &task)) MPI_Abort(MPI_COMM_WORLD, 2);
   const int side = task.rank % 2;

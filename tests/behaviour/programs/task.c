@@ -193,7 +193,8 @@ static bool compute(struct task* task, const struct program* program, bool fresh
 }
 
 int run_program(int argc, char** argv, const struct program* program) {
-  MPI_Init(&argc, &argv);
+  int threads;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* for work in the background */
   struct task task;
   if (!parse_task(argc, argv, &task)) {
     fprintf(stderr, "%s", kUsage);

@@ -1,0 +1,201 @@
+// Checkpoints that go on behind the program: what the program is told, and what holds when.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "engine/cluster.hpp"
+
+namespace diapause::test_support {
+namespace {
+
+Shape in_background(const std::string& more = "") {
+  Shape shape;
+  shape.ranks = 4;
+  shape.config = "[async]\nmode = \"thread\"\n" + more;
+  return shape;
+}
+
+// Slow enough that a version is in flight for a while: an image has some 20 KiB, and a piece holds back the next one.
+const char* const kSlowFlush = "flush_mib_s = 0.2\n";
+
+class Async : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr) GTEST_SKIP() << "sets its own mode";
+  }
+  VolatileDisk disk_;
+};
+
+TEST_F(Async, ReachesEveryLevelWithoutAnotherCallOfTheProgram) {
+  for (int level = 1; level <= 4; ++level) {
+    const auto version = static_cast<std::uint64_t>(level);
+    ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+      program.compute(version);
+      engine::CheckpointInfo info;
+      ASSERT_TRUE(engine.checkpoint(version, level, info));
+      program.scramble();  // the program goes on at once
+      const Status reached = engine.wait(version, level, 60);
+      EXPECT_TRUE(reached) << reached.error().message;
+      EXPECT_EQ(engine.poll(version)->level_reached, level);
+    }));
+    const Restarted restarted = restart_job(disk_, in_background());
+    EXPECT_TRUE(restarted.status) << restarted.status.error().message;
+    EXPECT_EQ(restarted.version, version);
+    EXPECT_TRUE(restarted.intact);
+  }
+}
+
+TEST_F(Async, SeveralVersionsAreInFlightAndAllArrive) {
+  ASSERT_TRUE(run_job(disk_, in_background("in_flight = 4\n[level4]\nkeep = 8\n[level1]\nkeep = 8\n"),
+                      [&](engine::Engine& engine, Program& program, std::uint32_t) {
+                        engine::CheckpointInfo info;
+                        for (std::uint64_t version = 1; version <= 6; ++version) {
+                          program.compute(version);
+                          EXPECT_TRUE(engine.checkpoint(version, version % 2 == 0 ? 4 : 1, info));
+                        }
+                        for (std::uint64_t version = 1; version <= 6; ++version) {
+                          EXPECT_TRUE(engine.wait(version, version % 2 == 0 ? 4 : 1, 60));
+                        }
+                      }));
+  for (std::uint64_t version = 1; version <= 6; ++version) {
+    const Restarted restarted = restart_job(disk_, in_background(), version);
+    EXPECT_TRUE(restarted.status) << restarted.status.error().message;
+    EXPECT_TRUE(restarted.intact);
+  }
+}
+
+TEST_F(Async, FilesOfARankAndOfTheEngineBesideItDoNotMeet) {
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::CheckpointInfo info;
+    for (std::uint64_t version = 1; version <= 24; ++version) {
+      program.compute(version);
+      EXPECT_TRUE(engine.checkpoint(version, static_cast<int>(version % 4 + 1), info));
+    }
+    for (std::uint64_t version = 1; version <= 24; ++version) {
+      const Status reached = engine.wait(version, static_cast<int>(version % 4 + 1), 60);
+      EXPECT_TRUE(reached) << "version " << version << ": " << reached.error().message;
+    }
+  }));
+}
+
+TEST_F(Async, ClosingWaitsForWhatIsInFlight) {
+  ASSERT_TRUE(run_job(disk_, in_background(kSlowFlush), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    program.compute(5);
+    engine::CheckpointInfo info;
+    EXPECT_TRUE(engine.checkpoint(5, 4, info));
+    EXPECT_LT(info.level_reached, 4);
+  }));
+  disk_.erase("/memory");
+  const Restarted restarted = restart_job(disk_, in_background());
+  EXPECT_EQ(restarted.version, 5u);
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST_F(Async, ClosingWithinATimeGivesUpWhatIsNotBegun) {
+  ASSERT_TRUE(run_job(disk_, in_background("in_flight = 8\nflush_mib_s = 0.02\n"),
+                      [&](engine::Engine& engine, Program& program, std::uint32_t) {
+                        engine::CheckpointInfo info;
+                        for (std::uint64_t version = 1; version <= 8; ++version) {
+                          program.compute(version);
+                          EXPECT_TRUE(engine.checkpoint(version, 4, info));
+                        }
+                        const Status closed = engine.close(0.01);
+                        ASSERT_FALSE(closed);
+                        EXPECT_EQ(closed.error().code, Code::off);
+                      }));
+  const Restarted restarted = restart_job(disk_, in_background());
+  EXPECT_TRUE(restarted.status) << restarted.status.error().message;
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST_F(Async, SkipsACheckpointOnAllRanksWhenTooManyAreInFlight) {
+  std::atomic<int> skipped = 0;
+  ASSERT_TRUE(run_job(disk_, in_background(std::string(kSlowFlush) + "in_flight = 1\nwhen_full = \"skip\"\n"),
+                      [&](engine::Engine& engine, Program& program, std::uint32_t) {
+                        engine::CheckpointInfo info;
+                        program.compute(1);
+                        EXPECT_TRUE(engine.checkpoint(1, 4, info));
+                        EXPECT_TRUE(engine.checkpoint(2, 4, info));
+                        EXPECT_NE(info.taken, info.skipped);
+                        skipped += info.skipped ? 1 : 0;
+                      }));
+  EXPECT_EQ(skipped, 4);
+}
+
+TEST_F(Async, WaitsForRoomAndSaysHowLong) {
+  std::atomic<int> waited = 0;
+  ASSERT_TRUE(run_job(disk_, in_background(std::string(kSlowFlush) + "in_flight = 1\n"),
+                      [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+                        engine::CheckpointInfo info;
+                        program.compute(1);
+                        EXPECT_TRUE(engine.checkpoint(1, 4, info));
+                        EXPECT_TRUE(engine.checkpoint(2, 1, info));
+                        EXPECT_TRUE(info.taken);
+                        if (rank == 0 && info.waited_s > 0) ++waited;
+                      }));
+  EXPECT_EQ(waited, 1);
+}
+
+TEST_F(Async, AFailureInTheBackgroundIsToldOnceAndCostsNoLevelThatWasReached) {
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    engine::CheckpointInfo info;
+    if (rank == 0) disk_.erase("/home/job/diapause");
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 4, info));
+    const Status reached = engine.wait(1, 4, 60);
+    ASSERT_FALSE(reached);
+    EXPECT_EQ(engine.poll(1)->level_reached, 1);
+    // Told by wait: not told again. And the engine goes on, with the directory made anew.
+    program.compute(2);
+    EXPECT_TRUE(engine.checkpoint(2, 4, info));
+    EXPECT_EQ(info.background, Code{});
+    EXPECT_TRUE(engine.wait(2, 4, 60));
+  }));
+  EXPECT_EQ(restart_job(disk_, in_background()).version, 2u);
+}
+
+TEST_F(Async, TheNextCheckpointTellsOfAFailureThatNobodyWaitedFor) {
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    engine::CheckpointInfo info;
+    if (rank == 0) disk_.erase("/home/job/diapause");
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 4, info));
+    while (engine.poll(1)->in_flight) std::this_thread::yield();
+    program.compute(2);
+    EXPECT_TRUE(engine.checkpoint(2, 1, info));
+    EXPECT_NE(info.background, Code{});
+    EXPECT_EQ(info.background_version, 1u);
+    EXPECT_NE(engine.background_reason().find("/home/job/diapause"), std::string::npos) << engine.background_reason();
+  }));
+}
+
+TEST_F(Async, CapturesInMemoryAndPublishesOnDisk) {
+  const std::string on_disk =
+      "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n[level2]\ntier = \"local\"\n";
+  ASSERT_TRUE(run_job(disk_, in_background(on_disk), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::CheckpointInfo info;
+    for (std::uint64_t version = 1; version <= 5; ++version) {
+      program.compute(version);
+      EXPECT_TRUE(engine.checkpoint(version, 2, info));
+    }
+    EXPECT_TRUE(engine.wait(5, 2, 60));
+  }));
+  EXPECT_TRUE(files_matching(disk_, "/memory/disk").size() > 0);
+  const Restarted restarted = restart_job(disk_, in_background(on_disk));
+  EXPECT_EQ(restarted.version, 5u);
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST_F(Async, WaitingForWhatCannotBeIsAnError) {
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::CheckpointInfo info;
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 1, info));
+    EXPECT_EQ(engine.wait(1, 3, 1).error().code, Code::argument);
+    EXPECT_EQ(engine.wait(9, 1, 1).error().code, Code::not_found);
+    EXPECT_EQ(engine.wait(1, 7, 1).error().code, Code::argument);
+  }));
+}
+
+}  // namespace
+}  // namespace diapause::test_support
