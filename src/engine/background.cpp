@@ -23,6 +23,9 @@ void Engine::catch_up() {
   for (InFlight& one : taken_) {
     if (one.progress.is_done) continue;
     one.progress = host_->progress(one.job);
+    if (one.progress.is_done && one.progress.deepest_level() == one.level) {
+      deadline_.learn(one.level, one.progress.bytes_total, one.progress.seconds);
+    }
     if (!one.progress.is_done || one.progress.result) continue;
     const Error& error = one.progress.result.error();
     if (error.code == Code::comm && !off_) off_ = error;

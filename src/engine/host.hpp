@@ -17,6 +17,7 @@ struct Progress {
   std::uint32_t levels = 0;  // bit l: level l holds
   Status result;             // if done: the first level that failed
   std::uint64_t bytes_total = 0;
+  double seconds = 0;  // if done: what the work behind the capture took
 
   int deepest_level() const { return levels == 0 ? 0 : static_cast<int>(std::bit_width(levels)) - 1; }
 };

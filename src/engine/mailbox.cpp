@@ -125,6 +125,7 @@ void Mailbox::reached(std::uint64_t number, std::uint32_t levels) {
 void Mailbox::finish(std::uint64_t number, const Progress& progress) {
   Entry& result = entry(number);
   result.bytes_total = progress.bytes_total;
+  result.seconds = progress.seconds;
   result.code = progress.result ? 0 : static_cast<std::int32_t>(progress.result.error().code);
   put_text(result.text, progress.result ? "" : progress.result.error().message);
   result.levels.store(progress.levels);
@@ -141,6 +142,7 @@ Progress Mailbox::progress(std::uint64_t number) const {
   progress.levels = result.levels.load();
   if (!progress.is_done) return progress;
   progress.bytes_total = result.bytes_total;
+  progress.seconds = result.seconds;
   if (result.code != 0) progress.result = fail(static_cast<Code>(result.code), get_text(result.text));
   return progress;
 }

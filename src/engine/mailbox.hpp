@@ -67,6 +67,7 @@ class Mailbox {
     std::atomic<std::uint32_t> levels;
     std::atomic<std::uint32_t> is_done;
     std::uint64_t bytes_total;
+    double seconds;
     std::int32_t code;
     std::array<char, 1024> text;
   };

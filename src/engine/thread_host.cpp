@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "engine/mailbox.hpp"
+#include "sys/process.hpp"
 #include "sys/worker_thread.hpp"
 
 namespace diapause::engine {
@@ -72,12 +73,14 @@ class NodeWorker {
       const std::vector<Note> notes = mailbox_->take(number);
       mailbox_->begin(number);
       Progress progress;
+      const double start_s = sys::monotonic_s();
       try {
         progress = work(number, notes);
       } catch (const std::exception& error) {
         progress.result = fail(Code::internal, fmt::format("the engine's thread: {}", error.what()));
       }
       progress.is_done = true;
+      progress.seconds = sys::monotonic_s() - start_s;
       mailbox_->finish(number, progress);
       if (notes[0].kind == JobKind::stop) return;
     }
