@@ -89,6 +89,7 @@ std::pair<std::string, std::string> other_value(const Key& key) {
   if (key.name == "schedule") return {"\"ckp(1,2,3,4)\"", "ckp(1,2,3,4)"};
   if (key.name == "tier") return {"\"local\"", "local"};
   if (key.name == "strategy") return {"\"copy-on-write\"", "copy-on-write"};
+  if (!key.choices.empty()) return {quoted(key.choices.back()), std::string(key.choices.back())};
   if (key.name == "mode") return {"\"direct\"", "direct"};
   if (key.name == "signals") return {"[\"SIGHUP\", \"SIGINT\"]", "SIGHUP,SIGINT"};
   if (key.name == "names") return {"[\"x\", \"y\"]", "x,y"};
