@@ -20,8 +20,8 @@ PRESETS ?= openmpi mpich asan tsan
 # ThreadSanitizer is for what has threads. Under the sanitizers one sweep of the crash points is enough: it is the same code
 # that the first preset sweeps in full.
 TARGETS_tsan := engine_test support_test sys_test
-SELECT_tsan := --tests-regex '^(engine|support|sys)\.'
-EXCLUDE_asan := --exclude-regex 'CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes)'
+SELECT_tsan := --tests-regex '^(engine|engine_thread|support|sys)\.'
+EXCLUDE_asan := --exclude-regex 'CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes|Shared)|engine_thread.*CrashPoint'
 EXCLUDE_tsan := $(EXCLUDE_asan)
 
 # Containers run as root, and more ranks than cores are normal in tests: Open MPI refuses both unless told.

@@ -1,6 +1,6 @@
 // Checkpoints and restarts of one process against a memcpy and against the disk read and written directly.
 //
-//   one_process memory|local|restart|mapped RUNS MIB DIRECTORY
+//   one_process memory|local|restart|mapped|flush|direct RUNS MIB DIRECTORY
 //
 // DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the environment.
 #include <fcntl.h>
@@ -29,8 +29,8 @@ void must(int status, const char* what) {
 // An instance that protects one region.
 class Instance {
  public:
-  explicit Instance(const WarmMemory& memory) {
-    must(diapause_open("bench", nullptr, &instance_), "diapause_open");
+  explicit Instance(const WarmMemory& memory, const char* name = "bench") {
+    must(diapause_open(name, nullptr, &instance_), "diapause_open");
     must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8), "diapause_protect");
   }
   Instance(const Instance&) = delete;
@@ -38,11 +38,13 @@ class Instance {
   ~Instance() { diapause_close(instance_); }
 
   // The seconds it blocked.
-  double checkpoint() {
+  double checkpoint(int level = DIAPAUSE_L1) {
     diapause_checkpoint_info info;
-    must(diapause_checkpoint(instance_, ++version_, DIAPAUSE_L1, &info), "diapause_checkpoint");
+    must(diapause_checkpoint(instance_, ++version_, level, &info), "diapause_checkpoint");
     return info.blocked_s;
   }
+  // Until the last one holds.
+  void wait(int level) { must(diapause_wait(instance_, version_, level, 600), "diapause_wait"); }
   // Until the program may go on; the check goes on behind it.
   const void* map() {
     void* data = nullptr;
@@ -107,6 +109,7 @@ Pairs measure_memory(int runs, std::size_t bytes) {
   for (int i = -kWarmUps; i < runs; ++i) {
     const double copied_s = seconds_of([&] { std::memcpy(copy.data(), data.data(), bytes); });
     const double blocked_s = instance.checkpoint();
+    instance.wait(DIAPAUSE_L1);
     if (i >= 0) pairs.emplace_back(blocked_s, copied_s);
   }
   return pairs;
@@ -121,6 +124,38 @@ Pairs measure_local(int runs, std::size_t bytes, const std::string& directory) {
     const double written_s = seconds_of([&] { raw.write(); });
     const double blocked_s = instance.checkpoint();
     if (i >= 0) pairs.emplace_back(blocked_s, written_s);
+  }
+  return pairs;
+}
+
+// From the end of the capture until level 4 holds, against the disk.
+Pairs measure_flush(int runs, std::size_t bytes, const std::string& directory) {
+  const WarmMemory data(bytes);
+  RawFile raw(directory, data);
+  Instance instance(data);
+  Pairs pairs;
+  for (int i = -kWarmUps; i < runs; ++i) {
+    const double written_s = seconds_of([&] { raw.write(); });
+    instance.checkpoint(DIAPAUSE_L4);
+    const double flushed_s = seconds_of([&] { instance.wait(DIAPAUSE_L4); });
+    if (i >= 0) pairs.emplace_back(flushed_s, written_s);
+  }
+  return pairs;
+}
+
+// What a checkpoint of level 4 in the background blocks, against one that writes straight to the global tier.
+Pairs measure_against_direct(int runs, std::size_t bytes) {
+  const WarmMemory data(bytes);
+  Instance in_background(data, "background");
+  ::setenv("DIAPAUSE_ASYNC_MODE", "off", 1);
+  ::setenv("DIAPAUSE_GLOBAL_MODE", "direct", 1);
+  Instance direct(data, "direct");
+  Pairs pairs;
+  for (int i = -kWarmUps; i < runs; ++i) {
+    const double direct_s = direct.checkpoint(DIAPAUSE_L4);
+    const double blocked_s = in_background.checkpoint(DIAPAUSE_L4);
+    in_background.wait(DIAPAUSE_L4);
+    if (i >= 0) pairs.emplace_back(blocked_s, direct_s);
   }
   return pairs;
 }
@@ -182,13 +217,15 @@ Pairs measure_mapped(int runs, std::size_t bytes, const std::string& directory) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) give_up("usage: one_process memory|local|restart|mapped RUNS MIB DIRECTORY");
+  if (argc != 5) give_up("usage: one_process memory|local|restart|mapped|flush|direct RUNS MIB DIRECTORY");
   const std::string what = argv[1];
   const int runs = std::atoi(argv[2]);
   const std::size_t bytes = std::strtoul(argv[3], nullptr, 10) << 20;
   const std::string directory = argv[4];
   if (what == "memory") bench::print_json(measure_memory(runs, bytes));
   if (what == "local") bench::print_json(measure_local(runs, bytes, directory));
+  if (what == "flush") bench::print_json(measure_flush(runs, bytes, directory));
+  if (what == "direct") bench::print_json(measure_against_direct(runs, bytes));
   if (what == "mapped") bench::print_json(measure_mapped(runs, bytes, directory));
   if (what == "restart") bench::print_json(measure_restart(runs, bytes, directory));
 }

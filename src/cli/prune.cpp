@@ -31,6 +31,7 @@ Result<std::vector<LockedTier>> lock_places(const Collection& collection, const 
       if (status.error().code == Code::busy) status.error().message += "; nothing of this job was removed";
       return fail(std::move(status.error()));
     }
+    DIAPAUSE_TRY(locked.back().tier.clear_spares());
   }
   return locked;
 }

@@ -33,7 +33,11 @@ def all_tests():
     for name, program in modes.PROGRAMS.items():
         test = f"ends_the_same_killed_or_not_with_{program.what}"
         tests[test] = lambda site, name=name: modes.run_all_modes(site, name)
+        test = f"ends_the_same_in_the_background_with_{program.what}"
+        tests[test] = lambda site, name=name: modes.run_in_background(site, name)
     tests["a_job_killed_again_and_again_ends_the_same"] = modes.killed_again_and_again
+    tests["a_job_killed_with_versions_in_flight_ends_the_same"] = (
+        lambda site: modes.killed_again_and_again(site, kills=12, **modes.IN_BACKGROUND))
     for module in (scenarios, broken_tiers, damage):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ == module.__name__ and needed_parameters(function) == ["site"]:

@@ -35,16 +35,19 @@ PROGRAMS = {
 }
 
 
+IN_BACKGROUND = {"async": {"mode": "thread"}}
+
+
 class Modes:
-    def __init__(self, site, name):
-        self.site, self.name, self.program = site, name, PROGRAMS[name]
+    def __init__(self, site, name, **config):
+        self.site, self.name, self.program, self.config = site, name, PROGRAMS[name], config
         self.jobs = self.program.jobs or (name,)
         with self.place() as place:
             self.right = place.compute(name, "--plain", *STEPS)
             expect(not any(place.global_.glob("*")), "a plain run used Diapause")
 
     def place(self, **shape):
-        return Place(self.site, **shape, **dict(self.program.config))
+        return Place(self.site, **shape, **dict(self.program.config), **self.config)
 
     def check(self, place, what, *options):
         result = place.compute(self.name, *STEPS, *self.program.options, *options)
@@ -103,11 +106,19 @@ def run_all_modes(site, name):
         modes.node_lost("3", 1, "memory")
 
 
-def killed_again_and_again(site, name="ring", kills=6):
+def run_in_background(site, name):
+    modes = Modes(site, name, **IN_BACKGROUND)
+    modes.checkpointed()
+    modes.rank_killed()
+    if modes.program.survives_nodes and name != "rhythm":
+        modes.node_lost("3", 1, "memory")
+
+
+def killed_again_and_again(site, name="ring", kills=6, **config):
     """A job that takes a checkpoint in every step and is killed at moments that mean nothing to it."""
     chance = random.Random(20240229)
-    options = ["--steps", "60", "--every", "1", "--levels", "1213141"]
-    with Place(site, ranks_per_node=2) as place:
+    options = ["--steps", str(10 * kills), "--every", "1", "--levels", "1213141"]
+    with Place(site, ranks_per_node=2, **config) as place:
         right = place.compute(name, "--plain", *options)
         reached = 0
         for _ in range(kills):

@@ -151,6 +151,23 @@ TEST_P(TierTest, UsesARecycledSlotAgainAndShowsNothingOfItsOldImage) {
   EXPECT_TRUE(std::ranges::all_of(view->subspan(smaller.image_bytes()), [](std::byte b) { return b == std::byte{0}; }));
 }
 
+TEST_P(TierTest, HandsALentSlotOutAgainOnlyWhenTheOtherHasPutItBack) {
+  Tier owner = opened();
+  Tier publisher = opened();
+  store::Slot slot = *owner.acquire(kPageBytes, 0);
+  const auto inode = status_of(slot).st_ino;
+  const std::string name = slot.spare_name();
+  owner.lend(std::move(slot));
+  store::Slot meanwhile = *owner.acquire(kPageBytes, 0);
+  EXPECT_NE(status_of(meanwhile).st_ino, inode);
+  auto adopted = publisher.adopt(name);
+  ASSERT_TRUE(adopted) << adopted.error().message;
+  ASSERT_TRUE(publisher.make_version(version_of(1)));
+  ASSERT_TRUE(publisher.settle(*adopted, version_of(1), store::image_name(0)));
+  publisher.recycle(std::move(*adopted), version_of(1), store::image_name(0));
+  EXPECT_EQ(status_of(*owner.acquire(kPageBytes, 0)).st_ino, inode);
+}
+
 TEST_P(TierTest, MakesANewFileWhereTheSpareIsTooSmall) {
   Tier tier = opened();
   auto small = tier.acquire(kPageBytes, 0);
@@ -238,6 +255,7 @@ TEST_P(TierTest, KeepsAVersionWhenItsProcessDies) {
   ASSERT_TRUE(next) << next.error().message;
   EXPECT_TRUE(check_whole(*next, version_of(1)));
   ASSERT_TRUE(next->lock("next job", 0));
+  ASSERT_TRUE(next->clear_spares());
   EXPECT_THAT(names_in(*next->directory().open_child(store::kSpareDirectory)), IsEmpty()) << "left by the dead";
   EXPECT_TRUE(check_whole(*next, version_of(1)));
 }
