@@ -6,7 +6,7 @@
 
 #include "engine/mailbox.hpp"
 #include "sys/process.hpp"
-#include "sys/worker_thread.hpp"
+#include "sys/thread.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -49,11 +49,9 @@ class NodeWorker {
   Status start(Mailbox& mailbox) {
     mailbox_ = &mailbox;
     engine_->give_up_when([&mailbox] { return mailbox.is_given_up(); });
-    const config::AsyncSettings& async = context_.settings.async;
-    std::string refused;
-    DIAPAUSE_TRY_ASSIGN(thread_, sys::WorkerThread::start(
-                                     {static_cast<int>(async.nice), async.cpu}, [this] { serve(); }, &refused));
-    if (!refused.empty()) messages_.put(Severity::warning, "the engine's thread runs, but " + refused);
+    auto thread = sys::Thread::start([this] { serve(); });
+    if (!thread) return fail(thread.error());
+    thread_.emplace(std::move(*thread));
     return {};
   }
 
@@ -69,6 +67,9 @@ class NodeWorker {
                  context.job_key} {}
 
   void serve() {
+    const config::AsyncSettings& async = context_.settings.async;
+    const Status gives_way = sys::give_way(static_cast<int>(async.nice), async.cpu);
+    if (!gives_way) messages_.put(Severity::warning, gives_way.error().message);
     for (std::uint64_t number = 0;; ++number) {
       const std::vector<Note> notes = mailbox_->take(number);
       mailbox_->begin(number);
@@ -144,7 +145,7 @@ class NodeWorker {
   Context context_;
   std::unique_ptr<NodeEngine> engine_;
   Mailbox* mailbox_ = nullptr;
-  std::optional<sys::WorkerThread> thread_;
+  std::optional<sys::Thread> thread_;
 };
 
 class ThreadHost : public Host {

@@ -2,9 +2,14 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <string>
 #include <system_error>
 
 namespace diapause::sys {
@@ -29,6 +34,20 @@ Result<Thread> Thread::start(std::function<void()> work) {
 
 Thread::~Thread() {
   if (thread_.joinable()) thread_.join();
+}
+
+Status give_way(int nice, std::optional<std::uint32_t> cpu) {
+  Status result;
+  // On Linux a thread has a niceness of its own.
+  if (nice != 0 && ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), nice) != 0) {
+    result = fail(os_error("cannot set the niceness of a thread", errno));
+  }
+  if (!cpu) return result;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (*cpu < CPU_SETSIZE) CPU_SET(*cpu, &cores);
+  if (::sched_setaffinity(0, sizeof cores, &cores) == 0) return result;
+  return fail(os_error("cannot pin a thread to processor " + std::to_string(*cpu), errno));
 }
 
 unsigned usable_cores() {

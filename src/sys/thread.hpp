@@ -1,8 +1,10 @@
 // Threads of the library's own, and where they may run.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "base/result.hpp"
@@ -23,6 +25,10 @@ class Thread {
   explicit Thread(std::thread thread) : thread_(std::move(thread)) {}
   std::thread thread_;
 };
+
+// Makes the calling thread give way to the program's: its niceness (0 to 19), and the processor it stays on, if one is
+// given. What the system refuses costs nothing else.
+Status give_way(int nice, std::optional<std::uint32_t> cpu);
 
 // Cores that the scheduler may give the calling thread (sched_getaffinity); at least 1.
 unsigned usable_cores();

@@ -19,7 +19,11 @@ import scenarios
 from harness import Failure, Skip
 
 SKIPPED = 77
-LONG = ("knows_the_size_of_a_region_of_more_than_2_gib",)
+# Programs that run in the background in every test run; the others do with the long tests.
+IN_BACKGROUND_AT_ONCE = ("ring", "uneven", "split")
+LONG = {"knows_the_size_of_a_region_of_more_than_2_gib"} | {
+    f"ends_the_same_in_the_background_with_{program.what}" for name, program in modes.PROGRAMS.items()
+    if name not in IN_BACKGROUND_AT_ONCE}
 
 
 def needed_parameters(function):
