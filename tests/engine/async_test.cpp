@@ -16,7 +16,7 @@ Shape in_background(const std::string& more = "") {
 }
 
 // Slow enough that a version is in flight for a while: an image has some 20 KiB, and a piece holds back the next one.
-const char* const kSlowFlush = "flush_mib_s = 0.2\n";
+const char* const kSlowFlush = "flush_mib_s = 0.04\n";
 
 class Async : public ::testing::Test {
  protected:
