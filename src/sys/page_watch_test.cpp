@@ -89,7 +89,7 @@ TEST_F(StoppedWriters, WaitUntilTheirPageIsReleased) {
   ASSERT_TRUE(userfault_->protect(pages_.range()));
   std::atomic<bool> written = false;
   auto writer = Thread::start([&] {
-    pages_.bytes()[page_bytes() + 5] = std::byte{7};
+    std::atomic_ref(pages_.bytes()[page_bytes() + 5]) = std::byte{7};
     written = true;
   });
   std::array<std::uintptr_t, 4> addresses{};
@@ -97,7 +97,7 @@ TEST_F(StoppedWriters, WaitUntilTheirPageIsReleased) {
   EXPECT_GE(addresses[0], pages_.page(1).begin);
   EXPECT_LT(addresses[0], pages_.page(1).end);
   EXPECT_FALSE(written);
-  EXPECT_EQ(pages_.bytes()[page_bytes() + 5], std::byte{0});
+  EXPECT_EQ(std::atomic_ref(pages_.bytes()[page_bytes() + 5]).load(), std::byte{0});
   ASSERT_TRUE(userfault_->release(pages_.page(1)));
   while (!written) std::this_thread::yield();
 }
