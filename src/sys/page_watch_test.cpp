@@ -75,6 +75,15 @@ TEST(ThreadTest, GetsNoSignals) {
   EXPECT_EQ(::sigismember(&mask, SIGTERM), 0);
 }
 
+// Reads what a thread is about to write that the kernel holds back; the thread sanitizer sees only that both touch it.
+#if defined(__clang__)
+__attribute__((no_sanitize("thread")))
+#endif
+std::byte
+beside_a_stopped_writer(const std::byte& place) {
+  return place;
+}
+
 class StoppedWriters : public testing::Test {
  protected:
   void SetUp() override {
@@ -89,7 +98,7 @@ TEST_F(StoppedWriters, WaitUntilTheirPageIsReleased) {
   ASSERT_TRUE(userfault_->protect(pages_.range()));
   std::atomic<bool> written = false;
   auto writer = Thread::start([&] {
-    std::atomic_ref(pages_.bytes()[page_bytes() + 5]) = std::byte{7};
+    pages_.bytes()[page_bytes() + 5] = std::byte{7};
     written = true;
   });
   std::array<std::uintptr_t, 4> addresses{};
@@ -97,7 +106,7 @@ TEST_F(StoppedWriters, WaitUntilTheirPageIsReleased) {
   EXPECT_GE(addresses[0], pages_.page(1).begin);
   EXPECT_LT(addresses[0], pages_.page(1).end);
   EXPECT_FALSE(written);
-  EXPECT_EQ(std::atomic_ref(pages_.bytes()[page_bytes() + 5]).load(), std::byte{0});
+  EXPECT_EQ(beside_a_stopped_writer(pages_.bytes()[page_bytes() + 5]), std::byte{0});
   ASSERT_TRUE(userfault_->release(pages_.page(1)));
   while (!written) std::this_thread::yield();
 }
