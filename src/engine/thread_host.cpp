@@ -173,7 +173,7 @@ class ThreadHost : public Host {
     DIAPAUSE_TRY(agree(context_, mine));
     DIAPAUSE_TRY(learn_facts());
     for (const config::TierKind kind : kAllTiers) {
-      const Status opened = open_tier(context_, kind);
+      Status opened = open_tier(context_, kind);
       if (!opened && opened.error().code == Code::comm) return opened;
     }
     DIAPAUSE_TRY(open_mailbox());

@@ -81,7 +81,7 @@ Status StagedImage::visit(std::span<const std::size_t> wanted, Take take) {
     if (piece.kept) return take(piece, ByteView(memory_.bytes().subspan(piece.kept_at, piece.length)));
     const std::size_t slot = finished_ % kDepth;
     DIAPAUSE_TRY(finish_read(tickets_[slot]));
-    const Status taken = take(piece, ByteView(buffers_[slot].bytes().first(piece.length)));
+    Status taken = take(piece, ByteView(buffers_[slot].bytes().first(piece.length)));
     ++finished_;  // its buffer is free again
     return taken;
   };
