@@ -79,7 +79,7 @@ Status CopyOnWrite::arm(CaptureJob& job) {
 Status CopyOnWrite::watch(sys::PageRange pages) {
   const bool known = std::ranges::find(watched_, pages) != watched_.end();
   if (known) {
-    const Status protection = protect(pages);
+    Status protection = protect(pages);
     if (protection || protection.error().os_errno != ENOENT) return protection;
     // The program has mapped other memory there.
   } else {

@@ -99,6 +99,7 @@ TEST_F(Async, ClosingWithinATimeGivesUpWhatIsNotBegun) {
                           program.compute(version);
                           EXPECT_TRUE(engine.checkpoint(version, 4, info));
                         }
+                        EXPECT_TRUE(engine.wait(1, 1, 60));
                         const Status closed = engine.close(0.01);
                         ASSERT_FALSE(closed);
                         EXPECT_EQ(closed.error().code, Code::off);
