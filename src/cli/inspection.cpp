@@ -192,7 +192,7 @@ class Inspector {
     if (!now) return false;
     const auto same = std::find_if(now->begin(), now->end(),
                                    [&](const store::FoundVersion& version) { return version.id == part.found->id; });
-    return same == now->end() || same->manifest != part.found->manifest || same->problem != part.found->problem;
+    return same == now->end() || *same != *part.found;
   }
 
   const StoredVersion& version_;

@@ -26,6 +26,8 @@ namespace diapause::store {
 struct DamagedFile {
   std::string path;
   std::string what;
+
+  bool operator==(const DamagedFile&) const = default;
 };
 
 // What lies in a tier under one version's name, judged by names alone: images are verified when they are opened.
@@ -39,6 +41,8 @@ struct FoundVersion {
   // Why there is no manifest though there was one, or which copy of it is damaged or missing. Empty if all is well, and
   // if there never was one: a checkpoint that did not come to its end.
   std::string problem;
+
+  bool operator==(const FoundVersion&) const = default;
 };
 
 class Tier {
