@@ -15,10 +15,21 @@ LevelSettings& level(Draft& draft) {
   return draft.settings.level(kLevel);
 }
 
+constexpr std::array<std::string_view, 2> kNodeTiers{"memory", "local"};
+constexpr std::array<std::string_view, 3> kGlobalModes{"staged", "direct", "mpi-io"};
+constexpr std::array<std::string_view, 4> kCaptureStrategies{"auto", "copy", "copy-on-write", "incremental"};
+constexpr std::array<std::string_view, 2> kAsyncModes{"off", "thread"};
+constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
+
+void add_choice(Key key, std::span<const std::string_view> words, std::vector<Key>& keys) {
+  key.words = words;
+  keys.push_back(key);
+}
+
 template <int kLevel>
 void add_level(std::string_view section, std::vector<Key>& keys) {
   if constexpr (kLevel < 4) {
-    keys.push_back({section, "tier", [](Draft& draft) -> TierKind& { return level<kLevel>(draft).tier; }});
+    add_choice({section, "tier", [](Draft& draft) { return ChoiceRef(level<kLevel>(draft).tier); }}, kNodeTiers, keys);
   }
   keys.push_back(
       {section, "keep", [](Draft& draft) -> std::uint32_t& { return level<kLevel>(draft).keep; }, Rule::any, 1});
@@ -38,7 +49,8 @@ void add_places(std::vector<Key>& keys) {
       {"global", "path", [](Draft& draft) -> std::string& { return draft.settings.global_path; }, Rule::not_empty});
   keys.push_back(
       {"global", "files", [](Draft& draft) -> FileCount& { return draft.settings.global_files; }, Rule::any, 1});
-  keys.push_back({"global", "mode", [](Draft& draft) -> GlobalMode& { return draft.settings.global_mode; }});
+  add_choice({"global", "mode", [](Draft& draft) { return ChoiceRef(draft.settings.global_mode); }}, kGlobalModes,
+             keys);
   keys.push_back(
       {"node", "ranks_per_node", [](Draft& draft) -> std::uint32_t& { return draft.settings.ranks_per_node; }});
   keys.push_back(
@@ -48,8 +60,8 @@ void add_places(std::vector<Key>& keys) {
 }
 
 void add_capture(std::vector<Key>& keys) {
-  keys.push_back(
-      {"capture", "strategy", [](Draft& draft) -> CaptureStrategy& { return draft.settings.capture.strategy; }});
+  add_choice({"capture", "strategy", [](Draft& draft) { return ChoiceRef(draft.settings.capture.strategy); }},
+             kCaptureStrategies, keys);
   keys.push_back({"capture", "threads", [](Draft& draft) -> std::uint32_t& { return draft.settings.capture.threads; },
                   Rule::any, 0, 1024});
   keys.push_back({"capture", "audit_percent",
@@ -81,14 +93,8 @@ void add_deadline(std::vector<Key>& keys) {
   keys.push_back({"deadline", "margin_s", [](Draft& draft) -> double& { return draft.settings.deadline.margin_s; }});
 }
 
-constexpr std::array<std::string_view, 2> kAsyncModes{"off", "thread"};
-constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
-
 void add_async(std::vector<Key>& keys) {
-  keys.push_back({.section = "async",
-                  .name = "mode",
-                  .place = [](Draft& draft) -> Choice& { return draft.settings.async.mode; },
-                  .choices = kAsyncModes});
+  add_choice({"async", "mode", [](Draft& draft) { return ChoiceRef(draft.settings.async.mode); }}, kAsyncModes, keys);
   keys.push_back(
       {"async", "nice", [](Draft& draft) -> std::uint32_t& { return draft.settings.async.nice; }, Rule::any, 0, 19});
   keys.push_back({"async", "cpu",
@@ -99,10 +105,8 @@ void add_async(std::vector<Key>& keys) {
                   Rule::any, 1, 8});
   keys.push_back(
       {"async", "in_flight_mib", [](Draft& draft) -> std::uint64_t& { return draft.settings.async.in_flight_mib; }});
-  keys.push_back({.section = "async",
-                  .name = "when_full",
-                  .place = [](Draft& draft) -> Choice& { return draft.settings.async.when_full; },
-                  .choices = kWhenFull});
+  add_choice({"async", "when_full", [](Draft& draft) { return ChoiceRef(draft.settings.async.when_full); }}, kWhenFull,
+             keys);
 }
 
 std::vector<Key> make_keys() {
@@ -148,17 +152,14 @@ struct Shower {
     if (files.kind == FileCount::Kind::fixed) return fmt::format("{}", files.count);
     return files.kind == FileCount::Kind::per_rank ? "\"rank\"" : "\"auto\"";
   }
-  std::string operator()(GlobalMode mode) const {
-    return mode == GlobalMode::staged ? "\"staged\"" : mode == GlobalMode::direct ? "\"direct\"" : "\"mpi-io\"";
-  }
-  std::string operator()(const Choice& choice) const { return quoted(key.choices[choice.index]); }
-  std::string operator()(TierKind tier) const {
-    return tier == TierKind::memory ? "\"memory\"" : tier == TierKind::local ? "\"local\"" : "\"global\"";
-  }
-  std::string operator()(CaptureStrategy strategy) const { return quoted(capture_strategy_name(strategy)); }
+  std::string operator()(ChoiceRef choice) const { return quoted(key.words[choice.index()]); }
 };
 
 }  // namespace
+
+std::string_view capture_strategy_name(CaptureStrategy strategy) {
+  return kCaptureStrategies[static_cast<std::size_t>(strategy)];
+}
 
 std::span<const Key> all_keys() {
   static const std::vector<Key> keys = make_keys();

@@ -24,11 +24,28 @@ struct Draft {
   double minute_s = 60;
 };
 
+// One of an enumeration's values, whichever enumeration it is; they count from 0, in the order of the key's words.
+class ChoiceRef {
+ public:
+  template <class Enum>
+  explicit ChoiceRef(Enum& place)
+      : place_(&place),
+        index_([](const void* at) { return static_cast<std::size_t>(*static_cast<const Enum*>(at)); }),
+        choose_([](void* at, std::size_t index) { *static_cast<Enum*>(at) = static_cast<Enum>(index); }) {}
+
+  std::size_t index() const { return index_(place_); }
+  void choose(std::size_t index) const { choose_(place_, index); }
+
+ private:
+  void* place_;
+  std::size_t (*index_)(const void*);
+  void (*choose_)(void*, std::size_t);
+};
+
 // Where a key's value lives; the type of the place is the type of the key.
 using Place = std::variant<double& (*)(Draft&), std::uint32_t& (*)(Draft&), std::uint64_t& (*)(Draft&),
                            std::optional<std::uint32_t>& (*)(Draft&), std::string& (*)(Draft&),
-                           std::vector<std::string>& (*)(Draft&), TierKind& (*)(Draft&), CaptureStrategy& (*)(Draft&),
-                           FileCount& (*)(Draft&), GlobalMode& (*)(Draft&), Choice& (*)(Draft&)>;
+                           std::vector<std::string>& (*)(Draft&), FileCount& (*)(Draft&), ChoiceRef (*)(Draft&)>;
 
 enum class Rule {
   any,
@@ -46,7 +63,7 @@ struct Key {
   Rule rule = Rule::any;
   std::int64_t least = 0;  // integers
   std::int64_t most = 0xffffffff;
-  std::span<const std::string_view> choices = {};  // of a Choice
+  std::span<const std::string_view> words = {};  // of a choice
 
   std::string full_name() const;    // "level1.keep"
   std::string environment() const;  // "DIAPAUSE_LEVEL1_KEEP"

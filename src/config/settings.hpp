@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -15,7 +16,7 @@ enum class TierKind { memory, local, global };
 
 // How bytes leave the program's memory; docs/configuration.md says what each is good for.
 enum class CaptureStrategy { automatic, copy, copy_on_write, incremental };
-const char* capture_strategy_name(CaptureStrategy strategy);  // "copy-on-write"
+std::string_view capture_strategy_name(CaptureStrategy strategy);  // "copy-on-write"
 
 // When a level is due in snapshot(): after so many seconds, or so many calls; 0 = never.
 struct Interval {
@@ -68,22 +69,21 @@ struct DeadlineSettings {
   double margin_s = 10;              // what the program needs itself between its last checkpoint and its end
 };
 
-// One of a key's words, by its place in the list of them.
-struct Choice {
-  std::uint32_t index = 0;
-};
+// Who does the work behind the capture: the call itself, or a thread of each node's first rank.
+enum class AsyncMode { off, thread };
+
+// What a checkpoint does where no more versions may be in flight.
+enum class WhenFull { wait, skip };
 
 // Work behind the capture, in the background.
 struct AsyncSettings {
-  static constexpr std::uint32_t kOff = 0, kThread = 1;  // mode
-  static constexpr std::uint32_t kWait = 0, kSkip = 1;   // when_full
-  Choice mode;
+  AsyncMode mode = AsyncMode::off;
   std::uint32_t nice = 10;           // of the engine's thread
   std::optional<std::uint32_t> cpu;  // where it runs; none = anywhere
   double flush_mib_s = 0;            // written to the global tier by a node, at most; 0 = no limit
   std::uint32_t in_flight = 2;       // captured versions that wait for the engine
   std::uint64_t in_flight_mib = 0;   // the same, of a node's memory; 0 = no limit
-  Choice when_full;
+  WhenFull when_full = WhenFull::wait;
 };
 
 struct Settings {

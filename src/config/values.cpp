@@ -47,9 +47,6 @@ bool is_sound_text(Rule rule, const std::string& text) {
 
 double most_number(Rule rule) { return rule == Rule::percent ? 100 : kMostSeconds; }
 
-constexpr std::array kCaptureStrategies = {CaptureStrategy::automatic, CaptureStrategy::copy,
-                                           CaptureStrategy::copy_on_write, CaptureStrategy::incremental};
-
 struct Assign {
   const Key& key;
   const Found& found;
@@ -94,20 +91,6 @@ struct Assign {
     place = *list;
     return true;
   }
-  bool operator()(TierKind& place) const {
-    const auto* text = std::get_if<std::string>(&found.value);
-    if (text == nullptr || (*text != "memory" && *text != "local")) return false;
-    place = *text == "memory" ? TierKind::memory : TierKind::local;
-    return true;
-  }
-  bool operator()(CaptureStrategy& place) const {
-    const auto* text = std::get_if<std::string>(&found.value);
-    if (text == nullptr) return false;
-    const auto* named = std::ranges::find(kCaptureStrategies, *text, capture_strategy_name);
-    if (named == kCaptureStrategies.end()) return false;
-    place = *named;
-    return true;
-  }
   bool operator()(FileCount& place) const {
     if (const auto* text = std::get_if<std::string>(&found.value)) {
       if (*text != "rank" && *text != "auto") return false;
@@ -119,23 +102,12 @@ struct Assign {
     place = {FileCount::Kind::fixed, count};
     return true;
   }
-  bool operator()(GlobalMode& place) const {
-    constexpr std::pair<const char*, GlobalMode> kModes[] = {
-        {"staged", GlobalMode::staged}, {"direct", GlobalMode::direct}, {"mpi-io", GlobalMode::mpi_io}};
-    const auto* text = std::get_if<std::string>(&found.value);
-    for (const auto& [name, mode] : kModes) {
-      if (text == nullptr || *text != name) continue;
-      place = mode;
-      return true;
-    }
-    return false;
-  }
-  bool operator()(Choice& place) const {
+  bool operator()(ChoiceRef place) const {
     const auto* text = std::get_if<std::string>(&found.value);
     if (text == nullptr) return false;
-    const auto choice = std::find(key.choices.begin(), key.choices.end(), *text);
-    if (choice == key.choices.end()) return false;
-    place.index = static_cast<std::uint32_t>(choice - key.choices.begin());
+    const auto word = std::find(key.words.begin(), key.words.end(), *text);
+    if (word == key.words.end()) return false;
+    place.choose(static_cast<std::size_t>(word - key.words.begin()));
     return true;
   }
 };
@@ -156,14 +128,11 @@ struct ReadText {
   decltype(Found::value) operator()(std::optional<std::uint32_t>& (*)(Draft&)) const { return integer(); }
   decltype(Found::value) operator()(std::vector<std::string>& (*)(Draft&)) const { return split_at_commas(text); }
   decltype(Found::value) operator()(std::string& (*)(Draft&)) const { return text; }
-  decltype(Found::value) operator()(TierKind& (*)(Draft&)) const { return text; }
-  decltype(Found::value) operator()(CaptureStrategy& (*)(Draft&)) const { return text; }
   decltype(Found::value) operator()(FileCount& (*)(Draft&)) const {
     const auto number = whole_text_as<std::int64_t>(text);
     return number ? decltype(Found::value)(*number) : text;
   }
-  decltype(Found::value) operator()(GlobalMode& (*)(Draft&)) const { return text; }
-  decltype(Found::value) operator()(Choice& (*)(Draft&)) const { return text; }
+  decltype(Found::value) operator()(ChoiceRef (*)(Draft&)) const { return text; }
 };
 
 struct Allowed {
@@ -185,34 +154,17 @@ struct Allowed {
     if (key.rule == Rule::signal) return fmt::format("a list of different ones of {}", fmt::join(kSignals, ", "));
     return "a list of different strings that can name directories";
   }
-  std::string operator()(TierKind& (*)(Draft&)) const { return "\"memory\" or \"local\""; }
-  std::string operator()(CaptureStrategy& (*)(Draft&)) const {
-    return "\"auto\", \"copy\", \"copy-on-write\" or \"incremental\"";
-  }
   std::string operator()(FileCount& (*)(Draft&)) const { return "\"rank\", \"auto\" or " + integer(); }
-  std::string operator()(GlobalMode& (*)(Draft&)) const { return "\"staged\", \"direct\" or \"mpi-io\""; }
-  std::string operator()(Choice& (*)(Draft&)) const {
+  std::string operator()(ChoiceRef (*)(Draft&)) const {
     std::string text;
-    for (const std::string_view choice : key.choices) text += (text.empty() ? "" : " or ") + quoted(choice);
+    for (std::size_t i = 0; i < key.words.size(); ++i) {
+      text += (i == 0 ? "" : i + 1 == key.words.size() ? " or " : ", ") + quoted(key.words[i]);
+    }
     return text;
   }
 };
 
 }  // namespace
-
-const char* capture_strategy_name(CaptureStrategy strategy) {
-  switch (strategy) {
-    case CaptureStrategy::automatic:
-      return "auto";
-    case CaptureStrategy::copy:
-      return "copy";
-    case CaptureStrategy::copy_on_write:
-      return "copy-on-write";
-    case CaptureStrategy::incremental:
-      return "incremental";
-  }
-  return "";
-}
 
 std::string Key::allowed() const { return std::visit(Allowed{*this}, place); }
 

@@ -67,7 +67,7 @@ bool Engine::is_full(std::uint64_t next_bytes) const {
 bool Engine::make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info) {
   const double start = sys::monotonic_s();
   while (is_full(next_bytes)) {
-    if (context_->settings.async.when_full.index == config::AsyncSettings::kSkip) return false;
+    if (context_->settings.async.when_full == config::WhenFull::skip) return false;
     const auto oldest =
         std::find_if(taken_.begin(), taken_.end(), [](const InFlight& one) { return !one.progress.is_done; });
     host_->wait(oldest->job, 0, kForever_s);

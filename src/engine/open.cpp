@@ -56,7 +56,7 @@ namespace {
 
 // In the background if that is asked for and can be; else in the program's calls, and it is said why.
 Result<std::unique_ptr<Host>> open_host(Context& context, Bill& bill) {
-  if (context.settings.async.mode.index == config::AsyncSettings::kOff) return open_inline_host(context, bill);
+  if (context.settings.async.mode == config::AsyncMode::off) return open_inline_host(context, bill);
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
   std::string why = "MPI was not initialised with MPI_THREAD_MULTIPLE";
   const bool is_direct = context.settings.global_mode != config::GlobalMode::staged;

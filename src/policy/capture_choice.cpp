@@ -46,7 +46,7 @@ double incremental_price(const RegionFacts& region, const CaptureCosts& costs) {
          changed / kPageBytes * kTrackedPageS;
 }
 
-CaptureChoice forced(CaptureMethod method, const char* name) {
+CaptureChoice forced(CaptureMethod method, std::string_view name) {
   return {method, fmt::format("capture.strategy is \"{}\"", name)};
 }
 
@@ -87,7 +87,7 @@ const char* capture_method_name(CaptureMethod method) {
 }
 
 CaptureChoice choose_capture(config::CaptureStrategy strategy, const RegionFacts& region, const CaptureCosts& costs) {
-  const char* name = config::capture_strategy_name(strategy);
+  const std::string_view name = config::capture_strategy_name(strategy);
   switch (strategy) {
     case config::CaptureStrategy::copy:
       return forced(CaptureMethod::copy, name);
