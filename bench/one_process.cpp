@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "diapause/diapause.h"
 #include "measure.hpp"
@@ -101,13 +102,19 @@ class RawFile {
   int fd_ = -1;
 };
 
-Pairs measure_memory(int runs, std::size_t bytes) {
-  const WarmMemory data(bytes);
-  const WarmMemory copy(bytes);
+struct Options {
+  int runs;
+  std::size_t bytes;
+  std::string directory;
+};
+
+Pairs measure_memory(const Options& options) {
+  const WarmMemory data(options.bytes);
+  const WarmMemory copy(options.bytes);
   Instance instance(data);
   Pairs pairs;
-  for (int i = -kWarmUps; i < runs; ++i) {
-    const double copied_s = seconds_of([&] { std::memcpy(copy.data(), data.data(), bytes); });
+  for (int i = -kWarmUps; i < options.runs; ++i) {
+    const double copied_s = seconds_of([&] { std::memcpy(copy.data(), data.data(), options.bytes); });
     const double blocked_s = instance.checkpoint();
     instance.wait(DIAPAUSE_L1);
     if (i >= 0) pairs.emplace_back(blocked_s, copied_s);
@@ -115,43 +122,42 @@ Pairs measure_memory(int runs, std::size_t bytes) {
   return pairs;
 }
 
-Pairs measure_local(int runs, std::size_t bytes, const std::string& directory) {
-  const WarmMemory data(bytes);
-  RawFile raw(directory, data);
+// Seconds of `ours`, a function of an instance that makes its data durable, against the disk.
+template <class Ours>
+Pairs measure_against_raw(const Options& options, Ours ours) {
+  const WarmMemory data(options.bytes);
+  RawFile raw(options.directory, data);
   Instance instance(data);
   Pairs pairs;
-  for (int i = -kWarmUps; i < runs; ++i) {
+  for (int i = -kWarmUps; i < options.runs; ++i) {
     const double written_s = seconds_of([&] { raw.write(); });
-    const double blocked_s = instance.checkpoint();
-    if (i >= 0) pairs.emplace_back(blocked_s, written_s);
+    const double our_s = ours(instance);
+    if (i >= 0) pairs.emplace_back(our_s, written_s);
   }
   return pairs;
 }
 
-// From the end of the capture until level 4 holds, against the disk.
-Pairs measure_flush(int runs, std::size_t bytes, const std::string& directory) {
-  const WarmMemory data(bytes);
-  RawFile raw(directory, data);
-  Instance instance(data);
-  Pairs pairs;
-  for (int i = -kWarmUps; i < runs; ++i) {
-    const double written_s = seconds_of([&] { raw.write(); });
+Pairs measure_local(const Options& options) {
+  return measure_against_raw(options, [](Instance& instance) { return instance.checkpoint(); });
+}
+
+// From the end of the capture until level 4 holds.
+Pairs measure_flush(const Options& options) {
+  return measure_against_raw(options, [](Instance& instance) {
     instance.checkpoint(DIAPAUSE_L4);
-    const double flushed_s = seconds_of([&] { instance.wait(DIAPAUSE_L4); });
-    if (i >= 0) pairs.emplace_back(flushed_s, written_s);
-  }
-  return pairs;
+    return seconds_of([&] { instance.wait(DIAPAUSE_L4); });
+  });
 }
 
 // What a checkpoint of level 4 in the background blocks, against one that writes straight to the global tier.
-Pairs measure_against_direct(int runs, std::size_t bytes) {
-  const WarmMemory data(bytes);
+Pairs measure_against_direct(const Options& options) {
+  const WarmMemory data(options.bytes);
   Instance in_background(data, "background");
   ::setenv("DIAPAUSE_ASYNC_MODE", "off", 1);
   ::setenv("DIAPAUSE_GLOBAL_MODE", "direct", 1);
   Instance direct(data, "direct");
   Pairs pairs;
-  for (int i = -kWarmUps; i < runs; ++i) {
+  for (int i = -kWarmUps; i < options.runs; ++i) {
     const double direct_s = direct.checkpoint(DIAPAUSE_L4);
     const double blocked_s = in_background.checkpoint(DIAPAUSE_L4);
     in_background.wait(DIAPAUSE_L4);
@@ -171,44 +177,44 @@ void make_cold(const std::string& directory) {
   }
 }
 
-Pairs measure_restart(int runs, std::size_t bytes, const std::string& directory) {
-  const WarmMemory data(bytes);
-  const WarmMemory expected(bytes);
-  RawFile raw(directory, data);
+Pairs measure_restart(const Options& options) {
+  const WarmMemory data(options.bytes);
+  const WarmMemory expected(options.bytes);
+  RawFile raw(options.directory, data);
   raw.write();
   Instance(data).checkpoint();
   Pairs pairs;
-  for (int i = 0; i < runs; ++i) {
-    make_cold(directory);
+  for (int i = 0; i < options.runs; ++i) {
+    make_cold(options.directory);
     const double read_s = seconds_of([&] { raw.read(); });
-    std::memset(data.data(), 0, bytes);
+    std::memset(data.data(), 0, options.bytes);
     Instance instance(data);
     const double restarted_s = seconds_of([&] { instance.restart(); });
-    if (std::memcmp(data.data(), expected.data(), bytes) != 0) give_up("the restart gave something else");
+    if (std::memcmp(data.data(), expected.data(), options.bytes) != 0) give_up("the restart gave something else");
     pairs.emplace_back(restarted_s, read_s);
   }
   return pairs;
 }
 
 // A mapped restart against one that reads and copies everything before the program goes on.
-Pairs measure_mapped(int runs, std::size_t bytes, const std::string& directory) {
-  const WarmMemory data(bytes);
-  const WarmMemory expected(bytes);
+Pairs measure_mapped(const Options& options) {
+  const WarmMemory data(options.bytes);
+  const WarmMemory expected(options.bytes);
   Instance(data).checkpoint();
   Pairs pairs;
-  for (int i = 0; i < runs; ++i) {
-    make_cold(directory);
+  for (int i = 0; i < options.runs; ++i) {
+    make_cold(options.directory);
     double restarted_s = 0;
     {
       Instance instance(data);
       restarted_s = seconds_of([&] { instance.restart(); });
     }
-    make_cold(directory);
+    make_cold(options.directory);
     Instance instance(data);
     const void* mapped = nullptr;
     const double mapped_s = seconds_of([&] { mapped = instance.map(); });
     instance.scrub_wait();
-    if (std::memcmp(mapped, expected.data(), bytes) != 0) give_up("the mapped restart gave something else");
+    if (std::memcmp(mapped, expected.data(), options.bytes) != 0) give_up("the mapped restart gave something else");
     pairs.emplace_back(mapped_s, restarted_s);
   }
   return pairs;
@@ -217,15 +223,11 @@ Pairs measure_mapped(int runs, std::size_t bytes, const std::string& directory) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) give_up("usage: one_process memory|local|restart|mapped|flush|direct RUNS MIB DIRECTORY");
-  const std::string what = argv[1];
-  const int runs = std::atoi(argv[2]);
-  const std::size_t bytes = std::strtoul(argv[3], nullptr, 10) << 20;
-  const std::string directory = argv[4];
-  if (what == "memory") bench::print_json(measure_memory(runs, bytes));
-  if (what == "local") bench::print_json(measure_local(runs, bytes, directory));
-  if (what == "flush") bench::print_json(measure_flush(runs, bytes, directory));
-  if (what == "direct") bench::print_json(measure_against_direct(runs, bytes));
-  if (what == "mapped") bench::print_json(measure_mapped(runs, bytes, directory));
-  if (what == "restart") bench::print_json(measure_restart(runs, bytes, directory));
+  const std::map<std::string, Pairs (*)(const Options&)> measures = {
+      {"memory", measure_memory},         {"local", measure_local},   {"flush", measure_flush},
+      {"direct", measure_against_direct}, {"mapped", measure_mapped}, {"restart", measure_restart}};
+  if (argc != 5 || !measures.contains(argv[1])) {
+    give_up("usage: one_process memory|local|restart|mapped|flush|direct RUNS MIB DIRECTORY");
+  }
+  bench::print_json(measures.at(argv[1])({std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]}));
 }

@@ -156,9 +156,8 @@ Status Engine::heal() {
   format::ImageIndex index = restart_->image().index();
   ReaderSource source(restart_->image());
   DIAPAUSE_TRY(checkpoint_from(source, std::move(index), decision, info));
-  const InFlight& taken = taken_.back();
-  host_->wait(taken.job, 0, 1e9);
-  return host_->progress(taken.job).result;
+  finish_flights();
+  return taken_.back().progress.result;
 }
 
 Status Engine::restart_end() {

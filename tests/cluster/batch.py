@@ -95,6 +95,15 @@ class Batch(Cluster):
         found = re.findall(r"stopped in time: (.*): version (\d+) at level (\d)", self.output())
         return [(why, int(version), int(level)) for why, version, level in found]
 
+    def expect_started_again_after(self, why):
+        """The job stopped once, with a checkpoint of the deepest level, and the next run ended it."""
+        self.wait_for_state("COMPLETED")
+        stops = self.stops()
+        expect(len(stops) == 1 and re.fullmatch(why, stops[0][0]) and stops[0][2] == 4,
+               f"stops: {stops}\n{self.output()}")
+        expect(self.job_field("Restarts") == "1", "Slurm did not start the job again")
+        self.expect_finished_from([stops[0][1]])
+
     def expect_finished_from(self, versions):
         if not filecmp.cmp(self.heat.result, self.heat.right, shallow=False):
             raise Failure(f"the result differs from that of a plain run:\n{self.output()}")
@@ -105,11 +114,7 @@ class Batch(Cluster):
 def goes_on_in_the_next_allocation_when_the_time_is_over(site):
     with Batch(site) as batch:
         batch.submit(DIAPAUSE_DEADLINE_MARGIN_S="46")  # of the minute: so it stops after some ten seconds
-        batch.wait_for_state("COMPLETED")
-        stops = batch.stops()
-        expect([stop[::2] for stop in stops] == [("the allocation ends", 4)], f"stops: {stops}\n{batch.output()}")
-        expect(batch.job_field("Restarts") == "1", "Slurm did not start the job again")
-        batch.expect_finished_from([stops[0][1]])
+        batch.expect_started_again_after("the allocation ends")
 
 
 def goes_on_in_the_next_allocation_after_a_signal(site):
@@ -117,12 +122,7 @@ def goes_on_in_the_next_allocation_after_a_signal(site):
         batch.submit()
         batch.wait_for_iteration(301)
         batch.slurm.run("scancel", "--batch", "--signal=USR1", batch.job)
-        batch.wait_for_state("COMPLETED")
-        stops = batch.stops()
-        expect(len(stops) == 1 and re.fullmatch("SIGUSR1 on rank [0-3]", stops[0][0]) and stops[0][2] == 4,
-               f"stops: {stops}\n{batch.output()}")
-        expect(batch.job_field("Restarts") == "1", "Slurm did not start the job again")
-        batch.expect_finished_from([stops[0][1]])
+        batch.expect_started_again_after("SIGUSR1 on rank [0-3]")
 
 
 def stays_cancelled_and_goes_on_when_submitted_again(site):

@@ -1,0 +1,83 @@
+// What a kernel has that has no queues and no private mappings: transfers that are over when they were submitted.
+#include "sys/kernel.hpp"
+
+#include <cerrno>
+#include <unordered_map>
+
+#include "sys/robust.hpp"
+
+namespace diapause::sys {
+namespace {
+
+// Moves all of `data` by calls that may move less; `at_end` is what a call means that moves nothing.
+template <class Bytes, class Call>
+int move_all(Bytes data, std::uint64_t offset, int at_end, Call call) {
+  while (!data.empty()) {
+    const std::int64_t count = uninterrupted([&] { return call(data, offset); });
+    if (count < 0) return static_cast<int>(count);
+    if (count == 0) return at_end;
+    data = data.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return 0;
+}
+
+// Results that wait for whoever asks.
+class Results {
+ public:
+  std::int64_t put(int result) {
+    results_[next_ticket_] = result;
+    return next_ticket_++;
+  }
+  int take(std::int64_t ticket) {
+    const auto found = results_.extract(ticket);
+    return found.empty() ? -EINVAL : found.mapped();
+  }
+
+ private:
+  std::unordered_map<std::int64_t, int> results_;
+  std::int64_t next_ticket_ = 0;
+};
+
+class PlainReads final : public ReadQueue {
+ public:
+  explicit PlainReads(Kernel& kernel) : kernel_(kernel) {}
+
+  std::int64_t submit(int fd, MutableBytes data, std::uint64_t offset) override {
+    return results_.put(move_all(data, offset, -ENODATA,
+                                 [&](MutableBytes rest, std::uint64_t at) { return kernel_.pread(fd, rest, at); }));
+  }
+  bool is_done(std::int64_t) override { return true; }
+  int wait(std::int64_t ticket) override { return results_.take(ticket); }
+
+ private:
+  Kernel& kernel_;
+  Results results_;
+};
+
+class PlainWrites final : public WriteQueue {
+ public:
+  explicit PlainWrites(Kernel& kernel) : kernel_(kernel) {}
+
+  std::int64_t submit(int fd, ByteView data, std::uint64_t offset) override {
+    return results_.put(
+        move_all(data, offset, -EIO, [&](ByteView rest, std::uint64_t at) { return kernel_.pwrite(fd, rest, at); }));
+  }
+  int wait(std::int64_t ticket) override { return results_.take(ticket); }
+
+ private:
+  Kernel& kernel_;
+  Results results_;
+};
+
+}  // namespace
+
+std::byte* Kernel::map_private(int, std::uint64_t, std::uint64_t, int* error) {
+  *error = ENODEV;
+  return nullptr;
+}
+
+std::unique_ptr<ReadQueue> Kernel::read_queue(unsigned) { return std::make_unique<PlainReads>(*this); }
+std::unique_ptr<WriteQueue> Kernel::write_queue(unsigned) { return std::make_unique<PlainWrites>(*this); }
+
+}  // namespace diapause::sys
