@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct FilePart {
   std::uint64_t offset = 0;
 };
 
+// How the calls of a Comm wait for other ranks: asking for the processor all the time, or giving it away.
+enum class Waiting { busy, patient };
+
 class Comm {
  public:
   virtual ~Comm() = default;
@@ -39,10 +43,13 @@ class Comm {
   // Whether several threads of a process may communicate at once, each on a Comm of its own. Not collective.
   virtual bool is_concurrent() const = 0;
 
-  // A Comm of the ranks that say `join`, in the same order, for use by another thread; null for the others. Its calls
-  // wait patiently: they give the processor away instead of asking for it all the time.
-  enum class Part { join, stay_out };
-  virtual Result<std::unique_ptr<Comm>> split(Part part) = 0;
+  // A Comm of the ranks that give a Part, in ascending order of their places, and of ranks where those are equal; null
+  // for the others.
+  struct Part {
+    std::uint32_t place = 0;
+    Waiting waiting = Waiting::patient;
+  };
+  virtual Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) = 0;
 
   // Lowest rank among those that share this rank's memory (its node). Not collective.
   virtual std::uint32_t node_leader() const = 0;

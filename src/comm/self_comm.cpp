@@ -10,8 +10,8 @@ class SelfComm : public Comm {
   std::uint32_t rank() const override { return 0; }
   std::uint32_t size() const override { return 1; }
   bool is_concurrent() const override { return true; }
-  Result<std::unique_ptr<Comm>> split(Part part) override {
-    return part == Part::join ? make_self_comm() : std::unique_ptr<Comm>();
+  Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) override {
+    return part ? make_self_comm() : std::unique_ptr<Comm>();
   }
   std::uint32_t node_leader() const override { return 0; }
   Status barrier() override { return {}; }

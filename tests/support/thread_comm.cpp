@@ -15,24 +15,25 @@ class ThreadComm : public comm::Comm {
 
   bool is_concurrent() const override { return true; }
 
-  Result<std::unique_ptr<comm::Comm>> split(Part part) override {
-    const std::uint8_t joins = part == Part::join ? 1 : 0;
+  Result<std::unique_ptr<comm::Comm>> split(const std::optional<Part>& part) override {
     std::uint64_t round = 0;
     {
       const std::lock_guard lock(job_.mutex_);
       round = job_.round_;
     }
-    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(as_byte_view(joins)));
-    if (joins == 0) return std::unique_ptr<comm::Comm>();
-    const auto joined = [&](std::uint32_t before) {
-      return static_cast<std::uint32_t>(std::count_if(all.begin(), all.begin() + before,
-                                                      [](const ByteVector& said) { return said[0] != std::byte{0}; }));
+    constexpr std::uint64_t kStaysOut = UINT64_MAX;
+    const std::uint64_t key = part ? (std::uint64_t{part->place} << 32 | rank_) : kStaysOut;
+    DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint64_t> keys, numbers(key));
+    if (!part) return std::unique_ptr<comm::Comm>();
+    const auto before = [&](std::uint64_t limit) {
+      return static_cast<std::uint32_t>(
+          std::count_if(keys.begin(), keys.end(), [&](std::uint64_t one) { return one < limit; }));
     };
     const std::lock_guard lock(job_.mutex_);
     auto& child = job_.parts_[round];
-    if (child == nullptr) child = std::make_unique<ThreadJob>(joined(job_.size_), 1);
+    if (child == nullptr) child = std::make_unique<ThreadJob>(before(kStaysOut), 1);
     if (job_.broken_) child->break_off();
-    return child->comm(joined(rank_));
+    return child->comm(before(key));
   }
 
   Status barrier() override {

@@ -26,9 +26,6 @@ bool mpi_is_running() {
   return initialized != 0 && finalized == 0;
 }
 
-// How a call waits for the others: as MPI does, which spends a core on it, or giving the core away.
-enum class Waiting { busy, patient };
-
 class MpiComm : public Comm {
  public:
   MpiComm(MPI_Comm comm, Waiting waiting) : comm_(comm), is_patient_(waiting == Waiting::patient) {}
@@ -65,13 +62,12 @@ class MpiComm : public Comm {
     return MPI_Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
   }
 
-  Result<std::unique_ptr<Comm>> split(Part part) override {
-    const bool joins = part == Part::join;
+  Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) override {
     MPI_Comm chosen = MPI_COMM_NULL;
-    DIAPAUSE_TRY(
-        check(MPI_Comm_split(comm_, joins ? 0 : MPI_UNDEFINED, static_cast<int>(rank_), &chosen), "MPI_Comm_split"));
-    if (!joins) return std::unique_ptr<Comm>();
-    auto comm = std::make_unique<MpiComm>(chosen, Waiting::patient);
+    const int place = part ? static_cast<int>(part->place) : 0;
+    DIAPAUSE_TRY(check(MPI_Comm_split(comm_, part ? 0 : MPI_UNDEFINED, place, &chosen), "MPI_Comm_split"));
+    if (!part) return std::unique_ptr<Comm>();
+    auto comm = std::make_unique<MpiComm>(chosen, part->waiting);
     DIAPAUSE_TRY(comm->start());
     return std::unique_ptr<Comm>(std::move(comm));
   }

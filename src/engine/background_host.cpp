@@ -1,0 +1,231 @@
+// Work in the background, as a rank sees it: posted to whoever acts for its node.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <deque>
+
+#include "engine/host.hpp"
+#include "engine/node_worker.hpp"
+#include "sys/process.hpp"
+#include "sys/thread.hpp"
+
+namespace diapause::engine {
+namespace {
+
+// Messages of the thread wait here for the program's next call: the log is only ever called from the program's threads.
+class MessageQueue {
+ public:
+  void put(Severity severity, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    messages_.emplace_back(severity, text);
+  }
+  void pass_on(const LogSink& log) {
+    std::deque<std::pair<Severity, std::string>> messages;
+    {
+      const std::lock_guard lock(mutex_);
+      messages.swap(messages_);
+    }
+    for (const auto& [severity, text] : messages) log(severity, text);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<Severity, std::string>> messages_;
+};
+
+// What the node's first rank has besides, if no rank is set aside: the worker and its thread.
+class WorkerThread {
+ public:
+  // Collective over `comm`.
+  static Result<std::unique_ptr<WorkerThread>> open(const Context& rank, std::unique_ptr<comm::Comm> comm, Bill& bill) {
+    auto thread = std::make_unique<WorkerThread>();
+    const auto log = [&messages = thread->messages_](Severity severity, const std::string& text) {
+      messages.put(severity, text);
+    };
+    DIAPAUSE_TRY_ASSIGN(thread->worker_, NodeWorker::open(rank, std::move(comm), log, bill));
+    return thread;
+  }
+
+  NodeWorker& worker() { return *worker_; }
+  MessageQueue& messages() { return messages_; }
+  bool is_running() const { return thread_.has_value(); }
+
+  Status start() {
+    auto thread = sys::Thread::start([this] { run(); });
+    if (!thread) return fail(thread.error());
+    thread_.emplace(std::move(*thread));
+    return {};
+  }
+
+ private:
+  void run() {
+    const config::AsyncSettings& async = worker_->context().settings.async;
+    const Status gives_way = sys::give_way(static_cast<int>(async.nice), async.cpu);
+    if (!gives_way) messages_.put(Severity::warning, gives_way.error().message);
+    worker_->serve();
+  }
+
+  MessageQueue messages_;
+  std::unique_ptr<NodeWorker> worker_;
+  std::optional<sys::Thread> thread_;
+};
+
+// A rank's end of the mailbox of its node.
+class BackgroundHost : public Host {
+ public:
+  explicit BackgroundHost(Context& context) : context_(context) {}
+
+  ~BackgroundHost() override {
+    if (!is_started_) {
+      // Another node's thread did not start; this one waits for all of its ranks, which will not post.
+      for (std::uint32_t place = 0; thread_ && thread_->is_running() && place < rank_count_; ++place) {
+        mailbox_->post(place, {});
+      }
+      return;
+    }
+    const std::uint64_t stop = mailbox_->post(place_, {});
+    while (!mailbox_->progress(stop).is_done) mailbox_->wait(stop, 0, 3600);
+    pass_on_messages();
+  }
+
+  // Collective; fails on all ranks or on none.
+  Status open_with_thread(Bill& bill) {
+    using Part = comm::Comm::Part;
+    const bool leads = context_.topology.is_leader();
+    DIAPAUSE_TRY_ASSIGN(std::unique_ptr<comm::Comm> comm,
+                        context_.comm->split(leads ? std::optional(Part{context_.topology.node}) : std::nullopt));
+    Status mine;
+    if (leads) {
+      auto thread = WorkerThread::open(context_, std::move(comm), bill);
+      if (thread) thread_ = std::move(*thread);
+      if (!thread) mine = fail(thread.error());
+    }
+    DIAPAUSE_TRY(meet(context_, mine, thread_ ? &thread_->worker() : nullptr));
+    if (leads) mine = thread_->start();
+    DIAPAUSE_TRY(agree(context_, mine));
+    is_started_ = true;
+    return {};
+  }
+
+  std::uint32_t incarnation() const override { return facts_.incarnation; }
+  std::uint32_t other_rank_count() const override { return facts_.other_rank_count; }
+  bool is_background() const override { return true; }
+
+  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) override {
+    while (true) {
+      if (context_.tiers.find(kind) == nullptr) DIAPAUSE_TRY(open_tier(context_, kind));
+      store::Tier* const tier = context_.tiers.find(kind);
+      auto slot = tier->acquire(bytes, context_.rank());
+      const Status all = agree(context_, slot ? Status{} : fail(slot.error()));
+      if (all) return slot;
+      if (slot) tier->give_back(std::move(*slot));
+      if (all.error().code != Code::full) {
+        context_.tiers.tiers[static_cast<std::size_t>(kind)].reset();  // opened anew at the next attempt
+        return fail(all.error());
+      }
+      Note note;
+      note.kind = JobKind::make_room;
+      note.node_tier = kind;
+      const Progress made = finished(post(note));
+      DIAPAUSE_TRY(made.result);
+      if (made.levels == 0) return fail(all.error());
+    }
+  }
+
+  Status check_tier(config::TierKind kind) override {
+    auto& tier = context_.tiers.tiers[static_cast<std::size_t>(kind)];
+    DIAPAUSE_TRY_ASSIGN(const std::uint64_t is_gone,
+                        context_.comm->all_max(tier && tier->directory().has_no_name() ? 1 : 0));
+    if (is_gone != 0) tier.reset();
+    return {};
+  }
+
+  std::uint64_t submit(Captures captures) override {
+    Note note;
+    note.kind = JobKind::capture;
+    note.decision = captures.decision;
+    note.node_tier = captures.node_tier;
+    note.capture_s = captures.capture_s;
+    note.blocked_s = captures.blocked_s();
+    if (captures.result) {
+      Image& image = captures.images.front();
+      note.facts = image.facts;
+      put_text(note.spare_name, image.slot.spare_name());
+      context_.tiers.find(captures.capture_tier)->lend(std::move(image.slot));
+    } else {
+      note.code = static_cast<std::int32_t>(captures.result.error().code);
+      put_text(note.text, captures.result.error().message);
+    }
+    return post(note);
+  }
+
+  Progress progress(std::uint64_t number) override { return mailbox_->progress(number); }
+  void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) override {
+    mailbox_->wait(number, levels, at_most_s);
+  }
+  void give_up() override { mailbox_->give_up(); }
+  void pass_on_messages() override {
+    if (thread_) thread_->messages().pass_on(context_.log);
+  }
+
+  void reject(const format::VersionId& version) override {
+    Note note;
+    note.kind = JobKind::reject;
+    note.version = version;
+    post(note);
+  }
+  void pin(std::optional<format::VersionId> version) override {
+    Note note;
+    note.kind = version ? JobKind::pin : JobKind::unpin;
+    if (version) note.version = *version;
+    (void)finished(post(note));
+  }
+
+ private:
+  // All processes of `whole` and their workers find each other. `opened` and `worker` are of the worker in this
+  // process, if there is one.
+  Status meet(Context& whole, const Status& opened, const NodeWorker* worker) {
+    DIAPAUSE_TRY_ASSIGN(facts_, announce(whole, opened, worker));
+    return agree(whole, open_own_end());
+  }
+
+  Status open_own_end() {
+    for (const config::TierKind kind : kAllTiers) {
+      Status opened = open_tier(context_, kind);
+      if (!opened && opened.error().code == Code::comm) return opened;
+    }
+    DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(config::TierKind::memory));
+    const Topology by_node = acting_for_nodes(context_.topology);
+    const auto& ranks = by_node.acted_for;
+    place_ = static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), context_.rank()) - ranks.begin());
+    rank_count_ = static_cast<std::uint32_t>(ranks.size());
+    auto mailbox = Mailbox::open(tier->directory(), rank_count_);
+    if (!mailbox) return fail(mailbox.error());
+    mailbox_.emplace(std::move(*mailbox));
+    return {};
+  }
+
+  std::uint64_t post(const Note& note) { return mailbox_->post(place_, note); }
+  Progress finished(std::uint64_t number) {
+    while (!progress(number).is_done) mailbox_->wait(number, 0, 3600);
+    return progress(number);
+  }
+
+  Context& context_;
+  StoredFacts facts_;
+  std::uint32_t place_ = 0;  // of this rank among those of its node
+  std::uint32_t rank_count_ = 0;
+  std::optional<Mailbox> mailbox_;
+  std::unique_ptr<WorkerThread> thread_;  // of a node's first rank, if no rank is set aside
+  bool is_started_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill) {
+  auto host = std::make_unique<BackgroundHost>(context);
+  DIAPAUSE_TRY(host->open_with_thread(bill));
+  return host;
+}
+
+}  // namespace diapause::engine

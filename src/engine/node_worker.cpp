@@ -1,0 +1,117 @@
+#include "engine/node_worker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+
+NodeWorker::NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log)
+    : context_{rank.kernel, std::move(comm), rank.settings, acting_for_nodes(rank.topology),
+               {},          std::move(log),  rank.job,      rank.job_key} {}
+
+Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
+                                                     Bill& bill) {
+  std::unique_ptr<NodeWorker> worker(new NodeWorker(rank, std::move(comm), std::move(log)));
+  DIAPAUSE_TRY_ASSIGN(worker->engine_, NodeEngine::open(worker->context_, bill));
+  DIAPAUSE_TRY(worker->make_mailbox());
+  return worker;
+}
+
+Status NodeWorker::make_mailbox() {
+  auto memory = context_.tiers.get(config::TierKind::memory);
+  if (!memory) return fail(Code::io, "work in the background needs the memory tier: " + memory.error().message);
+  const auto rank_count = static_cast<std::uint32_t>(context_.topology.acted_for.size());
+  auto mailbox = Mailbox::create((*memory)->directory(), rank_count);
+  if (!mailbox) return fail(mailbox.error());
+  mailbox_.emplace(std::move(*mailbox));
+  engine_->give_up_when([this] { return mailbox_->is_given_up(); });
+  return {};
+}
+
+void NodeWorker::serve() {
+  for (std::uint64_t number = 0;; ++number) {
+    const std::vector<Note> notes = mailbox_->take(number);
+    mailbox_->begin(number);
+    Progress progress;
+    const double start_s = sys::monotonic_s();
+    try {
+      progress = work(number, notes);
+    } catch (const std::exception& error) {
+      progress.result = fail(Code::internal, fmt::format("the engine in the background: {}", error.what()));
+    }
+    progress.is_done = true;
+    progress.seconds = sys::monotonic_s() - start_s;
+    mailbox_->finish(number, progress);
+    if (notes[0].kind == JobKind::stop) return;
+  }
+}
+
+Progress NodeWorker::work(std::uint64_t number, const std::vector<Note>& notes) {
+  Progress progress;
+  const Note& first = notes[0];
+  switch (first.kind) {
+    case JobKind::capture:
+      return checkpoint(number, notes);
+    case JobKind::make_room: {
+      const Result<bool> made = engine_->make_room(first.node_tier);
+      if (made) progress.levels = *made ? 1 : 0;
+      if (!made) progress.result = fail(made.error());
+      break;
+    }
+    case JobKind::reject:
+      engine_->reject(first.version);
+      break;
+    case JobKind::pin:
+      engine_->pin(first.version);
+      break;
+    case JobKind::unpin:
+      engine_->pin(std::nullopt);
+      break;
+    case JobKind::stop:
+      break;
+  }
+  return progress;
+}
+
+Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& notes) {
+  engine_->revive_tiers();
+  Captures captures;
+  captures.decision = notes[0].decision;
+  captures.node_tier = notes[0].node_tier;
+  for (std::size_t i = 0; i < notes.size() && captures.result; ++i) captures.result = adopt(notes[i], captures.images);
+  captures.capture_s = notes[0].capture_s;
+  captures.blocked_s = [blocked_s = notes[0].blocked_s] { return blocked_s; };
+  Outcome outcome =
+      engine_->checkpoint(std::move(captures), [&](std::uint32_t levels) { mailbox_->reached(number, levels); });
+  Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
+  for (const format::RankRecord& rank : outcome.manifest.ranks) progress.bytes_total += rank.protected_bytes;
+  return progress;
+}
+
+Status NodeWorker::adopt(const Note& note, std::vector<Image>& images) {
+  if (note.code != 0) return fail(static_cast<Code>(note.code), get_text(note.text));
+  DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(config::TierKind::memory));
+  Image image;
+  DIAPAUSE_TRY_ASSIGN(image.slot, tier->adopt(get_text(note.spare_name)));
+  image.facts = note.facts;
+  image.bytes = capture::memory_bytes(image.slot.mapping(), note.facts.image.file_bytes);
+  images.push_back(std::move(image));
+  return {};
+}
+
+Result<StoredFacts> announce(Context& whole, const Status& opened, const NodeWorker* worker) {
+  StoredFacts facts;
+  if (worker != nullptr) facts = worker->facts();
+  const ByteView mine = worker == nullptr ? ByteView{} : as_byte_view(facts);
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(whole, opened, mine));
+  const auto told = std::find_if(all.begin(), all.end(), [](const ByteVector& one) { return !one.empty(); });
+  if (told == all.end() || told->size() != sizeof facts) return fail(Code::internal, "no worker has opened");
+  std::memcpy(&facts, told->data(), sizeof facts);  // the same from all of them
+  return facts;
+}
+
+}  // namespace diapause::engine
