@@ -187,7 +187,7 @@ DIAPAUSE_API int diapause_should_stop(diapause_t* instance, diapause_stop_info* 
 
 /* With async.mode = "thread" the two calls above return as soon as the memory is captured, with level_reached 0, and a
  * thread in the first rank of each node does the rest. It needs MPI_THREAD_MULTIPLE; without, everything happens in the
- * call, and the log says so once.
+ * call, and the log says so once. With async.mode = "rank" the last rank of each node does the rest (diapause_comm).
  *
  * Waits until `version` holds at `level` or deeper: published and durable. Returns the error that keeps it from that,
  * DIAPAUSE_ERR_TIMEOUT after `seconds`, DIAPAUSE_ERR_NOT_FOUND for a version that is not among the last 32 taken here.

@@ -78,6 +78,14 @@ class Instance {
   explicit Instance(MPI_Comm comm, const std::string& name, const std::string& config_path = {}) {
     check(diapause_mpi_open(comm, name.c_str(), path_or_null(config_path), &handle_));
   }
+
+  // What the program computes on; MPI_COMM_NULL on a rank that is set aside, which closes the instance next
+  // (diapause_comm). Owned by this object.
+  MPI_Comm comm() const {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check(diapause_comm(handle_, &comm));
+    return comm;
+  }
 #endif
 
   Instance(Instance&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}

@@ -14,6 +14,13 @@ extern "C" {
  * finalised before diapause_close. `name` and `config_path` as in diapause_open and equal on all ranks. Collective. */
 DIAPAUSE_API int diapause_mpi_open(MPI_Comm comm, const char* name, const char* config_path, diapause_t** out);
 
+/* Gives the communicator that the program computes on. With async.mode = "rank" the last rank of each node is set aside
+ * to do what comes behind the captures: `*comm` is MPI_COMM_NULL there, and such a rank calls diapause_close next,
+ * which returns when all ranks of its node have closed; other calls return DIAPAUSE_ERR_ARGUMENT. On all other ranks,
+ * and everywhere in the other modes, it holds the ranks that compute, in the order of the communicator given to
+ * diapause_mpi_open. It belongs to the instance, is gone when that is closed, and carries nothing of Diapause's. */
+DIAPAUSE_API int diapause_comm(const diapause_t* instance, MPI_Comm* comm);
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,7 @@ namespace {
 using diapause::Code;
 using diapause::fail;
 using diapause::Status;
+using diapause::capi::engine_of;
 using diapause::capi::guarded;
 
 static_assert(static_cast<int>(Code::argument) == DIAPAUSE_ERR_ARGUMENT);
@@ -47,10 +48,10 @@ diapause::Result<diapause::format::ElementType> element_type(diapause_type type)
 }
 
 Status protect(diapause_t* instance, const char* region, void* data, diapause::format::Region description) {
-  DIAPAUSE_TRY(need(instance, "the instance"));
+  DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
   DIAPAUSE_TRY(need(region, "the region's name"));
   description.name = region;
-  return instance->engine->protect({std::move(description), static_cast<std::byte*>(data)});
+  return engine->protect({std::move(description), static_cast<std::byte*>(data)});
 }
 
 void copy_out(const diapause::engine::CheckpointInfo& from, diapause_checkpoint_info* to) {
@@ -77,8 +78,8 @@ void copy_out(const diapause::format::Region& from, diapause_region_info* to) {
 }
 
 diapause::Result<const diapause::format::ImageIndex*> stored(const diapause_t* instance) {
-  DIAPAUSE_TRY(need(instance, "the instance"));
-  const auto* index = instance->engine->stored();
+  DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+  const auto* index = engine->stored();
   if (index == nullptr) return fail(Code::argument, "no restart is open: call diapause_restart_begin first");
   return index;
 }
@@ -100,7 +101,12 @@ int diapause_close(diapause_t* instance) { return diapause_close_within(instance
 
 int diapause_close_within(diapause_t* instance, double seconds) {
   const std::unique_ptr<diapause_t> owned(instance);
-  return guarded([&]() -> Status { return owned ? owned->engine->close(seconds) : Status{}; });
+  return guarded([&]() -> Status {
+    if (!owned) return {};
+    if (owned->rank.engine) return owned->rank.engine->close(seconds);
+    owned->rank.dedicated->serve();
+    return {};
+  });
 }
 
 int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count, diapause_type type) {
@@ -155,17 +161,17 @@ int diapause_protect_block(diapause_t* instance, const char* region, void* data,
 
 int diapause_unprotect(diapause_t* instance, const char* region) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
-    return instance->engine->unprotect(region);
+    return engine->unprotect(region);
   });
 }
 
 int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info) {
   diapause::engine::CheckpointInfo done;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
-    return instance->engine->checkpoint(version, level, done);
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    return engine->checkpoint(version, level, done);
   });
   copy_out(done, info);
   return status;
@@ -174,8 +180,8 @@ int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapa
 int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info) {
   diapause::engine::CheckpointInfo done;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
-    return instance->engine->snapshot(version, done);
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    return engine->snapshot(version, done);
   });
   copy_out(done, info);
   return status;
@@ -184,7 +190,7 @@ int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoin
 int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
   std::optional<diapause::engine::Stop> stop;
   (void)guarded([&]() -> Status {
-    if (instance != nullptr) stop = instance->engine->should_stop();
+    if (const auto engine = engine_of(instance)) stop = (*engine)->should_stop();
     return {};
   });
   if (!stop) return DIAPAUSE_GO_ON;
@@ -195,30 +201,31 @@ int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
 
 int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
-    return instance->engine->wait(version, level, seconds);
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    return engine->wait(version, level, seconds);
   });
 }
 
 int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(progress, "the place for the progress"));
-    DIAPAUSE_TRY_ASSIGN(const diapause::engine::VersionProgress now, instance->engine->poll(version));
+    DIAPAUSE_TRY_ASSIGN(const diapause::engine::VersionProgress now, engine->poll(version));
     *progress = {now.version, now.level_asked, now.level_reached, now.in_flight ? 1 : 0};
     return {};
   });
 }
 
 const char* diapause_background_reason(const diapause_t* instance) {
-  return instance == nullptr ? "" : instance->engine->background_reason().c_str();
+  const auto engine = engine_of(instance);
+  return engine ? (*engine)->background_reason().c_str() : "";
 }
 
 int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
   diapause::engine::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
-    return instance->engine->restart_begin(version, chosen);
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    return engine->restart_begin(version, chosen);
   });
   copy_out(chosen, info);
   return status;
@@ -228,12 +235,12 @@ int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check, d
   using diapause::engine::Purpose;
   diapause::engine::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
     if (check != DIAPAUSE_CHECK_FIRST && check != DIAPAUSE_CHECK_BEHIND) {
       return fail(Code::argument, fmt::format("{} is no diapause_check", check));
     }
     const Purpose purpose = check == DIAPAUSE_CHECK_FIRST ? Purpose::map_checked : Purpose::map_unchecked;
-    return instance->engine->restart_begin(version, chosen, purpose);
+    return engine->restart_begin(version, chosen, purpose);
   });
   copy_out(chosen, info);
   return status;
@@ -241,35 +248,35 @@ int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check, d
 
 int diapause_map(diapause_t* instance, const char* region, void** data) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
     DIAPAUSE_TRY(need(data, "the place for the address"));
-    DIAPAUSE_TRY_ASSIGN(*data, instance->engine->map(region));
+    DIAPAUSE_TRY_ASSIGN(*data, engine->map(region));
     return {};
   });
 }
 
 int diapause_unmap(diapause_t* instance, void* data) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
-    return instance->engine->unmap(static_cast<std::byte*>(data));
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    return engine->unmap(static_cast<std::byte*>(data));
   });
 }
 
 int diapause_scrub_wait(diapause_t* instance) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
-    return instance->engine->scrub_wait();
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    return engine->scrub_wait();
   });
 }
 
 int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
   diapause::engine::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
-    DIAPAUSE_TRY(instance->engine->restart_begin(version, chosen));
-    const Status restored = instance->engine->restore({});
-    const Status ended = instance->engine->restart_end();
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY(engine->restart_begin(version, chosen));
+    const Status restored = engine->restore({});
+    const Status ended = engine->restart_end();
     return restored ? ended : restored;
   });
   copy_out(chosen, info);
@@ -315,26 +322,27 @@ int diapause_stored_find(const diapause_t* instance, const char* region, diapaus
 
 int diapause_restore(diapause_t* instance, const char* const* regions, uint64_t count) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
     std::vector<std::string> names;
     for (uint64_t i = 0; i < count; ++i) {
       DIAPAUSE_TRY(need(regions, "the list of names"));
       DIAPAUSE_TRY(need(regions[i], "a region's name"));
       names.emplace_back(regions[i]);
     }
-    return instance->engine->restore(names);
+    return engine->restore(names);
   });
 }
 
 int diapause_restart_end(diapause_t* instance) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
-    return instance->engine->restart_end();
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    return engine->restart_end();
   });
 }
 
 const char* diapause_restart_reason(const diapause_t* instance) {
-  return instance == nullptr ? "" : instance->engine->restart_reason().c_str();
+  const auto engine = engine_of(instance);
+  return engine ? (*engine)->restart_reason().c_str() : "";
 }
 
 const char* diapause_last_error(void) { return diapause::capi::last_error(); }
@@ -379,22 +387,23 @@ const char* diapause_status_name(int status) {
 int diapause_set_log(diapause_t* instance, diapause_log_function function, void* user) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(instance, "the instance"));
-    if (function == nullptr) {
-      instance->engine->set_log(diapause::standard_error_sink());
-    } else {
-      instance->engine->set_log([function, user](diapause::Severity severity, const std::string& message) {
+    diapause::LogSink log = diapause::standard_error_sink();
+    if (function != nullptr) {
+      log = [function, user](diapause::Severity severity, const std::string& message) {
         function(user, static_cast<int>(severity), message.c_str());
-      });
+      };
     }
+    if (instance->rank.engine) instance->rank.engine->set_log(std::move(log));
+    if (instance->rank.dedicated) instance->rank.dedicated->set_log(std::move(log));
     return {};
   });
 }
 
 int diapause_inject_bit_flip(diapause_t* instance, const char* region, uint64_t element, uint32_t bit) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY(need(instance, "the instance"));
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
-    return instance->engine->inject_bit_flip(region, element, bit);
+    return engine->inject_bit_flip(region, element, bit);
   });
 }
 

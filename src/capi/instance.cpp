@@ -23,6 +23,17 @@ int report(const Error& error) noexcept {
 
 const char* last_error() noexcept { return last_error_text.c_str(); }
 
+Result<engine::Engine*> engine_of(const diapause_t* instance) {
+  if (instance == nullptr) return fail(Code::argument, "the instance is NULL");
+  if (instance->rank.engine == nullptr) {
+    return fail(
+        Code::argument,
+        "this rank is set aside for the checkpoints of its node (async.mode = \"rank\"): it calls diapause_comm "
+        "and diapause_close, and nothing else");
+  }
+  return instance->rank.engine.get();
+}
+
 Status open(std::unique_ptr<comm::Comm> comm, const char* name, const char* config_path, diapause_t** out) {
   engine::OpenRequest request;
   request.comm = std::move(comm);
@@ -42,7 +53,7 @@ Status open(std::unique_ptr<comm::Comm> comm, const char* name, const char* conf
   request.log = standard_error_sink();
   request.stop_signals = sys::process_stop_signals();
   auto instance = std::make_unique<diapause_instance>();
-  DIAPAUSE_TRY_ASSIGN(instance->engine, engine::Engine::open(std::move(request)));
+  DIAPAUSE_TRY_ASSIGN(instance->rank, engine::Engine::open(std::move(request)));
   *out = instance.release();
   return {};
 }

@@ -13,7 +13,8 @@
 
 // What a handle points to.
 struct diapause_instance {
-  std::unique_ptr<diapause::engine::Engine> engine;
+  diapause::engine::Opened rank;
+  std::shared_ptr<const void> program_comm;  // an MPI_Comm, if it was opened with MPI
 };
 
 namespace diapause::capi {
@@ -34,6 +35,9 @@ int guarded(Body body) noexcept {
     return report(Error{Code::internal, "defect in Diapause"});
   }
 }
+
+// The engine of a rank that computes. Code::argument without an instance, and on a rank that is set aside.
+Result<engine::Engine*> engine_of(const diapause_t* instance);
 
 // Shared by the openings with and without MPI.
 Status open(std::unique_ptr<comm::Comm> comm, const char* name, const char* config_path, diapause_t** out);

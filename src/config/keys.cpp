@@ -18,7 +18,7 @@ LevelSettings& level(Draft& draft) {
 constexpr std::array<std::string_view, 2> kNodeTiers{"memory", "local"};
 constexpr std::array<std::string_view, 3> kGlobalModes{"staged", "direct", "mpi-io"};
 constexpr std::array<std::string_view, 4> kCaptureStrategies{"auto", "copy", "copy-on-write", "incremental"};
-constexpr std::array<std::string_view, 2> kAsyncModes{"off", "thread"};
+constexpr std::array<std::string_view, 3> kAsyncModes{"off", "thread", "rank"};
 constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
 
 void add_choice(Key key, std::span<const std::string_view> words, std::vector<Key>& keys) {

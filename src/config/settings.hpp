@@ -69,8 +69,8 @@ struct DeadlineSettings {
   double margin_s = 10;              // what the program needs itself between its last checkpoint and its end
 };
 
-// Who does the work behind the capture: the call itself, or a thread of each node's first rank.
-enum class AsyncMode { off, thread };
+// Who does the work behind the capture: the call itself, a thread of each node's first rank, or its last rank.
+enum class AsyncMode { off, thread, rank };
 
 // What a checkpoint does where no more versions may be in flight.
 enum class WhenFull { wait, skip };

@@ -9,7 +9,7 @@ Result<Ledger> Ledger::open(const sys::Directory& directory) {
   if (!file && file.error().code == Code::not_found) file = directory.create_file(kFileName);
   if (!file) return fail(file.error());
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file->size());
-  Ledger ledger(std::move(*file), size);
+  Ledger ledger(std::move(*file));
   std::array<std::byte, 1> last{std::byte{'\n'}};
   if (size > 0) DIAPAUSE_TRY(ledger.file_.read_exact(last, size - 1));
   if (last[0] != std::byte{'\n'}) DIAPAUSE_TRY(ledger.append(""));
@@ -18,9 +18,8 @@ Result<Ledger> Ledger::open(const sys::Directory& directory) {
 
 Status Ledger::append(const std::string& json_object) {
   const std::string line = json_object + "\n";
-  DIAPAUSE_TRY(file_.write_all(as_byte_view(line), end_));
-  end_ += line.size();
-  return {};
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t end, file_.size());
+  return file_.write_all(as_byte_view(line), end);
 }
 
 }  // namespace diapause::energy

@@ -16,13 +16,13 @@ class Ledger {
   // Opens or makes the ledger in `directory`; a line that a crash cut short is closed off.
   static Result<Ledger> open(const sys::Directory& directory);
 
-  // Appends one line. Not synced: a crash may cost the last record.
+  // Appends one line behind what is there now: processes of a node may write in turn. Not synced: a crash may cost the
+  // last record.
   Status append(const std::string& json_object);
 
  private:
-  Ledger(sys::File file, std::uint64_t end) : file_(std::move(file)), end_(end) {}
+  explicit Ledger(sys::File file) : file_(std::move(file)) {}
   sys::File file_;
-  std::uint64_t end_;
 };
 
 }  // namespace diapause::energy

@@ -107,6 +107,12 @@ class BackgroundHost : public Host {
     return {};
   }
 
+  Status open_with_ranks(Context& whole) {
+    DIAPAUSE_TRY(meet(whole, {}, nullptr));
+    is_started_ = true;
+    return {};
+  }
+
   std::uint32_t incarnation() const override { return facts_.incarnation; }
   std::uint32_t other_rank_count() const override { return facts_.other_rank_count; }
   bool is_background() const override { return true; }
@@ -225,6 +231,12 @@ class BackgroundHost : public Host {
 Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill) {
   auto host = std::make_unique<BackgroundHost>(context);
   DIAPAUSE_TRY(host->open_with_thread(bill));
+  return host;
+}
+
+Result<std::unique_ptr<Host>> open_rank_host(Context& context, Context& whole) {
+  auto host = std::make_unique<BackgroundHost>(context);
+  DIAPAUSE_TRY(host->open_with_ranks(whole));
   return host;
 }
 

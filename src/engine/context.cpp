@@ -94,4 +94,35 @@ Topology acting_for_nodes(Topology topology) {
   return topology;
 }
 
+Result<Parted> set_last_ranks_aside(const Topology& whole) {
+  std::vector<std::uint32_t> last(whole.leaders);
+  for (std::uint32_t r = 0; r < whole.node_of_rank.size(); ++r) last[whole.node_of_rank[r]] = r;
+  for (std::size_t node = 0; node < last.size(); ++node) {
+    if (last[node] != whole.leaders[node]) continue;
+    return fail(
+        Code::config,
+        fmt::format("async.mode is \"rank\", which sets the last rank of each node aside, and {} has only rank {}: "
+                    "start at least 2 ranks on every node, or set async.mode to \"thread\"",
+                    whole.node_names[node], last[node]));
+  }
+  Parted parted;
+  parted.is_set_aside = last[whole.node] == whole.rank;
+  Topology& computing = parted.computing;
+  computing.node = whole.node;
+  computing.node_names = whole.node_names;
+  computing.leaders.resize(last.size());
+  for (std::uint32_t r = 0; r < whole.node_of_rank.size(); ++r) {
+    const std::uint32_t node = whole.node_of_rank[r];
+    if (r == last[node]) continue;
+    const auto number = static_cast<std::uint32_t>(computing.node_of_rank.size());
+    if (r == whole.leaders[node]) computing.leaders[node] = number;
+    if (r == whole.rank) computing.rank = number;
+    computing.node_of_rank.push_back(node);
+    computing.actor_of_rank.push_back(number);
+  }
+  if (parted.is_set_aside) computing.rank = computing.leaders[whole.node];
+  computing.acted_for = {computing.rank};
+  return parted;
+}
+
 }  // namespace diapause::engine

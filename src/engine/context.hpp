@@ -39,6 +39,14 @@ Topology acting_for_nodes(Topology topology);
 // Nodes in the order of their lowest ranks. Collective.
 Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name);
 
+// The same without the last rank of each node, which is set aside to act for the node: the others are numbered anew in
+// their order. On a rank set aside, as the first of its node sees it. Code::config names a node of one rank.
+struct Parted {
+  Topology computing;
+  bool is_set_aside = false;
+};
+Result<Parted> set_last_ranks_aside(const Topology& whole);
+
 // The tiers, by config::TierKind. Whether one can be used is agreed: it is open on all ranks or on none.
 struct Tiers {
   std::array<std::optional<store::Tier>, 3> tiers;

@@ -15,6 +15,7 @@
 
 #include "engine/context.hpp"
 #include "engine/deadline.hpp"
+#include "engine/dedicated_rank.hpp"
 #include "engine/host.hpp"
 #include "engine/restart.hpp"
 #include "engine/scrub.hpp"
@@ -71,11 +72,14 @@ struct OpenRequest {
   std::unique_ptr<sys::StopSignals> stop_signals;  // nullptr: signals are not watched
 };
 
+struct Opened;
+
 class Engine {
  public:
   static constexpr std::uint64_t kNewest = UINT64_MAX;
 
-  static Result<std::unique_ptr<Engine>> open(OpenRequest request);
+  // Collective.
+  static Result<Opened> open(OpenRequest request);
   ~Engine();
 
   Status protect(ProtectedRegion region);
@@ -115,6 +119,8 @@ class Engine {
   explicit Engine(std::unique_ptr<Context> context);
 
   // ---- open (open.cpp)
+  static Result<Opened> open_beside_dedicated(std::unique_ptr<Context> whole, OpenRequest& request);
+  Status start(std::unique_ptr<Host> host, OpenRequest& request);
   Status watch_deadline(OpenRequest& request);
   void write_open_record();
 
@@ -181,6 +187,12 @@ class Engine {
   double last_flip_s_ = 0;
   std::uint64_t flips_done_ = 0;
   std::uint64_t flip_random_ = 0;
+};
+
+// What a rank becomes when it opens an instance: one that computes, or the one of its node that is set aside.
+struct Opened {
+  std::unique_ptr<Engine> engine;  // null on a rank set aside
+  std::unique_ptr<DedicatedRank> dedicated;
 };
 
 }  // namespace diapause::engine

@@ -52,11 +52,18 @@ class Host {
   virtual void pin(std::optional<format::VersionId> version) = 0;
 };
 
+// Whether an instance whose work in the background could not be opened, for this reason, can do it in its calls.
+inline bool can_go_inline(const Error& error) { return error.code != Code::busy && error.code != Code::comm; }
+
 // Every rank acts for itself, and submit() does everything. Collective.
 Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill);
 
 // A thread in the first rank of each node acts for the node's ranks. `context` is this rank's, with the tiers open.
 // Collective.
 Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill);
+
+// The last rank of each node acts for the others, of which this is one; `whole` holds all of them, and those set aside
+// open a DedicatedRank meanwhile. Collective over `whole`.
+Result<std::unique_ptr<Host>> open_rank_host(Context& context, Context& whole);
 
 }  // namespace diapause::engine

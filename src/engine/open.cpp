@@ -54,27 +54,47 @@ Engine::Engine(std::unique_ptr<Context> context)
 
 namespace {
 
-// In the background if that is asked for and can be; else in the program's calls, and it is said why.
-Result<std::unique_ptr<Host>> open_host(Context& context, Bill& bill) {
-  if (context.settings.async.mode == config::AsyncMode::off) return open_inline_host(context, bill);
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
-  std::string why = "MPI was not initialised with MPI_THREAD_MULTIPLE";
-  const bool is_direct = context.settings.global_mode != config::GlobalMode::staged;
-  if (is_direct) why = "global.mode asks for direct writing";
-  if (all == 1 && !is_direct) {
-    auto host = open_thread_host(context, bill);
-    if (host || host.error().code == Code::busy || host.error().code == Code::comm) return host;
-    why = host.error().message;
-  }
+std::string why_not_in_background(const Context& context, bool is_concurrent) {
+  if (context.settings.global_mode != config::GlobalMode::staged) return "global.mode asks for direct writing";
+  return is_concurrent ? "" : "MPI was not initialised with MPI_THREAD_MULTIPLE";
+}
+
+Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill, const std::string& why) {
   if (context.rank() == 0) {
     context.log(Severity::warning, "checkpoints hold the program up until they are done: " + why);
   }
   return open_inline_host(context, bill);
 }
 
+// In the background if that is asked for and can be; else in the program's calls, and it is said why.
+Result<std::unique_ptr<Host>> open_host(Context& context, Bill& bill) {
+  if (context.settings.async.mode == config::AsyncMode::off) return open_inline_host(context, bill);
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
+  const std::string why = why_not_in_background(context, all == 1);
+  if (!why.empty()) return open_inline_host(context, bill, why);
+  auto host = open_thread_host(context, bill);
+  if (host || !can_go_inline(host.error())) return host;
+  return open_inline_host(context, bill, host.error().message);
+}
+
+// The same where ranks are set aside. They make the same way through `whole`: DedicatedRank::open.
+Result<std::unique_ptr<Host>> open_host_of_rank(Context& context, Bill& bill, Context& whole) {
+  std::string why = why_not_in_background(context, true);
+  if (why.empty()) {
+    auto host = open_rank_host(context, whole);
+    if (host || !can_go_inline(host.error())) return host;
+    why = host.error().message;
+  }
+  DIAPAUSE_TRY(agree(whole, {}));  // from here on the ranks set aside hold no tier
+  return open_inline_host(context, bill, why);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Engine>> Engine::open(OpenRequest request) {
+namespace {
+
+// All that ranks must agree on before any tier is touched.
+Result<std::unique_ptr<Context>> open_context(OpenRequest& request) {
   // Until the topology is known, errors are agreed with a context that has none.
   auto context =
       std::make_unique<Context>(Context{*request.kernel, nullptr, {}, {}, {}, request.log, request.name, {}});
@@ -96,18 +116,64 @@ Result<std::unique_ptr<Engine>> Engine::open(OpenRequest request) {
   context->settings.global_path = absolute(context->settings.global_path, request.working_directory);
   DIAPAUSE_TRY_ASSIGN(context->topology, find_topology(*context->comm, context->settings, request.host_name));
   context->job_key = store::job_key(request.name, context->settings.global_path);
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> keys,
-                      agree_and_gather(*context, {}, as_byte_view(context->job_key)));
-  const bool same = std::all_of(keys.begin(), keys.end(), [&](const ByteVector& key) { return key == keys[0]; });
+  const std::string key = fmt::format("{}/{}", context->job_key, static_cast<int>(context->settings.async.mode));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> keys, agree_and_gather(*context, {}, as_byte_view(key)));
+  const bool same = std::all_of(keys.begin(), keys.end(), [&](const ByteVector& one) { return one == keys[0]; });
   if (!same) {
     return fail(Code::argument,
-                "ranks disagree on the instance's name or the global directory; both must be the same on all");
+                "ranks disagree on the instance's name, the global directory or async.mode; they must be the same on "
+                "all");
   }
-  std::unique_ptr<Engine> engine(new Engine(std::move(context)));
-  DIAPAUSE_TRY_ASSIGN(engine->host_, open_host(*engine->context_, engine->bill_));
-  engine->write_open_record();
-  DIAPAUSE_TRY(engine->watch_deadline(request));
-  return engine;
+  return context;
+}
+
+}  // namespace
+
+Status Engine::start(std::unique_ptr<Host> host, OpenRequest& request) {
+  host_ = std::move(host);
+  write_open_record();
+  return watch_deadline(request);
+}
+
+Result<Opened> Engine::open(OpenRequest request) {
+  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<Context> context, open_context(request));
+  if (context->settings.async.mode == config::AsyncMode::rank)
+    return open_beside_dedicated(std::move(context), request);
+  Opened opened;
+  opened.engine.reset(new Engine(std::move(context)));
+  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<Host> host, open_host(*opened.engine->context_, opened.engine->bill_));
+  DIAPAUSE_TRY(opened.engine->start(std::move(host), request));
+  return opened;
+}
+
+Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<Context> whole, OpenRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(Parted parted, set_last_ranks_aside(whole->topology));
+  using Part = comm::Comm::Part;
+  const auto part = [](bool joins, Part as) { return joins ? std::optional(as) : std::nullopt; };
+  const Part worker{whole->topology.node, comm::Waiting::patient};
+  DIAPAUSE_TRY_ASSIGN(auto workers, whole->comm->split(part(parted.is_set_aside, worker)));
+  DIAPAUSE_TRY_ASSIGN(auto ranks, whole->comm->split(part(!parted.is_set_aside, {0, comm::Waiting::busy})));
+  auto context = std::make_unique<Context>(Context{whole->kernel,
+                                                   std::move(ranks),
+                                                   whole->settings,
+                                                   std::move(parted.computing),
+                                                   {},
+                                                   whole->log,
+                                                   whole->job,
+                                                   whole->job_key});
+  Opened opened;
+  Status mine;
+  if (parted.is_set_aside) {
+    DIAPAUSE_TRY_ASSIGN(opened.dedicated,
+                        DedicatedRank::open(*whole, *context, std::move(workers), std::move(request.stop_signals)));
+  } else {
+    opened.engine.reset(new Engine(std::move(context)));
+    Engine& engine = *opened.engine;
+    DIAPAUSE_TRY_ASSIGN(std::unique_ptr<Host> host, open_host_of_rank(*engine.context_, engine.bill_, *whole));
+    mine = engine.start(std::move(host), request);
+  }
+  DIAPAUSE_TRY(agree(*whole, mine));
+  return opened;
 }
 
 Status Engine::watch_deadline(OpenRequest& request) {

@@ -21,9 +21,11 @@ from harness import Failure, Skip
 SKIPPED = 77
 # Programs that run in the background in every test run; the others do with the long tests.
 IN_BACKGROUND_AT_ONCE = ("ring", "uneven", "split")
+WITH_RANKS_SET_ASIDE = ("ring", "uneven")
 LONG = {"knows_the_size_of_a_region_of_more_than_2_gib"} | {
     f"ends_the_same_in_the_background_with_{program.what}" for name, program in modes.PROGRAMS.items()
-    if name not in IN_BACKGROUND_AT_ONCE}
+    if name not in IN_BACKGROUND_AT_ONCE} | {
+    f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"}
 
 
 def needed_parameters(function):
@@ -42,6 +44,9 @@ def all_tests():
     tests["a_job_killed_again_and_again_ends_the_same"] = modes.killed_again_and_again
     tests["a_job_killed_with_versions_in_flight_ends_the_same"] = (
         lambda site: modes.killed_again_and_again(site, kills=12, **modes.IN_BACKGROUND))
+    for name in WITH_RANKS_SET_ASIDE:
+        test = f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS[name].what}"
+        tests[test] = lambda site, name=name: modes.run_with_ranks_set_aside(site, name)
     for module in (scenarios, broken_tiers, damage):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ == module.__name__ and needed_parameters(function) == ["site"]:

@@ -110,11 +110,27 @@ class Run:
 
     def kill(self, job, node=None, rank=None):
         """SIGKILL for all ranks of a node, or for one rank."""
-        victims = [pid for number, pid in self.ranks_of(job, node) if rank in (None, number)]
+        self.kill_processes([pid for number, pid in self.ranks_of(job, node) if rank in (None, number)])
+
+    def kill_other_than_ranks(self, job):
+        """SIGKILL for a process of the program that is no rank of the job: one that is set aside."""
+        ranks = {pid for _, pid in self.ranks_of(job)}
+        pids = {int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")}
+        self.kill_processes([pid for pid in pids - ranks if self.is_mine(pid)][:1])
+
+    def is_mine(self, pid):
+        try:
+            of = pathlib.Path(f"/proc/{pid}")
+            variables = (of / "environ").read_bytes().split(b"\0")
+            is_here = f"DIAPAUSE_CONFIG={self.place.config}".encode() in variables
+            return is_here and (of / "comm").read_text().strip() == self.program[:15]
+        except OSError:  # it has ended, or is somebody else's
+            return False
+
+    def kill_processes(self, victims):
         expect(victims, f"{self.program}: no ranks to kill")
         for pid in victims:
-            comm = pathlib.Path(f"/proc/{pid}/comm")
-            if not comm.exists() or comm.read_text().strip() != self.program[:15]:
+            if not self.is_mine(pid):
                 raise self.complaint(f"process {pid} is none of its ranks")
             os.kill(pid, signal.SIGKILL)
 

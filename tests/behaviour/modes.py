@@ -36,18 +36,24 @@ PROGRAMS = {
 
 
 IN_BACKGROUND = {"async": {"mode": "thread"}}
+SET_ASIDE = {"async": {"mode": "rank"}}
 
 
 class Modes:
     def __init__(self, site, name, **config):
         self.site, self.name, self.program, self.config = site, name, PROGRAMS[name], config
         self.jobs = self.program.jobs or (name,)
-        with self.place() as place:
+        with Place(site, **dict(self.program.config)) as place:
             self.right = place.compute(name, "--plain", *STEPS)
             expect(not any(place.global_.glob("*")), "a plain run used Diapause")
 
-    def place(self, **shape):
-        return Place(self.site, **shape, **dict(self.program.config), **self.config)
+    def place(self, ranks_per_node=1, **shape):
+        """Of 4 ranks that compute, and where ranks are set aside one more on each node."""
+        ranks = 4
+        if self.config == SET_ASIDE:
+            ranks += ranks // ranks_per_node
+            ranks_per_node += 1
+        return Place(self.site, ranks, ranks_per_node, **shape, **dict(self.program.config), **self.config)
 
     def check(self, place, what, *options):
         result = place.compute(self.name, *STEPS, *self.program.options, *options)
@@ -89,6 +95,23 @@ class Modes:
             run.be_killed()
             self.check_restarted(place, "after a kill", "--levels", "2431")
 
+    def set_aside_killed(self):
+        with self.place(ranks_per_node=2) as place:
+            run = self.start_and_wait(place, "2431")
+            run.kill_other_than_ranks(self.jobs[0])
+            run.be_killed()
+            self.check_restarted(place, "after the end of a rank set aside", "--levels", "2431")
+
+    def mode_changed(self):
+        """What was written with ranks set aside is restored without any, by as many ranks that compute."""
+        with self.place(ranks_per_node=2) as place:
+            run = self.start_and_wait(place, "2431")
+            run.kill(self.jobs[0], rank=1)
+            run.be_killed()
+            place.ranks = 4
+            place.configure(place.settings, {"node": {"ranks_per_node": 2}, "async": {"mode": "off"}})
+            self.check_restarted(place, "after a change of the mode", "--levels", "2431")
+
     def node_lost(self, levels, ranks_per_node, tier):
         with self.place(ranks_per_node=ranks_per_node, tier=tier) as place:
             run = self.start_and_wait(place, levels)
@@ -115,6 +138,15 @@ def run_in_background(site, name):
     modes.rank_killed()
     if modes.program.survives_nodes and name != "rhythm":
         modes.node_lost("3", 1, "memory")
+
+
+def run_with_ranks_set_aside(site, name):
+    modes = Modes(site, name, **SET_ASIDE)
+    modes.checkpointed()
+    modes.rank_killed()
+    modes.set_aside_killed()
+    modes.node_lost("3", 1, "memory")
+    modes.mode_changed()
 
 
 def killed_again_and_again(site, name="ring", kills=6, **config):

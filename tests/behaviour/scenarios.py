@@ -44,6 +44,14 @@ def survives_wrong_calls(site):
         place.run("misuse")
 
 
+def sets_the_last_rank_of_each_node_aside(site):
+    with Place(site, ranks=5, ranks_per_node=3, **{"async": {"mode": "rank"}}) as place:
+        place.run("aside", "3")
+    for mode in ("off", "rank"):  # without MPI_THREAD_MULTIPLE; where work is in the call, nobody is set aside
+        with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": mode}}) as place:
+            place.run("aside", {"off": "2", "rank": "1"}[mode])
+
+
 def leaves_no_rank_waiting_when_ranks_disagree(site):
     with Place(site, ranks=3) as place:
         place.run("disagree")

@@ -8,25 +8,27 @@
 namespace diapause::test_support {
 namespace {
 
-Shape in_background(const std::string& more = "") {
+Shape with_mode(const std::string& mode, const std::string& more) {
   Shape shape;
   shape.ranks = 4;
-  shape.config = "[async]\nmode = \"thread\"\n" + more;
+  shape.config = "[async]\nmode = \"" + mode + "\"\n" + more;
   return shape;
 }
 
 // Slow enough that a version is in flight for a while: an image has some 20 KiB, and a piece holds back the next one.
 const char* const kSlowFlush = "flush_mib_s = 0.04\n";
 
-class Async : public ::testing::Test {
+class Async : public ::testing::TestWithParam<const char*> {
  protected:
+  static Shape in_background(const std::string& more = "") { return with_mode(GetParam(), more); }
+
   void SetUp() override {
     if (std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr) GTEST_SKIP() << "sets its own mode";
   }
   VolatileDisk disk_;
 };
 
-TEST_F(Async, ReachesEveryLevelWithoutAnotherCallOfTheProgram) {
+TEST_P(Async, ReachesEveryLevelWithoutAnotherCallOfTheProgram) {
   for (int level = 1; level <= 4; ++level) {
     const auto version = static_cast<std::uint64_t>(level);
     ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
@@ -45,7 +47,7 @@ TEST_F(Async, ReachesEveryLevelWithoutAnotherCallOfTheProgram) {
   }
 }
 
-TEST_F(Async, SeveralVersionsAreInFlightAndAllArrive) {
+TEST_P(Async, SeveralVersionsAreInFlightAndAllArrive) {
   ASSERT_TRUE(run_job(disk_, in_background("in_flight = 4\n[level4]\nkeep = 8\n[level1]\nkeep = 8\n"),
                       [&](engine::Engine& engine, Program& program, std::uint32_t) {
                         engine::CheckpointInfo info;
@@ -64,7 +66,7 @@ TEST_F(Async, SeveralVersionsAreInFlightAndAllArrive) {
   }
 }
 
-TEST_F(Async, FilesOfARankAndOfTheEngineBesideItDoNotMeet) {
+TEST_P(Async, FilesOfARankAndOfTheEngineBesideItDoNotMeet) {
   ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
     engine::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 24; ++version) {
@@ -78,7 +80,7 @@ TEST_F(Async, FilesOfARankAndOfTheEngineBesideItDoNotMeet) {
   }));
 }
 
-TEST_F(Async, ClosingWaitsForWhatIsInFlight) {
+TEST_P(Async, ClosingWaitsForWhatIsInFlight) {
   ASSERT_TRUE(run_job(disk_, in_background(kSlowFlush), [&](engine::Engine& engine, Program& program, std::uint32_t) {
     program.compute(5);
     engine::CheckpointInfo info;
@@ -91,7 +93,7 @@ TEST_F(Async, ClosingWaitsForWhatIsInFlight) {
   EXPECT_TRUE(restarted.intact);
 }
 
-TEST_F(Async, ClosingWithinATimeGivesUpWhatIsNotBegun) {
+TEST_P(Async, ClosingWithinATimeGivesUpWhatIsNotBegun) {
   ASSERT_TRUE(run_job(disk_, in_background("in_flight = 8\nflush_mib_s = 0.02\n"),
                       [&](engine::Engine& engine, Program& program, std::uint32_t) {
                         engine::CheckpointInfo info;
@@ -109,7 +111,7 @@ TEST_F(Async, ClosingWithinATimeGivesUpWhatIsNotBegun) {
   EXPECT_TRUE(restarted.intact);
 }
 
-TEST_F(Async, SkipsACheckpointOnAllRanksWhenTooManyAreInFlight) {
+TEST_P(Async, SkipsACheckpointOnAllRanksWhenTooManyAreInFlight) {
   std::atomic<int> skipped = 0;
   ASSERT_TRUE(run_job(disk_, in_background(std::string(kSlowFlush) + "in_flight = 1\nwhen_full = \"skip\"\n"),
                       [&](engine::Engine& engine, Program& program, std::uint32_t) {
@@ -123,7 +125,7 @@ TEST_F(Async, SkipsACheckpointOnAllRanksWhenTooManyAreInFlight) {
   EXPECT_EQ(skipped, 4);
 }
 
-TEST_F(Async, WaitsForRoomAndSaysHowLong) {
+TEST_P(Async, WaitsForRoomAndSaysHowLong) {
   std::atomic<int> waited = 0;
   ASSERT_TRUE(run_job(disk_, in_background(std::string(kSlowFlush) + "in_flight = 1\n"),
                       [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
@@ -137,7 +139,7 @@ TEST_F(Async, WaitsForRoomAndSaysHowLong) {
   EXPECT_EQ(waited, 1);
 }
 
-TEST_F(Async, AFailureInTheBackgroundIsToldOnceAndCostsNoLevelThatWasReached) {
+TEST_P(Async, AFailureInTheBackgroundIsToldOnceAndCostsNoLevelThatWasReached) {
   ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
     engine::CheckpointInfo info;
     if (rank == 0) disk_.erase("/home/job/diapause");
@@ -155,7 +157,7 @@ TEST_F(Async, AFailureInTheBackgroundIsToldOnceAndCostsNoLevelThatWasReached) {
   EXPECT_EQ(restart_job(disk_, in_background()).version, 2u);
 }
 
-TEST_F(Async, TheNextCheckpointTellsOfAFailureThatNobodyWaitedFor) {
+TEST_P(Async, TheNextCheckpointTellsOfAFailureThatNobodyWaitedFor) {
   ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
     engine::CheckpointInfo info;
     if (rank == 0) disk_.erase("/home/job/diapause");
@@ -170,7 +172,7 @@ TEST_F(Async, TheNextCheckpointTellsOfAFailureThatNobodyWaitedFor) {
   }));
 }
 
-TEST_F(Async, CapturesInMemoryAndPublishesOnDisk) {
+TEST_P(Async, CapturesInMemoryAndPublishesOnDisk) {
   const std::string on_disk =
       "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n[level2]\ntier = \"local\"\n";
   ASSERT_TRUE(run_job(disk_, in_background(on_disk), [&](engine::Engine& engine, Program& program, std::uint32_t) {
@@ -187,7 +189,7 @@ TEST_F(Async, CapturesInMemoryAndPublishesOnDisk) {
   EXPECT_TRUE(restarted.intact);
 }
 
-TEST_F(Async, WaitingForWhatCannotBeIsAnError) {
+TEST_P(Async, WaitingForWhatCannotBeIsAnError) {
   ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
     engine::CheckpointInfo info;
     program.compute(1);
@@ -196,6 +198,71 @@ TEST_F(Async, WaitingForWhatCannotBeIsAnError) {
     EXPECT_EQ(engine.wait(9, 1, 1).error().code, Code::not_found);
     EXPECT_EQ(engine.wait(1, 7, 1).error().code, Code::argument);
   }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Async, ::testing::Values("thread", "rank"),
+                         [](const auto& mode) { return std::string(mode.param); });
+
+class SetAside : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr) GTEST_SKIP() << "sets its own mode";
+  }
+  VolatileDisk disk_;
+};
+
+TEST_F(SetAside, VersionsOfOneModeAreThereInEveryOther) {
+  const std::vector<std::string> modes{"rank", "off", "thread", "rank"};
+  std::uint64_t version = 0;
+  for (const std::string& mode : modes) {
+    const Shape shape = with_mode(mode, "");
+    if (version > 0) {
+      const Restarted restarted = restart_job(disk_, shape);
+      EXPECT_EQ(restarted.version, version) << mode;
+      EXPECT_TRUE(restarted.intact) << mode;
+    }
+    ++version;
+    ASSERT_TRUE(run_job(disk_, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+      program.compute(version);
+      engine::CheckpointInfo info;
+      EXPECT_TRUE(engine.checkpoint(version, 3, info));
+      EXPECT_TRUE(engine.wait(version, 3, 60));
+    }));
+  }
+}
+
+TEST_F(SetAside, TheOthersAreNumberedAnewInTheirOrder) {
+  engine::Topology whole;
+  whole.node_of_rank = {0, 1, 1, 0, 1, 0};
+  whole.node_names = {"left", "right"};
+  whole.leaders = {0, 1};
+  whole.rank = 3;
+  const auto computes = engine::set_last_ranks_aside(whole);
+  ASSERT_TRUE(computes);
+  EXPECT_FALSE(computes->is_set_aside);
+  EXPECT_EQ(computes->computing.rank, 3u);
+  EXPECT_EQ(computes->computing.node_of_rank, (std::vector<std::uint32_t>{0, 1, 1, 0}));
+  whole.rank = 4;
+  whole.node = 1;
+  const auto serves = engine::set_last_ranks_aside(whole);
+  ASSERT_TRUE(serves);
+  EXPECT_TRUE(serves->is_set_aside);
+  EXPECT_EQ(serves->computing.rank, 1u);
+  EXPECT_EQ(engine::acting_for_nodes(serves->computing).acted_for, (std::vector<std::uint32_t>{1, 2}));
+}
+
+TEST_F(SetAside, ANodeOfOneRankIsNamed) {
+  const Shape shape = with_mode("rank", "[node]\nranks_per_node = 5\nnames = [\"left\", \"right\"]\n");
+  const Status opened = run_job(disk_, shape, [](engine::Engine&, Program&, std::uint32_t) { FAIL(); });
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::config);
+  EXPECT_NE(opened.error().message.find("right has only rank 5"), std::string::npos) << opened.error().message;
+}
+
+TEST_F(SetAside, ARankSetAsideWhereWorkIsDoneInTheCallsHoldsNothing) {
+  const Shape shape = with_mode("rank", "[global]\nmode = \"direct\"\n");
+  checkpoint_job(disk_, shape, {{1, 4}, {2, 1}});
+  EXPECT_EQ(restart_job(disk_, shape).version, 2u);
 }
 
 }  // namespace

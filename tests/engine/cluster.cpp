@@ -70,38 +70,74 @@ Status take(engine::Engine& engine, std::uint64_t version, int level, engine::Ch
   return done;
 }
 
+namespace {
+
+std::string test_mode() {
+  const char* const mode = std::getenv("DIAPAUSE_TEST_ASYNC");
+  return mode == nullptr ? "" : mode;
+}
+
+// Which ranks there are besides those that compute: with a rank set aside, one more a node, as its last.
+struct Placement {
+  Placement(const Shape& shape, bool sets_aside) : shape_(shape), extra_(sets_aside ? 1 : 0) {}
+
+  std::uint32_t ranks_per_node() const { return shape_.ranks_per_node + extra_; }
+  std::uint32_t size() const { return shape_.ranks + extra_ * nodes(); }
+  std::uint32_t node(std::uint32_t place) const { return place / ranks_per_node(); }
+  // Its number among those that compute; of a rank set aside, that of the first of its node.
+  std::uint32_t rank(std::uint32_t place) const {
+    const std::uint32_t first = node(place) * shape_.ranks_per_node;
+    const bool is_last = place % ranks_per_node() == ranks_per_node() - 1 || place == size() - 1;
+    return extra_ != 0 && is_last ? first : first + place % ranks_per_node();
+  }
+
+ private:
+  std::uint32_t nodes() const { return (shape_.ranks + shape_.ranks_per_node - 1) / shape_.ranks_per_node; }
+
+  const Shape& shape_;
+  const std::uint32_t extra_;
+};
+
+engine::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::uint32_t rank, std::uint32_t node) {
+  engine::OpenRequest request;
+  request.kernel = &kernel;
+  request.name = "job";
+  request.host_name = node < shape.node_names.size() ? shape.node_names[node] : "node" + std::to_string(node);
+  request.working_directory = "/home/job";
+  request.log = shape.log;
+  request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
+  if (shape.adjust) shape.adjust(request, rank);
+  if (in_background()) request.config_text += "[async]\nmode = \"" + test_mode() + "\"\n";
+  return request;
+}
+
+}  // namespace
+
 Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
-  ThreadJob job(shape.ranks, shape.ranks_per_node);
+  const bool sets_aside = test_mode() == "rank" || shape.config.find("mode = \"rank\"") != std::string::npos;
+  const Placement placement(shape, sets_aside);
+  ThreadJob job(placement.size(), placement.ranks_per_node());
   std::mutex mutex;
   Status result;
-  const auto rank_main = [&](std::uint32_t rank) {
-    engine::OpenRequest request;
-    request.comm = job.comm(rank);
-    request.kernel = &kernel;
-    request.name = "job";
-    const std::uint32_t node = rank / shape.ranks_per_node;
-    request.host_name = node < shape.node_names.size() ? shape.node_names[node] : "node" + std::to_string(node);
-    request.working_directory = "/home/job";
-    request.log = shape.log;
-    request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
-    if (shape.adjust) shape.adjust(request, rank);
-    if (in_background()) {
-      request.config_text += "[async]\nmode = \"" + std::string(std::getenv("DIAPAUSE_TEST_ASYNC")) + "\"\n";
-    }
-    auto engine = engine::Engine::open(std::move(request));
-    if (!engine) {
+  const auto rank_main = [&](std::uint32_t place) {
+    const std::uint32_t rank = placement.rank(place);
+    engine::OpenRequest request = make_request(kernel, shape, rank, placement.node(place));
+    request.comm = job.comm(place);
+    auto opened = engine::Engine::open(std::move(request));
+    if (!opened) {
       const std::lock_guard lock(mutex);
-      result = fail(engine.error());
+      result = fail(opened.error());
       job.break_off();
       return;
     }
+    if (opened->dedicated) return opened->dedicated->serve();
     Program program(rank, shape.elements);
-    program.protect(**engine);
-    body(**engine, program, rank);
-    engine->reset();
+    program.protect(*opened->engine);
+    body(*opened->engine, program, rank);
+    opened->engine.reset();
   };
   std::vector<std::thread> threads;
-  for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) threads.emplace_back(rank_main, rank);
+  for (std::uint32_t place = 0; place < placement.size(); ++place) threads.emplace_back(rank_main, place);
   for (std::thread& thread : threads) thread.join();
   return result;
 }

@@ -265,4 +265,16 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
   return std::unique_ptr<Comm>(std::move(comm));
 }
 
+Result<std::shared_ptr<const MPI_Comm>> make_program_comm(MPI_Comm parent, Role role) {
+  int rank = 0;
+  DIAPAUSE_TRY(check(MPI_Comm_rank(parent, &rank), "MPI_Comm_rank"));
+  const std::shared_ptr<MPI_Comm> comm(new MPI_Comm(MPI_COMM_NULL), [](MPI_Comm* owned) {
+    if (*owned != MPI_COMM_NULL && mpi_is_running()) MPI_Comm_free(owned);
+    delete owned;
+  });
+  const int color = role == Role::computes ? 0 : MPI_UNDEFINED;
+  DIAPAUSE_TRY(check(MPI_Comm_split(parent, color, rank, comm.get()), "MPI_Comm_split"));
+  return std::shared_ptr<const MPI_Comm>(comm);
+}
+
 }  // namespace diapause::comm

@@ -1,5 +1,6 @@
-/* A token goes round. At every checkpoint a receive that takes any message of any sender on MPI_COMM_WORLD is open, and
- * messages of ranks that have left the checkpoint already are under way to ranks that have not. */
+/* A token goes round. At every checkpoint a receive that takes any message of any sender is open on MPI_COMM_WORLD (or,
+ * where ranks are set aside, on what diapause_comm gives), and messages of ranks that have left the checkpoint already
+ * are under way to ranks that have not. */
 #include <stdlib.h>
 
 #include "task.h"
@@ -20,24 +21,21 @@ static void protect(struct task* task) {
   succeeded(task, "protect", diapause_protect(task->diapause, "token", token, kTokenWords, DIAPAUSE_UINT64));
 }
 
-static void listen_to_all(void) {
-  MPI_Irecv(incoming, kTokenWords, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &open_receive);
+static void listen_to_all(const struct task* task) {
+  MPI_Irecv(incoming, kTokenWords, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG, task->comm, &open_receive);
 }
 
-static void resume(struct task* task) {
-  (void)task;
-  listen_to_all();
-}
+static void resume(struct task* task) { listen_to_all(task); }
 
 static void advance(struct task* task, long step) {
   const int next = (task->rank + 1) % task->ranks;
-  MPI_Send(token, kTokenWords, MPI_UINT64_T, next, (int)step, MPI_COMM_WORLD);
+  MPI_Send(token, kTokenWords, MPI_UINT64_T, next, (int)step, task->comm);
   MPI_Status status;
   MPI_Wait(&open_receive, &status);
   int count = 0;
   MPI_Get_count(&status, MPI_UINT64_T, &count);
   for (int i = 0; i < count; ++i) token[i] = mix(incoming[i], (uint64_t)(step + status.MPI_TAG));
-  listen_to_all();
+  listen_to_all(task);
 }
 
 static uint64_t digest(struct task* task) {

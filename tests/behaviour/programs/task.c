@@ -22,6 +22,12 @@ static const char kUsage[] =
     "--result FILE    rank 0 writes a line for each rank\n"
     "--trace PREFIX   each rank appends what it restored and stored to PREFIX.<rank>\n";
 
+static void compute_on(struct task* task, MPI_Comm comm) {
+  task->comm = comm;
+  MPI_Comm_rank(comm, &task->rank);
+  MPI_Comm_size(comm, &task->ranks);
+}
+
 bool parse_task(int argc, char** argv, struct task* task) {
   static const struct option known[] = {
       {"steps", 1, NULL, 's'},   {"every", 1, NULL, 'e'},   {"levels", 1, NULL, 'l'}, {"snapshot", 0, NULL, 'S'},
@@ -29,8 +35,7 @@ bool parse_task(int argc, char** argv, struct task* task) {
       {"hold-at", 1, NULL, 'h'}, {"name", 1, NULL, 'n'},    {"result", 1, NULL, 'o'}, {"trace", 1, NULL, 't'},
       {NULL, 0, NULL, 0}};
   *task = (struct task){.steps = 12, .every = 3, .levels = "1", .die_at = -1, .hold_at = -1};
-  MPI_Comm_rank(MPI_COMM_WORLD, &task->rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &task->ranks);
+  compute_on(task, MPI_COMM_WORLD);
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     switch (c) {
       case 's':
@@ -135,7 +140,7 @@ int level_now(const struct task* task) {
 
 void write_result(const struct task* task, uint64_t digest) {
   uint64_t* digests = allocate((size_t)task->ranks * sizeof *digests);
-  MPI_Gather(&digest, 1, MPI_UINT64_T, digests, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  MPI_Gather(&digest, 1, MPI_UINT64_T, digests, 1, MPI_UINT64_T, 0, task->comm);
   FILE* file = task->rank == 0 && task->result != NULL ? fopen(task->result, "w") : NULL;
   for (int r = 0; file != NULL && r < task->ranks; ++r) {
     fprintf(file, "rank %d after %ld steps: %016" PRIx64 "\n", r, task->steps, digests[r]);
@@ -192,6 +197,24 @@ static bool compute(struct task* task, const struct program* program, bool fresh
   return true;
 }
 
+/* Whether this rank computes. */
+static bool opened(struct task* task) {
+  if (task->plain) return true;
+  if (!succeeded(task, "open", diapause_mpi_open(MPI_COMM_WORLD, task->name, NULL, &task->diapause))) return true;
+  MPI_Comm comm;
+  if (!succeeded(task, "comm", diapause_comm(task->diapause, &comm)) || comm == MPI_COMM_NULL) return false;
+  int ranks;
+  MPI_Comm_size(comm, &ranks);
+  if (ranks < task->ranks) compute_on(task, comm); /* others are set aside */
+  return true;
+}
+
+static void run(struct task* task, const struct program* program) {
+  if (program->create != NULL) program->create(task);
+  const bool fresh = task->diapause == NULL || !restart(task, program);
+  if (compute(task, program, fresh)) write_result(task, program->digest(task));
+}
+
 int run_program(int argc, char** argv, const struct program* program) {
   int threads;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* for work in the background */
@@ -201,12 +224,7 @@ int run_program(int argc, char** argv, const struct program* program) {
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   if (task.name == NULL) task.name = program->name;
-  if (program->create != NULL) program->create(&task);
-  bool fresh = true;
-  if (!task.plain && succeeded(&task, "open", diapause_mpi_open(MPI_COMM_WORLD, task.name, NULL, &task.diapause))) {
-    fresh = !restart(&task, program);
-  }
-  if (compute(&task, program, fresh)) write_result(&task, program->digest(&task));
+  if (opened(&task)) run(&task, program);
   succeeded(&task, "close", diapause_close(task.diapause));
   MPI_Finalize();
   return 0;

@@ -10,6 +10,7 @@
 #include "diapause/diapause_mpi.h"
 
 struct task {
+  MPI_Comm comm; /* of the ranks that compute */
   int rank, ranks;
   diapause_t* diapause; /* NULL in a plain run */
   long done;            /* steps behind us; also the version of a checkpoint taken now */
