@@ -8,7 +8,8 @@
 #include "capture/copy_on_write.hpp"
 #include "capture/crew.hpp"
 #include "capture/incremental.hpp"
-#include "sys/mappings.hpp"
+#include "format/checksum.hpp"
+#include "sys/memory.hpp"
 #include "sys/process.hpp"
 #include "sys/thread.hpp"
 
@@ -213,7 +214,8 @@ Status Capturer::drain_job(CaptureJob& job) {
   }
   if (job.way == Way::background) {
     for (std::uint64_t block = 0; block < job.blocks(); ++block) {
-      job.region->block_checksums[block] = copy_with_checksum(job.block_in_slot(block), job.block(block));
+      DIAPAUSE_TRY(sys::copy_if_mapped(job.block_in_slot(block), job.block(block)));
+      job.region->block_checksums[block] = format::checksum64(job.block_in_slot(block));
     }
     job.report->copied_in_drain = job.memory().size();
   }

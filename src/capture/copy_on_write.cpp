@@ -8,6 +8,7 @@
 
 #include "capture/crew.hpp"
 #include "format/checksum.hpp"
+#include "sys/memory.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::capture {
@@ -21,6 +22,14 @@ std::uintptr_t address_of(const std::byte* pointer) { return reinterpret_cast<st
 void copy(const CaptureJob& job, std::uintptr_t begin, std::uintptr_t end) {
   const std::uint64_t offset = begin - address_of(job.source->data);
   if (begin < end) std::memcpy(job.to.data() + offset, job.source->data + offset, end - begin);
+}
+
+// What the background needs of this machine besides.
+Status try_out(const Result<sys::PageScan>& scan) {
+  if (!scan) return fail(scan.error());
+  const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(&scan) / sys::page_bytes() * sys::page_bytes();
+  const auto scanned = scan->has_unprotected({page, page + sys::page_bytes()});
+  return scanned ? Status{} : fail(scanned.error());
 }
 
 }  // namespace
@@ -41,7 +50,10 @@ CopyOnWrite::~CopyOnWrite() {
 const std::string& CopyOnWrite::refusal() {
   if (!userfault_) {
     userfault_.emplace(sys::Userfault::open(sys::Userfault::Mode::stop_writers));
-    if (!*userfault_) refusal_ = userfault_->error().message;
+    if (!*userfault_) return refusal_ = userfault_->error().message;
+    scan_.emplace(sys::PageScan::open());
+    const Status usable = try_out(*scan_);
+    if (!usable) refusal_ = usable.error().message;
   }
   return refusal_;
 }
@@ -119,6 +131,11 @@ Status CopyOnWrite::drain(CaptureJob& job) {
   job.report->copied_in_drain += armed.pages.bytes();
   const std::lock_guard lock(mutex_);
   job.report->faults = armed.faults;
+  if (gone_) {
+    return fail(Code::argument, "memory of region " + job.region->name +
+                                    " was unmapped or thrown away while it was captured: unprotect a region before "
+                                    "its memory goes");
+  }
   if (!broken_) return {};
   return fail(Code::io, "the write protection of region " + job.region->name + " broke down");
 }
@@ -133,10 +150,22 @@ bool CopyOnWrite::take(Armed& armed, std::size_t number) {
   Unit expected = Unit::armed;
   if (!armed.units[number].compare_exchange_strong(expected, Unit::taken)) return false;
   const sys::PageRange range = armed.unit(number);
-  copy(*armed.job, range.begin, range.end);
+  if (!copy_unit(armed, range)) gone_ = true;
   armed.units[number].store(Unit::done, std::memory_order_release);
   release(armed, range);
   return true;
+}
+
+// False if what was copied is not what was captured. Pages that are still protected afterwards have been there,
+// unwritten, all the time: unmapping them or throwing them away takes the protection with them.
+bool CopyOnWrite::copy_unit(const Armed& armed, sys::PageRange range) const {
+  const std::uint64_t offset = range.begin - address_of(armed.job->source->data);
+  if (!sys::copy_if_mapped(armed.job->to.subspan(offset, range.bytes()),
+                           {armed.job->source->data + offset, range.bytes()})) {
+    return false;
+  }
+  const auto unprotected = (*scan_)->has_unprotected(range);
+  return unprotected && !*unprotected;
 }
 
 // Nobody may wait for ever: where the pages cannot be released alone, all of the region are, and the image is no good.
@@ -190,6 +219,7 @@ void CopyOnWrite::end() {
   }
   armed_.clear();
   broken_ = false;
+  gone_ = false;
 }
 
 void CopyOnWrite::keep_only(const std::vector<sys::PageRange>& ranges) {

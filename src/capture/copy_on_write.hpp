@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/capture_job.hpp"
+#include "sys/page_scan.hpp"
 #include "sys/thread.hpp"
 #include "sys/userfault.hpp"
 
@@ -33,7 +34,7 @@ class CopyOnWrite {
 
   // Protects the whole pages of the region and copies what lies beside them. On failure nothing is protected.
   Status arm(CaptureJob& job);
-  // Copies what is left of the region and computes its checksums.
+  // Copies what is left of the region and computes its checksums. Fails if the program gave the memory back meanwhile.
   Status drain(CaptureJob& job);
   // Releases all that is still protected and forgets the jobs. After a drain of all of them only the latter.
   void end();
@@ -63,11 +64,13 @@ class CopyOnWrite {
   void serve(std::uintptr_t address);
   void desert();
   bool take(Armed& armed, std::size_t number);
+  bool copy_unit(const Armed& armed, sys::PageRange range) const;
   void settle(Armed& armed, std::size_t number);
   void release(const Armed& armed, sys::PageRange range);
 
   Crew& crew_;
   std::optional<Result<sys::Userfault>> userfault_;
+  std::optional<Result<sys::PageScan>> scan_;
   std::string refusal_;
   std::optional<sys::Thread> server_;
   std::vector<sys::PageRange> watched_;
@@ -78,6 +81,7 @@ class CopyOnWrite {
   std::uint64_t served_ = 0;
   std::atomic<bool> deserted_ = false;  // the thread that serves writes had to end
   std::atomic<bool> broken_ = false;    // memory of the open capture lost its protection too early
+  std::atomic<bool> gone_ = false;      // or was not there any more
 };
 
 }  // namespace diapause::capture

@@ -1,9 +1,13 @@
 #include "sys/memory.hpp"
 
 #include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <string_view>
 
 #include "sys/file.hpp"
@@ -26,6 +30,24 @@ Result<std::uint64_t> available_memory_bytes(Kernel& kernel) {
     return fail(Code::io, "/proc/meminfo does not say MemAvailable");
   }
   return kib * 1024;
+}
+
+Status copy_if_mapped(MutableBytes to, ByteView from) {
+  const pid_t self = ::getpid();
+  for (std::size_t done = 0; done < from.size();) {
+    const iovec target{to.data() + done, from.size() - done};
+    // The call reads from it.
+    const iovec source{const_cast<std::byte*>(from.data()) + done, from.size() - done};  // NOLINT
+    const ssize_t copied = ::process_vm_readv(self, &target, 1, &source, 1, 0);
+    if (copied < 0 && errno == EINTR) continue;
+    if (copied < 0 && (errno == EPERM || errno == ENOSYS)) {
+      std::memcpy(to.data() + done, from.data() + done, from.size() - done);
+      return {};
+    }
+    if (copied <= 0) return fail(os_error("cannot read memory of this process", copied == 0 ? EFAULT : errno));
+    done += static_cast<std::size_t>(copied);
+  }
+  return {};
 }
 
 }  // namespace diapause::sys

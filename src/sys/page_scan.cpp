@@ -84,4 +84,23 @@ Result<std::vector<PageRange>> PageScan::written_and_protect(PageRange range) co
   return written;
 }
 
+Result<bool> PageScan::has_unprotected(PageRange range) const {
+  FoundPages found{};
+  ScanArguments arguments{};
+  arguments.size = sizeof arguments;
+  arguments.start = range.begin;
+  arguments.end = range.end;
+  arguments.found = reinterpret_cast<std::uintptr_t>(&found);
+  arguments.found_room = 1;
+  arguments.most_pages = 1;
+  arguments.category_mask = kWritten;
+  arguments.return_mask = kWritten;
+  int count = -1;
+  do {
+    count = ::ioctl(fd_, kPagemapScan, &arguments);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return fail(os_error("cannot ask which pages are protected", errno));
+  return count > 0;
+}
+
 }  // namespace diapause::sys

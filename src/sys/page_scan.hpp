@@ -20,6 +20,9 @@ class PageScan {
   // exist yet count as written until somebody reads them. os_errno is EPERM where not all of the range is watched.
   Result<std::vector<PageRange>> written_and_protect(PageRange range) const;
 
+  // Whether there is a page that no Userfault protects. Pages that do not exist do not count.
+  Result<bool> has_unprotected(PageRange range) const;
+
  private:
   explicit PageScan(int fd) : fd_(fd) {}
   int fd_;

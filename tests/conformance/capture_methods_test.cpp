@@ -72,6 +72,46 @@ TEST_F(CopyOnWriteTest, CopiesAtOnceWhatLiesBesideWholePages) {
   EXPECT_EQ(world_.report().copied_in_begin, 4096U - 100 + 110);
 }
 
+// What the program does to memory that it should have unprotected first.
+class LostMemory : public CopyOnWriteTest {
+ protected:
+  void expect_noticed_and_gone_on() {
+    const auto drained = world_.capturer().drain();
+    ASSERT_FALSE(drained);
+    EXPECT_THAT(drained.error().message, HasSubstr("unprotect a region before its memory goes"));
+    world_.replace(0, other_.bytes());
+    world_.expect_captured(0);
+    EXPECT_EQ(world_.report().method, CaptureMethod::copy_on_write);
+  }
+  MutableBytes memory_ = world_.add(8 * kMiB);
+  const Arena other_{8 * kMiB};
+};
+
+TEST_F(LostMemory, ThatWasUnmappedFailsTheCapture) {
+  ASSERT_TRUE(world_.begin(0));
+  ::munmap(memory_.data() + 5 * kMiB, kMiB);
+  expect_noticed_and_gone_on();
+}
+
+TEST_F(LostMemory, ThatWasReplacedFailsTheCapture) {
+  ASSERT_TRUE(world_.begin(0));
+  void* const again =
+      ::mmap(memory_.data() + 5 * kMiB, kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(again, memory_.data() + 5 * kMiB);
+  expect_noticed_and_gone_on();
+}
+
+TEST_F(LostMemory, ThatWasThrownAwayFailsTheCapture) {
+  ASSERT_TRUE(world_.begin(0));
+  ASSERT_EQ(::madvise(memory_.data() + 5 * kMiB, kPageBytes, MADV_DONTNEED), 0);
+  expect_noticed_and_gone_on();
+}
+
+TEST_F(LostMemory, ThatWasThrownAwayBeforehandIsCapturedAsItIs) {
+  ASSERT_EQ(::madvise(memory_.data() + 5 * kMiB, kMiB, MADV_DONTNEED), 0);
+  world_.expect_captured(0);
+}
+
 TEST_F(CopyOnWriteTest, EndsWithAProcessThatExitsWhileWritersWait) {
   const auto exit_while_armed = [] {
     CaptureWorld world({"", CaptureStrategy::copy_on_write});
