@@ -76,6 +76,16 @@ typedef enum diapause_level {
   DIAPAUSE_L4 = 4  /* everything else: the global directory */
 } diapause_level;
 
+/* For diapause_wait: the version is captured, and nothing of it is safe yet. */
+#define DIAPAUSE_CAPTURED 0
+
+/* What the program promises of a region. */
+typedef enum diapause_declaration {
+  DIAPAUSE_CHANGING = 0, /* nothing */
+  DIAPAUSE_STABLE = 1,   /* after a checkpoint call it writes to it only when that version is captured */
+  DIAPAUSE_CONSTANT = 2  /* it never writes to it again */
+} diapause_declaration;
+
 /* Stands for "the newest version that all ranks can have". */
 #define DIAPAUSE_NEWEST UINT64_MAX
 
@@ -100,6 +110,7 @@ typedef struct diapause_progress {
   int level_asked;   /* 1..4 */
   int level_reached; /* deepest level that holds now; 0: captured only */
   int in_flight;     /* 1 while the background works on it */
+  int captured;      /* 1 when the memory is copied: regions declared stable may be written to */
 } diapause_progress;
 
 /* Which version a restart chose. */
@@ -149,8 +160,10 @@ DIAPAUSE_API int diapause_close_within(diapause_t* instance, double seconds);
 /* ---- what is protected ------------------------------------------------------------------ */
 
 /* Protects `count` elements at `data` under `region` (1 to 255 bytes, unique in the instance). Protecting a name
- * again replaces its address, count and type. `data` may be NULL only if `count` is 0. The memory is read during
- * checkpoint calls and written during restore calls, never otherwise. */
+ * again replaces its address, count and type. `data` may be NULL only if `count` is 0. The memory is written during
+ * restore calls only. It is read during checkpoint calls and, with work in the background, until the version is
+ * captured: unprotect a region, or protect its name anew, before its memory is freed. Both wait for a capture under
+ * way. */
 DIAPAUSE_API int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count,
                                   diapause_type type);
 
@@ -166,6 +179,10 @@ DIAPAUSE_API int diapause_protect_block(diapause_t* instance, const char* region
 
 /* Forgets a region; later checkpoints do not hold it. */
 DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
+
+/* Promises something of a region, so that less of a capture holds the program up; until it is protected anew. A broken
+ * promise costs what was promised about: such a region may be stored half old, half new. Not collective. */
+DIAPAUSE_API int diapause_declare(diapause_t* instance, const char* region, diapause_declaration declaration);
 
 /* ---- checkpoints ------------------------------------------------------------------------ */
 
@@ -189,9 +206,10 @@ DIAPAUSE_API int diapause_should_stop(diapause_t* instance, diapause_stop_info* 
  * thread in the first rank of each node does the rest. It needs MPI_THREAD_MULTIPLE; without, everything happens in the
  * call, and the log says so once. With async.mode = "rank" the last rank of each node does the rest (diapause_comm).
  *
- * Waits until `version` holds at `level` or deeper: published and durable. Returns the error that keeps it from that,
- * DIAPAUSE_ERR_TIMEOUT after `seconds`, DIAPAUSE_ERR_NOT_FOUND for a version that is not among the last 32 taken here.
- * Not collective. */
+ * Waits until `version` holds at `level` or deeper: published and durable; DIAPAUSE_CAPTURED: until the memory of this
+ * rank is copied, which with copy-on-write goes on when the checkpoint call has returned. Returns the error that keeps
+ * it from that, DIAPAUSE_ERR_TIMEOUT after `seconds`, DIAPAUSE_ERR_NOT_FOUND for a version that is not among the last
+ * 32 taken here. Not collective. */
 DIAPAUSE_API int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds);
 
 /* The same without waiting. Not collective. */

@@ -130,6 +130,9 @@ class Instance {
   }
 
   void unprotect(const std::string& region) { check(diapause_unprotect(handle_, region.c_str())); }
+  void declare(const std::string& region, diapause_declaration declaration) {
+    check(diapause_declare(handle_, region.c_str(), declaration));
+  }
 
   diapause_checkpoint_info checkpoint(std::uint64_t version, int level = DIAPAUSE_L1) {
     diapause_checkpoint_info info{};
@@ -150,7 +153,7 @@ class Instance {
     return info;
   }
 
-  // Whether `version` holds at `level` or deeper before the time is over.
+  // Whether `version` holds at `level` or deeper, or is captured (DIAPAUSE_CAPTURED), before the time is over.
   bool wait(std::uint64_t version, int level, double seconds = 1e9) {
     const int status = diapause_wait(handle_, version, level, seconds);
     if (status != DIAPAUSE_ERR_TIMEOUT) check(status);

@@ -167,6 +167,20 @@ int diapause_unprotect(diapause_t* instance, const char* region) {
   });
 }
 
+int diapause_declare(diapause_t* instance, const char* region, diapause_declaration declaration) {
+  return guarded([&]() -> Status {
+    using diapause::capture::Declaration;
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY(need(region, "the region's name"));
+    const int number = declaration;
+    if (number < DIAPAUSE_CHANGING || number > DIAPAUSE_CONSTANT) {
+      return fail(Code::argument, "there is no declaration of that number");
+    }
+    constexpr Declaration kDeclarations[] = {Declaration::changing, Declaration::stable, Declaration::constant};
+    return engine->declare(region, kDeclarations[number]);
+  });
+}
+
 int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info) {
   diapause::engine::CheckpointInfo done;
   const int status = guarded([&]() -> Status {
@@ -211,7 +225,7 @@ int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* pro
     DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(progress, "the place for the progress"));
     DIAPAUSE_TRY_ASSIGN(const diapause::engine::VersionProgress now, engine->poll(version));
-    *progress = {now.version, now.level_asked, now.level_reached, now.in_flight ? 1 : 0};
+    *progress = {now.version, now.level_asked, now.level_reached, now.in_flight ? 1 : 0, now.captured ? 1 : 0};
     return {};
   });
 }

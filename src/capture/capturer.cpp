@@ -20,6 +20,8 @@ using policy::CaptureMethod;
 
 // Beyond, copies wait for the memory and not for each other.
 constexpr unsigned kMostThreads = 16;
+// Slots whose content is remembered: more than are in turn at a time.
+constexpr std::size_t kMostSlots = 32;
 
 unsigned cores_of_a_rank(const CapturerOptions& options) {
   return std::max(1U, sys::usable_cores() / std::max(1U, options.ranks_on_node));
@@ -189,6 +191,12 @@ void Capturer::begin_job(CaptureJob& job) {
   job.report->blocked_s += sys::monotonic_s() - start_s;
 }
 
+bool Capturer::has_bytes_left() const {
+  return std::ranges::any_of(jobs_, [](const CaptureJob& job) {
+    return !job.memory().empty() && (job.way == Way::copy_on_write || job.way == Way::background);
+  });
+}
+
 Result<Captured> Capturer::drain() {
   if (!open_) return fail(Code::internal, "there is no capture to drain");
   if (Status drained = drain_jobs(); !drained) {
@@ -234,7 +242,10 @@ void Capturer::remember() {
         {region.name, job.source->data, region.stored_bytes, region.offset, region.block_checksums});
   }
   costs_.fault_s = copy_on_write_->fault_s();
-  if (open_->slot_id != 0) slots_[open_->slot_id] = std::move(content);
+  if (open_->slot_id == 0) return;
+  slots_[open_->slot_id] = std::move(content);
+  if (slots_.size() <= kMostSlots) return;
+  slots_.erase(std::ranges::min_element(slots_, {}, [](const auto& slot) { return slot.second.capture; }));
 }
 
 void Capturer::abandon() {

@@ -58,15 +58,15 @@ class Capturer {
   // capture is open, and for a request whose parts do not fit; then none is open.
   Status begin(CaptureRequest request);
 
+  // Whether drain() has memory of the program to copy; else it takes no time.
+  bool has_bytes_left() const;
+
   // Completes the image in the slot, header last, and ends the capture, also on failure. Then memory is unprotected.
   // In one thread at a time; does not log.
   Result<Captured> drain();
 
   // Ends an open capture without an image; the slot's content is unknown then. Instead of drain(), never during it.
   void abandon();
-
-  // The content of that slot has changed, or it is gone. Not while a capture is open.
-  void forget(std::uint64_t slot_id) { slots_.erase(slot_id); }
 
   // How the regions of the last capture were taken, complete after drain().
   const std::vector<RegionReport>& report() const { return report_; }

@@ -20,6 +20,7 @@ std::uint32_t this_or_deeper(int level) { return ~std::uint32_t{0} << level; }
 // Learns what the background has done since the last call.
 void Engine::catch_up() {
   host_->pass_on_messages();
+  bill_capture();
   for (InFlight& one : taken_) {
     if (one.progress.is_done) continue;
     one.progress = host_->progress(one.job);
@@ -66,6 +67,11 @@ bool Engine::is_full(std::uint64_t next_bytes) const {
 // By rank 0, for all: false if the checkpoint is to be skipped.
 bool Engine::make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info) {
   const double start = sys::monotonic_s();
+  if (!drain_.is_done()) {
+    if (context_->settings.async.when_full == config::WhenFull::skip) return false;
+    drain_.wait();
+    info.waited_s = sys::monotonic_s() - start;
+  }
   while (is_full(next_bytes)) {
     if (context_->settings.async.when_full == config::WhenFull::skip) return false;
     const auto oldest =
@@ -88,14 +94,20 @@ Result<VersionProgress> Engine::poll(std::uint64_t version) {
   const InFlight* one = find_taken(version);
   if (one == nullptr) return fail(Code::not_found, fmt::format("version {} was not taken here lately", version));
   const Progress now = one->progress.is_done ? one->progress : host_->progress(one->job);
-  return VersionProgress{version, one->level, now.deepest_level(), !now.is_done};
+  return VersionProgress{version, one->level, now.deepest_level(), !now.is_done, is_captured(*one)};
 }
 
 Status Engine::wait(std::uint64_t version, int level, double at_most_s) {
-  if (level < 1 || level > 4) return fail(Code::argument, fmt::format("level {}: levels are 1 to 4", level));
+  if (level < 0 || level > 4) {
+    return fail(Code::argument, fmt::format("level {}: levels are 1 to 4, and 0 is the capture", level));
+  }
   catch_up();
   const InFlight* one = find_taken(version);
   if (one == nullptr) return fail(Code::not_found, fmt::format("version {} was not taken here lately", version));
+  if (level == 0) {
+    if (is_captured(*one) || drain_.wait(at_most_s)) return {};
+    return fail(Code::timeout, fmt::format("version {} is not captured after {:.3g} s", version, at_most_s));
+  }
   if (level > one->level) {
     return fail(Code::argument, fmt::format("version {} was taken at level {} and will not reach level {}", version,
                                             one->level, level));

@@ -121,7 +121,7 @@ class BackgroundHost : public Host {
     while (true) {
       if (context_.tiers.find(kind) == nullptr) DIAPAUSE_TRY(open_tier(context_, kind));
       store::Tier* const tier = context_.tiers.find(kind);
-      auto slot = tier->acquire(bytes, context_.rank());
+      auto slot = tier->acquire(bytes, context_.rank(), store::SlotUse::capture);
       const Status all = agree(context_, slot ? Status{} : fail(slot.error()));
       if (all) return slot;
       if (slot) tier->give_back(std::move(*slot));
@@ -146,6 +146,7 @@ class BackgroundHost : public Host {
     return {};
   }
 
+  std::uint64_t next_number() const override { return mailbox_->next_number(place_); }
   std::uint64_t submit(Captures captures) override {
     Note note;
     note.kind = JobKind::capture;
@@ -159,6 +160,8 @@ class BackgroundHost : public Host {
       put_text(note.spare_name, image.slot.spare_name());
       context_.tiers.find(captures.capture_tier)->lend(std::move(image.slot));
     } else {
+      store::Tier* const tier = context_.tiers.find(captures.capture_tier);
+      for (Image& image : captures.images) tier->give_back(std::move(image.slot));
       note.code = static_cast<std::int32_t>(captures.result.error().code);
       put_text(note.text, captures.result.error().message);
     }

@@ -198,13 +198,13 @@ void Catalogue::tell_of_slow_writes(Context& context, const store::Tier& tier, c
 }
 
 Result<std::vector<store::Slot>> Catalogue::acquire(Context& context, config::TierKind kind,
-                                                    const std::vector<std::uint64_t>& sizes) {
+                                                    const std::vector<std::uint64_t>& sizes, store::SlotUse use) {
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(kind));
   while (true) {
     std::vector<store::Slot> slots;
     Status mine;
     for (const std::uint64_t size : sizes) {
-      auto slot = tier->acquire(size, context.slot_owner());
+      auto slot = tier->acquire(size, context.slot_owner(), use);
       if (!slot) {
         mine = fail(std::move(slot.error()));
         break;

@@ -43,7 +43,8 @@ class Catalogue {
   // Room for one file of each size in that tier; the oldest versions make room if they must, but for the newest one and
   // `pinned`. Collective; each rank gives its own sizes.
   Result<std::vector<store::Slot>> acquire(Context& context, config::TierKind kind,
-                                           const std::vector<std::uint64_t>& sizes);
+                                           const std::vector<std::uint64_t>& sizes,
+                                           store::SlotUse use = store::SlotUse::other);
 
   // Gives up the oldest version in that tier but for the newest one there and the pinned one; false if there is none.
   // Collective.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/engine.hpp"
+#include "engine/ledger_lines.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::engine {
@@ -49,21 +50,90 @@ Result<Decision> Engine::begin(std::uint64_t version, int level, std::uint64_t n
   return decision;
 }
 
-// This rank's image in a slot. `captured` and `source` must live as long as the image's bytes.
-Status Engine::capture(capture::BlockSource& source, const Plan& plan, store::Slot slot,
-                       std::optional<capture::Captured>& captured, std::vector<Image>& images) {
+// Takes hold of this rank's memory; what is left to be done, end_capture() does.
+Status Engine::begin_capture(const Subject& subject, const Plan& plan, store::Slot slot, Captures& captures) {
+  const bool is_memory = subject.memory.size() == plan.index.regions.size();
+  if (slot.mapping().empty() || !is_memory) return stream(subject.source, plan, std::move(slot), captures);
+  if (slot.content() == 0) slot.set_content(++slot_contents_);
+  captures.images.push_back({{}, std::move(slot), nullptr});
+  const store::Slot& to = captures.images.front().slot;
+  if (bill_.is_open()) unbilled_ = plan.identity.version;
+  return capturer_->begin({subject.memory, plan.index, plan.index_offset, plan.identity, to.mapping(), to.content()});
+}
+
+// Nothing, where begin_capture() did it all.
+Status Engine::end_capture(Captures& captures) {
+  if (captures.images.empty() || captures.images.front().bytes != nullptr) return {};
+  Image& image = captures.images.front();
+  DIAPAUSE_TRY_ASSIGN(const capture::Captured captured, capturer_->drain());
+  image.facts = facts_of(captured);
+  image.bytes = capture::memory_bytes(image.slot.mapping(), captured.header.file_bytes);
+  return {};
+}
+
+namespace {
+
+// The bytes of an image that was streamed into a file, from where its data are.
+class StreamedBytes : public ByteSource {
+ public:
+  StreamedBytes(capture::Captured captured, capture::BlockSource& source)
+      : captured_(std::move(captured)), bytes_(capture::captured_bytes(captured_, source)) {}
+  std::uint64_t size() const override { return bytes_->size(); }
+  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override { return bytes_->view(offset, scratch); }
+
+ private:
+  capture::Captured captured_;
+  std::unique_ptr<ByteSource> bytes_;
+};
+
+}  // namespace
+
+// The whole image at once. `source` must live as long as the image's bytes.
+Status Engine::stream(capture::BlockSource& source, const Plan& plan, store::Slot slot, Captures& captures) {
   const MutableBytes mapping = slot.mapping();
-  DIAPAUSE_TRY_ASSIGN(captured,
+  slot.set_content(0);
+  DIAPAUSE_TRY_ASSIGN(capture::Captured captured,
                       mapping.empty()
                           ? capture::capture_to_file(source, plan.index, plan.index_offset, plan.identity, slot.file())
                           : capture::capture_to_mapping(source, plan.index, plan.index_offset, plan.identity, mapping));
   Image image;
-  image.facts = facts_of(*captured);
-  image.bytes = mapping.empty() ? capture::captured_bytes(*captured, source)
-                                : capture::memory_bytes(mapping, captured->header.file_bytes);
+  image.facts = facts_of(captured);
   image.slot = std::move(slot);
-  images.push_back(std::move(image));
+  if (mapping.empty()) {
+    image.bytes = std::make_unique<StreamedBytes>(std::move(captured), source);
+  } else {
+    image.bytes = capture::memory_bytes(mapping, captured.header.file_bytes);
+  }
+  captures.images.push_back(std::move(image));
   return {};
+}
+
+// The line on how the last capture was made, once it is.
+void Engine::bill_capture() {
+  if (!unbilled_ || !drain_.is_done()) return;
+  bill_.append(*context_, capture_line(*unbilled_, capturer_->report()));
+  unbilled_.reset();
+}
+
+// Completes the capture and submits it, behind the program's back if it would have to wait. Returns the job's number.
+std::uint64_t Engine::hand_over(Captures captures) {
+  const auto complete = [this](Captures& all) {
+    const double start = sys::monotonic_s();
+    try {
+      if (all.result) all.result = end_capture(all);
+    } catch (const std::exception& error) {
+      all.result = fail(Code::internal, std::string("the capture: ") + error.what());
+    }
+    all.capture_s += sys::monotonic_s() - start;
+    return host_->submit(std::move(all));
+  };
+  if (!host_->is_background() || !captures.result || !capturer_->has_bytes_left()) return complete(captures);
+  const std::uint64_t number = host_->next_number();
+  const double blocked_s = captures.blocked_s();
+  captures.blocked_s = [blocked_s] { return blocked_s; };
+  const auto pending = std::make_shared<Captures>(std::move(captures));
+  drain_.start(context_->settings.async, [complete, pending] { complete(*pending); });
+  return number;
 }
 
 // An image straight from where the data are into the global tier.
@@ -80,14 +150,13 @@ Result<ImageFacts> Engine::write_direct(capture::BlockSource& source, const Plan
   return facts_of(*captured);
 }
 
-Status Engine::checkpoint_from(capture::BlockSource& source, format::ImageIndex index, const Decision& decision,
-                               CheckpointInfo& info) {
+Status Engine::checkpoint_from(Subject subject, const Decision& decision, CheckpointInfo& info) {
   const double start = sys::monotonic_s();
   Plan plan;
-  auto index_offset = format::lay_out(index);
+  auto index_offset = format::lay_out(subject.index);
   DIAPAUSE_TRY(agree(*context_, index_offset ? Status{} : fail(index_offset.error())));
   plan.index_offset = *index_offset;
-  plan.index = std::move(index);
+  plan.index = std::move(subject.index);
   plan.identity.version = {host_->incarnation(), decision.number, {decision.commit}};
   plan.identity.owner = context_->rank();
   plan.identity.rank_count = context_->rank_count();
@@ -97,24 +166,23 @@ Status Engine::checkpoint_from(capture::BlockSource& source, format::ImageIndex 
   captures.node_tier = context_->settings.level(decision.level == 4 ? 1 : decision.level).tier;
   captures.capture_tier = host_->is_background() ? config::TierKind::memory : captures.node_tier;
   const std::uint64_t image_bytes = capture::image_bytes(plan.index, plan.index_offset);
-  std::optional<capture::Captured> captured;
   captures.is_direct = decision.level == 4 && context_->settings.global_mode != config::GlobalMode::staged;
   if (!captures.is_direct) {
     if (decision.suspect != 0) DIAPAUSE_TRY(host_->check_tier(captures.capture_tier));
     auto slot = host_->acquire(captures.capture_tier, image_bytes);
     if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
-    captures.result = slot ? capture(source, plan, std::move(*slot), captured, captures.images) : fail(slot.error());
+    captures.result = slot ? begin_capture(subject, plan, std::move(*slot), captures) : fail(slot.error());
   }
-  if (decision.level == 4) {
-    captures.direct = {
-        {context_->rank(), image_bytes, [&](const GlobalTarget& to) { return write_direct(source, plan, to); }}};
+  if (decision.level == 4 && !host_->is_background()) {
+    captures.direct = {{context_->rank(), image_bytes,
+                        [&](const GlobalTarget& to) { return write_direct(subject.source, plan, to); }}};
   }
   captures.capture_s = sys::monotonic_s() - start;
   captures.blocked_s = [start] { return sys::monotonic_s() - start; };
   // What could not be captured is an error of this call, whatever becomes of it in the background.
   Status failed = host_->is_background() ? captures.result : Status{};
   InFlight taken{0, decision.number, decision.level, image_bytes, {}};
-  taken.job = host_->submit(std::move(captures));
+  taken.job = hand_over(std::move(captures));
   if (!host_->is_background()) {
     taken.progress = host_->progress(taken.job);
     info.level_reached = taken.progress.deepest_level();
@@ -135,11 +203,13 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
   DIAPAUSE_TRY(scrub_wait());  // a checkpoint would make damage look sound
   catch_up();
   report_background(info);
-  format::ImageIndex index;
   std::vector<const std::byte*> data;
+  for (const ProtectedRegion& region : regions_) data.push_back(region.data);
+  capture::MemorySource source(std::move(data));
+  Subject subject{source, {}, {}};
   for (const ProtectedRegion& region : regions_) {
-    index.regions.push_back(region.description);
-    data.push_back(region.data);
+    subject.index.regions.push_back(region.description);
+    subject.memory.push_back({region.data, region.declaration, are_devices_about_});
     info.bytes += region.description.stored_bytes;
   }
   DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(version, level, info.bytes, info));
@@ -149,8 +219,9 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
     info.blocked_s = sys::monotonic_s() - start;
     return {};
   }
-  capture::MemorySource source(std::move(data));
-  Status result = checkpoint_from(source, std::move(index), decision, info);
+  drain_.wait();
+  bill_capture();
+  Status result = checkpoint_from(std::move(subject), decision, info);
   // A failed attempt counts too: the next one is due after the interval, not at the next call.
   double now_s = sys::monotonic_s() - opened_s_;
   if (context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0)) schedule_.taken(level, now_s);

@@ -13,9 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "capture/capturer.hpp"
 #include "engine/context.hpp"
 #include "engine/deadline.hpp"
 #include "engine/dedicated_rank.hpp"
+#include "engine/drain.hpp"
 #include "engine/host.hpp"
 #include "engine/restart.hpp"
 #include "engine/scrub.hpp"
@@ -26,6 +28,7 @@ namespace diapause::engine {
 struct ProtectedRegion {
   format::Region description;  // name, type, element size, count, place
   std::byte* data = nullptr;
+  capture::Declaration declaration = capture::Declaration::changing;
 };
 
 struct CheckpointInfo {
@@ -48,6 +51,7 @@ struct VersionProgress {
   int level_asked = 0;
   int level_reached = 0;
   bool in_flight = false;
+  bool captured = false;  // the program may write to regions it declared stable, and free what it protected
 };
 
 struct RestartInfo {
@@ -84,6 +88,8 @@ class Engine {
 
   Status protect(ProtectedRegion region);
   Status unprotect(const std::string& name);
+  // Until the region is protected anew.
+  Status declare(const std::string& name, capture::Declaration declaration);
 
   // Fills `info` also on failure.
   Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
@@ -91,8 +97,8 @@ class Engine {
   // Why the program has to stop, as of the last snapshot.
   std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
 
-  // Until `version` holds at `level` or deeper. The error that kept it from doing so; Code::timeout; Code::not_found
-  // for a version that this instance has not taken lately. Not collective.
+  // Until `version` holds at `level` or deeper; level 0: until it is captured. The error that kept it from doing so;
+  // Code::timeout; Code::not_found for a version that this instance has not taken lately. Not collective.
   Status wait(std::uint64_t version, int level, double at_most_s);
   Result<VersionProgress> poll(std::uint64_t version);
   // Until nothing is in flight; what is not done when the time is over is given up. Returns the first failure that was
@@ -122,20 +128,28 @@ class Engine {
   static Result<Opened> open_beside_dedicated(std::unique_ptr<Context> whole, OpenRequest& request);
   Status start(std::unique_ptr<Host> host, OpenRequest& request);
   Status watch_deadline(OpenRequest& request);
+  Status make_capturer();
   void write_open_record();
 
   // ---- checkpoint (checkpoint.cpp)
   Status usable() const;
   Result<Decision> begin(std::uint64_t version, int level, std::uint64_t next_bytes, CheckpointInfo& info);
-  Status checkpoint_from(capture::BlockSource& source, format::ImageIndex index, const Decision& decision,
-                         CheckpointInfo& info);
+  struct Subject {  // of a checkpoint
+    capture::BlockSource& source;
+    format::ImageIndex index;
+    std::vector<capture::SourceRegion> memory;  // what `source` reads, if that is memory of the program
+  };
+  Status checkpoint_from(Subject subject, const Decision& decision, CheckpointInfo& info);
   struct Plan {  // of an image
     format::ImageIndex index;
     std::uint64_t index_offset = 0;
     format::ImageHeader identity;
   };
-  static Status capture(capture::BlockSource& source, const Plan& plan, store::Slot slot,
-                        std::optional<capture::Captured>& captured, std::vector<Image>& images);
+  Status begin_capture(const Subject& subject, const Plan& plan, store::Slot slot, Captures& captures);
+  Status end_capture(Captures& captures);
+  static Status stream(capture::BlockSource& source, const Plan& plan, store::Slot slot, Captures& captures);
+  std::uint64_t hand_over(Captures captures);
+  void bill_capture();
   Result<ImageFacts> write_direct(capture::BlockSource& source, const Plan& plan, const GlobalTarget& to);
 
   // ---- background (background.cpp)
@@ -152,6 +166,8 @@ class Engine {
   bool is_full(std::uint64_t next_bytes) const;
   bool make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info);
   const InFlight* find_taken(std::uint64_t version) const;
+  // Captures end in the order that they begin in.
+  bool is_captured(const InFlight& one) const { return &one != &taken_.back() || drain_.is_done(); }
 
   // ---- snapshot (snapshot.cpp)
   void inject_due_flips();
@@ -187,6 +203,12 @@ class Engine {
   double last_flip_s_ = 0;
   std::uint64_t flips_done_ = 0;
   std::uint64_t flip_random_ = 0;
+
+  std::unique_ptr<capture::Capturer> capturer_;
+  bool are_devices_about_ = false;             // that write to memory past the processor
+  std::uint64_t slot_contents_ = 0;            // numbers given to slots
+  std::optional<format::VersionId> unbilled_;  // version whose capture is not in the ledger yet
+  Drain drain_;                                // of the capture that is open; whatever posts to the host waits for it
 };
 
 // What a rank becomes when it opens an instance: one that computes, or the one of its node that is set aside.

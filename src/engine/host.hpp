@@ -30,13 +30,16 @@ class Host {
   virtual std::uint32_t other_rank_count() const = 0;
   virtual bool is_background() const = 0;
 
-  // A slot for one file of this rank; old versions make room if they must. Collective over the ranks.
+  // A slot for a capture of this rank; old versions make room if they must. Collective over the ranks.
   virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) = 0;
 
   // After a failure: forgets the tier if its directory was deleted, so that acquire() makes it anew. Collective.
   virtual Status check_tier(config::TierKind) { return {}; }
 
-  // Hands over what this rank captured. All ranks do so in the same order. Returns the capture's number: 0, 1, ...
+  // The number that the next submit() will return.
+  virtual std::uint64_t next_number() const = 0;
+  // Hands over what this rank captured. All ranks do so in the same order. May come from another thread than the other
+  // calls, of which only progress(), wait() and pass_on_messages() may run meanwhile.
   virtual std::uint64_t submit(Captures captures) = 0;
   // Known for the last 64 captures.
   virtual Progress progress(std::uint64_t number) = 0;

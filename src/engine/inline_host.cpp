@@ -19,6 +19,7 @@ class InlineHost : public Host {
     return std::move(slots.front());
   }
 
+  std::uint64_t next_number() const override { return count_; }
   std::uint64_t submit(Captures captures) override {
     engine_->revive_tiers();
     Outcome outcome = engine_->checkpoint(std::move(captures), [](std::uint32_t) {});

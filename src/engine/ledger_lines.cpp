@@ -1,5 +1,6 @@
 #include "engine/ledger_lines.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "sys/process.hpp"
@@ -40,6 +41,40 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   line["phases"] = json::object();
   for (const auto& [phase, seconds] : *checkpoint.phases) line["phases"][phase] = seconds;
   line["error"] = checkpoint.error.empty() ? json(nullptr) : json(checkpoint.error);
+  return text(line);
+}
+
+// Regions taken the same way for the same reason are one entry: there may be hundreds.
+std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions) {
+  constexpr std::size_t kNamed = 4;
+  struct Way {
+    std::vector<std::string> named;
+    std::uint64_t regions = 0, in_call = 0, behind = 0, stopped_writes = 0;
+    double blocked_s = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Way> ways;
+  for (const capture::RegionReport& region : regions) {
+    Way& way = ways[{policy::capture_method_name(region.method), region.reason}];
+    if (++way.regions <= kNamed) way.named.push_back(region.region);
+    way.in_call += region.copied_in_begin;
+    way.behind += region.copied_in_drain;
+    way.stopped_writes += region.faults;
+    way.blocked_s += region.blocked_s;
+  }
+  json line = event("capture", sys::unix_time_ns());
+  line["incarnation"] = version.incarnation;
+  line["version"] = version.number;
+  line["ways"] = json::array();
+  for (const auto& [what, way] : ways) {
+    line["ways"].push_back({{"method", what.first},
+                            {"reason", what.second},
+                            {"regions", way.regions},
+                            {"named", way.named},
+                            {"bytes_copied_in_call", way.in_call},
+                            {"bytes_copied_behind", way.behind},
+                            {"stopped_writes", way.stopped_writes},
+                            {"blocked_s", way.blocked_s}});
+  }
   return text(line);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/capture_job.hpp"
 #include "format/manifest.hpp"
 
 namespace diapause::engine {
@@ -30,6 +31,7 @@ struct RestartLine {
 
 std::string open_line(std::uint32_t incarnation, std::uint32_t ranks, std::size_t nodes);
 std::string checkpoint_line(const CheckpointLine& line);
+std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string close_line();
 

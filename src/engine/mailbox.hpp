@@ -45,6 +45,7 @@ class Mailbox {
 
   // ---- by a rank, `place` counted within the node
   std::uint64_t post(std::uint32_t place, const Note& note);  // the job's number; waits while too many are under way
+  std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
   Progress progress(std::uint64_t number) const;
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
   void give_up() { shared_->given_up.store(1); }  // what is under way need not come to its end

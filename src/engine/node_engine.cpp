@@ -184,7 +184,7 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
 
 Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes) {
   revive_tiers();
-  auto slots = catalogue_.acquire(context_, kind, sizes);
+  auto slots = catalogue_.acquire(context_, kind, sizes, store::SlotUse::capture);
   if (!slots) suspect_[static_cast<std::size_t>(kind)] = true;
   return slots;
 }

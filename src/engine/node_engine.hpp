@@ -51,7 +51,7 @@ struct Captures {
   Decision decision;
   config::TierKind node_tier = config::TierKind::memory;     // where the images are to be kept
   config::TierKind capture_tier = config::TierKind::memory;  // where they lie now
-  std::vector<Image> images;                                 // by rank; empty if the capture failed here
+  std::vector<Image> images;                                 // by rank; not to be used if the capture failed here
   Status result;                                             // why
   // Level 4 without images in the node tier: written straight from where the data are. Empty: not possible.
   std::vector<OutgoingImage> direct;
@@ -84,7 +84,7 @@ class NodeEngine {
   // need the program's help.
   void revive_tiers();
 
-  // Room for one file of each size in that tier, for the ranks acted for; old versions make room if they must.
+  // Room for one capture of each size in that tier, for the ranks acted for; old versions make room if they must.
   Result<std::vector<store::Slot>> acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes);
   // Whether an old version could be given up in that tier.
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }

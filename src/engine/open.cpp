@@ -6,6 +6,7 @@
 #include "engine/engine.hpp"
 #include "engine/ledger_lines.hpp"
 #include "store/names.hpp"
+#include "sys/devices.hpp"
 #include "sys/process.hpp"
 #include "sys/text_file.hpp"
 
@@ -131,6 +132,7 @@ Result<std::unique_ptr<Context>> open_context(OpenRequest& request) {
 
 Status Engine::start(std::unique_ptr<Host> host, OpenRequest& request) {
   host_ = std::move(host);
+  DIAPAUSE_TRY(make_capturer());
   write_open_record();
   return watch_deadline(request);
 }
@@ -185,6 +187,28 @@ Status Engine::watch_deadline(OpenRequest& request) {
   return {};
 }
 
+// Ranks that share a machine share its cores, whatever nodes are emulated. Collective.
+Status Engine::make_capturer() {
+  const Context& context = *context_;
+  const std::uint32_t leader = context.comm->node_leader();
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> leaders, context.comm->all_gather(as_byte_view(leader)));
+  capture::CapturerOptions options;
+  options.settings = context.settings.capture;
+  options.ranks_on_node = static_cast<unsigned>(std::ranges::count_if(
+      leaders, [&](const ByteVector& of_rank) { return std::ranges::equal(of_rank, as_byte_view(leader)); }));
+  options.drain_host = host_->is_background() ? capture::DrainHost::own_thread : capture::DrainHost::caller;
+  options.log = [this](Severity severity, const std::string& text) { context_->log(severity, text); };
+  capturer_ = std::make_unique<capture::Capturer>(std::move(options));
+  const std::string device = sys::device_that_writes_memory("");
+  are_devices_about_ = !device.empty();
+  if (are_devices_about_ && context.rank() == 0) {
+    context.log(Severity::information, device +
+                                           " may write to memory behind the processor's back: captures use neither "
+                                           "write protection nor write tracking");
+  }
+  return {};
+}
+
 // The record of this start, and, in each node's directory, which process is which rank.
 void Engine::write_open_record() {
   Context& context = *context_;
@@ -210,7 +234,9 @@ void Engine::write_open_record() {
 }
 
 Engine::~Engine() {
+  drain_.wait();
   try {
+    if (host_) bill_capture();
     if (bill_.is_open()) bill_.append(*context_, close_line());
   } catch (...) {
     // Out of memory. A line less on the bill must not take the program down.
@@ -235,6 +261,7 @@ Status Engine::protect(ProtectedRegion region) {
                 fmt::format("region '{}': no address for {} elements", description.name, description.count));
   }
   description.stored_bytes = description.element_bytes * description.count;
+  drain_.wait();  // the memory that the region lay in before may be freed now
   for (ProtectedRegion& known : regions_) {
     if (known.description.name != description.name) continue;
     known = std::move(region);
@@ -244,7 +271,17 @@ Status Engine::protect(ProtectedRegion region) {
   return {};
 }
 
+Status Engine::declare(const std::string& name, capture::Declaration declaration) {
+  for (ProtectedRegion& region : regions_) {
+    if (region.description.name != name) continue;
+    region.declaration = declaration;
+    return {};
+  }
+  return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+}
+
 Status Engine::unprotect(const std::string& name) {
+  drain_.wait();  // the memory may be freed now
   const auto erased =
       std::erase_if(regions_, [&](const ProtectedRegion& region) { return region.description.name == name; });
   if (erased == 0) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));

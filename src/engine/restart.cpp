@@ -155,7 +155,7 @@ Status Engine::heal() {
   DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(old.version.number, old.deepest_level(), 0, info));
   format::ImageIndex index = restart_->image().index();
   ReaderSource source(restart_->image());
-  DIAPAUSE_TRY(checkpoint_from(source, std::move(index), decision, info));
+  DIAPAUSE_TRY(checkpoint_from({source, std::move(index), {}}, decision, info));
   finish_flights();
   return taken_.back().progress.result;
 }
@@ -163,6 +163,7 @@ Status Engine::heal() {
 Status Engine::restart_end() {
   if (off_) return usable();
   if (!restart_) return fail(Code::argument, "no restart is open");
+  drain_.wait();
   if (restart_->fetched.needs_healing) {
     if (const Status healed = heal(); !healed) {
       context_->log(Severity::warning,

@@ -9,6 +9,7 @@ Slot::Slot(Slot&& other) noexcept
     : file_(std::move(other.file_)),
       mapping_(std::exchange(other.mapping_, nullptr)),
       capacity_(std::exchange(other.capacity_, 0)),
+      content_(std::exchange(other.content_, 0)),
       spare_name_(std::move(other.spare_name_)),
       lent_name_(std::move(other.lent_name_)) {}
 
@@ -18,6 +19,7 @@ Slot& Slot::operator=(Slot&& other) noexcept {
     file_ = std::move(other.file_);
     mapping_ = std::exchange(other.mapping_, nullptr);
     capacity_ = std::exchange(other.capacity_, 0);
+    content_ = std::exchange(other.content_, 0);
     spare_name_ = std::move(other.spare_name_);
     lent_name_ = std::move(other.lent_name_);
   }

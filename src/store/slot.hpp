@@ -10,6 +10,9 @@
 
 namespace diapause::store {
 
+// What a slot is wanted for: a capture may need to copy less where an earlier one lies.
+enum class SlotUse { capture, other };
+
 class Slot {
  public:
   Slot() = default;
@@ -24,6 +27,10 @@ class Slot {
   const std::string& spare_name() const { return spare_name_; }  // empty while it is part of a version
   bool is_open() const { return file_.is_open(); }
 
+  // Which capture it was given to last, by a number of the caller's; 0: to none, or it has been something else since.
+  std::uint64_t content() const { return content_; }
+  void set_content(std::uint64_t number) { content_ = number; }
+
  private:
   friend class Tier;
   // Makes the file at least `bytes` long, backed by real space, and mapped anew if `mapped`.
@@ -34,6 +41,7 @@ class Slot {
   sys::File file_;
   std::byte* mapping_ = nullptr;
   std::uint64_t capacity_ = 0;
+  std::uint64_t content_ = 0;
   std::string spare_name_;  // its name in spare/; empty while it is part of a version
   std::string lent_name_;   // of an adopted slot: its name in spare/ where its owner looks for it
 };

@@ -77,21 +77,30 @@ Error Tier::no_room(std::uint64_t needed, std::uint64_t free) const {
                                   tier_name(kind_), path(), needed, free)};
 }
 
-Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner) {
-  const std::uint64_t wanted = rounded_capacity(bytes);
-  const bool mapped = kind_ == config::TierKind::memory;
-  take_back_lent();
-  // The smallest spare that is large enough, unless it would waste more than half of itself.
+// The best spare that is large enough and would not waste more than half of itself: for a capture that with the newest
+// content, else one without; of those the smallest.
+std::optional<Slot> Tier::take_spare(std::uint64_t wanted, SlotUse use) {
+  const auto rank = [use](const Slot& slot) {
+    const std::uint64_t content = use == SlotUse::capture ? UINT64_MAX - slot.content_ : slot.content_;
+    return std::pair(content, slot.capacity_);
+  };
   auto best = spares_.end();
   for (auto it = spares_.begin(); it != spares_.end(); ++it) {
     const bool fits = it->capacity_ >= wanted && (it->capacity_ <= 2 * wanted || it->capacity_ <= kMiB);
-    if (fits && (best == spares_.end() || it->capacity_ < best->capacity_)) best = it;
+    if (fits && (best == spares_.end() || rank(*it) < rank(*best))) best = it;
   }
-  if (best != spares_.end()) {
-    Slot slot = std::move(*best);
-    spares_.erase(best);
-    return slot;
-  }
+  if (best == spares_.end()) return std::nullopt;
+  Slot slot = std::move(*best);
+  spares_.erase(best);
+  if (use != SlotUse::capture) slot.content_ = 0;
+  return slot;
+}
+
+Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use) {
+  const std::uint64_t wanted = rounded_capacity(bytes);
+  const bool mapped = kind_ == config::TierKind::memory;
+  take_back_lent();
+  if (auto spare = take_spare(wanted, use)) return std::move(*spare);
   DIAPAUSE_TRY_ASSIGN(std::uint64_t free, free_bytes());
   if (free < wanted) {
     drop_spares();

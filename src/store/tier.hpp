@@ -68,7 +68,7 @@ class Tier {
 
   // A file of at least `bytes`, recycled or new, under spare/. `owner` keeps the names of different ranks apart.
   // Code::full names the tier, what is needed and what there is.
-  Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner);
+  Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use = SlotUse::other);
   void give_back(Slot slot);  // one that was acquired and not settled
 
   // A slot that another process is to publish: it stays known here, and acquire() hands it out again when the other has
@@ -97,6 +97,7 @@ class Tier {
       : kind_(kind), directory_(std::move(directory)), spare_(std::move(spare)) {}
   Result<std::uint64_t> free_bytes() const;
   void take_back_lent();
+  std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
   Error no_room(std::uint64_t needed, std::uint64_t free) const;
   std::uint64_t rounded_capacity(std::uint64_t bytes) const;
 

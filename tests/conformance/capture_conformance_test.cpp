@@ -198,7 +198,7 @@ TEST_P(Captures, DoNotTrustASlotThatWasForgotten) {
   world_.add(4 * kMiB);
   world_.expect_captured(0);
   std::ranges::fill(world_.slot(0), std::byte{0x11});
-  world_.capturer().forget(1);
+  world_.forget(0);
   world_.expect_captured(0);
 }
 

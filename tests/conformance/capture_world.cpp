@@ -96,11 +96,11 @@ Status CaptureWorld::begin(std::size_t slot) {
   MemorySource source(pointers);
   EXPECT_TRUE(capture_to_mapping(source, request.index, request.index_offset, request.identity, expected));
   if (slots_[slot].size() < bytes) {
-    capturer_->forget(slot + 1);
+    forget(slot);
     slots_[slot].assign(bytes, std::byte{0xab});
   }
   request.to = slots_[slot];
-  request.slot_id = slot + 1;
+  request.slot_id = slot_ids_[slot];
   const std::uint64_t image = image_bytes(request.index, request.index_offset);
   DIAPAUSE_TRY(capturer_->begin(std::move(request)));
   open_slot_ = slot;

@@ -77,6 +77,8 @@ class CaptureWorld {
   MutableBytes region(std::size_t number) const { return regions_.at(number).memory; }
   std::size_t regions() const { return regions_.size(); }
   MutableBytes slot(std::size_t number) { return slots_.at(number); }
+  // What lies in the slot is no capture any more.
+  void forget(std::size_t slot) { slot_ids_.at(slot) = ++slot_ids_given_; }
   std::vector<std::string>& warnings() { return warnings_; }
   Dice& dice() { return dice_; }
   CaptureWay way;
@@ -92,6 +94,8 @@ class CaptureWorld {
   std::vector<std::unique_ptr<Arena>> arenas_;
   std::vector<Protected> regions_;
   std::vector<ByteVector> slots_{4};
+  std::vector<std::uint64_t> slot_ids_ = {1, 2, 3, 4};
+  std::uint64_t slot_ids_given_ = 4;
   ByteVector expected_;
   std::uint64_t expected_bytes_ = 0;
   std::size_t open_slot_ = 0;

@@ -151,6 +151,24 @@ TEST_P(TierTest, UsesARecycledSlotAgainAndShowsNothingOfItsOldImage) {
   EXPECT_TRUE(std::ranges::all_of(view->subspan(smaller.image_bytes()), [](std::byte b) { return b == std::byte{0}; }));
 }
 
+TEST_P(TierTest, GivesACaptureTheNewestContentAndOthersForgetIt) {
+  Tier tier = opened();
+  auto first = tier.acquire(kPageBytes, 0, store::SlotUse::capture);
+  auto second = tier.acquire(kPageBytes, 0, store::SlotUse::capture);
+  first->set_content(7);
+  second->set_content(8);
+  tier.give_back(std::move(*second));
+  tier.give_back(std::move(*first));
+  auto newest = tier.acquire(kPageBytes, 0, store::SlotUse::capture);
+  EXPECT_EQ(newest->content(), 8U);
+  auto other = tier.acquire(kPageBytes, 0);
+  EXPECT_EQ(other->content(), 0U);
+  tier.give_back(std::move(*newest));
+  tier.give_back(std::move(*other));
+  EXPECT_EQ(tier.acquire(kPageBytes, 0)->content(), 0U);
+  EXPECT_EQ(tier.acquire(kPageBytes, 0, store::SlotUse::capture)->content(), 8U);
+}
+
 TEST_P(TierTest, HandsALentSlotOutAgainOnlyWhenTheOtherHasPutItBack) {
   Tier owner = opened();
   Tier publisher = opened();

@@ -40,6 +40,9 @@ static void protect_wrongly(void) {
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
                diapause_protect_block(diapause, "a", &step, DIAPAUSE_INT64, 1, &two, &two, &one));
   CHECK_STATUS(DIAPAUSE_ERR_NOT_FOUND, diapause_unprotect(diapause, "a"));
+  CHECK_STATUS(DIAPAUSE_ERR_NOT_FOUND, diapause_declare(diapause, "a", DIAPAUSE_STABLE));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_declare(diapause, NULL, DIAPAUSE_STABLE));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_declare(diapause, "a", (diapause_declaration)3));
 }
 
 static void checkpoint_wrongly(void) {
