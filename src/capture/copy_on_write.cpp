@@ -132,6 +132,7 @@ Status CopyOnWrite::drain(CaptureJob& job) {
   const std::lock_guard lock(mutex_);
   job.report->faults = armed.faults;
   if (gone_) {
+    refusal_ = "the program gave protected memory back while it was captured";
     return fail(Code::argument, "memory of region " + job.region->name +
                                     " was unmapped or thrown away while it was captured: unprotect a region before "
                                     "its memory goes");

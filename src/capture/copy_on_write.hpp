@@ -34,7 +34,8 @@ class CopyOnWrite {
 
   // Protects the whole pages of the region and copies what lies beside them. On failure nothing is protected.
   Status arm(CaptureJob& job);
-  // Copies what is left of the region and computes its checksums. Fails if the program gave the memory back meanwhile.
+  // Copies what is left of the region and computes its checksums. Fails if the program gave the memory back meanwhile;
+  // what it did once it may do again, and nothing is armed any more.
   Status drain(CaptureJob& job);
   // Releases all that is still protected and forgets the jobs. After a drain of all of them only the latter.
   void end();

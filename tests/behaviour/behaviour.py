@@ -21,6 +21,7 @@ from harness import Failure, Skip
 SKIPPED = 77
 # Programs that run in the background in every test run; the others do with the long tests.
 IN_BACKGROUND_AT_ONCE = ("ring", "uneven", "split")
+CAPTURED = (("ring", "copy-on-write"), ("uneven", "copy-on-write"), ("dropped", "incremental"))
 WITH_RANKS_SET_ASIDE = ("ring", "uneven")
 LONG = {"knows_the_size_of_a_region_of_more_than_2_gib"} | {
     f"ends_the_same_in_the_background_with_{program.what}" for name, program in modes.PROGRAMS.items()
@@ -43,7 +44,11 @@ def all_tests():
         tests[test] = lambda site, name=name: modes.run_in_background(site, name)
     tests["a_job_killed_again_and_again_ends_the_same"] = modes.killed_again_and_again
     tests["a_job_killed_with_versions_in_flight_ends_the_same"] = (
-        lambda site: modes.killed_again_and_again(site, kills=12, **modes.IN_BACKGROUND))
+        lambda site: modes.killed_again_and_again(site, kills=12, **modes.IN_BACKGROUND,
+                                                  capture={"strategy": "copy-on-write"}))
+    for name, strategy in CAPTURED:
+        test = f"ends_the_same_captured_by_{strategy.replace('-', '_')}_with_{modes.PROGRAMS[name].what}"
+        tests[test] = lambda site, name=name, strategy=strategy: modes.run_captured(site, name, strategy)
     for name in WITH_RANKS_SET_ASIDE:
         test = f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS[name].what}"
         tests[test] = lambda site, name=name: modes.run_with_ranks_set_aside(site, name)

@@ -140,6 +140,13 @@ def run_in_background(site, name):
         modes.node_lost("3", 1, "memory")
 
 
+def run_captured(site, name, strategy):
+    """In the background, with all memory captured in that way."""
+    modes = Modes(site, name, **IN_BACKGROUND, capture={"strategy": strategy})
+    modes.checkpointed()
+    modes.rank_killed()
+
+
 def run_with_ranks_set_aside(site, name):
     modes = Modes(site, name, **SET_ASIDE)
     modes.checkpointed()

@@ -81,7 +81,8 @@ class LostMemory : public CopyOnWriteTest {
     EXPECT_THAT(drained.error().message, HasSubstr("unprotect a region before its memory goes"));
     world_.replace(0, other_.bytes());
     world_.expect_captured(0);
-    EXPECT_EQ(world_.report().method, CaptureMethod::copy_on_write);
+    EXPECT_EQ(world_.report().method, CaptureMethod::copy);
+    EXPECT_THAT(world_.report().reason, HasSubstr("gave protected memory back"));
   }
   MutableBytes memory_ = world_.add(8 * kMiB);
   const Arena other_{8 * kMiB};

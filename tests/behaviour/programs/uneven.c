@@ -26,9 +26,7 @@ static void advance(struct task* task, long step) {
 
 static uint64_t digest(struct task* task) {
   (void)task;
-  const uint64_t result = digest_bytes(count, values, count);
-  free(values);
-  return result;
+  return digest_bytes(count, values, count); /* without free(): they may still be captured */
 }
 
 int main(int argc, char** argv) {
