@@ -203,13 +203,15 @@ DIAPAUSE_API int diapause_snapshot(diapause_t* instance, uint64_t version, diapa
 DIAPAUSE_API int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
 
 /* With async.mode = "thread" the two calls above return as soon as the memory is captured, with level_reached 0, and a
- * thread in the first rank of each node does the rest. It needs MPI_THREAD_MULTIPLE; without, everything happens in the
- * call, and the log says so once. With async.mode = "rank" the last rank of each node does the rest (diapause_comm).
+ * thread in the first rank of each node does the rest. If MPI was initialised with less than MPI_THREAD_MULTIPLE, what
+ * that thread has to communicate is done in the calls that the first ranks of the nodes make next, which do not wait
+ * for it; the log says so once. With async.mode = "rank" the last rank of each node does the rest (diapause_comm).
  *
  * Waits until `version` holds at `level` or deeper: published and durable; DIAPAUSE_CAPTURED: until the memory of this
  * rank is copied, which with copy-on-write goes on when the checkpoint call has returned. Returns the error that keeps
  * it from that, DIAPAUSE_ERR_TIMEOUT after `seconds`, DIAPAUSE_ERR_NOT_FOUND for a version that is not among the last
- * 32 taken here. Not collective. */
+ * 32 taken here. Not collective; with less than MPI_THREAD_MULTIPLE it may take calls of the first ranks of other
+ * nodes. */
 DIAPAUSE_API int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds);
 
 /* The same without waiting. Not collective. */

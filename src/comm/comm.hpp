@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include "base/byte_source.hpp"
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "comm/relay.hpp"
 
 namespace diapause::comm {
 
@@ -48,8 +50,14 @@ class Comm {
   struct Part {
     std::uint32_t place = 0;
     Waiting waiting = Waiting::patient;
+    std::shared_ptr<Relay> relay =
+        nullptr;  // through which all calls of the new Comm communicate; null: in the calling thread
   };
   virtual Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) = 0;
+
+  // From here on, calls that wait for other ranks call `meanwhile` again and again. On all ranks or on none; its own
+  // calls on other Comms are fine. Not collective.
+  virtual void while_waiting(std::function<void()> meanwhile) = 0;
 
   // Lowest rank among those that share this rank's memory (its node). Not collective.
   virtual std::uint32_t node_leader() const = 0;

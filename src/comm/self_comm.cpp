@@ -13,6 +13,7 @@ class SelfComm : public Comm {
   Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) override {
     return part ? make_self_comm() : std::unique_ptr<Comm>();
   }
+  void while_waiting(std::function<void()>) override {}
   std::uint32_t node_leader() const override { return 0; }
   Status barrier() override { return {}; }
   Status broadcast(MutableBytes, std::uint32_t) override { return {}; }

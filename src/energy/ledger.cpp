@@ -5,8 +5,11 @@
 namespace diapause::energy {
 
 Result<Ledger> Ledger::open(const sys::Directory& directory) {
-  auto file = directory.open_file(kFileName, sys::Access::read_write);
-  if (!file && file.error().code == Code::not_found) file = directory.create_file(kFileName);
+  auto file = directory.open_file(kFileName, sys::Access::append);
+  if (!file && file.error().code == Code::not_found) {
+    DIAPAUSE_TRY(directory.create_file(kFileName));
+    file = directory.open_file(kFileName, sys::Access::append);
+  }
   if (!file) return fail(file.error());
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file->size());
   Ledger ledger(std::move(*file));
@@ -18,8 +21,7 @@ Result<Ledger> Ledger::open(const sys::Directory& directory) {
 
 Status Ledger::append(const std::string& json_object) {
   const std::string line = json_object + "\n";
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t end, file_.size());
-  return file_.write_all(as_byte_view(line), end);
+  return file_.write_all(as_byte_view(line), 0);
 }
 
 }  // namespace diapause::energy

@@ -16,8 +16,7 @@ class Ledger {
   // Opens or makes the ledger in `directory`; a line that a crash cut short is closed off.
   static Result<Ledger> open(const sys::Directory& directory);
 
-  // Appends one line behind what is there now: processes of a node may write in turn. Not synced: a crash may cost the
-  // last record.
+  // Appends one line; two processes of a node may do so at the same time. Not synced: a crash may cost the last record.
   Status append(const std::string& json_object);
 
  private:

@@ -19,7 +19,7 @@ std::uint32_t this_or_deeper(int level) { return ~std::uint32_t{0} << level; }
 
 // Learns what the background has done since the last call.
 void Engine::catch_up() {
-  host_->pass_on_messages();
+  host_->attend();
   bill_capture();
   for (InFlight& one : taken_) {
     if (one.progress.is_done) continue;

@@ -83,17 +83,18 @@ class BackgroundHost : public Host {
       }
       return;
     }
-    const std::uint64_t stop = mailbox_->post(place_, {});
-    while (!mailbox_->progress(stop).is_done) mailbox_->wait(stop, 0, 3600);
-    pass_on_messages();
+    (void)finished(post({}));
+    attend();
   }
 
   // Collective; fails on all ranks or on none.
-  Status open_with_thread(Bill& bill) {
+  Status open_with_thread(Bill& bill, ThreadsMay threads_may) {
     using Part = comm::Comm::Part;
     const bool leads = context_.topology.is_leader();
-    DIAPAUSE_TRY_ASSIGN(std::unique_ptr<comm::Comm> comm,
-                        context_.comm->split(leads ? std::optional(Part{context_.topology.node}) : std::nullopt));
+    const bool is_relayed = threads_may == ThreadsMay::not_communicate;
+    if (leads && is_relayed) relay_ = std::make_shared<comm::Relay>();
+    const Part part{context_.topology.node, comm::Waiting::patient, relay_};
+    DIAPAUSE_TRY_ASSIGN(auto comm, context_.comm->split(leads ? std::optional(part) : std::nullopt));
     Status mine;
     if (leads) {
       auto thread = WorkerThread::open(context_, std::move(comm), bill);
@@ -101,9 +102,11 @@ class BackgroundHost : public Host {
       if (!thread) mine = fail(thread.error());
     }
     DIAPAUSE_TRY(meet(context_, mine, thread_ ? &thread_->worker() : nullptr));
+    if (relay_) relay_->engage();
     if (leads) mine = thread_->start();
     DIAPAUSE_TRY(agree(context_, mine));
     is_started_ = true;
+    if (is_relayed) context_.comm->while_waiting([relay = relay_] { relay ? relay->advance() : void(); });
     return {};
   }
 
@@ -170,10 +173,19 @@ class BackgroundHost : public Host {
 
   Progress progress(std::uint64_t number) override { return mailbox_->progress(number); }
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) override {
-    mailbox_->wait(number, levels, at_most_s);
+    if (!relay_) return mailbox_->wait(number, levels, at_most_s);
+    const double end_s = sys::monotonic_s() + at_most_s;
+    while (true) {
+      relay_->advance();
+      const Progress now = mailbox_->progress(number);
+      const double left_s = end_s - sys::monotonic_s();
+      if (now.is_done || (now.levels & levels) != 0 || left_s <= 0) return;
+      mailbox_->wait(number, levels, std::min(left_s, kBetweenSteps_s));
+    }
   }
   void give_up() override { mailbox_->give_up(); }
-  void pass_on_messages() override {
+  void attend() override {
+    if (relay_) relay_->advance();
     if (thread_) thread_->messages().pass_on(context_.log);
   }
 
@@ -214,26 +226,31 @@ class BackgroundHost : public Host {
     return {};
   }
 
+  // There is room at once: no more jobs that communicate are under way than versions may be in flight.
   std::uint64_t post(const Note& note) { return mailbox_->post(place_, note); }
   Progress finished(std::uint64_t number) {
-    while (!progress(number).is_done) mailbox_->wait(number, 0, 3600);
+    while (!progress(number).is_done) wait(number, 0, 3600);
     return progress(number);
   }
+
+  // Of communication that waits for other nodes, while there is nothing else to do.
+  static constexpr double kBetweenSteps_s = 200e-6;
 
   Context& context_;
   StoredFacts facts_;
   std::uint32_t place_ = 0;  // of this rank among those of its node
   std::uint32_t rank_count_ = 0;
   std::optional<Mailbox> mailbox_;
+  std::shared_ptr<comm::Relay> relay_;    // of a node's first rank, if its thread may not communicate
   std::unique_ptr<WorkerThread> thread_;  // of a node's first rank, if no rank is set aside
   bool is_started_ = false;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill) {
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill, ThreadsMay threads_may) {
   auto host = std::make_unique<BackgroundHost>(context);
-  DIAPAUSE_TRY(host->open_with_thread(bill));
+  DIAPAUSE_TRY(host->open_with_thread(bill, threads_may));
   return host;
 }
 

@@ -39,7 +39,7 @@ class Host {
   // The number that the next submit() will return.
   virtual std::uint64_t next_number() const = 0;
   // Hands over what this rank captured. All ranks do so in the same order. May come from another thread than the other
-  // calls, of which only progress(), wait() and pass_on_messages() may run meanwhile.
+  // calls, of which only progress(), wait() and attend() may run meanwhile.
   virtual std::uint64_t submit(Captures captures) = 0;
   // Known for the last 64 captures.
   virtual Progress progress(std::uint64_t number) = 0;
@@ -48,8 +48,9 @@ class Host {
 
   // What is under way need not come to its end: whatever is not reached soon is given up.
   virtual void give_up() {}
-  // Hands messages of the background to the log, in the calling thread.
-  virtual void pass_on_messages() {}
+  // What the background needs of the program's threads: called in every call of the program. Hands its messages to the
+  // log, and goes on with what it has to communicate if nobody else may.
+  virtual void attend() {}
 
   virtual void reject(const format::VersionId& version) = 0;
   virtual void pin(std::optional<format::VersionId> version) = 0;
@@ -58,12 +59,15 @@ class Host {
 // Whether an instance whose work in the background could not be opened, for this reason, can do it in its calls.
 inline bool can_go_inline(const Error& error) { return error.code != Code::busy && error.code != Code::comm; }
 
+// Whether the ranks' Comms are concurrent.
+enum class ThreadsMay { communicate, not_communicate };
+
 // Every rank acts for itself, and submit() does everything. Collective.
 Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill);
 
-// A thread in the first rank of each node acts for the node's ranks. `context` is this rank's, with the tiers open.
-// Collective.
-Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill);
+// A thread in the first rank of each node acts for the node's ranks. Where threads may not communicate, what they have
+// to say is said in the program's calls: attend(), wait(), and all that wait for other ranks. Collective.
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill, ThreadsMay threads_may);
 
 // The last rank of each node acts for the others, of which this is one; `whole` holds all of them, and those set aside
 // open a DedicatedRank meanwhile. Collective over `whole`.

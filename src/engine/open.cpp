@@ -55,9 +55,8 @@ Engine::Engine(std::unique_ptr<Context> context)
 
 namespace {
 
-std::string why_not_in_background(const Context& context, bool is_concurrent) {
-  if (context.settings.global_mode != config::GlobalMode::staged) return "global.mode asks for direct writing";
-  return is_concurrent ? "" : "MPI was not initialised with MPI_THREAD_MULTIPLE";
+std::string why_not_in_background(const Context& context) {
+  return context.settings.global_mode == config::GlobalMode::staged ? "" : "global.mode asks for direct writing";
 }
 
 Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill, const std::string& why) {
@@ -70,17 +69,22 @@ Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill, con
 // In the background if that is asked for and can be; else in the program's calls, and it is said why.
 Result<std::unique_ptr<Host>> open_host(Context& context, Bill& bill) {
   if (context.settings.async.mode == config::AsyncMode::off) return open_inline_host(context, bill);
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
-  const std::string why = why_not_in_background(context, all == 1);
+  const std::string why = why_not_in_background(context);
   if (!why.empty()) return open_inline_host(context, bill, why);
-  auto host = open_thread_host(context, bill);
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
+  auto host = open_thread_host(context, bill, all == 1 ? ThreadsMay::communicate : ThreadsMay::not_communicate);
+  if (host && all == 0 && context.rank() == 0) {
+    context.log(Severity::warning,
+                "MPI was not initialised with MPI_THREAD_MULTIPLE: what the background has to communicate is done in "
+                "the program's next calls of Diapause");
+  }
   if (host || !can_go_inline(host.error())) return host;
   return open_inline_host(context, bill, host.error().message);
 }
 
 // The same where ranks are set aside. They make the same way through `whole`: DedicatedRank::open.
 Result<std::unique_ptr<Host>> open_host_of_rank(Context& context, Bill& bill, Context& whole) {
-  std::string why = why_not_in_background(context, true);
+  std::string why = why_not_in_background(context);
   if (why.empty()) {
     auto host = open_rank_host(context, whole);
     if (host || !can_go_inline(host.error())) return host;

@@ -180,6 +180,7 @@ Result<File> Directory::open_file(std::string_view name, Access access, bool dir
   int flags = O_RDONLY | O_NONBLOCK;
   if (access == Access::write) flags = O_WRONLY;
   if (access == Access::read_write) flags = O_RDWR;
+  if (access == Access::append) flags = O_RDWR | O_APPEND;
   return open_checked(*this, name, flags | (direct ? O_DIRECT : 0));
 }
 

@@ -46,7 +46,8 @@ class File {
   std::string path_;
 };
 
-enum class Access { read, write, read_write };
+// append: whatever is written goes behind what the file holds by then, at no matter which offset.
+enum class Access { read, write, read_write, append };
 
 class Directory {
  public:

@@ -49,6 +49,8 @@ def all_tests():
     for name, strategy in CAPTURED:
         test = f"ends_the_same_captured_by_{strategy.replace('-', '_')}_with_{modes.PROGRAMS[name].what}"
         tests[test] = lambda site, name=name, strategy=strategy: modes.run_captured(site, name, strategy)
+    tests["ends_the_same_where_threads_may_not_communicate"] = (
+        lambda site: modes.run_without_threads_that_communicate(site, "ring"))
     for name in WITH_RANKS_SET_ASIDE:
         test = f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS[name].what}"
         tests[test] = lambda site, name=name: modes.run_with_ranks_set_aside(site, name)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from harness import Place, expect, expect_equal
 
-STEPS = ["--steps", "12", "--every", "3"]
-
 
 @dataclass
 class Program:
@@ -40,11 +38,13 @@ SET_ASIDE = {"async": {"mode": "rank"}}
 
 
 class Modes:
-    def __init__(self, site, name, **config):
-        self.site, self.name, self.program, self.config = site, name, PROGRAMS[name], config
+    def __init__(self, site, name, options=(), messages=(), steps=12, **config):
+        self.site, self.name, self.program, self.config, self.messages = site, name, PROGRAMS[name], config, messages
         self.jobs = self.program.jobs or (name,)
+        self.every, self.last = steps // 4, steps - steps // 12
+        self.options = ("--steps", str(steps), "--every", str(self.every), *self.program.options, *options)
         with Place(site, **dict(self.program.config)) as place:
-            self.right = place.compute(name, "--plain", *STEPS)
+            self.right = place.compute(name, "--plain", *self.options[:4])
             expect(not any(place.global_.glob("*")), "a plain run used Diapause")
 
     def place(self, ranks_per_node=1, **shape):
@@ -56,7 +56,7 @@ class Modes:
         return Place(self.site, ranks, ranks_per_node, **shape, **dict(self.program.config), **self.config)
 
     def check(self, place, what, *options):
-        result = place.compute(self.name, *STEPS, *self.program.options, *options)
+        result = place.compute(self.name, *self.options, *options, messages=self.messages)
         expect_equal(result, self.right, f"{self.name}, {what}: result")
 
     def check_restarted(self, place, what, *options):
@@ -76,16 +76,15 @@ class Modes:
 
     def kills_itself(self):
         with self.place(ranks_per_node=self.program.ranks_per_node) as place:
-            place.start(self.name, *STEPS, *self.program.options, "--levels", "14", "--die-at", "7", "--die-rank",
+            place.start(self.name, *self.options, "--levels", "14", "--die-at", "7", "--die-rank",
                         "2").be_killed()
             self.check_restarted(place, "after a rank killed itself", "--levels", "14")
 
     def start_and_wait(self, place, levels):
         """Is killed at any moment after a checkpoint; never comes to its end."""
-        run = place.start(self.name, *STEPS, *self.program.options, "--levels", levels, "--pace-ms", "8", "--hold-at",
-                          "11")
+        run = place.start(self.name, *self.options, "--levels", levels, "--pace-ms", "8", "--hold-at", str(self.last))
         newest = lambda job: max((e["version"] for e in place.events(job, "checkpoint")), default=0)
-        run.wait_for(lambda: all(newest(job) >= 4 for job in self.jobs), "version 4")
+        run.wait_for(lambda: all(newest(job) > self.every for job in self.jobs), "the second version")
         return run
 
     def rank_killed(self):
@@ -145,6 +144,13 @@ def run_captured(site, name, strategy):
     modes = Modes(site, name, **IN_BACKGROUND, capture={"strategy": strategy})
     modes.checkpointed()
     modes.rank_killed()
+
+
+def run_without_threads_that_communicate(site, name):
+    modes = Modes(site, name, ("--funneled",), ("not initialised with MPI_THREAD_MULTIPLE",), 120, **IN_BACKGROUND)
+    modes.checkpointed()
+    modes.rank_killed()
+    modes.node_lost("3", 1, "memory")
 
 
 def run_with_ranks_set_aside(site, name):

@@ -8,10 +8,12 @@
 namespace diapause::test_support {
 namespace {
 
+// "relayed" is a thread that may not communicate.
 Shape with_mode(const std::string& mode, const std::string& more) {
   Shape shape;
   shape.ranks = 4;
-  shape.config = "[async]\nmode = \"" + mode + "\"\n" + more;
+  if (mode == "relayed") shape.threads = ThreadJob::Threads::one;
+  shape.config = "[async]\nmode = \"" + (mode == "relayed" ? "thread" : mode) + "\"\n" + more;
   return shape;
 }
 
@@ -189,6 +191,20 @@ TEST_P(Async, CapturesInMemoryAndPublishesOnDisk) {
   EXPECT_TRUE(restarted.intact);
 }
 
+TEST_P(Async, OneRankMayWaitWhileTheOthersAreInTheNextCheckpoint) {
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    engine::CheckpointInfo info;
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 3, info));
+    EXPECT_EQ(info.level_reached, 0);
+    if (rank == 0) {
+      EXPECT_TRUE(engine.wait(1, 3, 60));
+    }
+    program.compute(2);
+    EXPECT_TRUE(engine.checkpoint(2, 1, info));
+  }));
+}
+
 TEST_P(Async, WaitingForWhatCannotBeIsAnError) {
   ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
     engine::CheckpointInfo info;
@@ -200,7 +216,7 @@ TEST_P(Async, WaitingForWhatCannotBeIsAnError) {
   }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, Async, ::testing::Values("thread", "rank"),
+INSTANTIATE_TEST_SUITE_P(Modes, Async, ::testing::Values("thread", "rank", "relayed"),
                          [](const auto& mode) { return std::string(mode.param); });
 
 class SetAside : public ::testing::Test {
@@ -212,7 +228,7 @@ class SetAside : public ::testing::Test {
 };
 
 TEST_F(SetAside, VersionsOfOneModeAreThereInEveryOther) {
-  const std::vector<std::string> modes{"rank", "off", "thread", "rank"};
+  const std::vector<std::string> modes{"rank", "off", "thread", "relayed", "rank"};
   std::uint64_t version = 0;
   for (const std::string& mode : modes) {
     const Shape shape = with_mode(mode, "");

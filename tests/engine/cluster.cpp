@@ -107,7 +107,9 @@ engine::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::u
   request.log = shape.log;
   request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
   if (shape.adjust) shape.adjust(request, rank);
-  if (in_background()) request.config_text += "[async]\nmode = \"" + test_mode() + "\"\n";
+  if (in_background()) {
+    request.config_text += "[async]\nmode = \"" + (test_mode() == "relayed" ? "thread" : test_mode()) + "\"\n";
+  }
   return request;
 }
 
@@ -116,7 +118,9 @@ engine::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::u
 Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
   const bool sets_aside = test_mode() == "rank" || shape.config.find("mode = \"rank\"") != std::string::npos;
   const Placement placement(shape, sets_aside);
-  ThreadJob job(placement.size(), placement.ranks_per_node());
+  const bool is_relayed = test_mode() == "relayed" || shape.threads == ThreadJob::Threads::one;
+  ThreadJob job(placement.size(), placement.ranks_per_node(),
+                is_relayed ? ThreadJob::Threads::one : ThreadJob::Threads::any);
   std::mutex mutex;
   Status result;
   const auto rank_main = [&](std::uint32_t place) {

@@ -34,6 +34,7 @@ struct Shape {
   std::string config;                   // TOML lines besides the paths
   std::vector<std::string> node_names;  // default node0, node1, ...
   std::size_t elements = 700;
+  ThreadJob::Threads threads = ThreadJob::Threads::any;                          // that may communicate
   LogSink log = [](Severity, const std::string&) {};                             // of all ranks, at the same time
   std::function<void(engine::OpenRequest& request, std::uint32_t rank)> adjust;  // before the instance is opened
 };
@@ -53,7 +54,8 @@ struct Restarted {
 };
 Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version = engine::Engine::kNewest);
 
-// How checkpoints are taken in this process: DIAPAUSE_TEST_ASYNC is a mode of [async]; without it, in the call.
+// How checkpoints are taken in this process: DIAPAUSE_TEST_ASYNC is a mode of [async], or "relayed", a thread that may
+// not communicate; without it, in the call.
 bool in_background();
 
 // A checkpoint, and with work in the background its end: what a test wants to know either way.

@@ -92,6 +92,15 @@ class KernelConformance : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Kernels, KernelConformance, testing::Values("real", "volatile"),
                          [](const auto& instance) { return instance.param; });
 
+TEST_P(KernelConformance, AppendsAtTheEndWhateverTheOffset) {
+  make_file("a", "one");
+  const int first = open("a", O_RDWR | O_APPEND);
+  const int second = open("a", O_RDWR | O_APPEND);
+  EXPECT_EQ(write(first, "two", 0), 3);
+  EXPECT_EQ(write(second, "three", 3), 5);
+  EXPECT_EQ(content("a"), "onetwothree");
+}
+
 TEST_P(KernelConformance, ReadsBackWhatWasWritten) {
   const int fd = open("a", kNew);
   EXPECT_EQ(write(fd, "diapause"), 8);

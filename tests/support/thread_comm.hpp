@@ -16,7 +16,12 @@ namespace diapause::test_support {
 // What the ranks of one job share. Lives as long as its Comms.
 class ThreadJob {
  public:
-  ThreadJob(std::uint32_t ranks, std::uint32_t ranks_per_node) : size_(ranks), ranks_per_node_(ranks_per_node) {}
+  // Whether a rank may communicate in other threads than the one that got its Comm. Where it may not, a call that does
+  // so fails.
+  enum class Threads { any, one };
+
+  ThreadJob(std::uint32_t ranks, std::uint32_t ranks_per_node, Threads threads = Threads::any)
+      : size_(ranks), ranks_per_node_(ranks_per_node), threads_(threads) {}
 
   std::unique_ptr<comm::Comm> comm(std::uint32_t rank);
 
@@ -28,6 +33,7 @@ class ThreadJob {
 
   const std::uint32_t size_;
   const std::uint32_t ranks_per_node_;
+  const Threads threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool broken_ = false;

@@ -214,6 +214,7 @@ std::int64_t VolatileDisk::pwrite(int fd, ByteView data, std::uint64_t offset) {
   const OpenFile* file = file_of(fd, &error);
   if (file == nullptr) return error;
   if (!is_writable(file->flags)) return -EBADF;
+  if ((file->flags & O_APPEND) != 0) offset = file->node->size();
   if (!is_transfer_allowed(file->flags, data, offset)) return -EINVAL;
   if (!fits_a_file(offset, data.size())) return -EFBIG;
   Node& node = *file->node;

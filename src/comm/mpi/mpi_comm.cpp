@@ -6,6 +6,7 @@
 #include <climits>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace diapause::comm {
 namespace {
@@ -28,7 +29,8 @@ bool mpi_is_running() {
 
 class MpiComm : public Comm {
  public:
-  MpiComm(MPI_Comm comm, Waiting waiting) : comm_(comm), is_patient_(waiting == Waiting::patient) {}
+  MpiComm(MPI_Comm comm, Waiting waiting, std::shared_ptr<Relay> relay)
+      : comm_(comm), is_patient_(waiting == Waiting::patient), relay_(std::move(relay)) {}
   // After MPI_Finalize the communicator is gone already.
   ~MpiComm() override {
     if (mpi_is_running()) MPI_Comm_free(&comm_);
@@ -67,16 +69,16 @@ class MpiComm : public Comm {
     const int place = part ? static_cast<int>(part->place) : 0;
     DIAPAUSE_TRY(check(MPI_Comm_split(comm_, part ? 0 : MPI_UNDEFINED, place, &chosen), "MPI_Comm_split"));
     if (!part) return std::unique_ptr<Comm>();
-    auto comm = std::make_unique<MpiComm>(chosen, part->waiting);
+    auto comm = std::make_unique<MpiComm>(chosen, part->waiting, part->relay);
     DIAPAUSE_TRY(comm->start());
     return std::unique_ptr<Comm>(std::move(comm));
   }
 
+  void while_waiting(std::function<void()> meanwhile) override { meanwhile_ = std::move(meanwhile); }
+
   Status barrier() override {
-    if (!is_patient_) return check(MPI_Barrier(comm_), "MPI_Barrier");
-    MPI_Request request = MPI_REQUEST_NULL;
-    DIAPAUSE_TRY(check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier"));
-    return wait_all({&request, 1});
+    if (may_block()) return check(MPI_Barrier(comm_), "MPI_Barrier");
+    return complete("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
   }
 
   Status broadcast(MutableBytes data, std::uint32_t root) override {
@@ -94,25 +96,18 @@ class MpiComm : public Comm {
   Result<std::uint64_t> all_max(std::uint64_t value) override { return reduce(value, MPI_MAX); }
 
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override {
-    requests_.assign(sends.size() + receives.size(), MPI_REQUEST_NULL);
-    Status status;
-    std::size_t next = 0;
-    for (const Receive& receive : receives) {
-      if (status) {
-        status = check(MPI_Irecv(receive.data.data(), static_cast<int>(receive.data.size()), MPI_BYTE,
-                                 static_cast<int>(receive.peer), kTag, comm_, &requests_[next++]),
-                       "MPI_Irecv");
-      }
+    if (may_block()) {
+      const Status posted = post(sends, receives);
+      const auto count = static_cast<int>(requests_.size());
+      const Status waited = check(MPI_Waitall(count, requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+      return posted ? waited : posted;
     }
-    for (const Send& send : sends) {
-      if (status) {
-        status = check(MPI_Isend(send.data.data(), static_cast<int>(send.data.size()), MPI_BYTE,
-                                 static_cast<int>(send.peer), kTag, comm_, &requests_[next++]),
-                       "MPI_Isend");
-      }
-    }
-    const Status waited = wait_all({requests_.data(), next});
-    return status ? waited : status;
+    std::optional<Status> posted;
+    DIAPAUSE_TRY(until([&] {
+      if (!posted) posted = post(sends, receives);
+      return are_done(requests_);
+    }));
+    return *posted;
   }
 
   bool has_file_writes() const override { return true; }
@@ -121,64 +116,111 @@ class MpiComm : public Comm {
  private:
   static constexpr int kTag = 1;
 
-  Status wait_all(std::span<MPI_Request> requests) {
+  // Collective calls of MPI that block do not meet those that do not: all ranks do alike.
+  bool may_block() const { return !is_patient_ && !relay_ && !meanwhile_; }
+
+  // Fills requests_.
+  Status post(std::span<const Send> sends, std::span<const Receive> receives) {
+    requests_.assign(sends.size() + receives.size(), MPI_REQUEST_NULL);
+    std::size_t next = 0;
+    for (const Receive& receive : receives) {
+      DIAPAUSE_TRY(check(MPI_Irecv(receive.data.data(), static_cast<int>(receive.data.size()), MPI_BYTE,
+                                   static_cast<int>(receive.peer), kTag, comm_, &requests_[next++]),
+                         "MPI_Irecv"));
+    }
+    for (const Send& send : sends) {
+      DIAPAUSE_TRY(check(MPI_Isend(send.data.data(), static_cast<int>(send.data.size()), MPI_BYTE,
+                                   static_cast<int>(send.peer), kTag, comm_, &requests_[next++]),
+                         "MPI_Isend"));
+    }
+    return {};
+  }
+
+  static Result<bool> are_done(std::span<MPI_Request> requests) {
+    int done = 0;
     const auto count = static_cast<int>(requests.size());
-    if (!is_patient_) return check(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    DIAPAUSE_TRY(check(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall"));
+    return done != 0;
+  }
+
+  // Takes the step until it says true or fails: here, or where the relay leads.
+  template <class Step>
+  Status until(Step step) {
+    Status status;
+    const auto is_over = [&] {
+      const Result<bool> done = step();
+      if (!done) status = fail(done.error());
+      return !done || *done;
+    };
+    if (relay_) {
+      relay_->carry_out(is_over);
+      return status;
+    }
     constexpr std::chrono::microseconds kShortest(20);
     constexpr std::chrono::microseconds kLongest(500);
-    for (auto pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
-      int done = 0;
-      DIAPAUSE_TRY(check(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall"));
-      if (done != 0) return {};
-      std::this_thread::sleep_for(pause);
+    for (auto pause = kShortest; !is_over(); pause = std::min(2 * pause, kLongest)) {
+      if (meanwhile_) meanwhile_();
+      if (is_patient_) std::this_thread::sleep_for(pause);
+      if (!is_patient_) std::this_thread::yield();
     }
+    return status;
+  }
+
+  // One call of MPI that does not block, to its end.
+  template <class Start>
+  Status complete(const char* call, Start start) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    bool is_started = false;
+    return until([&]() -> Result<bool> {
+      if (!std::exchange(is_started, true)) DIAPAUSE_TRY(check(start(&request), call));
+      return are_done({&request, 1});
+    });
   }
 
   Status broadcast_piece(void* data, int length, int root) {
-    if (!is_patient_) return check(MPI_Bcast(data, length, MPI_BYTE, root, comm_), "MPI_Bcast");
-    MPI_Request request = MPI_REQUEST_NULL;
-    DIAPAUSE_TRY(check(MPI_Ibcast(data, length, MPI_BYTE, root, comm_, &request), "MPI_Ibcast"));
-    return wait_all({&request, 1});
+    if (may_block()) return check(MPI_Bcast(data, length, MPI_BYTE, root, comm_), "MPI_Bcast");
+    return complete("MPI_Ibcast",
+                    [&](MPI_Request* request) { return MPI_Ibcast(data, length, MPI_BYTE, root, comm_, request); });
   }
 
   Result<std::uint64_t> reduce(std::uint64_t value, MPI_Op op) {
     std::uint64_t result = 0;
-    if (!is_patient_) {
+    if (may_block()) {
       DIAPAUSE_TRY(check(MPI_Allreduce(&value, &result, 1, MPI_UINT64_T, op, comm_), "MPI_Allreduce"));
       return result;
     }
-    MPI_Request request = MPI_REQUEST_NULL;
-    DIAPAUSE_TRY(check(MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, op, comm_, &request), "MPI_Iallreduce"));
-    DIAPAUSE_TRY(wait_all({&request, 1}));
+    DIAPAUSE_TRY(complete("MPI_Iallreduce", [&](MPI_Request* request) {
+      return MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, op, comm_, request);
+    }));
     return result;
   }
 
   Status gather_lengths(std::uint64_t mine, std::vector<std::uint64_t>& lengths) {
-    if (!is_patient_) {
+    if (may_block()) {
       return check(MPI_Allgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather");
     }
-    MPI_Request request = MPI_REQUEST_NULL;
-    DIAPAUSE_TRY(check(MPI_Iallgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_, &request),
-                       "MPI_Iallgather"));
-    return wait_all({&request, 1});
+    return complete("MPI_Iallgather", [&](MPI_Request* request) {
+      return MPI_Iallgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_, request);
+    });
   }
 
   Status gather_bytes(ByteView mine, ByteVector& all, const std::vector<int>& counts, const std::vector<int>& offsets) {
     const auto length = static_cast<int>(mine.size());
-    if (!is_patient_) {
+    if (may_block()) {
       return check(
           MPI_Allgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, comm_),
           "MPI_Allgatherv");
     }
-    MPI_Request request = MPI_REQUEST_NULL;
-    DIAPAUSE_TRY(check(MPI_Iallgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(), offsets.data(),
-                                       MPI_BYTE, comm_, &request),
-                       "MPI_Iallgatherv"));
-    return wait_all({&request, 1});
+    return complete("MPI_Iallgatherv", [&](MPI_Request* request) {
+      return MPI_Iallgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, comm_,
+                             request);
+    });
   }
 
   MPI_Comm comm_;
   const bool is_patient_;
+  const std::shared_ptr<Relay> relay_;
+  std::function<void()> meanwhile_;
   std::uint32_t rank_ = 0;
   std::uint32_t size_ = 1;
   std::uint32_t node_leader_ = 0;
@@ -260,7 +302,7 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
   if (parent == MPI_COMM_NULL) return fail(Code::argument, "the communicator is MPI_COMM_NULL");
   MPI_Comm duplicate = MPI_COMM_NULL;
   DIAPAUSE_TRY(check(MPI_Comm_dup(parent, &duplicate), "MPI_Comm_dup"));
-  auto comm = std::make_unique<MpiComm>(duplicate, Waiting::busy);
+  auto comm = std::make_unique<MpiComm>(duplicate, Waiting::busy, nullptr);
   DIAPAUSE_TRY(comm->start());
   return std::unique_ptr<Comm>(std::move(comm));
 }

@@ -14,6 +14,7 @@ static const char kUsage[] =
     "--every N        a checkpoint after every N-th step\n"
     "--levels DIGITS  their levels, in turn\n"
     "--snapshot       call diapause_snapshot in every step instead\n"
+    "--funneled       ask MPI for no more than MPI_THREAD_FUNNELED, and Diapause in every step how far it is\n"
     "--plain          do not use Diapause at all\n"
     "--pace-ms MS     a step takes at least so long\n"
     "--die-at STEP    when nothing was restored: rank --die-rank kills itself after this step\n"
@@ -30,10 +31,10 @@ static void compute_on(struct task* task, MPI_Comm comm) {
 
 bool parse_task(int argc, char** argv, struct task* task) {
   static const struct option known[] = {
-      {"steps", 1, NULL, 's'},   {"every", 1, NULL, 'e'},   {"levels", 1, NULL, 'l'}, {"snapshot", 0, NULL, 'S'},
-      {"plain", 0, NULL, 'P'},   {"pace-ms", 1, NULL, 'p'}, {"die-at", 1, NULL, 'd'}, {"die-rank", 1, NULL, 'r'},
-      {"hold-at", 1, NULL, 'h'}, {"name", 1, NULL, 'n'},    {"result", 1, NULL, 'o'}, {"trace", 1, NULL, 't'},
-      {NULL, 0, NULL, 0}};
+      {"steps", 1, NULL, 's'},    {"every", 1, NULL, 'e'},   {"levels", 1, NULL, 'l'}, {"snapshot", 0, NULL, 'S'},
+      {"plain", 0, NULL, 'P'},    {"pace-ms", 1, NULL, 'p'}, {"die-at", 1, NULL, 'd'}, {"die-rank", 1, NULL, 'r'},
+      {"hold-at", 1, NULL, 'h'},  {"name", 1, NULL, 'n'},    {"result", 1, NULL, 'o'}, {"trace", 1, NULL, 't'},
+      {"funneled", 0, NULL, 'f'}, {NULL, 0, NULL, 0}};
   *task = (struct task){.steps = 12, .every = 3, .levels = "1", .die_at = -1, .hold_at = -1};
   compute_on(task, MPI_COMM_WORLD);
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
@@ -49,6 +50,9 @@ bool parse_task(int argc, char** argv, struct task* task) {
         break;
       case 'S':
         task->snapshot = true;
+        break;
+      case 'f':
+        task->funneled = true;
         break;
       case 'P':
         task->plain = true;
@@ -183,6 +187,13 @@ static bool may_go_on(const struct task* task) {
   return false;
 }
 
+/* What the background has to communicate is done in calls such as this one. */
+static void attend(const struct task* task) {
+  diapause_progress progress;
+  const uint64_t newest = (uint64_t)(task->done - task->done % task->every);
+  (void)diapause_poll(task->diapause, newest, &progress); /* there may be none yet */
+}
+
 /* True when all steps are done; false if the program had to stop. */
 static bool compute(struct task* task, const struct program* program, bool fresh) {
   if (program->resume != NULL) program->resume(task);
@@ -192,6 +203,7 @@ static bool compute(struct task* task, const struct program* program, bool fresh
     die_if_asked(task, fresh);
     if (task->diapause == NULL) continue;
     checkpoint(task, program);
+    if (task->funneled) attend(task);
     if (!may_go_on(task)) return false;
   }
   return true;
@@ -216,8 +228,10 @@ static void run(struct task* task, const struct program* program) {
 }
 
 int run_program(int argc, char** argv, const struct program* program) {
-  int threads;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* for work in the background */
+  bool funneled = false;
+  for (int i = 1; i < argc; ++i) funneled = funneled || strcmp(argv[i], "--funneled") == 0;
+  int threads; /* for work in the background */
+  MPI_Init_thread(&argc, &argv, funneled ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &threads);
   struct task task;
   if (!parse_task(argc, argv, &task)) {
     fprintf(stderr, "%s", kUsage);

@@ -18,7 +18,7 @@ struct task {
   /* As asked on the command line; see usage in task.c. */
   long steps, every, die_at, hold_at, pace_ms;
   int die_rank;
-  bool plain, snapshot;
+  bool plain, snapshot, funneled;
   const char *levels, *name, *result, *trace;
 };
 
