@@ -6,7 +6,6 @@
 
 #include "capture/copy.hpp"
 #include "capture/copy_on_write.hpp"
-#include "capture/crew.hpp"
 #include "capture/incremental.hpp"
 #include "format/checksum.hpp"
 #include "sys/memory.hpp"
@@ -23,12 +22,8 @@ constexpr unsigned kMostThreads = 16;
 // Slots whose content is remembered: more than are in turn at a time.
 constexpr std::size_t kMostSlots = 32;
 
-unsigned cores_of_a_rank(const CapturerOptions& options) {
-  return std::max(1U, sys::usable_cores() / std::max(1U, options.ranks_on_node));
-}
-
-unsigned threads_of(const CapturerOptions& options) {
-  return options.settings.threads > 0 ? options.settings.threads : std::min(kMostThreads, cores_of_a_rank(options));
+unsigned cores_of_a_rank(unsigned ranks_on_node) {
+  return std::max(1U, sys::usable_cores() / std::max(1U, ranks_on_node));
 }
 
 Status check(const CaptureRequest& request) {
@@ -68,13 +63,17 @@ void learn(std::optional<double>& s_per_byte, double seconds, std::uint64_t byte
 
 }  // namespace
 
+unsigned copying_threads(const config::CaptureSettings& settings, unsigned ranks_on_node) {
+  return settings.threads > 0 ? settings.threads : std::min(kMostThreads, cores_of_a_rank(ranks_on_node));
+}
+
 Capturer::Capturer(CapturerOptions options)
     : options_(std::move(options)),
-      crew_(std::make_unique<Crew>(threads_of(options_))),
+      crew_(std::make_unique<sys::Crew>(copying_threads(options_.settings, options_.ranks_on_node))),
       copy_on_write_(std::make_unique<CopyOnWrite>(*crew_)),
       incremental_(std::make_unique<Incremental>(*crew_, options_.settings.audit_percent / 100)) {
   costs_.fault_bytes = CopyOnWrite::kUnitBytes;
-  costs_.core_to_spare = cores_of_a_rank(options_) > 1;
+  costs_.core_to_spare = cores_of_a_rank(options_.ranks_on_node) > 1;
 }
 
 Capturer::~Capturer() { abandon(); }

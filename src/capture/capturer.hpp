@@ -23,10 +23,10 @@
 #include "capture/capture_plan.hpp"
 #include "config/settings.hpp"
 #include "policy/capture_choice.hpp"
+#include "sys/crew.hpp"
 
 namespace diapause::capture {
 
-class Crew;
 class CopyOnWrite;
 class Incremental;
 
@@ -45,6 +45,9 @@ struct CaptureRequest {
   MutableBytes to;                    // the slot, at least image_bytes(index, index_offset), page-aligned
   std::uint64_t slot_id = 0;          // the same number: `to` holds what was captured into it last. 0: unknown
 };
+
+// How many threads copy what a rank has while it waits for that: as many as it has cores, if nothing else is set.
+unsigned copying_threads(const config::CaptureSettings& settings, unsigned ranks_on_node);
 
 class Capturer {
  public:
@@ -84,7 +87,7 @@ class Capturer {
   void warn(const std::string& message) const;
 
   const CapturerOptions options_;
-  std::unique_ptr<Crew> crew_;
+  std::unique_ptr<sys::Crew> crew_;
   std::unique_ptr<CopyOnWrite> copy_on_write_;
   std::unique_ptr<Incremental> incremental_;
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <thread>
 
-#include "capture/crew.hpp"
 #include "format/checksum.hpp"
 #include "sys/memory.hpp"
 #include "sys/process.hpp"

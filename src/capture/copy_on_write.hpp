@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "capture/capture_job.hpp"
+#include "sys/crew.hpp"
 #include "sys/page_scan.hpp"
 #include "sys/thread.hpp"
 #include "sys/userfault.hpp"
 
 namespace diapause::capture {
-
-class Crew;
 
 // arm() and the other calls of begin() come from one thread, drain() from another, one after the other. A thread of
 // this object's own serves the writes in between. It allocates nothing and takes no lock that the program could hold.
@@ -24,7 +23,7 @@ class CopyOnWrite {
   // What one stopped write has copied. Measured in docs/decisions/0009-capture-strategies.md.
   static constexpr std::uint64_t kUnitBytes = std::uint64_t{256} * 1024;
 
-  explicit CopyOnWrite(Crew& crew) : crew_(crew) {}
+  explicit CopyOnWrite(sys::Crew& crew) : crew_(crew) {}
   CopyOnWrite(const CopyOnWrite&) = delete;
   CopyOnWrite& operator=(const CopyOnWrite&) = delete;
   ~CopyOnWrite();
@@ -69,7 +68,7 @@ class CopyOnWrite {
   void settle(Armed& armed, std::size_t number);
   void release(const Armed& armed, sys::PageRange range);
 
-  Crew& crew_;
+  sys::Crew& crew_;
   std::optional<Result<sys::Userfault>> userfault_;
   std::optional<Result<sys::PageScan>> scan_;
   std::string refusal_;

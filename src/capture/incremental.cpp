@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "capture/copy.hpp"
-#include "capture/crew.hpp"
 #include "format/checksum.hpp"
 #include "sys/process.hpp"
 

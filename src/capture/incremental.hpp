@@ -9,17 +9,16 @@
 #include <vector>
 
 #include "capture/capture_job.hpp"
+#include "sys/crew.hpp"
 #include "sys/page_scan.hpp"
 #include "sys/userfault.hpp"
 
 namespace diapause::capture {
 
-class Crew;
-
 class Incremental {
  public:
   // `audit_part` (0..1) of the blocks that seem unchanged are compared with their checksums in each capture.
-  Incremental(Crew& crew, double audit_part) : crew_(crew), audit_part_(audit_part) {}
+  Incremental(sys::Crew& crew, double audit_part) : crew_(crew), audit_part_(audit_part) {}
   Incremental(const Incremental&) = delete;
   Incremental& operator=(const Incremental&) = delete;
   ~Incremental();
@@ -58,7 +57,7 @@ class Incremental {
   Result<Tracked*> note_changes(const CaptureJob& job, std::uint64_t capture);
   Finding audit(CaptureJob& job, const std::vector<std::uint64_t>& unchanged);
 
-  Crew& crew_;
+  sys::Crew& crew_;
   const double audit_part_;
   std::optional<Result<sys::Userfault>> userfault_;
   std::optional<Result<sys::PageScan>> scan_;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "capture/capture.hpp"
+#include "capture/capturer.hpp"
 #include "engine/rebuild.hpp"
 #include "engine/restart.hpp"
 #include "format/wire.hpp"
@@ -125,7 +126,7 @@ class Fetcher {
 
   Status verify(store::ImageReader& reader, const FileRef& file) const {
     if (!is_own_image(file)) return reader.verify();
-    if (purpose_ == Purpose::copy) return reader.verify(memory_to_spare());
+    if (purpose_ == Purpose::copy) return reader.verify(to_spare());
     if (may_stay_unchecked()) return {};
     return reader.verify_through_cache([] { return true; });
   }
@@ -138,11 +139,12 @@ class Fetcher {
     return file == FileRef::image(rank, context_.topology.node) || file == FileRef::global_image(rank);
   }
 
-  // This rank's share of half of what the node has left.
-  std::uint64_t memory_to_spare() const {
+  // This rank's share of half of the memory that the node has left, and of its cores.
+  store::Spare to_spare() const {
     const auto& nodes = context_.topology.node_of_rank;
-    const auto ranks_here = static_cast<std::uint64_t>(std::count(nodes.begin(), nodes.end(), context_.topology.node));
-    return sys::available_memory_bytes(context_.kernel).value_or(0) / 2 / ranks_here;
+    const auto ranks_here = static_cast<unsigned>(std::count(nodes.begin(), nodes.end(), context_.topology.node));
+    return {sys::available_memory_bytes(context_.kernel).value_or(0) / 2 / ranks_here,
+            capture::copying_threads(context_.settings.capture, ranks_here)};
   }
 
   // Brings this rank's image here, and serves those of others.

@@ -115,8 +115,8 @@ Result<ByteView> ImageReader::read_block(std::size_t region, std::uint64_t block
   return view;
 }
 
-Status ImageReader::verify(std::uint64_t keep_bytes) {
-  if (staged_ != nullptr) return staged_->verify(index_, keep_bytes);
+Status ImageReader::verify(Spare spare) {
+  if (staged_ != nullptr) return staged_->verify(index_, spare);
   return verify_through_cache([] { return true; });
 }
 

@@ -45,8 +45,8 @@ class ImageReader {
   Result<ByteView> read_block(std::size_t region, std::uint64_t block, MutableBytes scratch);
   std::uint64_t block_length(std::size_t region, std::uint64_t block) const;
 
-  // Reads and checks every block. With a file to read ahead in, up to `keep_bytes` are kept for deliver().
-  Status verify(std::uint64_t keep_bytes = 0);
+  // Reads and checks every block. With a file to read ahead in, as much as `spare` allows is kept for deliver().
+  Status verify(Spare spare = {});
 
   // The same by ordinary reads, after which the pages of a mapping are at hand. `go_on` is asked between blocks; a
   // false ends it with success.

@@ -47,7 +47,6 @@ class PlainReads final : public ReadQueue {
     return results_.put(move_all(data, offset, -ENODATA,
                                  [&](MutableBytes rest, std::uint64_t at) { return kernel_.pread(fd, rest, at); }));
   }
-  bool is_done(std::int64_t) override { return true; }
   int wait(std::int64_t ticket) override { return results_.take(ticket); }
 
  private:

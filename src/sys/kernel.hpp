@@ -83,8 +83,6 @@ class ReadQueue {
   virtual ~ReadQueue() = default;
   // Starts filling all of `data` (short reads are continued). Returns a ticket >= 0, or -errno. Blocks if full.
   virtual std::int64_t submit(int fd, MutableBytes data, std::uint64_t offset) = 0;
-  // Whether wait() would return at once.
-  virtual bool is_done(std::int64_t ticket) = 0;
   // Waits for the read of that ticket: 0 or -errno; -ENODATA if the file ends before.
   virtual int wait(std::int64_t ticket) = 0;
 };

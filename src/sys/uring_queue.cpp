@@ -48,16 +48,6 @@ class Ring {
     return ticket;
   }
 
-  bool is_done(std::int64_t ticket) {
-    const auto found = transfers_.find(ticket);
-    io_uring_cqe* completion = nullptr;
-    while (found != transfers_.end() && !found->second.done) {
-      if (::io_uring_peek_cqe(&ring_, &completion) != 0) return false;
-      take(completion);
-    }
-    return true;
-  }
-
   int wait(std::int64_t ticket) {
     const auto found = transfers_.find(ticket);
     if (found == transfers_.end()) return -EINVAL;
@@ -165,7 +155,6 @@ class UringReads final : public ReadQueue {
   std::int64_t submit(int fd, MutableBytes data, std::uint64_t offset) override {
     return ring_.submit(fd, data.data(), data.size(), offset);
   }
-  bool is_done(std::int64_t ticket) override { return ring_.is_done(ticket); }
   int wait(std::int64_t ticket) override { return ring_.wait(ticket); }
 
  private:

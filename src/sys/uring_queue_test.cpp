@@ -141,31 +141,6 @@ TEST_F(UringQueueTest, ReadsManyMorePiecesThanItsDepth) {
   EXPECT_EQ(read, text);
 }
 
-TEST_F(UringQueueTest, KnowsWithoutWaitingWhenAReadIsDone) {
-  const auto queue = make_uring_read_queue(1);
-  SKIP_WITHOUT_URING(queue);
-  ASSERT_EQ(::pwrite(fd_, "text", 4, 0), 4);
-  std::array<std::byte, 4> read{};
-  const std::int64_t ticket = queue->submit(fd_, read, 0);
-  while (!queue->is_done(ticket)) ::usleep(100);
-  EXPECT_EQ(std::memcmp(read.data(), "text", 4), 0);
-  EXPECT_EQ(queue->wait(ticket), 0);
-}
-
-// A read that a pipe has not the bytes for yet.
-TEST_F(UringQueueTest, KnowsWithoutWaitingThatAReadIsNotDone) {
-  const auto queue = make_uring_read_queue(1);
-  SKIP_WITHOUT_URING(queue);
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
-  std::array<std::byte, 1> read{};
-  const std::int64_t ticket = queue->submit(ends[0], read, 0);
-  EXPECT_FALSE(queue->is_done(ticket));
-  EXPECT_EQ(::write(ends[1], "x", 1), 1);
-  EXPECT_EQ(queue->wait(ticket), 0);
-  for (const int end : ends) ::close(end);
-}
-
 TEST(ReadQueues, SayThatAFileEndsBefore) {
   std::string pattern = (std::filesystem::temp_directory_path() / "diapause-read-XXXXXX").string();
   const int fd = ::mkstemp(pattern.data());

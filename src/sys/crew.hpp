@@ -10,7 +10,7 @@
 
 #include "sys/thread.hpp"
 
-namespace diapause::capture {
+namespace diapause::sys {
 
 class Crew {
  public:
@@ -33,7 +33,7 @@ class Crew {
   void work();
 
   const unsigned size_;
-  std::vector<sys::Thread> helpers_;
+  std::vector<Thread> helpers_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t round_ = 0;  // of run(); helpers join each round once
@@ -44,4 +44,4 @@ class Crew {
   std::atomic<std::uint64_t> next_{0};
 };
 
-}  // namespace diapause::capture
+}  // namespace diapause::sys

@@ -1,6 +1,6 @@
-#include "capture/crew.hpp"
+#include "sys/crew.hpp"
 
-namespace diapause::capture {
+namespace diapause::sys {
 
 Crew::~Crew() {
   {
@@ -34,7 +34,7 @@ void Crew::run(std::uint64_t pieces, const std::function<void(std::uint64_t)>& p
 void Crew::start_helpers() {
   if (!helpers_.empty()) return;
   for (unsigned i = 1; i < size_; ++i) {
-    auto helper = sys::Thread::start([this] { help(); });
+    auto helper = Thread::start([this] { help(); });
     if (!helper) return;
     helpers_.push_back(std::move(*helper));
   }
@@ -58,4 +58,4 @@ void Crew::work() {
   for (std::uint64_t i = next_++; i < pieces_; i = next_++) (*piece_)(i);
 }
 
-}  // namespace diapause::capture
+}  // namespace diapause::sys

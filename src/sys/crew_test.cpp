@@ -1,11 +1,11 @@
-#include "capture/crew.hpp"
+#include "sys/crew.hpp"
 
 #include <gmock/gmock.h>
 
 #include <set>
 #include <thread>
 
-namespace diapause::capture {
+namespace diapause::sys {
 namespace {
 
 TEST(CrewTest, DoesEveryPieceOnceInEveryRound) {
@@ -38,4 +38,4 @@ TEST(CrewTest, StartsNoThreadWithoutNeed) {
 }
 
 }  // namespace
-}  // namespace diapause::capture
+}  // namespace diapause::sys
