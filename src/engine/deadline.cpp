@@ -36,11 +36,6 @@ Stop stop_of(std::uint64_t wish) {
   return {static_cast<int>(wish >> 32) - 1, UINT32_MAX - static_cast<std::uint32_t>(wish)};
 }
 
-std::string in_words(const Stop& stop) {
-  if (stop.signal == 0) return "the allocation ends";
-  return fmt::format("{} on rank {}", sys::signal_name(stop.signal), stop.rank);
-}
-
 std::optional<double> seconds_to_end(const config::DeadlineSettings& settings) {
   if (settings.in_s > 0) return settings.in_s;
   if (settings.at_unix_s == 0) return std::nullopt;
@@ -48,6 +43,11 @@ std::optional<double> seconds_to_end(const config::DeadlineSettings& settings) {
 }
 
 }  // namespace
+
+std::string in_words(const Stop& stop) {
+  if (stop.signal == 0) return "the allocation ends";
+  return fmt::format("{} on rank {}", sys::signal_name(stop.signal), stop.rank);
+}
 
 std::size_t nodes_needed(const config::Settings& settings, int level) {
   return level == 2 ? 2 : level == 3 ? settings.parity + 1u : 1;
@@ -130,10 +130,11 @@ Result<int> Deadline::level_now(Context& context, double next_s, std::uint64_t b
   return choice.level;
 }
 
-void Deadline::note_checkpoint(Context& context, std::uint64_t version, int level_reached) {
-  if (!stop_ || std::exchange(noted_, true)) return;
+std::optional<Stop> Deadline::note_checkpoint(Context& context, std::uint64_t version, int level_reached) {
+  if (!stop_ || std::exchange(noted_, true)) return std::nullopt;
   note(context, level_reached > 0 ? fmt::format("{}: version {} at level {}", in_words(*stop_), version, level_reached)
                                   : fmt::format("{}: the last checkpoint failed", in_words(*stop_)));
+  return stop_;
 }
 
 std::optional<Stop> Deadline::ask(Context& context) {

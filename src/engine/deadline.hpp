@@ -17,6 +17,7 @@ struct Stop {
   int signal = 0;          // its number; 0: the end of the allocation is near
   std::uint32_t rank = 0;  // that got the signal
 };
+std::string in_words(const Stop& stop);  // "SIGTERM on rank 3", "the allocation ends"
 
 class Deadline {
  public:
@@ -40,8 +41,8 @@ class Deadline {
   // Whether the next checkpoint is the last, and note_checkpoint() waits for what becomes of it. Equal on all ranks.
   bool is_last() const { return stop_.has_value() && !noted_; }
 
-  // After the first checkpoint since the stop was decided, whatever became of it.
-  void note_checkpoint(Context& context, std::uint64_t version, int level_reached);
+  // After a checkpoint, whatever became of it. The reason to stop, if this was the first one since that was decided.
+  std::optional<Stop> note_checkpoint(Context& context, std::uint64_t version, int level_reached);
 
   // Why the program has to stop; none: it need not. That it has asked is noted, too: it ends on purpose from now on.
   std::optional<Stop> ask(Context& context);

@@ -91,6 +91,15 @@ std::string restart_line(const RestartLine& restart) {
   return text(line);
 }
 
+std::string stop_line(const StopLine& stop) {
+  json line = event("stop", sys::unix_time_ns());
+  line["incarnation"] = stop.incarnation;
+  line["why"] = stop.why;
+  line["version"] = stop.version;
+  line["level_reached"] = stop.level_reached;
+  return text(line);
+}
+
 std::string close_line() { return text(event("close", sys::unix_time_ns())); }
 
 }  // namespace diapause::engine

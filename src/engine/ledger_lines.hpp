@@ -29,10 +29,18 @@ struct RestartLine {
   double seconds = 0;
 };
 
+struct StopLine {
+  std::uint32_t incarnation = 0;
+  std::string why;
+  std::uint64_t version = 0;  // of the last checkpoint
+  int level_reached = 0;      // 0: it failed
+};
+
 std::string open_line(std::uint32_t incarnation, std::uint32_t ranks, std::size_t nodes);
 std::string checkpoint_line(const CheckpointLine& line);
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
+std::string stop_line(const StopLine& line);
 std::string close_line();
 
 }  // namespace diapause::engine

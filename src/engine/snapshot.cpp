@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/engine.hpp"
+#include "engine/ledger_lines.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::engine {
@@ -46,7 +47,10 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
     info.level_reached = taken_.back().progress.deepest_level();
     if (result) result = taken_.back().progress.result;
   }
-  deadline_.note_checkpoint(*context_, version, info.level_reached);
+  const std::optional<Stop> stop = deadline_.note_checkpoint(*context_, version, info.level_reached);
+  if (stop && bill_.is_open()) {
+    bill_.append(*context_, stop_line({host_->incarnation(), in_words(*stop), version, info.level_reached}));
+  }
   return result;
 }
 
