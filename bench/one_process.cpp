@@ -1,6 +1,6 @@
 // Checkpoints and restarts of one process against a memcpy and against the disk read and written directly.
 //
-//   one_process memory|local|restart|mapped|flush|direct RUNS MIB DIRECTORY
+//   one_process memory|local|restart|mapped|flush|app|direct RUNS MIB DIRECTORY
 //
 // DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the environment.
 #include <fcntl.h>
@@ -46,6 +46,11 @@ class Instance {
   }
   // Until the last one holds.
   void wait(int level) { must(diapause_wait(instance_, version_, level, 600), "diapause_wait"); }
+  bool is_in_flight() {
+    diapause_progress progress;
+    must(diapause_poll(instance_, version_, &progress), "diapause_poll");
+    return progress.in_flight != 0;
+  }
   // Until the program may go on; the check goes on behind it.
   const void* map() {
     void* data = nullptr;
@@ -149,6 +154,44 @@ Pairs measure_flush(const Options& options) {
   });
 }
 
+// A computation that the memory limits: sweeps of a three-point stencil from one array to another.
+class Stencil {
+ public:
+  // Seconds of a sweep, as the mean of those made while `goes_on` says so; at least one is made.
+  template <class GoesOn>
+  double sweep_while(GoesOn goes_on) {
+    int sweeps = 0;
+    const double all_s = seconds_of([&] {
+      do {
+        for (std::size_t i = 1; i + 1 < kCells; ++i) next_[i] = (now_[i - 1] + now_[i] + now_[i + 1]) / 3;
+        std::swap(now_, next_);
+        ++sweeps;
+      } while (goes_on(sweeps));
+    });
+    return all_s / sweeps;
+  }
+
+ private:
+  static constexpr std::size_t kCells = std::size_t{8} << 20;
+  std::vector<double> now_ = std::vector<double>(kCells, 1.0), next_ = now_;
+};
+
+// What a program loses while a version is flushed behind it.
+Pairs measure_app(const Options& options) {
+  const WarmMemory data(options.bytes);
+  Instance instance(data);
+  Stencil stencil;
+  constexpr int kSweeps = 40;
+  Pairs pairs;
+  for (int i = -kWarmUps; i < options.runs; ++i) {
+    const double alone_s = stencil.sweep_while([](int sweeps) { return sweeps < kSweeps; });
+    instance.checkpoint(DIAPAUSE_L4);
+    const double beside_s = stencil.sweep_while([&](int) { return instance.is_in_flight(); });
+    if (i >= 0) pairs.emplace_back(beside_s, alone_s);
+  }
+  return pairs;
+}
+
 // What a checkpoint of level 4 in the background blocks, against one that writes straight to the global tier.
 Pairs measure_against_direct(const Options& options) {
   const WarmMemory data(options.bytes);
@@ -224,10 +267,10 @@ Pairs measure_mapped(const Options& options) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, Pairs (*)(const Options&)> measures = {
-      {"memory", measure_memory},         {"local", measure_local},   {"flush", measure_flush},
+      {"memory", measure_memory},         {"local", measure_local},   {"flush", measure_flush},    {"app", measure_app},
       {"direct", measure_against_direct}, {"mapped", measure_mapped}, {"restart", measure_restart}};
   if (argc != 5 || !measures.contains(argv[1])) {
-    give_up("usage: one_process memory|local|restart|mapped|flush|direct RUNS MIB DIRECTORY");
+    give_up("usage: one_process memory|local|restart|mapped|flush|app|direct RUNS MIB DIRECTORY");
   }
   bench::print_json(measures.at(argv[1])({std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]}));
 }
