@@ -14,13 +14,14 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
-# The first preset runs everything; the others leave out the tests that ask the sources and not the build (label `tidy`).
+# The first preset runs everything; the others leave out the tests that ask the sources and not the build (label `tidy`) or
+# Diapause and not the MPI (label `once`).
 PRESETS ?= openmpi mpich asan tsan
 
 # ThreadSanitizer is for what has threads. Under the sanitizers one sweep of the crash points is enough: it is the same code
 # that the first preset sweeps in full.
-TARGETS_tsan := engine_test support_test sys_test
-SELECT_tsan := --tests-regex '^(engine|engine_thread|support|sys)\.'
+TARGETS_tsan := engine_test sys_test
+SELECT_tsan := --tests-regex '^(engine|engine_thread|sys)\.'
 EXCLUDE_asan := --exclude-regex 'CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes|Shared)|engine_thread.*CrashPoint'
 EXCLUDE_tsan := $(EXCLUDE_asan)
 
@@ -44,7 +45,7 @@ $(BUILDS): build-%: packages-test
 
 $(TESTS): test-%: build-%
 	ctest --test-dir build/$* --parallel $(JOBS) --output-on-failure --no-tests=error --timeout 300 \
-	  $(SELECT_$*) $(EXCLUDE_$*) --label-exclude '$(if $(filter $(firstword $(PRESETS)),$*),^long$$,^(long|tidy)$$)' | tee build/$*/ctest.log
+	  $(SELECT_$*) $(EXCLUDE_$*) --label-exclude '$(if $(filter $(firstword $(PRESETS)),$*),^long$$,^(long|tidy|once)$$)' | tee build/$*/ctest.log
 
 # Ends with the summary of every run above.
 test: $(PRESETS:%=test-%)

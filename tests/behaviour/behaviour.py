@@ -23,10 +23,17 @@ SKIPPED = 77
 IN_BACKGROUND_AT_ONCE = ("ring", "uneven", "split")
 CAPTURED = (("ring", "copy-on-write"), ("uneven", "copy-on-write"), ("dropped", "incremental"))
 WITH_RANKS_SET_ASIDE = ("ring", "uneven")
+MANY_KILLS_SEEDS = range(1, 11)  # a thousand kills in all
 LONG = {"knows_the_size_of_a_region_of_more_than_2_gib"} | {
     f"ends_the_same_in_the_background_with_{program.what}" for name, program in modes.PROGRAMS.items()
     if name not in IN_BACKGROUND_AT_ONCE} | {
-    f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"}
+    f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"} | {
+    f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}" for seed in MANY_KILLS_SEEDS}
+# These ask what Diapause does with files and memory, whatever the MPI: they run with the first one only.
+PROGRAMS_OF_EVERY_MPI = ("ring", "split", "uneven")
+ONCE = {name for module in (broken_tiers, damage) for name, _ in inspect.getmembers(module, inspect.isfunction)} | {
+    f"ends_the_same_killed_or_not_with_{program.what}" for name, program in modes.PROGRAMS.items()
+    if name not in PROGRAMS_OF_EVERY_MPI} | {"a_job_killed_again_and_again_ends_the_same"}
 
 
 def needed_parameters(function):
@@ -44,8 +51,12 @@ def all_tests():
         tests[test] = lambda site, name=name: modes.run_in_background(site, name)
     tests["a_job_killed_again_and_again_ends_the_same"] = modes.killed_again_and_again
     tests["a_job_killed_with_versions_in_flight_ends_the_same"] = (
-        lambda site: modes.killed_again_and_again(site, kills=12, **modes.IN_BACKGROUND,
+        lambda site: modes.killed_again_and_again(site, kills=6, **modes.IN_BACKGROUND,
                                                   capture={"strategy": "copy-on-write"}))
+    for seed in MANY_KILLS_SEEDS:
+        test = f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}"
+        tests[test] = lambda site, seed=seed: modes.killed_again_and_again(site, kills=100, seed=seed,
+                                                                           **modes.IN_BACKGROUND)
     for name, strategy in CAPTURED:
         test = f"ends_the_same_captured_by_{strategy.replace('-', '_')}_with_{modes.PROGRAMS[name].what}"
         tests[test] = lambda site, name=name, strategy=strategy: modes.run_captured(site, name, strategy)
@@ -73,7 +84,7 @@ def main():
     site = parser.parse_args()
     if site.list:
         for name in tests:
-            print(name, "behaviour", "long" if name in LONG else "")
+            print(name, "behaviour", *[label for label, names in (("long", LONG), ("once", ONCE)) if name in names])
         return 0
     site.work.mkdir(parents=True, exist_ok=True)
     site.work, site.programs = site.work.resolve(), site.programs.resolve()

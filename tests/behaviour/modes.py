@@ -162,9 +162,9 @@ def run_with_ranks_set_aside(site, name):
     modes.mode_changed()
 
 
-def killed_again_and_again(site, name="ring", kills=6, **config):
+def killed_again_and_again(site, name="ring", kills=6, seed=20240229, **config):
     """A job that takes a checkpoint in every step and is killed at moments that mean nothing to it."""
-    chance = random.Random(20240229)
+    chance = random.Random(seed)
     options = ["--steps", str(10 * kills), "--every", "1", "--levels", "1213141"]
     with Place(site, ranks_per_node=2, **config) as place:
         right = place.compute(name, "--plain", *options)
