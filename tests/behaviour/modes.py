@@ -165,7 +165,8 @@ def run_with_ranks_set_aside(site, name):
 def killed_again_and_again(site, name="ring", kills=6, seed=20240229, **config):
     """A job that takes a checkpoint in every step and is killed at moments that mean nothing to it."""
     chance = random.Random(seed)
-    options = ["--steps", str(10 * kills), "--every", "1", "--levels", "1213141"]
+    # More steps than it can make in all its lives: between a look at it and the kill it goes on.
+    options = ["--steps", str(30 * kills), "--every", "1", "--levels", "1213141"]
     with Place(site, ranks_per_node=2, **config) as place:
         right = place.compute(name, "--plain", *options)
         reached = 0
