@@ -212,5 +212,22 @@ TEST(Deadline, TheStopIsNotedForWhoeverStartedTheJob) {
   EXPECT_EQ(job.stop_file(), "SIGUSR1 on rank 2: version 1 at level 4\ntold\n");
 }
 
+TEST(Deadline, TheLedgerSaysOnceWhyAndAfterWhichCheckpointTheJobStopped) {
+  Job job(kSignals);
+  job.signals[2] = SIGUSR1;
+  job.run(50);
+  const auto ledgers = files_matching(job.disk, "/ledger.jsonl");
+  ASSERT_EQ(ledgers.size(), 1u);
+  const ByteVector content = *job.disk.read_content(ledgers[0]);
+  const std::string text(reinterpret_cast<const char*>(content.data()), content.size());
+  const std::size_t stop = text.find("\"event\":\"stop\"");
+  ASSERT_NE(stop, std::string::npos) << text;
+  EXPECT_EQ(text.find("\"event\":\"stop\"", stop + 1), std::string::npos) << "twice";
+  const std::string line = text.substr(stop, text.find('\n', stop) - stop);
+  EXPECT_THAT(line, HasSubstr("\"why\":\"SIGUSR1 on rank 2\""));
+  EXPECT_THAT(line, HasSubstr("\"version\":1"));
+  EXPECT_THAT(line, HasSubstr("\"level_reached\":4"));
+}
+
 }  // namespace
 }  // namespace diapause::test_support
