@@ -115,9 +115,9 @@ void NodeEngine::revive_tiers() {
   for (const config::TierKind kind : kAllTiers) {
     bool& suspect = suspect_[static_cast<std::size_t>(kind)];
     if (!suspect || root_of(context_.settings, kind).empty()) continue;
-    suspect = false;
-    if (!open_tier(context_, kind)) continue;
+    if (!open_tier(context_, kind)) continue;  // until it is back
     const Status locked = lock_tier(context_, kind, 0, context_.topology.by_node ? Spares::leave : Spares::clear);
+    suspect = !locked;
     if (locked) continue;
     context_.tiers.tiers[static_cast<std::size_t>(kind)].reset();
     context_.tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
