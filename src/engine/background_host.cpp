@@ -155,6 +155,7 @@ class BackgroundHost : public Host {
     note.kind = JobKind::capture;
     note.decision = captures.decision;
     note.node_tier = captures.node_tier;
+    note.capture_tier = captures.capture_tier;
     note.capture_s = captures.capture_s;
     note.blocked_s = captures.blocked_s();
     if (captures.result) {

@@ -150,6 +150,30 @@ Result<ImageFacts> Engine::write_direct(capture::BlockSource& source, const Plan
   return facts_of(*captured);
 }
 
+// A slot in the first tier that takes the image: behind the program memory, else where the image is to lie at the end.
+Result<store::Slot> Engine::acquire_slot(Captures& captures, std::uint64_t bytes) {
+  std::vector<config::TierKind> tiers = {captures.node_tier};
+  if (host_->is_background()) {
+    if (captures.node_tier != config::TierKind::memory) tiers.insert(tiers.begin(), config::TierKind::memory);
+    if (captures.decision.level == 4) tiers.push_back(config::TierKind::global);
+  }
+  std::optional<Error> why;
+  for (const config::TierKind kind : tiers) {
+    if (captures.decision.suspect != 0) DIAPAUSE_TRY(host_->check_tier(kind));
+    auto slot = host_->acquire(kind, bytes);
+    if (slot || slot.error().code == Code::comm) {
+      captures.capture_tier = kind;
+      if (why && std::exchange(told_of_capture_in_, kind) != kind && context_->rank() == 0) {
+        context_->log(Severity::warning, fmt::format("captures are written to the {} tier while the program waits: {}",
+                                                     store::tier_name(kind), why->message));
+      }
+      return slot;
+    }
+    if (!why) why = std::move(slot.error());
+  }
+  return fail(std::move(*why));
+}
+
 Status Engine::checkpoint_from(Subject subject, const Decision& decision, CheckpointInfo& info) {
   const double start = sys::monotonic_s();
   Plan plan;
@@ -164,12 +188,11 @@ Status Engine::checkpoint_from(Subject subject, const Decision& decision, Checkp
   Captures captures;
   captures.decision = decision;
   captures.node_tier = context_->settings.level(decision.level == 4 ? 1 : decision.level).tier;
-  captures.capture_tier = host_->is_background() ? config::TierKind::memory : captures.node_tier;
+  captures.capture_tier = captures.node_tier;
   const std::uint64_t image_bytes = capture::image_bytes(plan.index, plan.index_offset);
   captures.is_direct = decision.level == 4 && context_->settings.global_mode != config::GlobalMode::staged;
   if (!captures.is_direct) {
-    if (decision.suspect != 0) DIAPAUSE_TRY(host_->check_tier(captures.capture_tier));
-    auto slot = host_->acquire(captures.capture_tier, image_bytes);
+    auto slot = acquire_slot(captures, image_bytes);
     if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
     captures.result = slot ? begin_capture(subject, plan, std::move(*slot), captures) : fail(slot.error());
   }

@@ -145,6 +145,7 @@ class Engine {
     std::uint64_t index_offset = 0;
     format::ImageHeader identity;
   };
+  Result<store::Slot> acquire_slot(Captures& captures, std::uint64_t bytes);
   Status begin_capture(const Subject& subject, const Plan& plan, store::Slot slot, Captures& captures);
   Status end_capture(Captures& captures);
   static Status stream(capture::BlockSource& source, const Plan& plan, store::Slot slot, Captures& captures);
@@ -204,6 +205,7 @@ class Engine {
   std::uint64_t flips_done_ = 0;
   std::uint64_t flip_random_ = 0;
 
+  std::optional<config::TierKind> told_of_capture_in_;  // another tier than the best
   std::unique_ptr<capture::Capturer> capturer_;
   bool are_devices_about_ = false;             // that write to memory past the processor
   std::uint64_t slot_contents_ = 0;            // numbers given to slots

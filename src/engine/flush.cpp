@@ -35,7 +35,11 @@ class Flush {
     if (done) done = write();
     if (done && shared()) done = agree(context_, settle());
     if (done) done = publish();
-    if (!done) catalogue_.discard(context_, manifest_.version, kGlobal);
+    if (done) return {};
+    for_own_files([&](GlobalFile& file) {
+      if (!file.slot.spare_name().empty()) tier_->give_back(std::move(file.slot));
+    });
+    catalogue_.discard(context_, manifest_.version, kGlobal);
     return done;
   }
 
@@ -46,6 +50,7 @@ class Flush {
     std::uint64_t bytes;
   };
 
+  bool is_written(const OutgoingImage& image) const { return image.slot != nullptr && !shared(); }
   bool shared() const { return context_.settings.global_files.kind != config::FileCount::Kind::per_rank; }
 
   // Who writes which image, and how large it is. Also makes the version's directory.
@@ -92,12 +97,17 @@ class Flush {
   }
 
   Status make_files() {
+    for (const OutgoingImage& image : images_) {
+      if (is_written(image)) files_[layout_.places[image.rank].file].slot = std::move(*image.slot);
+    }
     std::vector<std::uint64_t> sizes;
-    for_own_files([&](GlobalFile& file) { sizes.push_back(file.bytes); });
+    for_own_files([&](GlobalFile& file) {
+      if (!file.slot.is_open()) sizes.push_back(file.bytes);
+    });
     DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context_, kGlobal, sizes));
     std::size_t next = 0;
     for_own_files([&](GlobalFile& file) {
-      file.slot = std::move(slots[next++]);
+      if (!file.slot.is_open()) file.slot = std::move(slots[next++]);
       file.spare_name = file.slot.spare_name();
     });
     return {};
@@ -139,6 +149,10 @@ class Flush {
 
   Status write_images(std::vector<ImageFacts>& facts) {
     for (const OutgoingImage& image : images_) {
+      if (is_written(image)) {
+        facts.push_back(image.facts);
+        continue;
+      }
       const auto [number, offset] = layout_.places[image.rank];
       const auto other = opened_.find(number);
       const sys::File& file = other != opened_.end() ? other->second : files_[number].slot.file();

@@ -19,10 +19,11 @@ enum class JobKind : std::uint32_t { capture, make_room, reject, pin, unpin, sto
 // processes.
 struct Note {
   JobKind kind = JobKind::stop;
-  config::TierKind node_tier = config::TierKind::memory;  // capture; make_room: where
-  Decision decision;                                      // capture
-  format::VersionId version;                              // reject, pin
-  ImageFacts facts;                                       // capture that succeeded
+  config::TierKind node_tier = config::TierKind::memory;     // capture; make_room: where
+  config::TierKind capture_tier = config::TierKind::memory;  // capture: where the image lies
+  Decision decision;                                         // capture
+  format::VersionId version;                                 // reject, pin
+  ImageFacts facts;                                          // capture that succeeded
   double capture_s = 0;
   double blocked_s = 0;
   std::int32_t code = 0;  // capture that failed: base Code

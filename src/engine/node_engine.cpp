@@ -108,20 +108,24 @@ Status NodeEngine::encode_level3(Work& work, const Captures&) {
   return publish_on_nodes(context_, catalogue_, work, 3);
 }
 
-// From the images in the node tier, or, if there are none, straight from where the data are.
+// From the images in the node tier, or captured into the global one; or, if there are none, straight from where the
+// data are.
 Status NodeEngine::write_level4(Work& work, const Captures& captures) {
+  const bool is_there = captures.capture_tier == config::TierKind::global;
   std::vector<OutgoingImage> outgoing;
   for (Image& image : work.images) {
-    if (!work.is_kept) break;
-    outgoing.push_back({image.facts.rank, image.bytes->size(), [&](const GlobalTarget& to) -> Result<ImageFacts> {
+    if (!work.is_kept && !is_there) break;
+    outgoing.push_back({image.facts.rank, image.bytes->size(),
+                        [&](const GlobalTarget& to) -> Result<ImageFacts> {
                           PacedBytes paced(*image.bytes, flush_pacer_);
                           DIAPAUSE_TRY(capture::write_bytes(paced, to.range));
                           return image.facts;
-                        }});
+                        },
+                        is_there ? &image.slot : nullptr, image.facts});
   }
   if (!work.is_kept) {
-    outgoing = captures.direct;
-    Status have;
+    if (!is_there) outgoing = captures.direct;
+    Status have = is_there ? captures.result : Status{};
     if (outgoing.empty()) have = captures.result ? fail(Code::io, "there is no image to write") : captures.result;
     DIAPAUSE_TRY(agree(context_, have));
   }

@@ -82,6 +82,8 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& n
   Captures captures;
   captures.decision = notes[0].decision;
   captures.node_tier = notes[0].node_tier;
+  captures.capture_tier = notes[0].capture_tier;
+  captures.is_direct = captures.capture_tier == config::TierKind::global;
   for (std::size_t i = 0; i < notes.size() && captures.result; ++i) captures.result = adopt(notes[i], captures.images);
   captures.capture_s = notes[0].capture_s;
   captures.blocked_s = [blocked_s = notes[0].blocked_s] { return blocked_s; };
@@ -94,11 +96,17 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& n
 
 Status NodeWorker::adopt(const Note& note, std::vector<Image>& images) {
   if (note.code != 0) return fail(static_cast<Code>(note.code), get_text(note.text));
-  DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(config::TierKind::memory));
+  DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(note.capture_tier));
   Image image;
   DIAPAUSE_TRY_ASSIGN(image.slot, tier->adopt(get_text(note.spare_name)));
   image.facts = note.facts;
-  image.bytes = capture::memory_bytes(image.slot.mapping(), note.facts.image.file_bytes);
+  const std::uint64_t bytes = note.facts.image.file_bytes;
+  if (image.slot.mapping().empty()) {
+    DIAPAUSE_TRY_ASSIGN(sys::File file, tier->read_spare(image.slot.spare_name()));
+    image.bytes = store::file_bytes(std::move(file), 0, bytes);
+  } else {
+    image.bytes = capture::memory_bytes(image.slot.mapping(), bytes);
+  }
   images.push_back(std::move(image));
   return {};
 }

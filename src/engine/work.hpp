@@ -66,6 +66,9 @@ struct OutgoingImage {
   std::uint64_t bytes = 0;  // of the whole image
   // Writes all of it; does not sync. Called once on every rank, or on none.
   std::function<Result<ImageFacts>(const GlobalTarget&)> write;
+  // The slot of the global tier that holds it already; it becomes its file, unless ranks share files.
+  store::Slot* slot = nullptr;
+  ImageFacts facts = {};  // then
 };
 
 // Level 4: writes the images that this process acts for, and publishes the version in the global tier, with level 4

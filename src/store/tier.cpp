@@ -160,6 +160,8 @@ Result<sys::File> Tier::open_spare(const std::string& name) const {
   return spare_.open_file(name, sys::Access::read_write, true);
 }
 
+Result<sys::File> Tier::read_spare(const std::string& name) const { return spare_.open_file(name, sys::Access::read); }
+
 Status Tier::make_version(const format::VersionId& version) const {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory made, directory_.make_child(version_directory(version)));
   return {};

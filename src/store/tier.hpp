@@ -78,6 +78,7 @@ class Tier {
 
   // A file that another rank has acquired, to write a part of it: Slot::spare_name() there.
   Result<sys::File> open_spare(const std::string& name) const;
+  Result<sys::File> read_spare(const std::string& name) const;  // through the page cache
   Status make_version(const format::VersionId& version) const;
   // Syncs the slot and gives it its final name. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);

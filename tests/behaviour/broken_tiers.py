@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from harness import Place, Skip, expect
+from harness import Place, Skip, expect, expect_equal
 
 # What rank 0 says when a tier cannot be opened.
 UNUSABLE = (r"^diapause: warning: the (memory|global) tier cannot be used: .*not-a-directory",)
@@ -54,10 +54,10 @@ def returns_to_level_4_when_the_global_tier_with_shared_files_is_back(site):
     returns_to_level_4_when_the_global_tier_is_back(site, files="auto")
 
 
-def launcher_with_small_tmpfs(path):
+def launcher_with_small_tmpfs(path, size=ROOM_BYTES):
     """A command before mpiexec: everything behind it sees a small file system of its own at `path`."""
     own_namespace = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
-    mount = f"mount -t tmpfs -o size={ROOM_BYTES},mode=700 tmpfs '{path}'"
+    mount = f"mount -t tmpfs -o size={size},mode=700 tmpfs '{path}'"
     tried = subprocess.run([*own_namespace, "sh", "-c", mount], capture_output=True, text=True)
     if tried.returncode != 0:
         raise Skip(f"needs to mount a file system in a namespace of its own: {tried.stderr.strip()}")
@@ -68,6 +68,30 @@ def goes_on_after_the_memory_tier_was_full(site):
     with Place(site, ranks=2) as place:
         place.launcher = launcher_with_small_tmpfs(place.memory) + place.launcher
         place.run("full", "memory", place.memory / "filler")
+
+
+def capture_elsewhere(site, where, levels, files="rank", **shape):
+    """In the background, with a memory tier too small for one of the ranks."""
+    messages = [f"captures are written to the {where} tier while the program waits: .* memory tier .* is full"]
+    with Place(site, **shape, **{"async": {"mode": "thread"}}) as place:
+        place.configure(place.settings, {"global": {"files": files}})
+        right = place.compute("uneven", "--plain")
+        place.launcher = launcher_with_small_tmpfs(place.memory, 2 << 20) + place.launcher
+        place.start("uneven", "--levels", levels, "--die-at", "11").be_killed()
+        expect_equal(place.compute("uneven", "--levels", levels, messages=messages), right, "result")
+        expect(place.events("uneven", "restart"), "nothing was restored")
+
+
+def captures_in_the_global_tier_what_memory_cannot_take(site):
+    capture_elsewhere(site, "global", "4")
+
+
+def captures_in_shared_files_of_the_global_tier_what_memory_cannot_take(site):
+    capture_elsewhere(site, "global", "4", files=2)
+
+
+def captures_in_the_local_tier_what_memory_cannot_take(site):
+    capture_elsewhere(site, "local", "132", tier="local", ranks_per_node=1)
 
 
 def goes_on_after_the_global_tier_was_full(site, files="rank"):
