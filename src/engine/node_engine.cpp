@@ -212,6 +212,7 @@ void Bill::open(Context& context) {
     context.log(Severity::warning, ledger.error().message);
     return;
   }
+  const std::lock_guard lock(mutex_);
   ledger_.emplace(std::move(*ledger));
 }
 

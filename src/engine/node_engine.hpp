@@ -28,10 +28,13 @@ class Bill {
  public:
   void open(Context& context);
   void append(Context& context, const std::string& json_object);
-  bool is_open() const { return ledger_.has_value(); }
+  bool is_open() const {
+    const std::lock_guard lock(mutex_);
+    return ledger_.has_value();
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::optional<energy::Ledger> ledger_;
 };
 
