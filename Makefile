@@ -22,8 +22,8 @@ PRESETS ?= openmpi mpich asan tsan
 # that the first preset sweeps in full.
 TARGETS_tsan := engine_test sys_test
 SELECT_tsan := --tests-regex '^(engine|engine_thread|sys)\.'
-EXCLUDE_asan := --exclude-regex 'CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes|Shared)|engine_thread.*CrashPoint'
-EXCLUDE_tsan := $(EXCLUDE_asan)
+EXCLUDE_tsan := --exclude-regex 'CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes|Shared)|engine_thread.*CrashPoint'
+EXCLUDE_asan := --exclude-regex 'CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes|Shared)|engine_thread.*(CrashPoint|Integrity)|engine_(rank|relayed)'
 
 # Containers run as root, and more ranks than cores are normal in tests: Open MPI refuses both unless told.
 export OMPI_ALLOW_RUN_AS_ROOT = 1
