@@ -1,6 +1,7 @@
 #include "capture/capture_plan.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "sys/mappings.hpp"
@@ -72,8 +73,7 @@ bool plan_declared(CaptureJob& job, DrainHost drain_host) {
 }  // namespace
 
 void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
-  const bool only_copies = inputs.strategy == config::CaptureStrategy::copy;
-  const auto mappings = only_copies ? Result<sys::Mappings>() : sys::Mappings::read();
+  std::optional<Result<sys::Mappings>> mappings;
   const std::set<const CaptureJob*> shared = overlapping(jobs);
   for (CaptureJob& job : jobs) {
     if (plan_declared(job, inputs.drain_host)) continue;
@@ -83,7 +83,11 @@ void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
       facts.present = known->second.method;
       facts.changed = known->second.changed;
     }
-    std::string refusal = refusal_of(job, mappings);
+    std::string refusal;
+    if (policy::asks_for_refusals(inputs.strategy, facts)) {
+      if (!mappings) mappings.emplace(sys::Mappings::read());
+      refusal = refusal_of(job, *mappings);
+    }
     if (shared.contains(&job)) refusal = "another region has some of its bytes";
     facts.tracking_refusal = refusal.empty() ? inputs.tracking_refusal : refusal;
     facts.copy_on_write_refusal = refusal.empty() ? inputs.protection_refusal : refusal;

@@ -8,8 +8,6 @@
 namespace diapause::policy {
 namespace {
 
-// Below, no method can save more than a wake-up costs.
-constexpr std::uint64_t kSmallBytes = std::uint64_t{4} << 20;
 // Another method must be this much cheaper, so that noise does not make the choice swing.
 constexpr double kClearly = 0.8;
 

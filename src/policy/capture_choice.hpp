@@ -43,6 +43,15 @@ struct CaptureChoice {
   std::string reason;  // for people
 };
 
+// Below, no method can save more than a wake-up costs.
+inline constexpr std::uint64_t kSmallBytes = std::uint64_t{4} << 20;
+
+// Whether the choice depends on what is refused: it may be costly to find out.
+inline bool asks_for_refusals(config::CaptureStrategy strategy, const RegionFacts& region) {
+  if (strategy == config::CaptureStrategy::automatic) return region.bytes >= kSmallBytes && region.changed;
+  return strategy != config::CaptureStrategy::copy;
+}
+
 // A forced strategy is taken where it is not refused. Otherwise the method whose expected cost to the program is least;
 // the present one stays unless another costs clearly less. Without history: copy.
 CaptureChoice choose_capture(config::CaptureStrategy strategy, const RegionFacts& region, const CaptureCosts& costs);
