@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "capture/stream_writer.hpp"
 #include "format/checksum.hpp"
@@ -107,7 +108,7 @@ namespace {
 
 class CapturedBytes : public ByteSource {
  public:
-  CapturedBytes(const Captured& captured, BlockSource& source) : captured_(captured), source_(source) {}
+  CapturedBytes(Captured captured, BlockSource& source) : captured_(std::move(captured)), source_(source) {}
 
   std::uint64_t size() const override { return captured_.header.file_bytes; }
 
@@ -137,7 +138,7 @@ class CapturedBytes : public ByteSource {
     if (begin < end) std::memcpy(scratch.data() + (begin - offset), bytes.data() + (begin - at), end - begin);
   }
 
-  const Captured& captured_;
+  const Captured captured_;
   BlockSource& source_;
 };
 
@@ -159,8 +160,8 @@ class MemoryBytes : public ByteSource {
 
 }  // namespace
 
-std::unique_ptr<ByteSource> captured_bytes(const Captured& captured, BlockSource& source) {
-  return std::make_unique<CapturedBytes>(captured, source);
+std::unique_ptr<ByteSource> captured_bytes(Captured captured, BlockSource& source) {
+  return std::make_unique<CapturedBytes>(std::move(captured), source);
 }
 
 std::unique_ptr<ByteSource> memory_bytes(ByteView memory, std::uint64_t size) {

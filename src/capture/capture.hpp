@@ -48,8 +48,9 @@ Result<Captured> capture_in_place(BlockSource& source, format::ImageIndex index,
 // Size of the whole image file.
 std::uint64_t image_bytes(const format::ImageIndex& index, std::uint64_t index_offset);
 
-// The bytes of the image that `captured` describes and `source` still has the data of. Both must outlive the result.
-std::unique_ptr<ByteSource> captured_bytes(const Captured& captured, BlockSource& source);
+// The bytes of the image that `captured` describes and `source` still has the data of; `source` must outlive the
+// result.
+std::unique_ptr<ByteSource> captured_bytes(Captured captured, BlockSource& source);
 
 // Bytes of `memory` up to `size`.
 std::unique_ptr<ByteSource> memory_bytes(ByteView memory, std::uint64_t size);

@@ -71,23 +71,6 @@ Status Engine::end_capture(Captures& captures) {
   return {};
 }
 
-namespace {
-
-// The bytes of an image that was streamed into a file, from where its data are.
-class StreamedBytes : public ByteSource {
- public:
-  StreamedBytes(capture::Captured captured, capture::BlockSource& source)
-      : captured_(std::move(captured)), bytes_(capture::captured_bytes(captured_, source)) {}
-  std::uint64_t size() const override { return bytes_->size(); }
-  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override { return bytes_->view(offset, scratch); }
-
- private:
-  capture::Captured captured_;
-  std::unique_ptr<ByteSource> bytes_;
-};
-
-}  // namespace
-
 // The whole image at once. `source` must live as long as the image's bytes.
 Status Engine::stream(capture::BlockSource& source, const Plan& plan, store::Slot slot, Captures& captures) {
   const MutableBytes mapping = slot.mapping();
@@ -99,11 +82,9 @@ Status Engine::stream(capture::BlockSource& source, const Plan& plan, store::Slo
   Image image;
   image.facts = facts_of(captured);
   image.slot = std::move(slot);
-  if (mapping.empty()) {
-    image.bytes = std::make_unique<StreamedBytes>(std::move(captured), source);
-  } else {
-    image.bytes = capture::memory_bytes(mapping, captured.header.file_bytes);
-  }
+  const std::uint64_t bytes = captured.header.file_bytes;
+  image.bytes =
+      mapping.empty() ? capture::captured_bytes(std::move(captured), source) : capture::memory_bytes(mapping, bytes);
   captures.images.push_back(std::move(image));
   return {};
 }
