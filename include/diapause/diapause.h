@@ -76,6 +76,14 @@ typedef enum diapause_level {
   DIAPAUSE_L4 = 4  /* everything else: the global directory */
 } diapause_level;
 
+/* Who does what comes behind the capture of a checkpoint. The numbers never change. */
+typedef enum diapause_worker {
+  DIAPAUSE_WORKER_CALL = 0,            /* the checkpoint call itself: async.mode = "off", or nothing else is possible */
+  DIAPAUSE_WORKER_THREAD = 1,          /* a thread in the first rank of each node */
+  DIAPAUSE_WORKER_THREAD_IN_CALLS = 2, /* the same, and what it has to communicate is done in the program's calls */
+  DIAPAUSE_WORKER_RANK = 3             /* the last rank of each node, which is set aside */
+} diapause_worker;
+
 /* For diapause_wait: the version is captured, and nothing of it is safe yet. */
 #define DIAPAUSE_CAPTURED 0
 
@@ -202,12 +210,16 @@ DIAPAUSE_API int diapause_snapshot(diapause_t* instance, uint64_t version, diapa
  * reason (docs/in-time.md). */
 DIAPAUSE_API int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
 
-/* With async.mode = "thread" the two calls above return as soon as the memory is captured, with level_reached 0, and a
- * thread in the first rank of each node does the rest. If MPI was initialised with less than MPI_THREAD_MULTIPLE, what
- * that thread has to communicate is done in the calls that the first ranks of the nodes make next, which do not wait
- * for it; the log says so once. With async.mode = "rank" the last rank of each node does the rest (diapause_comm).
+/* Who does the rest of a checkpoint here: a diapause_worker, or DIAPAUSE_ERR_ARGUMENT.
  *
- * Waits until `version` holds at `level` or deeper: published and durable; DIAPAUSE_CAPTURED: until the memory of this
+ * By default the two calls above return as soon as the memory is captured, with level_reached 0, and a thread in the
+ * first rank of each node does the rest. If MPI was initialised with less than MPI_THREAD_MULTIPLE, what that thread
+ * has to communicate is done in the calls that the first ranks of the nodes make next, which do not wait for it; the
+ * log says so once. With async.mode = "rank" the last rank of each node does the rest (diapause_comm). With "off" they
+ * return when everything is done. */
+DIAPAUSE_API int diapause_worker_of(const diapause_t* instance);
+
+/* Waits until `version` holds at `level` or deeper: published and durable; DIAPAUSE_CAPTURED: until the memory of this
  * rank is copied, which with copy-on-write goes on when the checkpoint call has returned. Returns the error that keeps
  * it from that, DIAPAUSE_ERR_TIMEOUT after `seconds`, DIAPAUSE_ERR_NOT_FOUND for a version that is not among the last
  * 32 taken here. Not collective; with less than MPI_THREAD_MULTIPLE it may take calls of the first ranks of other

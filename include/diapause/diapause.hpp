@@ -153,6 +153,9 @@ class Instance {
     return info;
   }
 
+  // Who does the rest of a checkpoint here.
+  diapause_worker worker() const { return static_cast<diapause_worker>(diapause_worker_of(handle_)); }
+
   // Whether `version` holds at `level` or deeper, or is captured (DIAPAUSE_CAPTURED), before the time is over.
   bool wait(std::uint64_t version, int level, double seconds = 1e9) {
     const int status = diapause_wait(handle_, version, level, seconds);

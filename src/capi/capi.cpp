@@ -213,6 +213,16 @@ int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
   return by_signal ? DIAPAUSE_STOP_SIGNAL : DIAPAUSE_STOP_END;
 }
 
+int diapause_worker_of(const diapause_t* instance) {
+  diapause_worker worker = DIAPAUSE_WORKER_CALL;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(const diapause::engine::Engine* const engine, engine_of(instance));
+    worker = static_cast<diapause_worker>(engine->worker());
+    return {};
+  });
+  return status == DIAPAUSE_OK ? static_cast<int>(worker) : status;
+}
+
 int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));

@@ -77,7 +77,7 @@ enum class WhenFull { wait, skip };
 
 // Work behind the capture, in the background.
 struct AsyncSettings {
-  AsyncMode mode = AsyncMode::off;
+  AsyncMode mode = AsyncMode::thread;
   std::uint32_t nice = 10;           // of the engine's thread
   std::optional<std::uint32_t> cpu;  // where it runs; none = anywhere
   double flush_mib_s = 0;            // written to the global tier by a node, at most; 0 = no limit

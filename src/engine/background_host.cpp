@@ -92,6 +92,7 @@ class BackgroundHost : public Host {
     using Part = comm::Comm::Part;
     const bool leads = context_.topology.is_leader();
     const bool is_relayed = threads_may == ThreadsMay::not_communicate;
+    worker_ = is_relayed ? Worker::thread_in_calls : Worker::thread;
     if (leads && is_relayed) relay_ = std::make_shared<comm::Relay>();
     const Part part{context_.topology.node, comm::Waiting::patient, relay_};
     DIAPAUSE_TRY_ASSIGN(auto comm, context_.comm->split(leads ? std::optional(part) : std::nullopt));
@@ -118,7 +119,7 @@ class BackgroundHost : public Host {
 
   std::uint32_t incarnation() const override { return facts_.incarnation; }
   std::uint32_t other_rank_count() const override { return facts_.other_rank_count; }
-  bool is_background() const override { return true; }
+  Worker worker() const override { return worker_; }
 
   Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) override {
     while (true) {
@@ -239,6 +240,7 @@ class BackgroundHost : public Host {
 
   Context& context_;
   StoredFacts facts_;
+  Worker worker_ = Worker::rank;
   std::uint32_t place_ = 0;  // of this rank among those of its node
   std::uint32_t rank_count_ = 0;
   std::optional<Mailbox> mailbox_;

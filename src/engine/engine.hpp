@@ -104,6 +104,7 @@ class Engine {
   // Until nothing is in flight; what is not done when the time is over is given up. Returns the first failure that was
   // not reported yet. Collective; nothing but destruction may follow.
   Status close(double at_most_s);
+  Worker worker() const { return host_->worker(); }
   const std::string& background_reason() const { return background_reason_; }
 
   Status restart_begin(std::uint64_t version, RestartInfo& info, Purpose purpose = Purpose::copy);

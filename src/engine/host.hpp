@@ -22,13 +22,17 @@ struct Progress {
   int deepest_level() const { return levels == 0 ? 0 : static_cast<int>(std::bit_width(levels)) - 1; }
 };
 
+// Who does what comes behind a capture. The numbers are those of diapause_worker.
+enum class Worker { call = 0, thread = 1, thread_in_calls = 2, rank = 3 };
+
 class Host {
  public:
   virtual ~Host() = default;
 
   virtual std::uint32_t incarnation() const = 0;
   virtual std::uint32_t other_rank_count() const = 0;
-  virtual bool is_background() const = 0;
+  virtual Worker worker() const = 0;
+  bool is_background() const { return worker() != Worker::call; }
 
   // A slot for a capture of this rank; old versions make room if they must. Collective over the ranks.
   virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) = 0;

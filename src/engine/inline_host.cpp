@@ -12,7 +12,7 @@ class InlineHost : public Host {
 
   std::uint32_t incarnation() const override { return engine_->incarnation(); }
   std::uint32_t other_rank_count() const override { return engine_->other_rank_count(); }
-  bool is_background() const override { return false; }
+  Worker worker() const override { return Worker::call; }
 
   Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) override {
     DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(kind, {bytes}));

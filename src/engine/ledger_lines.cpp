@@ -1,5 +1,6 @@
 #include "engine/ledger_lines.hpp"
 
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -19,11 +20,13 @@ std::string text(const json& line) { return line.dump(-1, ' ', false, json::erro
 
 }  // namespace
 
-std::string open_line(std::uint32_t incarnation, std::uint32_t ranks, std::size_t nodes) {
+std::string open_line(const OpenLine& open) {
+  constexpr std::array<const char*, 4> kWorkers = {"call", "thread", "thread in calls", "rank"};
   json line = event("open", sys::unix_time_ns());
-  line["incarnation"] = incarnation;
-  line["ranks"] = ranks;
-  line["nodes"] = nodes;
+  line["incarnation"] = open.incarnation;
+  line["ranks"] = open.ranks;
+  line["nodes"] = open.nodes;
+  line["worker"] = kWorkers.at(static_cast<std::size_t>(open.worker));
   return text(line);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capture/capture_job.hpp"
+#include "engine/host.hpp"
 #include "format/manifest.hpp"
 
 namespace diapause::engine {
@@ -36,7 +37,14 @@ struct StopLine {
   int level_reached = 0;      // 0: it failed
 };
 
-std::string open_line(std::uint32_t incarnation, std::uint32_t ranks, std::size_t nodes);
+struct OpenLine {
+  std::uint32_t incarnation = 0;
+  std::uint32_t ranks = 0;
+  std::size_t nodes = 0;
+  Worker worker = Worker::call;
+};
+
+std::string open_line(const OpenLine& open);
 std::string checkpoint_line(const CheckpointLine& line);
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);

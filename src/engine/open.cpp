@@ -55,9 +55,8 @@ Engine::Engine(std::unique_ptr<Context> context)
 
 namespace {
 
-std::string why_not_in_background(const Context& context) {
-  return context.settings.global_mode == config::GlobalMode::staged ? "" : "global.mode asks for direct writing";
-}
+// Direct writing is from the program's memory, and therefore in its calls.
+bool writes_directly(const Context& context) { return context.settings.global_mode != config::GlobalMode::staged; }
 
 Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill, const std::string& why) {
   if (context.rank() == 0) {
@@ -68,9 +67,9 @@ Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill, con
 
 // In the background if that is asked for and can be; else in the program's calls, and it is said why.
 Result<std::unique_ptr<Host>> open_host(Context& context, Bill& bill) {
-  if (context.settings.async.mode == config::AsyncMode::off) return open_inline_host(context, bill);
-  const std::string why = why_not_in_background(context);
-  if (!why.empty()) return open_inline_host(context, bill, why);
+  if (context.settings.async.mode == config::AsyncMode::off || writes_directly(context)) {
+    return open_inline_host(context, bill);
+  }
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
   auto host = open_thread_host(context, bill, all == 1 ? ThreadsMay::communicate : ThreadsMay::not_communicate);
   if (host && all == 0 && context.rank() == 0) {
@@ -84,8 +83,8 @@ Result<std::unique_ptr<Host>> open_host(Context& context, Bill& bill) {
 
 // The same where ranks are set aside. They make the same way through `whole`: DedicatedRank::open.
 Result<std::unique_ptr<Host>> open_host_of_rank(Context& context, Bill& bill, Context& whole) {
-  std::string why = why_not_in_background(context);
-  if (why.empty()) {
+  std::string why = "global.mode asks for direct writing";
+  if (!writes_directly(context)) {
     auto host = open_rank_host(context, whole);
     if (host || !can_go_inline(host.error())) return host;
     why = host.error().message;
@@ -234,7 +233,8 @@ void Engine::write_open_record() {
   }
   bill_.open(context);
   if (!bill_.is_open()) return;
-  bill_.append(context, open_line(host_->incarnation(), context.rank_count(), context.topology.node_names.size()));
+  bill_.append(context, open_line({host_->incarnation(), context.rank_count(), context.topology.node_names.size(),
+                                   host_->worker()}));
 }
 
 Engine::~Engine() {

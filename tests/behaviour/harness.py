@@ -146,7 +146,9 @@ class Run:
 
 
 class Place:
-    """The directories and settings of one or more jobs. Everything is gone when it is left."""
+    """The directories and settings of one or more jobs. Everything is gone when it is left.
+
+    Unless `config` says otherwise, checkpoints are done when their calls return: what a program finds then is certain."""
 
     def __init__(self, site, ranks=4, ranks_per_node=1, tier="memory", **config):
         self.site = site
@@ -161,7 +163,7 @@ class Place:
         self.trace = self.path / "trace"
         levels = {f"level{level}": {"tier": tier} for level in (1, 2, 3)}
         self.configure({"node": {"ranks_per_node": ranks_per_node}, "memory": {"path": str(self.memory)},
-                        "local": {"path": str(self.local)}, "global": {"path": str(self.global_)}}, levels, config)
+                        "local": {"path": str(self.local)}, "global": {"path": str(self.global_)}, "async": {"mode": "off"}}, levels, config)
 
     def configure(self, *tables):
         """Writes the configuration anew, of tables {section: {key: value}}; later ones count. "" is no section."""

@@ -46,10 +46,11 @@ def survives_wrong_calls(site):
 
 def sets_the_last_rank_of_each_node_aside(site):
     with Place(site, ranks=5, ranks_per_node=3, **{"async": {"mode": "rank"}}) as place:
-        place.run("aside", "3")
-    for mode in ("off", "rank"):  # without MPI_THREAD_MULTIPLE; where work is in the call, nobody is set aside
+        place.run("aside", "3", "3")
+    # Without MPI_THREAD_MULTIPLE. The second number is that of the worker.
+    for mode, told in {"off": ("2", "0"), "thread": ("2", "2"), "rank": ("1", "3")}.items():
         with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": mode}}) as place:
-            place.run("aside", {"off": "2", "rank": "1"}[mode])
+            place.run("aside", *told, messages=["MPI_THREAD_MULTIPLE"] if mode == "thread" else [])
 
 
 def leaves_no_rank_waiting_when_ranks_disagree(site):

@@ -17,8 +17,9 @@ class MinimalTest(CommandTest):
         self.run_minimal(status=3)
 
     def run_minimal(self, status):
-        done = subprocess.run([support.MINIMAL], env=support.environment(**self.tiers.settings()), cwd=self.scratch,
-                              capture_output=True, text=True, timeout=support.LIMIT_S)
+        environment = support.environment(DIAPAUSE_ASYNC_MODE="off", **self.tiers.settings())
+        done = subprocess.run([support.MINIMAL], env=environment, cwd=self.scratch, capture_output=True, text=True,
+                              timeout=support.LIMIT_S)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 

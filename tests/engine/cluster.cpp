@@ -74,7 +74,7 @@ namespace {
 
 std::string test_mode() {
   const char* const mode = std::getenv("DIAPAUSE_TEST_ASYNC");
-  return mode == nullptr ? "" : mode;
+  return mode == nullptr ? "off" : mode;
 }
 
 // Which ranks there are besides those that compute: with a rank set aside, one more a node, as its last.
@@ -107,7 +107,7 @@ engine::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::u
   request.log = shape.log;
   request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
   if (shape.adjust) shape.adjust(request, rank);
-  if (in_background()) {
+  if (request.config_text.find("[async]") == std::string::npos) {
     request.config_text += "[async]\nmode = \"" + (test_mode() == "relayed" ? "thread" : test_mode()) + "\"\n";
   }
   return request;
