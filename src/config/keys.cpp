@@ -109,6 +109,21 @@ void add_async(std::vector<Key>& keys) {
              keys);
 }
 
+void add_energy(std::vector<Key>& keys) {
+  keys.push_back({"energy", "meters",
+                  [](Draft& draft) -> std::vector<std::string>& { return draft.settings.energy.meters; }, Rule::words});
+  keys.push_back({"energy", "period_ms", [](Draft& draft) -> std::uint32_t& { return draft.settings.energy.period_ms; },
+                  Rule::any, 1, 60000});
+  keys.push_back({"energy", "profile", [](Draft& draft) -> std::string& { return draft.settings.energy.profile; },
+                  Rule::not_empty});
+  keys.push_back({"energy", "tdp_w", [](Draft& draft) -> double& { return draft.settings.energy.tdp_w; }});
+  keys.push_back({"energy", "stream", [](Draft& draft) -> std::string& { return draft.settings.energy.stream; }});
+  keys.push_back({"energy", "stream_offset_s",
+                  [](Draft& draft) -> double& { return draft.settings.energy.stream_offset_s; }, Rule::any_sign});
+  keys.push_back({"energy", "trace", [](Draft& draft) -> std::string& { return draft.settings.energy.trace; }});
+  keys.push_back({"energy", "root", [](Draft& draft) -> std::string& { return draft.settings.energy.root; }});
+}
+
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
   add_places(keys);
@@ -123,6 +138,7 @@ std::vector<Key> make_keys() {
   add_capture(keys);
   add_deadline(keys);
   add_async(keys);
+  add_energy(keys);
   add_flips(keys);
   return keys;
 }

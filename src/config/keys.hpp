@@ -53,7 +53,9 @@ enum class Rule {
   percent,    // numbers: at most 100
   not_empty,  // strings
   node_name,  // strings and lists: becomes the name of a directory
-  signal      // lists: names of signals that may be taken over
+  signal,     // lists: names of signals that may be taken over
+  words,      // lists: names that somebody else knows
+  any_sign    // numbers: also below 0
 };
 
 struct Key {

@@ -86,6 +86,18 @@ struct AsyncSettings {
   WhenFull when_full = WhenFull::wait;
 };
 
+// Which meters tell the energy of a node; docs/energy.md.
+struct EnergySettings {
+  std::vector<std::string> meters = {"auto"};  // or {"off"}, or names of meters
+  std::uint32_t period_ms = 100;               // between two samples
+  std::string profile = "generic";             // of the model: built in, or a file
+  double tdp_w = 0;                            // of this machine's processors; 0 = what the profile says
+  std::string stream;                          // a CSV file that an external meter writes; empty = none
+  double stream_offset_s = 0;                  // added to its times gives the time here
+  std::string trace;                           // a recorded trace to replay; empty = none
+  std::string root;                            // stands before /sys, /proc and /dev
+};
+
 struct Settings {
   std::string memory_path;               // default /dev/shm/diapause-<uid>
   std::string local_path;                // empty = there is no local tier
@@ -103,6 +115,7 @@ struct Settings {
   FlipSettings flips;
   DeadlineSettings deadline;
   AsyncSettings async;
+  EnergySettings energy;
   std::string source;  // file the settings came from; empty = defaults and environment
 
   LevelSettings& level(int number) { return levels[static_cast<std::size_t>(number)]; }

@@ -47,6 +47,11 @@ bool is_sound_text(Rule rule, const std::string& text) {
 
 double most_number(Rule rule) { return rule == Rule::percent ? 100 : kMostSeconds; }
 
+bool is_above_least(Rule rule, double value) {
+  if (rule == Rule::any_sign) return value >= -kMostSeconds;
+  return rule == Rule::positive ? value > 0 : value >= 0;
+}
+
 struct Assign {
   const Key& key;
   const Found& found;
@@ -57,7 +62,7 @@ struct Assign {
     if (integer == nullptr && number == nullptr) return false;
     const double value = integer != nullptr ? static_cast<double>(*integer) : *number;
     // Written so that NaN is out of range.
-    const bool in_range = value <= most_number(key.rule) && (key.rule == Rule::positive ? value > 0 : value >= 0);
+    const bool in_range = value <= most_number(key.rule) && is_above_least(key.rule, value);
     if (in_range) place = value;
     return in_range;
   }
@@ -139,6 +144,7 @@ struct Allowed {
   const Key& key;
 
   std::string operator()(double& (*)(Draft&)) const {
+    if (key.rule == Rule::any_sign) return fmt::format("a number from {0:.0f} to {1:.0f}", -kMostSeconds, kMostSeconds);
     return fmt::format("a number {} 0 and at most {:.0f}", key.rule == Rule::positive ? "above" : "of at least",
                        most_number(key.rule));
   }
@@ -152,6 +158,7 @@ struct Allowed {
   }
   std::string operator()(std::vector<std::string>& (*)(Draft&)) const {
     if (key.rule == Rule::signal) return fmt::format("a list of different ones of {}", fmt::join(kSignals, ", "));
+    if (key.rule == Rule::words) return "a list of different words";
     return "a list of different strings that can name directories";
   }
   std::string operator()(FileCount& (*)(Draft&)) const { return "\"rank\", \"auto\" or " + integer(); }

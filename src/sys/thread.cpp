@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <string>
 #include <system_error>
 
@@ -48,6 +49,12 @@ Status give_way(int nice, std::optional<std::uint32_t> cpu) {
   if (*cpu < CPU_SETSIZE) CPU_SET(*cpu, &cores);
   if (::sched_setaffinity(0, sizeof cores, &cores) == 0) return result;
   return fail(os_error("cannot pin a thread to processor " + std::to_string(*cpu), errno));
+}
+
+double thread_cpu_s() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
 unsigned usable_cores() {

@@ -30,6 +30,9 @@ class Thread {
 // given. What the system refuses costs nothing else.
 Status give_way(int nice, std::optional<std::uint32_t> cpu);
 
+// Processor time that the calling thread has used.
+double thread_cpu_s();
+
 // Cores that the scheduler may give the calling thread (sched_getaffinity); at least 1.
 unsigned usable_cores();
 

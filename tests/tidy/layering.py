@@ -15,7 +15,7 @@ ALLOWED = {
     "policy": "base config",
     "capture": "base sys format config policy",
     "store": "base sys format codec config",
-    "energy": "base sys",
+    "energy": "base sys config",
     "comm": "base",
     "engine": "base sys format codec config redundancy policy capture store energy comm",
     "capi": "engine comm base sys config diapause",

@@ -1,0 +1,151 @@
+#include "energy/activity.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+
+namespace diapause::energy {
+namespace {
+
+// The numbers of a line, from the field `first` (0: the first) on; what is no number is 0.
+template <std::size_t kCount>
+std::array<std::uint64_t, kCount> fields(const std::string& line, std::size_t first) {
+  std::array<std::uint64_t, kCount> values{};
+  const char* at = line.c_str();
+  for (std::size_t field = 0; field < first + kCount; ++field) {
+    while (*at == ' ') ++at;
+    if (field >= first) values[field - first] = std::strtoull(at, nullptr, 10);
+    while (*at != ' ' && *at != '\n' && *at != '\0') ++at;
+  }
+  return values;
+}
+
+double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
+  constexpr double kGb = 1e9;
+  return now > before ? static_cast<double>(now - before) / kGb / seconds
+                      : 0;  // a device that has gone takes its bytes
+}
+
+}  // namespace
+
+Result<ActivityReader> ActivityReader::open(sys::Kernel& kernel, std::string root,
+                                            const std::atomic<std::uint64_t>& moved_bytes) {
+  DIAPAUSE_TRY_ASSIGN(auto stat, sys::ValueFile::open(kernel, root + "/proc/stat"));
+  ActivityReader reader(kernel, std::move(root), moved_bytes, std::move(stat));
+  reader.find_devices();
+  reader.find_clocks();
+  DIAPAUSE_TRY_ASSIGN(reader.last_, reader.totals());
+  return reader;
+}
+
+// Real devices only: what stands on others (partitions, RAID, bridges) would count twice, and has no link to hardware.
+void ActivityReader::find_devices() {
+  const auto add = [this](const std::string& path, std::vector<sys::ValueFile>& files) {
+    if (auto file = sys::ValueFile::open(kernel_, path)) files.push_back(std::move(*file));
+  };
+  const auto names = [this](const std::string& folder) {
+    return sys::list_names(kernel_, folder).value_or(std::vector<std::string>());
+  };
+  const std::string block = root_ + "/sys/block";
+  for (const std::string& name : names(block)) {
+    if (sys::list_names(kernel_, block + "/" + name + "/device")) add(block + "/" + name + "/stat", disks_);
+  }
+  const std::string net = root_ + "/sys/class/net";
+  for (const std::string& name : names(net)) {
+    if (!sys::list_names(kernel_, net + "/" + name + "/device")) continue;
+    add(net + "/" + name + "/statistics/rx_bytes", networks_);
+    add(net + "/" + name + "/statistics/tx_bytes", networks_);
+  }
+  const std::string fabric = root_ + "/sys/class/infiniband";
+  for (const std::string& adapter : names(fabric)) {
+    const std::string ports = fabric + "/" + adapter + "/ports";
+    for (const std::string& port : names(ports)) {
+      add(ports + "/" + port + "/counters/port_rcv_data", fabrics_);
+      add(ports + "/" + port + "/counters/port_xmit_data", fabrics_);
+    }
+  }
+}
+
+void ActivityReader::find_clocks() {
+  const std::string folder = root_ + "/sys/devices/system/cpu";
+  cpus_ = 0;
+  const auto names = sys::list_names(kernel_, folder).value_or(std::vector<std::string>());
+  for (const std::string& name : names) {
+    if (name.size() > 3 && name.starts_with("cpu") && name[3] >= '0' && name[3] <= '9') ++cpus_;
+  }
+  cpus_ = std::max(cpus_, 1U);
+  const std::string policies = folder + "/cpufreq";
+  for (const std::string& name : sys::list_names(kernel_, policies).value_or(std::vector<std::string>())) {
+    auto clock = sys::ValueFile::open(kernel_, policies + "/" + name + "/scaling_cur_freq");
+    const auto khz = clock ? clock->number() : 0ULL;
+    if (!clock || !khz) continue;
+    clocks_.push_back(std::move(*clock));
+    ghz_.push_back(static_cast<double>(*khz) / 1e6);
+  }
+}
+
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guests are in user already.
+Result<ActivityReader::Ticks> ActivityReader::ticks() const {
+  constexpr std::size_t kFirstLine = 256;
+  DIAPAUSE_TRY_ASSIGN(const std::string text, stat_.text(kFirstLine));
+  if (!text.starts_with("cpu ")) return fail(Code::corrupt, stat_.path() + " does not begin with 'cpu '");
+  const auto [user, nice, system, idle, iowait, irq, softirq, steal] = fields<8>(text, 1);
+  Ticks ticks;
+  ticks.busy = user + nice + system + irq + softirq;
+  ticks.all = ticks.busy + idle + iowait + steal;
+  return ticks;
+}
+
+std::uint64_t ActivityReader::sum(const std::vector<sys::ValueFile>& files) const {
+  std::uint64_t bytes = 0;
+  for (const sys::ValueFile& file : files) bytes += file.number().value_or(0);
+  return bytes;
+}
+
+// /sys/block/*/stat: the third field is sectors of 512 bytes read, the seventh written.
+std::uint64_t ActivityReader::disk_bytes() const {
+  std::uint64_t sectors = 0;
+  for (const sys::ValueFile& file : disks_) {
+    const auto from_third = fields<5>(file.text(256).value_or(""), 2);
+    sectors += from_third[0] + from_third[4];
+  }
+  return sectors * 512;
+}
+
+Result<ActivityReader::Totals> ActivityReader::totals() const {
+  Totals totals;
+  DIAPAUSE_TRY_ASSIGN(totals.ticks, ticks());
+  totals.disk_bytes = disk_bytes();
+  totals.network_bytes = sum(networks_) + 4 * sum(fabrics_);
+  totals.memory_bytes = moved_bytes_.load(std::memory_order_relaxed);
+  return totals;
+}
+
+void ActivityReader::read_a_clock() {
+  if (clocks_.empty()) return;
+  next_clock_ = (next_clock_ + 1) % clocks_.size();
+  if (const auto khz = clocks_[next_clock_].number()) ghz_[next_clock_] = static_cast<double>(*khz) / 1e6;
+}
+
+Result<Activity> ActivityReader::since_last(double now_s) {
+  DIAPAUSE_TRY_ASSIGN(const Totals now, totals());
+  read_a_clock();
+  Activity activity;
+  const double seconds = std::max(now_s - last_time_s_, 1e-6);
+  const std::uint64_t all = now.ticks.all - last_.ticks.all;
+  if (now.ticks.all > last_.ticks.all) {
+    activity.utilisation =
+        std::min(1.0, static_cast<double>(now.ticks.busy - last_.ticks.busy) / static_cast<double>(all));
+  }
+  activity.memory_gb_s = per_second(now.memory_bytes, last_.memory_bytes, seconds);
+  activity.disk_gb_s = per_second(now.disk_bytes, last_.disk_bytes, seconds);
+  activity.network_gb_s = per_second(now.network_bytes, last_.network_bytes, seconds);
+  if (!ghz_.empty()) activity.ghz = std::accumulate(ghz_.begin(), ghz_.end(), 0.0) / static_cast<double>(ghz_.size());
+  last_ = now;
+  last_time_s_ = now_s;
+  return activity;
+}
+
+}  // namespace diapause::energy

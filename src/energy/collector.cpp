@@ -1,0 +1,103 @@
+#include "energy/collector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace diapause::energy {
+
+Collector::Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s) {
+  for (auto& meter : meters) {
+    const std::size_t first = followed_.size();
+    for (const Zone& zone : meter->zones()) followed_.push_back({zone, Accumulator(zone, period_s), {}, {}});
+    meters_.push_back({std::move(meter), first, followed_.size()});
+  }
+}
+
+void Collector::collect(double now_s) {
+  if (began_s_ == 0) began_s_ = now_s;
+  collected_s_ = now_s;
+  for (const Placed& placed : meters_) {
+    readings_.clear();
+    placed.meter->read(now_s, readings_);
+    for (Reading& reading : readings_) take(followed_[placed.first + reading.zone], reading);
+  }
+}
+
+void Collector::take(Followed& followed, Reading& reading) {
+  if (followed.is_dropped) return;
+  if (!reading.count) {
+    followed.failure = reading.count.error().message;
+    return;
+  }
+  followed.failure.clear();
+  followed.was_read = true;
+  followed.last_count = *reading.count;
+  if (const auto point = followed.accumulator.add(reading.time_s, *reading.count)) followed.series.add(*point);
+}
+
+double Collector::undecided_s() const {
+  double slowest_s = 0;
+  for (const Followed& followed : followed_) {
+    if (!followed.accumulator.has_moved()) slowest_s = std::max(slowest_s, followed.zone.update_s);
+  }
+  return slowest_s;
+}
+
+std::string Collector::why_dead(const Followed& followed) const {
+  if (!followed.failure.empty()) return followed.failure;
+  if (!followed.was_read) return "gives no readings";
+  if (followed.accumulator.accidents() > 0) {
+    return fmt::format("gives readings that make no sense, the last one {}", followed.last_count);
+  }
+  return fmt::format("stands still at {}, also while a processor was busy for {:.1f} s", followed.last_count,
+                     collected_s_ - began_s_);
+}
+
+void Collector::settle(Models models) {
+  std::vector<Zone> alive;
+  for (const Followed& followed : followed_) {
+    if (followed.accumulator.has_moved()) alive.push_back(followed.zone);
+  }
+  const bool is_measured = choose_total(alive).kind == Kind::measured && !choose_total(alive).zones.empty();
+  for (std::size_t i = 0; i < followed_.size(); ++i) {
+    Followed& followed = followed_[i];
+    const bool is_spare =
+        is_measured && models == Models::where_nothing_is_measured && followed.zone.kind == Kind::modelled;
+    followed.is_dropped = is_spare || !followed.accumulator.has_moved();
+    if (!followed.is_dropped) {
+      zones_.push_back(followed.zone);
+      zones_at_.push_back(i);
+    } else if (!is_spare) {
+      dropped_.push_back({followed.zone.source, why_dead(followed)});
+    }
+  }
+  total_ = choose_total(zones_);
+  // What nobody looks at any more is not read.
+  std::erase_if(meters_, [this](const Placed& placed) {
+    for (std::size_t i = placed.first; i < placed.end; ++i) {
+      if (!followed_[i].is_dropped) return false;
+    }
+    return true;
+  });
+}
+
+Amount Collector::between(std::size_t zone, double from_s, double to_s) const {
+  return series(zone).between(from_s, to_s, zones_[zone].resolution_j, zones_[zone].update_s);
+}
+
+Amount Collector::total_between(double from_s, double to_s) const {
+  Amount sum;
+  if (!total_.zones.empty()) sum.covered_s = to_s - from_s;
+  for (const std::size_t zone : total_.zones) {
+    const Amount amount = between(zone, from_s, to_s);
+    sum.joules += amount.joules;
+    sum.uncertainty_j += amount.uncertainty_j;
+    // The gap of a sum is where any part has one, as far as can be told: the longest.
+    sum.gap_s = std::max(sum.gap_s, amount.gap_s);
+    sum.covered_s = std::min(sum.covered_s, amount.covered_s);
+  }
+  return sum;
+}
+
+}  // namespace diapause::energy

@@ -1,0 +1,73 @@
+// All meters of a node and what they have said so far. Not thread-safe: sampler.hpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "energy/accumulator.hpp"
+#include "energy/meter.hpp"
+#include "energy/series.hpp"
+#include "energy/total.hpp"
+
+namespace diapause::energy {
+
+class Collector {
+ public:
+  // `period_s`: how far apart collect() will be called.
+  Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s);
+
+  // Reads every meter. `now_s`: sys::monotonic_s(), not before that of the last call.
+  void collect(double now_s);
+  double began_s() const { return began_s_; }  // of the first call
+  double collected_s() const { return collected_s_; }
+
+  // Until settle() all zones are on probation. How long the slowest of those takes that have shown no life yet; 0 if
+  // all have.
+  double undecided_s() const;
+  // Keeps the zones that have used energy since the first reading, and reads no others from then on. Why the others
+  // were dropped becomes an obstacle.
+  enum class Models { always, where_nothing_is_measured };
+  void settle(Models models);
+
+  // After settle(): live zones, fixed from then on, and what was dropped.
+  const std::vector<Zone>& zones() const { return zones_; }
+  const std::vector<Obstacle>& dropped() const { return dropped_; }
+  const Total& total() const { return total_; }
+  const Series& series(std::size_t zone) const { return followed_[zones_at_[zone]].series; }
+  Amount between(std::size_t zone, double from_s, double to_s) const;
+  Amount total_between(double from_s, double to_s) const;
+  // Why a zone could not be read when it was last tried; empty if it could.
+  const std::string& failure(std::size_t zone) const { return followed_[zones_at_[zone]].failure; }
+
+ private:
+  // A zone of a meter; those of all meters stand one after the other.
+  struct Followed {
+    Zone zone;
+    Accumulator accumulator;
+    Series series;
+    std::string failure;
+    std::uint64_t last_count = 0;
+    bool was_read = false;
+    bool is_dropped = false;
+  };
+  struct Placed {
+    std::unique_ptr<Meter> meter;
+    std::size_t first, end;  // its zones in followed_
+  };
+  void take(Followed& followed, Reading& reading);
+  std::string why_dead(const Followed& followed) const;
+
+  std::vector<Placed> meters_;
+  std::vector<Followed> followed_;
+  std::vector<std::size_t> zones_at_;  // where in followed_ the live zones are
+  std::vector<Zone> zones_;
+  std::vector<Obstacle> dropped_;
+  Total total_;
+  std::vector<Reading> readings_;  // of one meter; kept for its memory
+  double began_s_ = 0;
+  double collected_s_ = 0;
+};
+
+}  // namespace diapause::energy

@@ -1,0 +1,76 @@
+// A meter: one way of the machine to say how much energy parts of it use. docs/energy.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace diapause::energy {
+
+// What a zone covers, the larger before what it contains; which of them make up a total: total.hpp.
+enum class Domain {
+  node,     // a whole node with what supplies it
+  psys,     // the platform that a processor is the centre of: package, dram and more, but no accelerator boards
+  module,   // a superchip: socket and gpu
+  socket,   // a processor with its memory
+  package,  // a processor: cores and uncore, without memory
+  core,     // the cores of a package, or one of them
+  uncore,   // a package's graphics unit, or what else is in it
+  dram,     // memory
+  gpu,      // an accelerator board
+  disk,     // storage devices
+  network,  // network adapters
+  other     // a rail that the meter has a name for and we have none; part of no total
+};
+inline constexpr std::array<std::string_view, 12> kDomainNames = {
+    "node", "psys", "module", "socket", "package", "core", "uncore", "dram", "gpu", "disk", "network", "other"};
+constexpr std::string_view domain_name(Domain domain) { return kDomainNames[static_cast<std::size_t>(domain)]; }
+
+enum class Kind { measured, modelled };
+constexpr std::string_view kind_name(Kind kind) { return kind == Kind::measured ? "measured" : "modelled"; }
+
+enum class Quantity { energy, power };  // a counter of energy, or power at a moment
+
+struct Zone {
+  std::string source;  // where the number comes from, the meter's name first: "powercap intel-rapl:0"
+  Domain domain = Domain::other;
+  std::string part;  // which of several: "0", "0/1"; empty: the only one
+  Kind kind = Kind::measured;
+  Quantity quantity = Quantity::energy;
+  double unit = 1e-6;  // joules of one count, or watts
+  double resolution_j =
+      0;  // the smallest step of energy that the source knows; of power: at most what one reading adds
+  std::uint64_t range = 0;  // counts at which a counter begins again; 0: it does not
+  double most_w = 20000;    // more than this is no reading but an accident
+  double update_s = 0.001;  // how often the source itself changes
+};
+
+struct Reading {
+  std::size_t zone = 0;                // index in zones()
+  double time_s = 0;                   // sys::monotonic_s() that the value is of
+  Result<std::uint64_t> count = 0ULL;  // in units of the zone
+};
+
+class Meter {
+ public:
+  virtual ~Meter() = default;
+  virtual std::string_view name() const = 0;
+  // What was found when it was opened; fixed from then on.
+  virtual const std::vector<Zone>& zones() const = 0;
+  // Adds readings of its zones to `out`: one a zone at most times, none where the source has nothing new yet, several
+  // where it has more than one. `now_s`: sys::monotonic_s(). Fails by zone. Called by one thread at a time.
+  virtual void read(double now_s, std::vector<Reading>& out) = 0;
+};
+
+// Something that looks like a source and cannot be used: where, why, and what would help.
+struct Obstacle {
+  std::string source;
+  std::string why;
+};
+
+}  // namespace diapause::energy

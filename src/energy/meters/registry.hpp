@@ -1,0 +1,45 @@
+// All meters there are, and what they need to find their sources. A new meter is one file beside this one, and one line
+// in registry.cpp.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/settings.hpp"
+#include "energy/meter.hpp"
+#include "energy/profile.hpp"
+#include "sys/kernel.hpp"
+
+namespace diapause::energy {
+
+struct Surroundings {
+  sys::Kernel& kernel;
+  const config::EnergySettings& settings;
+  const Profile& profile;                         // outlives the meters
+  const std::atomic<std::uint64_t>& moved_bytes;  // through memory, as far as we know it; outlives the meters
+  std::string path(std::string_view absolute) const { return settings.root + std::string(absolute); }
+};
+
+// `meter` is null where there is nothing to read.
+struct Discovery {
+  std::unique_ptr<Meter> meter;
+  std::vector<Obstacle> obstacles;
+};
+
+struct MeterEntry {
+  std::string_view name;
+  std::string_view what;  // one line for people
+  Discovery (*discover)(const Surroundings& surroundings);
+};
+
+// Where two tell of one domain and part, the one that comes first counts.
+std::span<const MeterEntry> all_meters();
+
+Discovery discover_powercap(const Surroundings& surroundings);
+Discovery discover_model(const Surroundings& surroundings);
+
+}  // namespace diapause::energy

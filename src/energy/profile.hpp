@@ -1,0 +1,71 @@
+// A machine in numbers, for power that no counter measures. docs/energy.md has the equations, profiles/*.toml the
+// machines; every number says where it is from.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "energy/meter.hpp"
+
+namespace diapause::energy {
+
+struct Number {
+  double value = 0;
+  std::string source;  // "table 6, HDC, original"; "assumed: ..." where nobody has measured it
+};
+
+// P(f) / P(base clock) = a f^b + c, f in GHz: the form in which published fits are given.
+struct PowerCurve {
+  Number a, b, c;
+  double at(double ghz) const;
+};
+
+struct DomainModel {
+  Domain domain = Domain::other;  // other: the rest of the node
+  Number idle_w;
+  Number busy_w;    // more than idle with all processors busy at the base clock
+  Number j_per_gb;  // and for each 10^9 bytes moved: dram through memory, disk and network through their devices
+};
+
+struct Profile {
+  std::string name;
+  std::string machine;  // in words
+  std::string origin;   // the file, or "built in"
+  std::optional<Number> base_clock_ghz, least_clock_ghz, tdp_w;
+  std::vector<DomainModel> domains;          // of one node; their sum is the node
+  std::optional<PowerCurve> curve;           // of the package with the processors busy
+  std::map<std::string, PowerCurve> phases;  // of a single core in that phase: "compress", "write"
+  std::map<std::string, Number> rates;       // "storage_write_mb_s", "network_mb_s"
+};
+
+// What a node does at the moment.
+struct Activity {
+  double utilisation = 0;  // of all processors: 0 to 1
+  double ghz = 0;          // mean clock; 0: not known, taken for the base clock
+  double memory_gb_s = 0;
+  double disk_gb_s = 0;
+  double network_gb_s = 0;
+};
+
+// idle + busy * utilisation + j_per_gb * rate. The package's busy power follows the curve, so that all processors
+// busy at f draw (idle + busy) * curve(f) / curve(base).
+double model_watts(const Profile& profile, const DomainModel& domain, const Activity& activity);
+
+// Names of the profiles that are built in.
+std::vector<std::string_view> built_in_profiles();
+// The TOML of one of them; empty if there is none of that name.
+std::string_view built_in_profile(std::string_view name);
+
+// `cpus`: how many processors this machine has, for numbers that are given for each of them. `tdp_w`: what the user
+// says of this machine, instead of the profile's; 0: nothing. Code::config names file, line and key.
+struct MachineFacts {
+  unsigned cpus = 1;
+  double tdp_w = 0;
+};
+Result<Profile> parse_profile(std::string_view text, const std::string& origin, const MachineFacts& facts);
+
+}  // namespace diapause::energy

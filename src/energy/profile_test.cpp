@@ -1,0 +1,82 @@
+#include "energy/profile.hpp"
+
+#include <gmock/gmock.h>
+
+namespace diapause::energy {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kSmall = R"(
+name = "small"
+machine = "a small machine"
+[clock]
+base_ghz = { value = 2.0, source = "data sheet" }
+[domain.package]
+idle_w = { value = 20, source = "measured" }
+busy_w = { value = 80, source = "measured" }
+[domain.disk]
+idle_w = { value = 3, source = "measured" }
+j_per_gb = { value = 4, source = "measured" }
+[frequency]
+a = { value = 0.1, source = "fit" }
+b = { value = 2, source = "fit" }
+c = { value = 0.6, source = "fit" }
+)";
+
+Profile small() { return *parse_profile(kSmall, "small.toml", {}); }
+std::string refused(const std::string& text) { return parse_profile(text, "bad.toml", {}).error().message; }
+
+TEST(Profile, PowerIsIdleAndWhatIsDone) {
+  const Profile profile = small();
+  EXPECT_DOUBLE_EQ(model_watts(profile, profile.domains[1], {}), 20);
+  EXPECT_DOUBLE_EQ(model_watts(profile, profile.domains[1], {.utilisation = 0.5}), 60);
+  EXPECT_DOUBLE_EQ(model_watts(profile, profile.domains[0], {.utilisation = 1, .disk_gb_s = 2}), 11);
+}
+
+TEST(Profile, BusyPowerFollowsTheCurve) {
+  const Profile profile = small();
+  EXPECT_NEAR(model_watts(profile, profile.domains[1], {.utilisation = 1, .ghz = 2}), 100, 1e-9);
+  EXPECT_NEAR(model_watts(profile, profile.domains[1], {.utilisation = 1, .ghz = 1}), 70, 1e-9);
+  EXPECT_NEAR(model_watts(profile, profile.domains[1], {.utilisation = 0, .ghz = 1}), 20, 1e-9);
+}
+
+TEST(Profile, NumberWithoutASourceIsRefused) {
+  EXPECT_THAT(refused("name = 'x'\nmachine = 'y'\n[domain.dram]\nidle_w = 5"),
+              HasSubstr("bad.toml:4: domain.dram.idle_w"));
+  EXPECT_THAT(refused("name = 'x'\nmachine = 'y'\n[domain.dram]\nidle_w = { value = 5 }"),
+              HasSubstr("'source' is missing"));
+}
+
+TEST(Profile, MistakesAreNamedWithTheirLine) {
+  EXPECT_THAT(refused("name = 'x'\nmachine = 'y'\n[domain.memory]"),
+              HasSubstr("bad.toml:3: domain.memory: domains are"));
+  EXPECT_THAT(refused("name = 'x'\nmachine = 'y'\n[clok]\n"), HasSubstr("bad.toml:3: the file has no key 'clok'"));
+  EXPECT_THAT(refused("name = "), HasSubstr("bad.toml:1: not valid TOML"));
+}
+
+TEST(Profile, SharesOfTheTdpFollowWhatTheUserSaysOfIt) {
+  const auto profile = parse_profile(built_in_profile("generic"), "generic", {4, 200});
+  ASSERT_TRUE(profile.has_value());
+  for (const DomainModel& domain : profile->domains) {
+    if (domain.domain != Domain::package) continue;
+    EXPECT_DOUBLE_EQ(domain.idle_w.value, 60);
+    EXPECT_DOUBLE_EQ(domain.busy_w.value, 140);
+    EXPECT_THAT(domain.idle_w.source, HasSubstr("0.3 of the TDP of 200 W"));
+  }
+}
+
+TEST(Profile, AllThatAreBuiltInCanBeRead) {
+  EXPECT_THAT(built_in_profiles(), testing::Contains("generic"));
+  for (const std::string_view name : built_in_profiles()) {
+    const auto profile = parse_profile(built_in_profile(name), std::string(name), {8, 0});
+    ASSERT_TRUE(profile.has_value()) << profile.error().message;
+    EXPECT_EQ(profile->name, name);
+    for (const DomainModel& domain : profile->domains) {
+      EXPECT_GT(model_watts(*profile, domain, {.utilisation = 1}), 0) << name << " " << domain_name(domain.domain);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace diapause::energy

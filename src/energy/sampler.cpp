@@ -1,0 +1,227 @@
+#include "energy/sampler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "energy/collector.hpp"
+#include "energy/meters/registry.hpp"
+#include "sys/process.hpp"
+#include "sys/text_file.hpp"
+#include "sys/thread.hpp"
+
+namespace diapause::energy {
+namespace {
+
+constexpr double kProbeS = 0.1;       // at least so long a source has time to show that it is live
+constexpr double kLongestProbeS = 5;  // and at most
+constexpr double kProbePeriodS = 0.005;
+
+// Names of meters, or {"auto"}, as the meters they mean.
+Result<std::vector<MeterEntry>> chosen_meters(const std::vector<std::string>& names) {
+  std::vector<MeterEntry> chosen;
+  std::vector<std::string_view> known;
+  for (const MeterEntry& entry : all_meters()) {
+    known.push_back(entry.name);
+    const bool is_named = std::find(names.begin(), names.end(), entry.name) != names.end();
+    if (is_named || names == std::vector<std::string>{"auto"}) chosen.push_back(entry);
+  }
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (names.size() == 1 && (name == "auto" || name == "off")) continue;
+    return fail(Code::config, fmt::format("energy.meters: there is no meter '{}'; use \"auto\" or \"off\" alone, or "
+                                          "names out of {}",
+                                          name, fmt::join(known, ", ")));
+  }
+  return chosen;
+}
+
+Result<Profile> load_profile(const config::EnergySettings& settings, sys::Kernel& kernel) {
+  const MachineFacts facts{sys::usable_cores(), settings.tdp_w};
+  if (const auto text = built_in_profile(settings.profile); !text.empty()) {
+    return parse_profile(text, "built-in profile " + settings.profile, facts);
+  }
+  const auto text = sys::read_text_file(kernel, settings.profile);
+  if (text) return parse_profile(*text, settings.profile, facts);
+  return fail(Code::config, fmt::format("energy.profile: {}; built in are {}", text.error().message,
+                                        fmt::join(built_in_profiles(), ", ")));
+}
+
+}  // namespace
+
+struct SamplerState {
+  SamplerState(const config::EnergySettings& wanted, sys::Kernel& the_kernel, std::vector<MeterEntry> entries,
+               Profile the_profile)
+      : settings(wanted), kernel(the_kernel), chosen(std::move(entries)), profile(std::move(the_profile)) {}
+
+  void run();
+  void discover();
+  void probe();
+  bool pause(double seconds);
+  void settle();
+  Collector& settled() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return is_settled; });
+    return *collector;
+  }
+
+  const config::EnergySettings settings;
+  sys::Kernel& kernel;
+  const std::vector<MeterEntry> chosen;
+  const Profile profile;
+  std::atomic<std::uint64_t> moved_bytes{0};
+  std::atomic<double> cost_s{0};
+
+  mutable std::mutex mutex;  // of all below; the collector's zones and total do not change once it is settled
+  std::condition_variable changed;
+  std::optional<Collector> collector;
+  std::vector<Obstacle> obstacles;
+  bool is_settled = false;
+  bool ends = false;
+
+  std::optional<sys::Thread> thread;  // the last member: it goes first
+};
+
+void SamplerState::run() {
+  discover();
+  probe();
+  settle();
+  const double period_s = settings.period_ms / 1e3;
+  double next_s = sys::monotonic_s();
+  do {
+    {
+      const std::lock_guard lock(mutex);
+      collector->collect(sys::monotonic_s());
+    }
+    cost_s = sys::thread_cpu_s();
+    const double now_s = sys::monotonic_s();
+    next_s = std::max(next_s + period_s, now_s);  // what was missed is not made up for
+    if (next_s <= now_s) next_s = now_s + period_s;
+  } while (pause(next_s - sys::monotonic_s()));
+}
+
+// False if the thread is to end.
+bool SamplerState::pause(double seconds) {
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, std::chrono::duration<double>(std::max(seconds, 0.0)), [this] { return ends; });
+  return !ends;
+}
+
+void SamplerState::discover() {
+  const Surroundings surroundings{kernel, settings, profile, moved_bytes};
+  std::vector<std::unique_ptr<Meter>> meters;
+  std::vector<Obstacle> found;
+  for (const MeterEntry& entry : chosen) {
+    Discovery discovery = entry.discover(surroundings);
+    if (discovery.meter) meters.push_back(std::move(discovery.meter));
+    found.insert(found.end(), discovery.obstacles.begin(), discovery.obstacles.end());
+  }
+  const std::lock_guard lock(mutex);
+  collector.emplace(std::move(meters), settings.period_ms / 1e3);
+  obstacles = std::move(found);
+  collector->collect(sys::monotonic_s());
+}
+
+// A counter that exists need not count. Keeps a processor busy for as long as any has shown no life, but not for long;
+// those that change rarely are waited for.
+void SamplerState::probe() {
+  const double begin_s = sys::monotonic_s();
+  double undecided_s = collector->undecided_s();
+  while (undecided_s > 0) {
+    const double busy_until_s = sys::monotonic_s() + kProbePeriodS;
+    const double probed_s = sys::monotonic_s() - begin_s;
+    if (probed_s >= std::min(std::max(kProbeS, 3 * undecided_s), kLongestProbeS)) return;
+    if (probed_s < kProbeS) {
+      while (sys::monotonic_s() < busy_until_s) continue;
+    } else if (!pause(kProbePeriodS)) {
+      return;
+    }
+    const std::lock_guard lock(mutex);
+    collector->collect(sys::monotonic_s());
+    undecided_s = collector->undecided_s();
+  }
+}
+
+void SamplerState::settle() {
+  {
+    const std::lock_guard lock(mutex);
+    const bool is_automatic = settings.meters == std::vector<std::string>{"auto"};
+    collector->settle(is_automatic ? Collector::Models::where_nothing_is_measured : Collector::Models::always);
+    obstacles.insert(obstacles.end(), collector->dropped().begin(), collector->dropped().end());
+    is_settled = true;
+  }
+  changed.notify_all();
+}
+
+Result<std::unique_ptr<Sampler>> Sampler::start(const config::EnergySettings& settings, sys::Kernel& kernel) {
+  DIAPAUSE_TRY_ASSIGN(auto chosen, chosen_meters(settings.meters));
+  DIAPAUSE_TRY_ASSIGN(auto profile, load_profile(settings, kernel));
+  const bool is_off = chosen.empty();
+  auto state = std::make_unique<SamplerState>(settings, kernel, std::move(chosen), std::move(profile));
+  if (is_off) {
+    state->discover();
+    state->settle();
+  } else {
+    DIAPAUSE_TRY_ASSIGN(auto thread, sys::Thread::start([at = state.get()] { at->run(); }));
+    state->thread.emplace(std::move(thread));
+  }
+  return std::unique_ptr<Sampler>(new Sampler(std::move(state)));
+}
+
+Sampler::Sampler(std::unique_ptr<SamplerState> state) : state_(std::move(state)) {}
+
+Sampler::~Sampler() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->ends = true;
+  }
+  state_->changed.notify_all();
+}
+
+const std::vector<Zone>& Sampler::domains() const { return state_->settled().zones(); }
+const Total& Sampler::total() const { return state_->settled().total(); }
+const Profile& Sampler::profile() const { return state_->profile; }
+double Sampler::started_s() const { return state_->settled().began_s(); }
+double Sampler::cost_s() const { return state_->cost_s; }
+void Sampler::moved(std::uint64_t bytes) { state_->moved_bytes.fetch_add(bytes, std::memory_order_relaxed); }
+
+const std::vector<Obstacle>& Sampler::obstacles() const {
+  state_->settled();
+  return state_->obstacles;
+}
+
+std::string Sampler::failure(std::size_t domain) const {
+  Collector& collector = state_->settled();
+  const std::lock_guard lock(state_->mutex);
+  return collector.failure(domain);
+}
+
+Usage Sampler::between(double from_s, double to_s) {
+  Collector& collector = state_->settled();
+  const std::lock_guard lock(state_->mutex);
+  if (to_s > collector.collected_s()) collector.collect(sys::monotonic_s());
+  Usage usage;
+  for (std::size_t i = 0; i < collector.zones().size(); ++i)
+    usage.domains.push_back(collector.between(i, from_s, to_s));
+  usage.total = collector.total_between(from_s, to_s);
+  return usage;
+}
+
+Usage Sampler::since_start() { return between(started_s(), sys::monotonic_s()); }
+
+std::vector<Point> Sampler::now() {
+  Collector& collector = state_->settled();
+  const std::lock_guard lock(state_->mutex);
+  const double now_s = sys::monotonic_s();
+  collector.collect(now_s);
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < collector.zones().size(); ++i) points.push_back(collector.series(i).at(now_s));
+  return points;
+}
+
+}  // namespace diapause::energy

@@ -1,0 +1,69 @@
+// What a node's meters say, sampled by a thread of its own from start() until the object goes: energy of every domain
+// between any two moments since then. One for each node. docs/energy.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/settings.hpp"
+#include "energy/meter.hpp"
+#include "energy/profile.hpp"
+#include "energy/series.hpp"
+#include "energy/total.hpp"
+#include "sys/kernel.hpp"
+
+namespace diapause::energy {
+
+// What all sources say about a stretch of time.
+struct Usage {
+  std::vector<Amount> domains;  // in the order of Sampler::domains()
+  // Of the node, each joule once. Its name and kind: Sampler::total(). Nothing is covered if there is no source.
+  Amount total;
+};
+
+struct SamplerState;
+
+// All functions may be called from any thread. Those that need to know which sources are live wait until the thread has
+// found out: 0.1 s where there are counters, in the worst case some seconds after start().
+class Sampler {
+ public:
+  // Finds the meters in the thread, so that nobody waits for them. Code::config: the profile cannot be read, or there
+  // is no meter of a name (which names there are is said). A machine without any source is no failure: domains() is
+  // empty then. {"off"} starts no thread.
+  static Result<std::unique_ptr<Sampler>> start(const config::EnergySettings& settings, sys::Kernel& kernel);
+  ~Sampler();  // ends the thread
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  // Live sources; fixed.
+  const std::vector<Zone>& domains() const;
+  // Which of them make the total, and what it is called.
+  const Total& total() const;
+  // What is there and cannot be used, with the reason and what would help.
+  const std::vector<Obstacle>& obstacles() const;
+  const Profile& profile() const;
+  double started_s() const;  // when the first sample was taken
+
+  // Energy from one moment to another, sys::monotonic_s(). Takes a sample at once if the end is later than the last
+  // one. What is before the first sample or in the future is a gap.
+  Usage between(double from_s, double to_s);
+  // From the first sample until now.
+  Usage since_start();
+  // The same as a point in time for each domain: rows of these make a trace.
+  std::vector<Point> now();
+  // Why a domain could not be read when it was last tried; empty if it could.
+  std::string failure(std::size_t domain) const;
+
+  // Tells the model that so many bytes went through memory: no file of the kernel says so. Costs nothing.
+  void moved(std::uint64_t bytes);
+  // Processor time of the thread so far.
+  double cost_s() const;
+
+ private:
+  explicit Sampler(std::unique_ptr<SamplerState> state);
+  std::unique_ptr<SamplerState> state_;
+};
+
+}  // namespace diapause::energy

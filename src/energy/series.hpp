@@ -1,0 +1,42 @@
+// The energy of one zone over time.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "energy/accumulator.hpp"
+
+namespace diapause::energy {
+
+// What a source says about a stretch of time.
+struct Amount {
+  double joules = 0;         // used in the seconds that are covered
+  double uncertainty_j = 0;  // either way, of the reading at both ends; a model's own error is not in it
+  double gap_s = 0;          // seconds of the stretch of which the source knows nothing
+  double covered_s = 0;      // the others
+  bool has_gap() const { return gap_s > 0; }
+};
+
+// Points in the order of time. Holds kMostPoints of them: before there would be more, every second one of the older
+// half goes, so that nothing is ever too long ago, and only known more coarsely.
+class Series {
+ public:
+  static constexpr std::size_t kMostPoints = 8192;
+
+  // The time must be later than that of the last point.
+  void add(const Point& point);
+  bool empty() const { return points_.empty(); }
+  const Point& last() const { return points_.back(); }
+
+  // The point at a time between two that are known lies on the line between them; before the first and after the last
+  // nothing is covered.
+  Point at(double time_s) const;
+  // `resolution_j` and `update_s`: of the zone. Times in any order give 0 or more.
+  Amount between(double from_s, double to_s, double resolution_j, double update_s) const;
+
+ private:
+  double edge_error_j(double time_s, double update_s) const;
+  std::vector<Point> points_;
+};
+
+}  // namespace diapause::energy

@@ -1,0 +1,30 @@
+// Which zones together are a node, each joule counted once. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "energy/meter.hpp"
+
+namespace diapause::energy {
+
+// A choice of zones that do not contain one another. "node", "psys+gpu" and "package+dram" are different quantities:
+// whoever shows a sum shows its name too.
+struct Total {
+  std::string name;                // the domains that it is made of, joined by '+'; empty: there is nothing to add up
+  Kind kind = Kind::measured;      // modelled if any part is
+  std::vector<std::size_t> zones;  // indexes
+};
+
+// The most that can be known of a node's energy:
+//   1. a measured node
+//   2. else the first that is measured of: modules; psys; sockets; packages with dram. And with it the measured gpus
+//   (but
+//      modules have theirs inside), disks and networks
+//   3. where no processor is measured: the modelled node, and with it every measured gpu
+// Core and uncore are inside package and never counted. Of several meters that tell of a domain the first counts, for
+// they name parts in their own ways; but gpus of different meters are different boards if their parts have other names.
+Total choose_total(std::span<const Zone> zones);
+
+}  // namespace diapause::energy

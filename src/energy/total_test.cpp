@@ -1,0 +1,78 @@
+#include "energy/total.hpp"
+
+#include <gmock/gmock.h>
+
+namespace diapause::energy {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Zone zone(const std::string& meter, Domain domain, const std::string& part = "", Kind kind = Kind::measured) {
+  Zone result;
+  result.source = meter + " somewhere";
+  result.domain = domain;
+  result.part = part;
+  result.kind = kind;
+  return result;
+}
+
+TEST(Total, OfNothingIsNothing) { EXPECT_THAT(choose_total({}).zones, IsEmpty()); }
+
+TEST(Total, CoreAndUncoreAreInsideThePackage) {
+  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0"), zone("powercap", Domain::core, "0"),
+                                   zone("powercap", Domain::uncore, "0"),  zone("powercap", Domain::dram, "0"),
+                                   zone("powercap", Domain::package, "1"), zone("powercap", Domain::dram, "1")};
+  const Total total = choose_total(zones);
+  EXPECT_EQ(total.name, "package+dram");
+  EXPECT_THAT(total.zones, ElementsAre(0, 4, 3, 5));
+}
+
+TEST(Total, PsysHasPackageAndMemoryInside) {
+  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0"), zone("powercap", Domain::dram, "0"),
+                                   zone("powercap", Domain::psys), zone("nvml", Domain::gpu, "0")};
+  const Total total = choose_total(zones);
+  EXPECT_EQ(total.name, "psys+gpu");
+  EXPECT_THAT(total.zones, ElementsAre(2, 3));
+}
+
+TEST(Total, NodeHasEverythingInside) {
+  const std::vector<Zone> zones = {zone("powercap", Domain::psys), zone("nvml", Domain::gpu, "0"),
+                                   zone("ipmi", Domain::node)};
+  EXPECT_EQ(choose_total(zones).name, "node");
+}
+
+TEST(Total, SuperchipHasItsGpuInside) {
+  const std::vector<Zone> zones = {zone("hwmon", Domain::module, "0"), zone("hwmon", Domain::socket, "0"),
+                                   zone("hwmon", Domain::package, "0"), zone("nvml", Domain::gpu, "0")};
+  EXPECT_EQ(choose_total(zones).name, "module");
+}
+
+TEST(Total, OneCounterByTwoWaysCountsOnce) {
+  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0/0"), zone("perf", Domain::package, "0")};
+  EXPECT_THAT(choose_total(zones).zones, ElementsAre(0));
+}
+
+TEST(Total, MeasuredProcessorIsPreferredToAModelledNode) {
+  const std::vector<Zone> zones = {zone("model", Domain::node, "", Kind::modelled),
+                                   zone("powercap", Domain::package, "0")};
+  const Total total = choose_total(zones);
+  EXPECT_EQ(total.name, "package");
+  EXPECT_EQ(total.kind, Kind::measured);
+}
+
+TEST(Total, WithAModelledPartIsModelled) {
+  const std::vector<Zone> zones = {zone("nvml", Domain::gpu, "0"), zone("model", Domain::node, "", Kind::modelled)};
+  const Total total = choose_total(zones);
+  EXPECT_EQ(total.name, "node+gpu");
+  EXPECT_EQ(total.kind, Kind::modelled);
+}
+
+TEST(Total, GpusOfTwoMakersBothCount) {
+  const std::vector<Zone> zones = {zone("model", Domain::node, "", Kind::modelled), zone("nvml", Domain::gpu, "0"),
+                                   zone("hwmon", Domain::gpu, "amdgpu 0")};
+  EXPECT_THAT(choose_total(zones).zones, ElementsAre(0, 1, 2));
+}
+
+}  // namespace
+}  // namespace diapause::energy
