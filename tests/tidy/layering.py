@@ -9,7 +9,7 @@ ALLOWED = {
     "base": "",
     "sys": "base",
     "format": "base",
-    "codec": "base",
+    "codec": "base format",
     "config": "base",
     "redundancy": "base format",
     "policy": "base config",
