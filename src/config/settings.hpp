@@ -98,6 +98,23 @@ struct EnergySettings {
   std::string root;                            // stands before /sys, /proc and /dev
 };
 
+// Which phases of a checkpoint run slower to save energy: none, all at a fixed ratio of the base clock, or those that
+// save energy of the node.
+enum class ThrottlePolicy { off, fixed, measured };
+
+// What slows them.
+enum class ActuatorKind { automatic, cpufreq, powercap, uclamp, dry_run, emulated };
+
+struct GovernorSettings {
+  ThrottlePolicy policy = ThrottlePolicy::off;
+  ActuatorKind actuator = ActuatorKind::automatic;
+  double ratio_compress = 0.875;      // of the base clock
+  double ratio_write = 0.85;          // the same
+  double max_slowdown_percent = 15;   // of a phase, with ThrottlePolicy::measured
+  std::string state_path;             // default /dev/shm/diapause-power-<uid>
+  std::string watchdog = "diapause";  // the command that puts everything back if the job dies
+};
+
 struct Settings {
   std::string memory_path;               // default /dev/shm/diapause-<uid>
   std::string local_path;                // empty = there is no local tier
@@ -116,6 +133,7 @@ struct Settings {
   DeadlineSettings deadline;
   AsyncSettings async;
   EnergySettings energy;
+  GovernorSettings governor;
   std::string source;  // file the settings came from; empty = defaults and environment
 
   LevelSettings& level(int number) { return levels[static_cast<std::size_t>(number)]; }
