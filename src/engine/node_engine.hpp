@@ -108,6 +108,8 @@ class NodeEngine {
   Status open_tiers();
   Status lock_tiers();
   Status read_catalogue();
+  Status clear_spares();
+  void do_without(config::TierKind kind, const Error& why);
 
   // ---- steps (node_engine.cpp)
   struct Step;

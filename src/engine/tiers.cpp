@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/adoption.hpp"
 #include "engine/inventory.hpp"
 #include "engine/node_engine.hpp"
 #include "sys/process.hpp"
@@ -99,14 +100,31 @@ Status NodeEngine::open_tiers() {
   return {};
 }
 
+// Goes on without the tier, and says so.
+void NodeEngine::do_without(config::TierKind kind, const Error& why) {
+  context_.tiers.tiers[static_cast<std::size_t>(kind)].reset();
+  context_.tiers.why_not[static_cast<std::size_t>(kind)] = why;
+  if (context_.rank() == 0) context_.log(Severity::warning, why.message);
+}
+
 Status NodeEngine::lock_tiers() {
   for (const config::TierKind kind : kAllTiers) {
-    Status locked = lock_tier(context_, kind, context_.settings.lock_wait_s, Spares::clear);
+    const Status locked = lock_tier(context_, kind, context_.settings.lock_wait_s, Spares::leave);
     if (locked) continue;
     if (locked.error().code == Code::busy || locked.error().code == Code::comm) return locked;
-    context_.tiers.tiers[static_cast<std::size_t>(kind)].reset();
-    context_.tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
-    if (context_.rank() == 0) context_.log(Severity::warning, locked.error().message);
+    do_without(kind, locked.error());
+  }
+  return {};
+}
+
+Status NodeEngine::clear_spares() {
+  for (const config::TierKind kind : kAllTiers) {
+    const store::Tier* const tier = context_.tiers.find(kind);
+    const bool is_mine = tier != nullptr && context_.acts_for(kind);
+    const Status cleared = agree(context_, is_mine ? tier->clear_spares() : Status{});
+    if (cleared) continue;
+    if (cleared.error().code == Code::comm) return cleared;
+    do_without(kind, cleared.error());
   }
   return {};
 }
@@ -129,13 +147,21 @@ Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bil
   DIAPAUSE_TRY(engine->open_tiers());
   DIAPAUSE_TRY(engine->lock_tiers());
   DIAPAUSE_TRY(engine->read_catalogue());
+  DIAPAUSE_TRY(engine->clear_spares());
   return engine;
 }
 
-// Learns what there is, and removes what never became a version.
+// Learns what there is, makes a version of what was captured last, and removes what never became one.
 Status NodeEngine::read_catalogue() {
   Context& context = context_;
-  DIAPAUSE_TRY_ASSIGN(const std::vector<StoredVersion> stored, take_inventory(context));
+  DIAPAUSE_TRY_ASSIGN(std::vector<StoredVersion> stored, take_inventory(context));
+  const auto newest =
+      std::ranges::find_if(stored, [](const StoredVersion& one) { return one.manifest || !one.problems.empty(); });
+  DIAPAUSE_TRY_ASSIGN(const bool adopted,
+                      adopt_captures(context, newest == stored.end() ? std::nullopt : std::optional(newest->id)));
+  if (adopted) {
+    DIAPAUSE_TRY_ASSIGN(stored, take_inventory(context));
+  }
   std::vector<KnownVersion> known;
   for (const StoredVersion& version : stored) {
     incarnation_ = std::max(incarnation_, version.id.incarnation + 1);

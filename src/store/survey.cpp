@@ -161,9 +161,8 @@ std::set<std::uint32_t> ranks_in(const FoundVersion& found, const format::Manife
   return ranks;
 }
 
-Result<ImageReader> open_image_in(const sys::Directory& place, const format::VersionId& version,
-                                  const std::string& file_name, const ExpectedImage& expected) {
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(version_directory(version)));
+Result<ImageReader> open_image_at(const sys::Directory& directory, const std::string& file_name,
+                                  const ExpectedImage& expected) {
   DIAPAUSE_TRY_ASSIGN(sys::File file, directory.open_file(file_name, sys::Access::read));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   const std::string path = file.path();
@@ -173,6 +172,12 @@ Result<ImageReader> open_image_in(const sys::Directory& place, const format::Ver
   DIAPAUSE_TRY_ASSIGN(sys::File direct, directory.open_file(file_name, sys::Access::read, true));
   reader.read_ahead_in(std::move(direct), expected.offset);
   return reader;
+}
+
+Result<ImageReader> open_image_in(const sys::Directory& place, const format::VersionId& version,
+                                  const std::string& file_name, const ExpectedImage& expected) {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(version_directory(version)));
+  return open_image_at(directory, file_name, expected);
 }
 
 }  // namespace diapause::store

@@ -38,6 +38,8 @@ Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place);
 // there is none).
 std::set<std::uint32_t> ranks_in(const FoundVersion& found, const format::Manifest* manifest);
 
+Result<ImageReader> open_image_at(const sys::Directory& directory, const std::string& file,
+                                  const ExpectedImage& expected);
 Result<ImageReader> open_image_in(const sys::Directory& place, const format::VersionId& version,
                                   const std::string& file, const ExpectedImage& expected);
 

@@ -1,0 +1,66 @@
+#include "store/strays.hpp"
+
+#include "store/names.hpp"
+#include "store/survey.hpp"
+
+namespace diapause::store {
+namespace {
+
+// Nothing, for what is no image of a rank.
+std::optional<format::ImageHeader> read_header(const sys::Directory& directory, const std::string& name) {
+  const auto file = directory.open_file(name, sys::Access::read);
+  if (!file) return std::nullopt;
+  ByteVector page(format::kHeaderBytes);
+  if (!file->read_exact(page, 0)) return std::nullopt;
+  auto header = format::decode_header(page);
+  if (!header || header->kind != format::ImageKind::data || header->part != 0) return std::nullopt;
+  return *header;
+}
+
+Status look_in(const sys::Directory& place, const std::string& name, std::vector<StrayImage>& strays) {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(name));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
+  for (const sys::DirectoryEntry& entry : entries) {
+    if (entry.is_directory) continue;
+    if (auto header = read_header(directory, entry.name)) strays.push_back({*header, name, entry.name});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<StrayImage>> find_strays(const sys::Directory& place) {
+  std::vector<StrayImage> strays;
+  DIAPAUSE_TRY(look_in(place, kSpareDirectory, strays));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<FoundVersion> versions, scan_versions(place));
+  for (const FoundVersion& version : versions) {
+    const bool was_one = version.manifest || !version.problem.empty();
+    if (!was_one) DIAPAUSE_TRY(look_in(place, version_directory(version.id), strays));
+  }
+  return strays;
+}
+
+Result<ImageReader> open_stray(const sys::Directory& place, const StrayImage& stray) {
+  const format::ImageHeader& header = stray.header;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(stray.directory));
+  return open_image_at(directory, stray.file,
+                       {header.kind,
+                        header.version,
+                        header.owner,
+                        header.part,
+                        header.rank_count,
+                        {header.file_bytes, header.index_digest}});
+}
+
+Status settle_stray(const sys::Directory& place, const StrayImage& stray) {
+  const std::string version = version_directory(stray.header.version);
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory to, place.make_child(version));
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory from, place.open_child(stray.directory));
+  DIAPAUSE_TRY_ASSIGN(const sys::File file, from.open_file(stray.file, sys::Access::read_write));
+  DIAPAUSE_TRY(file.sync());
+  const std::string name = image_name(stray.header.owner);
+  if (stray.directory == version && stray.file == name) return {};
+  return from.rename(stray.file, to, name);
+}
+
+}  // namespace diapause::store

@@ -1,0 +1,30 @@
+// Images that belong to no version: captured, and not published when their processes ended.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "format/image.hpp"
+#include "store/image_reader.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::store {
+
+// By its header alone: the rest of the file may be of another capture.
+struct StrayImage {
+  format::ImageHeader header;
+  std::string directory;  // below the place: spare/, or that of a version without a manifest
+  std::string file;
+};
+
+// The images of ranks among what lies in spare/ and in the directories of what never became a version.
+Result<std::vector<StrayImage>> find_strays(const sys::Directory& place);
+
+// Code::corrupt if index and header do not belong together.
+Result<ImageReader> open_stray(const sys::Directory& place, const StrayImage& stray);
+
+// Syncs it and gives it its name in the directory of its version, which is made. Not durable before that is synced.
+Status settle_stray(const sys::Directory& place, const StrayImage& stray);
+
+}  // namespace diapause::store
