@@ -36,7 +36,6 @@ Point Accumulator::point(double time_s) const {
   return {time_s, joules_ + static_cast<double>(counts_) * unit_, covered_s_};
 }
 
-// Counts from here on; what was between is not known.
 Point Accumulator::restart(double time_s, std::uint64_t count) {
   has_begun_ = true;
   last_count_ = count;

@@ -34,6 +34,8 @@ class Accumulator {
   // Takes a reading of the zone. The point that follows from it; none if nothing does: before the first reading, after
   // a zero or an accident, or if time did not go on.
   std::optional<Point> add(double time_s, std::uint64_t count);
+  // The same, but what was since the last reading is a gap.
+  Point restart(double time_s, std::uint64_t count);
 
   bool has_moved() const { return has_moved_; }           // energy was seen to be used
   std::uint64_t accidents() const { return accidents_; }  // readings that made no sense
@@ -43,7 +45,6 @@ class Accumulator {
   std::optional<Point> add_power(double time_s, std::uint64_t count);
   std::optional<std::uint64_t> step(double dt_s, std::uint64_t count) const;
   Point point(double time_s) const;
-  Point restart(double time_s, std::uint64_t count);
 
   const Quantity quantity_;
   const double unit_;

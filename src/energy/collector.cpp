@@ -9,7 +9,8 @@ namespace diapause::energy {
 Collector::Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s) {
   for (auto& meter : meters) {
     const std::size_t first = followed_.size();
-    for (const Zone& zone : meter->zones()) followed_.push_back({zone, Accumulator(zone, period_s), {}, {}});
+    for (const Zone& zone : meter->zones())
+      followed_.push_back({zone, Accumulator(zone, period_s), Series(zone.update_s), {}});
     meters_.push_back({std::move(meter), first, followed_.size()});
   }
 }
@@ -33,7 +34,10 @@ void Collector::take(Followed& followed, Reading& reading) {
   followed.failure.clear();
   followed.was_read = true;
   followed.last_count = *reading.count;
-  if (const auto point = followed.accumulator.add(reading.time_s, *reading.count)) followed.series.add(*point);
+  auto& accumulator = followed.accumulator;
+  const auto point = reading.is_after_gap ? accumulator.restart(reading.time_s, *reading.count)
+                                          : accumulator.add(reading.time_s, *reading.count);
+  if (point) followed.series.add(*point);
 }
 
 double Collector::undecided_s() const {
@@ -83,7 +87,7 @@ void Collector::settle(Models models) {
 }
 
 Amount Collector::between(std::size_t zone, double from_s, double to_s) const {
-  return series(zone).between(from_s, to_s, zones_[zone].resolution_j, zones_[zone].update_s);
+  return series(zone).between(from_s, to_s, zones_[zone].resolution_j);
 }
 
 Amount Collector::total_between(double from_s, double to_s) const {

@@ -54,6 +54,7 @@ struct Reading {
   std::size_t zone = 0;                // index in zones()
   double time_s = 0;                   // sys::monotonic_s() that the value is of
   Result<std::uint64_t> count = 0ULL;  // in units of the zone
+  bool is_after_gap = false;           // the source says that it does not know what was before
 };
 
 class Meter {

@@ -23,19 +23,23 @@ class Series {
  public:
   static constexpr std::size_t kMostPoints = 8192;
 
+  // `update_s`: how often the source changes. For 1.5 times as long, what it told last is taken to go on.
+  explicit Series(double update_s) : update_s_(update_s) {}
+
   // The time must be later than that of the last point.
   void add(const Point& point);
   bool empty() const { return points_.empty(); }
   const Point& last() const { return points_.back(); }
 
-  // The point at a time between two that are known lies on the line between them; before the first and after the last
-  // nothing is covered.
+  // The point at a time between two that are known lies on the line between them; before the first and long after the
+  // last nothing is covered.
   Point at(double time_s) const;
-  // `resolution_j` and `update_s`: of the zone. Times in any order give 0 or more.
-  Amount between(double from_s, double to_s, double resolution_j, double update_s) const;
+  // `resolution_j`: of the zone. An end before the beginning gives nothing.
+  Amount between(double from_s, double to_s, double resolution_j) const;
 
  private:
-  double edge_error_j(double time_s, double update_s) const;
+  double edge_error_j(double time_s) const;
+  double update_s_;
   std::vector<Point> points_;
 };
 

@@ -1,4 +1,4 @@
-// What a kernel has that has no queues and no private mappings: transfers that are over when they were submitted.
+// What a kernel has that has no queues, private mappings or devices: transfers that are over when they were submitted.
 #include "sys/kernel.hpp"
 
 #include <cerrno>
@@ -75,6 +75,10 @@ std::byte* Kernel::map_private(int, std::uint64_t, std::uint64_t, int* error) {
   *error = ENODEV;
   return nullptr;
 }
+
+int Kernel::perf_counter(std::uint32_t, std::uint64_t, int) { return -ENOSYS; }
+std::int64_t Kernel::read(int, MutableBytes) { return -ENOSYS; }
+int Kernel::ioctl(int, unsigned long, void*) { return -ENOSYS; }
 
 std::unique_ptr<ReadQueue> Kernel::read_queue(unsigned) { return std::make_unique<PlainReads>(*this); }
 std::unique_ptr<WriteQueue> Kernel::write_queue(unsigned) { return std::make_unique<PlainWrites>(*this); }

@@ -58,6 +58,12 @@ class Kernel {
   // stay in this process. nullptr with *error = errno on failure, as of the base implementation, which has none.
   virtual std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error);
 
+  // What devices need, and files do not; the base implementations have none: -ENOSYS. perf_counter opens one counter of
+  // the performance monitoring unit `type`, of everything that runs on processor `cpu`.
+  virtual int perf_counter(std::uint32_t type, std::uint64_t config, int cpu);
+  virtual std::int64_t read(int fd, MutableBytes data);
+  virtual int ioctl(int fd, unsigned long request, void* argument);
+
   // A queue of writes in flight. The base implementation writes at once with pwrite.
   virtual std::unique_ptr<WriteQueue> write_queue(unsigned depth);
   // Whether these queues really have several transfers in flight.

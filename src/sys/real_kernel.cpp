@@ -1,9 +1,12 @@
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -106,6 +109,21 @@ class RealKernel final : public Kernel {
     return nullptr;
   }
   int unmap(std::byte* base, std::uint64_t length) override { return value_or_errno(::munmap(base, length)); }
+
+  int perf_counter(std::uint32_t type, std::uint64_t config, int cpu) override {
+    perf_event_attr attributes{};
+    attributes.size = sizeof attributes;
+    attributes.type = type;
+    attributes.config = config;
+    const long fd = ::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    return static_cast<int>(value_or_errno(fd));
+  }
+  std::int64_t read(int fd, MutableBytes data) override {
+    return value_or_errno(std::int64_t{::read(fd, data.data(), data.size())});
+  }
+  int ioctl(int fd, unsigned long request, void* argument) override {
+    return value_or_errno(::ioctl(fd, request, argument));
+  }
 
   bool has_queues() override { return make_uring_queue(1) != nullptr; }
 

@@ -83,11 +83,12 @@ Result<std::vector<std::string>> list_names(Kernel& kernel, const std::string& p
 }
 
 Result<std::uint64_t> number_in(std::string_view text, const std::string& path) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return value;
-  return fail(Code::corrupt, fmt::format("{} holds '{}', which is no number of 0 or more", path, text.substr(0, 32)));
+  const char* const text_end = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), text_end, value);
+  if (error == std::errc() && (end == text_end || *end == '\n' || *end == ' ')) return value;
+  const std::string_view shown = text.substr(0, std::min<std::size_t>(text.find('\n'), 32));
+  return fail(Code::corrupt, fmt::format("{} holds '{}', which is no number of 0 or more", path, shown));
 }
 
 }  // namespace diapause::sys

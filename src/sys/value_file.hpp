@@ -18,7 +18,7 @@ class ValueFile {
 
   // The text as it is now, without the last line end, at most `most_bytes` of it (the rest is cut off).
   Result<std::string> text(std::size_t most_bytes = 4096) const;
-  // The number that it is. Code::corrupt if it is none, or below 0.
+  // The number that it begins with, up to a space or a line end. Code::corrupt if there is none.
   Result<std::uint64_t> number() const;
   const std::string& path() const { return file_.path(); }
 
@@ -34,7 +34,7 @@ Result<std::uint64_t> read_number(Kernel& kernel, const std::string& path);
 // Names of the entries of a directory that anybody may own, in order ("hwmon2" before "hwmon10").
 Result<std::vector<std::string>> list_names(Kernel& kernel, const std::string& path);
 
-// The number that `text` is, spaces and line ends behind it aside. Code::corrupt names `path` if it is none.
+// The number that `text` begins with, up to a space or a line end. Code::corrupt names `path` if there is none.
 Result<std::uint64_t> number_in(std::string_view text, const std::string& path);
 
 }  // namespace diapause::sys

@@ -6,7 +6,15 @@ namespace diapause::energy {
 
 std::span<const MeterEntry> all_meters() {
   static constexpr std::array kMeters = {
+      MeterEntry{"replay", "a trace that was recorded earlier (energy.trace)", discover_replay},
+      MeterEntry{"stream", "a CSV file that an external meter writes (energy.stream)", discover_stream},
+      MeterEntry{"pm_counters", "Cray and HPE blades", discover_pm_counters},
       MeterEntry{"powercap", "RAPL counters of Intel and AMD processors", discover_powercap},
+      MeterEntry{"perf", "the same as performance counters: power/energy-*", discover_perf},
+      MeterEntry{"hwmon", "counters of AMD sockets, rails of Grace, power meters of ACPI, rails of boards",
+                 discover_hwmon},
+      MeterEntry{"ipmi", "the node's management controller: DCMI power readings", discover_ipmi},
+      MeterEntry{"nvml", "NVIDIA boards", discover_nvml},
       MeterEntry{"model", "power modelled from what the node does, by a profile of the machine", discover_model},
   };
   return kMeters;

@@ -21,6 +21,7 @@ struct Surroundings {
   const config::EnergySettings& settings;
   const Profile& profile;                         // outlives the meters
   const std::atomic<std::uint64_t>& moved_bytes;  // through memory, as far as we know it; outlives the meters
+  std::string nvml_library = "libnvidia-ml.so.1";
   std::string path(std::string_view absolute) const { return settings.root + std::string(absolute); }
 };
 
@@ -39,7 +40,14 @@ struct MeterEntry {
 // Where two tell of one domain and part, the one that comes first counts.
 std::span<const MeterEntry> all_meters();
 
+Discovery discover_replay(const Surroundings& surroundings);
+Discovery discover_stream(const Surroundings& surroundings);
+Discovery discover_pm_counters(const Surroundings& surroundings);
 Discovery discover_powercap(const Surroundings& surroundings);
+Discovery discover_perf(const Surroundings& surroundings);
+Discovery discover_hwmon(const Surroundings& surroundings);
+Discovery discover_ipmi(const Surroundings& surroundings);
+Discovery discover_nvml(const Surroundings& surroundings);
 Discovery discover_model(const Surroundings& surroundings);
 
 }  // namespace diapause::energy

@@ -1,0 +1,125 @@
+// Sensors of /sys/class/hwmon: counters of AMD sockets, rails of Grace, power meters of ACPI, and whatever else has a
+// power rail. hwmonN is another chip after each boot: what it is stands in its file `name` and in the labels.
+#include <algorithm>
+#include <optional>
+
+#include "energy/meters/number_files.hpp"
+
+namespace diapause::energy {
+namespace {
+
+constexpr const char* kFolder = "/sys/class/hwmon";
+constexpr std::string_view kHelp = "`chmod a+r` it as root, or let a udev rule do so at each boot";
+// Rails of boards often hang on slow buses; the kernel waits for them.
+constexpr double kBoardUpdateS = 1;
+
+struct Meaning {
+  Domain domain = Domain::other;
+  std::string part;
+};
+
+std::string after(const std::string& text, std::string_view prefix) { return text.substr(prefix.size()); }
+
+// power_meter: power1_oem_info names the rails of Grace; a meter that names nothing is one of the whole node.
+Meaning meaning_of_acpi(const std::string& info) {
+  constexpr std::pair<std::string_view, Domain> kRails[] = {{"Module Power Socket ", Domain::module},
+                                                            {"Grace Power Socket ", Domain::socket},
+                                                            {"CPU Power Socket ", Domain::package}};
+  for (const auto& [prefix, domain] : kRails) {
+    if (info.starts_with(prefix)) return {domain, after(info, prefix)};
+  }
+  if (info.find("Power Socket") != std::string::npos) return {Domain::other, info};
+  return {Domain::node, ""};
+}
+
+class Chips {
+ public:
+  Chips(sys::Kernel& kernel, std::string folder) : kernel_(kernel), folder_(std::move(folder)) {}
+
+  std::vector<NumberFile> search() {
+    found_.clear();
+    for (const std::string& chip : names(folder_)) {
+      const std::string directory = folder_ + "/" + chip;
+      const std::string name = text(directory + "/name");
+      for (const std::string& file : names(directory)) {
+        if (file.starts_with("energy") && file.ends_with("_input")) add_energy(name, directory, file);
+        if (is_power(file, directory)) add_power(name, directory, file);
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  std::vector<std::string> names(const std::string& directory) const {
+    return sys::list_names(kernel_, directory).value_or(std::vector<std::string>());
+  }
+  std::string text(const std::string& path) const { return sys::read_value(kernel_, path).value_or(""); }
+
+  // Either power1_average or power1_input; where there are both, they tell of the same.
+  bool is_power(const std::string& file, const std::string& directory) const {
+    if (!file.starts_with("power")) return false;
+    if (file.ends_with("_average")) return true;
+    if (!file.ends_with("_input")) return false;
+    return !sys::ValueFile::open(kernel_, directory + "/" + stem(file) + "_average");
+  }
+
+  static std::string stem(const std::string& file) { return file.substr(0, file.find('_')); }
+
+  // amd_energy: "Esocket0", and "Ecore000" for each core, which is inside.
+  void add_energy(const std::string& name, const std::string& directory, const std::string& file) {
+    const std::string label = text(directory + "/" + stem(file) + "_label");
+    constexpr std::string_view kSocket = "Esocket";
+    if (name != "amd_energy") {
+      add(name, directory, file, {Domain::other, label_or(label, name, file)});
+    } else if (label.starts_with(kSocket)) {
+      add(name, directory, file, {Domain::package, after(label, kSocket)});
+    }
+  }
+
+  void add_power(const std::string& name, const std::string& directory, const std::string& file) {
+    Meaning meaning{Domain::other, label_or(text(directory + "/" + stem(file) + "_label"), name, file)};
+    if (name == "power_meter") meaning = meaning_of_acpi(text(directory + "/" + stem(file) + "_oem_info"));
+    NumberFile& added = add(name, directory, file, meaning);
+    added.zone.quantity = Quantity::power;
+    added.zone.update_s = kBoardUpdateS;
+    const auto interval_ms = sys::read_number(kernel_, directory + "/" + stem(file) + "_average_interval");
+    if (interval_ms && *interval_ms > 0) added.zone.update_s = static_cast<double>(*interval_ms) / 1000;
+  }
+
+  // Names of chips and labels need not be unique, domains and parts must be.
+  NumberFile& add(const std::string& name, const std::string& directory, const std::string& file, Meaning meaning) {
+    const auto is_taken = [&] {
+      return std::any_of(found_.begin(), found_.end(), [&](const NumberFile& other) {
+        return other.zone.domain == meaning.domain && other.zone.part == meaning.part;
+      });
+    };
+    const std::string part = meaning.part;
+    for (int i = 2; is_taken(); ++i) meaning.part = part + "#" + std::to_string(i);
+    NumberFile added;
+    added.path = directory + "/" + file;
+    added.zone.source = "hwmon " + name + " " + file;
+    added.zone.domain = meaning.domain;
+    added.zone.part = meaning.part;
+    added.zone.resolution_j = added.zone.unit;
+    found_.push_back(std::move(added));
+    return found_.back();
+  }
+
+  static std::string label_or(const std::string& label, const std::string& name, const std::string& file) {
+    return name + " " + (label.empty() ? stem(file) : label);
+  }
+
+  sys::Kernel& kernel_;
+  std::string folder_;
+  std::vector<NumberFile> found_;
+};
+
+}  // namespace
+
+Discovery discover_hwmon(const Surroundings& surroundings) {
+  Chips chips(surroundings.kernel, surroundings.path(kFolder));
+  return NumberFiles::open(
+      "hwmon", surroundings, [chips]() mutable { return chips.search(); }, kHelp);
+}
+
+}  // namespace diapause::energy

@@ -1,0 +1,136 @@
+// RAPL through the kernel's performance counters: power/energy-*. The kernel takes care of counters that go round.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+
+#include "energy/meters/registry.hpp"
+#include "sys/perf_counter.hpp"
+#include "sys/value_file.hpp"
+
+namespace diapause::energy {
+namespace {
+
+constexpr const char* kUnit = "/sys/bus/event_source/devices/power";
+constexpr std::string_view kHelp = "Set kernel.perf_event_paranoid to 0 or lower, or give the program CAP_PERFMON";
+constexpr double kMostW = 5000;
+
+struct Event {
+  std::string_view name;
+  Domain domain;
+};
+constexpr Event kEvents[] = {{"energy-psys", Domain::psys},
+                             {"energy-pkg", Domain::package},
+                             {"energy-cores", Domain::core},
+                             {"energy-gpu", Domain::uncore},
+                             {"energy-ram", Domain::dram}};
+
+// "0,18" or "0-1": processors.
+std::vector<int> parse_cpus(const std::string& text) {
+  std::vector<int> cpus;
+  const char* at = text.c_str();
+  while (*at != '\0') {
+    char* end = nullptr;
+    const long first = std::strtol(at, &end, 10);
+    if (end == at) break;
+    const long last = *end == '-' ? std::strtol(end + 1, &end, 10) : first;
+    for (long cpu = first; cpu <= last && cpu - first < 4096; ++cpu) cpus.push_back(static_cast<int>(cpu));
+    at = *end == ',' ? end + 1 : end;
+    if (*end != ',') break;
+  }
+  return cpus;
+}
+
+// "event=0x02".
+std::optional<std::uint64_t> parse_event(const std::string& text) {
+  constexpr std::string_view kPrefix = "event=0x";
+  if (!text.starts_with(kPrefix)) return std::nullopt;
+  std::uint64_t config = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + kPrefix.size(), end, config, 16);
+  return error == std::errc() && at == end ? std::optional(config) : std::nullopt;
+}
+
+class Perf final : public Meter {
+ public:
+  Perf(sys::Kernel& kernel, std::string root) : kernel_(kernel), root_(std::move(root)), unit_(root_ + kUnit) {}
+
+  std::vector<Obstacle> find_zones() {
+    const auto type = sys::read_number(kernel_, unit_ + "/type");
+    if (!type) return {};  // no such unit
+    const std::vector<int> cpus = parse_cpus(sys::read_value(kernel_, unit_ + "/cpumask").value_or(""));
+    for (const Event& event : kEvents) {
+      const std::string file = unit_ + "/events/" + std::string(event.name);
+      const auto config = parse_event(sys::read_value(kernel_, file).value_or(""));
+      const double joules = std::atof(sys::read_value(kernel_, file + ".scale").value_or("").c_str());
+      if (!config || !(joules > 0)) continue;
+      for (const int cpu : cpus) {
+        open(event, static_cast<std::uint32_t>(*type), *config, {joules, cpu});
+        if (event.domain == Domain::psys) break;  // one for all packages
+      }
+    }
+    return std::move(obstacles_);
+  }
+
+  std::string_view name() const override { return "perf"; }
+  const std::vector<Zone>& zones() const override { return zones_; }
+  void read(double now_s, std::vector<Reading>& out) override {
+    for (std::size_t i = 0; i < counters_.size(); ++i) out.push_back({i, now_s, counters_[i].count()});
+  }
+
+ private:
+  struct Place {
+    double joules;
+    int cpu;
+  };
+
+  void open(const Event& event, std::uint32_t type, std::uint64_t config, Place place) {
+    Zone zone;
+    zone.source = fmt::format("perf power/{} on processor {}", event.name, place.cpu);
+    zone.domain = event.domain;
+    if (event.domain != Domain::psys) zone.part = part_of(place.cpu);
+    zone.unit = place.joules;
+    zone.resolution_j = std::ldexp(1.0, -14);  // the counters below have steps of 61 uJ on most machines
+    zone.range = std::numeric_limits<std::uint64_t>::max();
+    zone.most_w = kMostW;
+    auto counter = sys::PerfCounter::open(kernel_, type, config, place.cpu, zone.source);
+    if (!counter) {
+      const Error& error = counter.error();
+      obstacles_.push_back(
+          {zone.source, error.code == Code::denied ? fmt::format("{}. {}", error.message, kHelp) : error.message});
+      return;
+    }
+    zones_.push_back(std::move(zone));
+    counters_.push_back(std::move(*counter));
+  }
+
+  // The kernel names one processor of each die.
+  std::string part_of(int cpu) {
+    const std::string topology = fmt::format("{}/sys/devices/system/cpu/cpu{}/topology/", root_, cpu);
+    const auto package = sys::read_number(kernel_, topology + "physical_package_id");
+    const auto die = sys::read_number(kernel_, topology + "die_id");
+    if (!package) return fmt::format("processor {}", cpu);
+    return die && *die > 0 ? fmt::format("{}/{}", *package, *die) : fmt::format("{}", *package);
+  }
+
+  sys::Kernel& kernel_;
+  std::string root_;
+  std::string unit_;
+  std::vector<Zone> zones_;
+  std::vector<sys::PerfCounter> counters_;  // of each zone
+  std::vector<Obstacle> obstacles_;
+};
+
+}  // namespace
+
+Discovery discover_perf(const Surroundings& surroundings) {
+  auto meter = std::make_unique<Perf>(surroundings.kernel, surroundings.settings.root);
+  auto obstacles = meter->find_zones();
+  if (meter->zones().empty()) meter.reset();
+  return {std::move(meter), std::move(obstacles)};
+}
+
+}  // namespace diapause::energy

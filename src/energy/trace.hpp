@@ -1,0 +1,36 @@
+// Energy over time as a file: what `diapause power record` writes and the meter "replay" plays. docs/formats/trace.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "energy/meter.hpp"
+#include "energy/series.hpp"
+#include "energy/total.hpp"
+
+namespace diapause::energy {
+
+struct TraceHead {
+  std::string host;
+  double started_unix_s = 0;
+  double period_s = 0;
+  std::vector<Zone> domains;  // without what only a meter needs to know
+  Total total;
+};
+
+// One moment: for each domain, energy since the beginning and the seconds that it stands for.
+struct TraceRow {
+  double time_s = 0;  // since the beginning
+  std::vector<Point> points;
+};
+
+// Lines without their ends.
+std::string trace_head_line(const TraceHead& head);
+std::string trace_row_line(const TraceRow& row);
+
+// Code::corrupt says what is wrong; the caller knows file and line.
+Result<TraceHead> parse_trace_head(const std::string& line);
+Result<TraceRow> parse_trace_row(const std::string& line, std::size_t domains);
+
+}  // namespace diapause::energy

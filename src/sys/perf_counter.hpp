@@ -1,0 +1,25 @@
+// A counter of a performance monitoring unit, of everything that runs on one processor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::sys {
+
+class PerfCounter {
+ public:
+  // `type` and `config` as the unit's folder in /sys/bus/event_source/devices says; `what` names it in errors. Needs
+  // kernel.perf_event_paranoid <= 0 or CAP_PERFMON: Code::denied otherwise.
+  static Result<PerfCounter> open(Kernel& kernel, std::uint32_t type, std::uint64_t config, int cpu,
+                                  const std::string& what);
+  Result<std::uint64_t> count() const;  // since it was opened
+
+ private:
+  explicit PerfCounter(File file) : file_(std::move(file)) {}
+  File file_;
+};
+
+}  // namespace diapause::sys
