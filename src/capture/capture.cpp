@@ -158,6 +158,15 @@ class MemoryBytes : public ByteSource {
   std::uint64_t size_;
 };
 
+class OwnMemoryBytes : public MemoryBytes {
+ public:
+  OwnMemoryBytes(sys::PrivateMemory memory, std::uint64_t size)
+      : MemoryBytes(memory.bytes(), size), own_(std::move(memory)) {}
+
+ private:
+  sys::PrivateMemory own_;
+};
+
 }  // namespace
 
 std::unique_ptr<ByteSource> captured_bytes(Captured captured, BlockSource& source) {
@@ -168,6 +177,10 @@ std::unique_ptr<ByteSource> memory_bytes(ByteView memory, std::uint64_t size) {
   return std::make_unique<MemoryBytes>(memory, size);
 }
 
+std::unique_ptr<ByteSource> memory_bytes(sys::PrivateMemory memory, std::uint64_t size) {
+  return std::make_unique<OwnMemoryBytes>(std::move(memory), size);
+}
+
 Status write_bytes(ByteSource& bytes, const FileRange& to) {
   DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to.file, to.begin));
   std::uint64_t offset = 0;
@@ -175,8 +188,7 @@ Status write_bytes(ByteSource& bytes, const FileRange& to) {
     const std::uint64_t length = std::min<std::uint64_t>(StreamWriter::kBufferBytes, bytes.size() - offset);
     const MutableBytes room = writer.room(length);
     DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes.view(offset, room));
-    if (view.data() != room.data()) std::memcpy(room.data(), view.data(), length);
-    DIAPAUSE_TRY(writer.advance(length));
+    DIAPAUSE_TRY(view.data() == room.data() ? writer.advance(length) : writer.append_lasting(view));
     offset += length;
   }
   return writer.finish();

@@ -7,6 +7,7 @@
 #include "capture/block_source.hpp"
 #include "format/image.hpp"
 #include "sys/file.hpp"
+#include "sys/private_memory.hpp"
 
 namespace diapause::capture {
 
@@ -54,8 +55,9 @@ std::unique_ptr<ByteSource> captured_bytes(Captured captured, BlockSource& sourc
 
 // Bytes of `memory` up to `size`.
 std::unique_ptr<ByteSource> memory_bytes(ByteView memory, std::uint64_t size);
+std::unique_ptr<ByteSource> memory_bytes(sys::PrivateMemory memory, std::uint64_t size);
 
-// Writes all of `bytes` to `to`, as capture_to_file does. Does not sync.
+// Writes all of `bytes` to `to`, as capture_to_file does; what lies in memory already is not copied. Does not sync.
 Status write_bytes(ByteSource& bytes, const FileRange& to);
 
 }  // namespace diapause::capture

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -297,6 +298,33 @@ TEST_F(StreamWriterTest, PadsWithZerosOverSeveralBuffers) {
   ByteVector expected(end);
   std::ranges::copy(as_byte_view("begin"), expected.begin());
   EXPECT_TRUE(place_.read_back(end) == expected);
+}
+
+TEST_F(StreamWriterTest, KeepsItsOrderAroundDataThatLast) {
+  const std::uint64_t pages = kBuffer + kPageBytes;
+  const sys::File file = place_.old_file(7 * pages, true);
+  auto memory = sys::AlignedBuffer::allocate(6 * pages);
+  ASSERT_TRUE(memory);
+  const ByteVector data = noise(6 * pages + 1, 1);
+  std::copy_n(data.begin(), 6 * pages, memory->bytes().begin());
+  auto writer = StreamWriter::create(file, 0);
+  ASSERT_TRUE(writer);
+  for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(writer->append_lasting(memory->bytes().subspan(i * pages, pages)));
+  ASSERT_TRUE(writer->append(ByteView(data).last(1)));
+  ASSERT_TRUE(writer->append_lasting(memory->bytes().first(kPageBytes)) && writer->finish());
+  ByteVector expected = data;
+  expected.insert(expected.end(), data.begin(), data.begin() + kPageBytes);
+  EXPECT_TRUE(place_.read_back(expected.size()) == expected);
+}
+
+TEST_F(StreamWriterTest, DoesNotTouchWholePagesThatLast) {
+  const sys::File file = place_.old_file(kPageBytes, true);
+  void* const unreadable = ::mmap(nullptr, kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(unreadable, MAP_FAILED);
+  auto writer = StreamWriter::create(file, 0);
+  ASSERT_TRUE(writer && writer->append_lasting({static_cast<const std::byte*>(unreadable), kPageBytes}));
+  EXPECT_EQ(writer->finish().error().os_errno, EFAULT);
+  ::munmap(unreadable, kPageBytes);
 }
 
 TEST_F(StreamWriterTest, LeavesAnUnfinishedFileToItsFateWithoutHarm) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace diapause::capture {
 
@@ -23,21 +24,28 @@ Status StreamWriter::advance(std::uint64_t length) {
   return filled_ >= kBufferBytes ? flush(kBufferBytes) : Status{};
 }
 
+// Begins to write `data` in the present buffer's turn, and waits until the next buffer is free.
+Status StreamWriter::submit(ByteView data) {
+  std::int64_t& ticket = buffers_[current_].ticket;
+  ticket = queue_->submit(file_->fd(), data, offset_);
+  if (ticket < 0) return fail(os_error("writing " + file_->path(), static_cast<int>(-ticket)));
+  offset_ += data.size();
+  current_ = (current_ + 1) % kBuffers;
+  return wait_for(buffers_[current_]);
+}
+
+Status StreamWriter::wait_for(Buffer& buffer) {
+  if (buffer.ticket < 0) return {};
+  const int error = queue_->wait(std::exchange(buffer.ticket, -1));
+  return error < 0 ? fail(os_error("writing " + file_->path(), -error)) : Status{};
+}
+
 // Writes the first `length` bytes of the present buffer and goes on in the next with what lay behind them.
 Status StreamWriter::flush(std::uint64_t length) {
-  Buffer& full = buffers_[current_];
-  full.ticket = queue_->submit(file_->fd(), ByteView(full.memory.bytes().first(length)), offset_);
-  if (full.ticket < 0) return fail(os_error("writing " + file_->path(), static_cast<int>(-full.ticket)));
-  offset_ += length;
-  current_ = (current_ + 1) % kBuffers;
-  Buffer& next = buffers_[current_];
-  if (next.ticket >= 0) {
-    const int error = queue_->wait(next.ticket);
-    next.ticket = -1;
-    if (error < 0) return fail(os_error("writing " + file_->path(), -error));
-  }
+  const ByteView full = buffers_[current_].memory.bytes();
+  DIAPAUSE_TRY(submit(full.first(length)));
   const std::uint64_t rest = filled_ > length ? filled_ - length : 0;
-  std::memcpy(next.memory.bytes().data(), full.memory.bytes().data() + length, rest);
+  std::memcpy(buffers_[current_].memory.bytes().data(), full.data() + length, rest);
   filled_ = rest;
   return {};
 }
@@ -51,6 +59,12 @@ Status StreamWriter::append(ByteView data) {
     data = data.subspan(length);
   }
   return {};
+}
+
+Status StreamWriter::append_lasting(ByteView data) {
+  const bool whole_pages =
+      reinterpret_cast<std::uintptr_t>(data.data()) % kPageBytes == 0 && data.size() % kPageBytes == 0;
+  return filled_ == 0 && whole_pages ? submit(data) : append(data);
 }
 
 Status StreamWriter::pad_to(std::uint64_t offset) {
@@ -68,12 +82,7 @@ Status StreamWriter::finish() {
     DIAPAUSE_TRY(pad_to(round_up(offset_ + filled_, kPageBytes)));
     if (filled_ > 0) DIAPAUSE_TRY(flush(filled_));
   }
-  for (Buffer& buffer : buffers_) {
-    if (buffer.ticket < 0) continue;
-    const int error = queue_->wait(buffer.ticket);
-    buffer.ticket = -1;
-    if (error < 0) return fail(os_error("writing " + file_->path(), -error));
-  }
+  for (Buffer& buffer : buffers_) DIAPAUSE_TRY(wait_for(buffer));
   return {};
 }
 

@@ -21,6 +21,9 @@ class StreamWriter {
   MutableBytes room(std::uint64_t length);
   Status advance(std::uint64_t length);
   Status append(ByteView data);
+  // The same for data that stay as they are until finish() has returned or this object is gone: written from where they
+  // lie, if they are whole pages and nothing waits in the present buffer.
+  Status append_lasting(ByteView data);
   // Zeros up to the file offset `offset`, which must not lie before the present one.
   Status pad_to(std::uint64_t offset);
   // Writes the rest, padded to a page, and waits for everything. Must be called; buffers are busy until then.
@@ -28,7 +31,8 @@ class StreamWriter {
 
  private:
   static constexpr std::size_t kBuffers = 4;
-  // A buffer has room for a full room() call behind what fills it; what spills over moves to the next buffer.
+  // A buffer has room for a full room() call behind what fills it; what spills over moves to the next buffer. Its turn
+  // may also be given to data that lie elsewhere.
   struct Buffer {
     sys::AlignedBuffer memory;
     std::int64_t ticket = -1;
@@ -36,6 +40,8 @@ class StreamWriter {
 
   StreamWriter(const sys::File& file, std::uint64_t offset) : file_(&file), offset_(offset) {}
   Status flush(std::uint64_t length);
+  Status submit(ByteView data);
+  Status wait_for(Buffer& buffer);
 
   const sys::File* file_;
   std::uint64_t offset_;      // file offset of the present buffer

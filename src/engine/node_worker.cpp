@@ -101,11 +101,12 @@ Status NodeWorker::adopt(const Note& note, std::vector<Image>& images) {
   DIAPAUSE_TRY_ASSIGN(image.slot, tier->adopt(get_text(note.spare_name)));
   image.facts = note.facts;
   const std::uint64_t bytes = note.facts.image.file_bytes;
-  if (image.slot.mapping().empty()) {
+  if (note.capture_tier == config::TierKind::memory) {
+    DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory, sys::PrivateMemory::of_file(image.slot.file(), 0, bytes));
+    image.bytes = capture::memory_bytes(std::move(memory), bytes);
+  } else {
     DIAPAUSE_TRY_ASSIGN(sys::File file, tier->read_spare(image.slot.spare_name()));
     image.bytes = store::file_bytes(std::move(file), 0, bytes);
-  } else {
-    image.bytes = capture::memory_bytes(image.slot.mapping(), bytes);
   }
   images.push_back(std::move(image));
   return {};

@@ -146,11 +146,10 @@ void Tier::take_back_lent() {
 }
 
 Result<Slot> Tier::adopt(const std::string& spare_name) const {
-  const bool mapped = kind_ == config::TierKind::memory;
+  const bool direct = kind_ != config::TierKind::memory;
   Slot slot;
-  DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.open_file(spare_name, sys::Access::read_write, !mapped));
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, slot.file_.size());
-  DIAPAUSE_TRY(slot.map(size, mapped));
+  DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.open_file(spare_name, sys::Access::read_write, direct));
+  DIAPAUSE_TRY_ASSIGN(slot.capacity_, slot.file_.size());
   slot.spare_name_ = spare_name;
   slot.lent_name_ = spare_name;
   return slot;

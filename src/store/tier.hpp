@@ -72,7 +72,7 @@ class Tier {
   void give_back(Slot slot);  // one that was acquired and not settled
 
   // A slot that another process is to publish: it stays known here, and acquire() hands it out again when the other has
-  // put it back. The other adopts it under its spare_name().
+  // put it back. The other adopts it under its spare_name(), unmapped: what is only published is never touched.
   void lend(Slot slot);
   Result<Slot> adopt(const std::string& spare_name) const;
 

@@ -64,6 +64,9 @@ class TroubledKernel final : public sys::Kernel {
   std::byte* map_shared(int fd, std::uint64_t length, int* failed) override {
     return disk_.map_shared(fd, length, failed);
   }
+  std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* failed) override {
+    return disk_.map_private(fd, offset, length, failed);
+  }
   int unmap(std::byte* base, std::uint64_t length) override { return disk_.unmap(base, length); }
 
  private:
