@@ -27,9 +27,13 @@ std::string footer(std::initializer_list<const char*> examples, const char* exit
   return text + "\n" + exit_codes;
 }
 
-void add_places(CLI::App& verb, Places& places) {
-  verb.add_option("--config", places.config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
+void add_config(CLI::App& verb, std::string& config) {
+  verb.add_option("--config", config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
       ->option_text("FILE");
+}
+
+void add_places(CLI::App& verb, Places& places) {
+  add_config(verb, places.config);
   verb.add_option("--memory", places.memory, "Directory of the memory tier, instead of the configured one")
       ->option_text("PATH");
   verb.add_option("--local", places.local, "The same for the local tier")->option_text("PATH");
@@ -159,6 +163,22 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
              "  125  it could not be started, or wrong usage"));
 }
 
+void add_power_restore(CLI::App& power, PowerRestoreArguments& arguments) {
+  CLI::App& verb =
+      *power.add_subcommand("restore", "Puts back clocks and limits that jobs which are gone left changed");
+  verb.add_option("--state", arguments.state, "Directory of the governor, instead of the configured one")
+      ->option_text("PATH");
+  add_config(verb, arguments.config);
+  verb.footer(
+      footer({"diapause power restore", "diapause power restore --state /dev/shm/diapause-power-0"}, kExitCodes));
+}
+
+void add_power_watch(CLI::App& power, PowerWatchArguments& arguments) {
+  CLI::App& verb = *power.add_subcommand("watch", "Started by the governor")->group("");
+  verb.add_option("--state", arguments.state)->required();
+  verb.add_option("--owner", arguments.owner)->required();
+}
+
 // What follows the first "--" of `run` is the command, whatever it looks like.
 std::vector<std::string> take_command(std::vector<std::string>& words) {
   const auto mark = std::find(words.begin(), words.end(), "--");
@@ -177,6 +197,8 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   PruneArguments prune;
   InjectArguments inject;
   RunArguments run;
+  PowerRestoreArguments power_restore;
+  PowerWatchArguments power_watch;
   CLI::App app("Looks after the checkpoints of programs, and after the programs.", "diapause");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("diapause ") + DIAPAUSE_CLI_VERSION);
@@ -191,6 +213,10 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   add_inject(app, inject);
   std::vector<std::string> unmarked;
   add_run(app, run, unmarked);
+  CLI::App& power = *app.add_subcommand("power", "Clocks and limits of this node that jobs changed to save energy");
+  power.require_subcommand(1);
+  add_power_restore(power, power_restore);
+  add_power_watch(power, power_watch);
 
   std::vector<std::string> words(argv + 1, argv + argc);
   const bool is_run = !words.empty() && words[0] == "run";
@@ -211,6 +237,8 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   if (app.got_subcommand("verify")) return Arguments(verify);
   if (app.got_subcommand("prune")) return Arguments(prune);
   if (app.got_subcommand("inject")) return Arguments(inject);
+  if (power.got_subcommand("restore")) return Arguments(power_restore);
+  if (power.got_subcommand("watch")) return Arguments(power_watch);
   return Arguments(run);
 }
 

@@ -63,8 +63,18 @@ struct RunArguments {
   std::vector<std::string> command;
 };
 
-using Arguments =
-    std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments, RunArguments>;
+struct PowerRestoreArguments {
+  std::string config;
+  std::string state;  // empty: the configuration says
+};
+
+// What the governor starts, and nobody else.
+struct PowerWatchArguments {
+  std::string state, owner;
+};
+
+using Arguments = std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
+                               RunArguments, PowerRestoreArguments, PowerWatchArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

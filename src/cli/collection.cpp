@@ -15,19 +15,6 @@ namespace {
 
 constexpr config::TierKind kTiers[] = {config::TierKind::memory, config::TierKind::local, config::TierKind::global};
 
-Result<config::Settings> read_settings(const Places& places) {
-  const config::Environment environment = sys::environment();
-  std::string path = places.config;
-  for (const auto& [name, value] : environment) {
-    if (path.empty() && name == "DIAPAUSE_CONFIG") path = value;
-  }
-  std::string text;
-  if (!path.empty()) {
-    DIAPAUSE_TRY_ASSIGN(text, sys::read_text_file(sys::real_kernel(), path));
-  }
-  return config::parse_settings(text, path, environment, sys::user_id());
-}
-
 void add_part(std::map<std::string, std::map<format::VersionId, StoredVersion>>& jobs,
               const store::SurveyedPlace& place, const store::FoundVersion& found) {
   StoredVersion& version = jobs[place.job][found.id];
@@ -40,6 +27,19 @@ void add_part(std::map<std::string, std::map<format::VersionId, StoredVersion>>&
 }
 
 }  // namespace
+
+Result<config::Settings> read_settings(const std::string& config_file) {
+  const config::Environment environment = sys::environment();
+  std::string path = config_file;
+  for (const auto& [name, value] : environment) {
+    if (path.empty() && name == "DIAPAUSE_CONFIG") path = value;
+  }
+  std::string text;
+  if (!path.empty()) {
+    DIAPAUSE_TRY_ASSIGN(text, sys::read_text_file(sys::real_kernel(), path));
+  }
+  return config::parse_settings(text, path, environment, sys::user_id());
+}
 
 std::vector<std::string> StoredVersion::problems() const {
   std::vector<std::string> all;
@@ -57,7 +57,7 @@ const StoredVersion* Job::newest() const {
 }
 
 Result<std::vector<std::string>> tier_roots(const Places& places) {
-  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(places));
+  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(places.config));
   std::vector<std::string> roots = {places.memory.value_or(settings.memory_path),
                                     places.local.value_or(settings.local_path),
                                     places.global.value_or(settings.global_path)};

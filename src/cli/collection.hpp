@@ -43,6 +43,9 @@ struct Collection {
   std::vector<std::string> roots;  // where was looked, "memory /dev/shm/diapause-1000"
 };
 
+// What is configured: the file of that name, else the one in DIAPAUSE_CONFIG, and the environment over it.
+Result<config::Settings> read_settings(const std::string& config_file);
+
 // The directories of the tiers, absolute, empty where there is none; indexed by config::TierKind.
 Result<std::vector<std::string>> tier_roots(const Places& places);
 

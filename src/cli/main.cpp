@@ -13,6 +13,8 @@ int main(int argc, char** argv) try {
     int operator()(const PruneArguments& arguments) const { return prune(arguments); }
     int operator()(const InjectArguments& arguments) const { return inject(arguments); }
     int operator()(const RunArguments& arguments) const { return run(arguments); }
+    int operator()(const PowerRestoreArguments& arguments) const { return power_restore(arguments); }
+    int operator()(const PowerWatchArguments& arguments) const { return power_watch(arguments); }
   };
   const std::variant<Arguments, int> parsed = parse_arguments(argc, argv);
   if (const int* status = std::get_if<int>(&parsed)) return *status;

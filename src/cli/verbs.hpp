@@ -19,5 +19,7 @@ int verify(const VerifyArguments& arguments);
 int prune(const PruneArguments& arguments);
 int inject(const InjectArguments& arguments);
 int run(const RunArguments& arguments);
+int power_restore(const PowerRestoreArguments& arguments);
+int power_watch(const PowerWatchArguments& arguments);
 
 }  // namespace diapause::cli

@@ -50,6 +50,7 @@ Draft documented_defaults() {
   Draft draft;
   draft.settings = default_settings(0);
   draft.settings.memory_path = "/dev/shm/diapause-<uid>";
+  draft.settings.governor.state_path = "/dev/shm/diapause-power-<uid>";
   return draft;
 }
 

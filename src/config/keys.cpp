@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 3> kGlobalModes{"staged", "direct", "mpi-
 constexpr std::array<std::string_view, 4> kCaptureStrategies{"auto", "copy", "copy-on-write", "incremental"};
 constexpr std::array<std::string_view, 3> kAsyncModes{"off", "thread", "rank"};
 constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
+constexpr std::array<std::string_view, 3> kThrottlePolicies{"off", "fixed", "measured"};
+constexpr std::array<std::string_view, 6> kActuators{"auto", "cpufreq", "powercap", "uclamp", "dry-run", "emulated"};
 
 void add_choice(Key key, std::span<const std::string_view> words, std::vector<Key>& keys) {
   key.words = words;
@@ -124,6 +126,23 @@ void add_energy(std::vector<Key>& keys) {
   keys.push_back({"energy", "root", [](Draft& draft) -> std::string& { return draft.settings.energy.root; }});
 }
 
+void add_governor(std::vector<Key>& keys) {
+  add_choice({"governor", "policy", [](Draft& draft) { return ChoiceRef(draft.settings.governor.policy); }},
+             kThrottlePolicies, keys);
+  add_choice({"governor", "actuator", [](Draft& draft) { return ChoiceRef(draft.settings.governor.actuator); }},
+             kActuators, keys);
+  keys.push_back({"governor", "ratio_compress",
+                  [](Draft& draft) -> double& { return draft.settings.governor.ratio_compress; }, Rule::ratio});
+  keys.push_back({"governor", "ratio_write",
+                  [](Draft& draft) -> double& { return draft.settings.governor.ratio_write; }, Rule::ratio});
+  keys.push_back({"governor", "max_slowdown_percent",
+                  [](Draft& draft) -> double& { return draft.settings.governor.max_slowdown_percent; }, Rule::percent});
+  keys.push_back({"governor", "state_path",
+                  [](Draft& draft) -> std::string& { return draft.settings.governor.state_path; }, Rule::not_empty});
+  keys.push_back({"governor", "watchdog", [](Draft& draft) -> std::string& { return draft.settings.governor.watchdog; },
+                  Rule::not_empty});
+}
+
 std::vector<Key> make_keys() {
   std::vector<Key> keys;
   add_places(keys);
@@ -139,6 +158,7 @@ std::vector<Key> make_keys() {
   add_deadline(keys);
   add_async(keys);
   add_energy(keys);
+  add_governor(keys);
   add_flips(keys);
   return keys;
 }

@@ -51,6 +51,7 @@ enum class Rule {
   any,
   positive,   // numbers: above 0
   percent,    // numbers: at most 100
+  ratio,      // numbers: above 0 and at most 1
   not_empty,  // strings
   node_name,  // strings and lists: becomes the name of a directory
   signal,     // lists: names of signals that may be taken over

@@ -260,6 +260,7 @@ Status use_schedule(Reading& reading) {
 Settings default_settings(std::uint32_t uid) {
   Settings settings;
   settings.memory_path = fmt::format("/dev/shm/diapause-{}", uid);
+  settings.governor.state_path = fmt::format("/dev/shm/diapause-power-{}", uid);
   settings.level(4).tier = TierKind::global;
   return settings;
 }

@@ -90,6 +90,7 @@ std::pair<std::string, std::string> other_value(const Key& key) {
   if (!key.words.empty()) return {quoted(key.words.back()), std::string(key.words.back())};
   if (key.name == "signals") return {"[\"SIGHUP\", \"SIGINT\"]", "SIGHUP,SIGINT"};
   if (key.name == "names" || key.name == "meters") return {"[\"x\", \"y\"]", "x,y"};
+  if (key.rule == Rule::ratio) return {"0.5", "0.5"};
   if (std::holds_alternative<std::string& (*)(Draft&)>(key.place)) return {"\"other\"", "other"};
   return {"3", "3"};
 }

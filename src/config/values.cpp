@@ -45,11 +45,13 @@ bool is_sound_text(Rule rule, const std::string& text) {
   return text.size() <= kMostNameBytes && text != "." && text != ".." && text.find('/') == std::string::npos;
 }
 
-double most_number(Rule rule) { return rule == Rule::percent ? 100 : kMostSeconds; }
+double most_number(Rule rule) { return rule == Rule::percent ? 100 : rule == Rule::ratio ? 1 : kMostSeconds; }
+
+bool is_above_zero(Rule rule) { return rule == Rule::positive || rule == Rule::ratio; }
 
 bool is_above_least(Rule rule, double value) {
   if (rule == Rule::any_sign) return value >= -kMostSeconds;
-  return rule == Rule::positive ? value > 0 : value >= 0;
+  return is_above_zero(rule) ? value > 0 : value >= 0;
 }
 
 struct Assign {
@@ -145,7 +147,7 @@ struct Allowed {
 
   std::string operator()(double& (*)(Draft&)) const {
     if (key.rule == Rule::any_sign) return fmt::format("a number from {0:.0f} to {1:.0f}", -kMostSeconds, kMostSeconds);
-    return fmt::format("a number {} 0 and at most {:.0f}", key.rule == Rule::positive ? "above" : "of at least",
+    return fmt::format("a number {} 0 and at most {:.0f}", is_above_zero(key.rule) ? "above" : "of at least",
                        most_number(key.rule));
   }
   std::string integer() const { return fmt::format("an integer from {} to {}", key.least, key.most); }

@@ -99,6 +99,8 @@ std::string_view why_text(Why why) {
       return "nothing tells what the node draws";
     case Why::saves:
       return "saves energy of the node";
+    case Why::shared_cores:
+      return "its cores are the program's, too";
     case Why::does_not_save_any:
       return "would not save energy of the node";
   }

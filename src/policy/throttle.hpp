@@ -68,6 +68,7 @@ enum class Why {
   power_unknown,      // nothing tells what the node draws
   saves,              // joules of the node
   does_not_save_any,  // the same
+  shared_cores,       // the program runs on them, too: for those who know where phases run
 };
 std::string_view why_text(Why why);  // "saves energy of the node"
 

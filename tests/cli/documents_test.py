@@ -8,7 +8,9 @@ import support
 from support import CommandTest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-VERBS = ["list", "show", "verify", "prune", "inject", "run"]
+VERBS = ["list", "show", "verify", "prune", "inject", "run", "power"]
+# Each with what is typed to get at it.
+ACTIONS = [[verb] for verb in VERBS if verb != "power"] + [["power", "restore"]]
 
 
 def options(text):
@@ -24,12 +26,12 @@ class DocumentsTest(CommandTest):
         self.assertEqual(listed, VERBS)
 
     def test_every_help_has_examples_and_exit_statuses(self):
-        for verb in VERBS:
-            with self.subTest(verb):
-                self.assert_in_order(["Examples:", f"diapause {verb}", "Exit status:"], self.help(verb))
+        for action in ACTIONS:
+            with self.subTest(action):
+                self.assert_in_order(["Examples:", f"diapause {' '.join(action)}", "Exit status:"], self.help(*action))
 
     def test_documents_tell_of_every_option_and_of_no_other(self):
-        offered = options(self.help()).union(*(options(self.help(verb)) for verb in VERBS))
+        offered = options(self.help()).union(*(options(self.help(*action)) for action in ACTIONS))
         for name in ("command-line.md", "diapause.1"):
             with self.subTest(name):
                 text = (DOCS / name).read_text().replace("\\-", "-")

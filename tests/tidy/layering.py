@@ -16,10 +16,11 @@ ALLOWED = {
     "capture": "base sys format config policy",
     "store": "base sys format codec config",
     "energy": "base sys config",
+    "governor": "base sys config policy",
     "comm": "base",
     "engine": "base sys format codec config redundancy policy capture store energy comm",
     "capi": "engine comm base sys config diapause",
-    "cli": "base sys format store energy policy config redundancy diapause",
+    "cli": "base sys format store energy governor policy config redundancy diapause",
 }
 
 # Written as users would write them: they see the public headers and nothing else of src/ or include/.

@@ -1,0 +1,41 @@
+// power restore: what the watchdogs of dead jobs could not put back, for people and for the epilogue of a batch system.
+// power watch: one of these watchdogs.
+#include <fmt/format.h>
+
+#include "cli/collection.hpp"
+#include "cli/verbs.hpp"
+#include "governor/actuators/choice.hpp"
+#include "governor/watchdog.hpp"
+#include "sys/tasks.hpp"
+
+namespace diapause::cli {
+namespace {
+
+Result<governor::Controls::Outcome> restore(const PowerRestoreArguments& arguments) {
+  std::string state = arguments.state;
+  if (state.empty()) {
+    DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(arguments.config));
+    state = settings.governor.state_path;
+  }
+  sys::Kernel& kernel = sys::real_kernel();
+  DIAPAUSE_TRY_ASSIGN(const std::string boot, sys::boot_id(kernel));
+  DIAPAUSE_TRY_ASSIGN(governor::Controls controls, governor::Controls::open(kernel, state, boot));
+  return governor::put_back_leftovers(kernel, controls);
+}
+
+}  // namespace
+
+int power_restore(const PowerRestoreArguments& arguments) {
+  const auto outcome = restore(arguments);
+  if (!outcome) return complain(outcome.error());
+  for (const Error& error : outcome->errors) complain(error);
+  fmt::print("{} put back, {} left alone\n", outcome->put_back, outcome->left_alone);
+  return outcome->errors.empty() ? kDone : kTrouble;
+}
+
+int power_watch(const PowerWatchArguments& arguments) {
+  const Status watched = governor::keep_watch(sys::real_kernel(), arguments.state, arguments.owner);
+  return watched ? kDone : complain(watched.error());
+}
+
+}  // namespace diapause::cli
