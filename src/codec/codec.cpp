@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "codec/lattice.hpp"
 #include "codec/lossless.hpp"
 
 namespace diapause::codec {
@@ -12,6 +13,7 @@ Result<std::unique_ptr<Codec>> make_codec(CodecId id) {
     case CodecId::shuffle_zstd:
       return std::make_unique<LosslessCodec>(id);
     case CodecId::lattice:
+      return std::make_unique<LatticeCodec>();
     case CodecId::sz3:
     case CodecId::zfp:
     case CodecId::raw:

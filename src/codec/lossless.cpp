@@ -8,9 +8,13 @@ Result<std::size_t> LosslessCodec::encode(ByteView raw, const Shape& shape, cons
   planes_.resize(raw.size());
   shuffle(raw, shape.element_bytes(), planes_);
   Output output(out);
-  const int level = id_ == CodecId::shuffle_lz4 ? Packer::kLz4 : method.level;
   for (std::uint64_t plane = 0; plane < shape.element_bytes(); ++plane) {
-    packer_.pack(ByteView(planes_).subspan(plane * shape.count(), shape.count()), level, output);
+    const ByteView bytes = ByteView(planes_).subspan(plane * shape.count(), shape.count());
+    if (id_ == CodecId::shuffle_lz4) {
+      packer_.pack_lz4(bytes, output);
+    } else {
+      packer_.pack_zstd(bytes, method.level, output);
+    }
   }
   return output.ok() ? output.size() : 0;
 }

@@ -1,9 +1,10 @@
-// Runs of bytes, made smaller by LZ4 or zstd where a sample says that it pays, and kept as they are where not. The
-// innermost layer of our own payloads: 4 bytes (little-endian; low 28 bits: bytes that follow; above: Packing), then
-// these bytes. The length of what comes out is known to the reader.
+// Runs of bytes, made smaller where that pays and kept as they are where not. The innermost layer of our own payloads:
+// 4 bytes (little-endian; low 28 bits: bytes that follow; above: Packing), then these bytes. The length of what comes
+// out is known to the reader.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -14,7 +15,7 @@ struct ZSTD_DCtx_s;
 
 namespace diapause::codec {
 
-enum class Packing : std::uint32_t { kept = 0, constant = 1, lz4 = 2, zstd = 3 };
+enum class Packing : std::uint32_t { kept = 0, constant = 1, lz4 = 2, zstd = 3, rans = 4 };
 
 // A payload that grows in memory of a fixed size. What does not fit makes ok() false for good.
 class Output {
@@ -41,15 +42,21 @@ class Packer {
   Packer(Packer&&) noexcept;
   ~Packer();
 
-  // `level` of zstd; kLz4 for LZ4. `in` has less than 2^28 bytes.
-  static constexpr int kLz4 = 1000;
-  void pack(ByteView in, int level, Output& out);
+  // With LZ4 or with zstd at `level`, if a sample says that it pays. `in` has less than 2^28 bytes.
+  void pack_lz4(ByteView in, Output& out);
+  void pack_zstd(ByteView in, int level, Output& out);
+  // For bytes without much of a pattern, and less than 2^20 of them: as the frequencies of the byte values allow, or
+  // with zstd where a sample says that there is a pattern.
+  void pack_entropy(ByteView in, Output& out);
 
  private:
-  bool pays(ByteView in, int level);
-  std::size_t compress(ByteView in, int level, MutableBytes out);
+  static bool pack_simply(ByteView in, Output& out);
+  std::optional<double> size_with_lz4(ByteView in);
+  std::size_t compress_lz4(ByteView in, MutableBytes out);
+  std::size_t compress_zstd(ByteView in, int level, MutableBytes out);
 
   std::vector<std::uint64_t> lz4_state_;
+  ByteVector scratch_;
   std::unique_ptr<ZSTD_CCtx_s, std::size_t (*)(ZSTD_CCtx_s*)> zstd_;
 };
 

@@ -82,5 +82,16 @@ TEST(Regions, StopWhereTheSinkSaysSo) {
   EXPECT_EQ(done.error().message, "no room");
 }
 
+TEST(Regions, OfIntegersAreNeverEncodedWithLoss) {
+  format::Region ids;
+  ids.type = ElementType::int64;
+  ids.element_bytes = 8;
+  ids.count = 10;
+  auto encoder = RegionEncoder::create({CodecId::lattice, 1e-3}, {run_here, 1}).value();
+  const auto done = encoder.encode(ByteVector(80), BlockPlan(ids, kMiB), [](ByteView) -> Status { return {}; });
+  EXPECT_EQ(done.error().code, Code::argument);
+  EXPECT_THAT(done.error().message, HasSubstr("int64"));
+}
+
 }  // namespace
 }  // namespace diapause::codec

@@ -140,7 +140,7 @@ class State(RuleTest):
             'constexpr int kA = 1;\nconst std::string kB = "x";\nconst char* const kNames[] = {"a", "b"};\n'
             "struct S {\n  int x = 0;\n  int* p;\n  static constexpr int kC = 3;\n  static int make(int);\n};\n"
             "int h() {\n  static const int kD = 1;\n  int local = kD;\n  return local;\n}\n"
-            "template <class T>\nconstexpr bool is = false;\n"
+            "template <class T>\nconstexpr bool is = false;\ntemplate class S<int>;\n"
         )
         self.assert_kept(state.check, "src/base/a.cpp", good)
 

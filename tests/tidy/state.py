@@ -12,7 +12,7 @@ ALLOWED = {
     ("src/sys/real_kernel.cpp", "kernel"): "has no data members; every call goes to the machine's kernel",
 }
 
-_NO_VARIABLE = re.compile(r"^(using|typedef|friend|static_assert|namespace|class|struct|union|enum|extern|return|goto|#)\b")
+_NO_VARIABLE = re.compile(r"^(using|typedef|friend|static_assert|namespace|class|struct|union|enum|extern|return|goto|template (class|struct)|#)\b")
 _LOCAL = re.compile(r"(?:^|[;{}])\s*((?:static|thread_local)\b[^;={(]*)", re.MULTILINE)
 
 

@@ -1,0 +1,214 @@
+#include "codec/lattice.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "codec/clones.hpp"
+#include "codec/shuffle.hpp"
+#include "format/wire.hpp"
+
+namespace diapause::codec {
+namespace {
+
+constexpr std::uint32_t kAxes = 0xf;
+constexpr std::uint32_t kInterpolates = 1u << 4;
+constexpr std::uint32_t kWide = 1u << 5;
+
+// Added to a number below 2^51 in magnitude, it leaves the nearest whole number in the low bits of the sum.
+constexpr double kMagic = 0x1.8p52;
+constexpr std::uint64_t kMagicBits = std::bit_cast<std::uint64_t>(kMagic);
+
+// Numbers of the lattice that fit in 32 bits with a sign.
+constexpr double kNarrowLimit = 0x1p30;
+
+// What a value greater in magnitude costs its neighbours: its last place is too coarse for the bound.
+template <class Float>
+double limit_of(double bound) {
+  using Limits = std::numeric_limits<Float>;
+  return std::min(std::ldexp(bound, Limits::digits - 3), static_cast<double>(Limits::max()));
+}
+
+template <class Float, class Word>
+Float value_at(Word number, double step) {
+  double whole;
+  if constexpr (sizeof(Word) == 4) {
+    whole = static_cast<std::int32_t>(number);
+  } else {
+    whole = std::bit_cast<double>(number + kMagicBits) - kMagic;
+  }
+  return static_cast<Float>(whole * step);
+}
+
+constexpr std::size_t kChunk = 256;
+
+// Planes are cut into runs, each with frequencies of its own, because data are different in different places.
+constexpr std::size_t kRunBytes = 32 * 1024;
+
+// Of the run at the front of what is left of all planes: up to the end of its plane.
+std::size_t run_bytes(ByteView rest, std::uint64_t plane_bytes) {
+  return std::min(kRunBytes, (rest.size() - 1) % plane_bytes + 1);
+}
+
+// Returns how many are above the limit or do not come back within the bound: also all that are no numbers or too large
+// for a Word.
+template <class Float, class Word>
+inline std::uint64_t to_numbers(const Float* __restrict values, std::size_t count, double bound,
+                                Word* __restrict numbers) {
+  const double step = 2 * bound, per_step = 1 / step, limit = limit_of<Float>(bound);
+  std::uint64_t missed = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<double>(values[i]);
+    const double shifted = value * per_step + kMagic;
+    numbers[i] = static_cast<Word>(std::bit_cast<std::uint64_t>(shifted) - kMagicBits);
+    const auto back = static_cast<double>(static_cast<Float>((shifted - kMagic) * step));
+    const bool taken = (std::fabs(value - back) <= bound) & (std::fabs(value) <= limit);
+    missed += taken ? 0 : 1;
+  }
+  return missed;
+}
+
+template <class Float, class Word>
+inline void from_numbers(const Word* __restrict numbers, std::size_t count, double step, Float* __restrict values) {
+  for (std::size_t i = 0; i < count; ++i) values[i] = value_at<Float>(numbers[i], step);
+}
+
+DIAPAUSE_CLONES std::uint64_t to_lattice(const float* values, std::size_t count, double bound, std::uint32_t* numbers) {
+  return to_numbers(values, count, bound, numbers);
+}
+DIAPAUSE_CLONES std::uint64_t to_lattice(const double* values, std::size_t count, double bound,
+                                         std::uint32_t* numbers) {
+  return to_numbers(values, count, bound, numbers);
+}
+DIAPAUSE_CLONES std::uint64_t to_lattice(const double* values, std::size_t count, double bound,
+                                         std::uint64_t* numbers) {
+  return to_numbers(values, count, bound, numbers);
+}
+DIAPAUSE_CLONES void from_lattice(const std::uint32_t* numbers, std::size_t count, double step, float* values) {
+  from_numbers(numbers, count, step, values);
+}
+DIAPAUSE_CLONES void from_lattice(const std::uint32_t* numbers, std::size_t count, double step, double* values) {
+  from_numbers(numbers, count, step, values);
+}
+DIAPAUSE_CLONES void from_lattice(const std::uint64_t* numbers, std::size_t count, double step, double* values) {
+  from_numbers(numbers, count, step, values);
+}
+
+}  // namespace
+
+Result<std::size_t> LatticeCodec::encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) {
+  const Block block{shape.dims, shape.count(), method.bound};
+  if (shape.type == format::ElementType::float32) return encode_floats<float>(raw, block, out);
+  return encode_floats<double>(raw, block, out);
+}
+
+template <class Float>
+Result<std::size_t> LatticeCodec::encode_floats(ByteView raw, const Block& block, MutableBytes out) {
+  auto& holes = std::get<Holes<Float>>(holes_);
+  holes.clear();
+  // Most blocks have no holes and small numbers; others show it soon.
+  if (!holes.seem_there(raw) && find_numbers<Float, std::uint32_t>(raw, block, OnMiss::stop)) {
+    return encode_numbers<Float, std::uint32_t>(raw, block, out);
+  }
+  if (!holes.find(raw, limit_of<Float>(block.bound))) {
+    return fail(Code::argument, "the bound is too small for the values of the block");
+  }
+  ByteView filled = raw;
+  if (holes.any()) {
+    filled_.resize(raw.size());
+    holes.fill(raw, filled_);
+    filled = filled_;
+  }
+  if constexpr (sizeof(Float) == 8) {
+    if (holes.greatest() >= 2 * block.bound * kNarrowLimit) {
+      find_numbers<Float, std::uint64_t>(filled, block, OnMiss::make_exception);
+      return encode_numbers<Float, std::uint64_t>(raw, block, out);
+    }
+  }
+  find_numbers<Float, std::uint32_t>(filled, block, OnMiss::make_exception);
+  return encode_numbers<Float, std::uint32_t>(raw, block, out);
+}
+
+template <class Float, class Word>
+bool LatticeCodec::find_numbers(ByteView values, const Block& block, OnMiss on_miss) {
+  auto& words = std::get<std::vector<Word>>(words_);
+  words.resize(block.count);
+  for (std::uint64_t at = 0; at < block.count; at += kChunk) {
+    Float some[kChunk];
+    const std::size_t count = std::min<std::uint64_t>(kChunk, block.count - at);
+    std::memcpy(some, values.data() + at * sizeof(Float), count * sizeof(Float));
+    if (to_lattice(some, count, block.bound, words.data() + at) == 0) continue;
+    if (on_miss == OnMiss::stop) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto back = static_cast<double>(value_at<Float>(words[at + i], 2 * block.bound));
+      if (std::fabs(static_cast<double>(some[i]) - back) <= block.bound) continue;
+      std::get<Holes<Float>>(holes_).add(static_cast<std::uint32_t>(at + i));
+    }
+  }
+  return true;
+}
+
+template <class Float, class Word>
+std::size_t LatticeCodec::encode_numbers(ByteView raw, const Block& block, MutableBytes out) {
+  auto& words = std::get<std::vector<Word>>(words_);
+  auto& transform = std::get<Transform<Word>>(transforms_);
+  const Prediction prediction = transform.choose(block.dims, words);
+  transform.predict(prediction, block.dims, words);
+  fold_signs<Word>(words);
+
+  Output output(out);
+  output.u32(prediction.axes | (prediction.interpolates ? kInterpolates : 0) | (sizeof(Word) == 8 ? kWide : 0));
+  std::get<Holes<Float>>(holes_).write(raw, packer_, output);
+  planes_.resize(block.count * sizeof(Word));
+  shuffle(std::as_bytes(std::span(words)), sizeof(Word), planes_);
+  for (ByteView rest = planes_; !rest.empty(); rest = rest.subspan(run_bytes(rest, block.count))) {
+    packer_.pack_entropy(rest.first(run_bytes(rest, block.count)), output);
+  }
+  return output.ok() ? output.size() : 0;
+}
+
+Status LatticeCodec::decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) {
+  format::Reader reader(payload);
+  const std::uint32_t word = reader.u32();
+  if (!reader.ok() || word >= 2 * kWide) return fail(Code::corrupt, "compressed block: unknown prediction");
+  payload = payload.subspan(4);
+  const Block block{shape.dims, shape.count(), bound};
+  const Prediction prediction{word & kAxes, (word & kInterpolates) != 0};
+  const bool is_double = shape.type == format::ElementType::float64;
+  if ((word & kWide) == 0) {
+    return is_double ? decode_numbers<double, std::uint32_t>(payload, block, prediction, out)
+                     : decode_numbers<float, std::uint32_t>(payload, block, prediction, out);
+  }
+  if (!is_double) return fail(Code::corrupt, "compressed block: numbers of 8 bytes for values of 4");
+  return decode_numbers<double, std::uint64_t>(payload, block, prediction, out);
+}
+
+template <class Float, class Word>
+Status LatticeCodec::decode_numbers(ByteView payload, const Block& block, const Prediction& prediction,
+                                    MutableBytes out) {
+  auto& holes = std::get<Holes<Float>>(holes_);
+  DIAPAUSE_TRY(holes.read(payload, block.count, unpacker_));
+  planes_.resize(block.count * sizeof(Word));
+  for (MutableBytes rest = planes_; !rest.empty(); rest = rest.subspan(run_bytes(rest, block.count))) {
+    DIAPAUSE_TRY(unpacker_.unpack(payload, rest.first(run_bytes(rest, block.count))));
+  }
+  if (!payload.empty()) return fail(Code::corrupt, "compressed block: bytes behind the last plane");
+  auto& words = std::get<std::vector<Word>>(words_);
+  words.resize(block.count);
+  unshuffle(planes_, sizeof(Word), std::as_writable_bytes(std::span(words)));
+  unfold_signs<Word>(words);
+  std::get<Transform<Word>>(transforms_).undo(prediction, block.dims, words);
+  for (std::uint64_t at = 0; at < block.count; at += kChunk) {
+    Float values[kChunk];
+    const std::size_t count = std::min<std::uint64_t>(kChunk, block.count - at);
+    from_lattice(words.data() + at, count, 2 * block.bound, values);
+    std::memcpy(out.data() + at * sizeof(Float), values, count * sizeof(Float));
+  }
+  holes.restore(out);
+  return {};
+}
+
+}  // namespace diapause::codec

@@ -1,0 +1,44 @@
+// Predictions on a lattice of whole numbers: each value becomes the difference from what its neighbours let expect. The
+// arithmetic is that of unsigned numbers, modulo 2^32 or 2^64, so that every step can be undone exactly, whatever the
+// numbers are. Smooth data become small numbers of either sign, in two's complement.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codec/block.hpp"
+
+namespace diapause::codec {
+
+// What is done with a block: first, if `interpolates`, the slices of the two fastest dimensions are interpolated; then
+// differences are taken along each dimension in `axes` (bit i: dims[i]).
+struct Prediction {
+  std::uint32_t axes = 0;
+  bool interpolates = false;
+  bool operator==(const Prediction&) const = default;
+};
+
+template <class Word>  // std::uint32_t or std::uint64_t
+class Transform {
+ public:
+  // In place; `values` has as many elements as `dims` says.
+  void predict(const Prediction& prediction, const Dims& dims, std::span<Word> values);
+  void undo(const Prediction& prediction, const Dims& dims, std::span<Word> values);
+
+  // The prediction that makes a sample of the block cheapest to store.
+  Prediction choose(const Dims& dims, std::span<const Word> values);
+
+ private:
+  double cost_of(const Prediction& prediction, const Dims& size);
+
+  std::vector<Word> row_, sample_, trial_;
+};
+
+// Small numbers of either sign as small numbers: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...; and back. In place.
+template <class Word>
+void fold_signs(std::span<Word> values);
+template <class Word>
+void unfold_signs(std::span<Word> values);
+
+}  // namespace diapause::codec
