@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/power_options.hpp"
+
 namespace diapause::cli {
 namespace {
 
@@ -213,8 +215,8 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   add_inject(app, inject);
   std::vector<std::string> unmarked;
   add_run(app, run, unmarked);
-  CLI::App& power = *app.add_subcommand("power", "Clocks and limits of this node that jobs changed to save energy");
-  power.require_subcommand(1);
+  PowerOptions power_options;
+  CLI::App& power = power_options.add(app);
   add_power_restore(power, power_restore);
   add_power_watch(power, power_watch);
 
@@ -239,6 +241,9 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   if (app.got_subcommand("inject")) return Arguments(inject);
   if (power.got_subcommand("restore")) return Arguments(power_restore);
   if (power.got_subcommand("watch")) return Arguments(power_watch);
+  if (app.got_subcommand("power")) {
+    return std::visit([](const auto& chosen) { return Arguments(chosen); }, power_options.chosen());
+  }
   return Arguments(run);
 }
 

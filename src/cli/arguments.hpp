@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/exit_codes.hpp"
+#include "cli/power_arguments.hpp"
 
 namespace diapause::cli {
 
@@ -74,7 +75,8 @@ struct PowerWatchArguments {
 };
 
 using Arguments = std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
-                               RunArguments, PowerRestoreArguments, PowerWatchArguments>;
+                               RunArguments, PowerArguments, PowerRecordArguments, PowerCalibrateArguments,
+                               PowerRestoreArguments, PowerWatchArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

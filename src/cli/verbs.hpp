@@ -19,6 +19,9 @@ int verify(const VerifyArguments& arguments);
 int prune(const PruneArguments& arguments);
 int inject(const InjectArguments& arguments);
 int run(const RunArguments& arguments);
+int power(const PowerArguments& arguments);
+int power_record(const PowerRecordArguments& arguments);
+int power_calibrate(const PowerCalibrateArguments& arguments);
 int power_restore(const PowerRestoreArguments& arguments);
 int power_watch(const PowerWatchArguments& arguments);
 

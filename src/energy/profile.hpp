@@ -55,6 +55,16 @@ struct Activity {
 // busy at f draw (idle + busy) * curve(f) / curve(base).
 double model_watts(const Profile& profile, const DomainModel& domain, const Activity& activity);
 
+// Every number of a profile by the key that it has in the file: for people, and for a file again.
+struct Parameter {
+  std::string key;  // "domain.package.idle_w"
+  double value;
+  std::string source;
+};
+std::vector<Parameter> parameters_of(const Profile& profile);
+// The file that gives this profile.
+std::string profile_toml(const Profile& profile);
+
 // Names of the profiles that are built in.
 std::vector<std::string_view> built_in_profiles();
 // The TOML of one of them; empty if there is none of that name.

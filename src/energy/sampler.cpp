@@ -186,6 +186,7 @@ Sampler::~Sampler() {
 const std::vector<Zone>& Sampler::domains() const { return state_->settled().zones(); }
 const Total& Sampler::total() const { return state_->settled().total(); }
 const Profile& Sampler::profile() const { return state_->profile; }
+double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
 double Sampler::started_s() const { return state_->settled().began_s(); }
 double Sampler::cost_s() const { return state_->cost_s; }
 void Sampler::moved(std::uint64_t bytes) { state_->moved_bytes.fetch_add(bytes, std::memory_order_relaxed); }

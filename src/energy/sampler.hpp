@@ -44,6 +44,7 @@ class Sampler {
   // What is there and cannot be used, with the reason and what would help.
   const std::vector<Obstacle>& obstacles() const;
   const Profile& profile() const;
+  double period_s() const;
   double started_s() const;  // when the first sample was taken
 
   // Energy from one moment to another, sys::monotonic_s(). Takes a sample at once if the end is later than the last

@@ -59,7 +59,7 @@ std::string trace_head_line(const TraceHead& head) {
       {"period_s", head.period_s},
       {"domains", domains},
       {"total", {{"name", head.total.name}, {"kind", kind_name(head.total.kind)}, {"domains", head.total.zones}}}}
-      .dump();
+      .dump(-1, ' ', false, json::error_handler_t::replace);  // labels of sensors may hold any bytes
 }
 
 std::string trace_row_line(const TraceRow& row) {

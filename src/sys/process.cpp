@@ -33,6 +33,8 @@ std::uint64_t unix_time_ns() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count());
 }
 
+bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
+
 double monotonic_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,5 +20,6 @@ std::uint64_t unix_time_ns();
 double monotonic_s();
 Status random_bytes(MutableBytes out);
 std::vector<std::pair<std::string, std::string>> environment();
+bool is_terminal(std::FILE* stream);
 
 }  // namespace diapause::sys

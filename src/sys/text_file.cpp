@@ -19,17 +19,51 @@ Result<std::string> read_text_file(Kernel& kernel, const std::string& path) {
   return text;
 }
 
-Status append_line(Kernel& kernel, const std::string& path, const std::string& line) {
+namespace {
+
+// Opens what a user names for writing; `flags` say what is to happen to what is there.
+Result<File> open_to_write(Kernel& kernel, const std::string& path, int flags, mode_t mode) {
   // Without O_NONBLOCK a named pipe would hold us for ever.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  const int fd = uninterrupted([&] { return kernel.openat(AT_FDCWD, path.c_str(), kFlags, 0600); });
+  const int fd = uninterrupted([&] { return kernel.openat(AT_FDCWD, path.c_str(), kFlags | flags, mode); });
   if (fd < 0) return fail(path_error("open", path, fd));
-  const File file(kernel, fd, path);
+  File file(kernel, fd, path);
   struct stat status;
   const int result = uninterrupted([&] { return kernel.fstat(fd, &status); });
   if (result < 0) return fail(path_error("inspect", path, result));
   if (!S_ISREG(status.st_mode)) return fail(Code::denied, path + " is not a regular file");
-  return file.write_all(as_byte_view(line + "\n"), static_cast<std::uint64_t>(status.st_size));
+  return file;
+}
+
+}  // namespace
+
+Status append_line(Kernel& kernel, const std::string& path, const std::string& line) {
+  DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, path, 0, 0600));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
+  return file.write_all(as_byte_view(line + "\n"), size);
+}
+
+Status replace_text_file(Kernel& kernel, const std::string& path, const std::string& text) {
+  const std::string fresh = path + ".new";
+  {
+    DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, fresh, O_TRUNC, 0644));
+    DIAPAUSE_TRY(file.write_all(as_byte_view(text), 0));
+  }
+  const int result = uninterrupted([&] { return kernel.renameat(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str()); });
+  if (result < 0) return fail(path_error("replace", path, result));
+  return {};
+}
+
+Result<TextWriter> TextWriter::create(Kernel& kernel, const std::string& path) {
+  DIAPAUSE_TRY_ASSIGN(auto file, open_to_write(kernel, path, O_TRUNC, 0600));
+  return TextWriter(std::move(file));
+}
+
+Status TextWriter::add_line(const std::string& line) {
+  const std::string whole = line + "\n";
+  DIAPAUSE_TRY(file_.write_all(as_byte_view(whole), size_));
+  size_ += whole.size();
+  return {};
 }
 
 }  // namespace diapause::sys

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "sys/file.hpp"
 #include "sys/kernel.hpp"
 
 namespace diapause::sys {
@@ -14,5 +15,22 @@ Result<std::string> read_text_file(Kernel& kernel, const std::string& path);
 // Adds a line to the file, which is made with mode 0600 if there is none. A link is not followed, and what is there
 // must be a regular file. Not synced. Errors name the path.
 Status append_line(Kernel& kernel, const std::string& path, const std::string& line);
+
+// Puts `text` in the place of the file, so that whoever opens it sees the old text or the new one, and lets everybody
+// read it. Not synced. Errors name the path.
+Status replace_text_file(Kernel& kernel, const std::string& path, const std::string& text);
+
+// A file of lines that are known one after the other.
+class TextWriter {
+ public:
+  // Makes the file with mode 0600, or empties the one that is there, which must be a regular file and no link.
+  static Result<TextWriter> create(Kernel& kernel, const std::string& path);
+  Status add_line(const std::string& line);
+
+ private:
+  explicit TextWriter(File file) : file_(std::move(file)) {}
+  File file_;
+  std::uint64_t size_ = 0;
+};
 
 }  // namespace diapause::sys

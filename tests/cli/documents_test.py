@@ -10,7 +10,7 @@ from support import CommandTest
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 VERBS = ["list", "show", "verify", "prune", "inject", "run", "power"]
 # Each with what is typed to get at it.
-ACTIONS = [[verb] for verb in VERBS if verb != "power"] + [["power", "restore"]]
+ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "calibrate", "restore")]
 
 
 def options(text):

@@ -1,0 +1,41 @@
+// What was typed behind `diapause power`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace diapause::cli {
+
+// Instead of what the configuration says.
+struct MeterChoice {
+  std::string config;
+  std::vector<std::string> meters;
+  std::optional<std::uint32_t> period_ms;
+  std::optional<std::string> profile;
+};
+
+struct PowerArguments {
+  MeterChoice choice;
+  bool once = false;
+  bool json = false;
+  double interval_s = 1;
+  std::string openmetrics;  // file; empty: none
+};
+
+struct PowerRecordArguments {
+  MeterChoice choice;
+  std::string file;
+  double seconds = 0;  // 0: until it is ended
+};
+
+struct PowerCalibrateArguments {
+  MeterChoice choice;
+  std::string file;       // the profile; empty: standard output
+  std::string samples;    // samples of several runs; empty: this one's alone
+  std::string directory;  // where to write to a disk; empty: nowhere
+  double step_s = 3;
+};
+
+}  // namespace diapause::cli

@@ -1,0 +1,85 @@
+#include "cli/power_options.hpp"
+
+namespace diapause::cli {
+namespace {
+
+constexpr const char* kExitCodes =
+    "Exit status:\n"
+    "  0  done\n"
+    "  3  wrong usage, an I/O error, or (record, calibrate) nothing that could be measured";
+constexpr double kMostSeconds = 1e9;
+
+void add_choice(CLI::App& verb, MeterChoice& choice) {
+  verb.add_option("--config", choice.config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
+      ->option_text("FILE");
+  verb.add_option("--meters", choice.meters, "Names of meters with commas between, or auto")
+      ->option_text("NAMES")
+      ->delimiter(',');
+  verb.add_option("--period-ms", choice.period_ms, "Milliseconds between two samples")
+      ->option_text("N")
+      ->check(CLI::Range(1, 60000));
+  verb.add_option("--profile", choice.profile, "Profile of the machine for the model: a name or a file")
+      ->option_text("PROFILE");
+}
+
+void add_record(CLI::App& power, PowerRecordArguments& arguments) {
+  CLI::App& verb = *power.add_subcommand("record", "Writes a trace that can be replayed");
+  verb.add_option("file", arguments.file, "Where to write it; an old file is replaced")
+      ->option_text("FILE")
+      ->required();
+  verb.add_option("--seconds", arguments.seconds, "How long; else until it is ended, as by Ctrl-C")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, kMostSeconds));
+  add_choice(verb, arguments.choice);
+  verb.footer(std::string("Examples:\n  diapause power record run.trace\n"
+                          "  diapause power record run.trace --seconds 60 --period-ms 10\n\n") +
+              kExitCodes);
+}
+
+void add_calibrate(CLI::App& power, PowerCalibrateArguments& arguments) {
+  CLI::App& verb = *power.add_subcommand("calibrate", "Fits a profile for the model on a machine that has counters");
+  verb.add_option("file", arguments.file, "Where to write the profile; else standard output")->option_text("FILE");
+  verb.add_option("--seconds", arguments.step_s, "How long each step lasts")
+      ->option_text("S")
+      ->check(CLI::Range(0.2, 3600.0))
+      ->capture_default_str();
+  verb.add_option("--samples", arguments.samples,
+                  "Keep what is measured in this file, and fit all that is in it: run once at each clock for P(f)")
+      ->option_text("FILE");
+  verb.add_option("--directory", arguments.directory, "On the disk whose energy a byte is to be fitted")
+      ->option_text("PATH");
+  add_choice(verb, arguments.choice);
+  verb.footer(std::string("Examples:\n  diapause power calibrate node.toml --directory /scratch\n"
+                          "  srun --cpu-freq=1800000 diapause power calibrate node.toml --samples node.jsonl\n\n") +
+              kExitCodes);
+}
+
+}  // namespace
+
+CLI::App& PowerOptions::add(CLI::App& app) {
+  verb_ = app.add_subcommand("power", "What the node draws, by which meter, and what could not be measured");
+  verb_->require_subcommand(0, 1);
+  verb_->add_flag("--once", live_.once, "One look, instead of one after the other");
+  verb_->add_flag("--json", live_.json, "JSON, a document a line");
+  verb_->add_option("--interval", live_.interval_s, "Seconds that one look lasts")
+      ->option_text("S")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  verb_->add_option("--openmetrics", live_.openmetrics, "Also keep this file up to date, for a node exporter")
+      ->option_text("FILE");
+  add_choice(*verb_, live_.choice);
+  add_record(*verb_, record_);
+  add_calibrate(*verb_, calibrate_);
+  verb_->footer(std::string("Examples:\n  diapause power\n  diapause power --once --json\n"
+                            "  diapause power record run.trace\n\n") +
+                kExitCodes);
+  return *verb_;
+}
+
+std::variant<PowerArguments, PowerRecordArguments, PowerCalibrateArguments> PowerOptions::chosen() const {
+  if (verb_->got_subcommand("record")) return record_;
+  if (verb_->got_subcommand("calibrate")) return calibrate_;
+  return live_;
+}
+
+}  // namespace diapause::cli

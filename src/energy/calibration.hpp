@@ -1,0 +1,28 @@
+// A profile out of what was measured on a machine while it did known things. Pure; `diapause power calibrate` measures.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "energy/profile.hpp"
+
+namespace diapause::energy {
+
+struct CalibrationSample {
+  std::string step;  // "idle", "busy", ...
+  Activity activity;
+  std::map<Domain, double> watts;  // measured, of all parts together
+};
+
+// As a line of a file that samples of several runs are kept in, and back.
+std::string sample_line(const CalibrationSample& sample);
+Result<CalibrationSample> parse_sample(const std::string& line);
+
+// Fits idle, busy and j_per_gb of every domain that all samples have; where the node was measured too, what is left of
+// it is `other`. With busy samples at three or more clocks, P(f) as well; the others are then fitted at the highest.
+// Code::argument says which samples are missing. `where` goes into the source of each number.
+Result<Profile> fit_profile(std::span<const CalibrationSample> samples, const std::string& where);
+
+}  // namespace diapause::energy

@@ -1,0 +1,53 @@
+#include "energy/openmetrics.hpp"
+
+#include <fmt/format.h>
+
+namespace diapause::energy {
+namespace {
+
+// Labels are in double quotes.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\n') {
+      result += "\\n";
+    } else {
+      if (c == '"' || c == '\\') result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string labels_of(const Zone& zone) {
+  return fmt::format(R"({{source="{}",domain="{}",part="{}",kind="{}"}})", escaped(zone.source),
+                     domain_name(zone.domain), escaped(zone.part), kind_name(zone.kind));
+}
+
+struct Family {
+  const char* name;
+  const char* unit;
+  const char* help;
+  double Amount::*value;
+};
+constexpr Family kFamilies[] = {
+    {"diapause_energy_joules", "joules", "Energy used since the meters were started.", &Amount::joules},
+    {"diapause_energy_covered_seconds", "seconds", "Time that the energy stands for.", &Amount::covered_s},
+    {"diapause_energy_gap_seconds", "seconds", "Time since the start of which the source knows nothing.",
+     &Amount::gap_s}};
+
+}  // namespace
+
+std::string openmetrics_text(std::span<const Zone> domains, std::span<const Amount> amounts) {
+  std::string text;
+  for (const Family& family : kFamilies) {
+    text += fmt::format("# TYPE {0} counter\n# UNIT {0} {1}\n# HELP {0} {2}\n", family.name, family.unit, family.help);
+    for (std::size_t i = 0; i < domains.size(); ++i) {
+      if (amounts[i].covered_s <= 0) continue;
+      text += fmt::format("{}_total{} {:.6f}\n", family.name, labels_of(domains[i]), amounts[i].*family.value);
+    }
+  }
+  return text + "# EOF\n";
+}
+
+}  // namespace diapause::energy
