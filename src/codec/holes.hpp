@@ -7,13 +7,23 @@
 // indices (4 bytes each, rising) and of their bits.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "codec/pack.hpp"
 
 namespace diapause::codec {
+
+// A value of greater magnitude has a last place that is too coarse for the bound: four of these are more than it.
+template <class Float>
+double limit_of_bound(double bound) {
+  using Limits = std::numeric_limits<Float>;
+  return std::min(std::ldexp(bound, Limits::digits - 3), static_cast<double>(Limits::max()));
+}
 
 template <class Float>
 class Holes {

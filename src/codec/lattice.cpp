@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 
 #include "codec/clones.hpp"
 #include "codec/shuffle.hpp"
@@ -24,13 +22,6 @@ constexpr std::uint64_t kMagicBits = std::bit_cast<std::uint64_t>(kMagic);
 
 // Numbers of the lattice that fit in 32 bits with a sign.
 constexpr double kNarrowLimit = 0x1p30;
-
-// What a value greater in magnitude costs its neighbours: its last place is too coarse for the bound.
-template <class Float>
-double limit_of(double bound) {
-  using Limits = std::numeric_limits<Float>;
-  return std::min(std::ldexp(bound, Limits::digits - 3), static_cast<double>(Limits::max()));
-}
 
 template <class Float, class Word>
 Float value_at(Word number, double step) {
@@ -58,7 +49,7 @@ std::size_t run_bytes(ByteView rest, std::uint64_t plane_bytes) {
 template <class Float, class Word>
 inline std::uint64_t to_numbers(const Float* __restrict values, std::size_t count, double bound,
                                 Word* __restrict numbers) {
-  const double step = 2 * bound, per_step = 1 / step, limit = limit_of<Float>(bound);
+  const double step = 2 * bound, per_step = 1 / step, limit = limit_of_bound<Float>(bound);
   std::uint64_t missed = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto value = static_cast<double>(values[i]);
@@ -113,7 +104,7 @@ Result<std::size_t> LatticeCodec::encode_floats(ByteView raw, const Block& block
   if (!holes.seem_there(raw) && find_numbers<Float, std::uint32_t>(raw, block, OnMiss::stop)) {
     return encode_numbers<Float, std::uint32_t>(raw, block, out);
   }
-  if (!holes.find(raw, limit_of<Float>(block.bound))) {
+  if (!holes.find(raw, limit_of_bound<Float>(block.bound))) {
     return fail(Code::argument, "the bound is too small for the values of the block");
   }
   ByteView filled = raw;
