@@ -38,6 +38,9 @@ if(TARGET diapause_mpi)
   install(FILES ${PROJECT_SOURCE_DIR}/include/diapause/diapause_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/diapause)
 endif()
 
+# To read and to start one's own from; the library has them inside.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause)
+
 set_target_properties(diapause_cli PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_bindir})
 install(TARGETS diapause_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/docs/diapause.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

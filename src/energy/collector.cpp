@@ -48,6 +48,13 @@ double Collector::undecided_s() const {
   return slowest_s;
 }
 
+bool Collector::needs_load() const {
+  return std::any_of(followed_.begin(), followed_.end(), [](const Followed& followed) {
+    const Zone& zone = followed.zone;
+    return !followed.accumulator.has_moved() && zone.kind == Kind::measured && zone.quantity == Quantity::energy;
+  });
+}
+
 std::string Collector::why_dead(const Followed& followed) const {
   if (!followed.failure.empty()) return followed.failure;
   if (!followed.was_read) return "gives no readings";

@@ -26,6 +26,8 @@ class Collector {
   // Until settle() all zones are on probation. How long the slowest of those takes that have shown no life yet; 0 if
   // all have.
   double undecided_s() const;
+  // Whether any of them is a counter that may only stand still because nothing is done.
+  bool needs_load() const;
   // Keeps the zones that have used energy since the first reading, and reads no others from then on. Why the others
   // were dropped becomes an obstacle.
   enum class Models { always, where_nothing_is_measured };

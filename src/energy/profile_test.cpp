@@ -78,5 +78,34 @@ TEST(Profile, AllThatAreBuiltInCanBeRead) {
   }
 }
 
+Profile built_in(const std::string& name) { return *parse_profile(built_in_profile(name), name, {}); }
+
+double node_watts(const Profile& profile, const Activity& activity) {
+  double watts = 0;
+  for (const DomainModel& domain : profile.domains) watts += model_watts(profile, domain, activity);
+  return watts;
+}
+
+// Tables 6, 10, 14 and 18 of the study of multilevel checkpointing: HDC without checkpoints.
+TEST(Profile, OfAPublishedMachineGivesThePublishedPowerOfABusyNode) {
+  EXPECT_NEAR(node_watts(built_in("theta-xc40"), {.utilisation = 1}), 298.37, 0.01);
+  EXPECT_NEAR(node_watts(built_in("mira-bgq"), {.utilisation = 1}), 50.77, 0.01);
+  EXPECT_NEAR(node_watts(built_in("shepard-haswell"), {.utilisation = 1}), 338.39, 0.01);
+  EXPECT_NEAR(node_watts(built_in("cooper-kaveri"), {.utilisation = 1}), 75.14, 0.01);
+}
+
+// What the printed fits give at the clocks of the published rule: 0.875 of the highest for compression, 0.85 for
+// writing.
+TEST(Profile, OfAPublishedMachineHasThePublishedCurves) {
+  const auto saved = [](const Profile& profile, const char* phase, double share) {
+    const PowerCurve& curve = profile.phases.at(phase);
+    return 1 - curve.at(share * profile.base_clock_ghz->value) / curve.at(profile.base_clock_ghz->value);
+  };
+  EXPECT_NEAR(saved(built_in("m510-broadwell"), "compress", 0.875), 0.130, 0.001);
+  EXPECT_NEAR(saved(built_in("c220g5-skylake"), "compress", 0.875), 0.203, 0.001);
+  EXPECT_NEAR(saved(built_in("m510-broadwell"), "write", 0.85), 0.118, 0.001);
+  EXPECT_NEAR(saved(built_in("c220g5-skylake"), "write", 0.85), 0.124, 0.001);
+}
+
 }  // namespace
 }  // namespace diapause::energy

@@ -131,19 +131,16 @@ void SamplerState::discover() {
 // those that change rarely are waited for.
 void SamplerState::probe() {
   const double begin_s = sys::monotonic_s();
-  double undecided_s = collector->undecided_s();
-  while (undecided_s > 0) {
-    const double busy_until_s = sys::monotonic_s() + kProbePeriodS;
-    const double probed_s = sys::monotonic_s() - begin_s;
-    if (probed_s >= std::min(std::max(kProbeS, 3 * undecided_s), kLongestProbeS)) return;
-    if (probed_s < kProbeS) {
-      while (sys::monotonic_s() < busy_until_s) continue;
+  for (double undecided_s = collector->undecided_s(); undecided_s > 0; undecided_s = collector->undecided_s()) {
+    const double now_s = sys::monotonic_s();
+    if (now_s - begin_s >= std::min(std::max(kProbeS, 3 * undecided_s), kLongestProbeS)) return;
+    if (now_s - begin_s < kProbeS && collector->needs_load()) {
+      while (sys::monotonic_s() < now_s + kProbePeriodS) continue;
     } else if (!pause(kProbePeriodS)) {
       return;
     }
     const std::lock_guard lock(mutex);
     collector->collect(sys::monotonic_s());
-    undecided_s = collector->undecided_s();
   }
 }
 

@@ -132,7 +132,7 @@ TEST(Sampler, NamesTheProfilesThereAreWhenOneIsUnknown) {
   settings.profile = "/nowhere/at.all";
   const auto sampler = Sampler::start(settings, sys::real_kernel());
   ASSERT_FALSE(sampler.has_value());
-  EXPECT_THAT(sampler.error().message, HasSubstr("built in are generic"));
+  EXPECT_THAT(sampler.error().message, testing::ContainsRegex("built in are .*generic"));
 }
 
 TEST(Sampler, CanBeAskedByManyThreadsAtOnce) {

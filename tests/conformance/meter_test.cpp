@@ -45,6 +45,11 @@ class Meters : public testing::TestWithParam<WorldEntry> {
   std::optional<Collector> collector_;
 };
 
+class CountersThatGoRound : public Meters {};
+class MetersThatShowZeros : public Meters {};
+class CountersThatAreSetAnew : public Meters {};
+class MetersThatFallSilent : public Meters {};  // a model does not
+
 TEST_P(Meters, SayWhereANumberIsFromAndWhatItIsWorth) {
   open();
   std::set<std::pair<Domain, std::string>> known;
@@ -67,8 +72,7 @@ TEST_P(Meters, CountTheEnergyThatIsUsed) {
   }
 }
 
-TEST_P(Meters, FollowPowerThatChanges) {
-  if (world_->name() == "model") GTEST_SKIP() << "the power of a model does not change while all is busy";
+TEST_P(MetersThatFallSilent, FollowPowerThatChanges) {
   open();
   const double from_s = world_->now_s();
   double expected_j = 0;
@@ -81,8 +85,7 @@ TEST_P(Meters, FollowPowerThatChanges) {
   EXPECT_NEAR(since(from_s, 0).joules, expected_j, 4 * tolerance_j(0));
 }
 
-TEST_P(Meters, LoseNothingWhenCountersGoRoundManyTimes) {
-  if (world_->range_j() == 0) GTEST_SKIP() << "its counters do not go round";
+TEST_P(CountersThatGoRound, LoseNothingHoweverOftenTheyDo) {
   open();
   const double from_s = world_->now_s();
   world_->set_watts(0, 400);
@@ -92,8 +95,7 @@ TEST_P(Meters, LoseNothingWhenCountersGoRoundManyTimes) {
   EXPECT_FALSE(since(from_s, 0).has_gap());
 }
 
-TEST_P(Meters, TakeASingleZeroForNoReading) {
-  if (!world_->can_show_zero()) GTEST_SKIP() << "it has no readings of its own";
+TEST_P(MetersThatShowZeros, TakeASingleOneForNoReading) {
   open();
   const double from_s = world_->now_s();
   run(5);
@@ -104,8 +106,7 @@ TEST_P(Meters, TakeASingleZeroForNoReading) {
   EXPECT_FALSE(since(from_s, 0).has_gap());
 }
 
-TEST_P(Meters, ReportAGapWhereASourceGivesNothing) {
-  if (world_->name() == "model") GTEST_SKIP() << "idle processors are no silence";
+TEST_P(MetersThatFallSilent, ReportAGap) {
   open();
   const double from_s = world_->now_s();
   world_->silence(0, true);
@@ -119,8 +120,7 @@ TEST_P(Meters, ReportAGapWhereASourceGivesNothing) {
   EXPECT_NEAR(since(later_s, 0).joules, 10 * world_->watts(0), tolerance_j(0));
 }
 
-TEST_P(Meters, DoNotTakeASourceForLiveThatGivesNothing) {
-  if (world_->name() == "model") GTEST_SKIP() << "idle processors are no silence";
+TEST_P(MetersThatFallSilent, AreNotTakenForLive) {
   Discovery discovery;
   for (std::size_t i = 0; i < world_->parts(); ++i) world_->silence(i, true);
   discovery = world_->discover();
@@ -158,8 +158,7 @@ TEST_P(Meters, KeepTheEnergyOfAllOthersWhenOneFails) {
   }
 }
 
-TEST_P(Meters, TakeACounterThatIsSetAnewForAGapAndNotForEnergy) {
-  if (!world_->can_be_set_anew()) GTEST_SKIP() << "it has no counters that can be set";
+TEST_P(CountersThatAreSetAnew, HaveAGapThereAndNoEnergy) {
   open();
   run(100);
   const double from_s = world_->now_s();
@@ -188,8 +187,15 @@ TEST_P(Meters, SayWhichPermissionIsMissingAndHowToGiveIt) {
               testing::AnyOf(HasSubstr("chmod"), HasSubstr("CAP_PERFMON"), HasSubstr("ask")));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Meters, testing::ValuesIn(all_meter_worlds()),
-                         [](const auto& world) { return std::string(world.param.name); });
+std::string name_of(const testing::TestParamInfo<WorldEntry>& world) { return world.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(All, Meters, testing::ValuesIn(all_meter_worlds()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, CountersThatGoRound, testing::ValuesIn(meter_worlds_with(&Traits::goes_round)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, MetersThatShowZeros, testing::ValuesIn(meter_worlds_with(&Traits::shows_zeros)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, CountersThatAreSetAnew, testing::ValuesIn(meter_worlds_with(&Traits::can_be_set_anew)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(All, MetersThatFallSilent, testing::ValuesIn(meter_worlds_with(&Traits::can_fall_silent)),
+                         name_of);
 
 }  // namespace
 }  // namespace diapause::energy

@@ -116,7 +116,6 @@ class PerfWorld final : public MeterWorld {
     add_part(90);
   }
   std::string name() const override { return "perf"; }
-  bool can_be_set_anew() const override { return false; }  // the kernel counts on
   bool fail(std::size_t part, int error) override {
     kernel().fail_path("perf 2 " + std::to_string(8 * part), error);
     return true;
@@ -170,7 +169,6 @@ class GraceWorld final : public FilesWorld {
   }
   std::string name() const override { return "grace"; }
   std::string meter() const override { return "hwmon"; }
-  bool can_be_set_anew() const override { return false; }
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<GraceWorld>(false); }
 
  protected:
@@ -215,7 +213,6 @@ class IpmiWorld final : public MeterWorld {
     };
   }
   std::string name() const override { return "ipmi"; }
-  bool can_be_set_anew() const override { return false; }
   bool fail(std::size_t, int error) override {
     kernel().fail_path("/dev/ipmi0", error);
     return true;
@@ -305,7 +302,6 @@ class StreamWorld final : public MeterWorld {
     for (const double watts : {130.0, 25.0, 2.0}) add_part(watts);
   }
   std::string name() const override { return "stream"; }
-  bool can_be_set_anew() const override { return false; }
   bool fail(std::size_t, int error) override {
     kernel().fail_path("/rails.csv", error);
     return true;
@@ -349,8 +345,6 @@ class ReplayWorld final : public MeterWorld {
     row_.points.resize(parts());
   }
   std::string name() const override { return "replay"; }
-  bool can_be_set_anew() const override { return false; }
-  bool can_show_zero() const override { return false; }  // a trace has none
   bool fail(std::size_t, int error) override {
     kernel().fail_path("/trace.jsonl", error);
     return true;
@@ -384,8 +378,6 @@ class ModelWorld final : public FilesWorld {
     add_part(100 + 10 + 2 + 5 + 30);  // package, memory, disk, network, the rest: all busy
   }
   std::string name() const override { return "model"; }
-  bool can_be_set_anew() const override { return false; }
-  bool can_show_zero() const override { return false; }
   bool needs_permission() const override { return false; }
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<ModelWorld>(false); }
 
@@ -408,10 +400,27 @@ std::unique_ptr<MeterWorld> make() {
 }  // namespace
 
 std::vector<WorldEntry> all_meter_worlds() {
-  return {{"powercap", make<PowercapWorld>}, {"perf", make<PerfWorld>},        {"amd_energy", make<AmdEnergyWorld>},
-          {"grace", make<GraceWorld>},       {"pm_counters", make<CrayWorld>}, {"ipmi", make<IpmiWorld>},
-          {"nvml", make<NvmlWorld>},         {"stream", make<StreamWorld>},    {"replay", make<ReplayWorld>},
-          {"model", make<ModelWorld>}};
+  constexpr Traits kCounter{.shows_zeros = true, .can_be_set_anew = true, .can_fall_silent = true};
+  constexpr Traits kRoundCounter{
+      .goes_round = true, .shows_zeros = true, .can_be_set_anew = true, .can_fall_silent = true};
+  constexpr Traits kSensor{.shows_zeros = true, .can_fall_silent = true};
+  constexpr Traits kTrace{.can_fall_silent = true};
+  return {{"powercap", make<PowercapWorld>, kRoundCounter},
+          {"perf", make<PerfWorld>, kSensor},  // whose counter the kernel never sets back
+          {"amd_energy", make<AmdEnergyWorld>, kCounter},
+          {"grace", make<GraceWorld>, kSensor},
+          {"pm_counters", make<CrayWorld>, kCounter},
+          {"ipmi", make<IpmiWorld>, kSensor},
+          {"nvml", make<NvmlWorld>, kCounter},
+          {"stream", make<StreamWorld>, kSensor},
+          {"replay", make<ReplayWorld>, kTrace},
+          {"model", make<ModelWorld>, {}}};
+}
+
+std::vector<WorldEntry> meter_worlds_with(bool Traits::*trait) {
+  std::vector<WorldEntry> worlds = all_meter_worlds();
+  std::erase_if(worlds, [trait](const WorldEntry& world) { return !(world.traits.*trait); });
+  return worlds;
 }
 
 }  // namespace diapause::energy

@@ -39,9 +39,7 @@ class MeterWorld {
   // What a source is like.
   virtual std::string name() const = 0;
   virtual std::string meter() const { return name(); }
-  virtual double range_j() const { return 0; }           // of its counters; 0: they do not go round
-  virtual bool can_show_zero() const { return true; }    // that cannot be told from a reading
-  virtual bool can_be_set_anew() const { return true; }  // a counter, that is
+  virtual double range_j() const { return 0; }  // of its counters; 0: they do not go round
   virtual bool needs_permission() const { return true; }
   // Reading this part fails from now on; 0: no longer. False if it cannot.
   virtual bool fail(std::size_t part, int error) = 0;
@@ -73,10 +71,19 @@ class MeterWorld {
   std::vector<bool> is_silent_;
 };
 
+// Laws that not every source can break.
+struct Traits {
+  bool goes_round = false;
+  bool shows_zeros = false;      // single readings of 0 that mean nothing
+  bool can_be_set_anew = false;  // a counter that a driver sets to 0
+  bool can_fall_silent = false;
+};
 struct WorldEntry {
   const char* name;
   std::unique_ptr<MeterWorld> (*make)();
+  Traits traits;
 };
 std::vector<WorldEntry> all_meter_worlds();
+std::vector<WorldEntry> meter_worlds_with(bool Traits::*trait);
 
 }  // namespace diapause::energy

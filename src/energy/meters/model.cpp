@@ -28,26 +28,15 @@ class Model final : public Meter {
   const std::vector<Zone>& zones() const override { return zones_; }
 
   // Since the last look at the node, power is taken to be what it was; the next look puts that right, but never takes
-  // back what was told.
+  // back what was told. Before the first look nothing is told.
   void read(double now_s, std::vector<Reading>& out) override {
-    if (!has_begun_) begin(now_s);
+    if (!has_begun_) return begin(now_s, out);
     const double dt_s = now_s - looked_s_;
-    const bool looks = dt_s >= kLookS;
-    if (looks) {
-      auto activity = activity_.since_last(now_s);
-      if (!activity) {
-        for (std::size_t i = 0; i < zones_.size(); ++i) out.push_back({i, now_s, fail(activity.error())});
-        return;
-      }
-      set_watts(*activity);
+    if (dt_s >= kLookS) {
+      look(now_s, out);
+    } else if (has_looked_) {
+      tell(now_s, out);
     }
-    for (std::size_t i = 0; i < zones_.size(); ++i) {
-      const double joules = confirmed_j_[i] + watts_[i] * dt_s;
-      told_uj_[i] = std::max(told_uj_[i], static_cast<std::uint64_t>(joules * 1e6));
-      out.push_back({i, now_s, told_uj_[i]});
-      if (looks) confirmed_j_[i] = joules;
-    }
-    if (looks) looked_s_ = now_s;
   }
 
  private:
@@ -62,12 +51,35 @@ class Model final : public Meter {
   }
 
   // Counts from 1: a counter at 0 is taken for one that cannot be read.
-  void begin(double now_s) {
+  void begin(double now_s, std::vector<Reading>& out) {
     has_begun_ = true;
     looked_s_ = now_s;
     std::fill(told_uj_.begin(), told_uj_.end(), 1);
-    (void)activity_.since_last(now_s);
-    set_watts({});
+    const auto activity = activity_.since_last(now_s);
+    for (std::size_t i = 0; i < zones_.size(); ++i) {
+      out.push_back({i, now_s, activity ? Result<std::uint64_t>(told_uj_[i]) : fail(activity.error())});
+    }
+  }
+
+  void look(double now_s, std::vector<Reading>& out) {
+    const auto activity = activity_.since_last(now_s);
+    if (!activity) {
+      for (std::size_t i = 0; i < zones_.size(); ++i) out.push_back({i, now_s, fail(activity.error())});
+      return;
+    }
+    set_watts(*activity);
+    tell(now_s, out);
+    for (std::size_t i = 0; i < zones_.size(); ++i) confirmed_j_[i] += watts_[i] * (now_s - looked_s_);
+    looked_s_ = now_s;
+    has_looked_ = true;
+  }
+
+  void tell(double now_s, std::vector<Reading>& out) {
+    for (std::size_t i = 0; i < zones_.size(); ++i) {
+      const double joules = confirmed_j_[i] + watts_[i] * (now_s - looked_s_);
+      told_uj_[i] = std::max(told_uj_[i], static_cast<std::uint64_t>(joules * 1e6));
+      out.push_back({i, now_s, told_uj_[i]});
+    }
   }
 
   void set_watts(const Activity& activity) {
@@ -82,6 +94,7 @@ class Model final : public Meter {
   ActivityReader activity_;
   std::vector<Zone> zones_;  // the node, then the domains of the profile in their order
   bool has_begun_ = false;
+  bool has_looked_ = false;
   double looked_s_ = 0;
   std::vector<double> watts_;
   std::vector<double> confirmed_j_;  // until looked_s_
