@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <charconv>
 #include <numeric>
 #include <string_view>
 
@@ -11,13 +11,12 @@ namespace {
 
 // The numbers of a line, from the field `first` (0: the first) on; what is no number is 0.
 template <std::size_t kCount>
-std::array<std::uint64_t, kCount> fields(const std::string& line, std::size_t first) {
+std::array<std::uint64_t, kCount> fields(std::string_view line, std::size_t first) {
   std::array<std::uint64_t, kCount> values{};
-  const char* at = line.c_str();
   for (std::size_t field = 0; field < first + kCount; ++field) {
-    while (*at == ' ') ++at;
-    if (field >= first) values[field - first] = std::strtoull(at, nullptr, 10);
-    while (*at != ' ' && *at != '\n' && *at != '\0') ++at;
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (field >= first) std::from_chars(line.data(), line.data() + line.size(), values[field - first]);
+    line.remove_prefix(std::min(line.find_first_of(" \n"), line.size()));
   }
   return values;
 }
@@ -88,8 +87,8 @@ void ActivityReader::find_clocks() {
 
 // "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guests are in user already.
 Result<ActivityReader::Ticks> ActivityReader::ticks() const {
-  constexpr std::size_t kFirstLine = 256;
-  DIAPAUSE_TRY_ASSIGN(const std::string text, stat_.text(kFirstLine));
+  std::array<char, 256> place{};
+  DIAPAUSE_TRY_ASSIGN(const std::string_view text, stat_.head(place));
   if (!text.starts_with("cpu ")) return fail(Code::corrupt, stat_.path() + " does not begin with 'cpu '");
   const auto [user, nice, system, idle, iowait, irq, softirq, steal] = fields<8>(text, 1);
   Ticks ticks;
@@ -106,9 +105,10 @@ std::uint64_t ActivityReader::sum(const std::vector<sys::ValueFile>& files) cons
 
 // /sys/block/*/stat: the third field is sectors of 512 bytes read, the seventh written.
 std::uint64_t ActivityReader::disk_bytes() const {
+  std::array<char, 256> place{};
   std::uint64_t sectors = 0;
   for (const sys::ValueFile& file : disks_) {
-    const auto from_third = fields<5>(file.text(256).value_or(""), 2);
+    const auto from_third = fields<5>(file.head(place).value_or(""), 2);
     sectors += from_third[0] + from_third[4];
   }
   return sectors * 512;

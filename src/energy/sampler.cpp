@@ -75,7 +75,6 @@ struct SamplerState {
   const std::vector<MeterEntry> chosen;
   const Profile profile;
   std::atomic<std::uint64_t> moved_bytes{0};
-  std::atomic<double> cost_s{0};
 
   mutable std::mutex mutex;  // of all below; the collector's zones and total do not change once it is settled
   std::condition_variable changed;
@@ -98,7 +97,6 @@ void SamplerState::run() {
       const std::lock_guard lock(mutex);
       collector->collect(sys::monotonic_s());
     }
-    cost_s = sys::thread_cpu_s();
     const double now_s = sys::monotonic_s();
     next_s = std::max(next_s + period_s, now_s);  // what was missed is not made up for
     if (next_s <= now_s) next_s = now_s + period_s;
@@ -185,7 +183,7 @@ const Total& Sampler::total() const { return state_->settled().total(); }
 const Profile& Sampler::profile() const { return state_->profile; }
 double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
 double Sampler::started_s() const { return state_->settled().began_s(); }
-double Sampler::cost_s() const { return state_->cost_s; }
+double Sampler::cost_s() const { return state_->thread ? state_->thread->cpu_s() : 0; }
 void Sampler::moved(std::uint64_t bytes) { state_->moved_bytes.fetch_add(bytes, std::memory_order_relaxed); }
 
 const std::vector<Obstacle>& Sampler::obstacles() const {

@@ -37,6 +37,13 @@ Thread::~Thread() {
   if (thread_.joinable()) thread_.join();
 }
 
+double Thread::cpu_s() {
+  clockid_t clock{};
+  timespec time{};
+  if (::pthread_getcpuclockid(thread_.native_handle(), &clock) == 0) ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
 Status give_way(int nice, std::optional<std::uint32_t> cpu) {
   Status result;
   // On Linux a thread has a niceness of its own.
@@ -49,12 +56,6 @@ Status give_way(int nice, std::optional<std::uint32_t> cpu) {
   if (*cpu < CPU_SETSIZE) CPU_SET(*cpu, &cores);
   if (::sched_setaffinity(0, sizeof cores, &cores) == 0) return result;
   return fail(os_error("cannot pin a thread to processor " + std::to_string(*cpu), errno));
-}
-
-double thread_cpu_s() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
 unsigned usable_cores() {

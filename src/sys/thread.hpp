@@ -21,6 +21,8 @@ class Thread {
   Thread& operator=(Thread&&) = delete;
   ~Thread();
 
+  double cpu_s();  // processor time that it has used
+
  private:
   explicit Thread(std::thread thread) : thread_(std::move(thread)) {}
   std::thread thread_;
@@ -29,9 +31,6 @@ class Thread {
 // Makes the calling thread give way to the program's: its niceness (0 to 19), and the processor it stays on, if one is
 // given. What the system refuses costs nothing else.
 Status give_way(int nice, std::optional<std::uint32_t> cpu);
-
-// Processor time that the calling thread has used.
-double thread_cpu_s();
 
 // Cores that the scheduler may give the calling thread (sched_getaffinity); at least 1.
 unsigned usable_cores();

@@ -50,13 +50,16 @@ Result<std::string> ValueFile::text(std::size_t most_bytes) const {
   return text;
 }
 
-Result<std::uint64_t> ValueFile::number() const {
-  // One short read: this is what a sampler does ten times a second for every zone.
-  std::array<char, 32> digits{};
-  const auto got =
-      uninterrupted([&] { return file_.kernel().pread(file_.fd(), std::as_writable_bytes(std::span(digits)), 0); });
+Result<std::string_view> ValueFile::head(std::span<char> place) const {
+  const auto got = uninterrupted([&] { return file_.kernel().pread(file_.fd(), std::as_writable_bytes(place), 0); });
   if (got < 0) return fail(path_error("read", path(), got));
-  return number_in(std::string_view(digits.data(), static_cast<std::size_t>(got)), path());
+  return std::string_view(place.data(), static_cast<std::size_t>(got));
+}
+
+Result<std::uint64_t> ValueFile::number() const {
+  std::array<char, 32> digits{};
+  DIAPAUSE_TRY_ASSIGN(const std::string_view text, head(digits));
+  return number_in(text, path());
 }
 
 Result<std::string> read_value(Kernel& kernel, const std::string& path) {

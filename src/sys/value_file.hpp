@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ class ValueFile {
 
   // The text as it is now, without the last line end, at most `most_bytes` of it (the rest is cut off).
   Result<std::string> text(std::size_t most_bytes = 4096) const;
+  // What one read gives of its beginning, into `place`: for what is asked for many times a second.
+  Result<std::string_view> head(std::span<char> place) const;
   // The number that it begins with, up to a space or a line end. Code::corrupt if there is none.
   Result<std::uint64_t> number() const;
   const std::string& path() const { return file_.path(); }

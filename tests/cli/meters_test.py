@@ -2,6 +2,10 @@
 """`diapause power`: on this machine, and on trees of machines that have counters."""
 
 import json
+import os
+import pathlib
+import subprocess
+import sys
 import threading
 import time
 
@@ -140,5 +144,30 @@ class PowerTest(CommandTest):
         self.assertIn("bad.trace is no trace", out)
 
 
+class RealPathsTest(CommandTest):
+    """The paths of the machine itself, in a mount namespace where a directory in memory lies over /sys/class."""
+
+    def test_finds_counters_where_the_kernel_has_them(self):
+        own = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+        if subprocess.run([*own, "mount", "-t", "tmpfs", "none", "/sys/class"], capture_output=True).returncode != 0:
+            self.skipTest("this machine lets nobody mount a directory in a namespace of its own")
+        inside = f"mount -t tmpfs none /sys/class && exec {sys.executable} -B {__file__} --inside"
+        done = subprocess.run([*own, "sh", "-c", inside], env=os.environ | support.environment(), capture_output=True, text=True,
+                              timeout=support.LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        document = json.loads(done.stdout)
+        self.assertEqual([domain["source"] for domain in document["domains"]], ["powercap intel-rapl:0"])
+        self.assertGreater(document["domains"][0]["last"]["watts"], 50)
+
+
+def show_own_machine():
+    with Counters(pathlib.Path("/")):
+        subprocess.run([support.DIAPAUSE, "power", "--once", "--interval", "0.2", "--json", "--meters", "powercap"],
+                       check=True)
+
+
 if __name__ == "__main__":
-    support.main()
+    if sys.argv[1:] == ["--inside"]:
+        show_own_machine()
+    else:
+        support.main()
