@@ -26,9 +26,11 @@ Status StreamWriter::advance(std::uint64_t length) {
 
 // Begins to write `data` in the present buffer's turn, and waits until the next buffer is free.
 Status StreamWriter::submit(ByteView data) {
-  std::int64_t& ticket = buffers_[current_].ticket;
-  ticket = queue_->submit(file_->fd(), data, offset_);
-  if (ticket < 0) return fail(os_error("writing " + file_->path(), static_cast<int>(-ticket)));
+  Buffer& present = buffers_[current_];
+  present.written = data;
+  present.offset = offset_;
+  present.ticket = queue_->submit(file_->fd(), data, offset_);
+  if (present.ticket < 0) return fail(os_error("writing " + file_->path(), static_cast<int>(-present.ticket)));
   offset_ += data.size();
   current_ = (current_ + 1) % kBuffers;
   return wait_for(buffers_[current_]);
@@ -37,6 +39,8 @@ Status StreamWriter::submit(ByteView data) {
 Status StreamWriter::wait_for(Buffer& buffer) {
   if (buffer.ticket < 0) return {};
   const int error = queue_->wait(std::exchange(buffer.ticket, -1));
+  // Where O_DIRECT was granted and is refused now, the file knows another way.
+  if (error == -EINVAL) return file_->write_all(buffer.written, buffer.offset);
   return error < 0 ? fail(os_error("writing " + file_->path(), -error)) : Status{};
 }
 

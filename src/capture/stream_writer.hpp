@@ -36,6 +36,8 @@ class StreamWriter {
   struct Buffer {
     sys::AlignedBuffer memory;
     std::int64_t ticket = -1;
+    ByteView written;          // by that ticket
+    std::uint64_t offset = 0;  // in the file
   };
 
   StreamWriter(const sys::File& file, std::uint64_t offset) : file_(&file), offset_(offset) {}

@@ -184,7 +184,7 @@ Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
   return false;
 }
 
-// Once, by whoever acts for the tier: nothing is wrong, but somebody may wonder.
+// Nothing is wrong, but somebody may wonder.
 void Catalogue::tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file) {
   if (tier.kind() == config::TierKind::memory || !context.acts_for(tier.kind())) return;
   const auto tell = [&](const std::string& what) {
@@ -212,7 +212,6 @@ Result<std::vector<store::Slot>> Catalogue::acquire(Context& context, config::Ti
       slots.push_back(std::move(*slot));
     }
     const Status all = agree(context, mine);
-    if (all && !slots.empty()) tell_of_slow_writes(context, *tier, slots.front().file());
     if (all) return slots;
     for (store::Slot& slot : slots) tier->give_back(std::move(slot));
     if (all.error().code != Code::full) return fail(all.error());

@@ -50,6 +50,9 @@ class Catalogue {
   // Collective.
   Result<bool> make_room(Context& context, config::TierKind kind);
 
+  // Once, by whoever acts for the tier, if `file` is not written there as fast as it could be.
+  void tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file);
+
   // Removes what the settings do not keep. Failures are logged, not returned: nothing is lost by keeping too much.
   // Collective.
   void prune(Context& context);
@@ -65,7 +68,6 @@ class Catalogue {
   }
 
  private:
-  void tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file);
   // Takes a version out of one tier. Collective.
   Status retire(Context& context, const format::VersionId& version, config::TierKind kind);
   Status degrade(Context& context, KnownVersion& version);

@@ -167,6 +167,7 @@ class Flush {
   Status settle() {
     Status result;
     for_own_files([&](GlobalFile& file) {
+      catalogue_.tell_of_slow_writes(context_, *tier_, file.slot.file());
       if (result) result = tier_->settle(file.slot, manifest_.version, file.name);
     });
     return result;

@@ -14,6 +14,7 @@ ByteSource& Work::bytes_of(std::uint32_t rank) {
 
 Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name) {
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(work.node_tier));
+  catalogue.tell_of_slow_writes(context, *tier, slot.file());
   DIAPAUSE_TRY(tier->settle(slot, work.manifest.version, name));
   catalogue.own({work.manifest.version, work.node_tier, name, std::move(slot)});
   return {};

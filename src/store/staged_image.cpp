@@ -99,11 +99,13 @@ Status StagedImage::read_ahead(std::size_t next, std::span<const std::size_t> wa
   return {};
 }
 
-Status StagedImage::finish_read(std::int64_t ticket) {
+Status StagedImage::finish_read(const Read& read, MutableBytes to) {
   const double start_s = clock_();
-  const int error = queue_->wait(ticket);
+  const int error = queue_->wait(read.ticket);
   waiting_s_ += clock_() - start_s;
   if (error == 0) return {};
+  // Where O_DIRECT was granted and is refused now, the file knows another way.
+  if (error == -EINVAL) return file_.read_exact(to, begin_ + read.piece->offset);
   if (error == -ENODATA) return fail(Code::corrupt, name_ + " ends before its last block");
   return fail(os_error("reading " + file_.path(), -error));
 }
@@ -128,8 +130,9 @@ Status StagedImage::visit(std::span<const std::size_t> wanted, Take take) {
     Piece& piece = pieces_[wanted[i]];
     const Read& read = reads_[finished_ % kDepth];
     if (finished_ == submitted_ || read.piece != &piece) return take(piece, ByteView(place(piece, 0)));  // kept before
-    DIAPAUSE_TRY(finish_read(read.ticket));
-    Status taken = take(piece, ByteView(place(piece, finished_)));
+    const MutableBytes to = place(piece, finished_);
+    DIAPAUSE_TRY(finish_read(read, to));
+    Status taken = take(piece, ByteView(to));
     ++finished_;  // its buffer is free again
     if (!taken) forget(piece);
     return taken;

@@ -84,7 +84,7 @@ class StagedImage {
   MutableBytes place_to_keep(const Piece& piece) const { return memory_.bytes().subspan(piece.kept_at, piece.length); }
   MutableBytes place(const Piece& piece, std::size_t read) const;
   void forget(Piece& piece);
-  Status finish_read(std::int64_t ticket);
+  Status finish_read(const Read& read, MutableBytes to);
   void drain();
   // Calls `take(piece, bytes)` for the pieces named, in that order.
   template <class Take>

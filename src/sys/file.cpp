@@ -29,6 +29,13 @@ File::~File() {
 
 bool File::is_direct() const { return (flags_ & O_DIRECT) != 0; }
 
+// Whether `result` was a refusal of O_DIRECT and the transfer is worth another attempt, now without.
+bool File::stops_direct(std::int64_t result) const {
+  if (result != -EINVAL || !is_direct() || uninterrupted([&] { return kernel_->stop_direct(fd_); }) < 0) return false;
+  flags_ &= ~O_DIRECT;
+  return true;
+}
+
 Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
   const auto ends_at = [&](std::uint64_t end) {
     return fail(Code::corrupt,
@@ -36,6 +43,7 @@ Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
   };
   while (!data.empty()) {
     const std::int64_t count = uninterrupted([&] { return kernel_->pread(fd_, data, offset); });
+    if (stops_direct(count)) continue;
     if (count < 0) return fail(path_error("read", path_, count));
     if (count == 0) return ends_at(offset);
     data = data.subspan(static_cast<std::size_t>(count));
@@ -51,6 +59,7 @@ Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
 Status File::write_all(ByteView data, std::uint64_t offset) const {
   while (!data.empty()) {
     const std::int64_t count = uninterrupted([&] { return kernel_->pwrite(fd_, data, offset); });
+    if (stops_direct(count)) continue;
     if (count < 0) return fail(path_error("write", path_, count));
     if (count == 0) return fail(path_error("write", path_, -EIO));
     data = data.subspan(static_cast<std::size_t>(count));

@@ -29,7 +29,9 @@ class File {
   const std::string& path() const { return path_; }
   bool is_direct() const;  // whether transfers go past the page cache
 
-  // Fills all of `data`; a file that ends before is Code::corrupt ("ends at byte N").
+  // Both go through the page cache from the first transfer on that the file system refuses with O_DIRECT (EINVAL): it
+  // may want other alignments, or find out only then. Fills all of `data`; a file that ends before is Code::corrupt
+  // ("ends at byte N").
   Status read_exact(MutableBytes data, std::uint64_t offset) const;
   Status write_all(ByteView data, std::uint64_t offset) const;
   Status sync() const;
@@ -40,9 +42,10 @@ class File {
   bool has_no_name() const;  // no directory holds it any more
 
  private:
+  bool stops_direct(std::int64_t result) const;
   Kernel* kernel_ = nullptr;
   int fd_ = -1;
-  int flags_ = 0;
+  mutable int flags_ = 0;  // less O_DIRECT where a transfer was refused
   std::string path_;
 };
 

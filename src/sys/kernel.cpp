@@ -71,6 +71,8 @@ class PlainWrites final : public WriteQueue {
 
 }  // namespace
 
+int Kernel::stop_direct(int) { return -EINVAL; }
+
 std::byte* Kernel::map_private(int, std::uint64_t, std::uint64_t, int* error) {
   *error = ENODEV;
   return nullptr;

@@ -37,6 +37,8 @@ class Kernel {
   virtual int close(int fd) = 0;
   virtual std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) = 0;
   virtual std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) = 0;
+  // Takes O_DIRECT away from the descriptor. -EINVAL of the base implementation, whose files never have it.
+  virtual int stop_direct(int fd);
   virtual int fsync(int fd) = 0;
   virtual int fallocate(int fd, std::uint64_t offset, std::uint64_t length) = 0;
   virtual int ftruncate(int fd, std::uint64_t length) = 0;

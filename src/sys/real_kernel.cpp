@@ -51,6 +51,10 @@ class RealKernel final : public Kernel {
   std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override {
     return value_or_errno(std::int64_t{::pwrite(fd, data.data(), data.size(), static_cast<off_t>(offset))});
   }
+  int stop_direct(int fd) override {
+    const int flags = ::fcntl(fd, F_GETFL);
+    return flags < 0 ? -errno : value_or_errno(::fcntl(fd, F_SETFL, flags & ~O_DIRECT));
+  }
   int fsync(int fd) override { return value_or_errno(::fsync(fd)); }
   int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override {
     return value_or_errno(::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(length)));

@@ -120,6 +120,27 @@ TEST(SlowWrites, AreToldOfOnceForEachTier) {
   EXPECT_THAT(said, ::testing::Contains(HasSubstr("refuses O_DIRECT")));
 }
 
+// As file systems do that want other alignments, or that a program serves.
+TEST(DirectAccess, GrantedAtOpenAndRefusedLaterCostsNoLevelAndNoRestart) {
+  for (const char* files : {"\"rank\"", "2"}) {
+    Shape shape =
+        with("[level1]\ntier = \"local\"\n[local]\npath = \"/local\"\n[global]\nfiles = " + std::string(files) + "\n");
+    std::vector<std::string> said;
+    std::mutex mutex;
+    shape.log = [&](Severity, const std::string& message) {
+      const std::lock_guard lock(mutex);
+      if (message.find("refuses O_DIRECT") != message.npos) said.push_back(message);
+    };
+    VolatileDisk disk;
+    disk.refuse_direct_transfers();
+    checkpoint_job(disk, shape, {{6, 4}, {7, 4}});
+    EXPECT_THAT(said, ::testing::Contains(HasSubstr("the global tier")).Times(1));
+    EXPECT_TRUE(restart_job(disk, shape).intact);
+    disk.erase("/local");
+    expect_restart_from_global(disk, shape, 7);
+  }
+}
+
 TEST(MpiIo, IsRefusedWithoutMpi) {
   VolatileDisk disk;
   const Status opened = run_job(disk, with("[global]\nmode = \"mpi-io\"\nfiles = 2\n"), [](auto&, auto&, auto) {});

@@ -9,8 +9,9 @@ namespace diapause::test_support {
 namespace {
 
 constexpr std::array<const char*, static_cast<std::size_t>(Call::any)> kNames = {
-    "openat",   "close",    "pread",   "pwrite", "fsync",    "fallocate", "ftruncate",  "fstat", "fstatvfs",
-    "renameat", "unlinkat", "mkdirat", "list",   "try_lock", "unlock",    "map_shared", "unmap", "map_private"};
+    "openat",    "close",  "pread",      "pwrite",   "stop_direct", "fsync",   "fallocate",
+    "ftruncate", "fstat",  "fstatvfs",   "renameat", "unlinkat",    "mkdirat", "list",
+    "try_lock",  "unlock", "map_shared", "unmap",    "map_private"};
 
 // Whole pages stay whole, because a transfer with O_DIRECT never ends within a sector.
 std::size_t half(std::size_t bytes) {
@@ -137,6 +138,10 @@ std::int64_t FaultKernel::pwrite(int fd, ByteView data, std::uint64_t offset) {
   const std::int64_t result = verdict.error != 0 ? verdict.error : inner_.pwrite(fd, data, offset);
   note(Call::pwrite, path_of(fd), result);
   return result;
+}
+
+int FaultKernel::stop_direct(int fd) {
+  return perform(Call::stop_direct, path_of(fd), [&] { return inner_.stop_direct(fd); });
 }
 
 int FaultKernel::fsync(int fd) {

@@ -19,6 +19,7 @@ enum class Call {
   close,
   pread,
   pwrite,
+  stop_direct,
   fsync,
   fallocate,
   ftruncate,
@@ -71,6 +72,7 @@ class FaultKernel final : public sys::Kernel {
   int close(int fd) override;
   std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override;
   std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override;
+  int stop_direct(int fd) override;
   int fsync(int fd) override;
   int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override;
   int ftruncate(int fd, std::uint64_t length) override;

@@ -254,6 +254,27 @@ TEST_P(FileLayer, ContinuesDirectTransfersThatWereCutShort) {
   }
 }
 
+TEST_P(FileLayer, GoesOnThroughThePageCacheWhereADirectTransferIsRefused) {
+  for (const Call call : {Call::pwrite, Call::pread}) {
+    FaultKernel faulty(*kernel_, {Fault::fail_once, 0, call, EINVAL});
+    const Directory root = open(Directory::open_private(faulty, root_path_));
+    const File file = open(root.create_file("a", true));
+    if (!file.is_direct()) GTEST_SKIP() << "this file system has no direct access";
+    const AlignedBuffer buffer = open(AlignedBuffer::allocate(kPageBytes));
+    EXPECT_TRUE(file.write_all(buffer.bytes(), 0));
+    EXPECT_TRUE(file.read_exact(buffer.bytes(), 0));
+    EXPECT_FALSE(file.is_direct());
+    EXPECT_TRUE(file.write_all(as_byte_view("not aligned"), 1)) << "the kernel was not told";
+  }
+}
+
+TEST_P(FileLayer, ReportsARefusalThatHasNothingToDoWithDirectAccess) {
+  FaultKernel faulty(*kernel_, {Fault::fail_from_here, 0, Call::pwrite, EINVAL});
+  const Directory root = open(Directory::open_private(faulty, root_path_));
+  EXPECT_EQ(open(root.create_file("a")).write_all(as_byte_view("text"), 0).error().os_errno, EINVAL);
+  EXPECT_EQ(open(root.create_file("b", true)).write_all(as_byte_view("text"), 0).error().os_errno, EINVAL);
+}
+
 TEST_P(FileLayer, ReportsEveryErrorWithItsPath) {
   bool reached = true;
   for (std::uint64_t index = 0; reached; ++index) {

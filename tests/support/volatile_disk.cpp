@@ -17,11 +17,6 @@ constexpr std::size_t kLongestName = 255;
 bool is_readable(int flags) { return (flags & O_ACCMODE) != O_WRONLY; }
 bool is_writable(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
-bool is_transfer_allowed(int flags, ByteView data, std::uint64_t offset) {
-  if ((flags & O_DIRECT) == 0) return true;
-  return (reinterpret_cast<std::uintptr_t>(data.data()) | data.size() | offset) % kPageBytes == 0;
-}
-
 bool fits_a_file(std::uint64_t offset, std::uint64_t length) {
   return offset <= FileMemory::kBytes && length <= FileMemory::kBytes - offset;
 }
@@ -67,6 +62,17 @@ void VolatileDisk::power_loss(PowerLoss mode, std::uint64_t seed) {
 void VolatileDisk::set_capacity(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   capacity_blocks_ = bytes / kPageBytes;
+}
+
+void VolatileDisk::refuse_direct_transfers() {
+  const std::lock_guard lock(mutex_);
+  refuses_direct_transfers_ = true;
+}
+
+bool VolatileDisk::is_transfer_allowed(int flags, ByteView data, std::uint64_t offset) const {
+  if ((flags & O_DIRECT) == 0) return true;
+  if (refuses_direct_transfers_) return false;
+  return (reinterpret_cast<std::uintptr_t>(data.data()) | data.size() | offset) % kPageBytes == 0;
 }
 
 void VolatileDisk::refuse_direct() {
@@ -227,6 +233,14 @@ std::int64_t VolatileDisk::pwrite(int fd, ByteView data, std::uint64_t offset) {
   }
   node.write(data, offset);
   return static_cast<std::int64_t>(data.size());
+}
+
+int VolatileDisk::stop_direct(int fd) {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(fd);
+  if (found == open_.end()) return -EBADF;
+  found->second.flags &= ~O_DIRECT;
+  return 0;
 }
 
 int VolatileDisk::fsync(int fd) {

@@ -34,6 +34,8 @@ class VolatileDisk final : public sys::Kernel {
   // Opens with O_DIRECT give -EINVAL. If not refused, such transfers must be aligned to 4 KiB, the sector of
   // the strictest disks.
   void refuse_direct();
+  // Opens with O_DIRECT go well, and transfers then give -EINVAL.
+  void refuse_direct_transfers();
 
   // For damage and inspection, from outside of any process: durable at once. False or nothing if there is no such path.
   std::vector<std::string> paths() const;  // all, sorted; directories end in '/'
@@ -46,6 +48,7 @@ class VolatileDisk final : public sys::Kernel {
   int close(int fd) override;
   std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override;
   std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override;
+  int stop_direct(int fd) override;
   int fsync(int fd) override;
   int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override;
   int ftruncate(int fd, std::uint64_t length) override;
@@ -84,6 +87,7 @@ class VolatileDisk final : public sys::Kernel {
   Place look_up(int directory, std::string_view path) const;
   NodePtr node_at(const std::string& path) const;
   const OpenFile* file_of(int fd, int* error) const;
+  bool is_transfer_allowed(int flags, ByteView data, std::uint64_t offset) const;
   NodePtr make_node(const Place& place, bool directory, mode_t mode);
   std::uint64_t free_blocks() const;
   int check_rename(const Place& from, const Place& to) const;
@@ -97,6 +101,7 @@ class VolatileDisk final : public sys::Kernel {
   std::map<std::byte*, std::unique_ptr<ByteVector>> private_mappings_;
   std::uint64_t capacity_blocks_ = std::uint64_t{1} << 32;
   bool refuses_direct_ = false;
+  bool refuses_direct_transfers_ = false;
 };
 
 }  // namespace diapause::test_support

@@ -236,6 +236,16 @@ TEST_F(VolatileDiskTest, CanRefuseDirectAccess) {
   EXPECT_EQ(disk_.openat(AT_FDCWD, "/a", kNew | O_DIRECT, 0600), -EINVAL);
 }
 
+TEST_F(VolatileDiskTest, CanRefuseDirectTransfersUntilTheyAreNoneAnyMore) {
+  disk_.refuse_direct_transfers();
+  const int fd = disk_.openat(AT_FDCWD, "/a", kNew | O_DIRECT, 0600);
+  alignas(kPageBytes) std::byte block[kPageBytes] = {};
+  EXPECT_EQ(disk_.pwrite(fd, block, 0), -EINVAL);
+  EXPECT_EQ(disk_.pread(fd, block, 0), -EINVAL);
+  EXPECT_EQ(disk_.stop_direct(fd), 0);
+  EXPECT_EQ(disk_.pwrite(fd, block, 0), 4096);
+}
+
 TEST_F(VolatileDiskTest, WantsDirectTransfersAligned) {
   const int fd = disk_.openat(AT_FDCWD, "/a", kNew | O_DIRECT, 0600);
   alignas(kPageBytes) std::byte block[2 * kPageBytes] = {};
