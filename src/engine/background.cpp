@@ -142,6 +142,8 @@ Status Engine::close(double at_most_s) {
   });
   if (!is_done) host_->give_up();
   finish_flights();
+  drain_.wait();
+  host_->settle();
   if (!failed_) return {};
   Error error = failed_->progress.result.error();
   error.message = fmt::format("version {}: {}", failed_->version, error.message);

@@ -158,7 +158,8 @@ class BackgroundHost : public Host {
     note.node_tier = captures.node_tier;
     note.capture_tier = captures.capture_tier;
     note.capture_s = captures.capture_s;
-    note.blocked_s = captures.blocked_s();
+    note.times = captures.times;
+    note.times.blocked_s = captures.blocked_s();
     if (captures.result) {
       Image& image = captures.images.front();
       note.facts = image.facts;
@@ -191,6 +192,18 @@ class BackgroundHost : public Host {
     if (thread_) thread_->messages().pass_on(context_.log);
   }
 
+  void add(std::span<const Phase> phases) override {
+    Note note;
+    note.kind = JobKind::phases;
+    note.phase_count = static_cast<std::uint32_t>(std::min(phases.size(), note.phases.size()));
+    std::copy_n(phases.begin(), note.phase_count, note.phases.begin());
+    post(note);
+  }
+  void settle() override {
+    Note note;
+    note.kind = JobKind::settle;
+    (void)finished(post(note));
+  }
   void reject(const format::VersionId& version) override {
     Note note;
     note.kind = JobKind::reject;

@@ -26,6 +26,9 @@ Result<Decision> Engine::begin(std::uint64_t version, int level, std::uint64_t n
   Decision decision;
   if (context_->rank() == 0) {
     decision.suspect = std::exchange(suspect_, false) ? 1 : 0;
+    const double now_s = sys::monotonic_s();
+    if (now_s - settled_s_ >= kSettleEvery_s) decision.settle = 1;
+    if (decision.settle != 0) settled_s_ = now_s;
     decision.skip = make_room_in_flight(next_bytes, info) ? 0 : 1;
     decision.number = version;
     decision.level = level;
@@ -105,12 +108,18 @@ std::uint64_t Engine::hand_over(Captures captures) {
     } catch (const std::exception& error) {
       all.result = fail(Code::internal, std::string("the capture: ") + error.what());
     }
-    all.capture_s += sys::monotonic_s() - start;
+    const double took_s = sys::monotonic_s() - start;
+    all.capture_s += took_s;
+    if (all.times.blocked_s > 0) {  // the program went on before
+      all.times.drain_begun_s = start;
+      all.times.drain_s = took_s;
+    }
     return host_->submit(std::move(all));
   };
   if (!host_->is_background() || !captures.result || !capturer_->has_bytes_left()) return complete(captures);
   const std::uint64_t number = host_->next_number();
   const double blocked_s = captures.blocked_s();
+  captures.times.blocked_s = blocked_s;
   captures.blocked_s = [blocked_s] { return blocked_s; };
   const auto pending = std::make_shared<Captures>(std::move(captures));
   drain_.start(context_->settings.async, [complete, pending] { complete(*pending); });
@@ -168,6 +177,8 @@ Status Engine::checkpoint_from(Subject subject, const Decision& decision, Checkp
 
   Captures captures;
   captures.decision = decision;
+  captures.times.called_s = subject.called_s;
+  captures.times.begun_s = start;
   captures.node_tier = context_->settings.level(decision.level == 4 ? 1 : decision.level).tier;
   captures.capture_tier = captures.node_tier;
   const std::uint64_t image_bytes = capture::image_bytes(plan.index, plan.index_offset);
@@ -210,7 +221,7 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
   std::vector<const std::byte*> data;
   for (const ProtectedRegion& region : regions_) data.push_back(region.data);
   capture::MemorySource source(std::move(data));
-  Subject subject{source, {}, {}};
+  Subject subject{source, {}, {}, start};
   for (const ProtectedRegion& region : regions_) {
     subject.index.regions.push_back(region.description);
     subject.memory.push_back({region.data, region.declaration, are_devices_about_});

@@ -139,6 +139,7 @@ class Engine {
     capture::BlockSource& source;
     format::ImageIndex index;
     std::vector<capture::SourceRegion> memory;  // what `source` reads, if that is memory of the program
+    double called_s = sys::monotonic_s();       // when the program began to wait
   };
   Status checkpoint_from(Subject subject, const Decision& decision, CheckpointInfo& info);
   struct Plan {  // of an image
@@ -201,6 +202,8 @@ class Engine {
   std::uint32_t attempts_ = 0;        // rank 0: checkpoints tried by this instance
   std::optional<Error> off_;          // why the instance turned itself off
   bool told_too_few_nodes_ = false;
+  static constexpr double kSettleEvery_s = 1;
+  double settled_s_ = 0;  // rank 0: when the account of energy was settled last
   double opened_s_ = 0;
   double last_flip_s_ = 0;
   std::uint64_t flips_done_ = 0;

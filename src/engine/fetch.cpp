@@ -51,12 +51,17 @@ class Fetcher {
       unchecked_.reset();
       files_.clear();
       collect_reads();
+      const double start = sys::monotonic_s();
       DIAPAUSE_TRY_ASSIGN(const bool sound, all_sound(verify_reads()));
+      const double verified = sys::monotonic_s();
+      phases_.push_back(make_phase("verify", start, verified));
       if (!sound) continue;
       DIAPAUSE_TRY_ASSIGN(const bool arrived, all_sound(move()));
+      phases_.push_back(make_phase(rebuilds_.empty() ? "fetch" : "rebuild", verified, sys::monotonic_s()));
       if (arrived) break;
     }
-    return FetchedVersion{manifest_, std::move(*image_), describe_sources(), needs_healing(), std::move(unchecked_)};
+    return FetchedVersion{manifest_,       std::move(*image_),    describe_sources(),
+                          needs_healing(), std::move(unchecked_), std::move(phases_)};
   }
 
  private:
@@ -351,6 +356,7 @@ class Fetcher {
   std::vector<Rebuild> rebuilds_;
   std::set<std::uint32_t> not_rebuildable_;
   std::vector<std::string> reasons_;
+  std::vector<Phase> phases_;
   bool damaged_ = false;
   std::optional<store::ImageReader> image_;
   std::optional<store::ImageReader> unchecked_;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,11 @@ class Host {
   // What the background needs of the program's threads: called in every call of the program. Hands its messages to the
   // log, and goes on with what it has to communicate if nobody else may.
   virtual void attend() {}
+
+  // For the account of energy: what was no checkpoint and took time, and that what there is be written down. In the
+  // order in which all ranks submit. Collective; settle() waits for the background.
+  virtual void add(std::span<const Phase> phases) = 0;
+  virtual void settle() = 0;
 
   virtual void reject(const format::VersionId& version) = 0;
   virtual void pin(std::optional<format::VersionId> version) = 0;

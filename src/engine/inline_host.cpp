@@ -32,6 +32,11 @@ class InlineHost : public Host {
   Progress progress(std::uint64_t number) override { return done_[done_.size() - (count_ - number)]; }
   void wait(std::uint64_t, std::uint32_t, double) override {}
 
+  void add(std::span<const Phase> phases) override {
+    for (const Phase& phase : phases) engine_->add(phase);
+  }
+  void settle() override { engine_->settle(); }
+
   void reject(const format::VersionId& version) override { engine_->reject(version); }
   void pin(std::optional<format::VersionId> version) override { engine_->pin(version); }
 

@@ -103,6 +103,13 @@ std::string stop_line(const StopLine& stop) {
   return text(line);
 }
 
+std::string energy_line(std::uint32_t incarnation, const std::string& account) {
+  json line = event("energy", sys::unix_time_ns());
+  line["incarnation"] = incarnation;
+  line.update(json::parse(account));
+  return text(line);
+}
+
 std::string close_line() { return text(event("close", sys::unix_time_ns())); }
 
 }  // namespace diapause::engine

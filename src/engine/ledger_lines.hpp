@@ -49,6 +49,8 @@ std::string checkpoint_line(const CheckpointLine& line);
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
+// `account`: what Account::settle() gives.
+std::string energy_line(std::uint32_t incarnation, const std::string& account);
 std::string close_line();
 
 }  // namespace diapause::engine

@@ -13,7 +13,7 @@
 
 namespace diapause::engine {
 
-enum class JobKind : std::uint32_t { capture, make_room, reject, pin, unpin, stop };
+enum class JobKind : std::uint32_t { capture, make_room, reject, pin, unpin, phases, settle, stop };
 
 // One rank's part of a job; all ranks post the same jobs in the same order. Plain bytes: it is copied between
 // processes.
@@ -25,7 +25,9 @@ struct Note {
   format::VersionId version;                                 // reject, pin
   ImageFacts facts;                                          // capture that succeeded
   double capture_s = 0;
-  double blocked_s = 0;
+  CaptureTimes times;
+  std::uint32_t phase_count = 0;  // phases
+  std::array<Phase, 8> phases{};
   std::int32_t code = 0;  // capture that failed: base Code
   std::array<char, 64> spare_name{};
   std::array<char, 512> text{};  // why it failed

@@ -25,6 +25,12 @@ const NodeEngine::Step NodeEngine::kSteps[] = {
 
 namespace {
 
+std::uint64_t protected_bytes(const std::vector<Image>& images) {
+  std::uint64_t bytes = 0;
+  for (const Image& image : images) bytes += image.facts.protected_bytes;
+  return bytes;
+}
+
 class PacedBytes : public ByteSource {
  public:
   PacedBytes(ByteSource& bytes, sys::Pacer& pacer) : bytes_(bytes), pacer_(pacer) {}
@@ -135,6 +141,23 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   return publish_on_nodes(context_, catalogue_, work, 4);
 }
 
+// The capture as the program saw it, and what of it went on behind.
+void NodeEngine::account_for(const Captures& captures, std::uint64_t bytes) {
+  const CaptureTimes& times = captures.times;
+  const double blocked_s = times.blocked_s > 0 ? times.blocked_s : captures.capture_s;
+  Phase phases[] = {make_phase("wait", times.called_s, times.begun_s),
+                    make_phase("capture", times.begun_s, times.begun_s + blocked_s),
+                    make_phase("drain", times.drain_begun_s, times.drain_begun_s + times.drain_s)};
+  phases[0].beside = energy::Beside::waiting;
+  phases[2].beside = energy::Beside::program;
+  for (Phase& phase : phases) {
+    if (!(phase.to_s > phase.from_s)) continue;
+    phase.version = captures.decision.number;
+    if (&phase != &phases[0]) phase.bytes = bytes;
+    account_.add(phase);
+  }
+}
+
 // Agreed, as one who stops alone would leave the others waiting.
 Status NodeEngine::go_on() {
   if (!is_given_up_) return {};
@@ -145,6 +168,8 @@ Status NodeEngine::go_on() {
 
 Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reached) {
   Status result;
+  const std::uint64_t bytes = protected_bytes(work.images);
+  account_for(captures, bytes);
   for (const Step& step : kSteps) {
     if (step.level != 1 && step.level != work.level) continue;
     if (step.needs_images && !work.is_kept) continue;
@@ -153,13 +178,21 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
     const std::uint32_t before = work.manifest.levels;
     const double start = sys::monotonic_s();
     Status done = (this->*step.run)(work, captures);
-    work.phases.emplace_back(step.phase, sys::monotonic_s() - start);
+    const double end = sys::monotonic_s();
+    work.phases.emplace_back(step.phase, end - start);
+    Phase phase = make_phase(step.phase, start, end);
+    phase.version = captures.decision.number;
+    phase.level = step.level;
+    phase.bytes = bytes;
+    phase.beside = context_.topology.by_node ? energy::Beside::program : energy::Beside::nothing;
+    account_.add(phase);
     if (work.manifest.levels != before) reached(work.manifest.levels);
     if (done) continue;
     const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
     suspect_[static_cast<std::size_t>(kind)] = true;
     if (step.level != 4) suspect_[static_cast<std::size_t>(captures.capture_tier)] = true;
-    if (done.error().code == Code::comm) return done;
+    is_cut_off_ = done.error().code == Code::comm;
+    if (is_cut_off_) return done;
     // A directory that is gone; to a program "not found" says that there is no such version.
     if (done.error().code == Code::not_found) done.error().code = Code::io;
     if (result) result = std::move(done);
@@ -183,7 +216,15 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
     }
   }
   record(work, captures, result);
+  if (captures.decision.settle != 0) settle();
   return {std::move(work.manifest), std::move(result)};
+}
+
+// A failure of the ranks to communicate shows in whatever comes next.
+void NodeEngine::settle() {
+  if (is_cut_off_) return;
+  const auto account = account_.settle(context_);
+  if (account && bill_.is_open()) bill_.append(context_, energy_line(incarnation_, *account));
 }
 
 Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "energy/ledger.hpp"
+#include "engine/account.hpp"
 #include "engine/catalogue.hpp"
 #include "engine/context.hpp"
 #include "engine/work.hpp"
@@ -46,7 +47,17 @@ struct Decision {
   std::array<std::uint8_t, 16> commit{};
   std::uint8_t ok = 0;
   std::uint8_t skip = 0;     // too many versions are in flight
+  std::uint8_t settle = 0;   // the account of energy, afterwards
   std::uint8_t suspect = 0;  // an earlier version was not kept: the tier may be gone
+};
+
+// When the program was held up by a capture, sys::monotonic_s(); of one rank for its node.
+struct CaptureTimes {
+  double called_s = 0;
+  double begun_s = 0;    // until then it has waited for others and for room
+  double blocked_s = 0;  // from then on
+  double drain_begun_s = 0;
+  double drain_s = 0;  // of what was captured behind the call
 };
 
 // What was captured of one version, by the ranks acted for.
@@ -60,6 +71,7 @@ struct Captures {
   std::vector<OutgoingImage> direct;
   bool is_direct = false;  // this is what is wanted
   double capture_s = 0;
+  CaptureTimes times;                 // blocked_s: 0 in the call
   std::function<double()> blocked_s;  // for the bill, asked at the end
 };
 
@@ -91,6 +103,11 @@ class NodeEngine {
   Result<std::vector<store::Slot>> acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes);
   // Whether an old version could be given up in that tier.
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
+
+  // What is not part of a checkpoint() and took time.
+  void add(const Phase& phase) { account_.add(phase); }
+  // Writes down who has used how much energy since the last time. Collective.
+  void settle();
 
   // Asked between steps: once anybody says true, no further step is taken.
   void give_up_when(std::function<bool()> asked) { is_given_up_ = std::move(asked); }
@@ -124,12 +141,15 @@ class NodeEngine {
   Status encode_level3(Work& work, const Captures& captures);
   Status write_level4(Work& work, const Captures& captures);
   void record(const Work& work, const Captures& captures, const Status& result);
+  void account_for(const Captures& captures, std::uint64_t bytes);
 
   Context& context_;
   Bill& bill_;
+  Account account_;
   Catalogue catalogue_;
   sys::Pacer flush_pacer_;             // of what goes to the global tier in the background
   std::function<bool()> is_given_up_;  // empty: never
+  bool is_cut_off_ = false;            // the ranks cannot communicate any more
   std::uint32_t incarnation_ = 1;
   std::uint32_t other_rank_count_ = 0;
   std::array<bool, 3> suspect_{};  // tiers whose last use failed: reopened before the next

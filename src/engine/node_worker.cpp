@@ -71,6 +71,12 @@ Progress NodeWorker::work(std::uint64_t number, const std::vector<Note>& notes) 
     case JobKind::unpin:
       engine_->pin(std::nullopt);
       break;
+    case JobKind::phases:
+      for (std::uint32_t i = 0; i < first.phase_count; ++i) engine_->add(first.phases[i]);
+      break;
+    case JobKind::settle:
+      engine_->settle();
+      break;
     case JobKind::stop:
       break;
   }
@@ -86,7 +92,8 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& n
   captures.is_direct = captures.capture_tier == config::TierKind::global;
   for (std::size_t i = 0; i < notes.size() && captures.result; ++i) captures.result = adopt(notes[i], captures.images);
   captures.capture_s = notes[0].capture_s;
-  captures.blocked_s = [blocked_s = notes[0].blocked_s] { return blocked_s; };
+  captures.times = notes[0].times;
+  captures.blocked_s = [blocked_s = notes[0].times.blocked_s] { return blocked_s; };
   Outcome outcome =
       engine_->checkpoint(std::move(captures), [&](std::uint32_t levels) { mailbox_->reached(number, levels); });
   Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};

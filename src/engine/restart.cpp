@@ -62,6 +62,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
   finish_flights();
   DIAPAUSE_TRY(agree_on_call(*context_, version, purpose));
   DIAPAUSE_TRY_ASSIGN(std::vector<StoredVersion> stored, take_inventory(*context_));
+  const double listed = sys::monotonic_s();
 
   Code refusal = Code::not_found;
   std::vector<format::VersionId> stepped_over;
@@ -93,6 +94,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
     }
     for (const format::VersionId& id : stepped_over) host_->reject(id);
     const format::VersionId id = fetched->manifest.version;
+    fetched->phases.push_back(make_phase("inventory", start, listed));
     restart_.emplace(Restart{std::move(*fetched), start, !stepped_over.empty()});
     begin_scrub(purpose);
     host_->pin(id);
@@ -143,7 +145,10 @@ Status Engine::restore(const std::vector<std::string>& names) {
   }
   // Nothing is written on any rank unless everything fits on all.
   DIAPAUSE_TRY(agree(*context_, mine));
-  return agree(*context_, restart_->image().deliver(targets));
+  const double start = sys::monotonic_s();
+  Status restored = agree(*context_, restart_->image().deliver(targets));
+  restart_->fetched.phases.push_back(make_phase("restore", start, sys::monotonic_s()));
+  return restored;
 }
 
 // Takes the fetched version again, as a checkpoint of the same number under the placement of today: every level it had
@@ -175,6 +180,11 @@ Status Engine::restart_end() {
                                           restart_reason_, restart_->fetched.sources, restart_->fetched.needs_healing,
                                           sys::monotonic_s() - restart_->started_s}));
   }
+  for (Phase& phase : restart_->fetched.phases) {
+    phase.version = restart_->fetched.manifest.version.number;
+    phase.bytes = restart_->fetched.manifest.ranks[context_->rank()].protected_bytes;
+  }
+  host_->add(restart_->fetched.phases);
   host_->pin(std::nullopt);
   restart_.reset();
   return {};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/account.hpp"
 #include "engine/inventory.hpp"
 #include "redundancy/recovery.hpp"
 #include "store/image_reader.hpp"
@@ -25,6 +26,7 @@ struct FetchedVersion {
   std::vector<std::string> sources;  // of every rank, for people: "own node", "peer node1", "parity", "global"
   bool needs_healing = false;        // a level the version had does not hold any more
   std::optional<store::ImageReader> unchecked;  // this rank's image once more, whose blocks are still to be checked
+  std::vector<Phase> phases;                    // that the restart had so far
 };
 
 // Gets and verifies this version on all ranks, from wherever it is intact. Code::corrupt if it cannot be had, with the

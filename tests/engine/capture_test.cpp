@@ -4,11 +4,10 @@
 
 #include <atomic>
 #include <cstring>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "engine/cluster.hpp"
+#include "engine/ledger_events.hpp"
 #include "sys/userfault.hpp"
 
 namespace diapause::test_support {
@@ -37,19 +36,7 @@ class Capture : public testing::TestWithParam<Way> {
   void SetUp() override {
     if (in_background()) GTEST_SKIP() << "sets its own mode";
   }
-  // The lines of the ledger on captures.
-  std::vector<nlohmann::json> bills() const {
-    std::vector<nlohmann::json> found;
-    for (const std::string& path : files_matching(disk_, "ledger.jsonl")) {
-      const ByteVector content = *disk_.read_content(path);
-      std::istringstream lines(std::string(reinterpret_cast<const char*>(content.data()), content.size()));
-      for (std::string line; std::getline(lines, line);) {
-        const auto parsed = nlohmann::json::parse(line);
-        if (parsed["event"] == "capture") found.push_back(parsed);
-      }
-    }
-    return found;
-  }
+  std::vector<nlohmann::json> bills() const { return ledger_events(disk_, "capture"); }
   VolatileDisk disk_;
 };
 

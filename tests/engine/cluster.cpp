@@ -105,7 +105,7 @@ engine::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::u
   request.host_name = node < shape.node_names.size() ? shape.node_names[node] : "node" + std::to_string(node);
   request.working_directory = "/home/job";
   request.log = shape.log;
-  request.config_text = "lock_wait_s = 0\n[memory]\npath = \"/memory\"\n" + shape.config;
+  request.config_text = "lock_wait_s = 0\n[energy]\nmeters = [\"off\"]\n[memory]\npath = \"/memory\"\n" + shape.config;
   if (shape.adjust) shape.adjust(request, rank);
   if (request.config_text.find("[async]") == std::string::npos) {
     request.config_text += "[async]\nmode = \"" + (test_mode() == "relayed" ? "thread" : test_mode()) + "\"\n";

@@ -1,0 +1,59 @@
+// Who used the energy of a node: the program, or which phase of which checkpoint. docs/energy-account.md tells the rule
+// with an example. Pure.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "energy/series.hpp"
+
+namespace diapause::energy {
+
+// What the program does while a phase goes on.
+enum class Beside {
+  nothing,  // it is held up by the phase
+  waiting,  // it is held up until phases behind it are done
+  program   // it computes, and the phase goes on behind it
+};
+
+// Times are sys::monotonic_s().
+struct Span {
+  double from_s = 0;
+  double to_s = 0;
+  Beside beside = Beside::nothing;
+};
+
+// By quantity: of every domain, and last of their total.
+struct Charge {
+  std::vector<double> joules;
+  std::vector<double> uncertainty_j;  // either way
+  bool is_known = true;  // false: a phase beside the program, before it was known what the program uses alone
+};
+
+struct Charges {
+  std::vector<Charge> spans;  // in the order of the spans
+  Charge program;
+  Charge whole;      // all others add up to this
+  double gap_s = 0;  // seconds of which no source knows anything
+};
+
+// Quantities are as many as there were at first, in the same order.
+class Charger {
+ public:
+  using Between = std::function<std::vector<Amount>(double from_s, double to_s)>;
+
+  // Divides what was used from `from_s` to `to_s` among the spans, as far as they lie there, and the program:
+  //   * while a phase holds the program up, it has all of it; of several, each an equal part;
+  //   * while the program waits for phases behind it, they have all of it, and if there are none the wait;
+  //   * while a phase goes on beside the program, it has what is more than the program uses alone, and the program the
+  //     rest; of several, each an equal part.
+  // What the program uses alone is its mean power over all times, so far and in this call, at which no phase went on.
+  Charges charge(std::span<const Span> spans, double from_s, double to_s, const Between& between);
+
+ private:
+  std::vector<double> alone_j_;  // by quantity
+  double alone_s_ = 0;
+};
+
+}  // namespace diapause::energy

@@ -1,0 +1,209 @@
+#include "engine/account.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "engine/mailbox.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostPhases = 4096;  // between two settlements; there are a handful
+constexpr const char* kBeside[] = {"nothing", "waiting", "program"};
+
+// Energy by name of the domain, parts of one machine added up; "total" is what sampler.total() says.
+json by_domain(const std::vector<double>& values, const energy::Sampler& sampler) {
+  json sums = json::object();
+  const std::vector<energy::Zone>& zones = sampler.domains();
+  for (std::size_t z = 0; z < zones.size() && z < values.size(); ++z) {
+    json& sum = sums[std::string(energy::domain_name(zones[z].domain))];
+    sum = (sum.is_null() ? 0.0 : sum.get<double>()) + values[z];
+  }
+  if (!values.empty() && !sampler.total().zones.empty()) sums["total"] = values.back();
+  return sums;
+}
+
+json sources_of(const energy::Sampler& sampler) {
+  json sources = json::array();
+  for (const energy::Zone& zone : sampler.domains()) {
+    sources.push_back({{"domain", energy::domain_name(zone.domain)},
+                       {"source", zone.source},
+                       {"kind", energy::kind_name(zone.kind)}});
+  }
+  return sources;
+}
+
+// What one phase was on all machines.
+struct Sum {
+  json line;
+  double uncertainty_squared = 0;
+};
+
+void add_numbers(json& to, const json& more) {
+  for (const auto& [key, value] : more.items()) {
+    to[key] = (to.contains(key) ? to[key].get<double>() : 0.0) + value.get<double>();
+  }
+}
+
+// Joules that one machine does not know are not known of all.
+void add_joules(json& line, const json& more) {
+  if (!line.contains("joules") || !more.contains("joules")) return;
+  if (more["joules"].is_null()) line["joules"] = nullptr;
+  if (!line["joules"].is_null()) add_numbers(line["joules"], more["joules"]);
+}
+
+class Merger {
+ public:
+  void add(const json& machine) {
+    ++machines_;
+    if (whole_.is_null()) {
+      whole_ = machine;
+      whole_.erase("phases");
+    } else {
+      for (const char* const part : {"program", "whole"}) add_joules(whole_[part], machine[part]);
+      for (const char* const longest : {"seconds", "gap_s"}) {
+        whole_[longest] = std::max(whole_[longest].get<double>(), machine[longest].get<double>());
+      }
+      for (const json& source : machine["sources"]) {
+        auto& known = whole_["sources"];
+        if (std::find(known.begin(), known.end(), source) == known.end()) known.push_back(source);
+      }
+      if (whole_["total"] != machine["total"]) whole_["total"] = "mixed";
+    }
+    for (const json& phase : machine["phases"]) add_phase(phase);
+  }
+
+  json take() {
+    whole_["machines"] = machines_;
+    whole_["phases"] = json::array();
+    for (const auto& key : order_) {
+      Sum& sum = sums_[key];
+      if (sum.line.contains("uncertainty_j")) sum.line["uncertainty_j"] = std::sqrt(sum.uncertainty_squared);
+      whole_["phases"].push_back(std::move(sum.line));
+    }
+    return std::move(whole_);
+  }
+
+ private:
+  using Key = std::tuple<std::uint64_t, int, std::string, std::string, std::size_t>;
+
+  void add_phase(const json& phase) {
+    Key key{phase["version"], phase["level"], phase["phase"], phase["beside"], phase["nth"]};
+    const double error_j = phase.value("uncertainty_j", 0.0);
+    const auto [found, is_new] = sums_.try_emplace(key, Sum{phase, 0});
+    Sum& sum = found->second;
+    sum.uncertainty_squared += error_j * error_j;
+    if (is_new) {
+      sum.line.erase("nth");
+      order_.push_back(std::move(key));
+      return;
+    }
+    add_joules(sum.line, phase);
+    sum.line["bytes"] = sum.line["bytes"].get<std::uint64_t>() + phase["bytes"].get<std::uint64_t>();
+    sum.line["seconds"] = std::max(sum.line["seconds"].get<double>(), phase["seconds"].get<double>());
+  }
+
+  std::size_t machines_ = 0;
+  json whole_;
+  std::map<Key, Sum> sums_;
+  std::vector<Key> order_;
+};
+
+// Phases of one name in one version are told apart by their order.
+json lines_of(const std::vector<Phase>& phases) {
+  const double to_unix_s = static_cast<double>(sys::unix_time_ns()) * 1e-9 - sys::monotonic_s();
+  std::map<std::tuple<std::uint64_t, std::int32_t, std::string>, std::size_t> seen;
+  json lines = json::array();
+  for (const Phase& phase : phases) {
+    const std::string name = get_text(phase.name);
+    lines.push_back({{"version", phase.version},
+                     {"level", phase.level},
+                     {"phase", name},
+                     {"beside", kBeside[static_cast<std::size_t>(phase.beside)]},
+                     {"nth", seen[{phase.version, phase.level, name}]++},
+                     {"start_unix_s", phase.from_s + to_unix_s},
+                     {"seconds", phase.to_s - phase.from_s},
+                     {"bytes", phase.bytes}});
+  }
+  return lines;
+}
+
+}  // namespace
+
+Phase make_phase(std::string_view name, double from_s, double to_s) {
+  Phase phase;
+  put_text(phase.name, std::string(name));
+  phase.from_s = from_s;
+  phase.to_s = to_s;
+  return phase;
+}
+
+void Account::open(const Context& context) {
+  settled_s_ = sys::monotonic_s();
+  is_kept_here_ = context.comm->node_leader() == context.comm->rank();
+  if (!is_kept_here_) return;
+  auto sampler = energy::Sampler::start(context.settings.energy, sys::real_kernel());
+  if (sampler) {
+    sampler_ = std::move(*sampler);
+  } else {
+    context.log(Severity::warning, "energy is not measured: " + sampler.error().message);
+  }
+}
+
+void Account::add(const Phase& phase) {
+  if (!is_kept_here_ || phases_.size() == kMostPhases) return;
+  phases_.push_back(phase);
+}
+
+std::string Account::describe() {
+  const double now_s = sys::monotonic_s();
+  json machine = {{"seconds", now_s - settled_s_}, {"gap_s", 0.0},           {"total", ""}, {"sources", json::array()},
+                  {"program", json::object()},     {"whole", json::object()}};
+  machine["phases"] = lines_of(phases_);
+  if (sampler_ && !sampler_->domains().empty()) {
+    std::vector<energy::Span> spans;
+    for (const Phase& phase : phases_) spans.push_back({phase.from_s, phase.to_s, phase.beside});
+    const auto between = [this](double from_s, double to_s) {
+      energy::Usage usage = sampler_->between(from_s, to_s);
+      usage.domains.push_back(usage.total);
+      return std::move(usage.domains);
+    };
+    const energy::Charges charges = charger_.charge(spans, settled_s_, now_s, between);
+    machine["gap_s"] = charges.gap_s;
+    machine["total"] = sampler_->total().name;
+    machine["sources"] = sources_of(*sampler_);
+    machine["program"]["joules"] = by_domain(charges.program.joules, *sampler_);
+    machine["whole"]["joules"] = by_domain(charges.whole.joules, *sampler_);
+    for (std::size_t i = 0; i < charges.spans.size(); ++i) {
+      const energy::Charge& charge = charges.spans[i];
+      machine["phases"][i]["joules"] = charge.is_known ? by_domain(charge.joules, *sampler_) : json(nullptr);
+      machine["phases"][i]["uncertainty_j"] = charge.uncertainty_j.back();
+    }
+  }
+  phases_.clear();
+  settled_s_ = now_s;
+  return machine.dump();
+}
+
+Result<std::string> Account::settle(Context& context) {
+  const std::string mine = is_kept_here_ ? describe() : "";
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(mine)));
+  if (context.comm->rank() != 0) return std::string();
+  Merger merger;
+  for (const ByteVector& one : all) {
+    if (one.empty()) continue;
+    const char* const text = reinterpret_cast<const char*>(one.data());
+    const json machine = json::parse(text, text + one.size(), nullptr, false);
+    if (machine.is_discarded()) return fail(Code::comm, "an account of energy did not arrive whole");
+    merger.add(machine);
+  }
+  return merger.take().dump();
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,105 @@
+// The account of energy: which phase of which checkpoint or restart has used what, and the program the rest.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/cluster.hpp"
+#include "engine/ledger_events.hpp"
+
+namespace diapause::test_support {
+namespace {
+
+using nlohmann::json;
+
+class Accounting : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (in_background()) GTEST_SKIP() << "sets its own mode";
+    const std::string mode = GetParam();
+    shape_.ranks = 4;
+    shape_.config = "[async]\nmode = \"" + (mode == "relayed" ? "thread" : mode) + "\"\n";
+    if (mode == "relayed") shape_.threads = ThreadJob::Threads::one;
+    with_meters("model");
+  }
+  void with_meters(const std::string& meters) {
+    shape_.adjust = [meters](engine::OpenRequest& request, std::uint32_t) {
+      request.environment.emplace_back("DIAPAUSE_ENERGY_METERS", meters);
+      request.environment.emplace_back("DIAPAUSE_ENERGY_PERIOD_MS", "5");
+    };
+  }
+  // A job of one checkpoint of each level, of which the last is restored.
+  void run() {
+    ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+      engine::CheckpointInfo info;
+      for (int level = 1; level <= 4; ++level) {
+        const auto version = static_cast<std::uint64_t>(level);
+        program.compute(version);
+        EXPECT_TRUE(engine.checkpoint(version, level, info));
+        EXPECT_TRUE(info.level_reached == level || engine.wait(version, level, 60));
+      }
+      engine::RestartInfo restart;
+      EXPECT_TRUE(engine.restart_begin(engine::Engine::kNewest, restart));
+      EXPECT_TRUE(engine.restore({}));
+      EXPECT_TRUE(engine.restart_end());
+      EXPECT_TRUE(engine.close(60));
+    }));
+  }
+  std::multiset<std::string> phases() const {
+    std::multiset<std::string> found;
+    for (const json& line : ledger_events(disk_, "energy")) {
+      for (const json& phase : line["phases"]) {
+        found.insert(std::to_string(phase["version"].get<int>()) + " " + phase["phase"].get<std::string>());
+      }
+    }
+    return found;
+  }
+
+  Shape shape_;
+  VolatileDisk disk_;
+};
+
+TEST_P(Accounting, NamesEveryPhaseOfEveryVersion) {
+  run();
+  EXPECT_THAT(phases(), ::testing::IsSupersetOf({"1 capture", "1 keep", "1 publish", "2 partner", "3 parity",
+                                                 "4 global", "4 inventory", "4 verify", "4 fetch", "4 restore"}));
+}
+
+TEST_P(Accounting, ThePartsOfARunAddUpToItsWhole) {
+  run();
+  const std::vector<json> lines = ledger_events(disk_, "energy");
+  ASSERT_FALSE(lines.empty());
+  for (const json& line : lines) {
+    EXPECT_EQ(line["machines"], 2);
+    EXPECT_EQ(line["sources"][0]["kind"], "modelled");
+    for (const auto& [domain, whole] : line["whole"]["joules"].items()) {
+      double sum = line["program"]["joules"][domain];
+      for (const json& phase : line["phases"]) {
+        if (!phase["joules"].is_null()) sum += phase["joules"][domain].get<double>();
+      }
+      EXPECT_NEAR(sum, whole.get<double>(), 1e-6 + 1e-9 * whole.get<double>()) << domain;
+    }
+    EXPECT_GT(line["whole"]["joules"]["total"], 0.0);
+  }
+}
+
+TEST_P(Accounting, WithoutAMeterThereAreTimesAndNoJoules) {
+  with_meters("off");
+  run();
+  const std::vector<json> lines = ledger_events(disk_, "energy");
+  ASSERT_FALSE(lines.empty());
+  for (const json& line : lines) {
+    EXPECT_FALSE(line["whole"].contains("joules"));
+    for (const json& phase : line["phases"]) {
+      EXPECT_FALSE(phase.contains("joules"));
+      EXPECT_GE(phase["seconds"], 0.0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Accounting, ::testing::Values("off", "thread", "rank", "relayed"),
+                         [](const auto& mode) { return std::string(mode.param); });
+
+}  // namespace
+}  // namespace diapause::test_support
