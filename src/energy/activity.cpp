@@ -29,6 +29,15 @@ double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
 
 }  // namespace
 
+unsigned count_cpus(sys::Kernel& kernel, const std::string& root) {
+  unsigned count = 0;
+  for (const std::string& name :
+       sys::list_names(kernel, root + "/sys/devices/system/cpu").value_or(std::vector<std::string>())) {
+    if (name.size() > 3 && name.starts_with("cpu") && name[3] >= '0' && name[3] <= '9') ++count;
+  }
+  return std::max(count, 1U);
+}
+
 Result<ActivityReader> ActivityReader::open(sys::Kernel& kernel, std::string root,
                                             const std::atomic<std::uint64_t>& moved_bytes) {
   DIAPAUSE_TRY_ASSIGN(auto stat, sys::ValueFile::open(kernel, root + "/proc/stat"));
@@ -68,14 +77,7 @@ void ActivityReader::find_devices() {
 }
 
 void ActivityReader::find_clocks() {
-  const std::string folder = root_ + "/sys/devices/system/cpu";
-  cpus_ = 0;
-  const auto names = sys::list_names(kernel_, folder).value_or(std::vector<std::string>());
-  for (const std::string& name : names) {
-    if (name.size() > 3 && name.starts_with("cpu") && name[3] >= '0' && name[3] <= '9') ++cpus_;
-  }
-  cpus_ = std::max(cpus_, 1U);
-  const std::string policies = folder + "/cpufreq";
+  const std::string policies = root_ + "/sys/devices/system/cpu/cpufreq";
   for (const std::string& name : sys::list_names(kernel_, policies).value_or(std::vector<std::string>())) {
     auto clock = sys::ValueFile::open(kernel_, policies + "/" + name + "/scaling_cur_freq");
     const auto khz = clock ? clock->number() : 0ULL;

@@ -10,6 +10,9 @@
 
 namespace diapause::energy {
 
+// How many processors the node has, whichever this process may use. At least 1.
+unsigned count_cpus(sys::Kernel& kernel, const std::string& root);
+
 // Not thread-safe.
 class ActivityReader {
  public:
@@ -22,8 +25,6 @@ class ActivityReader {
   // hypervisor; a load average would count processes that wait for a disk. One clock is read in each call, the next one
   // in the next: on some machines every reading interrupts a processor.
   Result<Activity> since_last(double now_s);
-
-  unsigned cpus() const { return cpus_; }
 
  private:
   struct Ticks {
@@ -48,7 +49,6 @@ class ActivityReader {
   std::string root_;
   const std::atomic<std::uint64_t>& moved_bytes_;
   sys::ValueFile stat_;
-  unsigned cpus_ = 1;
   std::vector<sys::ValueFile> disks_;     // /sys/block/*/stat
   std::vector<sys::ValueFile> networks_;  // byte counters of adapters
   std::vector<sys::ValueFile> fabrics_;   // counters of 4 bytes of InfiniBand ports

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "energy/activity.hpp"
 #include "energy/collector.hpp"
 #include "energy/meters/registry.hpp"
 #include "sys/process.hpp"
@@ -42,7 +43,7 @@ Result<std::vector<MeterEntry>> chosen_meters(const std::vector<std::string>& na
 }
 
 Result<Profile> load_profile(const config::EnergySettings& settings, sys::Kernel& kernel) {
-  const MachineFacts facts{sys::usable_cores(), settings.tdp_w};
+  const MachineFacts facts{count_cpus(kernel, settings.root), settings.tdp_w};
   if (const auto text = built_in_profile(settings.profile); !text.empty()) {
     return parse_profile(text, "built-in profile " + settings.profile, facts);
   }

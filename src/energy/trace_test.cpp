@@ -1,0 +1,88 @@
+#include "energy/trace.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "energy/openmetrics.hpp"
+
+namespace diapause::energy {
+namespace {
+
+using testing::HasSubstr;
+
+Zone package() {
+  Zone zone;
+  zone.source = "powercap intel-rapl:0";
+  zone.domain = Domain::package;
+  zone.part = "0";
+  zone.resolution_j = 6.1e-5;
+  return zone;
+}
+
+TEST(Trace, IsReadAsItWasWritten) {
+  TraceHead head{"n1", 1700000000, 0.1, {package()}, {}};
+  const auto again = parse_trace_head(trace_head_line(head));
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_EQ(again->host, "n1");
+  EXPECT_EQ(again->period_s, 0.1);
+  ASSERT_EQ(again->domains.size(), 1U);
+  EXPECT_EQ(again->domains[0].source, "powercap intel-rapl:0");
+  EXPECT_EQ(again->domains[0].domain, Domain::package);
+  EXPECT_EQ(again->domains[0].kind, Kind::measured);
+  EXPECT_EQ(again->total.name, "package");
+
+  const auto row = parse_trace_row(trace_row_line({0.25, {{0.25, 12.5, 0.2}}}), 1);
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->time_s, 0.25);
+  EXPECT_EQ(row->points[0].joules, 12.5);
+  EXPECT_EQ(row->points[0].covered_s, 0.2);
+}
+
+TEST(Trace, ThatIsNoneIsRefused) {
+  for (const char* line : {"", "{", "[]", "{}", R"({"what": 3})", R"({"what": "diapause power trace", "schema": 2})",
+                           R"({"what": "diapause power trace", "schema": 1, "domains": [3]})",
+                           R"({"what": "diapause power trace", "schema": 1, "domains": [{"domain": "cpu"}]})"}) {
+    EXPECT_FALSE(parse_trace_head(line).has_value()) << line;
+  }
+  for (const char* line :
+       {"", "3", R"({"t": 1})", R"({"t": 1, "j": [1, 2], "c": [1, 2]})", R"({"t": 1, "j": 1, "c": 1})",
+        R"({"t": 1, "j": ["a"], "c": [1]})", R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})"}) {
+    EXPECT_FALSE(parse_trace_row(line, 1).has_value()) << line;
+  }
+}
+
+// The example of docs/formats/trace.md.
+TEST(Trace, IsWhatItsDocumentShows) {
+  std::ifstream document(std::filesystem::path(DIAPAUSE_SOURCE_DIR) / "docs/formats/trace.md");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(document, line);) {
+    if (line.starts_with("    {")) lines.push_back(line.substr(4));
+  }
+  ASSERT_EQ(lines.size(), 3U);
+  const auto head = parse_trace_head(lines[0]);
+  ASSERT_TRUE(head.has_value());
+  EXPECT_EQ(trace_head_line(*head), lines[0]);
+  for (const std::size_t i : {1, 2}) EXPECT_EQ(trace_row_line(*parse_trace_row(lines[i], 1)), lines[i]);
+}
+
+TEST(OpenMetrics, TellWhatEachSourceHasToldAndNothingOfTheOthers) {
+  Zone odd = package();
+  odd.source = "hwmon \"odd\\name\"";
+  const std::vector<Zone> zones = {package(), odd, package()};
+  const std::vector<Amount> amounts = {{12.5, 0.1, 0.5, 2}, {1, 0, 0, 1}, {0, 0, 3, 0}};
+  const std::string text = openmetrics_text(zones, amounts);
+  EXPECT_THAT(text, HasSubstr("# TYPE diapause_energy_joules counter\n# UNIT diapause_energy_joules joules\n"));
+  EXPECT_THAT(text,
+              HasSubstr("diapause_energy_joules_total{source=\"powercap intel-rapl:0\",domain=\"package\",part=\"0\","
+                        "kind=\"measured\"} 12.500000\n"));
+  EXPECT_THAT(text, HasSubstr("diapause_energy_gap_seconds_total{source=\"powercap intel-rapl:0\""));
+  EXPECT_THAT(text, HasSubstr("source=\"hwmon \\\"odd\\\\name\\\"\""));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '{'), 6);  // the third has told nothing
+  EXPECT_THAT(text, testing::EndsWith("# EOF\n"));
+}
+
+}  // namespace
+}  // namespace diapause::energy
