@@ -13,6 +13,8 @@
 namespace diapause::capture {
 namespace {
 
+// What a writer that goes through the memory has copied at a time.
+constexpr std::size_t kUnitsAhead = 4;
 // What one thread protects at a time.
 constexpr std::uint64_t kProtectBytes = 32 * kMiB;
 
@@ -33,9 +35,17 @@ Status try_out(const Result<sys::PageScan>& scan) {
 
 }  // namespace
 
-sys::PageRange CopyOnWrite::Armed::unit(std::size_t number) const {
-  const std::uintptr_t begin = pages.begin + number * kUnitBytes;
-  return {begin, std::min<std::uintptr_t>(begin + kUnitBytes, pages.end)};
+sys::PageRange CopyOnWrite::Armed::range_of(Run run) const {
+  const std::uintptr_t begin = pages.begin + run.first * kUnitBytes;
+  return {begin, std::min<std::uintptr_t>(pages.begin + run.end * kUnitBytes, pages.end)};
+}
+
+CopyOnWrite::Run CopyOnWrite::Armed::units_of(std::uint64_t block) const {
+  const std::uintptr_t begin = address_of(job->block(block).data());
+  const std::uintptr_t from = std::max(begin, pages.begin);
+  const std::uintptr_t to = std::min(begin + job->block(block).size(), pages.end);
+  if (from >= to) return {};
+  return {(from - pages.begin) / kUnitBytes, (to - 1 - pages.begin) / kUnitBytes + 1};
 }
 
 CopyOnWrite::~CopyOnWrite() {
@@ -116,20 +126,25 @@ Status CopyOnWrite::protect(sys::PageRange pages) {
 Status CopyOnWrite::drain(CaptureJob& job) {
   const auto found = std::ranges::find_if(armed_, [&](const auto& armed) { return armed->job == &job; });
   Armed& armed = **found;
-  const std::uintptr_t begin = address_of(job.source->data);
+  std::vector<std::uint64_t> unsummed;
   for (std::uint64_t block = 0; block < job.blocks(); ++block) {
-    const std::uintptr_t from = std::max(begin + block * format::kBlockBytes, armed.pages.begin);
-    const std::uintptr_t to = std::min(begin + block * format::kBlockBytes + job.block(block).size(), armed.pages.end);
-    if (from < to) {
-      const std::size_t first = (from - armed.pages.begin) / kUnitBytes;
-      const std::size_t last = (to - 1 - armed.pages.begin) / kUnitBytes;
-      for (std::size_t unit = first; unit <= last; ++unit) settle(armed, unit);
+    const std::uint64_t faults = armed.faults;
+    const Run units = armed.units_of(block);
+    for (std::size_t unit = units.first; unit < units.end;) {
+      const Run run = take(armed, unit, units.end);
+      copy_run(armed, run);
+      unit = std::max(run.end, unit + 1);
     }
-    job.region->block_checksums[block] = format::checksum64(job.block_in_slot(block));
+    // A writer at the heels of this loop waits for the copies, and for nothing else.
+    if (armed.faults == faults)
+      add_checksum(armed, block);
+    else
+      unsummed.push_back(block);
   }
+  for (const std::uint64_t block : unsummed) add_checksum(armed, block);
   job.report->copied_in_drain += armed.pages.bytes();
-  const std::lock_guard lock(mutex_);
   job.report->faults = armed.faults;
+  const std::lock_guard lock(mutex_);
   if (gone_) {
     refusal_ = "the program gave protected memory back while it was captured";
     return fail(Code::argument, "memory of region " + job.region->name +
@@ -140,25 +155,38 @@ Status CopyOnWrite::drain(CaptureJob& job) {
   return fail(Code::io, "the write protection of region " + job.region->name + " broke down");
 }
 
-// Afterwards the unit lies in the slot, whoever copied it.
-void CopyOnWrite::settle(Armed& armed, std::size_t number) {
-  take(armed, number);
-  while (armed.units[number].load(std::memory_order_acquire) != Unit::done) std::this_thread::yield();
+// As soon as all of the block lies in the slot, whoever copied it.
+void CopyOnWrite::add_checksum(const Armed& armed, std::uint64_t block) {
+  const Run units = armed.units_of(block);
+  for (std::size_t unit = units.first; unit < units.end; ++unit) {
+    while (!armed.is_done(unit)) std::this_thread::yield();
+  }
+  armed.job->region->block_checksums[block] = format::checksum64(armed.job->block_in_slot(block));
 }
 
-bool CopyOnWrite::take(Armed& armed, std::size_t number) {
-  Unit expected = Unit::armed;
-  if (!armed.units[number].compare_exchange_strong(expected, Unit::taken)) return false;
-  const sys::PageRange range = armed.unit(number);
-  if (!copy_unit(armed, range)) gone_ = true;
-  armed.units[number].store(Unit::done, std::memory_order_release);
+// The units from `first` on, before `end`, that nobody else has taken.
+CopyOnWrite::Run CopyOnWrite::take(Armed& armed, std::size_t first, std::size_t end) {
+  Run run{first, first};
+  for (Unit expected = Unit::armed; run.end < std::min(end, armed.units.size()); ++run.end) {
+    if (!armed.units[run.end].compare_exchange_strong(expected, Unit::taken)) break;
+  }
+  return run;
+}
+
+// Whoever has taken them does this.
+void CopyOnWrite::copy_run(Armed& armed, Run run) {
+  if (run.first == run.end) return;
+  const sys::PageRange range = armed.range_of(run);
+  if (!copy_range(armed, range)) gone_ = true;
+  for (std::size_t unit = run.first; unit < run.end; ++unit) {
+    armed.units[unit].store(Unit::done, std::memory_order_release);
+  }
   release(armed, range);
-  return true;
 }
 
 // False if what was copied is not what was captured. Pages that are still protected afterwards have been there,
 // unwritten, all the time: unmapping them or throwing them away takes the protection with them.
-bool CopyOnWrite::copy_unit(const Armed& armed, sys::PageRange range) const {
+bool CopyOnWrite::copy_range(const Armed& armed, sys::PageRange range) const {
   const std::uint64_t offset = range.begin - address_of(armed.job->source->data);
   if (!sys::copy_if_mapped(armed.job->to.subspan(offset, range.bytes()),
                            {armed.job->source->data + offset, range.bytes()})) {
@@ -194,16 +222,29 @@ void CopyOnWrite::desert() {
 }
 
 void CopyOnWrite::serve(std::uintptr_t address) {
-  const double start_s = sys::monotonic_s();
   const std::lock_guard lock(mutex_);
   for (const auto& armed : armed_) {
     if (address < armed->pages.begin || address >= armed->pages.end) continue;
-    // Whoever has taken the unit before releases it, and that wakes the writer.
-    if (!take(*armed, (address - armed->pages.begin) / kUnitBytes)) return;
-    ++armed->faults;
-    ++served_;
-    served_s_ += sys::monotonic_s() - start_s;
-    return;
+    return serve(*armed, (address - armed->pages.begin) / kUnitBytes);
+  }
+}
+
+void CopyOnWrite::serve(Armed& armed, std::size_t unit) {
+  const double start_s = sys::monotonic_s();
+  ++armed.faults;
+  const Run run = take(armed, unit, unit + (unit == armed.served_to ? kUnitsAhead : 1));
+  if (run.first == run.end) return help(armed, unit);
+  copy_run(armed, run);
+  armed.served_to = run.end;
+  served_ += run.end - run.first;
+  served_s_ += sys::monotonic_s() - start_s;
+}
+
+// Somebody else copies the unit that a writer waits for, and will release it, which wakes the writer: meanwhile, what
+// it may want next.
+void CopyOnWrite::help(Armed& armed, std::size_t unit) {
+  for (std::size_t next = unit + 1; next < armed.units.size() && !armed.is_done(unit); ++next) {
+    copy_run(armed, take(armed, next, next + 1));
   }
 }
 

@@ -20,7 +20,8 @@ namespace diapause::capture {
 // this object's own serves the writes in between. It allocates nothing and takes no lock that the program could hold.
 class CopyOnWrite {
  public:
-  // What one stopped write has copied. Measured in docs/decisions/0009-capture-strategies.md.
+  // What one stopped write has copied, unless it follows on the one before. Measured in
+  // docs/decisions/0009-capture-strategies.md.
   static constexpr std::uint64_t kUnitBytes = std::uint64_t{256} * 1024;
 
   explicit CopyOnWrite(sys::Crew& crew) : crew_(crew) {}
@@ -42,30 +43,40 @@ class CopyOnWrite {
   // Takes the hands off all memory but these.
   void keep_only(const std::vector<sys::PageRange>& ranges);
 
-  // Mean time that one stopped write was served in, since the first; none if there was none.
+  // Mean time that a unit was copied in for a stopped write, since the first; none if there was none.
   std::optional<double> fault_s() const;
 
  private:
   enum class Unit : std::uint8_t { armed, taken, done };
+  struct Run {  // of units
+    std::size_t first = 0;
+    std::size_t end = 0;
+  };
   struct Armed {
     CaptureJob* job;
     sys::PageRange pages;
     std::vector<std::atomic<Unit>> units;  // of kUnitBytes from pages.begin on
-    std::uint64_t faults = 0;              // under mutex_
+    std::atomic<std::uint64_t> faults = 0;
+    std::size_t served_to = 0;  // where the last run ends that a write had copied; under mutex_
 
     Armed(CaptureJob* of, sys::PageRange range)
         : job(of), pages(range), units((range.bytes() + kUnitBytes - 1) / kUnitBytes) {}
-    sys::PageRange unit(std::size_t number) const;
+    sys::PageRange range_of(Run run) const;
+    Run units_of(std::uint64_t block) const;
+    bool is_done(std::size_t unit) const { return units[unit].load(std::memory_order_acquire) == Unit::done; }
   };
 
   Status watch(sys::PageRange pages);
   Status protect(sys::PageRange pages);
   void serve();
   void serve(std::uintptr_t address);
+  void serve(Armed& armed, std::size_t unit);
+  void help(Armed& armed, std::size_t unit);
   void desert();
-  bool take(Armed& armed, std::size_t number);
-  bool copy_unit(const Armed& armed, sys::PageRange range) const;
-  void settle(Armed& armed, std::size_t number);
+  static Run take(Armed& armed, std::size_t first, std::size_t end);
+  void copy_run(Armed& armed, Run run);
+  bool copy_range(const Armed& armed, sys::PageRange range) const;
+  static void add_checksum(const Armed& armed, std::uint64_t block);
   void release(const Armed& armed, sys::PageRange range);
 
   sys::Crew& crew_;
