@@ -1,14 +1,17 @@
 // Checkpoints and restarts of one process against a memcpy and against the disk read and written directly.
 //
-//   one_process memory|local|restart|mapped|flush|app|direct RUNS MIB DIRECTORY
+//   one_process memory|local|restart|mapped|flush|app|app_floor|direct RUNS MIB DIRECTORY
 //
 // DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the environment.
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 #include "diapause/diapause.h"
 #include "measure.hpp"
@@ -176,17 +179,49 @@ class Stencil {
   std::vector<double> now_ = std::vector<double>(kCells, 1.0), next_ = now_;
 };
 
+constexpr int kSweepsAlone = 40;
+
 // What a program loses while a version is flushed behind it.
 Pairs measure_app(const Options& options) {
   const WarmMemory data(options.bytes);
   Instance instance(data);
   Stencil stencil;
-  constexpr int kSweeps = 40;
   Pairs pairs;
   for (int i = -kWarmUps; i < options.runs; ++i) {
-    const double alone_s = stencil.sweep_while([](int sweeps) { return sweeps < kSweeps; });
+    const double alone_s = stencil.sweep_while([](int sweeps) { return sweeps < kSweepsAlone; });
     instance.checkpoint(DIAPAUSE_L4);
     const double beside_s = stencil.sweep_while([&](int) { return instance.is_in_flight(); });
+    if (i >= 0) pairs.emplace_back(beside_s, alone_s);
+  }
+  return pairs;
+}
+
+// The processor that the thread of an instance would be on.
+void go_where_instances_go() {
+  const char* const cpu = std::getenv("DIAPAUSE_ASYNC_CPU");
+  if (cpu == nullptr) return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(static_cast<unsigned>(std::atoi(cpu)), &cores);
+  if (::sched_setaffinity(0, sizeof cores, &cores) != 0) give_up("the raw writer cannot be pinned");
+}
+
+// What it loses beside nothing but the writes.
+Pairs measure_app_floor(const Options& options) {
+  const WarmMemory data(options.bytes);
+  RawFile raw(options.directory, data);
+  Stencil stencil;
+  Pairs pairs;
+  for (int i = -kWarmUps; i < options.runs; ++i) {
+    const double alone_s = stencil.sweep_while([](int sweeps) { return sweeps < kSweepsAlone; });
+    std::atomic<bool> writing = true;
+    std::thread writer([&] {
+      go_where_instances_go();
+      raw.write();
+      writing = false;
+    });
+    const double beside_s = stencil.sweep_while([&](int) { return writing.load(); });
+    writer.join();
     if (i >= 0) pairs.emplace_back(beside_s, alone_s);
   }
   return pairs;
@@ -267,10 +302,11 @@ Pairs measure_mapped(const Options& options) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, Pairs (*)(const Options&)> measures = {
-      {"memory", measure_memory},         {"local", measure_local},   {"flush", measure_flush},    {"app", measure_app},
-      {"direct", measure_against_direct}, {"mapped", measure_mapped}, {"restart", measure_restart}};
+      {"memory", measure_memory}, {"local", measure_local},         {"flush", measure_flush},
+      {"app", measure_app},       {"app_floor", measure_app_floor}, {"direct", measure_against_direct},
+      {"mapped", measure_mapped}, {"restart", measure_restart}};
   if (argc != 5 || !measures.contains(argv[1])) {
-    give_up("usage: one_process memory|local|restart|mapped|flush|app|direct RUNS MIB DIRECTORY");
+    give_up("usage: one_process memory|local|restart|mapped|flush|app|app_floor|direct RUNS MIB DIRECTORY");
   }
   bench::print_json(measures.at(argv[1])({std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]}));
 }
