@@ -25,7 +25,8 @@ class Choice {
       if (kind == Kind::modelled) total_.kind = kind;
     }
     if (parts.empty()) return false;
-    total_.name += (total_.name.empty() ? "" : "+") + std::string(domain_name(domain));
+    if (!total_.name.empty()) total_.name += '+';
+    total_.name += domain_name(domain);
     return true;
   }
   void take_measured(std::initializer_list<Domain> domains) {

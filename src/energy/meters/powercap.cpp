@@ -1,5 +1,7 @@
 // RAPL through /sys/class/powercap: Intel and AMD. One zone for each package and each of its parts. Their numbers
 // change when a zone comes or goes (psys), so that what a zone is stands in its file `name` only.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -21,9 +23,11 @@ constexpr double kSteps = 4294967295;  // of a counter of 32 bits, until it goes
 std::optional<std::string> package_part(std::string_view name) {
   constexpr std::string_view kPackage = "package-";
   if (!name.starts_with(kPackage)) return std::nullopt;
-  std::string part(name.substr(kPackage.size()));
-  if (const std::size_t die = part.find("-die-"); die != std::string::npos) part.replace(die, 5, "/");
-  return part;
+  name.remove_prefix(kPackage.size());
+  constexpr std::string_view kDie = "-die-";
+  const std::size_t die = name.find(kDie);
+  if (die == std::string_view::npos) return std::string(name);
+  return fmt::format("{}/{}", name.substr(0, die), name.substr(die + kDie.size()));
 }
 
 std::string package_of(const std::string& part) { return part.substr(0, part.find('/')); }
