@@ -29,45 +29,6 @@ void store(MutableBytes values, std::uint64_t index, T value) {
   std::memcpy(values.data() + index * sizeof(T), &value, sizeof(T));
 }
 
-// What a scan sees of values, a few side by side so that it is done with vectors.
-template <class Float>
-struct Extent {
-  double least = std::numeric_limits<double>::infinity(), greatest = -least;
-  std::uint64_t unsound = 0;  // beyond the limit, or no number
-
-  double magnitude() const { return std::max({0.0, -least, greatest}); }
-};
-
-template <class Float>
-Extent<Float> extent_of(ByteView values, double limit) {
-  constexpr std::size_t kLanes = 8;
-  const std::uint64_t count = values.size() / sizeof(Float);
-  double least[kLanes], greatest[kLanes], unsound[kLanes] = {};
-  std::fill_n(least, kLanes, std::numeric_limits<double>::infinity());
-  std::fill_n(greatest, kLanes, -std::numeric_limits<double>::infinity());
-  const auto look = [&](std::size_t lane, Float value) {
-    const double x = static_cast<double>(value);
-    const bool sound = std::fabs(x) <= limit;
-    least[lane] = sound && x < least[lane] ? x : least[lane];
-    greatest[lane] = sound && x > greatest[lane] ? x : greatest[lane];
-    unsound[lane] += sound ? 0.0 : 1.0;
-  };
-  std::uint64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    Float some[kLanes];
-    std::memcpy(some, values.data() + i * sizeof(Float), sizeof some);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) look(lane, some[lane]);
-  }
-  for (; i < count; ++i) look(0, load<Float>(values, i));
-  Extent<Float> extent;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    extent.least = std::min(extent.least, least[lane]);
-    extent.greatest = std::max(extent.greatest, greatest[lane]);
-    extent.unsound += static_cast<std::uint64_t>(unsound[lane]);
-  }
-  return extent;
-}
-
 // The value that most of those that are offered have, if most of them have the same.
 template <class Bits>
 class Majority {
@@ -83,29 +44,31 @@ class Majority {
   std::int64_t votes_ = 0;
 };
 
-// Whether all other sound values lie closer together than to this one.
+// Whether all other sound values lie closer together than to this one; of one that is not sound, always.
 template <class Float>
 class Distance {
  public:
-  explicit Distance(Float from) : from_(from) {}
+  Distance(Float from, double limit) : from_(from), limit_(limit) {}
   void look(Float value) {
-    if (value == from_) return;
-    least_ = std::min<double>(least_, value);
-    greatest_ = std::max<double>(greatest_, value);
+    const auto x = static_cast<double>(value);
+    if (x == from_ || !(std::fabs(x) <= limit_)) return;
+    least_ = x < least_ ? x : least_;
+    greatest_ = x > greatest_ ? x : greatest_;
   }
   bool is_far() const {
     const double range = greatest_ - least_;
+    if (!(std::fabs(from_) <= limit_)) return true;
     return range >= 0 && (from_ < least_ - range || from_ > greatest_ + range);
   }
 
  private:
-  double from_;
+  double from_, limit_;
   double least_ = std::numeric_limits<double>::infinity(), greatest_ = -least_;
 };
 
 // A value that is often followed by itself and, as far as a sample tells, far from the others.
 template <class Float, class Bits>
-std::optional<Bits> repeated_value(ByteView values) {
+std::optional<Bits> repeated_value(ByteView values, double limit) {
   const std::uint64_t count = values.size() / sizeof(Bits);
   if (count < 2 * kSamples) return {};
   const std::uint64_t apart = (count - 1) / kSamples;
@@ -118,27 +81,31 @@ std::optional<Bits> repeated_value(ByteView values) {
     ++found;
   }
   if (found < kLeastFound || !majority.winner()) return {};
-  Distance<Float> distance(std::bit_cast<Float>(*majority.winner()));
+  Distance<Float> distance(std::bit_cast<Float>(*majority.winner()), limit);
   for (std::uint64_t i = 0; i < kSamples; ++i) distance.look(load<Float>(values, apart * i));
   return distance.is_far() ? majority.winner() : std::nullopt;
 }
 
+// The value of most that are not sound.
 template <class Float, class Bits>
 std::optional<Bits> unsound_value(ByteView values, double limit) {
-  const std::uint64_t count = values.size() / sizeof(Float);
   Majority<Bits> majority;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  for (std::uint64_t i = 0; i < values.size() / sizeof(Float); ++i) {
     if (!(std::fabs(static_cast<double>(load<Float>(values, i))) <= limit)) majority.offer(load<Bits>(values, i));
   }
   return majority.winner();
 }
 
 template <class Float, class Bits>
-bool is_far(Bits candidate, ByteView values) {
-  Distance<Float> distance(std::bit_cast<Float>(candidate));
+bool is_fill(Bits candidate, ByteView values, double limit) {
+  Distance<Float> distance(std::bit_cast<Float>(candidate), limit);
   const std::uint64_t count = values.size() / sizeof(Float);
-  for (std::uint64_t i = 0; i < count; ++i) distance.look(load<Float>(values, i));
-  return distance.is_far();
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    found += load<Bits>(values, i) == candidate;
+    distance.look(load<Float>(values, i));
+  }
+  return found * kLeastFill >= count && distance.is_far();
 }
 
 }  // namespace
@@ -150,53 +117,36 @@ void Holes<Float>::clear() {
 }
 
 template <class Float>
-bool Holes<Float>::seem_there(ByteView values) const {
-  return repeated_value<Float, Bits>(values).has_value();
+bool Holes<Float>::seem_there(ByteView values, double limit) const {
+  return repeated_value<Float, Bits>(values, limit).has_value();
 }
 
 template <class Float>
-bool Holes<Float>::find(ByteView values, double limit) {
+bool Holes<Float>::find(ByteView values, double limit, MutableBytes out) {
   clear();
-  const Extent<Float> extent = extent_of<Float>(values, limit);
-  greatest_ = extent.magnitude();
-  const std::optional<Bits> candidate =
-      extent.unsound > 0 ? unsound_value<Float, Bits>(values, limit) : repeated_value<Float, Bits>(values);
-  if (extent.unsound == 0 && !(candidate && is_far<Float, Bits>(*candidate, values))) return true;
-
-  const std::uint64_t count = values.size() / sizeof(Float);
-  std::uint64_t filled = 0;
-  if (candidate) {
-    for (std::uint64_t i = 0; i < count; ++i) filled += load<Bits>(values, i) == *candidate;
-  }
-  has_fill_ = filled * kLeastFill >= count;
+  std::optional<Bits> candidate = repeated_value<Float, Bits>(values, limit);
+  if (!candidate) candidate = unsound_value<Float, Bits>(values, limit);
+  has_fill_ = candidate && is_fill<Float, Bits>(*candidate, values, limit);
   fill_ = candidate.value_or(0);
+  const std::uint64_t count = values.size() / sizeof(Float);
   mask_.assign(has_fill_ ? (count + 7) / 8 : 0, std::byte{0});
   greatest_ = 0;
+  Float last = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const auto magnitude = std::fabs(static_cast<double>(load<Float>(values, i)));
+    const Float value = load<Float>(values, i);
+    const auto magnitude = std::fabs(static_cast<double>(value));
     if (has_fill_ && load<Bits>(values, i) == fill_) {
       mask_[i / 8] |= std::byte{1} << i % 8;
     } else if (magnitude <= limit) {
-      greatest_ = std::max(greatest_, magnitude);
+      greatest_ = magnitude > greatest_ ? magnitude : greatest_;
+      last = value;
     } else {
       if (indices_.size() == count / kMostExceptions) return false;
       indices_.push_back(static_cast<std::uint32_t>(i));
     }
+    store(out, i, last);
   }
   return true;
-}
-
-template <class Float>
-void Holes<Float>::fill(ByteView values, MutableBytes out) const {
-  const std::uint64_t count = values.size() / sizeof(Float);
-  Float sound = 0;
-  auto exception = indices_.begin();
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const bool excepted = exception != indices_.end() && *exception == i;
-    exception += excepted;
-    if (!excepted && !(has_fill_ && load<Bits>(values, i) == fill_)) sound = load<Float>(values, i);
-    store(out, i, sound);
-  }
 }
 
 template <class Float>

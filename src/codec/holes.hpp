@@ -31,18 +31,15 @@ class Holes {
   using Bits = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
 
   void clear();
-  // Whether a few values look as if there were a fill value; others than that are not looked for.
-  bool seem_there(ByteView values) const;
+  // Whether a few values look as if there were a fill value. Other holes are not looked for.
+  bool seem_there(ByteView values, double limit) const;
 
-  // Finds the holes of `values`, which may have any alignment; what is greater than `limit` in magnitude is one. False
-  // if there are so many exceptions that the lossy codec has nothing to gain.
-  bool find(ByteView values, double limit);
+  // Finds the holes of `values`, which may have any alignment, and copies all values to `out` (same size) with the
+  // holes filled. What is greater than `limit` in magnitude is a hole. False if there are so many exceptions that the
+  // lossy codec has nothing to gain.
+  bool find(ByteView values, double limit, MutableBytes out);
 
-  bool any() const { return has_fill_ || !indices_.empty(); }
   double greatest() const { return greatest_; }  // magnitude of all that is no hole
-
-  // Copies `values` to `out` (same size) with the holes filled.
-  void fill(ByteView values, MutableBytes out) const;
 
   // More exceptions, in rising order: values that came back out of bounds. Not together with others.
   void add(std::uint32_t index) { indices_.push_back(index); }

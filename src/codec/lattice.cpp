@@ -36,13 +36,9 @@ Float value_at(Word number, double step) {
 
 constexpr std::size_t kChunk = 256;
 
-// Planes are cut into runs, each with frequencies of its own, because data are different in different places.
-constexpr std::size_t kRunBytes = 32 * 1024;
-
-// Of the run at the front of what is left of all planes: up to the end of its plane.
-std::size_t run_bytes(ByteView rest, std::uint64_t plane_bytes) {
-  return std::min(kRunBytes, (rest.size() - 1) % plane_bytes + 1);
-}
+// Numbers whose bytes are packed together. Each run of bytes has frequencies of its own, because data are different in
+// different places; and all of this stays in the second-level cache.
+constexpr std::uint64_t kGroup = 32 * 1024;
 
 // Returns how many are above the limit or do not come back within the bound: also all that are no numbers or too large
 // for a Word.
@@ -101,25 +97,21 @@ Result<std::size_t> LatticeCodec::encode_floats(ByteView raw, const Block& block
   auto& holes = std::get<Holes<Float>>(holes_);
   holes.clear();
   // Most blocks have no holes and small numbers; others show it soon.
-  if (!holes.seem_there(raw) && find_numbers<Float, std::uint32_t>(raw, block, OnMiss::stop)) {
+  if (!holes.seem_there(raw, limit_of_bound<Float>(block.bound)) &&
+      find_numbers<Float, std::uint32_t>(raw, block, OnMiss::stop)) {
     return encode_numbers<Float, std::uint32_t>(raw, block, out);
   }
-  if (!holes.find(raw, limit_of_bound<Float>(block.bound))) {
+  filled_.resize(raw.size());
+  if (!holes.find(raw, limit_of_bound<Float>(block.bound), filled_)) {
     return fail(Code::argument, "the bound is too small for the values of the block");
-  }
-  ByteView filled = raw;
-  if (holes.any()) {
-    filled_.resize(raw.size());
-    holes.fill(raw, filled_);
-    filled = filled_;
   }
   if constexpr (sizeof(Float) == 8) {
     if (holes.greatest() >= 2 * block.bound * kNarrowLimit) {
-      find_numbers<Float, std::uint64_t>(filled, block, OnMiss::make_exception);
+      find_numbers<Float, std::uint64_t>(filled_, block, OnMiss::make_exception);
       return encode_numbers<Float, std::uint64_t>(raw, block, out);
     }
   }
-  find_numbers<Float, std::uint32_t>(filled, block, OnMiss::make_exception);
+  find_numbers<Float, std::uint32_t>(filled_, block, OnMiss::make_exception);
   return encode_numbers<Float, std::uint32_t>(raw, block, out);
 }
 
@@ -148,15 +140,18 @@ std::size_t LatticeCodec::encode_numbers(ByteView raw, const Block& block, Mutab
   auto& transform = std::get<Transform<Word>>(transforms_);
   const Prediction prediction = transform.choose(block.dims, words);
   transform.predict(prediction, block.dims, words);
-  fold_signs<Word>(words);
 
   Output output(out);
   output.u32(prediction.axes | (prediction.interpolates ? kInterpolates : 0) | (sizeof(Word) == 8 ? kWide : 0));
   std::get<Holes<Float>>(holes_).write(raw, packer_, output);
-  planes_.resize(block.count * sizeof(Word));
-  shuffle(std::as_bytes(std::span(words)), sizeof(Word), planes_);
-  for (ByteView rest = planes_; !rest.empty(); rest = rest.subspan(run_bytes(rest, block.count))) {
-    packer_.pack_entropy(rest.first(run_bytes(rest, block.count)), output);
+  planes_.resize(kGroup * sizeof(Word));
+  for (std::uint64_t at = 0; at < block.count; at += kGroup) {
+    const auto group = std::span(words).subspan(at, std::min(kGroup, block.count - at));
+    fold_signs<Word>(group);
+    shuffle(std::as_bytes(group), sizeof(Word), MutableBytes(planes_).first(group.size_bytes()));
+    for (std::size_t plane = 0; plane < sizeof(Word); ++plane) {
+      packer_.pack_entropy(ByteView(planes_).subspan(plane * group.size(), group.size()), output);
+    }
   }
   return output.ok() ? output.size() : 0;
 }
@@ -182,15 +177,18 @@ Status LatticeCodec::decode_numbers(ByteView payload, const Block& block, const 
                                     MutableBytes out) {
   auto& holes = std::get<Holes<Float>>(holes_);
   DIAPAUSE_TRY(holes.read(payload, block.count, unpacker_));
-  planes_.resize(block.count * sizeof(Word));
-  for (MutableBytes rest = planes_; !rest.empty(); rest = rest.subspan(run_bytes(rest, block.count))) {
-    DIAPAUSE_TRY(unpacker_.unpack(payload, rest.first(run_bytes(rest, block.count))));
-  }
-  if (!payload.empty()) return fail(Code::corrupt, "compressed block: bytes behind the last plane");
   auto& words = std::get<std::vector<Word>>(words_);
   words.resize(block.count);
-  unshuffle(planes_, sizeof(Word), std::as_writable_bytes(std::span(words)));
-  unfold_signs<Word>(words);
+  planes_.resize(kGroup * sizeof(Word));
+  for (std::uint64_t at = 0; at < block.count; at += kGroup) {
+    const auto group = std::span(words).subspan(at, std::min(kGroup, block.count - at));
+    for (std::size_t plane = 0; plane < sizeof(Word); ++plane) {
+      DIAPAUSE_TRY(unpacker_.unpack(payload, MutableBytes(planes_).subspan(plane * group.size(), group.size())));
+    }
+    unshuffle(ByteView(planes_).first(group.size_bytes()), sizeof(Word), std::as_writable_bytes(group));
+    unfold_signs<Word>(group);
+  }
+  if (!payload.empty()) return fail(Code::corrupt, "compressed block: bytes behind the last run");
   std::get<Transform<Word>>(transforms_).undo(prediction, block.dims, words);
   for (std::uint64_t at = 0; at < block.count; at += kChunk) {
     Float values[kChunk];

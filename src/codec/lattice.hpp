@@ -3,8 +3,8 @@
 // is kept as it is. Decoding has one rounding: whole number times step, to nearest.
 //
 // Payload: 4 bytes (bits 0 to 3: dimensions along which differences are taken; bit 4: slices are interpolated; bit 5:
-// the numbers have 8 bytes, else 4; the others 0), the holes (holes.hpp), then one packed run (pack.hpp) for each byte
-// of the numbers, the lowest first.
+// the numbers have 8 bytes, else 4; the others 0), the holes (holes.hpp), then for each 32768 numbers (the last ones
+// fewer) one packed run (pack.hpp) for each of their bytes, the lowest first.
 #pragma once
 
 #include <tuple>

@@ -8,14 +8,13 @@ namespace diapause::codec {
 template <class Float>
 Result<std::size_t> LibraryCodec::encode_floats(ByteView raw, const Shape& shape, double bound, MutableBytes out) {
   Holes<Float> holes;
-  if (!holes.find(raw, limit_of_bound<Float>(bound))) {
+  values_.resize(raw.size());
+  if (!holes.find(raw, limit_of_bound<Float>(bound), values_)) {
     return fail(Code::argument, "the bound is too small for the values of the block");
   }
   Output output(out);
   holes.write(raw, packer_, output);
   if (!output.ok()) return 0;
-  values_.resize(raw.size());
-  holes.fill(raw, values_);
   const std::size_t written = encode_values(values_, shape, bound, output.rest());
   return written == 0 ? 0 : output.size() + written;
 }

@@ -23,7 +23,7 @@ constexpr std::size_t kPieceBytes = 2048;
 constexpr std::size_t kSampleBytes = kSamplePieces * kPieceBytes;
 // Less is not worth a decoder's time.
 constexpr double kLeastGain = 0.1;
-constexpr double kLeastEntropyGain = 0.02;
+constexpr double kLeastEntropyGain = 0.05;
 constexpr int kAcceleration = 4;  // of LZ4: loses 1 % and is twice as fast
 
 const char* chars(ByteView bytes) { return reinterpret_cast<const char*>(bytes.data()); }

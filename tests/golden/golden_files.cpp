@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "codec/block_coder.hpp"
 #include "format/checksum.hpp"
 #include "format/wire.hpp"
 
@@ -118,6 +119,21 @@ void add_broken_files(std::map<std::string, ByteVector>& files) {
   files[folder + "broken-manifest-future.bin"] = of_version_3(sound);
 }
 
+// A seed of the payload target: which codec, type and shape (fuzz/payload_fuzz.cpp), then what `lattice` makes of a
+// wave in that shape.
+ByteVector payload_seed() {
+  const codec::Shape shape{ElementType::float64, {1, 1, 20, 17}};
+  ByteVector raw(shape.bytes()), payload(shape.bytes());
+  for (std::uint64_t i = 0; i < shape.count(); ++i) {
+    const std::uint64_t step = i % 17 * (i % 17) + i / 17;  // no functions that differ in their last bits
+    put(raw, 8 * i, std::bit_cast<std::uint64_t>(static_cast<double>(step * step * 37 % 101) / 300), 8);
+  }
+  const auto lattice = codec::make_codec(codec::CodecId::lattice).value();
+  payload.resize(lattice->encode(raw, shape, {codec::CodecId::lattice, 1e-3}, payload).value());
+  payload.insert(payload.begin(), std::byte{1 + 2 * 2});
+  return payload;
+}
+
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
   constexpr std::size_t kHeaderFields = 96;  // the rest of the page is zeros
   files["fuzz/corpus/image_header/data"] = front(data_image(), kHeaderFields);
@@ -125,6 +141,8 @@ void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/image_header/future"] = front(of_next_format_version(data_image()), kHeaderFields);
   files["fuzz/corpus/image_index/data"] = index_seed(data_image());
   files["fuzz/corpus/image_index/parity"] = index_seed(parity_image());
+  files["fuzz/corpus/block/lattice"] = front(lattice_block(), codec::kBlockHeaderBytes);
+  files["fuzz/corpus/payload/lattice"] = payload_seed();
   files["fuzz/corpus/manifest/groups"] = encode_manifest(manifest());
   files["fuzz/corpus/manifest/version-1"] = of_version_1(manifest());
   files["fuzz/corpus/manifest/shared"] = encode_manifest(shared_manifest());
@@ -157,6 +175,15 @@ ByteVector parity_image() {
   header.owner = 1;
   header.rank_count = 5;
   return assemble(header, {{region_of("parity", ElementType::uint8, kPageBytes)}}, {chunk});
+}
+
+ByteVector lattice_block() {
+  const codec::Shape shape{ElementType::float64, {1, 1, 2, 8}};
+  Writer raw(shape.bytes());
+  for (int i = 0; i < 16; ++i) raw.u64(std::bit_cast<std::uint64_t>((200 + i * i) / 10.0));
+  auto encoder = codec::BlockEncoder::create({codec::CodecId::lattice, 0.01}).value();
+  (void)encoder.encode(raw.written(), shape).value();
+  return {encoder.block().begin(), encoder.block().end()};
 }
 
 Manifest manifest() {
@@ -196,6 +223,7 @@ std::map<std::string, ByteVector> all_files() {
   std::map<std::string, ByteVector> files;
   files["tests/golden/files/image-v1.bin"] = data_image();
   files["tests/golden/files/parity-v1.bin"] = parity_image();
+  files["tests/golden/files/block-v1.bin"] = lattice_block();
   files["tests/golden/files/manifest-v1.bin"] = of_version_1(manifest());
   files["tests/golden/files/manifest-v2.bin"] = encode_manifest(manifest());
   files["tests/golden/files/manifest-v2-shared.bin"] = encode_manifest(shared_manifest());

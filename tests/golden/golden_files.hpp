@@ -21,6 +21,9 @@ format::Manifest manifest();
 // The same ranks at levels 1 and 4, in two shared files: ranks 0 to 2 in the first.
 format::Manifest shared_manifest();
 
+// A block of the codec `lattice` at bound 0.01: 2 x 8 doubles, 20 + i * i / 10 for element i.
+ByteVector lattice_block();
+
 // Path from the root of the repository → content.
 std::map<std::string, ByteVector> all_files();
 

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "codec/block_coder.hpp"
 #include "format/checksum.hpp"
 #include "golden_files.hpp"
 #include "hex_dump.hpp"
@@ -50,8 +52,8 @@ TEST(GoldenFiles, AreWhatTheLibraryWritesToday) {
 
 TEST(GoldenFiles, AreAllMadeByTheProgram) {
   const auto made = all_files();
-  for (const char* folder :
-       {"tests/golden/files", "fuzz/corpus/image_header", "fuzz/corpus/image_index", "fuzz/corpus/manifest"}) {
+  for (const char* folder : {"tests/golden/files", "fuzz/corpus/image_header", "fuzz/corpus/image_index",
+                             "fuzz/corpus/manifest", "fuzz/corpus/block", "fuzz/corpus/payload"}) {
     for (const auto& entry : std::filesystem::directory_iterator(kRoot / folder)) {
       const std::string name = std::filesystem::relative(entry.path(), kRoot).generic_string();
       EXPECT_TRUE(made.contains(name)) << name << " is not made by make_golden";
@@ -109,6 +111,18 @@ TEST(GoldenFiles, HoldManifestsOfFormatVersion2) {
   EXPECT_EQ(shared->ranks[2].shared_offset, 32768u);
 }
 
+TEST(GoldenFiles, HoldACompressedBlockOfFormatVersion1) {
+  const codec::Shape shape{ElementType::float64, {1, 1, 2, 8}};
+  ByteVector values(shape.bytes());
+  const auto decoded = codec::BlockDecoder().decode(golden("block-v1.bin"), shape, values);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  for (int i = 0; i < 16; ++i) {
+    double value;
+    std::memcpy(&value, values.data() + 8 * i, sizeof value);
+    EXPECT_NEAR(value, (200 + i * i) / 10.0, 0.01);
+  }
+}
+
 TEST(GoldenFiles, ThatAreBrokenAreRefusedForTheRightReason) {
   const auto image = [](const std::string& what) { return decode_header(golden("broken-image-" + what)).error(); };
   const auto manifest = [](const std::string& what) {
@@ -127,6 +141,7 @@ TEST(GoldenFiles, ThatAreBrokenAreRefusedForTheRightReason) {
 TEST(FormatDocuments, ShowTheBytesOfTheGoldenFiles) {
   EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/image.md")) == golden("image-v1.bin"));
   EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/manifest.md")) == golden("manifest-v2.bin"));
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/compressed-block.md")) == golden("block-v1.bin"));
 }
 
 TEST(HexDump, LeavesZerosOutAndGivesTheLengthLast) {
