@@ -56,7 +56,7 @@ test-long: build-openmpi build-asan packages-bench
 	tools/fetch-sz3
 	cmake --preset openmpi -B build/sz3-test -DDIAPAUSE_BUILD_TESTS=ON -DDIAPAUSE_WITH_SZ3=ON
 	cmake --build build/sz3-test --parallel $(JOBS) --target codec_test
-	ctest --test-dir build/sz3-test --output-on-failure --no-tests=error --timeout 3600 --tests-regex '^codec'
+	DIAPAUSE_LONG_TESTS=1 ctest --test-dir build/sz3-test --output-on-failure --no-tests=error --timeout 3600 --tests-regex '^codec'
 	for preset in openmpi asan; do \
 	  ctest --test-dir build/$$preset --output-on-failure --no-tests=ignore --timeout 3600 --label-regex '^long$$'; \
 	done

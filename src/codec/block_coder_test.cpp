@@ -12,9 +12,8 @@ using format::ElementType;
 using test::Kind;
 using testing::HasSubstr;
 
-constexpr ElementType kTypes[] = {ElementType::bytes,  ElementType::uint8,   ElementType::int16,
-                                  ElementType::uint64, ElementType::float32, ElementType::float64};
-constexpr Dims kShapes[] = {{1, 1, 1, 1}, {1, 1, 1, 17}, {1, 1, 301, 33}, {1, 9, 31, 77}, {3, 5, 20, 41}};
+constexpr ElementType kTypes[] = {ElementType::bytes, ElementType::int16, ElementType::float32, ElementType::float64};
+constexpr Dims kShapes[] = {{1, 1, 1, 1}, {1, 1, 1, 17}, {1, 1, 61, 33}, {3, 5, 20, 41}};
 
 // The stored block, and what came out of it again.
 struct Trip {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "codec/block_coder.hpp"
@@ -136,6 +137,24 @@ TEST_P(LossyCodec, DetectsEveryFlippedBit) {
     damaged[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     ASSERT_FALSE(decoder.decode(damaged, shape, out)) << "bit " << bit;
     damaged[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+  }
+}
+
+// Over the three codecs a million, if DIAPAUSE_LONG_TESTS is set (make test-long).
+TEST_P(LossyCodec, DetectsTwoFlippedBits) {
+  const bool is_long = std::getenv("DIAPAUSE_LONG_TESTS") != nullptr;
+  const Shape shape{ElementType::float64, {1, 1, 60, 80}};
+  auto encoder = BlockEncoder::create({GetParam(), 1e-3}).value();
+  (void)encoder.encode(test::data_of(Kind::rough, shape), shape).value();
+  ByteVector damaged(encoder.block().begin(), encoder.block().end()), out(shape.bytes());
+  BlockDecoder decoder;
+  std::mt19937 random(11);
+  for (int i = 0; i < (is_long ? 340000 : 3000); ++i) {
+    const std::size_t bits[] = {random() % (8 * damaged.size()), random() % (8 * damaged.size())};
+    if (bits[0] == bits[1]) continue;
+    for (const std::size_t bit : bits) damaged[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    ASSERT_FALSE(decoder.decode(damaged, shape, out)) << "bits " << bits[0] << " and " << bits[1];
+    for (const std::size_t bit : bits) damaged[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
   }
 }
 
