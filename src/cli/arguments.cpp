@@ -165,6 +165,25 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
              "  125  it could not be started, or wrong usage"));
 }
 
+void add_energy(CLI::App& app, EnergyArguments& arguments) {
+  CLI::App& verb =
+      *app.add_subcommand("energy", "Who used the energy of a job: the program, and phases of checkpoints");
+  add_job(verb, arguments.job)->required();
+  CLI::Option* const baseline =
+      verb.add_option("--baseline", arguments.baseline, "A ledger, or a job, to compare with: in percent of it")
+          ->option_text("LEDGER|JOB");
+  CLI::Option* const json = verb.add_flag("--json", arguments.json, "JSON instead of tables");
+  verb.add_flag("--csv", arguments.csv, "CSV instead: a line for each phase of each version")
+      ->excludes(json)
+      ->excludes(baseline);
+  add_config(verb, arguments.places.config);
+  verb.add_option("--global", arguments.places.global, "Directory of the global tier, instead of the configured one")
+      ->option_text("PATH");
+  verb.footer(footer({"diapause energy heat", "diapause energy heat --baseline heat_plain --json",
+                      "diapause energy heat --csv > heat.csv"},
+                     kExitCodes));
+}
+
 void add_power_restore(CLI::App& power, PowerRestoreArguments& arguments) {
   CLI::App& verb =
       *power.add_subcommand("restore", "Puts back clocks and limits that jobs which are gone left changed");
@@ -199,6 +218,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   PruneArguments prune;
   InjectArguments inject;
   RunArguments run;
+  EnergyArguments energy;
   PowerRestoreArguments power_restore;
   PowerWatchArguments power_watch;
   CLI::App app("Looks after the checkpoints of programs, and after the programs.", "diapause");
@@ -215,6 +235,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   add_inject(app, inject);
   std::vector<std::string> unmarked;
   add_run(app, run, unmarked);
+  add_energy(app, energy);
   PowerOptions power_options;
   CLI::App& power = power_options.add(app);
   add_power_restore(power, power_restore);
@@ -239,6 +260,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   if (app.got_subcommand("verify")) return Arguments(verify);
   if (app.got_subcommand("prune")) return Arguments(prune);
   if (app.got_subcommand("inject")) return Arguments(inject);
+  if (app.got_subcommand("energy")) return Arguments(energy);
   if (power.got_subcommand("restore")) return Arguments(power_restore);
   if (power.got_subcommand("watch")) return Arguments(power_watch);
   if (app.got_subcommand("power")) {

@@ -64,6 +64,14 @@ struct RunArguments {
   std::vector<std::string> command;
 };
 
+struct EnergyArguments {
+  Places places;
+  std::string job;
+  std::string baseline;  // a ledger or a job; empty: none
+  bool json = false;
+  bool csv = false;
+};
+
 struct PowerRestoreArguments {
   std::string config;
   std::string state;  // empty: the configuration says
@@ -75,8 +83,8 @@ struct PowerWatchArguments {
 };
 
 using Arguments = std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
-                               RunArguments, PowerArguments, PowerRecordArguments, PowerCalibrateArguments,
-                               PowerRestoreArguments, PowerWatchArguments>;
+                               RunArguments, EnergyArguments, PowerArguments, PowerRecordArguments,
+                               PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "sys/file.hpp"
 #include "sys/robust.hpp"
 
@@ -21,11 +23,8 @@ Result<std::string> read_text_file(Kernel& kernel, const std::string& path) {
 
 namespace {
 
-// Opens what a user names for writing; `flags` say what is to happen to what is there.
-Result<File> open_to_write(Kernel& kernel, const std::string& path, int flags, mode_t mode) {
-  // Without O_NONBLOCK a named pipe would hold us for ever.
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  const int fd = uninterrupted([&] { return kernel.openat(AT_FDCWD, path.c_str(), kFlags | flags, mode); });
+Result<File> open_regular(Kernel& kernel, const std::string& path, int flags, mode_t mode) {
+  const int fd = uninterrupted([&] { return kernel.openat(AT_FDCWD, path.c_str(), flags, mode); });
   if (fd < 0) return fail(path_error("open", path, fd));
   File file(kernel, fd, path);
   struct stat status;
@@ -35,7 +34,61 @@ Result<File> open_to_write(Kernel& kernel, const std::string& path, int flags, m
   return file;
 }
 
+// Opens what a user names for writing; `flags` say what is to happen to what is there.
+Result<File> open_to_write(Kernel& kernel, const std::string& path, int flags, mode_t mode) {
+  // Without O_NONBLOCK a named pipe would hold us for ever.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  return open_regular(kernel, path, kFlags | flags, mode);
+}
+
+// Hands out the lines of a text that comes in pieces.
+class LineSplitter {
+ public:
+  explicit LineSplitter(const std::function<void(std::string_view)>& each) : each_(each) {}
+
+  void add(std::string_view piece) {
+    for (std::size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+      keep(piece.substr(0, end));
+      finish();
+      piece.remove_prefix(end + 1);
+    }
+    keep(piece);
+  }
+
+  void finish() {
+    if (!is_too_long_ && !line_.empty()) each_(line_);
+    line_.clear();
+    is_too_long_ = false;
+  }
+
+ private:
+  void keep(std::string_view part) {
+    constexpr std::size_t kMost = 16 * kMiB;
+    is_too_long_ = is_too_long_ || part.size() > kMost - line_.size();
+    if (!is_too_long_) line_ += part;
+  }
+
+  const std::function<void(std::string_view)>& each_;
+  std::string line_;
+  bool is_too_long_ = false;
+};
+
 }  // namespace
+
+Status read_lines(Kernel& kernel, const std::string& path, const std::function<void(std::string_view)>& each) {
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;  // a named pipe does not hold us
+  DIAPAUSE_TRY_ASSIGN(const File file, open_regular(kernel, path, kFlags, 0));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
+  LineSplitter lines(each);
+  std::string piece;
+  for (std::uint64_t offset = 0; offset < size; offset += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(size - offset, kMiB));
+    DIAPAUSE_TRY(file.read_exact(std::as_writable_bytes(std::span(piece.data(), piece.size())), offset));
+    lines.add(piece);
+  }
+  lines.finish();
+  return {};
+}
 
 Status append_line(Kernel& kernel, const std::string& path, const std::string& line) {
   DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, path, 0, 0600));

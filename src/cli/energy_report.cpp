@@ -1,0 +1,298 @@
+#include "cli/energy_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/text.hpp"
+
+namespace diapause::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// In the order of docs/energy-account.md; what a later version of the library adds comes behind.
+constexpr std::string_view kPhases[] = {"wait",   "capture",   "drain",  "keep",  "publish", "partner", "parity",
+                                        "global", "inventory", "verify", "fetch", "rebuild", "restore"};
+
+std::string joules_text(const Joules& joules) {
+  if (joules.known > 0) return fmt::format("{}{:.2f} J", joules.is_partial() ? ">= " : "", joules.sum);
+  return joules.unknown > 0 ? "unknown" : "-";
+}
+
+std::optional<double> share_percent(const Joules& joules, const EnergySummary& energy) {
+  const auto part = joules.value();
+  const auto whole = energy.whole.value();
+  return part && whole && *whole > 0 ? std::optional(*part / *whole * 100) : std::nullopt;
+}
+
+std::string share_text(const Joules& joules, const EnergySummary& energy) {
+  const auto percent = share_percent(joules, energy);
+  return percent ? fmt::format("{:.2f} %", *percent) : "-";
+}
+
+std::string change_text(std::optional<double> percent) { return percent ? fmt::format("{:+.1f} %", *percent) : "-"; }
+
+std::string unit_text(std::optional<double> value, const char* unit) {
+  return value ? fmt::format("{:.2f} {}", *value, unit) : "-";
+}
+
+const char* activity_of(const PhaseKey& key) { return key.of_restart ? "restart" : "checkpoint"; }
+
+std::string level_text(const PhaseKey& key) {
+  if (key.of_restart) return "restart";
+  return key.level == 0 ? "of no one level" : fmt::format("level {}", key.level);
+}
+
+Table::Column right(const char* head) { return {head, Align::right}; }
+
+Table table_of(std::vector<Table::Column> columns) {
+  for (const char* const head : {"SECONDS", "BYTES", "ENERGY", "OF ALL"}) columns.push_back(right(head));
+  return Table(std::move(columns));
+}
+
+void add_amount(Table& table, std::vector<std::string> row, const Amount& amount, const EnergySummary& energy) {
+  row.insert(row.end(), {fmt::format("{:.3f}", amount.seconds), bytes_text(amount.bytes), joules_text(amount.joules),
+                         share_text(amount.joules, energy)});
+  table.add(std::move(row));
+}
+
+// Phases put together. Those of one version are about the same bytes: the most of them count.
+class Group {
+ public:
+  void add(const PhaseKey& key, const Amount& amount) {
+    sum_.add(amount);
+    std::uint64_t& bytes = bytes_[key.version];
+    bytes = std::max(bytes, amount.bytes);
+  }
+  std::size_t versions() const { return bytes_.size(); }
+  Amount sum() const {
+    Amount sum = sum_;
+    sum.bytes = 0;
+    for (const auto& [version, bytes] : bytes_) sum.add({0, 0, bytes, {}});
+    return sum;
+  }
+
+ private:
+  Amount sum_;
+  std::map<std::uint64_t, std::uint64_t> bytes_;  // by version
+};
+
+std::string by_phase(const EnergySummary& energy) {
+  std::map<std::pair<std::size_t, std::string>, Amount> sums;
+  for (const auto& [key, amount] : energy.phases) {
+    const auto place = std::find(std::begin(kPhases), std::end(kPhases), key.phase) - std::begin(kPhases);
+    sums[{static_cast<std::size_t>(place), key.phase}].add(amount);
+  }
+  Table table = table_of({{"PHASE"}, right("TIMES")});
+  for (const auto& [key, sum] : sums) {
+    add_amount(table, {printable(key.second), fmt::format("{}", sum.times)}, sum, energy);
+  }
+  table.add({"program", "", "", "", joules_text(energy.program), share_text(energy.program, energy)});
+  table.add({"whole job", "", "", "", joules_text(energy.whole), share_text(energy.whole, energy)});
+  return table.text();
+}
+
+std::string by_level(const EnergySummary& energy) {
+  std::map<std::pair<bool, std::uint64_t>, Group> groups;
+  std::map<std::pair<bool, std::uint64_t>, std::string> names;
+  for (const auto& [key, amount] : energy.phases) {
+    const std::pair place(key.of_restart, key.of_restart ? 0 : key.level);
+    groups[place].add(key, amount);
+    names[place] = level_text(key);
+  }
+  Table table = table_of({{"LEVEL"}, right("VERSIONS")});
+  for (const auto& [place, group] : groups) {
+    add_amount(table, {names[place], fmt::format("{}", group.versions())}, group.sum(), energy);
+  }
+  return table.text();
+}
+
+std::string by_version(const EnergySummary& energy) {
+  std::map<std::pair<std::uint64_t, std::string>, Group> groups;
+  for (const auto& [key, amount] : energy.phases) groups[{key.version, activity_of(key)}].add(key, amount);
+  Table table = table_of({right("VERSION"), {"FOR"}});
+  for (const auto& [place, group] : groups) {
+    add_amount(table, {fmt::format("{}", place.first), place.second}, group.sum(), energy);
+  }
+  return table.text();
+}
+
+std::string source_text(const EnergySummary& energy) {
+  if (energy.total.empty()) return "no source";
+  return printable(fmt::format("{} ({}: {})", energy.total, energy.kind(), fmt::join(energy.total_sources(), ", ")));
+}
+
+std::string whole_text(const EnergySummary& energy, const NamedEnergy* baseline) {
+  if (baseline == nullptr) {
+    Table table({{"WHOLE JOB"}, right("")});
+    table.add({"runtime", unit_text(energy.seconds, "s")});
+    table.add({"average power", unit_text(energy.watts(), "W")});
+    table.add({"energy", joules_text(energy.whole)});
+    return table.text();
+  }
+  const EnergySummary& other = baseline->energy;
+  Table table({{"WHOLE JOB"}, right(""), right("BASELINE"), right("CHANGE")});
+  table.add({"runtime", unit_text(energy.seconds, "s"), unit_text(other.seconds, "s"),
+             change_text(percent_more(energy.seconds, other.seconds))});
+  table.add({"average power", unit_text(energy.watts(), "W"), unit_text(other.watts(), "W"),
+             change_text(percent_more(energy.watts(), other.watts()))});
+  table.add({"energy", joules_text(energy.whole), joules_text(other.whole),
+             change_text(percent_more(energy.whole.value(), other.whole.value()))});
+  return table.text();
+}
+
+// What must be known beside the numbers.
+std::string notes_text(const NamedEnergy& job) {
+  const EnergySummary& energy = job.energy;
+  std::string text;
+  if (energy.gap_s > 0) {
+    text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n", energy.gap_s);
+  }
+  const Amount phases = energy.all_phases();
+  if (phases.joules.unknown > 0) {
+    text += fmt::format("of {} of {} phases the energy is unknown; it counts as the program's\n", phases.joules.unknown,
+                        phases.times);
+  }
+  if (energy.whole.is_partial()) {
+    text += fmt::format("in {} of {} lines the energy of the whole is missing\n",
+                        energy.whole.unknown + energy.whole.absent, energy.energy_lines);
+  }
+  if (energy.damaged_lines > 0) {
+    text += fmt::format("{} damaged: {} lines are left out, whole or in part\n", printable(job.ledger),
+                        energy.damaged_lines);
+  }
+  return text;
+}
+
+std::string rework_text(const Rework& rework) {
+  const std::string start = fmt::format("start {} went back to version {}: ", rework.incarnation, rework.version);
+  if (!rework.is_known) return start + "how much work was done again is not known, no line tells of its capture\n";
+  std::string text = start + fmt::format("{:.2f} s and {} of the program were for nothing", rework.seconds,
+                                         joules_text(rework.joules));
+  if (rework.unaccounted_s) {
+    text += fmt::format(", and what it did after its last line, {:.2f} s before this start", *rework.unaccounted_s);
+  }
+  return text + "\n";
+}
+
+std::string comparison_notes(const EnergySummary& energy, const EnergySummary& baseline) {
+  if (energy.total == baseline.total && energy.kind() == baseline.kind()) return "";
+  return fmt::format("beware: the baseline's energy is known otherwise: {}\n", source_text(baseline));
+}
+
+// Nothing where no source was there, null where it is unknown.
+void put_joules(json& object, const Joules& joules) {
+  if (joules.known > 0) {
+    object["joules"] = joules.sum;
+  } else if (joules.unknown > 0) {
+    object["joules"] = nullptr;
+  }
+  if (joules.unknown > 0) object["unknown"] = joules.unknown;
+  if (joules.absent > 0) object["absent"] = joules.absent;
+}
+
+json sources_json(const EnergySummary& energy) {
+  json sources = json::array();
+  for (const EnergySource& one : energy.sources) {
+    sources.push_back({{"domain", one.domain}, {"source", one.source}, {"kind", one.kind}});
+  }
+  return sources;
+}
+
+json or_null(std::optional<double> value) { return value ? json(*value) : json(nullptr); }
+
+json whole_json(const NamedEnergy& job) {
+  const EnergySummary& energy = job.energy;
+  json one = {{"ledger", job.ledger},
+              {"energy_lines", energy.energy_lines},
+              {"damaged_lines", energy.damaged_lines},
+              {"incarnations", energy.incarnations},
+              {"machines", energy.machines},
+              {"total", energy.total},
+              {"kind", energy.kind()},
+              {"sources", sources_json(energy)},
+              {"runtime_s", energy.seconds},
+              {"gap_s", energy.gap_s},
+              {"watts", or_null(energy.watts())},
+              {"whole", json::object()},
+              {"program", json::object()}};
+  put_joules(one["whole"], energy.whole);
+  put_joules(one["program"], energy.program);
+  return one;
+}
+
+json phases_json(const EnergySummary& energy) {
+  json phases = json::array();
+  for (const auto& [key, amount] : energy.phases) {
+    json one = {{"version", key.version}, {"for", activity_of(key)},   {"level", key.level},   {"phase", key.phase},
+                {"times", amount.times},  {"seconds", amount.seconds}, {"bytes", amount.bytes}};
+    put_joules(one, amount.joules);
+    if (const auto percent = share_percent(amount.joules, energy)) one["percent"] = *percent;
+    phases.push_back(std::move(one));
+  }
+  return phases;
+}
+
+json rework_json(const Rework& rework) {
+  json one = {{"incarnation", rework.incarnation}, {"version", rework.version}, {"seconds", nullptr}};
+  if (!rework.is_known) return one;
+  one["seconds"] = rework.seconds;
+  put_joules(one, rework.joules);
+  if (rework.unaccounted_s) one["unaccounted_s"] = *rework.unaccounted_s;
+  return one;
+}
+
+// A cell that a spreadsheet takes for one.
+std::string csv_cell(const std::string& text) {
+  std::string cell = printable(text);
+  if (cell.find_first_of(",\"") == std::string::npos) return cell;
+  for (std::size_t at = cell.find('"'); at != std::string::npos; at = cell.find('"', at + 2)) cell.insert(at, "\"");
+  return "\"" + cell + "\"";
+}
+
+}  // namespace
+
+std::string energy_text(const NamedEnergy& job, const NamedEnergy* baseline) {
+  const EnergySummary& energy = job.energy;
+  std::string text = fmt::format("{}\nstarts: {}, machines: {}, total: {}\n\n", printable(job.ledger),
+                                 energy.incarnations.size(), energy.machines, source_text(energy));
+  text += whole_text(energy, baseline) + "\n" + by_phase(energy);
+  if (!energy.phases.empty()) text += "\n" + by_level(energy) + "\n" + by_version(energy);
+  std::string notes = notes_text(job);
+  for (const Rework& rework : energy.rework) notes += rework_text(rework);
+  if (baseline != nullptr) notes += comparison_notes(energy, baseline->energy);
+  return notes.empty() ? text : text + "\n" + notes;
+}
+
+std::string energy_json(const NamedEnergy& job, const NamedEnergy* baseline) {
+  json document = {{"schema", 1}};
+  document.update(whole_json(job));
+  document["phases"] = phases_json(job.energy);
+  document["rework"] = json::array();
+  for (const Rework& rework : job.energy.rework) document["rework"].push_back(rework_json(rework));
+  if (baseline != nullptr) {
+    const EnergySummary& energy = job.energy;
+    const EnergySummary& other = baseline->energy;
+    document["baseline"] = whole_json(*baseline);
+    document["percent"] = {{"runtime", or_null(percent_more(energy.seconds, other.seconds))},
+                           {"watts", or_null(percent_more(energy.watts(), other.watts()))},
+                           {"joules", or_null(percent_more(energy.whole.value(), other.whole.value()))}};
+  }
+  return document.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+std::string energy_csv(const EnergySummary& energy) {
+  const auto value = [](std::optional<double> number) { return number ? fmt::format("{}", *number) : std::string(); };
+  std::string text = "version,for,level,phase,times,seconds,bytes,joules,unknown,absent,percent\n";
+  for (const auto& [key, amount] : energy.phases) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", key.version, activity_of(key), key.level,
+                        csv_cell(key.phase), amount.times, amount.seconds, amount.bytes, value(amount.joules.value()),
+                        amount.joules.unknown, amount.joules.absent, value(share_percent(amount.joules, energy)));
+  }
+  return text + fmt::format(",program,,,,,,{},{},{},{}\n", value(energy.program.value()), energy.program.unknown,
+                            energy.program.absent, value(share_percent(energy.program, energy)));
+}
+
+}  // namespace diapause::cli

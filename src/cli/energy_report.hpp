@@ -1,0 +1,21 @@
+// The energy of a job as tables, JSON and CSV; docs/command-line.md describes the fields.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/energy_summary.hpp"
+
+namespace diapause::cli {
+
+struct NamedEnergy {
+  std::string ledger;  // path
+  EnergySummary energy;
+};
+
+// `baseline`: null if there is none.
+std::string energy_text(const NamedEnergy& job, const NamedEnergy* baseline);
+std::string energy_json(const NamedEnergy& job, const NamedEnergy* baseline);
+std::string energy_csv(const EnergySummary& energy);
+
+}  // namespace diapause::cli

@@ -1,0 +1,240 @@
+#include "cli/energy_summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace diapause::cli {
+namespace {
+
+using nlohmann::json;
+
+const json* find(const json& object, const char* key) {
+  const auto found = object.find(key);  // the end of what is no object
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::optional<double> number(const json& object, const char* key) {
+  const json* const value = find(object, key);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return value->get<double>();
+}
+
+std::optional<double> duration(const json& object, const char* key) {
+  const auto value = number(object, key);
+  return value && *value >= 0 ? value : std::nullopt;
+}
+
+std::optional<std::uint64_t> count(const json& object, const char* key) {
+  const json* const value = find(object, key);
+  if (value == nullptr || !value->is_number_unsigned()) return std::nullopt;
+  return value->get<std::uint64_t>();
+}
+
+std::optional<std::string> text(const json& object, const char* key) {
+  const json* const value = find(object, key);
+  if (value == nullptr || !value->is_string()) return std::nullopt;
+  return value->get<std::string>();
+}
+
+// The total of `joules`: null is unknown, and so is what is damaged; without a source it is absent.
+Joules joules_of(const json& object) {
+  Joules one;
+  const json* const joules = find(object, "joules");
+  if (joules != nullptr && !joules->is_object()) {
+    one.unknown = 1;
+  } else if (joules == nullptr || !joules->contains("total")) {
+    one.absent = 1;
+  } else if (const auto total = number(*joules, "total")) {
+    one.sum = *total;
+    one.known = 1;
+  } else {
+    one.unknown = 1;
+  }
+  return one;
+}
+
+std::optional<std::pair<PhaseKey, Amount>> phase_of(const json& line) {
+  const auto version = count(line, "version");
+  const auto level = count(line, "level");
+  const auto name = text(line, "phase");
+  const auto seconds = duration(line, "seconds");
+  const auto bytes = count(line, "bytes");
+  if (!version || !level || *level > 4 || !name || !seconds || !bytes) return std::nullopt;
+  return std::pair(PhaseKey{*version, is_restart_phase(*name), *level, *name},
+                   Amount{1, *seconds, *bytes, joules_of(line)});
+}
+
+void add_sources(std::set<EnergySource>& sources, const json& line) {
+  const json* const list = find(line, "sources");
+  if (list == nullptr || !list->is_array()) return;
+  for (const json& one : *list) {
+    const auto domain = text(one, "domain");
+    const auto source = text(one, "source");
+    const auto kind = text(one, "kind");
+    if (domain && source && kind) sources.insert({*domain, *source, *kind});
+  }
+}
+
+// Whether `domain` stands between the plus signs of `total`.
+bool is_part(const std::string& domain, const std::string& total) {
+  return ("+" + total + "+").find("+" + domain + "+") != std::string::npos;
+}
+
+}  // namespace
+
+struct EnergyReader::Line {
+  json fields;
+  std::uint64_t incarnation = 0;
+  double unix_s = 0;
+};
+
+void Joules::add(const Joules& more) {
+  sum += more.sum;
+  known += more.known;
+  unknown += more.unknown;
+  absent += more.absent;
+}
+
+void Amount::add(const Amount& more) {
+  times += more.times;
+  seconds += more.seconds;
+  bytes += std::min(more.bytes, std::numeric_limits<std::uint64_t>::max() - bytes);
+  joules.add(more.joules);
+}
+
+std::optional<double> EnergySummary::watts() const {
+  const auto joules = whole.value();
+  return joules && covered_s > 0 ? std::optional(*joules / covered_s) : std::nullopt;
+}
+
+Amount EnergySummary::all_phases() const {
+  Amount all;
+  for (const auto& [key, amount] : phases) all.add(amount);
+  return all;
+}
+
+std::set<std::string> EnergySummary::total_sources() const {
+  std::set<std::string> names;
+  for (const EnergySource& one : sources) {
+    if (total == "mixed" || is_part(one.domain, total)) names.insert(one.source);
+  }
+  return names;
+}
+
+std::string EnergySummary::kind() const {
+  std::set<std::string> kinds;
+  for (const EnergySource& one : sources) {
+    if (total == "mixed" || is_part(one.domain, total)) kinds.insert(one.kind);
+  }
+  std::string joined;
+  for (const std::string& one : kinds) joined += (joined.empty() ? "" : " and ") + one;
+  return joined;
+}
+
+bool is_restart_phase(std::string_view phase) {
+  constexpr std::string_view kPhases[] = {"inventory", "verify", "fetch", "rebuild", "restore"};
+  return std::find(std::begin(kPhases), std::end(kPhases), phase) != std::end(kPhases);
+}
+
+std::optional<double> percent_more(std::optional<double> value, std::optional<double> baseline) {
+  if (!value || !baseline || *baseline == 0) return std::nullopt;
+  return (*value - *baseline) / *baseline * 100;
+}
+
+void EnergyReader::add_line(std::string_view line) {
+  Line one;
+  one.fields = json::parse(line, nullptr, false);
+  const auto event = text(one.fields, "event");
+  if (!event) {
+    ++summary_.damaged_lines;
+    return;
+  }
+  if (*event != "energy" && *event != "restart" && *event != "open") return;
+  const auto incarnation = count(one.fields, "incarnation");
+  const auto unix_s = duration(one.fields, "time_unix_s");
+  if (!incarnation || !unix_s) {
+    ++summary_.damaged_lines;
+    return;
+  }
+  one.incarnation = *incarnation;
+  one.unix_s = *unix_s;
+  if (*event == "open") opened_unix_s_[one.incarnation] = one.unix_s;
+  if (*event == "restart") add_restart(one);
+  if (*event == "energy" && !add_energy(one)) ++summary_.damaged_lines;
+}
+
+// False if something of it is damaged; what is sound is taken.
+bool EnergyReader::add_energy(const Line& line) {
+  const auto seconds = duration(line.fields, "seconds");
+  const auto gap_s = duration(line.fields, "gap_s");
+  const json* const whole = find(line.fields, "whole");
+  const json* const program = find(line.fields, "program");
+  const json* const phases = find(line.fields, "phases");
+  const auto total = text(line.fields, "total");
+  if (!seconds || !gap_s || !whole || !program || !phases || !phases->is_array() || !total) return false;
+  ++summary_.energy_lines;
+  summary_.incarnations.insert(line.incarnation);
+  summary_.machines = std::max(summary_.machines, count(line.fields, "machines").value_or(1));
+  summary_.seconds += *seconds;
+  summary_.gap_s += std::min(*gap_s, *seconds);
+  const Joules used = joules_of(*whole);
+  if (used.known > 0) summary_.covered_s += std::max(0.0, *seconds - *gap_s);
+  summary_.whole.add(used);
+  summary_.program.add(joules_of(*program));
+  if (!total->empty()) {
+    if (summary_.total.empty()) summary_.total = *total;
+    if (summary_.total != *total) summary_.total = "mixed";
+  }
+  add_sources(summary_.sources, line.fields);
+  stretches_.push_back({line.unix_s - *seconds, line.unix_s, line.incarnation, line.unix_s, joules_of(*program)});
+  bool all_sound = true;
+  for (const json& one : *phases) {
+    const auto phase = phase_of(one);
+    all_sound = all_sound && phase.has_value();
+    if (!phase) continue;
+    summary_.phases[phase->first].add(phase->second);
+    const auto start = number(one, "start_unix_s");
+    if (phase->first.phase != "capture" || !start) continue;
+    captured_unix_s_[phase->first.version][line.incarnation] = *start + phase->second.seconds;
+  }
+  return all_sound;
+}
+
+// Work that an earlier restart has lost already is not lost again.
+void EnergyReader::add_restart(const Line& line) {
+  const auto version = count(line.fields, "version");
+  if (!version) {
+    ++summary_.damaged_lines;
+    return;
+  }
+  Rework rework;
+  rework.incarnation = line.incarnation;
+  rework.version = *version;
+  std::optional<double> captured_s;
+  for (const auto& [incarnation, at_s] : captured_unix_s_[*version]) {
+    if (incarnation < line.incarnation) captured_s = at_s;
+  }
+  rework.is_known = captured_s.has_value();
+  std::optional<double> last_s;
+  for (Stretch& stretch : stretches_) {
+    if (stretch.incarnation >= line.incarnation || !captured_s) continue;
+    last_s = std::max(last_s.value_or(stretch.to_unix_s), stretch.to_unix_s);
+    const double from_s = std::max(stretch.from_unix_s, *captured_s);
+    const double lost_s = stretch.lost_from_unix_s - from_s;
+    if (!(lost_s > 0)) continue;
+    stretch.lost_from_unix_s = from_s;
+    Joules lost = stretch.joules;
+    lost.sum *= lost_s / (stretch.to_unix_s - stretch.from_unix_s);
+    rework.seconds += lost_s;
+    rework.joules.add(lost);
+  }
+  const auto opened = opened_unix_s_.find(line.incarnation);
+  if (last_s && opened != opened_unix_s_.end()) rework.unaccounted_s = std::max(0.0, opened->second - *last_s);
+  summary_.rework.push_back(std::move(rework));
+}
+
+EnergySummary EnergyReader::take() { return std::move(summary_); }
+
+}  // namespace diapause::cli

@@ -1,0 +1,119 @@
+// What the `energy` lines of a ledger say of a whole job (docs/formats/ledger.md, docs/energy-account.md). Pure: it
+// takes lines and asks nobody else. A ledger may be damaged: what has not the type that it should have is left out, and
+// counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace diapause::cli {
+
+// A sum of which parts may be missing.
+struct Joules {
+  double sum = 0;           // of what is known
+  std::size_t known = 0;    // how many were added
+  std::size_t unknown = 0;  // how many nobody knows
+  std::size_t absent = 0;   // how many no source was there for
+
+  void add(const Joules& more);
+  std::optional<double> value() const { return known > 0 ? std::optional(sum) : std::nullopt; }
+  bool is_partial() const { return known > 0 && (unknown > 0 || absent > 0); }
+};
+
+struct Amount {
+  std::size_t times = 0;
+  double seconds = 0;
+  std::uint64_t bytes = 0;
+  Joules joules;
+
+  void add(const Amount& more);
+};
+
+// A phase of the checkpoint that takes a version, or of the restart that restores it.
+struct PhaseKey {
+  std::uint64_t version = 0;
+  bool of_restart = false;
+  std::uint64_t level = 0;  // 0: not of one level
+  std::string phase;
+
+  auto operator<=>(const PhaseKey&) const = default;
+};
+
+struct EnergySource {
+  std::string domain, source, kind;
+
+  auto operator<=>(const EnergySource&) const = default;
+};
+
+// What the program had done since the version was captured that a restart went back to.
+struct Rework {
+  std::uint64_t incarnation = 0;  // that restored
+  std::uint64_t version = 0;
+  bool is_known = false;  // whether the lines tell when the version was captured; the rest counts only then
+  double seconds = 0;     // to the last line before the failure
+  Joules joules;          // of the program, without its checkpoints
+  // From that line to the start that restored: how long, at most, work went on that no line accounts for.
+  std::optional<double> unaccounted_s;
+};
+
+struct EnergySummary {
+  std::size_t energy_lines = 0;
+  std::size_t damaged_lines = 0;  // no JSON, or an energy line or a phase of one that is not as it should be
+  std::set<std::uint64_t> incarnations;
+  std::uint64_t machines = 0;  // the most at a time
+  double seconds = 0;
+  double gap_s = 0;      // of which no source knows anything
+  double covered_s = 0;  // of which the joules are
+  Joules whole, program;
+  std::string total;  // name of the domains that make it; "mixed"; empty: there is no source
+  std::set<EnergySource> sources;
+  std::map<PhaseKey, Amount> phases;
+  std::vector<Rework> rework;
+
+  std::optional<double> watts() const;  // mean over covered_s
+  Amount all_phases() const;
+  // "measured", "modelled" or "measured and modelled": how the total is known. Empty: there is no source.
+  std::string kind() const;
+  // Names of the sources of the total.
+  std::set<std::string> total_sources() const;
+};
+
+// Takes the lines of a ledger one after the other.
+class EnergyReader {
+ public:
+  void add_line(std::string_view line);
+  EnergySummary take();
+
+ private:
+  // The program's part of one energy line.
+  struct Stretch {
+    double from_unix_s = 0, to_unix_s = 0;
+    std::uint64_t incarnation = 0;
+    double lost_from_unix_s = 0;  // the work from there on was done again
+    Joules joules;
+  };
+  struct Line;
+
+  bool add_energy(const Line& line);
+  void add_restart(const Line& line);
+
+  EnergySummary summary_;
+  std::vector<Stretch> stretches_;
+  std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;  // by version and incarnation
+  std::map<std::uint64_t, double> opened_unix_s_;                             // by incarnation
+};
+
+// Whether the phase is one of a restart.
+bool is_restart_phase(std::string_view phase);
+
+// (value - baseline) / baseline * 100, as published comparisons of checkpointing have it; none if either is missing or
+// the baseline is 0.
+std::optional<double> percent_more(std::optional<double> value, std::optional<double> baseline);
+
+}  // namespace diapause::cli

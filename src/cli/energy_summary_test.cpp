@@ -1,0 +1,113 @@
+#include "cli/energy_summary.hpp"
+
+#include <gtest/gtest.h>
+
+namespace diapause::cli {
+namespace {
+
+// Ten seconds up to `unix_s` in which the program used 800 J, and a phase 200 J.
+std::string energy_line(int incarnation, int unix_s, const std::string& phase) {
+  return R"({"event":"energy","incarnation":)" + std::to_string(incarnation) + R"(,"time_unix_s":)" +
+         std::to_string(unix_s) +
+         R"(,"seconds":10,"gap_s":0,"total":"node","sources":[{"domain":"node","source":"hwmon","kind":"measured"}],)"
+         R"("program":{"joules":{"total":800}},"whole":{"joules":{"total":1000}},"phases":[)" +
+         phase + "]}";
+}
+
+std::string capture(int version, double start_unix_s, const std::string& joules = R"({"total":200})") {
+  return R"({"phase":"capture","version":)" + std::to_string(version) + R"(,"level":0,"bytes":64,"seconds":2,)" +
+         R"("start_unix_s":)" + std::to_string(start_unix_s) + R"(,"joules":)" + joules + "}";
+}
+
+std::string restart(int incarnation, int version) {
+  return R"({"event":"restart","time_unix_s":500,"incarnation":)" + std::to_string(incarnation) + R"(,"version":)" +
+         std::to_string(version) + "}";
+}
+
+EnergySummary read(const std::vector<std::string>& lines) {
+  EnergyReader reader;
+  for (const std::string& line : lines) reader.add_line(line);
+  return reader.take();
+}
+
+TEST(EnergySummary, TheProgramAndThePhasesAddUpToTheWhole) {
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, capture(8, 101))});
+  EXPECT_EQ(sum.seconds, 20);
+  EXPECT_EQ(sum.whole.value(), 2000);
+  EXPECT_EQ(sum.watts(), 100);
+  EXPECT_EQ(*sum.program.value() + *sum.all_phases().joules.value(), 2000);
+  EXPECT_EQ(sum.phases.size(), 2u);
+  EXPECT_EQ(sum.kind(), "measured");
+}
+
+TEST(EnergySummary, UnknownJoulesAreNoZero) {
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, "null"))});
+  EXPECT_EQ(sum.all_phases().joules.value(), std::nullopt);
+  EXPECT_EQ(sum.all_phases().joules.unknown, 1u);
+}
+
+TEST(EnergySummary, WithoutASourceThereIsNoPower) {
+  const EnergySummary sum = read({R"({"event":"energy","incarnation":1,"time_unix_s":9,"seconds":5,"gap_s":0,"total":"",
+    "sources":[],"program":{},"whole":{},"phases":[]})"});
+  EXPECT_EQ(sum.seconds, 5);
+  EXPECT_EQ(sum.whole.absent, 1u);
+  EXPECT_EQ(sum.watts(), std::nullopt);
+  EXPECT_EQ(sum.kind(), "");
+}
+
+TEST(EnergySummary, PowerIsOfTheTimeThatASourceKnows) {
+  std::string line = energy_line(1, 100, "");
+  line.replace(line.find(R"("gap_s":0)"), 9, R"("gap_s":5)");
+  EXPECT_EQ(read({line}).watts(), 200);
+}
+
+TEST(EnergySummary, LinesOfWrongTypesAreCountedAndLeftOut) {
+  const EnergySummary sum = read({"{\"event\":", "[]", "7", R"({"event":7})", R"({"event":"energy"})",
+                                  R"({"event":"energy","incarnation":1,"time_unix_s":9,"seconds":"x"})",
+                                  R"({"event":"restart","incarnation":-1,"time_unix_s":9,"version":{}})",
+                                  energy_line(1, 100, R"({"phase":7},[],null)")});
+  EXPECT_EQ(sum.energy_lines, 1u);
+  EXPECT_EQ(sum.damaged_lines, 8u);
+  EXPECT_EQ(sum.whole.value(), 1000);
+  EXPECT_TRUE(sum.phases.empty());
+}
+
+TEST(EnergySummary, BytesThatCannotBeDoNotWrapAround) {
+  Amount amount{1, 0, ~std::uint64_t{0}, {}};
+  amount.add({1, 0, 5, {}});
+  EXPECT_EQ(amount.bytes, ~std::uint64_t{0});
+}
+
+// Captured at 93; the lines go on to 110: 7 of 10 seconds of the first, all of the second.
+TEST(EnergySummary, ReworkIsWhatTheProgramDidSinceTheCapture) {
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, ""),
+                                  R"({"event":"open","incarnation":2,"time_unix_s":115})", restart(2, 7)});
+  ASSERT_EQ(sum.rework.size(), 1u);
+  EXPECT_DOUBLE_EQ(sum.rework[0].seconds, 17);
+  EXPECT_DOUBLE_EQ(*sum.rework[0].joules.value(), 560 + 800);
+  EXPECT_EQ(sum.rework[0].unaccounted_s, 5);
+}
+
+TEST(EnergySummary, WorkIsLostOnce) {
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, ""), restart(2, 7),
+                                  energy_line(2, 130, ""), restart(3, 7)});
+  ASSERT_EQ(sum.rework.size(), 2u);
+  EXPECT_DOUBLE_EQ(sum.rework[0].seconds, 17);
+  EXPECT_DOUBLE_EQ(sum.rework[1].seconds, 10);
+}
+
+TEST(EnergySummary, ReworkIsUnknownIfNoLineTellsOfTheCapture) {
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), restart(2, 6)});
+  ASSERT_EQ(sum.rework.size(), 1u);
+  EXPECT_FALSE(sum.rework[0].is_known);
+}
+
+TEST(EnergySummary, PercentAreOfTheBaseline) {
+  EXPECT_EQ(percent_more(150.0, 100.0), 50);
+  EXPECT_EQ(percent_more(75.0, 100.0), -25);
+  EXPECT_EQ(percent_more(75.0, std::nullopt), std::nullopt);
+  EXPECT_EQ(percent_more(75.0, 0.0), std::nullopt);
+}
+
+}  // namespace
+}  // namespace diapause::cli

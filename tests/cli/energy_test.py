@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""energy: who used the energy of a job, from ledgers written by hand."""
+
+import csv
+import json
+
+import support
+from support import CommandTest, Tiers
+
+SOURCES = [{"domain": "node", "source": "hwmon node", "kind": "measured"}]
+
+
+def phase(name, version, level, joules, start_unix_s=0):
+    return {"phase": name, "version": version, "level": level, "beside": "nothing", "start_unix_s": start_unix_s,
+            "seconds": 1.0, "bytes": 1024} | ({} if joules is ... else {"joules": joules and {"total": joules}})
+
+
+def line(seconds, program, phases, end=0, incarnation=1, gap_s=0.0):
+    """Of a machine with a meter; the whole is what it must be."""
+    whole = program + sum((p["joules"] or {"total": 0})["total"] for p in phases)
+    return {"schema": 1, "event": "energy", "incarnation": incarnation, "time_unix_s": end, "machines": 1,
+            "seconds": seconds, "gap_s": gap_s, "total": "node", "sources": SOURCES,
+            "program": {"joules": {"total": program}}, "whole": {"joules": {"total": whole}}, "phases": phases}
+
+
+# 100 s and 11000 J: 110 W. Of them 9000 J are the program's, 1500 J a checkpoint's and 500 J a restart's.
+RUN = [line(60.0, 6000.0, [phase("capture", 10, 0, 500.0, start_unix_s=1039), phase("global", 10, 4, 1000.0)], end=1060),
+       {"schema": 1, "event": "open", "incarnation": 2, "time_unix_s": 1065},
+       {"schema": 1, "event": "restart", "incarnation": 2, "time_unix_s": 1066, "version": 10},
+       line(40.0, 3000.0, [phase("restore", 10, 0, 500.0)], end=1106, incarnation=2)]
+# 80 s and 8000 J: 100 W.
+PLAIN = [line(80.0, 8000.0, [])]
+
+
+class EnergyTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.tiers = Tiers(self.scratch)
+        self.tiers.global_.mkdir(mode=0o700)
+
+    def leave(self, lines, job="heat-0a1b2c3d"):
+        (self.tiers.global_ / job).mkdir(mode=0o700)
+        ledger = self.tiers.global_ / job / "ledger.jsonl"
+        ledger.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines))
+        return ledger
+
+    def energy(self, *arguments, status=0):
+        return self.diapause("energy", "heat", *arguments, tiers=self.tiers, status=status)
+
+    def row(self, head):
+        rows = [row for row in self.energy()[0].splitlines() if row.startswith(head)]
+        self.assertEqual(len(rows), 1, rows)
+        return " ".join(rows[0].split())
+
+    def test_program_and_phases_add_up_to_the_whole(self):
+        self.leave(RUN)
+        out = self.report("energy", "heat", tiers=self.tiers)
+        self.assertEqual(out["whole"]["joules"], 11000)
+        self.assertEqual(out["program"]["joules"] + sum(one["joules"] for one in out["phases"]), 11000)
+        self.assertEqual((out["runtime_s"], out["watts"], out["incarnations"]), (100, 110, [1, 2]))
+
+    def test_tables_tell_of_phases_levels_and_versions(self):
+        self.leave(RUN)
+        self.assertEqual(self.row("average power"), "average power 110.00 W")
+        self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB 500.00 J 4.55 %")
+        self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB 1000.00 J 9.09 %")
+        self.assertEqual(self.row("     10  checkpoint"), "10 checkpoint 2.000 1.0 KiB 1500.00 J 13.64 %")
+        self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB 500.00 J 4.55 %")
+        self.assertIn("node (measured: hwmon node)", self.energy()[0])
+
+    def test_work_that_was_lost_is_named(self):
+        self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
+        self.assertIn("start 2 went back to version 10: 20.00 s and 2000.00 J of the program were for nothing, and what "
+                      "it did after its last line, 5.00 s before this start", self.energy()[0])
+
+    def test_a_baseline_gives_percent_of_it(self):
+        self.leave(RUN)
+        self.leave(PLAIN, job="plain-0a1b2c3d")
+        percent = self.report("energy", "heat", "--baseline", "plain", tiers=self.tiers)["percent"]
+        self.assertEqual(percent, {"runtime": 25, "watts": 10, "joules": 37.5})
+
+    def test_a_baseline_may_be_a_ledger_anywhere(self):
+        self.leave(RUN)
+        (self.scratch / "plain.jsonl").write_text(json.dumps(PLAIN[0]) + "\n")
+        self.assert_in_order(["runtime", "+25.0 %", "average power", "+10.0 %", "energy", "+37.5 %"],
+                             self.energy("--baseline", "plain.jsonl")[0])
+
+    def test_csv_has_a_row_for_each_phase_of_a_version_and_one_for_the_program(self):
+        self.leave(RUN)
+        rows = list(csv.DictReader(self.energy("--csv")[0].splitlines()))
+        self.assertEqual([row["phase"] for row in rows], ["capture", "global", "restore", ""])
+        self.assertEqual(sum(float(row["joules"]) for row in rows), 11000)
+
+    def test_what_nobody_knows_is_said_and_is_no_zero(self):
+        self.leave([line(10.0, 900.0, [phase("keep", 1, 1, None)], gap_s=1.0)])
+        self.assertIn("unknown", self.row("keep"))
+        self.assertIn("no source knows anything of 1.000 s", self.energy()[0])
+        (one,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
+        self.assertEqual((one["joules"], one["unknown"]), (None, 1))
+
+    def test_without_a_source_there_are_times_and_no_joules(self):
+        bare = line(10.0, 0.0, []) | {"total": "", "sources": [], "program": {}, "whole": {},
+                                      "phases": [phase("keep", 1, 1, ...)]}
+        self.leave([bare])
+        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB - -")
+        self.assertEqual(self.row("runtime"), "runtime 10.00 s")
+        self.assertNotIn("joules", self.report("energy", "heat", tiers=self.tiers)["whole"])
+
+    def test_damaged_lines_are_left_out_and_counted(self):
+        self.leave(['{"event": "ener', '{"event": 7}', "\0\xff", *RUN, '{"event": "energy", "seconds": []}'])
+        self.assertIn("4 lines are left out", self.energy()[0])
+        self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["whole"]["joules"], 11000)
+
+    def test_a_long_ledger_is_read_to_its_end_without_a_line_that_is_too_long(self):
+        self.leave([" " * (3 << 20), RUN[0], '"' + "x" * (17 << 20) + '"', *RUN[1:]])
+        self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["whole"]["joules"], 11000)
+
+    def test_nothing_to_read_is_an_error_that_names_it(self):
+        self.assertIn("no job 'heat'", self.energy(status=3)[1])
+        ledger = self.leave([{"schema": 1, "event": "open", "incarnation": 1, "time_unix_s": 1}])
+        self.assertIn(f"{ledger} has no energy line", self.energy(status=3)[1])
+        ledger.unlink()
+        self.assertIn(str(ledger), self.energy(status=3)[1])
+
+
+if __name__ == "__main__":
+    support.main()
