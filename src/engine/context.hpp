@@ -67,6 +67,12 @@ inline constexpr config::TierKind kAllTiers[] = {config::TierKind::memory, confi
                                                  config::TierKind::global};
 inline constexpr config::TierKind kNodeTiers[] = {config::TierKind::memory, config::TierKind::local};
 
+// A process of the program, and the processors it may use.
+struct Neighbour {
+  std::int64_t process = 0;
+  std::vector<std::uint32_t> cpus;
+};
+
 struct Context {
   sys::Kernel& kernel;
   std::unique_ptr<comm::Comm> comm;
@@ -74,8 +80,9 @@ struct Context {
   Topology topology;
   Tiers tiers;
   LogSink log;
-  std::string job;      // the name given at open
-  std::string job_key;  // its directory name in every tier
+  std::string job;                         // the name given at open
+  std::string job_key;                     // its directory name in every tier
+  std::vector<Neighbour> neighbours = {};  // this node's ranks that compute; empty where nobody governs the node
 
   std::uint32_t rank() const { return topology.rank; }
   std::uint32_t rank_count() const { return static_cast<std::uint32_t>(topology.node_of_rank.size()); }

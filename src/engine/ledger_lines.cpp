@@ -43,6 +43,12 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   line["blocked_s"] = checkpoint.blocked_s;
   line["phases"] = json::object();
   for (const auto& [phase, seconds] : *checkpoint.phases) line["phases"][phase] = seconds;
+  if (!checkpoint.actuator.empty()) {
+    line["slowed"] = {{"actuator", checkpoint.actuator}, {"phases", json::object()}};
+    for (const governor::PhaseReport& phase : checkpoint.slowed) {
+      line["slowed"]["phases"][phase.name] = {{"asked", phase.asked}, {"obtained", phase.obtained}};
+    }
+  }
   line["error"] = checkpoint.error.empty() ? json(nullptr) : json(checkpoint.error);
   return text(line);
 }

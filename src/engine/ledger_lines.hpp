@@ -9,6 +9,7 @@
 #include "capture/capture_job.hpp"
 #include "engine/host.hpp"
 #include "format/manifest.hpp"
+#include "governor/governor.hpp"
 
 namespace diapause::engine {
 
@@ -17,7 +18,9 @@ struct CheckpointLine {
   int level_asked = 0;
   double blocked_s = 0;
   const std::vector<std::pair<const char*, double>>* phases = nullptr;
-  std::string error;  // empty: none
+  std::string actuator;                       // of the governor; empty: it is off
+  std::vector<governor::PhaseReport> slowed;  // by it
+  std::string error;                          // empty: none
 };
 
 struct RestartLine {

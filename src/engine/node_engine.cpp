@@ -166,6 +166,18 @@ Status NodeEngine::go_on() {
   return fail(Code::off, "given up when the program closed the instance");
 }
 
+Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captures) {
+  std::uint64_t bytes = 0;
+  for (const Image& image : work.images) bytes += image.bytes->size();
+  if (work.images.empty()) {
+    for (const OutgoingImage& image : captures.direct) bytes += image.bytes;
+  }
+  governor::PhaseGuard phase = governor_.begin_phase(step.phase, bytes);
+  Status done = (this->*step.run)(work, captures);
+  if (done) phase.succeeded();
+  return done;
+}
+
 Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reached) {
   Status result;
   const std::uint64_t bytes = protected_bytes(work.images);
@@ -177,7 +189,7 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
     if (Status wanted = go_on(); !wanted) return wanted;
     const std::uint32_t before = work.manifest.levels;
     const double start = sys::monotonic_s();
-    Status done = (this->*step.run)(work, captures);
+    Status done = run_step(step, work, captures);
     const double end = sys::monotonic_s();
     work.phases.emplace_back(step.phase, end - start);
     Phase phase = make_phase(step.phase, start, end);
@@ -201,6 +213,7 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
 }
 
 Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
+  governor_.begin_checkpoint();
   Work work = begin(captures);
   work.images = std::move(captures.images);
   work.phases.emplace_back("capture", captures.capture_s);
@@ -241,6 +254,8 @@ void NodeEngine::record(const Work& work, const Captures& captures, const Status
   line.level_asked = work.level;
   line.blocked_s = captures.blocked_s();
   line.phases = &work.phases;
+  line.actuator = governor_.actuator();
+  line.slowed = governor_.slowed();
   if (!result) line.error = result.error().message;
   bill_.append(context_, checkpoint_line(line));
 }

@@ -18,6 +18,7 @@
 #include "engine/account.hpp"
 #include "engine/catalogue.hpp"
 #include "engine/context.hpp"
+#include "engine/governing.hpp"
 #include "engine/work.hpp"
 #include "sys/pacer.hpp"
 
@@ -119,6 +120,7 @@ class NodeEngine {
   NodeEngine(Context& context, Bill& bill)
       : context_(context),
         bill_(bill),
+        governor_(context),
         flush_pacer_(context.topology.by_node ? context.settings.async.flush_mib_s * static_cast<double>(kMiB) : 0) {}
 
   // ---- open (tiers.cpp)
@@ -133,6 +135,7 @@ class NodeEngine {
   static const Step kSteps[];
   Work begin(const Captures& captures) const;
   Status run(Work& work, const Captures& captures, const Reached& reached);
+  Status run_step(const Step& step, Work& work, const Captures& captures);
   Status move_images(Work& work, const Captures& captures);
   Status keep_images(Work& work, const Captures& captures);
   Status go_on();
@@ -147,6 +150,7 @@ class NodeEngine {
   Bill& bill_;
   Account account_;
   Catalogue catalogue_;
+  NodeGovernor governor_;
   sys::Pacer flush_pacer_;             // of what goes to the global tier in the background
   std::function<bool()> is_given_up_;  // empty: never
   bool is_cut_off_ = false;            // the ranks cannot communicate any more

@@ -10,8 +10,8 @@
 namespace diapause::engine {
 
 NodeWorker::NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log)
-    : context_{rank.kernel, std::move(comm), rank.settings, acting_for_nodes(rank.topology),
-               {},          std::move(log),  rank.job,      rank.job_key} {}
+    : context_{rank.kernel, std::move(comm), rank.settings,  acting_for_nodes(rank.topology), {}, std::move(log),
+               rank.job,    rank.job_key,    rank.neighbours} {}
 
 Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
                                                      Bill& bill) {

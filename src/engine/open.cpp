@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/engine.hpp"
+#include "engine/governing.hpp"
 #include "engine/ledger_lines.hpp"
 #include "store/names.hpp"
 #include "sys/devices.hpp"
@@ -120,14 +121,16 @@ Result<std::unique_ptr<Context>> open_context(OpenRequest& request) {
   context->settings.global_path = absolute(context->settings.global_path, request.working_directory);
   DIAPAUSE_TRY_ASSIGN(context->topology, find_topology(*context->comm, context->settings, request.host_name));
   context->job_key = store::job_key(request.name, context->settings.global_path);
-  const std::string key = fmt::format("{}/{}", context->job_key, static_cast<int>(context->settings.async.mode));
+  const std::string key = fmt::format("{}/{}/{}", context->job_key, static_cast<int>(context->settings.async.mode),
+                                      static_cast<int>(context->settings.governor.policy));
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> keys, agree_and_gather(*context, {}, as_byte_view(key)));
   const bool same = std::all_of(keys.begin(), keys.end(), [&](const ByteVector& one) { return one == keys[0]; });
   if (!same) {
     return fail(Code::argument,
-                "ranks disagree on the instance's name, the global directory or async.mode; they must be the same on "
-                "all");
+                "ranks disagree on the instance's name, the global directory, async.mode or governor.policy; they must "
+                "be the same on all");
   }
+  if (context->settings.governor.policy != config::ThrottlePolicy::off) DIAPAUSE_TRY(find_neighbours(*context));
   return context;
 }
 
@@ -165,7 +168,9 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<Context> whole, Ope
                                                    {},
                                                    whole->log,
                                                    whole->job,
-                                                   whole->job_key});
+                                                   whole->job_key,
+                                                   std::move(whole->neighbours)});
+  if (!context->neighbours.empty()) context->neighbours.pop_back();  // the rank set aside
   Opened opened;
   Status mine;
   if (parted.is_set_aside) {

@@ -21,11 +21,17 @@ struct Known {
   PhaseReport report;
 };
 
+// What the node had used at a moment.
+struct Mark {
+  double time_s = 0;
+  std::optional<double> joules;
+};
+
 struct Running {
   std::size_t phase;  // index of what is known
   std::uint64_t bytes;
-  double begin_s;
-  std::optional<double> begin_joules;
+  Scope scope;
+  Mark begin;
 };
 
 }  // namespace
@@ -36,10 +42,14 @@ struct Governor::Parts {
   std::unique_ptr<ActuatorParts> actuator;
   std::vector<Known> known;
   std::optional<Running> running;
+  std::optional<Mark> idle_since;      // no phase runs
+  std::optional<double> watts_anyway;  // what the node draws while none does
   std::string trouble;
 
   std::size_t index_of(const std::string& name);
-  std::optional<double> joules_now() const;
+  Mark mark() const;
+  void note_what_is_drawn_anyway();
+  std::optional<double> joules_of(const Running& phase, const Mark& end) const;
   Where where(Scope scope) const;
   policy::Choice choose(Known& phase, const PhaseStart& start) const;
   Result<double> slow(const PhaseStart& start, double expected_s, double ratio);
@@ -54,8 +64,27 @@ std::size_t Governor::Parts::index_of(const std::string& name) {
   return index;
 }
 
-std::optional<double> Governor::Parts::joules_now() const {
-  return surroundings.node_joules ? surroundings.node_joules() : std::nullopt;
+Mark Governor::Parts::mark() const {
+  return {sys::monotonic_s(), surroundings.node_joules ? surroundings.node_joules() : std::nullopt};
+}
+
+// While all wait for a phase, everything that the node uses is used for it. In the background the program runs anyway:
+// only what the node uses more than that is the phase's, and a longer phase costs nothing else.
+std::optional<double> Governor::Parts::joules_of(const Running& phase, const Mark& end) const {
+  if (!phase.begin.joules || !end.joules) return std::nullopt;
+  const double used = *end.joules - *phase.begin.joules;
+  if (phase.scope == Scope::job) return used;
+  if (!watts_anyway) return std::nullopt;
+  const double more = used - *watts_anyway * (end.time_s - phase.begin.time_s);
+  return more > 0 ? std::optional(more) : std::nullopt;
+}
+
+void Governor::Parts::note_what_is_drawn_anyway() {
+  constexpr double kLongEnough = 0.5;  // for a counter that changes ten times a second
+  if (!idle_since || !idle_since->joules) return;
+  const Mark now = mark();
+  const double seconds = now.time_s - idle_since->time_s;
+  if (now.joules && seconds >= kLongEnough) watts_anyway = (*now.joules - *idle_since->joules) / seconds;
 }
 
 Where Governor::Parts::where(Scope scope) const {
@@ -71,9 +100,9 @@ Where Governor::Parts::where(Scope scope) const {
 policy::Choice Governor::Parts::choose(Known& phase, const PhaseStart& start) const {
   const Traits traits = actuator->actuator->traits();
   const policy::PhaseAhead ahead{start.kind, start.bytes, start.due_s};
-  // The model is one of clocks.
-  const policy::Choice choice =
-      phase.throttle.choose(ahead, traits.sets_clock ? surroundings.node_power : std::nullopt);
+  std::optional<policy::NodePower> power;  // a model of clocks
+  if (traits.sets_clock && surroundings.node_power) power = surroundings.node_power(start.kind, start.scope);
+  const policy::Choice choice = phase.throttle.choose(ahead, power);
   const bool is_shared = traits.slows_cores && start.scope == Scope::engine &&
                          std::ranges::includes(sys::usable_cpus(), surroundings.cpus);
   return choice.ratio < 1 && is_shared ? policy::Choice{1, policy::Why::shared_cores} : choice;
@@ -116,9 +145,12 @@ std::unique_ptr<Governor> Governor::create(const config::GovernorSettings& setti
 PhaseGuard Governor::begin_phase(const PhaseStart& start) {
   if (!parts_) return {};
   const std::lock_guard lock(mutex_);
-  if (parts_->running || !parts_->trouble.empty()) return {};
+  if (parts_->running) return {};
   const std::size_t index = parts_->index_of(start.name);
   Known& phase = parts_->known[index];
+  phase.report.asked = 1;
+  if (!parts_->trouble.empty()) return {};
+  parts_->note_what_is_drawn_anyway();
   const policy::Choice choice = parts_->choose(phase, start);
   phase.report.why = choice.why;
   phase.report.asked = choice.ratio;
@@ -126,12 +158,13 @@ PhaseGuard Governor::begin_phase(const PhaseStart& start) {
   if (choice.ratio < 1) {
     const auto obtained = parts_->slow(start, phase.throttle.expected_s(start.bytes).value_or(0), choice.ratio);
     if (!obtained) {
+      phase.report.asked = 1;
       parts_->give_up(obtained.error().message);
       return {};
     }
     phase.report.obtained = *obtained;
   }
-  parts_->running = {index, start.bytes, sys::monotonic_s(), parts_->joules_now()};
+  parts_->running = {index, start.bytes, start.scope, parts_->mark()};
   return PhaseGuard(*this);
 }
 
@@ -139,17 +172,15 @@ void Governor::end_phase(bool has_succeeded) {
   const std::lock_guard lock(mutex_);
   const Running running = *std::exchange(parts_->running, std::nullopt);
   Known& phase = parts_->known[running.phase];
-  const double seconds = sys::monotonic_s() - running.begin_s;
-  const auto joules = parts_->joules_now();
-  phase.report.seconds = seconds;
+  const Mark end = parts_->mark();
+  parts_->idle_since = end;
+  phase.report.seconds = end.time_s - running.begin.time_s;
   if (phase.report.asked < 1) {
     const Status restored = parts_->restore();
     if (!restored) parts_->give_up(restored.error().message + "; `diapause power restore` puts back what is left");
   }
   if (!has_succeeded) return;
-  policy::PhaseSeen seen{phase.report.obtained, running.bytes, seconds, std::nullopt};
-  if (joules && running.begin_joules) seen.node_joules = *joules - *running.begin_joules;
-  phase.throttle.learn(seen);
+  phase.throttle.learn({phase.report.obtained, running.bytes, phase.report.seconds, parts_->joules_of(running, end)});
   phase.report.phi = phase.throttle.phi();
 }
 

@@ -54,9 +54,10 @@ struct PhaseReport {
 struct Surroundings {
   sys::Kernel* kernel = nullptr;  // must outlive the governor
   std::string sysfs = "/sys";
-  std::vector<std::int64_t> processes;                      // of this job on this node
-  std::vector<std::uint32_t> cpus;                          // that these may use, in order
-  std::optional<policy::NodePower> node_power;              // model of what the node draws; none: unknown
+  std::vector<std::int64_t> processes;  // of this job on this node
+  std::vector<std::uint32_t> cpus;      // that these may use, in order
+  // Model of what the node draws because of a phase on such cores; empty, or none: unknown.
+  std::function<std::optional<policy::NodePower>(policy::PhaseKind, Scope)> node_power = {};
   std::function<std::optional<double>()> node_joules = {};  // counted so far, of the whole node; empty: no counter
   LogSink log;
 };

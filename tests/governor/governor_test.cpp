@@ -38,7 +38,8 @@ class GovernorTest : public testing::Test {
     surroundings.sysfs = sysfs;
     surroundings.processes = {sys::process_id()};
     surroundings.cpus = {0, 1};
-    surroundings.node_power = node_power;
+    surroundings.node_power = [power = node_power](policy::PhaseKind, Scope) { return power; };
+    if (joules) surroundings.node_joules = joules;
     surroundings.log = node.sink();
     return Governor::create(settings, std::move(surroundings));
   }
@@ -61,6 +62,7 @@ class GovernorTest : public testing::Test {
   std::string sysfs = node.sysfs();
   config::GovernorSettings settings;
   std::optional<policy::NodePower> node_power;
+  std::function<std::optional<double>()> joules;
 };
 
 TEST_F(GovernorTest, SlowsAPhaseAndLetsGoAfterIt) {
@@ -182,6 +184,25 @@ TEST_F(GovernorTest, MeasuresAndThenSlowsToTheRatioThatSavesMost) {
   EXPECT_EQ(governor->report()[0].why, Why::saves);
   EXPECT_LT(governor->report()[0].asked, 0.85);
   EXPECT_EQ(limits(), full);
+}
+
+TEST_F(GovernorTest, CountsForABackgroundPhaseOnlyWhatTheNodeUsesBecauseOfIt) {
+  // A node that draws 1000 W for the program, and no more while a phase runs: nothing tells what the phase costs.
+  settings.policy = ThrottlePolicy::measured;
+  settings.actuator = ActuatorKind::dry_run;
+  joules = [begin_s = sys::monotonic_s()] { return 1000 * (sys::monotonic_s() - begin_s); };
+  const auto governor = this->governor();
+  const auto run = [&](Scope scope) {
+    PhaseStart phase = write(1);
+    phase.name = scope == Scope::job ? "waited for" : "behind";
+    phase.scope = scope;
+    auto guard = governor->begin_phase(phase);
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    guard.succeeded();
+  };
+  for (const Scope scope : {Scope::engine, Scope::job, Scope::engine, Scope::job}) run(scope);
+  EXPECT_EQ(governor->report()[0].why, Why::power_unknown);
+  EXPECT_EQ(governor->report()[1].why, Why::trial);
 }
 
 TEST_F(GovernorTest, InADryRunSaysWhatItWouldDoAndChangesNothing) {

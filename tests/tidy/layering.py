@@ -18,7 +18,7 @@ ALLOWED = {
     "energy": "base sys config",
     "governor": "base sys config policy",
     "comm": "base",
-    "engine": "base sys format codec config redundancy policy capture store energy comm",
+    "engine": "base sys format codec config redundancy policy capture store energy governor comm",
     "capi": "engine comm base sys config diapause",
     "cli": "base sys format store energy governor policy config redundancy diapause",
 }

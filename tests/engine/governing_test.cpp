@@ -1,0 +1,117 @@
+// What the governor does around the steps of a checkpoint in the background, as a dry run says it.
+#include "engine/governing.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "engine/cluster.hpp"
+
+namespace diapause::test_support {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Slow enough to be worth slowing: a flush of a node takes some 0.1 s.
+constexpr const char* kConfig = "[async]\nmode = \"thread\"\nflush_mib_s = 0.2\n";
+
+class Governing : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr) GTEST_SKIP() << "sets its own mode";
+  }
+
+  // Version 1, some time, then `between`, then version 2; what the governor said.
+  std::vector<std::string> two_checkpoints(const std::string& governor, const std::function<void()>& between) {
+    Shape shape;
+    shape.ranks = 2;
+    shape.elements = 4000;
+    shape.config = kConfig + governor;
+    std::mutex mutex;
+    std::vector<std::string> said;
+    shape.log = [&](Severity, const std::string& text) {
+      const std::lock_guard lock(mutex);
+      if (text.find("governor") != std::string::npos) said.push_back(text);
+    };
+    const Status opened = run_job(disk_, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+      engine::CheckpointInfo info;
+      program.compute(1);
+      EXPECT_TRUE(engine.checkpoint(1, 4, info));
+      EXPECT_TRUE(engine.wait(1, 4, 60));
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));  // the next one is not due before
+      if (rank == 0) between();
+      program.compute(2);
+      EXPECT_TRUE(engine.checkpoint(2, 4, info));
+      (void)engine.wait(2, 4, 60);
+    });
+    EXPECT_TRUE(opened) << opened.error().message;
+    return said;
+  }
+
+  VolatileDisk disk_;
+};
+
+TEST_F(Governing, SlowsAFlushInTheBackgroundAndLetsGoAfterIt) {
+  const auto said = two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
+  EXPECT_THAT(said, ElementsAre(HasSubstr("1 threads to 0.850"), HasSubstr("put the clock back")));
+}
+
+TEST_F(Governing, IsOnTheBill) {
+  two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
+  std::string ledger;
+  for (const std::string& path : disk_.paths()) {
+    if (!path.ends_with("/ledger.jsonl")) continue;
+    const auto content = disk_.read_content(path);
+    for (const std::byte byte : *content) ledger += static_cast<char>(byte);
+  }
+  EXPECT_THAT(ledger,
+              HasSubstr(R"("slowed":{"actuator":"dry-run","phases":{"global":{"asked":0.85,"obtained":1.0}}})"));
+}
+
+TEST_F(Governing, LetsGoAfterAFlushThatFailed) {
+  const auto lose = [&] { EXPECT_TRUE(disk_.erase("/home/job/diapause")); };
+  const auto said = two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", lose);
+  EXPECT_THAT(said, ElementsAre(HasSubstr("would slow"), HasSubstr("put the clock back")));
+}
+
+TEST_F(Governing, DoesNothingUnlessItIsAskedTo) {
+  EXPECT_THAT(two_checkpoints("", [] {}), IsEmpty());
+}
+
+energy::Profile profile() {
+  energy::Profile profile;
+  profile.base_clock_ghz = energy::Number{2, ""};
+  profile.domains = {{energy::Domain::package, {20, ""}, {80, ""}, {}},
+                     {energy::Domain::other, {40, ""}, {10, ""}, {}}};
+  profile.curve = energy::PowerCurve{{0.0625, ""}, {3, ""}, {0.5, ""}};  // 1 at 2 GHz
+  return profile;
+}
+
+TEST(PowerOfANode, IsAllOfItWhereAllWait) {
+  const auto power = engine::power_of(profile(), policy::PhaseKind::write, governor::Scope::job, 8);
+  ASSERT_TRUE(power);
+  EXPECT_THAT(power->cpu.at(1), DoubleNear(100, 1e-9));
+  EXPECT_THAT(power->cpu.at(0.5), DoubleNear(56.25, 1e-9));
+  EXPECT_THAT(power->rest, DoubleNear(50, 1e-9));
+}
+
+TEST(PowerOfANode, IsThatOfACoreWhereTheProgramRunsAnyway) {
+  const auto power = engine::power_of(profile(), policy::PhaseKind::write, governor::Scope::engine, 8);
+  ASSERT_TRUE(power);
+  EXPECT_THAT(power->cpu.at(1), DoubleNear(10, 1e-9));
+  EXPECT_EQ(power->rest, 0);
+}
+
+TEST(PowerOfANode, IsNotKnownWithoutACurveOverTheClock) {
+  energy::Profile flat = profile();
+  flat.curve.reset();
+  EXPECT_FALSE(engine::power_of(flat, policy::PhaseKind::write, governor::Scope::job, 8));
+}
+
+}  // namespace
+}  // namespace diapause::test_support
