@@ -14,9 +14,9 @@ namespace diapause::sys {
 // The whole file; links are followed, anybody may own it. Errors name the path; more than 1 MiB is an error.
 Result<std::string> read_text_file(Kernel& kernel, const std::string& path);
 
-// Calls `each` with every line of a file of any size, without its line end, up to the size that the file has when this
-// begins. A line of more than 16 MiB is left out. Links are followed, anybody may own it, but it must be a regular
-// file. Errors name the path.
+// Calls `each` with every line that is not empty, without its end, of a file of any size, up to the size that the file
+// has when this begins. A line of more than 16 MiB is left out. Links are followed, anybody may own it, but it must be
+// a regular file. Errors name the path.
 Status read_lines(Kernel& kernel, const std::string& path, const std::function<void(std::string_view)>& each);
 
 // Adds a line to the file, which is made with mode 0600 if there is none. A link is not followed, and what is there
