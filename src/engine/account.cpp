@@ -105,7 +105,6 @@ class Merger {
       return;
     }
     add_joules(sum.line, phase);
-    sum.line["bytes"] = sum.line["bytes"].get<std::uint64_t>() + phase["bytes"].get<std::uint64_t>();
     sum.line["seconds"] = std::max(sum.line["seconds"].get<double>(), phase["seconds"].get<double>());
   }
 

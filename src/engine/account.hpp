@@ -24,7 +24,7 @@ struct Phase {
   energy::Beside beside = energy::Beside::nothing;
   double from_s = 0;  // sys::monotonic_s()
   double to_s = 0;
-  std::uint64_t bytes = 0;  // of the machine's ranks, as they were protected
+  std::uint64_t bytes = 0;  // protected ones of all ranks of the job
 };
 Phase make_phase(std::string_view name, double from_s, double to_s);
 

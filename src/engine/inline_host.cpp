@@ -24,7 +24,7 @@ class InlineHost : public Host {
     engine_->revive_tiers();
     Outcome outcome = engine_->checkpoint(std::move(captures), [](std::uint32_t) {});
     Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
-    for (const format::RankRecord& rank : outcome.manifest.ranks) progress.bytes_total += rank.protected_bytes;
+    progress.bytes_total = outcome.manifest.protected_bytes();
     done_.push_back(std::move(progress));
     if (done_.size() > 64) done_.pop_front();
     return count_++;

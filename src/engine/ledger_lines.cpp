@@ -37,9 +37,7 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   line["version"] = manifest.version.number;
   line["level_asked"] = checkpoint.level_asked;
   line["level_reached"] = manifest.deepest_level();
-  std::uint64_t bytes_total = 0;
-  for (const format::RankRecord& rank : manifest.ranks) bytes_total += rank.protected_bytes;
-  line["bytes_total"] = bytes_total;
+  line["bytes_total"] = manifest.protected_bytes();
   line["blocked_s"] = checkpoint.blocked_s;
   line["phases"] = json::object();
   for (const auto& [phase, seconds] : *checkpoint.phases) line["phases"][phase] = seconds;

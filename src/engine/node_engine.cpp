@@ -25,12 +25,6 @@ const NodeEngine::Step NodeEngine::kSteps[] = {
 
 namespace {
 
-std::uint64_t protected_bytes(const std::vector<Image>& images) {
-  std::uint64_t bytes = 0;
-  for (const Image& image : images) bytes += image.facts.protected_bytes;
-  return bytes;
-}
-
 class PacedBytes : public ByteSource {
  public:
   PacedBytes(ByteSource& bytes, sys::Pacer& pacer) : bytes_(bytes), pacer_(pacer) {}
@@ -141,8 +135,8 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   return publish_on_nodes(context_, catalogue_, work, 4);
 }
 
-// The capture as the program saw it, and what of it went on behind.
-void NodeEngine::account_for(const Captures& captures, std::uint64_t bytes) {
+// The capture as the program saw it, what of it went on behind, and the steps.
+void NodeEngine::account_for(Work& work, const Captures& captures) {
   const CaptureTimes& times = captures.times;
   const double blocked_s = times.blocked_s > 0 ? times.blocked_s : captures.capture_s;
   Phase phases[] = {make_phase("wait", times.called_s, times.begun_s),
@@ -150,10 +144,11 @@ void NodeEngine::account_for(const Captures& captures, std::uint64_t bytes) {
                     make_phase("drain", times.drain_begun_s, times.drain_begun_s + times.drain_s)};
   phases[0].beside = energy::Beside::waiting;
   phases[2].beside = energy::Beside::program;
-  for (Phase& phase : phases) {
+  work.account.insert(work.account.begin(), std::begin(phases), std::end(phases));
+  for (Phase& phase : work.account) {
     if (!(phase.to_s > phase.from_s)) continue;
     phase.version = captures.decision.number;
-    if (&phase != &phases[0]) phase.bytes = bytes;
+    phase.bytes = work.manifest.protected_bytes();
     account_.add(phase);
   }
 }
@@ -180,8 +175,6 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
 
 Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reached) {
   Status result;
-  const std::uint64_t bytes = protected_bytes(work.images);
-  account_for(captures, bytes);
   for (const Step& step : kSteps) {
     if (step.level != 1 && step.level != work.level) continue;
     if (step.needs_images && !work.is_kept) continue;
@@ -193,11 +186,9 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
     const double end = sys::monotonic_s();
     work.phases.emplace_back(step.phase, end - start);
     Phase phase = make_phase(step.phase, start, end);
-    phase.version = captures.decision.number;
     phase.level = step.level;
-    phase.bytes = bytes;
     phase.beside = context_.topology.by_node ? energy::Beside::program : energy::Beside::nothing;
-    account_.add(phase);
+    work.account.push_back(phase);
     if (work.manifest.levels != before) reached(work.manifest.levels);
     if (done) continue;
     const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
@@ -218,6 +209,7 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
   work.images = std::move(captures.images);
   work.phases.emplace_back("capture", captures.capture_s);
   Status result = run(work, captures, reached);
+  account_for(work, captures);
   if (work.manifest.levels != 0) {
     catalogue_.prune(context_);
   } else if (work.is_kept) {

@@ -97,7 +97,7 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& n
   Outcome outcome =
       engine_->checkpoint(std::move(captures), [&](std::uint32_t levels) { mailbox_->reached(number, levels); });
   Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
-  for (const format::RankRecord& rank : outcome.manifest.ranks) progress.bytes_total += rank.protected_bytes;
+  progress.bytes_total = outcome.manifest.protected_bytes();
   return progress;
 }
 

@@ -182,7 +182,7 @@ Status Engine::restart_end() {
   }
   for (Phase& phase : restart_->fetched.phases) {
     phase.version = restart_->fetched.manifest.version.number;
-    phase.bytes = restart_->fetched.manifest.ranks[context_->rank()].protected_bytes;
+    phase.bytes = restart_->fetched.manifest.protected_bytes();
   }
   host_->add(restart_->fetched.phases);
   host_->pin(std::nullopt);

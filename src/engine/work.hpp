@@ -11,6 +11,7 @@
 
 #include "base/byte_source.hpp"
 #include "capture/capture.hpp"
+#include "engine/account.hpp"
 #include "engine/catalogue.hpp"
 #include "engine/context.hpp"
 
@@ -37,6 +38,7 @@ struct Work {
   std::vector<Image> images;  // by rank, ascending: of all ranks acted for, or empty if the capture failed
   bool is_kept = false;       // the images are in the version's directory, on all nodes
   std::vector<std::pair<const char*, double>> phases;  // name, seconds
+  std::vector<Phase> account;                          // of the steps
 
   ByteSource& bytes_of(std::uint32_t rank);
 };

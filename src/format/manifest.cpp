@@ -241,6 +241,12 @@ void encode_group(const Group& group, Writer& writer) {
 
 }  // namespace
 
+std::uint64_t Manifest::protected_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const RankRecord& rank : ranks) bytes += rank.protected_bytes;
+  return bytes;
+}
+
 int Manifest::deepest_level() const {
   for (int level = 4; level >= 1; --level) {
     if (has_level(level)) return level;

@@ -55,7 +55,8 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 
   bool has_level(int level) const { return (levels >> level & 1u) != 0; }
-  int deepest_level() const;  // 0 if none
+  int deepest_level() const;              // 0 if none
+  std::uint64_t protected_bytes() const;  // of all ranks
 };
 
 // In every group, members, nodes and parities have the same size.

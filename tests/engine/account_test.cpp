@@ -66,6 +66,15 @@ TEST_P(Accounting, NamesEveryPhaseOfEveryVersion) {
                                                  "4 global", "4 inventory", "4 verify", "4 fetch", "4 restore"}));
 }
 
+TEST_P(Accounting, TheBytesOfAPhaseAreThoseOfAllRanks) {
+  run();
+  const json checkpoint = ledger_events(disk_, "checkpoint").front();
+  const json energy = ledger_events(disk_, "energy").front();
+  for (const json& phase : energy["phases"]) {
+    if (phase["version"] == checkpoint["version"]) EXPECT_EQ(phase["bytes"], checkpoint["bytes_total"]);
+  }
+}
+
 TEST_P(Accounting, ThePartsOfARunAddUpToItsWhole) {
   run();
   const std::vector<json> lines = ledger_events(disk_, "energy");

@@ -31,6 +31,7 @@ def promised_files(libdir, mpi):
     files |= {f"{libdir}/pkgconfig/{name}.pc" for name in names}
     short = ".".join(version().split(".")[:2])
     files |= {f"{libdir}/lib{name}.so{end}" for name in names for end in ("", f".{short}", f".{version()}")}
+    files |= {f"share/diapause/profiles/{profile.name}" for profile in REPOSITORY.glob("profiles/*.toml")}
     package = ["Config", "ConfigVersion", "Targets", "Targets-build"] + (["MpiTargets", "MpiTargets-build"] if mpi else [])
     return files | {f"{libdir}/cmake/diapause/diapause{name}.cmake" for name in package}
 
