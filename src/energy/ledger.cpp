@@ -20,8 +20,10 @@ Result<Ledger> Ledger::open(const sys::Directory& directory) {
 }
 
 Status Ledger::append(const std::string& json_object) {
-  const std::string line = json_object + "\n";
-  return file_.write_all(as_byte_view(line), 0);
+  const std::string line = (is_cut_ ? "\n" : "") + json_object + "\n";
+  Status written = file_.write_all(as_byte_view(line), 0);
+  is_cut_ = !written;
+  return written;
 }
 
 }  // namespace diapause::energy

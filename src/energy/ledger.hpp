@@ -17,11 +17,13 @@ class Ledger {
   static Result<Ledger> open(const sys::Directory& directory);
 
   // Appends one line; two processes of a node may do so at the same time. Not synced: a crash may cost the last record.
+  // After a failure a part of the line may be there; the next one closes it off.
   Status append(const std::string& json_object);
 
  private:
   explicit Ledger(sys::File file) : file_(std::move(file)) {}
   sys::File file_;
+  bool is_cut_ = false;  // the last line may be there in part
 };
 
 }  // namespace diapause::energy

@@ -268,9 +268,8 @@ void Bill::append(Context& context, const std::string& json_object) {
   const std::lock_guard lock(mutex_);
   if (!ledger_) return;
   const Status appended = ledger_->append(json_object);
-  if (appended) return;
-  context.log(Severity::warning, appended.error().message);
-  ledger_.reset();
+  const bool was_losing_lines = std::exchange(is_losing_lines_, !appended);
+  if (!appended && !was_losing_lines) context.log(Severity::warning, appended.error().message);
 }
 
 }  // namespace diapause::engine

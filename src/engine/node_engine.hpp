@@ -24,8 +24,8 @@
 
 namespace diapause::engine {
 
-// The ledger of a job, for whichever threads of rank 0 write to it. A line that cannot be written is logged, and
-// nothing more is written.
+// The ledger of a job, for whichever threads of rank 0 write to it. A line that cannot be written is lost; the first of
+// several in a row is logged.
 class Bill {
  public:
   void open(Context& context);
@@ -38,6 +38,7 @@ class Bill {
  private:
   mutable std::mutex mutex_;
   std::optional<energy::Ledger> ledger_;
+  bool is_losing_lines_ = false;
 };
 
 // What all ranks agreed on before a capture.

@@ -99,7 +99,7 @@ def goes_on_after_the_global_tier_was_full(site, files="rank"):
         place.configure(place.settings, {"global": {"files": files}})
         place.global_.mkdir(mode=0o700)
         place.launcher = launcher_with_small_tmpfs(place.global_) + place.launcher
-        place.run("full", "global", place.global_ / "filler")
+        place.run("full", "global", place.global_ / "filler", messages=["ledger.jsonl: No space left"])
         expect(not any(place.global_.iterdir()), "the small file system was not used")
 
 

@@ -113,15 +113,25 @@ def finds_the_images_of_a_node_that_lost_its_manifests(site):
 
 
 def takes_no_checkpoint_for_a_version_that_was_not_finished(site):
-    """As a kill leaves it: images under their final names, and nobody's manifest."""
+    """As a kill leaves it: some images under their final names, and nobody's manifest."""
     with Story(site, "4") as story:
-        for tier in ("memory", "global"):
-            for name in ("manifest.a", "manifest.b"):
+        for tier, names in (("memory", ("r0.img",)), ("global", ())):
+            for name in ("manifest.a", "manifest.b", *names):
                 for path in story.place.files(tier, name, 6):
                     path.unlink()
         story.continues_from(3, stepped_back=False)
         expect(not story.place.files("global", "r0.img", 6) or
                all("-i2-" in str(path) for path in story.place.files("global", "r0.img", 6)), "the rest is still there")
+
+
+def makes_a_version_of_what_was_captured_on_all_ranks(site):
+    """As a kill leaves it a moment later: all images, and nobody's manifest."""
+    with Story(site, "4") as story:
+        for tier in ("memory", "global"):
+            for name in ("manifest.a", "manifest.b"):
+                for path in story.place.files(tier, name, 6):
+                    path.unlink()
+        story.continues_from(6, stepped_back=False)
 
 
 def is_not_misled_by_files_of_others(site):

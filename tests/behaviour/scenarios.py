@@ -77,8 +77,9 @@ def tells_the_second_of_two_jobs_who_the_first_is(site):
 
 
 def leaves_no_trace_in_the_process(site):
-    """And what the program started does not keep its checkpoints locked after its death."""
-    with Place(site, ranks=0) as place:
+    """With all work in its calls, and no meters. And what the program started does not keep its checkpoints locked after its
+    death."""
+    with Place(site, ranks=0, energy={"meters": ["off"]}) as place:
         place.start("guest", "first").be_killed()
         child = int((place.path / "child").read_text())
         try:

@@ -17,8 +17,8 @@ inline std::vector<nlohmann::json> ledger_events(const VolatileDisk& disk, const
     const ByteVector content = *disk.read_content(path);
     std::istringstream lines(std::string(reinterpret_cast<const char*>(content.data()), content.size()));
     for (std::string line; std::getline(lines, line);) {
-      auto parsed = nlohmann::json::parse(line);
-      if (parsed["event"] == event) found.push_back(std::move(parsed));
+      auto parsed = nlohmann::json::parse(line, nullptr, false);  // a line may have been cut
+      if (parsed.is_object() && parsed["event"] == event) found.push_back(std::move(parsed));
     }
   }
   return found;
