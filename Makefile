@@ -23,7 +23,12 @@ PRESETS ?= openmpi mpich asan tsan
 TARGETS_tsan := engine_test sys_test
 SELECT_tsan := --tests-regex '^(engine|engine_thread|sys)\.'
 EXCLUDE_tsan := --exclude-regex 'CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes|Shared)|engine_thread.*CrashPoint'
-EXCLUDE_asan := --exclude-regex 'CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes|Shared)|engine_thread.*(CrashPoint|Integrity)|engine_(rank|relayed)'
+# AddressSanitizer is for what reads files and moves memory.
+FOLDERS_asan := format config codec store capture sys redundancy energy engine
+TARGETS_asan := $(FOLDERS_asan:%=%_test) support_test conformance_test capture_conformance_test meter_test golden_test \
+  fuzz_image_header fuzz_image_index fuzz_manifest fuzz_config fuzz_block fuzz_payload
+SELECT_asan := --tests-regex '^(format|config|codec|store|capture|sys|redundancy|energy|engine|engine_thread|support|conformance|golden|fuzz)\.'
+EXCLUDE_asan := --exclude-regex 'codec.exchange|CrashPoint.*/(OneProcessL4|OneProcessDisk|TwoNodes|Shared)|engine_thread.*(CrashPoint|Integrity)'
 
 # Containers run as root, and more ranks than cores are normal in tests: Open MPI refuses both unless told.
 export OMPI_ALLOW_RUN_AS_ROOT = 1
