@@ -80,22 +80,13 @@ class Adoption {
     for (const auto& [rank, stray] : found_[version]) {
       DIAPAUSE_TRY_ASSIGN(store::ImageReader image, store::open_stray(place_, stray));
       DIAPAUSE_TRY(image.verify_through_cache([] { return true; }));
-      facts.push_back({rank, 0, {stray.header.file_bytes, stray.header.index_digest}});
-      for (const format::Region& region : image.index().regions) facts.back().protected_bytes += region.stored_bytes;
+      facts.push_back(facts_of(image.header(), image.index()));
     }
     return {};
   }
 
   Status adopt(const format::VersionId& version) {
-    format::Manifest manifest;
-    manifest.job = context_.job;
-    manifest.version = version;
-    manifest.created_unix_ns = sys::unix_time_ns();
-    manifest.node_names = context_.topology.node_names;
-    manifest.ranks.resize(context_.rank_count());
-    for (std::uint32_t r = 0; r < context_.rank_count(); ++r) {
-      manifest.ranks[r].node = context_.topology.node_of_rank[r];
-    }
+    format::Manifest manifest = make_manifest(context_, version, sys::unix_time_ns());
     manifest.levels = 1u << 1;
     std::vector<ImageFacts> facts;
     Status mine = verify(version, facts);

@@ -69,7 +69,7 @@ Status Engine::end_capture(Captures& captures) {
   if (captures.images.empty() || captures.images.front().bytes != nullptr) return {};
   Image& image = captures.images.front();
   DIAPAUSE_TRY_ASSIGN(const capture::Captured captured, capturer_->drain());
-  image.facts = facts_of(captured);
+  image.facts = facts_of(captured.header, captured.index);
   image.bytes = capture::memory_bytes(image.slot.mapping(), captured.header.file_bytes);
   return {};
 }
@@ -83,7 +83,7 @@ Status Engine::stream(capture::BlockSource& source, const Plan& plan, store::Slo
                           ? capture::capture_to_file(source, plan.index, plan.index_offset, plan.identity, slot.file())
                           : capture::capture_to_mapping(source, plan.index, plan.index_offset, plan.identity, mapping));
   Image image;
-  image.facts = facts_of(captured);
+  image.facts = facts_of(captured.header, captured.index);
   image.slot = std::move(slot);
   const std::uint64_t bytes = captured.header.file_bytes;
   image.bytes =
@@ -131,13 +131,13 @@ Result<ImageFacts> Engine::write_direct(capture::BlockSource& source, const Plan
   if (context_->settings.global_mode != config::GlobalMode::mpi_io) {
     DIAPAUSE_TRY_ASSIGN(const capture::Captured captured,
                         capture::capture_to_file(source, plan.index, plan.index_offset, plan.identity, to.range));
-    return facts_of(captured);
+    return facts_of(captured.header, captured.index);
   }
   const auto captured = capture::capture_in_place(source, plan.index, plan.index_offset, plan.identity);
   DIAPAUSE_TRY(agree(*context_, captured ? Status{} : fail(captured.error())));
   const auto bytes = capture::captured_bytes(*captured, source);
   DIAPAUSE_TRY(context_->comm->write_files({to.range.file.path(), to.file, to.range.begin}, *bytes));
-  return facts_of(*captured);
+  return facts_of(captured->header, captured->index);
 }
 
 // A slot in the first tier that takes the image: behind the program memory, else where the image is to lie at the end.

@@ -212,9 +212,9 @@ class Flush {
 
 }  // namespace
 
-ImageFacts facts_of(const capture::Captured& captured) {
-  ImageFacts facts{captured.header.owner, 0, {captured.header.file_bytes, captured.header.index_digest}};
-  for (const format::Region& region : captured.index.regions) facts.protected_bytes += region.stored_bytes;
+ImageFacts facts_of(const format::ImageHeader& header, const format::ImageIndex& index) {
+  ImageFacts facts{header.owner, 0, {header.file_bytes, header.index_digest}};
+  for (const format::Region& region : index.regions) facts.protected_bytes += region.stored_bytes;
   return facts;
 }
 

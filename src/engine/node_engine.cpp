@@ -46,14 +46,8 @@ Work NodeEngine::begin(const Captures& captures) const {
   Work work;
   work.level = decision.level;
   work.node_tier = captures.node_tier;
-  work.manifest.job = context_.job;
-  work.manifest.version = {incarnation_, decision.number, {decision.commit}};
-  work.manifest.created_unix_ns = decision.created_unix_ns;
-  work.manifest.node_names = context_.topology.node_names;
-  work.manifest.ranks.resize(context_.rank_count());
-  for (std::uint32_t r = 0; r < context_.rank_count(); ++r) {
-    work.manifest.ranks[r].node = context_.topology.node_of_rank[r];
-  }
+  const format::VersionId version{incarnation_, decision.number, {decision.commit}};
+  work.manifest = make_manifest(context_, version, decision.created_unix_ns);
   return work;
 }
 

@@ -6,6 +6,18 @@
 
 namespace diapause::engine {
 
+format::Manifest make_manifest(const Context& context, const format::VersionId& version,
+                               std::uint64_t created_unix_ns) {
+  format::Manifest manifest;
+  manifest.job = context.job;
+  manifest.version = version;
+  manifest.created_unix_ns = created_unix_ns;
+  manifest.node_names = context.topology.node_names;
+  manifest.ranks.resize(context.rank_count());
+  for (std::uint32_t r = 0; r < context.rank_count(); ++r) manifest.ranks[r].node = context.topology.node_of_rank[r];
+  return manifest;
+}
+
 ByteSource& Work::bytes_of(std::uint32_t rank) {
   const auto image =
       std::find_if(images.begin(), images.end(), [&](const Image& one) { return one.facts.rank == rank; });

@@ -49,7 +49,10 @@ Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work);
 // Level 3: computes and keeps the parities of the groups. Fills the groups in the manifest. Collective.
 Status encode_parity(Context& context, Catalogue& catalogue, Work& work);
 
-ImageFacts facts_of(const capture::Captured& captured);
+ImageFacts facts_of(const format::ImageHeader& header, const format::ImageIndex& index);
+
+// Of a version that has no images and no level yet, under the placement of today.
+format::Manifest make_manifest(const Context& context, const format::VersionId& version, std::uint64_t created_unix_ns);
 
 // Everybody learns what every image is, each from the rank or node that made it. Fails on all ranks if `mine` is a
 // failure anywhere. Collective.
