@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "engine/mailbox.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::engine {
@@ -39,8 +40,8 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   line["level_reached"] = manifest.deepest_level();
   line["bytes_total"] = manifest.protected_bytes();
   line["blocked_s"] = checkpoint.blocked_s;
-  line["phases"] = json::object();
-  for (const auto& [phase, seconds] : *checkpoint.phases) line["phases"][phase] = seconds;
+  line["phases"] = {{"capture", checkpoint.capture_s}};
+  for (const Phase& step : *checkpoint.steps) line["phases"][get_text(step.name)] = step.to_s - step.from_s;
   if (!checkpoint.actuator.empty()) {
     line["slowed"] = {{"actuator", checkpoint.actuator}, {"phases", json::object()}};
     for (const governor::PhaseReport& phase : checkpoint.slowed) {

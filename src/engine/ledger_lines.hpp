@@ -17,7 +17,8 @@ struct CheckpointLine {
   const format::Manifest* manifest = nullptr;
   int level_asked = 0;
   double blocked_s = 0;
-  const std::vector<std::pair<const char*, double>>* phases = nullptr;
+  double capture_s = 0;
+  const std::vector<Phase>* steps = nullptr;
   std::string actuator;                       // of the governor; empty: it is off
   std::vector<governor::PhaseReport> slowed;  // by it
   std::string error;                          // empty: none

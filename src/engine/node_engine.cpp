@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/ledger_lines.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
@@ -130,7 +132,7 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
 }
 
 // The capture as the program saw it, what of it went on behind, and the steps.
-void NodeEngine::account_for(Work& work, const Captures& captures) {
+void NodeEngine::account_for(const Work& work, const Captures& captures) {
   const CaptureTimes& times = captures.times;
   const double blocked_s = times.blocked_s > 0 ? times.blocked_s : captures.capture_s;
   Phase phases[] = {make_phase("wait", times.called_s, times.begun_s),
@@ -138,13 +140,14 @@ void NodeEngine::account_for(Work& work, const Captures& captures) {
                     make_phase("drain", times.drain_begun_s, times.drain_begun_s + times.drain_s)};
   phases[0].beside = energy::Beside::waiting;
   phases[2].beside = energy::Beside::program;
-  work.account.insert(work.account.begin(), std::begin(phases), std::end(phases));
-  for (Phase& phase : work.account) {
-    if (!(phase.to_s > phase.from_s)) continue;
+  const auto add = [&](Phase phase) {
+    if (!(phase.to_s > phase.from_s)) return;
     phase.version = captures.decision.number;
     phase.bytes = work.manifest.protected_bytes();
     account_.add(phase);
-  }
+  };
+  std::ranges::for_each(phases, add);
+  std::ranges::for_each(work.steps, add);
 }
 
 // Agreed, as one who stops alone would leave the others waiting.
@@ -177,12 +180,10 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
     const std::uint32_t before = work.manifest.levels;
     const double start = sys::monotonic_s();
     Status done = run_step(step, work, captures);
-    const double end = sys::monotonic_s();
-    work.phases.emplace_back(step.phase, end - start);
-    Phase phase = make_phase(step.phase, start, end);
+    Phase phase = make_phase(step.phase, start, sys::monotonic_s());
     phase.level = step.level;
     phase.beside = context_.topology.by_node ? energy::Beside::program : energy::Beside::nothing;
-    work.account.push_back(phase);
+    work.steps.push_back(phase);
     if (work.manifest.levels != before) reached(work.manifest.levels);
     if (done) continue;
     const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
@@ -201,7 +202,6 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
   governor_.begin_checkpoint();
   Work work = begin(captures);
   work.images = std::move(captures.images);
-  work.phases.emplace_back("capture", captures.capture_s);
   Status result = run(work, captures, reached);
   account_for(work, captures);
   if (work.manifest.levels != 0) {
@@ -239,7 +239,8 @@ void NodeEngine::record(const Work& work, const Captures& captures, const Status
   line.manifest = &work.manifest;
   line.level_asked = work.level;
   line.blocked_s = captures.blocked_s();
-  line.phases = &work.phases;
+  line.capture_s = captures.capture_s;
+  line.steps = &work.steps;
   line.actuator = governor_.actuator();
   line.slowed = governor_.slowed();
   if (!result) line.error = result.error().message;

@@ -145,7 +145,7 @@ class NodeEngine {
   Status encode_level3(Work& work, const Captures& captures);
   Status write_level4(Work& work, const Captures& captures);
   void record(const Work& work, const Captures& captures, const Status& result);
-  void account_for(Work& work, const Captures& captures);
+  void account_for(const Work& work, const Captures& captures);
 
   Context& context_;
   Bill& bill_;

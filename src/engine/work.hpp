@@ -37,8 +37,7 @@ struct Work {
   config::TierKind node_tier = config::TierKind::memory;
   std::vector<Image> images;  // by rank, ascending: of all ranks acted for, or empty if the capture failed
   bool is_kept = false;       // the images are in the version's directory, on all nodes
-  std::vector<std::pair<const char*, double>> phases;  // name, seconds
-  std::vector<Phase> account;                          // of the steps
+  std::vector<Phase> steps;   // taken so far
 
   ByteSource& bytes_of(std::uint32_t rank);
 };
