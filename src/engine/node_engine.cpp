@@ -189,8 +189,10 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
     const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
     suspect_[static_cast<std::size_t>(kind)] = true;
     if (step.level != 4) suspect_[static_cast<std::size_t>(captures.capture_tier)] = true;
-    is_cut_off_ = done.error().code == Code::comm;
-    if (is_cut_off_) return done;
+    if (done.error().code == Code::comm) {
+      is_cut_off_ = true;
+      return done;
+    }
     // A directory that is gone; to a program "not found" says that there is no such version.
     if (done.error().code == Code::not_found) done.error().code = Code::io;
     if (result) result = std::move(done);
