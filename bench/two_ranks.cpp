@@ -1,11 +1,15 @@
 // Checkpoints of two ranks against the messages of MPI between the same two, and of any number against each other.
 //
-//   mpirun -n N two_ranks partner|small|global RUNS MIB
+//   mpirun -n N two_ranks partner|small|global|waiting RUNS MIB
 //
 // partner: checkpoints of level 2 of MIB per rank. The seconds of the copy alone stand in the ledger; the pairs printed
 //          have the whole call in their place.
 // small:   checkpoints of 64 KiB of level 1.
 // global:  checkpoints of level 4 of MIB per rank, into two shared files and into a file per rank.
+// waiting: checkpoints of level 1 of MIB of rank 0 and next to nothing of the others. The pairs are the processor time
+//          that the last rank uses meanwhile, and how long it waits.
+#include <time.h>
+
 #include "diapause/diapause_mpi.h"
 #include "measure.hpp"
 
@@ -113,8 +117,34 @@ Pairs measure_global(int runs, std::size_t bytes) {
   return pairs;
 }
 
+double processor_s() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+// On the rank that waits last; it sends them to rank 0.
+Pairs measure_waiting(int runs, std::size_t bytes) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const WarmMemory data(rank_of_world() == 0 ? bytes : 4096);
+  Instance instance(data);
+  Pairs pairs;
+  for (int i = -1; i < runs; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double used[2] = {processor_s(), bench::now_s()};
+    instance.checkpoint(DIAPAUSE_L1);
+    used[0] = processor_s() - used[0];
+    used[1] = bench::now_s() - used[1];
+    MPI_Bcast(used, 2, MPI_DOUBLE, ranks - 1, MPI_COMM_WORLD);
+    if (i >= 0) pairs.emplace_back(used[0], used[1]);
+  }
+  return pairs;
+}
+
 Pairs measure(const std::string& what, int runs, std::size_t bytes) {
   if (what == "partner") return measure_partner(runs, bytes);
+  if (what == "waiting") return measure_waiting(runs, bytes);
   return what == "global" ? measure_global(runs, bytes) : measure_small(runs);
 }
 
@@ -122,7 +152,7 @@ Pairs measure(const std::string& what, int runs, std::size_t bytes) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 4) give_up("usage: two_ranks partner|small|global RUNS MIB");
+  if (argc != 4) give_up("usage: two_ranks partner|small|global|waiting RUNS MIB");
   const std::string what = argv[1];
   const int runs = std::atoi(argv[2]);
   const Pairs pairs = measure(what, runs, std::strtoul(argv[3], nullptr, 10) << 20);

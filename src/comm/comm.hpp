@@ -13,6 +13,7 @@
 #include "base/byte_source.hpp"
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "comm/pause.hpp"
 #include "comm/relay.hpp"
 
 namespace diapause::comm {
@@ -32,9 +33,6 @@ struct FilePart {
   std::uint32_t number = 0;  // of the file; the same number at the same path
   std::uint64_t offset = 0;
 };
-
-// How the calls of a Comm wait for other ranks: asking for the processor all the time, or giving it away.
-enum class Waiting { busy, patient };
 
 class Comm {
  public:

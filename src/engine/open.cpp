@@ -160,7 +160,7 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<Context> whole, Ope
   const auto part = [](bool joins, Part as) { return joins ? std::optional(as) : std::nullopt; };
   const Part worker{whole->topology.node, comm::Waiting::patient};
   DIAPAUSE_TRY_ASSIGN(auto workers, whole->comm->split(part(parted.is_set_aside, worker)));
-  DIAPAUSE_TRY_ASSIGN(auto ranks, whole->comm->split(part(!parted.is_set_aside, {0, comm::Waiting::busy})));
+  DIAPAUSE_TRY_ASSIGN(auto ranks, whole->comm->split(part(!parted.is_set_aside, {0, comm::Waiting::alert})));
   auto context = std::make_unique<Context>(Context{whole->kernel,
                                                    std::move(ranks),
                                                    whole->settings,

@@ -53,6 +53,12 @@ def sets_the_last_rank_of_each_node_aside(site):
             place.run("aside", *told, messages=["MPI_THREAD_MULTIPLE"] if mode == "thread" else [])
 
 
+def leaves_the_processor_to_others_while_a_rank_waits(site):
+    for mode in ("off", "thread"):
+        with Place(site, ranks=3, ranks_per_node=1, **{"async": {"mode": mode}}) as place:
+            place.run("idles", messages=["MPI_THREAD_MULTIPLE"] if mode == "thread" else [])
+
+
 def leaves_no_rank_waiting_when_ranks_disagree(site):
     with Place(site, ranks=3) as place:
         place.run("disagree")

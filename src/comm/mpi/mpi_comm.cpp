@@ -30,7 +30,7 @@ bool mpi_is_running() {
 class MpiComm : public Comm {
  public:
   MpiComm(MPI_Comm comm, Waiting waiting, std::shared_ptr<Relay> relay)
-      : comm_(comm), is_patient_(waiting == Waiting::patient), relay_(std::move(relay)) {}
+      : comm_(comm), waiting_(waiting), relay_(std::move(relay)) {}
   // After MPI_Finalize the communicator is gone already.
   ~MpiComm() override {
     if (mpi_is_running()) MPI_Comm_free(&comm_);
@@ -77,7 +77,6 @@ class MpiComm : public Comm {
   void while_waiting(std::function<void()> meanwhile) override { meanwhile_ = std::move(meanwhile); }
 
   Status barrier() override {
-    if (may_block()) return check(MPI_Barrier(comm_), "MPI_Barrier");
     return complete("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
   }
 
@@ -96,14 +95,11 @@ class MpiComm : public Comm {
   Result<std::uint64_t> all_max(std::uint64_t value) override { return reduce(value, MPI_MAX); }
 
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override {
-    if (may_block()) {
-      const Status posted = post(sends, receives);
-      const auto count = static_cast<int>(requests_.size());
-      const Status waited = check(MPI_Waitall(count, requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-      return posted ? waited : posted;
-    }
+    std::uint64_t bytes = 0;
+    for (const Send& send : sends) bytes += send.data.size();
+    for (const Receive& receive : receives) bytes += receive.data.size();
     std::optional<Status> posted;
-    DIAPAUSE_TRY(until([&] {
+    DIAPAUSE_TRY(until(bytes, [&] {
       if (!posted) posted = post(sends, receives);
       return are_done(requests_);
     }));
@@ -115,9 +111,6 @@ class MpiComm : public Comm {
 
  private:
   static constexpr int kTag = 1;
-
-  // Collective calls of MPI that block do not meet those that do not: all ranks do alike.
-  bool may_block() const { return !is_patient_ && !relay_ && !meanwhile_; }
 
   // Fills requests_.
   Status post(std::span<const Send> sends, std::span<const Receive> receives) {
@@ -143,9 +136,10 @@ class MpiComm : public Comm {
     return done != 0;
   }
 
-  // Takes the step until it says true or fails: here, or where the relay leads.
+  // Takes the step, which moves so many bytes, until it says true or fails: here, or where the relay leads. No call of
+  // MPI that blocks: most implementations keep a processor busy in those for as long as the slowest rank takes.
   template <class Step>
-  Status until(Step step) {
+  Status until(std::uint64_t bytes, Step step) {
     Status status;
     const auto is_over = [&] {
       const Result<bool> done = step();
@@ -156,12 +150,11 @@ class MpiComm : public Comm {
       relay_->carry_out(is_over);
       return status;
     }
-    constexpr std::chrono::microseconds kShortest(20);
-    constexpr std::chrono::microseconds kLongest(500);
-    for (auto pause = kShortest; !is_over(); pause = std::min(2 * pause, kLongest)) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!is_over()) {
       if (meanwhile_) meanwhile_();
-      if (is_patient_) std::this_thread::sleep_for(pause);
-      if (!is_patient_) std::this_thread::yield();
+      const Waited pause = pause_after(std::chrono::steady_clock::now() - begin, waiting_, bytes);
+      pause == Waited::zero() ? std::this_thread::yield() : std::this_thread::sleep_for(pause);
     }
     return status;
   }
@@ -171,24 +164,19 @@ class MpiComm : public Comm {
   Status complete(const char* call, Start start) {
     MPI_Request request = MPI_REQUEST_NULL;
     bool is_started = false;
-    return until([&]() -> Result<bool> {
+    return until(0, [&]() -> Result<bool> {
       if (!std::exchange(is_started, true)) DIAPAUSE_TRY(check(start(&request), call));
       return are_done({&request, 1});
     });
   }
 
   Status broadcast_piece(void* data, int length, int root) {
-    if (may_block()) return check(MPI_Bcast(data, length, MPI_BYTE, root, comm_), "MPI_Bcast");
     return complete("MPI_Ibcast",
                     [&](MPI_Request* request) { return MPI_Ibcast(data, length, MPI_BYTE, root, comm_, request); });
   }
 
   Result<std::uint64_t> reduce(std::uint64_t value, MPI_Op op) {
     std::uint64_t result = 0;
-    if (may_block()) {
-      DIAPAUSE_TRY(check(MPI_Allreduce(&value, &result, 1, MPI_UINT64_T, op, comm_), "MPI_Allreduce"));
-      return result;
-    }
     DIAPAUSE_TRY(complete("MPI_Iallreduce", [&](MPI_Request* request) {
       return MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, op, comm_, request);
     }));
@@ -196,9 +184,6 @@ class MpiComm : public Comm {
   }
 
   Status gather_lengths(std::uint64_t mine, std::vector<std::uint64_t>& lengths) {
-    if (may_block()) {
-      return check(MPI_Allgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather");
-    }
     return complete("MPI_Iallgather", [&](MPI_Request* request) {
       return MPI_Iallgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_, request);
     });
@@ -206,11 +191,6 @@ class MpiComm : public Comm {
 
   Status gather_bytes(ByteView mine, ByteVector& all, const std::vector<int>& counts, const std::vector<int>& offsets) {
     const auto length = static_cast<int>(mine.size());
-    if (may_block()) {
-      return check(
-          MPI_Allgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, comm_),
-          "MPI_Allgatherv");
-    }
     return complete("MPI_Iallgatherv", [&](MPI_Request* request) {
       return MPI_Iallgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, comm_,
                              request);
@@ -218,7 +198,7 @@ class MpiComm : public Comm {
   }
 
   MPI_Comm comm_;
-  const bool is_patient_;
+  const Waiting waiting_;
   const std::shared_ptr<Relay> relay_;
   std::function<void()> meanwhile_;
   std::uint32_t rank_ = 0;
@@ -302,7 +282,7 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
   if (parent == MPI_COMM_NULL) return fail(Code::argument, "the communicator is MPI_COMM_NULL");
   MPI_Comm duplicate = MPI_COMM_NULL;
   DIAPAUSE_TRY(check(MPI_Comm_dup(parent, &duplicate), "MPI_Comm_dup"));
-  auto comm = std::make_unique<MpiComm>(duplicate, Waiting::busy, nullptr);
+  auto comm = std::make_unique<MpiComm>(duplicate, Waiting::alert, nullptr);
   DIAPAUSE_TRY(comm->start());
   return std::unique_ptr<Comm>(std::move(comm));
 }
