@@ -184,6 +184,26 @@ void add_energy(CLI::App& app, EnergyArguments& arguments) {
                      kExitCodes));
 }
 
+// Given once a time, as often as wanted.
+void add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& values, const char* what) {
+  verb.add_option(name, values, what)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_report(CLI::App& app, ReportArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("report", "One HTML page about the energy of a job, with pictures");
+  verb.add_option("job", arguments.job, "Name of a job, or path of a ledger")->option_text("JOB|LEDGER")->required();
+  verb.add_option("-o,--output", arguments.output, "The page")->option_text("FILE")->required();
+  add_repeated(verb, "--compare", arguments.compare, "A job or ledger to set beside it, the first as the baseline");
+  add_repeated(verb, "--trace", arguments.traces, "What `diapause power record` wrote on a node meanwhile");
+  verb.add_option("--pictures", arguments.pictures, "Also writes each picture as a PNG file")->option_text("DIRECTORY");
+  add_config(verb, arguments.places.config);
+  verb.add_option("--global", arguments.places.global, "Directory of the global tier, instead of the configured one")
+      ->option_text("PATH");
+  verb.footer(footer({"diapause report heat -o heat.html",
+                      "diapause report heat -o heat.html --compare heat_plain --trace node17.jsonl"},
+                     kExitCodes));
+}
+
 void add_power_restore(CLI::App& power, PowerRestoreArguments& arguments) {
   CLI::App& verb =
       *power.add_subcommand("restore", "Puts back clocks and limits that jobs which are gone left changed");
@@ -219,6 +239,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   InjectArguments inject;
   RunArguments run;
   EnergyArguments energy;
+  ReportArguments report;
   PowerRestoreArguments power_restore;
   PowerWatchArguments power_watch;
   CLI::App app("Looks after the checkpoints of programs, and after the programs.", "diapause");
@@ -236,6 +257,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   std::vector<std::string> unmarked;
   add_run(app, run, unmarked);
   add_energy(app, energy);
+  add_report(app, report);
   PowerOptions power_options;
   CLI::App& power = power_options.add(app);
   add_power_restore(power, power_restore);
@@ -261,6 +283,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   if (app.got_subcommand("prune")) return Arguments(prune);
   if (app.got_subcommand("inject")) return Arguments(inject);
   if (app.got_subcommand("energy")) return Arguments(energy);
+  if (app.got_subcommand("report")) return Arguments(report);
   if (power.got_subcommand("restore")) return Arguments(power_restore);
   if (power.got_subcommand("watch")) return Arguments(power_watch);
   if (app.got_subcommand("power")) {

@@ -72,6 +72,15 @@ struct EnergyArguments {
   bool csv = false;
 };
 
+struct ReportArguments {
+  Places places;
+  std::string job;  // or a ledger
+  std::string output;
+  std::vector<std::string> compare;  // jobs or ledgers
+  std::vector<std::string> traces;
+  std::string pictures;  // directory; empty: none
+};
+
 struct PowerRestoreArguments {
   std::string config;
   std::string state;  // empty: the configuration says
@@ -83,7 +92,7 @@ struct PowerWatchArguments {
 };
 
 using Arguments = std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
-                               RunArguments, EnergyArguments, PowerArguments, PowerRecordArguments,
+                               RunArguments, EnergyArguments, ReportArguments, PowerArguments, PowerRecordArguments,
                                PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that

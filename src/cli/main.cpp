@@ -14,6 +14,7 @@ int main(int argc, char** argv) try {
     int operator()(const InjectArguments& arguments) const { return inject(arguments); }
     int operator()(const RunArguments& arguments) const { return run(arguments); }
     int operator()(const EnergyArguments& arguments) const { return energy(arguments); }
+    int operator()(const ReportArguments& arguments) const { return report(arguments); }
     int operator()(const PowerArguments& arguments) const { return power(arguments); }
     int operator()(const PowerRecordArguments& arguments) const { return power_record(arguments); }
     int operator()(const PowerCalibrateArguments& arguments) const { return power_calibrate(arguments); }

@@ -20,6 +20,7 @@ int prune(const PruneArguments& arguments);
 int inject(const InjectArguments& arguments);
 int run(const RunArguments& arguments);
 int energy(const EnergyArguments& arguments);
+int report(const ReportArguments& arguments);
 int power(const PowerArguments& arguments);
 int power_record(const PowerRecordArguments& arguments);
 int power_calibrate(const PowerCalibrateArguments& arguments);

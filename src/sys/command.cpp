@@ -15,11 +15,17 @@
 namespace diapause::sys {
 namespace {
 
-// 0, or the errno of what failed.
-int spawn(const std::vector<std::string>& command, int output, pid_t& child) {
+// As exec and spawn want it; the pointers are into `command`.
+std::vector<char*> pointers_to(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  return arguments;
+}
+
+// 0, or the errno of what failed.
+int spawn(const std::vector<std::string>& command, int output, pid_t& child) {
+  const std::vector<char*> arguments = pointers_to(command);
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   sigset_t none;
@@ -63,6 +69,11 @@ Result<std::string> output_of(const std::vector<std::string>& command) {
   }
   if (status != 0) return fail(Code::io, fmt::format("{} failed", fmt::join(command, " ")));
   return text;
+}
+
+Error become(const std::vector<std::string>& command) {
+  ::execvp(command[0].c_str(), pointers_to(command).data());
+  return os_error("cannot run " + command[0], errno);
 }
 
 }  // namespace diapause::sys

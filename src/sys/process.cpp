@@ -24,6 +24,11 @@ std::string current_directory() {
   return error ? "/" : path.string();
 }
 
+std::string own_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
 std::uint32_t user_id() { return geteuid(); }
 
 std::int64_t process_id() { return getpid(); }

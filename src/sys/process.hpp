@@ -14,6 +14,8 @@ namespace diapause::sys {
 
 std::string host_name();
 std::string current_directory();
+// Path of the program that this process runs, links followed; empty if the kernel does not tell.
+std::string own_program();
 std::uint32_t user_id();
 std::int64_t process_id();
 std::uint64_t unix_time_ns();

@@ -1,0 +1,9 @@
+"""What the checkpoints of a job cost, from what it left behind: records, sums, pictures and a page.
+
+records    reads ledgers and power traces
+account    adds up who used the energy
+timeline   power over time, and phases beside it
+pictures   draws
+page       puts tables and pictures into one HTML file
+commands   what can be typed
+"""

@@ -1,0 +1,5 @@
+import sys
+
+from diapause.commands import main
+
+sys.exit(main())

@@ -1,0 +1,193 @@
+"""Adds up the energy lines of a ledger: the whole job, and its phases by level, version and name.
+
+The rules are those of `diapause energy` (docs/energy-account.md); a test compares the two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from diapause import records
+
+# In the order in which they happen; what a later version of the library adds comes behind.
+CHECKPOINT_PHASES = ("wait", "capture", "drain", "keep", "publish", "partner", "parity", "global")
+RESTART_PHASES = ("inventory", "verify", "fetch", "rebuild", "restore")
+PHASES = CHECKPOINT_PHASES + RESTART_PHASES
+
+
+@dataclasses.dataclass
+class Sum:
+    """Joules of which some may be missing, with the seconds and bytes that go with them."""
+
+    times: int = 0
+    seconds: float = 0.0
+    joules: float = 0.0
+    known: int = 0
+    unknown: int = 0  # nobody knows
+    absent: int = 0  # there was no source
+    variance: float = 0.0  # of the joules, from the resolution of the sources
+    without_uncertainty: int = 0  # how many of the known ones do not tell theirs
+    bytes_by_version: dict[int, int] = dataclasses.field(default_factory=dict)
+
+    def add(self, joules, uncertainty_j=None):
+        if joules.total is not None:
+            self.joules += joules.total
+            self.known += 1
+            self.variance += (uncertainty_j or 0.0) ** 2
+            self.without_uncertainty += uncertainty_j is None
+        elif joules.is_unknown:
+            self.unknown += 1
+        else:
+            self.absent += 1
+
+    def add_phase(self, phase):
+        self.times += 1
+        self.seconds += phase.seconds
+        self.add(phase.joules, phase.uncertainty_j)
+        # Phases of one version are about the same bytes: the most of them count.
+        self.bytes_by_version[phase.version] = max(phase.bytes, self.bytes_by_version.get(phase.version, 0))
+
+    @property
+    def value(self):
+        return self.joules if self.known else None
+
+    @property
+    def is_partial(self):
+        return self.known > 0 and self.unknown + self.absent > 0
+
+    @property
+    def bytes(self):
+        return sum(self.bytes_by_version.values())
+
+    @property
+    def uncertainty_j(self):
+        """Root of the sum of the squares: one reading errs independently of another."""
+        return math.sqrt(self.variance) if self.known and not self.without_uncertainty else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Lost:
+    """What the program had done since the version was captured that a restart went back to."""
+
+    incarnation: int  # that restored
+    version: int
+    seconds: float | None  # None: no line tells when the version was captured
+    joules: Sum | None
+
+
+def is_of_restart(phase):
+    return phase.name in RESTART_PHASES
+
+
+class Account:
+    """Of one job, over all its starts."""
+
+    def __init__(self, ledger):
+        lines = ledger.energy
+        self.ledger = ledger
+        self.runtime_s = sum(line.seconds for line in lines)
+        self.gap_s = sum(line.gap_s for line in lines)
+        self.covered_s = sum(line.seconds - line.gap_s for line in lines if line.whole.total is not None)
+        self.machines = max((line.machines for line in lines), default=0)
+        self.incarnations = sorted({line.incarnation for line in lines})
+        self.sources = sorted({source for line in lines for source in line.sources}, key=dataclasses.astuple)
+        totals = {line.total for line in lines if line.total}
+        self.total = totals.pop() if len(totals) == 1 else "mixed" if totals else ""
+        self.whole, self.program, self.all_phases = Sum(), Sum(), Sum()
+        for line in lines:
+            self.whole.add(line.whole)
+            self.program.add(line.program)
+        self.phases = [phase for line in lines for phase in line.phases]
+        for phase in self.phases:
+            self.all_phases.add_phase(phase)
+        self.lost = list(_lost(ledger.lines))
+
+    @property
+    def watts(self):
+        return self.whole.joules / self.covered_s if self.whole.known and self.covered_s > 0 else None
+
+    def sources_of_total(self):
+        parts = self.total.split("+")
+        return [source for source in self.sources if self.total == "mixed" or source.domain in parts]
+
+    @property
+    def kind(self):
+        """`measured`, `modelled`, or both with "and" between; empty: there is no source."""
+        return " and ".join(sorted({source.kind for source in self.sources_of_total()}))
+
+    @property
+    def is_emulated(self):
+        """Whether clocks were only emulated: then times are real and the power of slowed phases is not."""
+        return any(isinstance(slowed, dict) and slowed.get("actuator") == "emulated"
+                   for slowed in (event.fields.get("slowed") for event in self.ledger.events("checkpoint")))
+
+    def percent(self, joules):
+        whole = self.whole.value
+        return joules / whole * 100 if joules is not None and whole else None
+
+    def sums(self, key):
+        """The phases added up by `key(phase)`."""
+        sums = {}
+        for phase in self.phases:
+            sums.setdefault(key(phase), Sum()).add_phase(phase)
+        return sums
+
+    def by_phase(self):
+        """By name, in the order in which they happen."""
+        sums = self.sums(lambda phase: phase.name)
+        order = {name: place for place, name in enumerate(PHASES)}
+        return dict(sorted(sums.items(), key=lambda item: (order.get(item[0], len(PHASES)), item[0])))
+
+    def by_level(self):
+        """By level, 0 for what is not of one; behind them "restart"."""
+        sums = self.sums(lambda phase: "restart" if is_of_restart(phase) else phase.level)
+        return dict(sorted(sums.items(), key=lambda item: (item[0] == "restart", str(item[0]))))
+
+    def by_version(self):
+        """By version and whether it is of a restart."""
+        return dict(sorted(self.sums(lambda phase: (phase.version, is_of_restart(phase))).items()))
+
+
+@dataclasses.dataclass
+class _Stretch:
+    """The program's part of an energy line, as far as its work was not lost yet."""
+
+    line: records.Energy
+    until_unix_s: float
+
+
+def _lost(lines):
+    """For each restart, in the order of the lines. Work that an earlier restart has lost is not lost again."""
+    captured_unix_s = {}  # by version, then by incarnation
+    stretches = []
+    for line in lines:
+        if isinstance(line, records.Energy):
+            stretches.append(_Stretch(line, line.end_unix_s))
+            for phase in line.phases:
+                if phase.name == "capture" and phase.start_unix_s is not None:
+                    captured = captured_unix_s.setdefault(phase.version, {})
+                    captured[line.incarnation] = phase.start_unix_s + phase.seconds
+        elif line.kind == "restart" and (version := records.count(line.fields, "version")) is not None:
+            before = [i for i in captured_unix_s.get(version, {}) if i < line.incarnation]
+            if not before:
+                yield Lost(line.incarnation, version, None, None)
+                continue
+            since = captured_unix_s[version][max(before)]
+            yield _lost_since(since, line.incarnation, version, stretches)
+
+
+def _lost_since(captured_unix_s, incarnation, version, stretches):
+    seconds, joules = 0.0, Sum()
+    for stretch in stretches:
+        line = stretch.line
+        begin = max(line.end_unix_s - line.seconds, captured_unix_s)
+        lost_s = stretch.until_unix_s - begin
+        if line.incarnation >= incarnation or not lost_s > 0:
+            continue
+        stretch.until_unix_s = begin
+        total = line.program.total
+        share = {"total": total * lost_s / line.seconds} if total is not None else {}
+        joules.add(records.Joules(share, line.program.is_unknown))
+        seconds += lost_s
+    return Lost(incarnation, version, seconds, joules)

@@ -1,0 +1,87 @@
+"""How all pictures look: colours that colour-blind readers tell apart, units, and what each is labelled with."""
+
+from __future__ import annotations
+
+import io
+
+import matplotlib
+
+matplotlib.use("Agg")  # no screen is needed
+
+from matplotlib.figure import Figure  # noqa: E402  after the choice above
+
+# Of Okabe and Ito, but for their yellow, which is too light for thin lines.
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7")
+GREY, LIGHT = "#8A8A8A", "#D9D9D9"
+LINES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
+MARKERS = "os^DvPX*"
+
+LEVELS = {0: ORANGE, 1: SKY, 2: GREEN, 3: BLUE, 4: VERMILION, "restart": PURPLE}
+LEVEL_OF_PHASE = {"keep": 1, "publish": 1, "partner": 2, "parity": 3, "global": 4}
+
+STYLE = {
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9, "axes.titlesize": 9,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#666666", "axes.linewidth": 0.8,
+    "axes.labelcolor": "#333333", "xtick.color": "#444444", "ytick.color": "#444444", "axes.axisbelow": True,
+    "grid.color": "#E4E4E4", "grid.linewidth": 0.7, "legend.frameon": False, "text.parse_math": False,
+    "svg.fonttype": "path", "svg.hashsalt": "diapause", "figure.facecolor": "white",
+}
+
+WIDTH = 10  # inches, of every picture
+
+
+def level_name(level):
+    return {0: "no one level", "restart": "restart"}.get(level, f"level {level}")
+
+
+def shortened(text, most=40):
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def scale_of(seconds):
+    """A unit in which so many seconds read well: (name, seconds in one)."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return unit, length
+    return "s", 1
+
+
+def scaled(value, unit):
+    """1234567, "J" -> "1.23 MJ"."""
+    for prefix, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def time_text(seconds):
+    unit, length = scale_of(seconds)
+    return f"{seconds / length:.3g} {unit}"
+
+
+def figure(height, title, label):
+    """An empty figure with its title, and at the right what the numbers are: measured, modelled, emulated."""
+    with matplotlib.rc_context(STYLE):
+        made = Figure(figsize=(WIDTH, height))
+        made.text(0.012, 1 - 0.13 / height, title, fontsize=11, fontweight="bold", va="top", color="#222222")
+        made.text(0.988, 1 - 0.15 / height, label, fontsize=8.5, va="top", ha="right", color="#555555", style="italic")
+    return made
+
+
+def spread(values, least):
+    """Places for labels near the values and `least` apart, in the order of the values."""
+    places = {}
+    before = None
+    for index in sorted(range(len(values)), key=values.__getitem__):
+        before = values[index] if before is None else max(values[index], before + least)
+        places[index] = before
+    return [places[index] for index in range(len(values))]
+
+
+def saved(made, kind):
+    """The figure as the bytes of an SVG or PNG file; the same figure gives the same bytes."""
+    file = io.BytesIO()
+    with matplotlib.rc_context(STYLE):
+        made.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    return file.getvalue()

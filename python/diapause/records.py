@@ -1,0 +1,285 @@
+"""Reads the files that jobs leave: ledgers (docs/formats/ledger.md) and power traces (docs/formats/trace.md).
+
+Both are lines of JSON that anybody may have written and that a crash may have cut: what is not as it should be is left
+out and counted, text comes out without control characters, and numbers are finite. Only a file of another schema is
+refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import unicodedata
+
+SCHEMA = 1
+LONGEST_LINE = 16 << 20  # bytes; a longer one is damaged
+LARGEST = 1e18  # nothing of a machine is more: not its bytes, joules or seconds
+DOMAINS_OF_A_TRACE = 4096  # at most
+
+
+class RecordError(Exception):
+    """A file that cannot be read at all; the text says which and why."""
+
+
+def printable(text):
+    """Without what could hide or reorder its neighbours on a screen: control and formatting characters, surrogates."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c)[0] == "C" else c for c in text)
+
+
+# ---- fields of a line, or None where there is no such thing --------------------------------------------------------
+
+
+def number(line, key):
+    value = line.get(key) if isinstance(line, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if abs(value) <= LARGEST else None  # False for NaN
+
+
+def duration(line, key):
+    value = number(line, key)
+    return value if value is not None and value >= 0 else None
+
+
+def count(line, key):
+    value = line.get(key) if isinstance(line, dict) else None
+    return value if type(value) is int and 0 <= value < 1 << 64 else None
+
+
+def text(line, key):
+    value = line.get(key) if isinstance(line, dict) else None
+    return printable(value) if isinstance(value, str) else None
+
+
+# ---- the ledger ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Joules:
+    """One amount: known (`total` is a number), unknown, or absent for want of a source."""
+
+    by_domain: dict[str, float]
+    is_unknown: bool = False
+
+    @property
+    def total(self):
+        return self.by_domain.get("total")
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    version: int
+    level: int  # 0: not of one level
+    name: str
+    start_unix_s: float | None
+    seconds: float
+    bytes: int
+    joules: Joules
+    uncertainty_j: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    domain: str
+    name: str
+    kind: str  # "measured" or "modelled"
+
+
+@dataclasses.dataclass(frozen=True)
+class Energy:
+    incarnation: int
+    end_unix_s: float
+    seconds: float
+    gap_s: float
+    machines: int
+    sources: tuple[Source, ...]
+    total: str  # the domains that make it, with '+' between; empty: there is no source
+    program: Joules
+    whole: Joules
+    phases: tuple[Phase, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """A line of another kind: an open, checkpoint, restart or stop; `fields` as they were read."""
+
+    kind: str
+    incarnation: int
+    unix_s: float
+    fields: dict
+
+
+@dataclasses.dataclass
+class Ledger:
+    path: str
+    lines: list[Energy | Event] = dataclasses.field(default_factory=list)
+    damaged_lines: int = 0
+
+    @property
+    def energy(self):
+        return [line for line in self.lines if isinstance(line, Energy)]
+
+    def events(self, kind):
+        return [line for line in self.lines if isinstance(line, Event) and line.kind == kind]
+
+
+def _joules(line):
+    """As src/cli/energy_summary.cpp has it: nothing where no source was there, unknown where there is no number."""
+    if not isinstance(line, dict) or "joules" not in line:
+        return Joules({})
+    domains = line["joules"]
+    if not isinstance(domains, dict):
+        return Joules({}, is_unknown=True)
+    known = {printable(domain): number(domains, domain) for domain in domains}
+    known = {domain: value for domain, value in known.items() if value is not None}
+    return Joules(known, is_unknown="total" in domains and "total" not in known)
+
+
+def _phase(line):
+    version, level, name = count(line, "version"), count(line, "level"), text(line, "phase")
+    seconds, size = duration(line, "seconds"), count(line, "bytes")
+    if None in (version, level, name, seconds, size) or level > 4:
+        return None
+    return Phase(version, level, name, duration(line, "start_unix_s"), seconds, size, _joules(line),
+                 duration(line, "uncertainty_j"))
+
+
+def _sources(line):
+    listed = line.get("sources")
+    found = [(text(one, "domain"), text(one, "source"), text(one, "kind"))
+             for one in (listed if isinstance(listed, list) else [])]
+    return tuple(Source(*one) for one in found if None not in one)
+
+
+def _energy(line, incarnation, unix_s):
+    """The line, or None, and whether anything of it is damaged."""
+    seconds, gap_s, total = duration(line, "seconds"), duration(line, "gap_s"), text(line, "total")
+    listed = line.get("phases")
+    if None in (seconds, gap_s, total) or not isinstance(listed, list) or not {"whole", "program"} <= line.keys():
+        return None, True
+    phases = [_phase(one) for one in listed]
+    machines = count(line, "machines")
+    return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
+                  _sources(line), total, _joules(line["program"]), _joules(line["whole"]),
+                  tuple(one for one in phases if one)), None in phases
+
+
+def _objects(path):
+    """For each line its number and the object in it, or None where there is none."""
+
+    def refuse(_):
+        raise ValueError  # NaN and Infinity are no JSON
+
+    with open(path, "rb") as file:
+        number_of_line = 0
+        while line := file.readline(LONGEST_LINE + 1):
+            number_of_line += 1
+            whole = line
+            while not whole.endswith(b"\n") and (whole := file.readline(LONGEST_LINE)):
+                line = b""  # too long: its rest is read and forgotten
+            try:
+                found = json.loads(line.decode(), parse_constant=refuse)
+            except (ValueError, RecursionError):
+                found = None
+            yield number_of_line, found if isinstance(found, dict) else None
+
+
+def _refuse_other_schemas(path, number_of_line, line):
+    schema = line.get("schema")
+    if type(schema) is int and schema != SCHEMA:
+        raise RecordError(f"{path}:{number_of_line}: schema {schema}, and this version reads {SCHEMA}: "
+                          "take the report of the version of Diapause that wrote it")
+
+
+def read_ledger(path):
+    """All of the ledger. RecordError if it cannot be read or has another schema."""
+    ledger = Ledger(printable(str(path)))
+    try:
+        for number_of_line, line in _objects(path):
+            kind = text(line, "event")
+            if kind is None:
+                ledger.damaged_lines += 1
+                continue
+            _refuse_other_schemas(path, number_of_line, line)
+            _take(ledger, line, kind)
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from error
+    return ledger
+
+
+def _take(ledger, line, kind):
+    if kind not in ("open", "checkpoint", "restart", "stop", "energy"):
+        return
+    incarnation, unix_s = count(line, "incarnation"), duration(line, "time_unix_s")
+    if incarnation is None or unix_s is None:
+        ledger.damaged_lines += 1
+    elif kind != "energy":
+        ledger.lines.append(Event(kind, incarnation, unix_s, line))
+    else:
+        energy, is_damaged = _energy(line, incarnation, unix_s)
+        ledger.damaged_lines += is_damaged
+        if energy:
+            ledger.lines.append(energy)
+
+
+# ---- power traces --------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Trace:
+    path: str
+    host: str
+    started_unix_s: float
+    domains: list[Source]
+    total: str
+    total_kind: str
+    total_domains: list[int]  # indexes
+    seconds: list[float] = dataclasses.field(default_factory=list)  # since the start, of each row
+    joules: list[list[float]] = dataclasses.field(default_factory=list)  # since the start, by row and domain
+    covered_s: list[list[float]] = dataclasses.field(default_factory=list)  # the seconds that they stand for
+    damaged_lines: int = 0
+
+
+def _trace_head(path, line):
+    if line is None or line.get("what") != "diapause power trace":
+        raise RecordError(f"{path}: is no power trace; `diapause power record` makes them")
+    _refuse_other_schemas(path, 1, line)
+    listed = line.get("domains")
+    total = line.get("total")
+    domains = [Source(text(one, "domain") or "other", text(one, "source") or "", text(one, "kind") or "modelled")
+               for one in (listed if isinstance(listed, list) else [])]
+    started = duration(line, "started_unix_s")
+    if started is None or not 0 < len(domains) <= DOMAINS_OF_A_TRACE or not isinstance(total, dict):
+        raise RecordError(f"{path}: the first line of this power trace is damaged")
+    indexes = total.get("domains")
+    parts = [i for i in (indexes if isinstance(indexes, list) else []) if type(i) is int and 0 <= i < len(domains)]
+    return Trace(printable(str(path)), text(line, "host") or "?", started, domains, text(total, "name") or "",
+                 text(total, "kind") or "modelled", parts)
+
+
+def _row(line, key, length):
+    values = line.get(key)
+    if not isinstance(values, list) or len(values) != length:
+        return None
+    numbers = [number({"value": value}, "value") for value in values]
+    return None if None in numbers else numbers
+
+
+def read_trace(path):
+    """All rows of the trace. RecordError if it cannot be read, is none, or has another schema."""
+    try:
+        lines = _objects(path)
+        trace = _trace_head(path, next(lines, (1, None))[1])
+        for _, line in lines:
+            seconds = duration(line, "t")
+            joules, covered = (_row(line or {}, key, len(trace.domains)) for key in ("j", "c"))
+            is_later = seconds is not None and (not trace.seconds or seconds > trace.seconds[-1])
+            if not is_later or joules is None or covered is None:
+                trace.damaged_lines += 1
+                continue
+            trace.seconds.append(seconds)
+            trace.joules.append(joules)
+            trace.covered_s.append(covered)
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from error
+    return trace

@@ -1,0 +1,233 @@
+"""The report of a job: what is told of a ledger, in which order."""
+
+from __future__ import annotations
+
+import datetime
+
+from diapause import look, page, pictures, records, timeline
+
+MOST_VERSIONS = 200  # rows; the newest
+
+
+def bytes_text(size):
+    value, unit = float(size), 0
+    while value >= 1023.95 and unit < 6:
+        value, unit = value / 1024, unit + 1
+    return f"{size} B" if unit == 0 else f"{value:.1f} {('KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')[unit - 1]}"
+
+
+def joules_cell(sum_):
+    if sum_.value is None:
+        return page.Number("unknown" if sum_.unknown else "-")
+    return page.Number(f"{'≥ ' if sum_.is_partial else ''}{sum_.joules:,.2f} J", sum_.joules)
+
+
+def _uncertainty_cell(sum_):
+    off = sum_.uncertainty_j
+    return page.Number("-") if off is None else page.Number(f"± {off:,.2f} J", off)
+
+
+def _share_cell(account, joules):
+    percent = account.percent(joules)
+    return page.Number("-") if percent is None else page.Number(f"{percent:.2f} %", percent)
+
+
+def _amount_cells(account, sum_):
+    return [page.Number(f"{sum_.seconds:,.3f}", sum_.seconds), page.Number(bytes_text(sum_.bytes), sum_.bytes),
+            joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_.value)]
+
+
+AMOUNTS = ["seconds", "protected data", "energy", "uncertainty", "of all"]
+
+
+def _unit_cell(value, unit):
+    return page.Number("-") if value is None else page.Number(f"{value:,.2f} {unit}", value)
+
+
+def date_text(unix_s):
+    try:
+        return datetime.datetime.fromtimestamp(unix_s, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return "?"
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _whole_table(account):
+    rows = [["runtime", _unit_cell(account.runtime_s, "s")], ["average power", _unit_cell(account.watts, "W")],
+            ["energy", joules_cell(account.whole)]]
+    return page.table("whole", ["<whole job", ""], rows)
+
+
+def _phase_table(account):
+    rows = [[name, page.Number(str(sum_.times), sum_.times), *_amount_cells(account, sum_)]
+            for name, sum_ in account.by_phase().items()]
+    for name, sum_ in (("program", account.program), ("whole job", account.whole)):
+        rows.append([name, "", "", "", joules_cell(sum_), "", _share_cell(account, sum_.value)])
+    return page.table("phases", ["<phase", "times", *AMOUNTS], rows, sums=2)
+
+
+def _level_table(account):
+    rows = [[look.level_name(level), page.Number(str(len(sum_.bytes_by_version)), len(sum_.bytes_by_version)),
+             *_amount_cells(account, sum_)] for level, sum_ in account.by_level().items()]
+    return page.table("levels", ["<level", "versions", *AMOUNTS], rows)
+
+
+def _version_table(account):
+    events = {}
+    for event in account.ledger.events("checkpoint"):
+        events[records.count(event.fields, "version")] = event
+    rows = []
+    for (version, is_restart), sum_ in reversed(list(account.by_version().items())[-MOST_VERSIONS:]):
+        event = None if is_restart else events.get(version)
+        fields = event.fields if event else {}
+        level, blocked_s = records.count(fields, "level_reached"), records.duration(fields, "blocked_s")
+        reached = "" if level is None else "none" if level == 0 else f"L{level}"
+        rows.append([page.Number(str(version), version), "restart" if is_restart else "checkpoint", reached,
+                     page.Number("") if blocked_s is None else page.Number(f"{blocked_s:.3f}", blocked_s),
+                     *_amount_cells(account, sum_), records.text(fields, "error") or ""])
+    heads = ["version", "<for", "<level", "blocked s", *AMOUNTS]
+    return page.table("versions", heads + ["<error"] * any(row[-1] for row in rows), rows)
+
+
+def _source_table(account):
+    rows = [[source.domain, source.kind, source.name] for source in account.sources]
+    return page.table("sources", ["<domain", "<how", "<source"], rows)
+
+
+def _slowed_table(account):
+    """Of each phase that the governor slowed: how often, and the mean ratios; empty if there was none."""
+    seen = {}
+    for event in account.ledger.events("checkpoint"):
+        slowed = event.fields.get("slowed")
+        phases = slowed.get("phases") if isinstance(slowed, dict) else None
+        for name, ratios in (phases.items() if isinstance(phases, dict) else ()):
+            pair = records.number(ratios, "asked"), records.number(ratios, "obtained")
+            if None not in pair:
+                key = records.printable(name), records.text(slowed, "actuator") or "?"
+                seen.setdefault(key, []).append(pair)
+    rows = [[name, actuator, str(len(pairs)), *(f"{sum(column) / len(pairs):.3f}" for column in zip(*pairs))]
+            for (name, actuator), pairs in sorted(seen.items())]
+    return page.table("slowed", ["<phase", "<actuator", "times", "asked", "obtained"], rows) if rows else ""
+
+
+def _comparison_table(named):
+    """`named`: (name, account) of the jobs; percentages are against the first."""
+    base = named[0][1]
+    rows = []
+    for name, account in named:
+        cells = []
+        for value, other, unit in ((account.runtime_s, base.runtime_s, "s"), (account.watts, base.watts, "W"),
+                                   (account.whole.value, base.whole.value, "J")):
+            more = (value - other) / other * 100 if None not in (value, other) and other else None
+            cells += [_unit_cell(value, unit), page.Number("-" if more is None else f"{more:+.1f} %", more)]
+        rows.append([name, *cells, account.kind or "no source", account.ledger.path])
+    heads = ["<job", "runtime", "change", "average power", "change", "energy", "change", "<how", "<ledger"]
+    return page.table("comparison", heads, rows)
+
+
+# ---- notes -----------------------------------------------------------------------------------------------------------
+
+
+def notes_of(account):
+    texts = []
+    if "modelled" in account.kind:
+        texts.append("Modelled energy comes from a machine profile and not from a counter: good for comparing runs on one "
+                     "machine, and not for a bill. How far the model is off is in no number here.")
+    if account.is_emulated:
+        texts.append("Clocks were emulated: the times of slowed phases are real, and their power is not that of a slower "
+                     "clock.")
+    if account.gap_s > 0:
+        texts.append(f"No source knows anything of {account.gap_s:.3f} s; their energy is in no number.")
+    if account.all_phases.unknown:
+        texts.append(f"Of {account.all_phases.unknown} of {account.all_phases.times} phases the energy is unknown; it "
+                     "counts as the program's.")
+    if account.whole.is_partial:
+        texts.append(f"In {account.whole.unknown + account.whole.absent} of {len(account.ledger.energy)} lines the energy "
+                     "of the whole is missing.")
+    if account.ledger.damaged_lines:
+        texts.append(f"{account.ledger.damaged_lines} lines of the ledger are damaged and left out, whole or in part.")
+    return texts + [_lost_text(lost) for lost in account.lost]
+
+
+def _lost_text(lost):
+    begin = f"Start {lost.incarnation} went back to version {lost.version}: "
+    if lost.seconds is None:
+        return begin + "how much work was done again is not known, no line tells of its capture."
+    return begin + f"{lost.seconds:.2f} s and {joules_cell(lost.joules).text} of the program were for nothing."
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def pictures_of(account, traces, named):
+    """{name of a file without its ending: (figure, what it shows, caption)}, in the order of the page."""
+    made = {}
+    machines = f"{account.machines} machine{'s' * (account.machines != 1)}"
+    curves = timeline.curves_of_ledger(account.ledger, timeline.axis_of(account.ledger))
+    made["power"] = (
+        pictures.power_over_time(account, f"Power over time, {machines}", curves, pictures.source_label(account)),
+        "Power of each domain over time, with the phases of checkpoints and restarts",
+        "Power is the mean between two lines of the ledger, about a second. Bands and lanes: phases, in the colour of their "
+        "level; what is shorter than a pixel is drawn as wide as one.")
+    for place, trace in enumerate(traces, start=1):
+        label = f"{trace.total_kind}: " + ", ".join(sorted({domain.name for domain in trace.domains}))
+        curves = timeline.curves_of_trace(trace, timeline.axis_of(account.ledger))
+        made[f"power-{place}"] = (
+            pictures.power_over_time(account, f"Power of node {look.shortened(trace.host, 30)} over time", curves,
+                                     look.shortened(label, 70)),
+            f"Power of each domain of node {trace.host} over time", f"Recorded in {trace.path}."
+            + ("" if curves else " Nothing of it was recorded while the job ran."))
+    made["energy"] = (
+        pictures.energy_by_phase_and_level(account), "Energy by phase and by level",
+        "±: what the resolution of the source leaves open; short phases lie between two readings.")
+    if len(named) > 1:
+        made["jobs"] = (pictures.time_against_energy(named), "Runtime and energy of several jobs",
+                        "Above the dashed line a job drew more power than the first, below it less.")
+    return made
+
+
+def _cards(account):
+    safety = account.all_phases.value
+    share = account.percent(safety)
+    of_all = f", {share:.2f} % of all" if share is not None else ""
+    return page.cards([
+        ("runtime", look.time_text(account.runtime_s)),
+        ("average power", "-" if account.watts is None else look.scaled(account.watts, "W")),
+        ("energy of the whole job", "-" if account.whole.value is None else look.scaled(account.whole.joules, "J")),
+        (f"for checkpoints and restarts{of_all}", "-" if safety is None else look.scaled(safety, "J"))])
+
+
+def _head(name, account):
+    times = [line.end_unix_s for line in account.ledger.energy]
+    begin = min((line.end_unix_s - line.seconds for line in account.ledger.energy), default=0.0)
+    starts = f"{len(account.incarnations)} start{'s' * (len(account.incarnations) != 1)}"
+    mark = account.kind + (", clocks emulated" if account.is_emulated else "")
+    return (page.heading_of_page(f"Energy of {name}") + page.paragraph(
+        f"{date_text(begin)} to {date_text(max(times, default=0.0))}, {starts}, {account.machines} "
+        f"machine{'s' * (account.machines != 1)}. Ledger: {account.ledger.path}", quiet=True)
+        + "<p>" + page.kind_mark(mark) + " " + page.quiet(account.total and f"total of {account.total}") + "</p>\n")
+
+
+def page_of(name, account, compared, traces):
+    """(the page as bytes, its pictures as {name: figure}). `compared`: (name, account) of other jobs."""
+    named = [*compared, (name, account)]
+    drawn = pictures_of(account, traces, named)
+    figures = {key: page.picture(look.saved(figure, "svg"), about, caption) for key, (figure, about, caption) in
+               drawn.items()}
+    parts = [_head(name, account), _cards(account), page.notes(notes_of(account)), page.heading("Power over time")]
+    parts += [figure for key, figure in figures.items() if key.startswith("power")]
+    parts += [page.heading("Who used the energy"), figures["energy"], _whole_table(account), _phase_table(account),
+              page.heading("By level"), _level_table(account)]
+    hidden = len(account.by_version()) - MOST_VERSIONS
+    parts += [page.heading("By version"), page.paragraph(f"The newest {MOST_VERSIONS}; {hidden} older ones are in the "
+                                                         "tables above.") if hidden > 0 else "", _version_table(account)]
+    if slowed := _slowed_table(account):
+        parts += [page.heading("Slowed phases"), page.paragraph("Ratios of the base clock, on the node of rank 0."), slowed]
+    if compared:
+        parts += [page.heading("Against other jobs"), page.paragraph(f"Changes are against {named[0][0]}: (value - "
+                                                                     "baseline) / baseline."), figures["jobs"],
+                  _comparison_table(named)]
+    parts += [page.heading("Sources"), _source_table(account)]
+    return page.document(f"Energy of {name}", parts), {key: figure for key, (figure, _, _) in drawn.items()}

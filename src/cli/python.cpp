@@ -1,0 +1,20 @@
+#include "cli/python.hpp"
+
+#include "cli/verbs.hpp"
+#include "sys/command.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::cli {
+
+int become_python(const std::vector<std::string>& arguments) {
+  const std::string program = sys::own_program();
+  const std::string start =
+      program.substr(0, program.rfind('/')) + "/" DIAPAUSE_PYTHON_FROM_PROGRAM "/start.py";  // a relative path
+  std::vector<std::string> command = {"python3", "-B", start};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return complain(sys::become(command).message +
+                  ": pictures are drawn by Python 3.9 or newer with matplotlib; on Debian, " +
+                  "apt install python3-matplotlib");
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""report: one page about the energy of a job, looked at in a browser."""
+
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+import browser
+import support
+from support import CommandTest, Tiers
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+
+import samples  # noqa: E402  from there
+
+# A word that is to be shown as it is, and would do something if it were taken for more than text.
+EVIL = "<script>throw 1</script>\"'><img src=http://127.0.0.1:9/x onerror=alert(1)>$\\frac{1$&lt;\u202e\u0000"
+
+
+def heat(tiers, name, **settings):
+    """Checkpoints of all levels on two emulated nodes, with modelled power."""
+    mpi = {"OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1, "OMPI_MCA_rmaps_base_oversubscribe": 1}
+    levels = {f"DIAPAUSE_LEVEL{level}_EVERY_CALLS": calls for level, calls in {1: 20, 2: 40, 3: 60, 4: 80}.items()}
+    subprocess.run([support.MPIEXEC, "-n", "4", support.HEAT, "--size", "256", "--iterations", "130", "--name", name,
+                    "--min-ms-per-iteration", "8"], check=True, cwd=tiers.root, timeout=support.LIMIT_S, env=support.environment(
+                        DIAPAUSE_NODE_RANKS_PER_NODE=2, DIAPAUSE_ENERGY_METERS="model", **levels, **mpi, **tiers.settings(),
+                        **settings))
+
+
+class ReportTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.tiers = Tiers(self.scratch)
+        self.page = self.scratch / "page.html"
+
+    def look(self, picture=None):
+        tables, seen = browser.look(self.page, self.scratch, picture)
+        self.assertEqual((seen["troubles"], seen["fetched"], seen["scripts"]), ([], [], 1), seen)
+        for pixels, width, height in seen["images"]:
+            self.assertGreater(pixels, 0)
+            self.assertGreater(width, 800)
+            self.assertGreater(height, 200)
+        self.assertLessEqual(seen["width"], 1200)
+        return tables, seen
+
+    def leave(self, name, lines):
+        return samples.write(self.scratch / name, lines)
+
+    def refused(self, *arguments, **settings):
+        error = self.diapause("report", *arguments, "-o", self.page, tiers=self.tiers, status=3, **settings)[1]
+        self.assertFalse(self.page.exists())
+        self.assertNotIn("Traceback", error)
+        return error
+
+
+class JobTest(ReportTest):
+    def test_the_page_of_a_job_shows_its_numbers_and_pictures(self):
+        heat(self.tiers, "heat")
+        trace = {"schema": 1, "what": "diapause power trace", "host": "n", "started_unix_s": 1.0, "domains": [
+            {"domain": "node", "source": "meter", "kind": "measured"}],
+            "total": {"name": "node", "kind": "measured", "domains": [0]}}
+        self.diapause("report", "heat", "-o", self.page, "--pictures", "pictures", "--trace",
+                      self.leave("trace.jsonl", [trace]), tiers=self.tiers)
+        tables, seen = self.look(self.scratch / "seen.png")
+        self.assertEqual(len(seen["images"]), 3)
+        self.assert_same_numbers(tables, self.report("energy", "heat", tiers=self.tiers))
+        self.assert_is_picture(self.scratch / "seen.png", 1200)
+        self.assertEqual({path.name for path in (self.scratch / "pictures").iterdir()},
+                         {"power.png", "power-1.png", "energy.png"})
+
+    def assert_is_picture(self, path, width):
+        data = path.read_bytes()
+        self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(struct.unpack(">I", data[16:20])[0], width)
+        self.assertGreater(len(data), 50000)  # an empty page has a tenth of that
+
+    def assert_same_numbers(self, tables, energy):
+        """The page adds the ledger up by itself: what it shows is what the command says."""
+        whole = {row[0][0]: row[1][1] for row in tables["whole"][1:]}
+        self.assertAlmostEqual(whole["runtime"], energy["runtime_s"])
+        self.assertAlmostEqual(whole["average power"], energy["watts"])
+        self.assertAlmostEqual(whole["energy"], energy["whole"]["joules"])
+        self.assertIn(f"{energy['whole']['joules']:,.2f} J", [row[1][0] for row in tables["whole"]])
+        rows = {row[0][0]: row for row in tables["phases"][1:]}
+        names = {phase["phase"] for phase in energy["phases"]}
+        self.assertLess({"capture", "keep", "partner", "parity", "global"}, names)
+        self.assertEqual(rows.keys(), names | {"program", "whole job"})
+        for name in names:
+            phases = [phase for phase in energy["phases"] if phase["phase"] == name]
+            self.assertAlmostEqual(rows[name][2][1], sum(phase["seconds"] for phase in phases))
+            self.assertAlmostEqual(rows[name][4][1] or 0, sum(phase.get("joules") or 0 for phase in phases))
+        self.assertAlmostEqual(rows["program"][4][1], energy["program"]["joules"])
+        levels = {phase["level"] for phase in energy["phases"]}
+        self.assertEqual(len(tables["levels"]) - 1, len(levels))
+        self.assertEqual({row[0][1] for row in tables["versions"][1:]}, {phase["version"] for phase in energy["phases"]})
+        self.assertEqual({row[2][0] for row in tables["sources"][1:]}, {"model generic"})
+
+
+class HostileTest(ReportTest):
+    def test_what_a_stranger_wrote_stays_text(self):
+        phases = [samples.phase(EVIL, 1, 1, 5.0), samples.phase("keep", 1, 1, 1e17, seconds=1e17)]
+        line = samples.energy(1000.0, 10.0, -1e17, phases, total=EVIL,
+                              sources=[{"domain": EVIL, "source": EVIL, "kind": EVIL}])
+        line["whole"]["joules"][EVIL] = 7.0
+        check = samples.event("checkpoint", 999.0, version=1, level_reached=1, error=EVIL,
+                              slowed={"actuator": EVIL, "phases": {EVIL: {"asked": 0.8, "obtained": 0.9}, "x": 7}})
+        folder = self.scratch / EVIL.replace("/", "|").replace("\0", "")
+        folder.mkdir()
+        ledger = samples.write(folder / "ledger.jsonl", [check, line, '{"event"', samples.event("restart", 1.0)])
+        self.diapause("report", ledger, "-o", self.page, "--compare", ledger)
+        tables, seen = self.look()
+        self.assertEqual(len(seen["images"]), 3)
+        self.assertLess(set(seen["elements"]), set("html head meta title style script body h1 h2 p span b div ul li figure img "
+                                                   "figcaption table thead tbody tr th td pre".split()))
+        self.assertIn(EVIL[:24], tables["sources"][1][0][0])
+
+
+class TroubleTest(ReportTest):
+    def test_a_damaged_ledger_gives_a_page_that_says_so(self):
+        ledger = self.leave("ledger.jsonl", [*samples.RUN, "{", "\ufffd"])
+        ledger.write_bytes(ledger.read_bytes()[:-1] + b"\xff\xfe")
+        self.diapause("report", ledger, "-o", self.page)
+        self.assertIn("2 lines of the ledger are damaged", self.page.read_text())
+
+    def test_jobs_are_compared_with_the_first_one_named(self):
+        self.leave("plain.jsonl", [samples.energy(1080.0, 80.0, 8000.0, [])])
+        self.diapause("report", self.leave("run.jsonl", samples.RUN), "-o", self.page, "--compare", "plain.jsonl")
+        text = self.page.read_text()
+        for change in ("+25.0 %", "+10.0 %", "+37.5 %"):
+            self.assertIn(change, text)
+
+    def test_what_cannot_be_told_is_refused_by_name(self):
+        self.assertIn("no job 'heat'", self.refused("heat"))
+        self.assertIn("gone.jsonl", self.refused("gone.jsonl"))
+        ledger = self.leave("new.jsonl", [samples.RUN[1] | {"schema": 2}])
+        self.assertIn("new.jsonl:1: schema 2", self.refused(ledger))
+        ledger = self.leave("empty.jsonl", samples.RUN[:1])
+        self.assertIn("has no energy line", self.refused(ledger))
+        ledger = self.leave("run.jsonl", samples.RUN)
+        self.assertIn("is no power trace", self.refused(ledger, "--trace", ledger))
+
+    def test_a_page_that_cannot_be_written_leaves_nothing(self):
+        ledger = self.leave("run.jsonl", samples.RUN)
+        before = sorted(self.scratch.iterdir())
+        self.diapause("report", ledger, "-o", self.scratch / "gone" / "page.html", status=3)
+        self.assertEqual(sorted(self.scratch.iterdir()), before)
+
+    def test_without_python_or_matplotlib_it_says_what_to_install(self):
+        ledger = self.leave("run.jsonl", samples.RUN)
+        self.assertIn("apt install python3-matplotlib", self.refused(ledger, PATH="/nowhere"))
+        (self.scratch / "matplotlib.py").write_text("raise ModuleNotFoundError('no', name='matplotlib')\n")
+        self.assertIn("pip install matplotlib", self.refused(ledger, PYTHONPATH=self.scratch))
+
+    def test_a_folder_of_the_name_of_the_package_is_not_taken_for_it(self):
+        (self.scratch / "diapause").mkdir()
+        (self.scratch / "diapause/__init__.py").write_text("raise SystemExit('taken')\n")
+        self.diapause("report", self.leave("run.jsonl", samples.RUN), "-o", self.page)
+        self.assertTrue(self.page.exists())
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("HOME", "/nonexistent")
+    support.main()

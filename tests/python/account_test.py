@@ -1,0 +1,59 @@
+"""The sums that tables and pictures show."""
+
+import pathlib
+import tempfile
+import unittest
+
+import samples
+from diapause import records
+from diapause.account import Account
+
+
+class AccountTest(unittest.TestCase):
+    def account(self, lines):
+        with tempfile.TemporaryDirectory() as scratch:
+            return Account(records.read_ledger(samples.write(pathlib.Path(scratch) / "ledger.jsonl", lines)))
+
+    def test_program_and_phases_add_up_to_the_whole(self):
+        account = self.account(samples.RUN)
+        self.assertEqual((account.runtime_s, account.whole.value, account.watts), (100.0, 11000.0, 110.0))
+        self.assertEqual(account.program.joules + account.all_phases.joules, 11000.0)
+        self.assertEqual((account.total, account.kind, account.incarnations), ("node", "measured", [1, 2]))
+
+    def test_groups_tell_phases_levels_and_versions_apart(self):
+        account = self.account(samples.RUN)
+        self.assertEqual(list(account.by_phase()), ["capture", "global", "restore"])
+        self.assertEqual({level: sum_.joules for level, sum_ in account.by_level().items()},
+                         {0: 500.0, 4: 1000.0, "restart": 500.0})
+        self.assertEqual({key: sum_.joules for key, sum_ in account.by_version().items()},
+                         {(10, False): 1500.0, (10, True): 500.0})
+
+    def test_bytes_of_a_version_count_once(self):
+        self.assertEqual(self.account(samples.RUN).by_version()[(10, False)].bytes, 1024)
+
+    def test_uncertainties_add_as_squares(self):
+        phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty_j=4.0)]
+        self.assertEqual(self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases.uncertainty_j, 5.0)
+
+    def test_an_uncertainty_that_is_missing_is_not_taken_for_none(self):
+        phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty_j=None)]
+        self.assertIsNone(self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases.uncertainty_j)
+
+    def test_unknown_and_absent_energy_is_no_zero(self):
+        phases = [samples.phase("keep", 1, 1, None), samples.phase("drain", 1, 0, ...)]
+        account = self.account([samples.energy(9.0, 9.0, 1.0, phases)])
+        sums = account.by_phase()
+        self.assertEqual((sums["keep"].value, sums["keep"].unknown), (None, 1))
+        self.assertEqual((sums["drain"].value, sums["drain"].absent), (None, 1))
+
+    def test_a_third_of_the_work_was_lost(self):
+        (lost,) = self.account(samples.RUN).lost  # 20 s of 60
+        self.assertEqual((lost.incarnation, lost.version, lost.seconds, lost.joules.value), (2, 10, 20.0, 2000.0))
+
+    def test_work_is_lost_once(self):
+        again = [samples.event("restart", 1110.0, 3, version=10)]
+        self.assertEqual([lost.seconds for lost in self.account(samples.RUN + again).lost], [20.0, 40.0])
+
+    def test_work_lost_since_a_capture_of_which_no_line_tells_is_unknown(self):
+        (lost,) = self.account([samples.RUN[-1], samples.event("restart", 1110.0, 3, version=7)]).lost
+        self.assertIsNone(lost.seconds)
