@@ -1,5 +1,5 @@
 // The C functions of diapause.h: arguments checked, one call into the engine, results copied out. No logic.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 

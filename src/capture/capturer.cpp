@@ -1,6 +1,6 @@
 #include "capture/capturer.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // `diapause energy`: who used the energy of a job, from its ledger.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "cli/energy_report.hpp"
 #include "cli/ledgers.hpp"

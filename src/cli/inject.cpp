@@ -1,5 +1,5 @@
 // `diapause inject`: damages a file on purpose.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "cli/inspection.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // `diapause power`: what the node draws, now.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // `diapause power calibrate`: a profile of this machine, from what its counters say while it does known things.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <chrono>

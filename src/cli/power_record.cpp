@@ -1,5 +1,5 @@
 // `diapause power record`: a trace of what the node draws.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // power restore: what the watchdogs of dead jobs could not put back, for people and for the epilogue of a batch system.
 // power watch: one of these watchdogs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "cli/collection.hpp"
 #include "cli/verbs.hpp"

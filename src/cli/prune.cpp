@@ -1,5 +1,5 @@
 // `diapause prune`: removes versions of jobs that do not run.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

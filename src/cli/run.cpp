@@ -1,6 +1,6 @@
 // `diapause run`: starts a command, and starts it again when it fails. When it has stopped in time, asks Slurm to queue
 // the job again.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

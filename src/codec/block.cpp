@@ -1,6 +1,6 @@
 #include "codec/block.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "codec/codec.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "codec/lattice.hpp"
 #include "codec/library_codec.hpp"

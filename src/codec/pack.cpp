@@ -1,6 +1,6 @@
 #include "codec/pack.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <lz4.h>
 #include <zstd.h>
 

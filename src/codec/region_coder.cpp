@@ -1,6 +1,6 @@
 #include "codec/region_coder.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -30,7 +30,7 @@ std::string without_code_marks(std::string text) {
 }
 
 std::vector<Row> documented_rows() {
-  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/configuration.md");
+  std::ifstream file(DIAPAUSE_SOURCE_DIR "/docs/configuration.md");
   EXPECT_TRUE(file.is_open());
   std::vector<Row> rows;
   for (std::string line; std::getline(file, line);) {
@@ -76,7 +76,7 @@ TEST(Documentation, SaysWhatTheCodeSaysOfEachKey) {
 }
 
 TEST(Documentation, HasAnExampleThatIsAccepted) {
-  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/configuration.md");
+  std::ifstream file(DIAPAUSE_SOURCE_DIR "/docs/configuration.md");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const std::size_t start = text.find("```toml\n") + 8;
   const auto settings = parse_settings(text.substr(start, text.find("```", start) - start), "example", {}, 0);

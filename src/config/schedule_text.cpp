@@ -1,5 +1,5 @@
 // "ckp(3,5,7,11)/e1".
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "energy/calibration.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "energy/collector.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "energy/openmetrics.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace diapause::energy {
 namespace {

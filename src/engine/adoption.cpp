@@ -1,6 +1,6 @@
 #include "engine/adoption.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // What the program can learn of, and do about, checkpoints that go on behind it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Work in the background, as a rank sees it: posted to whoever acts for its node.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <deque>

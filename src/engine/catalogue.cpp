@@ -1,6 +1,6 @@
 #include "engine/catalogue.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
 // The checkpoint as the calling rank sees it: agree, capture, hand over.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

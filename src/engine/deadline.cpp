@@ -1,6 +1,6 @@
 #include "engine/deadline.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

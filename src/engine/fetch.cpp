@@ -1,6 +1,6 @@
 // Gets every rank's image of one version: plan, verify what the plan reads, move and rebuild, verify again; what turns
 // out to be damaged is taken out and the plan is made anew, until it holds or nothing is left.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Restart without reading: stored regions as memory of the program, checked before or while it runs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

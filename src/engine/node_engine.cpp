@@ -1,6 +1,6 @@
 #include "engine/node_engine.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "engine/node_worker.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

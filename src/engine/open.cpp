@@ -1,5 +1,5 @@
 // Opening and closing an instance, and what is protected.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Level 3: Reed-Solomon parity over each group. Layout: redundancy/layout.hpp.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // The restart: which version, its images, and back into the program's memory.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Calls made in every iteration: is a checkpoint due, is a bit flip due.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // The tiers and what lies in them: opened and locked at the start, opened anew when their use failed.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "format/image.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "governor/watchdog.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <chrono>

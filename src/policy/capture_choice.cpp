@@ -1,6 +1,6 @@
 #include "policy/capture_choice.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "policy/codec_choice.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "redundancy/shared_files.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "store/staged_image.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "store/survey.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

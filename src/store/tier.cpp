@@ -1,6 +1,6 @@
 #include "store/tier.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "sys/path.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -3,7 +3,7 @@
 // and under the table's mutex, and changes what the handler reads only while the handler is not installed.
 #include "sys/signals.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <atomic>

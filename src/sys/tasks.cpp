@@ -1,6 +1,6 @@
 #include "sys/tasks.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/syscall.h>

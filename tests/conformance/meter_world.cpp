@@ -1,6 +1,6 @@
 #include "conformance/meter_world.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/ipmi.h>
 #include <sys/ioctl.h>
 

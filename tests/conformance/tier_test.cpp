@@ -1,6 +1,6 @@
 // What the engine may expect of any tier, wherever it lies.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

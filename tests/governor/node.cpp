@@ -1,6 +1,6 @@
 #include "governor/node.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <fstream>

@@ -1,6 +1,6 @@
 #include "published/comparison.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <fstream>
 #include <map>

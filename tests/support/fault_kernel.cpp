@@ -1,7 +1,7 @@
 #include "support/fault_kernel.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

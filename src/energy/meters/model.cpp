@@ -1,6 +1,6 @@
 // Power from a profile of the machine and from what the node does. One zone for each domain of the profile, and the
 // node as their sum.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

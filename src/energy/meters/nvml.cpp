@@ -1,6 +1,6 @@
 // NVIDIA's boards, through the driver's library, which is loaded if it is there. Boards since Volta count energy; of
 // older ones power is integrated. A slice of a board (MIG) has no meter of its own.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

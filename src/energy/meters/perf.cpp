@@ -1,5 +1,5 @@
 // RAPL through the kernel's performance counters: power/energy-*. The kernel takes care of counters that go round.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>

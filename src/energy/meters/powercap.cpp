@@ -1,6 +1,6 @@
 // RAPL through /sys/class/powercap: Intel and AMD. One zone for each package and each of its parts. Their numbers
 // change when a zone comes or goes (psys), so that what a zone is stands in its file `name` only.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 // A recorded trace (docs/formats/trace.md), played from the moment it is opened as if its sources were here. For
 // machines without counters, and for tests of whatever depends on energy.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

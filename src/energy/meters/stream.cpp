@@ -1,7 +1,7 @@
 // An external meter (PowerInsight, a PDU, a lab's instrument) that appends lines to a CSV file. The first line names
 // the columns: "time_s" (or _ms, _us), then rails with their unit, such as "node_w", "cpu0_w", "memory_mw", "disk_w" or
 // "gpu_j". A cell without a number is a missing reading. energy.stream_offset_s aligns its clock with this machine's.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

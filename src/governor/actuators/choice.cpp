@@ -1,6 +1,6 @@
 #include "governor/actuators/choice.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "governor/actuators/cpufreq.hpp"
 #include "governor/actuators/dry_run.hpp"

@@ -1,6 +1,6 @@
 #include "governor/actuators/cpufreq.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "governor/actuators/dry_run.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace diapause::governor {
 namespace {

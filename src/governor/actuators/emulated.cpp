@@ -1,6 +1,6 @@
 #include "governor/actuators/emulated.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "governor/actuators/powercap.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
