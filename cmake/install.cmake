@@ -43,7 +43,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DAT
 
 # What the command draws with.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause
-        FILES_MATCHING PATTERN *.py PATTERN __pycache__ EXCLUDE)
+        FILES_MATCHING PATTERN *.py PATTERN *.csv PATTERN __pycache__ EXCLUDE)
 
 set_target_properties(diapause_cli PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_bindir})
 install(TARGETS diapause_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

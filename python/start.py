@@ -9,6 +9,7 @@ import sys
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 NEEDED = ("numpy", "matplotlib")
+NEEDED_BY_STUDIES = (*NEEDED, "scipy")
 
 
 def use_python_that_has(modules):
@@ -19,7 +20,8 @@ def use_python_that_has(modules):
 
 
 def main():
-    use_python_that_has(NEEDED)
+    is_study = sys.argv[1:2] == ["study-compress"]
+    use_python_that_has(NEEDED_BY_STUDIES if is_study else NEEDED)
     from diapause.commands import main as run
 
     return run()

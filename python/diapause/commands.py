@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
 import sys
-import tempfile
+
+from diapause.files import Trouble
 
 TROUBLE = 3  # the exit status of the command `diapause` for all that is not done
 
 MISSING = """\
-diapause: {python} has no module '{module}', which draws the pictures. Install it:
-  apt install python3-matplotlib     for the Python of Debian or Ubuntu, /usr/bin/python3
-  pip install matplotlib             for another one, that is then the first `python3` in PATH"""
+diapause: {python} has no module '{module}'. Install it:
+  apt install python3-{module}     for the Python of Debian or Ubuntu, /usr/bin/python3
+  pip install {module}             for another one, that is then the first `python3` in PATH"""
 
 
 def _name_of(path):
@@ -22,38 +22,13 @@ def _name_of(path):
     return path.resolve().parent.name if path.name == "ledger.jsonl" else path.stem
 
 
-def parser():
-    made = argparse.ArgumentParser(prog="diapause", description=__doc__)
-    verbs = made.add_subparsers(required=True, metavar="VERB")
-    report = verbs.add_parser("report", help="one HTML page about the energy of a job")
-    report.add_argument("ledger")
-    report.add_argument("-o", "--output", required=True, metavar="FILE")
-    report.add_argument("--compare", action="append", default=[], metavar="LEDGER")
-    report.add_argument("--trace", action="append", default=[], metavar="FILE")
-    report.add_argument("--pictures", metavar="DIRECTORY")
-    report.set_defaults(run=_report)
-    return made
-
-
-def _written(path, data):
-    """Under its name only when it is whole."""
-    path = pathlib.Path(path)
-    handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(new, 0o666 & ~_umask())
-        os.replace(new, path)
-    except OSError:
-        os.unlink(new)
-        raise
-    return path
-
-
-def _umask():
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def _report_options(parser):
+    """As src/cli/report.cpp gives them."""
+    parser.add_argument("ledger")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE")
+    parser.add_argument("--compare", action="append", default=[], metavar="LEDGER")
+    parser.add_argument("--trace", action="append", default=[], metavar="FILE")
+    parser.add_argument("--pictures", metavar="DIRECTORY")
 
 
 def _accounts(paths):
@@ -71,29 +46,41 @@ def _accounts(paths):
 
 
 def _report(arguments):
-    from diapause import look, records, report
+    from diapause import files, look, records, report
 
     name, account = _accounts([arguments.ledger])[0]
     traces = [records.read_trace(path) for path in arguments.trace]
     data, figures = report.page_of(name, account, _accounts(arguments.compare), traces)
-    print(_written(arguments.output, data))
+    print(files.written(arguments.output, data))
     if arguments.pictures:
         folder = pathlib.Path(arguments.pictures)
         folder.mkdir(parents=True, exist_ok=True)
         for key, figure in figures.items():
-            print(_written(folder / f"{key}.png", look.saved(figure, "png")))
+            print(files.written(folder / f"{key}.png", look.saved(figure, "png")))
+
+
+def _run(words):
+    verb, *words = words or [""]
+    parser = argparse.ArgumentParser(prog=f"diapause {verb}")
+    if verb == "report":
+        _report_options(parser)
+        _report(parser.parse_args(words))
+    elif verb == "study-compress":
+        from diapause.study import command
+
+        command.add_options(parser)
+        command.run(parser.parse_args(words))
+    else:
+        raise Trouble("the first word is report or study-compress")
 
 
 def main():
-    from diapause import records
-
-    arguments = parser().parse_args()
     try:
-        arguments.run(arguments)
+        _run(sys.argv[1:])
     except ModuleNotFoundError as missing:
-        print(MISSING.format(python=sys.executable, module=missing.name), file=sys.stderr)
+        print(MISSING.format(python=sys.executable, module=(missing.name or "").partition(".")[0]), file=sys.stderr)
         return TROUBLE
-    except (records.RecordError, OSError) as error:
+    except (Trouble, OSError) as error:
         print(f"diapause: {error}", file=sys.stderr)
         return TROUBLE
     return 0

@@ -11,13 +11,15 @@ import dataclasses
 import json
 import unicodedata
 
+from diapause.files import Trouble
+
 SCHEMA = 1
 LONGEST_LINE = 16 << 20  # bytes; a longer one is damaged
 LARGEST = 1e18  # nothing of a machine is more: not its bytes, joules or seconds
 DOMAINS_OF_A_TRACE = 4096  # at most
 
 
-class RecordError(Exception):
+class RecordError(Trouble):
     """A file that cannot be read at all; the text says which and why."""
 
 

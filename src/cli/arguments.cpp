@@ -220,6 +220,53 @@ void add_power_watch(CLI::App& power, PowerWatchArguments& arguments) {
   verb.add_option("--owner", arguments.owner)->required();
 }
 
+void add_study_compress(CLI::App& study, StudyCompressArguments& arguments) {
+  CLI::App& verb = *study.add_subcommand("compress", "Time, size, error, power and energy of compressing and writing");
+  verb.add_option("fields", arguments.fields, "Files with type and shape, or of NumPy; else the built-in set")
+      ->option_text("FILE:TYPE:SHAPE|FILE.npy ...");
+  verb.add_option("-o,--output", arguments.output, "Where tables and pictures go")
+      ->option_text("DIRECTORY")
+      ->required();
+  const auto add_list = [&](const char* name, std::vector<std::string>& values, const char* what) {
+    verb.add_option(name, values, what)->delimiter(',')->option_text("LIST");
+  };
+  add_list("--codecs", arguments.codecs,
+           "Of raw, shuffle+lz4, shuffle+zstd, lattice, zfp, sz3; else all that are there");
+  add_list("--bounds", arguments.bounds, "Absolute errors of lossy codecs; else 1e-1,1e-2,1e-3,1e-4");
+  add_list("--clocks", arguments.clocks, "Ratios of the base clock, if there is an actuator; else 0.4 to 1");
+  verb.add_option("--actuator", arguments.actuator, "What sets the clock: none, cpufreq or emulated")
+      ->check(CLI::IsMember({"none", "cpufreq", "emulated"}))
+      ->option_text("NAME")
+      ->capture_default_str();
+  verb.add_option("--machine", arguments.machine, "Whose published power over clock stands in where none is measured")
+      ->check(CLI::IsMember({"m510-broadwell", "c220g5-skylake"}))
+      ->option_text("NAME")
+      ->capture_default_str();
+  verb.add_option("--seconds", arguments.seconds, "How long each step is repeated, at least")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->option_text("S")
+      ->capture_default_str();
+  verb.add_option("--directory", arguments.directory, "Where the compressed data is written; else below the output")
+      ->option_text("PATH");
+  verb.footer(
+      footer({"diapause study compress -o study",
+              "diapause study compress u.raw:float64:128x128x128 -o study --codecs lattice,zfp --actuator cpufreq"},
+             kExitCodes));
+}
+
+void add_study_encode(CLI::App& study, StudyEncodeArguments& arguments) {
+  CLI::App& verb = *study.add_subcommand("encode", "Started by study compress")->group("");
+  verb.add_option("file", arguments.file)->required();
+  verb.add_option("--type", arguments.type)->required();
+  verb.add_option("--dims", arguments.dims)->delimiter(',')->required();
+  verb.add_option("--codecs", arguments.codecs)->delimiter(',')->required();
+  verb.add_option("--bounds", arguments.bounds)->delimiter(',')->required();
+  verb.add_option("--clocks", arguments.clocks)->delimiter(',')->required();
+  verb.add_option("--actuator", arguments.actuator)->required();
+  verb.add_option("--directory", arguments.directory)->required();
+  verb.add_option("--seconds", arguments.seconds)->required();
+}
+
 // What follows the first "--" of `run` is the command, whatever it looks like.
 std::vector<std::string> take_command(std::vector<std::string>& words) {
   const auto mark = std::find(words.begin(), words.end(), "--");
@@ -229,19 +276,76 @@ std::vector<std::string> take_command(std::vector<std::string>& words) {
   return command;
 }
 
-}  // namespace
-
-std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
+// Everything that can be typed, and what of it was.
+struct Typed {
   ListArguments list;
   ShowArguments show;
   VerifyArguments verify;
   PruneArguments prune;
   InjectArguments inject;
   RunArguments run;
+  std::vector<std::string> unmarked;  // words of `run` where its command should stand
   EnergyArguments energy;
   ReportArguments report;
+  PowerOptions power_options;
   PowerRestoreArguments power_restore;
   PowerWatchArguments power_watch;
+  StudyCompressArguments study_compress;
+  StudyEncodeArguments study_encode;
+  CLI::App* power = nullptr;
+  CLI::App* study = nullptr;
+
+  // This object must live until the arguments are parsed.
+  void add_to(CLI::App& app) {
+    add_list(app, list);
+    add_show(app, show);
+    add_verify(app, verify);
+    add_prune(app, prune);
+    add_inject(app, inject);
+    add_run(app, run, unmarked);
+    add_energy(app, energy);
+    add_report(app, report);
+    power = &power_options.add(app);
+    add_power_restore(*power, power_restore);
+    add_power_watch(*power, power_watch);
+    study = app.add_subcommand("study", "A published study, done again here")->require_subcommand(1);
+    study->footer(footer({"diapause study compress -o study"}, kExitCodes));
+    add_study_compress(*study, study_compress);
+    add_study_encode(*study, study_encode);
+  }
+
+  // Whether things go together; throws CLI::ParseError if not.
+  void check(const CLI::App& app) const {
+    if (app.got_subcommand("run")) {
+      if (!unmarked.empty()) throw CLI::ValidationError("run", "put -- before the command: -- " + unmarked[0]);
+      if (run.command.empty()) throw CLI::ValidationError("run", "give a command: -- COMMAND");
+    }
+    if (app.got_subcommand("prune")) check_prune(prune);
+    if (app.got_subcommand("inject")) check_inject(inject);
+  }
+
+  Arguments chosen(const CLI::App& app) const {
+    if (app.got_subcommand("list")) return list;
+    if (app.got_subcommand("show")) return show;
+    if (app.got_subcommand("verify")) return verify;
+    if (app.got_subcommand("prune")) return prune;
+    if (app.got_subcommand("inject")) return inject;
+    if (app.got_subcommand("energy")) return energy;
+    if (app.got_subcommand("report")) return report;
+    if (study->got_subcommand("compress")) return study_compress;
+    if (study->got_subcommand("encode")) return study_encode;
+    if (power->got_subcommand("restore")) return power_restore;
+    if (power->got_subcommand("watch")) return power_watch;
+    if (app.got_subcommand("power")) {
+      return std::visit([](const auto& which) { return Arguments(which); }, power_options.chosen());
+    }
+    return run;
+  }
+};
+
+}  // namespace
+
+std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   CLI::App app("Looks after the checkpoints of programs, and after the programs.", "diapause");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("diapause ") + DIAPAUSE_CLI_VERSION);
@@ -249,47 +353,21 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
     return fmt::format("diapause: {}\nSee diapause --help, and --help after a verb.\n", error.what());
   });
   app.get_formatter()->column_width(28);
-  add_list(app, list);
-  add_show(app, show);
-  add_verify(app, verify);
-  add_prune(app, prune);
-  add_inject(app, inject);
-  std::vector<std::string> unmarked;
-  add_run(app, run, unmarked);
-  add_energy(app, energy);
-  add_report(app, report);
-  PowerOptions power_options;
-  CLI::App& power = power_options.add(app);
-  add_power_restore(power, power_restore);
-  add_power_watch(power, power_watch);
+  Typed typed;
+  typed.add_to(app);
 
   std::vector<std::string> words(argv + 1, argv + argc);
   const bool is_run = !words.empty() && words[0] == "run";
-  if (is_run) run.command = take_command(words);
+  if (is_run) typed.run.command = take_command(words);
   try {
     std::reverse(words.begin(), words.end());  // the form that the library wants
     app.parse(words);
-    if (is_run && !unmarked.empty()) throw CLI::ValidationError("run", "put -- before the command: -- " + unmarked[0]);
-    if (is_run && run.command.empty()) throw CLI::ValidationError("run", "give a command: -- COMMAND");
-    if (app.got_subcommand("prune")) check_prune(prune);
-    if (app.got_subcommand("inject")) check_inject(inject);
+    typed.check(app);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kDone;
     return is_run ? kCannotRun : kTrouble;
   }
-  if (app.got_subcommand("list")) return Arguments(list);
-  if (app.got_subcommand("show")) return Arguments(show);
-  if (app.got_subcommand("verify")) return Arguments(verify);
-  if (app.got_subcommand("prune")) return Arguments(prune);
-  if (app.got_subcommand("inject")) return Arguments(inject);
-  if (app.got_subcommand("energy")) return Arguments(energy);
-  if (app.got_subcommand("report")) return Arguments(report);
-  if (power.got_subcommand("restore")) return Arguments(power_restore);
-  if (power.got_subcommand("watch")) return Arguments(power_watch);
-  if (app.got_subcommand("power")) {
-    return std::visit([](const auto& chosen) { return Arguments(chosen); }, power_options.chosen());
-  }
-  return Arguments(run);
+  return typed.chosen(app);
 }
 
 }  // namespace diapause::cli

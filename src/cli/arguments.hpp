@@ -9,6 +9,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "cli/power_arguments.hpp"
+#include "cli/study_arguments.hpp"
 
 namespace diapause::cli {
 
@@ -91,9 +92,10 @@ struct PowerWatchArguments {
   std::string state, owner;
 };
 
-using Arguments = std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
-                               RunArguments, EnergyArguments, ReportArguments, PowerArguments, PowerRecordArguments,
-                               PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments>;
+using Arguments =
+    std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments, RunArguments,
+                 EnergyArguments, ReportArguments, PowerArguments, PowerRecordArguments, PowerCalibrateArguments,
+                 PowerRestoreArguments, PowerWatchArguments, StudyCompressArguments, StudyEncodeArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

@@ -8,9 +8,10 @@ import support
 from support import CommandTest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-VERBS = ["list", "show", "verify", "prune", "inject", "run", "energy", "report", "power"]
+VERBS = ["list", "show", "verify", "prune", "inject", "run", "energy", "report", "power", "study"]
 # Each with what is typed to get at it.
-ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "calibrate", "restore")]
+ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "calibrate", "restore")] + [
+    ["study", "compress"]]
 
 
 def options(text):

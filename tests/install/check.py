@@ -32,7 +32,8 @@ def promised_files(libdir, mpi):
     short = ".".join(version().split(".")[:2])
     files |= {f"{libdir}/lib{name}.so{end}" for name in names for end in ("", f".{short}", f".{version()}")}
     files |= {f"share/diapause/profiles/{profile.name}" for profile in REPOSITORY.glob("profiles/*.toml")}
-    files |= {f"share/diapause/{path.relative_to(REPOSITORY)}" for path in REPOSITORY.glob("python/**/*.py")}
+    files |= {f"share/diapause/{path.relative_to(REPOSITORY)}" for path in REPOSITORY.glob("python/**/*.*")
+              if path.suffix in (".py", ".csv")}
     package = ["Config", "ConfigVersion", "Targets", "Targets-build"] + (["MpiTargets", "MpiTargets-build"] if mpi else [])
     return files | {f"{libdir}/cmake/diapause/diapause{name}.cmake" for name in package}
 

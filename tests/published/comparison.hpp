@@ -18,7 +18,8 @@ struct Case {
   policy::PowerFit cpu;  // scaled to the power at that chip's highest clock
 };
 
-// From the tables in tests/data/published. Throws std::runtime_error, naming the file, if they cannot be read.
+// From the tables in python/diapause/study/published. Throws std::runtime_error, naming the file, if they cannot be
+// read.
 std::vector<Case> read_cases(const std::string& folder);
 
 // The share of the time that scales with the clock, from both published slowdowns: the mean.

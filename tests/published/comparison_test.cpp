@@ -13,7 +13,7 @@ using testing::DoubleNear;
 using testing::ElementsAre;
 
 std::filesystem::path root() { return DIAPAUSE_TEST_SOURCES; }
-std::vector<Case> cases() { return read_cases(root() / "tests/data/published"); }
+std::vector<Case> cases() { return read_cases(root() / "python/diapause/study/published"); }
 
 std::vector<double> energies_of_the_rule(double rest) {
   std::vector<double> energies;

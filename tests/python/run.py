@@ -10,7 +10,7 @@ sys.path.insert(0, str(HERE.parents[1] / "python"))
 import start  # noqa: E402  from there
 
 if __name__ == "__main__":
-    start.use_python_that_has(start.NEEDED)
+    start.use_python_that_has(start.NEEDED_BY_STUDIES)
     import unittest
 
     unittest.main(module=sys.argv[1].removesuffix(".py"), argv=sys.argv[:1] + sys.argv[2:], verbosity=2)

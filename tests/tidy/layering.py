@@ -20,7 +20,7 @@ ALLOWED = {
     "comm": "base",
     "engine": "base sys format codec config redundancy policy capture store energy governor comm",
     "capi": "engine comm base sys config diapause",
-    "cli": "base sys format store energy governor policy config redundancy diapause",
+    "cli": "base sys format store codec energy governor policy config redundancy diapause",
 }
 
 # Written as users would write them: they see the public headers and nothing else of src/ or include/.

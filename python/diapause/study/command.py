@@ -1,0 +1,204 @@
+"""`diapause study compress`: sweeps, fits, and leaves tables, pictures and a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import pathlib
+import sys
+import tempfile
+
+from diapause import look, page, records
+from diapause.files import written
+from diapause.study import fields, figures, published, results, sweep
+
+
+def add_options(parser):
+    """As src/cli/study_compress.cpp gives them."""
+    parser.add_argument("fields", nargs="*")
+    parser.add_argument("--encoder", type=pathlib.Path, required=True)
+    parser.add_argument("--output", type=pathlib.Path, required=True)
+    parser.add_argument("--codecs", type=lambda text: tuple(text.split(",")))
+    parser.add_argument("--bounds", type=_numbers, default=sweep.BOUNDS)
+    parser.add_argument("--clocks", type=_numbers, default=sweep.CLOCKS)
+    parser.add_argument("--actuator", default="none")
+    parser.add_argument("--machine", default="m510-broadwell")
+    parser.add_argument("--directory", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=0.3)
+
+
+def _numbers(text):
+    return tuple(float(one) for one in text.split(","))
+
+
+def _fields(arguments):
+    if arguments.fields:
+        return [fields.of_file(text) for text in arguments.fields]
+    heat = arguments.encoder.parent.parent / "apps/heat/heat"  # of a build; it is not installed
+    return list(fields.built_in(arguments.output / "fields", heat))
+
+
+def _sweep(arguments, used, scratch):
+    """(rows, codecs that are not in this build)."""
+    clocks = arguments.clocks if arguments.actuator != "none" else (1.0,)
+    plan = sweep.Plan(arguments.encoder, arguments.actuator, tuple(sorted({1.0, *clocks}, reverse=True)), arguments.bounds,
+                      scratch, arguments.seconds)
+    rows, missing = [], []
+    for codec in arguments.codecs or sweep.CODECS:
+        for field in used:
+            try:
+                rows += sweep.rows_of(field, codec, plan)
+            except sweep.SweepError as error:
+                if arguments.codecs or f"this build has no codec {codec}" not in str(error):
+                    raise
+                missing.append(codec)
+                break
+            print(f"{field.name}, {codec}", file=sys.stderr)
+    return rows, missing
+
+
+def run(arguments):
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    used = _fields(arguments)
+    with tempfile.TemporaryDirectory(prefix="study-", dir=arguments.directory or arguments.output) as scratch:
+        rows, missing = _sweep(arguments, used, pathlib.Path(scratch).resolve())
+    study = results.Study(rows, arguments.machine)
+    drawn = {"power-and-runtime": figures.power_and_runtime(study), "energy-by-bound": figures.energy_by_bound(study),
+             "ratio-and-speed": figures.ratio_and_speed(study)}
+    files = {"measurements.csv": results.csv_text(rows).encode(), "fits.csv": _csv(FIT_COLUMNS, fit_rows(study)),
+             "study.html": _page(study, used, missing, drawn)}
+    files |= {f"{name}.png": look.saved(figure, "png") for name, figure in drawn.items()}
+    for name, data in files.items():
+        print(written(arguments.output / name, data))
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+FIT_COLUMNS = ("step", "of", "how", "a", "b", "c", "sse", "rmse", "r2", "points")
+
+
+def fit_rows(study):
+    """The published curves, what the fitting makes of data synthesised out of them, and the fits of here."""
+    rows = []
+    for curve in published.curves():
+        rows.append((curve.step, curve.data, "published", curve.a, curve.b, curve.c, curve.sse, curve.rmse, curve.r2, None))
+        again = results.recovered(curve)
+        rows.append((curve.step, curve.data, "fitted to data made of the published curve", again.a, again.b, again.c,
+                     again.sse, again.rmse, again.r2, again.points))
+    for step in results.STEPS:
+        found = study.power_fit(step)
+        if found:
+            rows.append((step, "this machine, f over its base clock", "measured", found.a, found.b, found.c, found.sse,
+                         found.rmse, found.r2, found.points))
+    return rows
+
+
+def _csv(columns, rows):
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if value is None else value for value in row] for row in rows)
+    return file.getvalue().encode()
+
+
+def _number(value, text="{:.4g}"):
+    return page.Number("-") if value is None else page.Number(text.format(value), float(value))
+
+
+def _fit_table(study):
+    rows = [[step, of, how, *(_number(value) for value in values)] for step, of, how, *values in fit_rows(study)]
+    return page.table("fits", ["<step", "<of", "<how", *FIT_COLUMNS[3:]], rows)
+
+
+def _against_table(study):
+    """What the rule does, as printed and here."""
+    rows = []
+    for step, clock in published.RULE.items():
+        power, power_how = study.power_at(step, clock)
+        longer, longer_how = study.longer_at(step, clock)
+        both = power_how if power_how == longer_how else f"power {power_how}, time {longer_how}"
+        rows += [[f"power saved {figures.STEP_NAMES[step]}, at {clock} of the clock",
+                  _number(100 * published.SAVED_POWER[step], "{:.1f} %"), _number(100 * (1 - power), "{:.1f} %"), power_how],
+                 [f"longer {figures.STEP_NAMES[step]}", _number(100 * (published.LONGER[step] - 1), "{:.1f} %"),
+                  _number(100 * (longer - 1), "{:.1f} %"), longer_how],
+                 [f"energy saved {figures.STEP_NAMES[step]}",
+                  _number(100 * (1 - (1 - published.SAVED_POWER[step]) * published.LONGER[step]), "{:.1f} %"),
+                  _number(100 * (1 - power * longer), "{:.1f} %"), both]]
+    rows.append(["energy saved, both, mean over bounds and lossy codecs", _number(100 * published.SAVED_ENERGY, "{:.1f} %"),
+                 _number(_saved_of_both(study), "{:.1f} %"), both])
+    return page.table("against", ["<", "published", "here", "<here it is"], rows)
+
+
+def _saved_of_both(study):
+    saved = []
+    for codec in study.codecs:
+        for bound in study.bounds:
+            plain, ruled = ([study.energy(codec, bound, step, rule) for step in results.STEPS] for rule in (False, True))
+            if None not in plain:
+                saved.append(100 * (1 - sum(ruled) / sum(plain)))
+    return sum(saved) / len(saved) if saved else None
+
+
+def _codec_table(study):
+    rows = []
+    for codec in study.codecs:
+        for bound in sorted({row.bound for row in study.rows if row.codec == codec}, reverse=True):
+            found = [row for row in study.rows if (row.codec, row.bound, row.step, row.clock_asked)
+                     == (codec, bound, "compress", 1.0)]
+            speeds = [page.Number(f"{1e3 / seconds:,.0f}", 1e3 / seconds) for seconds in
+                      (study.seconds_per_gb(codec, bound, step) for step in ("compress", "decompress"))]
+            worst = max(row.greatest_error for row in found)
+            rows.append([codec, f"{bound:.0e}" if bound else "-", _number(results.mean(row.ratio for row in found), "{:.2f}"),
+                         *speeds, _number(worst, "{:.3g}"), str(sum(row.lossless_blocks for row in found)),
+                         str(sum(row.blocks for row in found))])
+    return page.table("codecs", ["<codec", "<bound", "ratio", "compress MB/s", "decompress MB/s", "greatest error",
+                                 "gave way", "blocks"], rows)
+
+
+def _field_table(used):
+    rows = [[records.printable(field.name), str(field.values.dtype), "x".join(map(str, field.values.shape)),
+             page.Number(f"{field.values.nbytes / 1e6:.1f}", field.values.nbytes), records.printable(field.origin)]
+            for field in used]
+    return page.table("fields", ["<field", "<type", "<shape", "MB", "<what it is"], rows)
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def _notes(study, missing):
+    texts = []
+    if not study.measures_power:
+        texts.append("No counter measured power over a real clock here, so there is no P(f) of this machine. What depends on "
+                     f"it uses the published curve of {study.machine} and is modelled.")
+    if not study.has_clocks:
+        texts.append("Everything was timed at the full clock; how much longer it takes at a lower one is the published share "
+                     "of the clock. --actuator cpufreq or emulated measures that.")
+    elif any(row.clock_is_emulated for row in study.rows):
+        texts.append("Clocks are emulated: the thread gets a share of the time. Times are real; power is not that of a slower "
+                     "clock.")
+    if missing:
+        texts.append(f"Not in this build: {', '.join(missing)}.")
+    return texts
+
+
+def _page(study, used, missing, drawn):
+    def picture(name, about, caption):
+        return page.picture(look.saved(drawn[name], "svg"), about, caption)
+
+    kinds = "measured" if study.measures_power else "modelled"
+    mark = kinds + (", clocks emulated" if any(row.clock_is_emulated for row in study.rows) else "")
+    return page.document("Compressing checkpoints", [
+        page.heading_of_page("Compressing checkpoints"), f"<p>{page.kind_mark(mark)}</p>\n", page.notes(_notes(study, missing)),
+        page.heading("Codecs and bounds"),
+        picture("ratio-and-speed", "Ratio and speed of every codec and bound", "Up and to the right is better."),
+        _codec_table(study),
+        page.heading("Energy by bound"),
+        picture("energy-by-bound", "Energy of compressing and writing by bound",
+                f"The rule: {published.RULE['compress']} of the clock compressing, {published.RULE['write']} writing."),
+        page.heading("Power and run time over the clock"),
+        picture("power-and-runtime", "Power and run time over the clock",
+                "φ: the share of the run time that scales with the clock. Shaded: 95 % confidence."),
+        page.heading("Against the published study"), _against_table(study),
+        page.paragraph("Energy saved, as published, is computed from the printed savings of power and the printed slowdowns; "
+                       "both together is the separate measurement that it prints."), _fit_table(study),
+        page.heading("Fields"), _field_table(used)])

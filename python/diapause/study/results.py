@@ -1,0 +1,162 @@
+"""The rows of a sweep put together: power over the clock, fits, energy with and without the rule, tables."""
+
+from __future__ import annotations
+
+import collections
+import csv
+import dataclasses
+import io
+import math
+
+import numpy as np
+
+from diapause.study import fit, published
+from diapause.study.sweep import Row
+
+STEPS = ("compress", "write")  # of a checkpoint
+
+
+def csv_text(rows):
+    """Tidy: a row for each step, with the columns of Row."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(Row)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: "" if value is None else value for key, value in dataclasses.asdict(row).items()} for row in rows)
+    return file.getvalue()
+
+
+def mean(values):
+    """Geometric: of ratios and times of unlike fields."""
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def label_of(codec, bound):
+    return f"{codec} {bound:.0e}" if bound else codec
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """A step of one field, codec and bound at a clock, over the same at the full clock."""
+
+    step: str
+    codec: str
+    clock: float  # ratio obtained
+    runtime: float
+    power: float | None  # None: nobody measured it
+
+
+class Study:
+    """All rows, with the machine whose published curves stand in where no power over the clock is measured."""
+
+    def __init__(self, rows, machine):
+        self.rows = rows
+        self.machine = machine
+        self._series = collections.defaultdict(dict)  # by field, codec, bound and step: by clock asked
+        for row in rows:
+            self._series[row.field, row.codec, row.bound, row.step][row.clock_asked] = row
+
+    @property
+    def codecs(self):
+        return list(dict.fromkeys(row.codec for row in self.rows))
+
+    @property
+    def bounds(self):
+        """Of the lossy codecs, the widest first."""
+        return sorted({row.bound for row in self.rows if row.bound}, reverse=True)
+
+    @property
+    def has_clocks(self):
+        return any(row.clock_by != "none" for row in self.rows)
+
+    @property
+    def measures_power(self):
+        """Whether power over the clock is measured: by a counter, at clocks that are not emulated."""
+        return any(point.power is not None for point in self.points())
+
+    def points(self):
+        for (_, codec, _, step), clocks in self._series.items():
+            full = clocks.get(1.0)
+            if full is None or full.clock_by == "none" or step not in STEPS:
+                continue
+            for row in clocks.values():
+                counts = row.energy_kind == full.energy_kind == "measured" and not row.clock_is_emulated
+                known = counts and row.joules and full.joules
+                power = row.joules / row.seconds / (full.joules / full.seconds) if known else None
+                yield Point(step, codec, row.clock_obtained, row.seconds / full.seconds, power)
+
+    # ---- fits --------------------------------------------------------------------------------------------------------
+
+    def power_fit(self, step):
+        """Over the ratio of the clock; None where power was not measured at four clocks."""
+        known = [(point.clock, point.power) for point in self.points() if point.step == step and point.power is not None]
+        return _or_none(fit.fit_power, known)
+
+    def runtime_fit(self, step):
+        return _or_none(fit.fit_runtime, [(point.clock, point.runtime) for point in self.points() if point.step == step])
+
+    def power_at(self, step, clock):
+        """Scaled, and how it is known: our own fit, or the published curve of the machine."""
+        found = self.power_fit(step)
+        if found:
+            return float(found.power(clock) / found.power(1.0)), "measured"
+        curve, top = published.curve_of(self.machine, step)
+        return curve.power(clock * top) / curve.power(top), "modelled"
+
+    def longer_at(self, step, clock):
+        """Run time over that at the full clock, and how it is known: our own fit, or the published share of the clock."""
+        found = self.runtime_fit(step)
+        if found:
+            emulated = any(row.clock_is_emulated for row in self.rows)
+            return float(found.runtime(clock)), "emulated" if emulated else "measured"
+        return published.phi(step) / clock + 1 - published.phi(step), "modelled"
+
+    # ---- energy ------------------------------------------------------------------------------------------------------
+
+    def seconds_per_gb(self, codec, bound, step):
+        """At the full clock, for 10^9 bytes of the fields; the mean over them. None if it was not done."""
+        found = [clocks[1.0].seconds / clocks[1.0].raw_bytes * 1e9 for (_, c, b, s), clocks in self._series.items()
+                 if (c, b, s) == (codec, bound, step) and 1.0 in clocks]
+        return mean(found) if found else None
+
+    def joules_per_gb(self, codec, bound, step):
+        """The same of measured joules; None unless all of them are measured."""
+        found = [clocks[1.0] for (_, c, b, s), clocks in self._series.items() if (c, b, s) == (codec, bound, step)
+                 and 1.0 in clocks]
+        if not found or any(row.energy_kind != "measured" or not row.joules for row in found):
+            return None
+        return mean(row.joules / row.raw_bytes * 1e9 for row in found)
+
+    def energy(self, codec, bound, step, with_rule):
+        """For a GB, in joules where all of them are measured, else in seconds at full power. None if it was not done."""
+        base = self.joules_per_gb(codec, bound, step) if self.in_joules else self.seconds_per_gb(codec, bound, step)
+        if base is None or not with_rule:
+            return base
+        clock = published.RULE[step]
+        return base * self.power_at(step, clock)[0] * self.longer_at(step, clock)[0]
+
+    @property
+    def in_joules(self):
+        return all(row.energy_kind == "measured" and row.joules for row in self.rows if row.step in STEPS)
+
+    def label(self):
+        """What the energy with the rule rests on."""
+        time = sorted({self.longer_at(step, 0.5)[1] for step in STEPS})
+        power = sorted({self.power_at(step, 0.5)[1] for step in STEPS})
+        return (f"time measured{'' if time == ['measured'] else ', slowdown ' + ' and '.join(time)}; power over clock "
+                f"{' and '.join(power)}" + (f" ({self.machine})" if "modelled" in power else ""))
+
+
+def _or_none(fitted, pairs):
+    try:
+        return fitted(*np.array(pairs).T) if pairs else None
+    except ValueError:
+        return None
+
+
+def recovered(curve):
+    """The fit of data made out of a published curve, at the clocks of the study: what the fitting itself does to it."""
+    clocks = published.clocks_ghz()
+    low, top = clocks.get(curve.data, (min(c[0] for c in clocks.values()), max(c[1] for c in clocks.values())))
+    clock = np.arange(low, top + 1e-9, published.STEP_MHZ / 1000)
+    return fit.fit_power(clock, curve.power(clock))

@@ -1,0 +1,32 @@
+// What was typed behind `diapause study`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace diapause::cli {
+
+struct StudyCompressArguments {
+  std::vector<std::string> fields;  // FILE:TYPE:SHAPE, or FILE.npy; empty: the built-in set
+  std::string output;
+  std::vector<std::string> codecs, bounds, clocks;
+  std::string actuator = "none";
+  std::string machine = "m510-broadwell";
+  std::string directory;  // where to write; empty: below `output`
+  double seconds = 0.3;
+};
+
+// One field through all codecs, bounds and clocks. What `study compress` starts, and nobody else.
+struct StudyEncodeArguments {
+  std::string file;
+  std::string type;                 // float32 or float64
+  std::vector<std::uint64_t> dims;  // slowest first
+  std::vector<std::string> codecs;
+  std::vector<double> bounds, clocks;
+  std::string actuator;
+  std::string directory;
+  double seconds = 0;  // the least of each measurement
+};
+
+}  // namespace diapause::cli

@@ -1,0 +1,256 @@
+// `diapause study encode`: sends one field through codecs, bounds and clocks, and prints what each step took: a line of
+// JSON for compressing (with the check of every value), for writing to the disk, and for reading it back into values.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/meters.hpp"
+#include "cli/verbs.hpp"
+#include "codec/block_coder.hpp"
+#include "codec/guard.hpp"
+#include "governor/actuators/choice.hpp"
+#include "sys/path.hpp"
+#include "sys/process.hpp"
+#include "sys/tasks.hpp"
+
+namespace diapause::cli {
+namespace {
+
+constexpr std::uint64_t kBlockBytes = codec::kMaxBlockBytes;
+constexpr const char* kWritten = "study.data";
+
+struct Field {
+  ByteVector bytes;
+  format::Region region;
+};
+
+Result<Field> read_field(const StudyEncodeArguments& arguments) {
+  Field field;
+  const bool is_double = arguments.type == "float64";
+  if (!is_double && arguments.type != "float32") return fail(Code::argument, arguments.type + ": no such type");
+  field.region.type = is_double ? format::ElementType::float64 : format::ElementType::float32;
+  field.region.element_bytes = is_double ? 8 : 4;
+  DIAPAUSE_TRY_ASSIGN(const sys::File file, sys::open_existing_file(sys::real_kernel(), arguments.file));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
+  std::uint64_t left = size / field.region.element_bytes;
+  field.region.count = left;
+  for (const std::uint64_t dim : arguments.dims) {
+    if (dim == 0 || left % dim != 0) left = 0;
+    if (left == 0) break;
+    left /= dim;
+    field.region.place.push_back({dim, dim, 0});
+  }
+  if (left != 1 || size % field.region.element_bytes != 0) {
+    return fail(Code::argument, fmt::format("{}: its {} bytes are not of shape {}", arguments.file, size,
+                                            fmt::join(arguments.dims, "x")));
+  }
+  field.bytes.resize(size);
+  DIAPAUSE_TRY(file.read_exact(field.bytes, 0));
+  return field;
+}
+
+Result<codec::CodecId> codec_of(const std::string& name) {
+  using codec::CodecId;
+  for (const CodecId id :
+       {CodecId::raw, CodecId::shuffle_lz4, CodecId::shuffle_zstd, CodecId::lattice, CodecId::sz3, CodecId::zfp}) {
+    if (name == codec::codec_name(id)) return id;
+  }
+  return fail(Code::argument, name + ": no such codec");
+}
+
+// How often a step was done, and what all of it took.
+struct Cost {
+  int passes = 0;
+  double seconds = 0;
+  energy::Amount energy;
+};
+
+// A field as blocks of one method, on its way to the disk and back.
+class Trial {
+ public:
+  Trial(const Field& field, const codec::Method& method, codec::BlockEncoder encoder)
+      : field_(field), method_(method), plan_(field.region, kBlockBytes), encoder_(std::move(encoder)) {
+    stored_.resize(field.bytes.size() + plan_.block_count() * codec::kBlockHeaderBytes);
+    decoded_.resize(field.bytes.size());
+  }
+
+  Status compress() {
+    used_ = fallbacks_ = 0;
+    ends_.clear();
+    for (std::uint64_t i = 0; i < plan_.block_count(); ++i) {
+      const codec::Shape shape = plan_.shape_of(i);
+      const auto raw = ByteView(field_.bytes).subspan(plan_.offset_of(i), shape.bytes());
+      DIAPAUSE_TRY_ASSIGN(const codec::BlockReport report, encoder_.encode(raw, shape));
+      fallbacks_ += report.fallback != codec::Fallback::none ? 1u : 0u;
+      const ByteView block = encoder_.block();
+      std::copy(block.begin(), block.end(), stored_.begin() + static_cast<std::ptrdiff_t>(used_));
+      used_ += block.size();
+      ends_.push_back(used_);
+    }
+    return {};
+  }
+
+  Status write(const sys::Directory& directory) {
+    DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.create_file(kWritten));
+    DIAPAUSE_TRY(file.write_all(ByteView(stored_).first(used_), 0));
+    return file.sync();
+  }
+
+  Status decompress() {
+    std::uint64_t begin = 0;
+    for (std::uint64_t i = 0; i < plan_.block_count(); ++i) {
+      const codec::Shape shape = plan_.shape_of(i);
+      const auto block = ByteView(stored_).subspan(begin, ends_[i] - begin);
+      const auto out = MutableBytes(decoded_).subspan(plan_.offset_of(i), shape.bytes());
+      DIAPAUSE_TRY(decoder_.decode(block, shape, out));
+      begin = ends_[i];
+    }
+    return {};
+  }
+
+  // Of all values as they came back; an error if one is farther off than the bound.
+  Result<double> greatest_error() const {
+    double greatest = 0;
+    for (std::uint64_t i = 0; i < plan_.block_count(); ++i) {
+      const codec::Shape shape = plan_.shape_of(i);
+      const auto part = [&](ByteView all) { return all.subspan(plan_.offset_of(i), shape.bytes()); };
+      const auto error = codec::greatest_error(part(field_.bytes), part(decoded_), shape, method_.bound);
+      if (!error) return fail(Code::corrupt, std::string(codec::codec_name(method_.codec)) + " broke its bound");
+      greatest = std::max(greatest, *error);
+    }
+    return greatest;
+  }
+
+  std::string sizes_json() const {
+    return fmt::format(R"("codec":"{}","bound":{},"raw_bytes":{},"stored_bytes":{},"blocks":{},"lossless_blocks":{})",
+                       codec::codec_name(method_.codec), method_.bound, field_.bytes.size(), used_, ends_.size(),
+                       fallbacks_);
+  }
+
+ private:
+  const Field& field_;
+  codec::Method method_;
+  codec::BlockPlan plan_;
+  codec::BlockEncoder encoder_;
+  codec::BlockDecoder decoder_;
+  ByteVector stored_, decoded_;
+  std::uint64_t used_ = 0, fallbacks_ = 0;
+  std::vector<std::uint64_t> ends_;  // of the blocks in stored_
+};
+
+class Study {
+ public:
+  explicit Study(const StudyEncodeArguments& arguments) : arguments_(arguments) {}
+
+  Status run() {
+    DIAPAUSE_TRY_ASSIGN(field_, read_field(arguments_));
+    DIAPAUSE_TRY_ASSIGN(directory_, sys::Directory::make_private(sys::real_kernel(), arguments_.directory));
+    DIAPAUSE_TRY_ASSIGN(sampler_, start_sampler({}, Unless::automatic));
+    DIAPAUSE_TRY(find_actuator());
+    const Status done = at_all_clocks();
+    DIAPAUSE_TRY(directory_.remove_file(kWritten));
+    return done;
+  }
+
+ private:
+  Status find_actuator() {
+    if (arguments_.actuator == "none") return {};
+    config::GovernorSettings settings;
+    const bool is_real = arguments_.actuator == "cpufreq";
+    settings.actuator = is_real ? config::ActuatorKind::cpufreq : config::ActuatorKind::emulated;
+    settings.state_path = arguments_.directory + "/governor";
+    settings.watchdog = sys::own_program();
+    const governor::ActuatorPlaces places{sys::real_kernel(), "/sys", standard_error_sink()};
+    where_ = {sys::usable_cpus(), {sys::thread_id()}};
+    DIAPAUSE_TRY_ASSIGN(parts_, governor::make_actuator(settings, places, where_));
+    return {};
+  }
+
+  Status at_all_clocks() {
+    for (const double clock : arguments_.clocks) {
+      asked_ = obtained_ = clock;
+      if (parts_) {
+        DIAPAUSE_TRY_ASSIGN(obtained_, parts_->actuator->slow(where_, clock));
+      }
+      const Status done = all_methods();
+      if (parts_) {
+        DIAPAUSE_TRY(parts_->actuator->restore());
+      }
+      DIAPAUSE_TRY(done);
+    }
+    return {};
+  }
+
+  Status all_methods() {
+    for (const std::string& name : arguments_.codecs) {
+      DIAPAUSE_TRY_ASSIGN(const codec::CodecId id, codec_of(name));
+      for (const double bound : codec::is_lossy(id) ? arguments_.bounds : std::vector<double>{0}) {
+        const codec::Method method{id, bound};
+        DIAPAUSE_TRY(codec::check_method(method, field_.region.type));
+        DIAPAUSE_TRY_ASSIGN(codec::BlockEncoder encoder, codec::BlockEncoder::create(method));
+        Trial trial(field_, method, std::move(encoder));
+        DIAPAUSE_TRY(one(trial));
+      }
+    }
+    return {};
+  }
+
+  Status one(Trial& trial) {
+    DIAPAUSE_TRY(trial.compress());  // warms up
+    DIAPAUSE_TRY_ASSIGN(const Cost compress, cost_of([&] { return trial.compress(); }));
+    DIAPAUSE_TRY_ASSIGN(const Cost write, cost_of([&] { return trial.write(directory_); }));
+    DIAPAUSE_TRY_ASSIGN(const Cost decompress, cost_of([&] { return trial.decompress(); }));
+    DIAPAUSE_TRY_ASSIGN(const double error, trial.greatest_error());
+    print(trial, "compress", compress, error);
+    print(trial, "write", write, error);
+    print(trial, "decompress", decompress, error);
+    return {};
+  }
+
+  // Again and again until it has lasted long enough for a counter to tell.
+  template <class Step>
+  Result<Cost> cost_of(Step step) {
+    Cost cost;
+    const double begin_s = sys::monotonic_s();
+    double end_s = begin_s;
+    do {
+      DIAPAUSE_TRY(step());
+      ++cost.passes;
+      end_s = sys::monotonic_s();
+    } while (end_s - begin_s < arguments_.seconds);
+    cost.seconds = end_s - begin_s;
+    cost.energy = sampler_->between(begin_s, end_s).total;
+    return cost;
+  }
+
+  void print(const Trial& trial, const char* step, const Cost& cost, double error) const {
+    const double times = 1.0 / cost.passes;
+    const bool is_known = cost.energy.covered_s > 0;
+    const energy::Total& total = sampler_->total();
+    fmt::print(R"({{"step":"{}","asked":{},"obtained":{},{},"greatest_error":{},"passes":{},"seconds":{},)"
+               R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}"}})"
+               "\n",
+               step, asked_, obtained_, trial.sizes_json(), error, cost.passes, cost.seconds * times,
+               is_known ? fmt::format("{}", cost.energy.joules * times) : "null", cost.energy.covered_s * times,
+               total.name, is_known ? energy::kind_name(total.kind) : "");
+    std::fflush(stdout);
+  }
+
+  const StudyEncodeArguments& arguments_;
+  Field field_;
+  sys::Directory directory_;
+  std::unique_ptr<energy::Sampler> sampler_;
+  governor::Where where_;
+  std::unique_ptr<governor::ActuatorParts> parts_;
+  double asked_ = 1, obtained_ = 1;
+};
+
+}  // namespace
+
+int study_encode(const StudyEncodeArguments& arguments) {
+  const Status done = Study(arguments).run();
+  return done ? kDone : complain(done.error());
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,113 @@
+"""What is made of the rows of a sweep, with rows of which the truth is known."""
+
+import pathlib
+import tempfile
+import unittest
+
+import numpy as np
+from diapause.study import fields, figures, published, results
+from diapause.study.sweep import Row
+
+CLOCKS = (1.0, 0.9, 0.875, 0.85, 0.7, 0.6, 0.5)
+PHI = 0.6
+
+
+def power(clock):
+    return 0.3 * clock**3 + 0.7
+
+
+def row(step, clock, codec="lattice", bound=1e-3, by="cpufreq", kind="measured"):
+    seconds = (PHI / clock + 1 - PHI) * (2.0 if step == "compress" else 1.0)
+    return Row("f", "float64", "8x8", codec, bound, step, clock, clock, by, seconds, 1, 10**9, 10**8, 10.0, bound / 2, 1, 0,
+               100.0 * power(clock) * seconds if kind else None, "node", kind)
+
+
+def study(clocks=CLOCKS, **more):
+    return results.Study([row(step, clock, **more) for clock in clocks for step in ("compress", "write", "decompress")],
+                         "m510-broadwell")
+
+
+class StudyTest(unittest.TestCase):
+    def test_measured_power_and_time_are_fitted(self):
+        found = study()
+        fit = found.power_fit("compress")
+        self.assertAlmostEqual(fit.b, 3.0, 5)
+        self.assertAlmostEqual(found.runtime_fit("write").phi, PHI)
+        self.assertEqual(found.power_at("compress", 0.875)[1], "measured")
+        self.assertEqual(found.label(), "time measured; power over clock measured")
+
+    def test_the_rule_saves_what_power_and_time_say(self):
+        found = study()
+        self.assertTrue(found.in_joules)
+        self.assertAlmostEqual(found.energy("lattice", 1e-3, "compress", False), 200.0)
+        self.assertAlmostEqual(found.energy("lattice", 1e-3, "compress", True),
+                               200.0 * power(0.875) * (PHI / 0.875 + 1 - PHI), 4)
+
+    def test_power_at_an_emulated_clock_is_not_taken_for_measured(self):
+        found = study(by="emulated")
+        self.assertFalse(found.measures_power)
+        self.assertIsNone(found.power_fit("compress"))
+        self.assertEqual(found.power_at("compress", 0.875)[1], "modelled")
+        self.assertEqual(found.longer_at("compress", 0.875)[1], "emulated")
+        self.assertIn("slowdown emulated", found.label())
+
+    def test_modelled_joules_are_no_measurement(self):
+        found = study(kind="modelled")
+        self.assertFalse(found.measures_power)
+        self.assertFalse(found.in_joules)
+        self.assertAlmostEqual(found.energy("lattice", 1e-3, "write", False), 1.0)  # seconds for a GB
+
+    def test_without_other_clocks_the_published_share_of_the_clock_is_taken(self):
+        found = study(clocks=(1.0,), by="none", kind="")
+        self.assertEqual(found.longer_at("write", 0.85)[1], "modelled")
+        self.assertAlmostEqual(found.longer_at("write", 0.85)[0], published.LONGER["write"])
+
+    def test_a_method_that_was_not_tried_has_no_energy(self):
+        self.assertIsNone(study().energy("zfp", 1e-3, "write", True))
+
+    def test_pictures_are_drawn_of_whatever_is_known(self):
+        for found in (study(), study(by="emulated"), study(clocks=(1.0,), by="none", kind=""), study(codec="raw", bound=0.0)):
+            for draw in (figures.power_and_runtime, figures.energy_by_bound, figures.ratio_and_speed):
+                self.assertGreater(len(draw(found).axes), 0)
+
+
+class RecoveredTest(unittest.TestCase):
+    def test_fits_of_synthesised_data_stand_beside_the_published_numbers(self):
+        for curve in published.curves():
+            again = results.recovered(curve)
+            self.assertAlmostEqual(again.b / curve.b, 1.0, 4, (curve.step, curve.data))
+
+
+class FieldTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+        self.values = np.arange(24.0).reshape(2, 3, 4)
+
+    def test_a_file_is_read_with_the_type_and_shape_behind_it(self):
+        (self.scratch / "u.raw").write_bytes(self.values.tobytes())
+        field = fields.of_file(f"{self.scratch}/u.raw:float64:2x3x4")
+        self.assertEqual(field.name, "u")
+        np.testing.assert_array_equal(field.values, self.values)
+
+    def test_a_file_of_numpy_brings_them_along_in_any_order(self):
+        np.save(self.scratch / "u.npy", np.asfortranarray(self.values.astype(">f4")))
+        field = fields.of_file(f"{self.scratch}/u.npy")
+        self.assertEqual(field.values.dtype, np.dtype("float32"))
+        self.assertEqual(field.values.tobytes(), self.values.astype("float32").tobytes())
+
+    def test_what_is_no_field_is_refused_by_name(self):
+        (self.scratch / "u.raw").write_bytes(self.values.tobytes())
+        np.save(self.scratch / "objects.npy", np.array([{}]), allow_pickle=True)
+        np.save(self.scratch / "whole.npy", np.arange(3))
+        for text in ("u.raw:float64:2x3x5", "u.raw:int32:2x3x4", "u.raw", "u.raw:float64:2xx", "gone.npy", "objects.npy",
+                     "whole.npy"):
+            with self.subTest(text), self.assertRaisesRegex(fields.FieldError, text):
+                fields.of_file(f"{self.scratch}/{text}")
+
+    def test_a_package_that_is_another_one_is_refused(self):
+        package = fields.Package("p", "1", "0" * 64)
+        (self.scratch / "p_1_all.deb").write_bytes(b"another")
+        with self.assertRaisesRegex(fields.FieldError, "p_1_all.deb"):
+            fields._fetched(package, self.scratch)
