@@ -13,11 +13,13 @@ namespace {
 using json = nlohmann::ordered_json;
 
 // In the order of docs/energy-account.md; what a later version of the library adds comes behind.
-constexpr std::string_view kPhases[] = {"wait",   "capture",   "drain",  "keep",  "publish", "partner", "parity",
-                                        "global", "inventory", "verify", "fetch", "rebuild", "restore"};
+constexpr std::string_view kPhases[] = {"wait",   "capture", "drain",     "encode", "keep",  "publish", "partner",
+                                        "parity", "global",  "inventory", "verify", "fetch", "rebuild", "restore"};
 
 std::string joules_text(const Joules& joules) {
-  if (joules.known > 0) return fmt::format("{}{:.2f} J", joules.is_partial() ? ">= " : "", joules.sum);
+  const auto error = joules.uncertainty();
+  const std::string either_way = error ? fmt::format(" +- {:.2f}", *error) : "";
+  if (joules.known > 0) return fmt::format("{}{:.2f}{} J", joules.is_partial() ? ">= " : "", joules.sum, either_way);
   return joules.unknown > 0 ? "unknown" : "-";
 }
 
@@ -143,10 +145,25 @@ std::string whole_text(const EnergySummary& energy, const NamedEnergy* baseline)
   return table.text();
 }
 
+// By phase: how often, and how far.
+std::string slowed_text(const EnergySummary& energy) {
+  std::map<std::string, Amount> sums;
+  for (const auto& [key, amount] : energy.phases) sums[key.phase].add(amount);
+  std::string text;
+  for (const auto& [phase, sum] : sums) {
+    const Slowed& slowed = sum.slowed;
+    if (slowed.times == 0) continue;
+    text += fmt::format("{} of {} times {} ran at {:.3f} of the base clock or more ({:.3f} asked for; actuator: {})\n",
+                        slowed.times, sum.times, printable(phase), slowed.obtained, slowed.asked,
+                        printable(fmt::format("{}", fmt::join(slowed.actuators, ", "))));
+  }
+  return text;
+}
+
 // What must be known beside the numbers.
 std::string notes_text(const NamedEnergy& job) {
   const EnergySummary& energy = job.energy;
-  std::string text;
+  std::string text = slowed_text(energy);
   if (energy.gap_s > 0) {
     text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n", energy.gap_s);
   }
@@ -189,6 +206,7 @@ void put_joules(json& object, const Joules& joules) {
   } else if (joules.unknown > 0) {
     object["joules"] = nullptr;
   }
+  if (const auto error = joules.uncertainty()) object["uncertainty_j"] = *error;
   if (joules.unknown > 0) object["unknown"] = joules.unknown;
   if (joules.absent > 0) object["absent"] = joules.absent;
 }
@@ -230,6 +248,12 @@ json phases_json(const EnergySummary& energy) {
                 {"times", amount.times},  {"seconds", amount.seconds}, {"bytes", amount.bytes}};
     put_joules(one, amount.joules);
     if (const auto percent = share_percent(amount.joules, energy)) one["percent"] = *percent;
+    if (const Slowed& slowed = amount.slowed; slowed.times > 0) {
+      one["slowed"] = {{"times", slowed.times},
+                       {"asked", slowed.asked},
+                       {"obtained", slowed.obtained},
+                       {"actuators", slowed.actuators}};
+    }
     phases.push_back(std::move(one));
   }
   return phases;
@@ -285,14 +309,19 @@ std::string energy_json(const NamedEnergy& job, const NamedEnergy* baseline) {
 
 std::string energy_csv(const EnergySummary& energy) {
   const auto value = [](std::optional<double> number) { return number ? fmt::format("{}", *number) : std::string(); };
-  std::string text = "version,for,level,phase,times,seconds,bytes,joules,unknown,absent,percent\n";
+  std::string text =
+      "version,for,level,phase,times,seconds,bytes,joules,unknown,absent,percent,uncertainty_j,obtained\n";
   for (const auto& [key, amount] : energy.phases) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", key.version, activity_of(key), key.level,
-                        csv_cell(key.phase), amount.times, amount.seconds, amount.bytes, value(amount.joules.value()),
-                        amount.joules.unknown, amount.joules.absent, value(share_percent(amount.joules, energy)));
+    const Joules& joules = amount.joules;
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", key.version, activity_of(key), key.level,
+                    csv_cell(key.phase), amount.times, amount.seconds, amount.bytes, value(joules.value()),
+                    joules.unknown, joules.absent, value(share_percent(joules, energy)), value(joules.uncertainty()),
+                    value(amount.slowed.times > 0 ? std::optional(amount.slowed.obtained) : std::nullopt));
   }
-  return text + fmt::format(",program,,,,,,{},{},{},{}\n", value(energy.program.value()), energy.program.unknown,
-                            energy.program.absent, value(share_percent(energy.program, energy)));
+  const Joules& program = energy.program;
+  return text + fmt::format(",program,,,,,,{},{},{},{},{},\n", value(program.value()), program.unknown, program.absent,
+                            value(share_percent(program, energy)), value(program.uncertainty()));
 }
 
 }  // namespace diapause::cli

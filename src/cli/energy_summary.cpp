@@ -49,10 +49,23 @@ Joules joules_of(const json& object) {
   } else if (const auto total = number(*joules, "total")) {
     one.sum = *total;
     one.known = 1;
+    if (const auto error = duration(object, "uncertainty_j")) {
+      one.doubted = 1;
+      one.error_squared = *error * *error;
+    }
   } else {
     one.unknown = 1;
   }
   return one;
+}
+
+Slowed slowed_of(const json& phase) {
+  const json* const slowed = find(phase, "slowed");
+  if (slowed == nullptr) return {};
+  const auto asked = number(*slowed, "asked");
+  const auto obtained = number(*slowed, "obtained");
+  const auto actuator = text(*slowed, "actuator");
+  return asked && obtained && actuator ? Slowed{1, *asked, *obtained, {*actuator}} : Slowed{};
 }
 
 std::optional<std::pair<PhaseKey, Amount>> phase_of(const json& line) {
@@ -63,7 +76,7 @@ std::optional<std::pair<PhaseKey, Amount>> phase_of(const json& line) {
   const auto bytes = count(line, "bytes");
   if (!version || !level || *level > 4 || !name || !seconds || !bytes) return std::nullopt;
   return std::pair(PhaseKey{*version, is_restart_phase(*name), *level, *name},
-                   Amount{1, *seconds, *bytes, joules_of(line)});
+                   Amount{1, *seconds, *bytes, joules_of(line), slowed_of(line)});
 }
 
 void add_sources(std::set<EnergySource>& sources, const json& line) {
@@ -95,6 +108,19 @@ void Joules::add(const Joules& more) {
   known += more.known;
   unknown += more.unknown;
   absent += more.absent;
+  doubted += more.doubted;
+  error_squared += more.error_squared;
+}
+
+std::optional<double> Joules::uncertainty() const {
+  return known > 0 && doubted == known ? std::optional(std::sqrt(error_squared)) : std::nullopt;
+}
+
+void Slowed::add(const Slowed& more) {
+  times += more.times;
+  asked = std::min(asked, more.asked);
+  obtained = std::min(obtained, more.obtained);
+  actuators.insert(more.actuators.begin(), more.actuators.end());
 }
 
 void Amount::add(const Amount& more) {
@@ -102,6 +128,7 @@ void Amount::add(const Amount& more) {
   seconds += more.seconds;
   bytes += std::min(more.bytes, std::numeric_limits<std::uint64_t>::max() - bytes);
   joules.add(more.joules);
+  slowed.add(more.slowed);
 }
 
 std::optional<double> EnergySummary::watts() const {
@@ -212,7 +239,7 @@ void EnergyReader::add_restart(const Line& line) {
   Rework rework;
   rework.incarnation = line.incarnation;
   rework.version = *version;
-  std::optional<double> captured_s;
+  std::optional<double> captured_s = duration(line.fields, "captured_unix_s");
   for (const auto& [incarnation, at_s] : captured_unix_s_[*version]) {
     if (incarnation < line.incarnation) captured_s = at_s;
   }
@@ -226,7 +253,9 @@ void EnergyReader::add_restart(const Line& line) {
     if (!(lost_s > 0)) continue;
     stretch.lost_from_unix_s = from_s;
     Joules lost = stretch.joules;
-    lost.sum *= lost_s / (stretch.to_unix_s - stretch.from_unix_s);
+    const double share = lost_s / (stretch.to_unix_s - stretch.from_unix_s);
+    lost.sum *= share;
+    lost.error_squared *= share * share;
     rework.seconds += lost_s;
     rework.joules.add(lost);
   }

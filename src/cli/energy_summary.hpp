@@ -20,10 +20,23 @@ struct Joules {
   std::size_t known = 0;    // how many were added
   std::size_t unknown = 0;  // how many nobody knows
   std::size_t absent = 0;   // how many no source was there for
+  std::size_t doubted = 0;  // of the known ones, how many tell how uncertain they are
+  double error_squared = 0;
 
   void add(const Joules& more);
+  // Either way, as readings err independently; none if it is not known of all.
+  std::optional<double> uncertainty() const;
   std::optional<double> value() const { return known > 0 ? std::optional(sum) : std::nullopt; }
   bool is_partial() const { return known > 0 && (unknown > 0 || absent > 0); }
+};
+
+// What the governor has slowed, by ratios of the base clock.
+struct Slowed {
+  std::size_t times = 0;
+  double asked = 1, obtained = 1;  // the lowest
+  std::set<std::string> actuators;
+
+  void add(const Slowed& more);
 };
 
 struct Amount {
@@ -31,6 +44,7 @@ struct Amount {
   double seconds = 0;
   std::uint64_t bytes = 0;
   Joules joules;
+  Slowed slowed = {};
 
   void add(const Amount& more);
 };
@@ -55,7 +69,7 @@ struct EnergySource {
 struct Rework {
   std::uint64_t incarnation = 0;  // that restored
   std::uint64_t version = 0;
-  bool is_known = false;  // whether the lines tell when the version was captured; the rest counts only then
+  bool is_known = false;  // whether any line tells when the version was captured; the rest counts only then
   double seconds = 0;     // to the last line before the failure
   Joules joules;          // of the program, without its checkpoints
   // From that line to the start that restored: how long, at most, work went on that no line accounts for.

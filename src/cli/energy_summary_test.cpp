@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace diapause::cli {
 namespace {
 
@@ -100,6 +102,34 @@ TEST(EnergySummary, ReworkIsUnknownIfNoLineTellsOfTheCapture) {
   const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), restart(2, 6)});
   ASSERT_EQ(sum.rework.size(), 1u);
   EXPECT_FALSE(sum.rework[0].is_known);
+}
+
+TEST(EnergySummary, ARestartSaysWhenItsVersionWasCapturedIfNoOtherLineDoes) {
+  std::string line = restart(2, 6);
+  line.insert(line.size() - 1, R"(,"captured_unix_s":98)");
+  const EnergySummary sum = read({energy_line(1, 100, ""), line});
+  ASSERT_EQ(sum.rework.size(), 1u);
+  EXPECT_TRUE(sum.rework[0].is_known);
+  EXPECT_DOUBLE_EQ(sum.rework[0].seconds, 2);
+}
+
+// 2 J and 3 J in two lines: the root of 13.
+TEST(EnergySummary, ReadingsErrIndependently) {
+  const std::string joules = R"({"total":200},"uncertainty_j":)";
+  const EnergySummary sum =
+      read({energy_line(1, 100, capture(7, 91, joules + "2")), energy_line(1, 110, capture(7, 101, joules + "3"))});
+  EXPECT_DOUBLE_EQ(*sum.all_phases().joules.uncertainty(), std::sqrt(13));
+  EXPECT_EQ(sum.whole.uncertainty(), std::nullopt);
+}
+
+TEST(EnergySummary, TellsHowFarAPhaseWasSlowed) {
+  const std::string slowed = R"({"total":200},"slowed":{"actuator":"emulated","asked":0.85,"obtained":)";
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, slowed + "0.8}")),
+                                  energy_line(1, 110, capture(8, 101, slowed + "0.85}") + "," + capture(9, 105))});
+  const Slowed all = sum.all_phases().slowed;
+  EXPECT_EQ(all.times, 2u);
+  EXPECT_EQ(all.obtained, 0.8);
+  EXPECT_EQ(all.actuators, std::set<std::string>{"emulated"});
 }
 
 TEST(EnergySummary, PercentAreOfTheBaseline) {

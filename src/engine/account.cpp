@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "engine/governing.hpp"
 #include "engine/mailbox.hpp"
 #include "sys/process.hpp"
 
@@ -15,6 +17,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostPhases = 4096;  // between two settlements; there are a handful
+// How many times the bytes of a phase go through memory. What is drained is counted with the capture.
+constexpr std::pair<std::string_view, double> kThroughMemory[] = {
+    {"capture", 2}, {"encode", 1}, {"partner", 2}, {"parity", 1}, {"global", 1}, {"verify", 1}, {"restore", 2}};
+
+bool keeps_account(const Context& context) { return context.comm->node_leader() == context.comm->rank(); }
+
 constexpr const char* kBeside[] = {"nothing", "waiting", "program"};
 
 // Energy by name of the domain, parts of one machine added up; "total" is what sampler.total() says.
@@ -39,12 +47,6 @@ json sources_of(const energy::Sampler& sampler) {
   return sources;
 }
 
-// What one phase was on all machines.
-struct Sum {
-  json line;
-  double uncertainty_squared = 0;
-};
-
 void add_numbers(json& to, const json& more) {
   for (const auto& [key, value] : more.items()) {
     to[key] = (to.contains(key) ? to[key].get<double>() : 0.0) + value.get<double>();
@@ -58,6 +60,12 @@ void add_joules(json& line, const json& more) {
   if (!line["joules"].is_null()) add_numbers(line["joules"], more["joules"]);
 }
 
+// Readings of different machines err independently.
+void add_uncertainty(json& line, const json& more) {
+  if (!line.contains("uncertainty_j") || !more.contains("uncertainty_j")) return;
+  line["uncertainty_j"] = std::hypot(line["uncertainty_j"].get<double>(), more["uncertainty_j"].get<double>());
+}
+
 class Merger {
  public:
   void add(const json& machine) {
@@ -66,7 +74,10 @@ class Merger {
       whole_ = machine;
       whole_.erase("phases");
     } else {
-      for (const char* const part : {"program", "whole"}) add_joules(whole_[part], machine[part]);
+      for (const char* const part : {"program", "whole"}) {
+        add_joules(whole_[part], machine[part]);
+        add_uncertainty(whole_[part], machine[part]);
+      }
       for (const char* const longest : {"seconds", "gap_s"}) {
         whole_[longest] = std::max(whole_[longest].get<double>(), machine[longest].get<double>());
       }
@@ -82,11 +93,7 @@ class Merger {
   json take() {
     whole_["machines"] = machines_;
     whole_["phases"] = json::array();
-    for (const auto& key : order_) {
-      Sum& sum = sums_[key];
-      if (sum.line.contains("uncertainty_j")) sum.line["uncertainty_j"] = std::sqrt(sum.uncertainty_squared);
-      whole_["phases"].push_back(std::move(sum.line));
-    }
+    for (const auto& key : order_) whole_["phases"].push_back(std::move(sums_[key]));
     return std::move(whole_);
   }
 
@@ -95,27 +102,28 @@ class Merger {
 
   void add_phase(const json& phase) {
     Key key{phase["version"], phase["level"], phase["phase"], phase["beside"], phase["nth"]};
-    const double error_j = phase.value("uncertainty_j", 0.0);
-    const auto [found, is_new] = sums_.try_emplace(key, Sum{phase, 0});
-    Sum& sum = found->second;
-    sum.uncertainty_squared += error_j * error_j;
+    const auto [found, is_new] = sums_.try_emplace(key, phase);
+    json& sum = found->second;
     if (is_new) {
-      sum.line.erase("nth");
+      sum.erase("nth");
       order_.push_back(std::move(key));
       return;
     }
-    add_joules(sum.line, phase);
-    sum.line["seconds"] = std::max(sum.line["seconds"].get<double>(), phase["seconds"].get<double>());
+    add_joules(sum, phase);
+    add_uncertainty(sum, phase);
+    const auto ratio = [](const json& line) { return line.contains("slowed") ? line["slowed"]["obtained"] : json(2); };
+    if (ratio(phase) < ratio(sum)) sum["slowed"] = phase["slowed"];
+    sum["seconds"] = std::max(sum["seconds"].get<double>(), phase["seconds"].get<double>());
   }
 
   std::size_t machines_ = 0;
   json whole_;
-  std::map<Key, Sum> sums_;
+  std::map<Key, json> sums_;  // what each phase was on all machines
   std::vector<Key> order_;
 };
 
 // Phases of one name in one version are told apart by their order.
-json lines_of(const std::vector<Phase>& phases) {
+json lines_of(const std::vector<Phase>& phases, const std::string& actuator) {
   const double to_unix_s = static_cast<double>(sys::unix_time_ns()) * 1e-9 - sys::monotonic_s();
   std::map<std::tuple<std::uint64_t, std::int32_t, std::string>, std::size_t> seen;
   json lines = json::array();
@@ -129,6 +137,9 @@ json lines_of(const std::vector<Phase>& phases) {
                      {"start_unix_s", phase.from_s + to_unix_s},
                      {"seconds", phase.to_s - phase.from_s},
                      {"bytes", phase.bytes}});
+    if (!phase.ratios.are_slowed()) continue;
+    lines.back()["slowed"] = {
+        {"actuator", actuator}, {"asked", phase.ratios.asked}, {"obtained", phase.ratios.obtained}};
   }
   return lines;
 }
@@ -143,29 +154,49 @@ Phase make_phase(std::string_view name, double from_s, double to_s) {
   return phase;
 }
 
-void Account::open(const Context& context) {
-  settled_s_ = sys::monotonic_s();
-  is_kept_here_ = context.comm->node_leader() == context.comm->rank();
-  if (!is_kept_here_) return;
+std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
+  if (!keeps_account(context) && !governs_by_joules(context)) return nullptr;
   auto sampler = energy::Sampler::start(context.settings.energy, sys::real_kernel());
-  if (sampler) {
-    sampler_ = std::move(*sampler);
-  } else {
-    context.log(Severity::warning, "energy is not measured: " + sampler.error().message);
+  if (sampler) return std::move(*sampler);
+  context.log(Severity::warning, "energy is not measured: " + sampler.error().message);
+  return nullptr;
+}
+
+Status Account::open(const Context& context, energy::Sampler* sampler, std::string actuator) {
+  settled_s_ = sys::monotonic_s();
+  is_kept_here_ = keeps_account(context);
+  sampler_ = is_kept_here_ ? sampler : nullptr;
+  actuator_ = std::move(actuator);
+  struct Here {
+    std::uint32_t machine, ranks;
+  };
+  const Here mine{context.comm->node_leader(), static_cast<std::uint32_t>(context.topology.acted_for.size())};
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(mine)));
+  std::uint32_t here = 0;
+  for (const ByteVector& one : all) {
+    Here other{};
+    std::memcpy(&other, one.data(), std::min(one.size(), sizeof other));
+    if (other.machine == mine.machine) here += other.ranks;
   }
+  share_ = static_cast<double>(here) / context.rank_count();
+  return {};
 }
 
 void Account::add(const Phase& phase) {
   if (!is_kept_here_ || phases_.size() == kMostPhases) return;
   phases_.push_back(phase);
+  const auto* const known = std::ranges::find(kThroughMemory, std::string_view(get_text(phase.name)),
+                                              [](const auto& one) { return one.first; });
+  if (sampler_ == nullptr || known == std::end(kThroughMemory)) return;
+  sampler_->moved(static_cast<std::uint64_t>(known->second * share_ * static_cast<double>(phase.bytes)));
 }
 
 std::string Account::describe() {
   const double now_s = sys::monotonic_s();
   json machine = {{"seconds", now_s - settled_s_}, {"gap_s", 0.0},           {"total", ""}, {"sources", json::array()},
                   {"program", json::object()},     {"whole", json::object()}};
-  machine["phases"] = lines_of(phases_);
-  if (sampler_ && !sampler_->domains().empty()) {
+  machine["phases"] = lines_of(phases_, actuator_);
+  if (sampler_ != nullptr && !sampler_->domains().empty()) {
     std::vector<energy::Span> spans;
     for (const Phase& phase : phases_) spans.push_back({phase.from_s, phase.to_s, phase.beside});
     const auto between = [this](double from_s, double to_s) {
@@ -179,6 +210,8 @@ std::string Account::describe() {
     machine["sources"] = sources_of(*sampler_);
     machine["program"]["joules"] = by_domain(charges.program.joules, *sampler_);
     machine["whole"]["joules"] = by_domain(charges.whole.joules, *sampler_);
+    machine["program"]["uncertainty_j"] = charges.program.uncertainty_j.back();
+    machine["whole"]["uncertainty_j"] = charges.whole.uncertainty_j.back();
     for (std::size_t i = 0; i < charges.spans.size(); ++i) {
       const energy::Charge& charge = charges.spans[i];
       machine["phases"][i]["joules"] = charge.is_known ? by_domain(charge.joules, *sampler_) : json(nullptr);

@@ -13,6 +13,7 @@
 #include "energy/charge.hpp"
 #include "energy/sampler.hpp"
 #include "engine/context.hpp"
+#include "governor/governor.hpp"
 
 namespace diapause::engine {
 
@@ -25,15 +26,22 @@ struct Phase {
   double from_s = 0;  // sys::monotonic_s()
   double to_s = 0;
   std::uint64_t bytes = 0;  // protected ones of all ranks of the job
+  governor::Ratios ratios;  // the clock it ran at
 };
 Phase make_phase(std::string_view name, double from_s, double to_s);
+
+// The sampler of a process that keeps the account of its machine, or governs by joules; null for others, and where it
+// cannot be had: that is logged, and costs nothing but the numbers.
+std::unique_ptr<energy::Sampler> start_sampler(const Context& context);
 
 // Ranks of a machine take their checkpoints together, so the first process that has an account there keeps it for all.
 // Not thread-safe.
 class Account {
  public:
-  // What cannot be measured is logged, and costs nothing but its numbers.
-  void open(const Context& context);
+  // `sampler` must outlive the object, and is used where the account is kept; null: energy is not measured. `actuator`:
+  // of the governor, for what it has slowed. Collective.
+  Status open(const Context& context, energy::Sampler* sampler, std::string actuator);
+  // As soon as it is over: what it has moved through memory is energy that a model finds.
   void add(const Phase& phase);
   // Divides what was used since the last time among the phases and the program, and adds up all machines: the fields of
   // a ledger line, on rank 0; empty on others. Collective.
@@ -43,7 +51,9 @@ class Account {
   std::string describe();
 
   bool is_kept_here_ = false;
-  std::unique_ptr<energy::Sampler> sampler_;
+  double share_ = 1;  // of the ranks, that are on this machine
+  energy::Sampler* sampler_ = nullptr;
+  std::string actuator_;
   energy::Charger charger_;
   std::vector<Phase> phases_;  // since settled_s_
   double settled_s_ = 0;

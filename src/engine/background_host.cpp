@@ -150,6 +150,9 @@ class BackgroundHost : public Host {
     return {};
   }
 
+  governor::PhaseGuard begin_capture(std::uint64_t bytes) override {
+    return thread_ ? thread_->worker().begin_capture(bytes) : governor::PhaseGuard();
+  }
   std::uint64_t next_number() const override { return mailbox_->next_number(place_); }
   std::uint64_t submit(Captures captures) override {
     Note note;
@@ -186,6 +189,7 @@ class BackgroundHost : public Host {
       mailbox_->wait(number, levels, std::min(left_s, kBetweenSteps_s));
     }
   }
+  int stop_signal() const override { return mailbox_->stop_signal(); }
   void give_up() override { mailbox_->give_up(); }
   void attend() override {
     if (relay_) relay_->advance();

@@ -64,14 +64,25 @@ Status Engine::begin_capture(const Subject& subject, const Plan& plan, store::Sl
   return capturer_->begin({subject.memory, plan.index, plan.index_offset, plan.identity, to.mapping(), to.content()});
 }
 
-// Nothing, where begin_capture() did it all.
-Status Engine::end_capture(Captures& captures) {
+// Nothing, where that was done before. Whatever goes wrong, the others wait for what this rank says of its capture.
+Status Engine::end_capture(Captures& captures) try {
   if (captures.images.empty() || captures.images.front().bytes != nullptr) return {};
   Image& image = captures.images.front();
   DIAPAUSE_TRY_ASSIGN(const capture::Captured captured, capturer_->drain());
   image.facts = facts_of(captured.header, captured.index);
   image.bytes = capture::memory_bytes(image.slot.mapping(), captured.header.file_bytes);
   return {};
+} catch (const std::exception& error) {
+  return fail(Code::internal, std::string("the capture: ") + error.what());
+}
+
+// What the program waits for of a capture: all of it, unless the rest can be done behind its back.
+void Engine::capture_now(const Subject& subject, const Plan& plan, store::Slot slot, Captures& captures) {
+  governor::PhaseGuard phase = host_->begin_capture(capture::image_bytes(plan.index, plan.index_offset));
+  captures.result = begin_capture(subject, plan, std::move(slot), captures);
+  if (captures.result && !goes_on_behind()) captures.result = end_capture(captures);
+  if (captures.result) phase.succeeded();
+  captures.times.ratios = phase.ratios();
 }
 
 // The whole image at once. `source` must live as long as the image's bytes.
@@ -103,11 +114,7 @@ void Engine::bill_capture() {
 std::uint64_t Engine::hand_over(Captures captures) {
   const auto complete = [this](Captures& all) {
     const double start = sys::monotonic_s();
-    try {
-      if (all.result) all.result = end_capture(all);
-    } catch (const std::exception& error) {
-      all.result = fail(Code::internal, std::string("the capture: ") + error.what());
-    }
+    if (all.result) all.result = end_capture(all);
     const double took_s = sys::monotonic_s() - start;
     all.capture_s += took_s;
     if (all.times.blocked_s > 0) {  // the program went on before
@@ -116,7 +123,7 @@ std::uint64_t Engine::hand_over(Captures captures) {
     }
     return host_->submit(std::move(all));
   };
-  if (!host_->is_background() || !captures.result || !capturer_->has_bytes_left()) return complete(captures);
+  if (!captures.result || !goes_on_behind()) return complete(captures);
   const std::uint64_t number = host_->next_number();
   const double blocked_s = captures.blocked_s();
   captures.times.blocked_s = blocked_s;
@@ -186,7 +193,8 @@ Status Engine::checkpoint_from(Subject subject, const Decision& decision, Checkp
   if (!captures.is_direct) {
     auto slot = acquire_slot(captures, image_bytes);
     if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
-    captures.result = slot ? begin_capture(subject, plan, std::move(*slot), captures) : fail(slot.error());
+    if (slot) capture_now(subject, plan, std::move(*slot), captures);
+    if (!slot) captures.result = fail(slot.error());
   }
   if (decision.level == 4 && !host_->is_background()) {
     captures.direct = {{context_->rank(), image_bytes,

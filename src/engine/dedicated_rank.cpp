@@ -35,6 +35,7 @@ Status DedicatedRank::open_worker(Context& whole, const Context& rank, std::uniq
   auto worker = NodeWorker::open(rank, std::move(workers), log, bill_);
   DIAPAUSE_TRY(announce(whole, worker ? Status{} : fail(worker.error()), worker ? worker->get() : nullptr));
   bill_.open((*worker)->context());
+  (*worker)->listen([this] { return signals_ ? signals_->received() : 0; });
   DIAPAUSE_TRY(agree(whole, {}));  // on the other ranks: whether they found their mailboxes
   worker_ = std::move(*worker);
   return {};

@@ -12,8 +12,8 @@ namespace diapause::engine {
 class DedicatedRank {
  public:
   // `whole` holds all ranks; `rank` is the context of a rank of this node that computes, and `workers` as in
-  // NodeWorker::open. The signals that ask the program to stop are taken over, because they come to this rank too; what
-  // they ask for is for the ranks that compute. Collective over `whole`.
+  // NodeWorker::open. The signals that ask the program to stop are taken over, because they come to this rank too, and
+  // passed on to the ranks of the node that compute. Collective over `whole`.
   static Result<std::unique_ptr<DedicatedRank>> open(Context& whole, const Context& rank,
                                                      std::unique_ptr<comm::Comm> workers,
                                                      std::unique_ptr<sys::StopSignals> signals);

@@ -150,6 +150,8 @@ class Engine {
   Result<store::Slot> acquire_slot(Captures& captures, std::uint64_t bytes);
   Status begin_capture(const Subject& subject, const Plan& plan, store::Slot slot, Captures& captures);
   Status end_capture(Captures& captures);
+  void capture_now(const Subject& subject, const Plan& plan, store::Slot slot, Captures& captures);
+  bool goes_on_behind() const { return host_->is_background() && capturer_->has_bytes_left(); }
   static Status stream(capture::BlockSource& source, const Plan& plan, store::Slot slot, Captures& captures);
   std::uint64_t hand_over(Captures captures);
   void bill_capture();

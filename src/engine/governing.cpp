@@ -43,6 +43,12 @@ governor::Surroundings surroundings_of(const Context& context) {
   return surroundings;
 }
 
+// Where every rank acts for itself, one governs for its node.
+config::ThrottlePolicy policy_of(const Context& context) {
+  const bool governs = context.topology.by_node || context.topology.is_leader();
+  return governs ? context.settings.governor.policy : config::ThrottlePolicy::off;
+}
+
 double busy_watts(const energy::DomainModel& domain, double share) {
   return domain.idle_w.value + share * domain.busy_w.value;
 }
@@ -59,16 +65,14 @@ Status find_neighbours(Context& context) {
   return {};
 }
 
-NodeGovernor::NodeGovernor(Context& context) : is_background_(context.topology.by_node) {
+bool governs_by_joules(const Context& context) { return policy_of(context) == config::ThrottlePolicy::measured; }
+
+NodeGovernor::NodeGovernor(Context& context, energy::Sampler* sampler)
+    : is_background_(context.topology.by_node), sampler_(governs_by_joules(context) ? sampler : nullptr) {
   config::GovernorSettings settings = context.settings.governor;
-  if (!is_background_ && !context.topology.is_leader()) settings.policy = config::ThrottlePolicy::off;
+  settings.policy = policy_of(context);
   governor::Surroundings surroundings = surroundings_of(context);
-  if (settings.policy == config::ThrottlePolicy::measured) {
-    auto sampler = energy::Sampler::start(context.settings.energy, sys::real_kernel());
-    if (sampler) sampler_ = std::move(*sampler);
-    if (!sampler) context.log(Severity::warning, "the governor cannot measure: " + sampler.error().message);
-  }
-  if (sampler_) {
+  if (sampler_ != nullptr) {
     const std::size_t cpus = std::max<std::size_t>(surroundings.cpus.size(), 1);
     surroundings.node_joules = [this] { return node_joules(); };
     surroundings.node_power = [this, cpus](policy::PhaseKind kind, governor::Scope scope) {
@@ -82,20 +86,16 @@ void NodeGovernor::begin_checkpoint() {
   const double now_s = sys::monotonic_s();
   if (begun_s_) interval_s_ = now_s - *begun_s_;
   begun_s_ = now_s;
-  steps_.clear();
 }
 
-std::vector<governor::PhaseReport> NodeGovernor::slowed() const {
-  auto phases = governor_->report();
-  std::erase_if(phases, [&](const governor::PhaseReport& phase) {
-    return phase.asked == 1 || std::ranges::find(steps_, phase.name) == steps_.end();
-  });
-  return phases;
+governor::PhaseGuard NodeGovernor::begin_capture(std::uint64_t bytes) {
+  return governor_->begin_phase({.name = "capture", .bytes = bytes, .scope = governor::Scope::job});
 }
 
 governor::PhaseGuard NodeGovernor::begin_phase(const char* step, std::uint64_t bytes) {
-  steps_.emplace_back(step);
-  governor::PhaseStart start{.name = step, .kind = policy::PhaseKind::write, .bytes = bytes};
+  const bool compresses = std::string_view(step) == "encode";
+  const auto kind = compresses ? policy::PhaseKind::compress : policy::PhaseKind::write;
+  governor::PhaseStart start{.name = step, .kind = kind, .bytes = bytes};
   start.scope = is_background_ ? governor::Scope::engine : governor::Scope::job;
   if (interval_s_) start.due_s = *begun_s_ + *interval_s_ - sys::monotonic_s();
   return governor_->begin_phase(start);

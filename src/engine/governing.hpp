@@ -15,11 +15,14 @@ namespace diapause::engine {
 // Fills context.neighbours. Collective.
 Status find_neighbours(Context& context);
 
+// Whether this process governs by joules, and needs a sampler for it.
+bool governs_by_joules(const Context& context);
+
 // Of whoever acts for its node; where every rank acts for itself, the node's first rank governs for all.
 class NodeGovernor {
  public:
-  // `context` must outlive the object.
-  explicit NodeGovernor(Context& context);
+  // `context` must outlive the object, and so must `sampler`, where joules decide; null: it cannot be had.
+  NodeGovernor(Context& context, energy::Sampler* sampler);
   NodeGovernor(const NodeGovernor&) = delete;
   NodeGovernor& operator=(const NodeGovernor&) = delete;
 
@@ -28,19 +31,19 @@ class NodeGovernor {
   void begin_checkpoint();
   // Of this step, by its name in the ledger, on so many bytes; lives as long as the step.
   governor::PhaseGuard begin_phase(const char* step, std::uint64_t bytes);
+  // Of the capture of so many bytes, for which the program always waits. From any thread.
+  governor::PhaseGuard begin_capture(std::uint64_t bytes);
 
   std::string actuator() const { return governor_->actuator(); }  // "": the policy is off, or there is none
-  std::vector<governor::PhaseReport> slowed() const;              // in this checkpoint
 
  private:
   std::optional<double> node_joules();
 
   const bool is_background_;
-  std::unique_ptr<energy::Sampler> sampler_;  // where joules decide
+  energy::Sampler* const sampler_;
   std::unique_ptr<governor::Governor> governor_;
   std::optional<double> begun_s_;  // the checkpoint under way
   std::optional<double> interval_s_;
-  std::vector<std::string> steps_;  // of the checkpoint under way
 };
 
 // What the node draws because of a phase on so many of its processors, by the profile; none if the profile has no curve

@@ -41,6 +41,10 @@ class Host {
   // After a failure: forgets the tier if its directory was deleted, so that acquire() makes it anew. Collective.
   virtual Status check_tier(config::TierKind) { return {}; }
 
+  // For as long as this rank captures so many bytes and the program waits: where the governor of its node is in this
+  // process, it may slow the node's cores.
+  virtual governor::PhaseGuard begin_capture(std::uint64_t) { return {}; }
+
   // The number that the next submit() will return.
   virtual std::uint64_t next_number() const = 0;
   // Hands over what this rank captured. All ranks do so in the same order. May come from another thread than the other
@@ -50,6 +54,9 @@ class Host {
   virtual Progress progress(std::uint64_t number) = 0;
   // Until the capture is done or one of `levels` holds, or the time is over.
   virtual void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) = 0;
+
+  // A signal that asks to stop and came to the process that acts for the node; 0: none.
+  virtual int stop_signal() const { return 0; }
 
   // What is under way need not come to its end: whatever is not reached soon is given up.
   virtual void give_up() {}

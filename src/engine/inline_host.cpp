@@ -19,6 +19,7 @@ class InlineHost : public Host {
     return std::move(slots.front());
   }
 
+  governor::PhaseGuard begin_capture(std::uint64_t bytes) override { return engine_->begin_capture(bytes); }
   std::uint64_t next_number() const override { return count_; }
   std::uint64_t submit(Captures captures) override {
     engine_->revive_tiers();

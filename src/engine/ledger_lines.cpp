@@ -43,10 +43,13 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   line["phases"] = {{"capture", checkpoint.capture_s}};
   for (const Phase& step : *checkpoint.steps) line["phases"][get_text(step.name)] = step.to_s - step.from_s;
   if (!checkpoint.actuator.empty()) {
-    line["slowed"] = {{"actuator", checkpoint.actuator}, {"phases", json::object()}};
-    for (const governor::PhaseReport& phase : checkpoint.slowed) {
-      line["slowed"]["phases"][phase.name] = {{"asked", phase.asked}, {"obtained", phase.obtained}};
-    }
+    json slowed = json::object();
+    const auto add = [&](const std::string& name, governor::Ratios ratios) {
+      if (ratios.are_slowed()) slowed[name] = {{"asked", ratios.asked}, {"obtained", ratios.obtained}};
+    };
+    add("capture", checkpoint.capture_ratios);
+    for (const Phase& step : *checkpoint.steps) add(get_text(step.name), step.ratios);
+    line["slowed"] = {{"actuator", checkpoint.actuator}, {"phases", std::move(slowed)}};
   }
   line["error"] = checkpoint.error.empty() ? json(nullptr) : json(checkpoint.error);
   return text(line);
@@ -91,6 +94,7 @@ std::string restart_line(const RestartLine& restart) {
   line["incarnation"] = restart.incarnation;
   line["version"] = restart.manifest->version.number;
   line["level"] = restart.manifest->deepest_level();
+  line["captured_unix_s"] = static_cast<double>(restart.manifest->created_unix_ns) * 1e-9;
   line["stepped_back"] = restart.stepped_back;
   line["reason"] = restart.reason;
   line["sources"] = restart.sources;

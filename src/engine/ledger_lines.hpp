@@ -9,7 +9,6 @@
 #include "capture/capture_job.hpp"
 #include "engine/host.hpp"
 #include "format/manifest.hpp"
-#include "governor/governor.hpp"
 
 namespace diapause::engine {
 
@@ -18,10 +17,10 @@ struct CheckpointLine {
   int level_asked = 0;
   double blocked_s = 0;
   double capture_s = 0;
+  governor::Ratios capture_ratios;
   const std::vector<Phase>* steps = nullptr;
-  std::string actuator;                       // of the governor; empty: it is off
-  std::vector<governor::PhaseReport> slowed;  // by it
-  std::string error;                          // empty: none
+  std::string actuator;  // of the governor; empty: it is off
+  std::string error;     // empty: none
 };
 
 struct RestartLine {

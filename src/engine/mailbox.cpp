@@ -96,12 +96,13 @@ std::uint64_t Mailbox::post(std::uint32_t place, const Note& note) {
   return number;
 }
 
-std::vector<Note> Mailbox::take(std::uint64_t number) {
+std::vector<Note> Mailbox::take(std::uint64_t number, const std::function<void()>& meanwhile) {
   std::vector<Note> notes;
   for (std::uint32_t place = 0; place < rank_count_; ++place) {
     while (true) {
       const std::uint32_t seen = shared_->bell.load();
       if (boxes_[place].posted.load() > number) break;
+      meanwhile();
       sys::wait_while(shared_->bell, seen, kLookAgain_s);
     }
     notes.push_back(boxes_[place].notes[number % kJobs]);

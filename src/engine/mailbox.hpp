@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "engine/host.hpp"
@@ -51,11 +52,15 @@ class Mailbox {
   std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
   Progress progress(std::uint64_t number) const;
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
-  void give_up() { shared_->given_up.store(1); }  // what is under way need not come to its end
+  int stop_signal() const { return shared_->stop_signal.load(); }  // 0: none was passed on
+  void give_up() { shared_->given_up.store(1); }                   // what is under way need not come to its end
 
   // ---- by the process that acts for the node
-  // The parts of job `number`, when all ranks have posted theirs.
-  std::vector<Note> take(std::uint64_t number);
+  // The parts of job `number`, when all ranks have posted theirs. Calls `meanwhile` now and then, and whenever a signal
+  // has come to this thread.
+  std::vector<Note> take(std::uint64_t number, const std::function<void()>& meanwhile);
+  // Somebody has asked this process to stop by a signal: the ranks are to know.
+  void pass_on(int stop_signal) { shared_->stop_signal.store(stop_signal); }
   void begin(std::uint64_t number);
   void reached(std::uint64_t number, std::uint32_t levels);
   void finish(std::uint64_t number, const Progress& progress);
@@ -79,6 +84,7 @@ class Mailbox {
     std::atomic<std::uint32_t> bell;  // changes with every post
     std::atomic<std::uint32_t> news;  // changes with every progress
     std::atomic<std::uint32_t> given_up;
+    std::atomic<std::int32_t> stop_signal;
     std::atomic<std::uint64_t> finished;  // jobs
     std::array<Entry, kResults> entries;
   };

@@ -131,23 +131,22 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   return publish_on_nodes(context_, catalogue_, work, 4);
 }
 
-// The capture as the program saw it, what of it went on behind, and the steps.
-void NodeEngine::account_for(const Work& work, const Captures& captures) {
+// As the program saw it, and what of it went on behind. After the first step, when all know how many bytes these are.
+void NodeEngine::account_for_capture(const Work& work, const Captures& captures) {
   const CaptureTimes& times = captures.times;
   const double blocked_s = times.blocked_s > 0 ? times.blocked_s : captures.capture_s;
   Phase phases[] = {make_phase("wait", times.called_s, times.begun_s),
                     make_phase("capture", times.begun_s, times.begun_s + blocked_s),
                     make_phase("drain", times.drain_begun_s, times.drain_begun_s + times.drain_s)};
   phases[0].beside = energy::Beside::waiting;
+  phases[1].ratios = times.ratios;
   phases[2].beside = energy::Beside::program;
-  const auto add = [&](Phase phase) {
-    if (!(phase.to_s > phase.from_s)) return;
+  for (Phase& phase : phases) {
+    if (!(phase.to_s > phase.from_s)) continue;
     phase.version = captures.decision.number;
     phase.bytes = work.manifest.protected_bytes();
     account_.add(phase);
-  };
-  std::ranges::for_each(phases, add);
-  std::ranges::for_each(work.steps, add);
+  }
 }
 
 // Agreed, as one who stops alone would leave the others waiting.
@@ -164,9 +163,22 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
   if (work.images.empty()) {
     for (const OutgoingImage& image : captures.direct) bytes += image.bytes;
   }
-  governor::PhaseGuard phase = governor_.begin_phase(step.phase, bytes);
-  Status done = (this->*step.run)(work, captures);
-  if (done) phase.succeeded();
+  Phase phase = make_phase(step.phase, sys::monotonic_s(), 0);
+  Status done;
+  {
+    governor::PhaseGuard governed = governor_.begin_phase(step.phase, bytes);
+    done = (this->*step.run)(work, captures);
+    if (done) governed.succeeded();
+    phase.ratios = governed.ratios();
+  }
+  phase.to_s = sys::monotonic_s();
+  phase.level = step.level;
+  phase.beside = context_.topology.by_node ? energy::Beside::program : energy::Beside::nothing;
+  phase.version = captures.decision.number;
+  phase.bytes = work.manifest.protected_bytes();
+  if (work.steps.empty()) account_for_capture(work, captures);
+  account_.add(phase);
+  work.steps.push_back(phase);
   return done;
 }
 
@@ -178,12 +190,7 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
     if (step.level == 1 && captures.is_direct) continue;
     if (Status wanted = go_on(); !wanted) return wanted;
     const std::uint32_t before = work.manifest.levels;
-    const double start = sys::monotonic_s();
     Status done = run_step(step, work, captures);
-    Phase phase = make_phase(step.phase, start, sys::monotonic_s());
-    phase.level = step.level;
-    phase.beside = context_.topology.by_node ? energy::Beside::program : energy::Beside::nothing;
-    work.steps.push_back(phase);
     if (work.manifest.levels != before) reached(work.manifest.levels);
     if (done) continue;
     const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
@@ -205,7 +212,7 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
   Work work = begin(captures);
   work.images = std::move(captures.images);
   Status result = run(work, captures, reached);
-  account_for(work, captures);
+  if (work.steps.empty()) account_for_capture(work, captures);
   if (work.manifest.levels != 0) {
     catalogue_.prune(context_);
   } else if (work.is_kept) {
@@ -242,9 +249,9 @@ void NodeEngine::record(const Work& work, const Captures& captures, const Status
   line.level_asked = work.level;
   line.blocked_s = captures.blocked_s();
   line.capture_s = captures.capture_s;
+  line.capture_ratios = captures.times.ratios;
   line.steps = &work.steps;
   line.actuator = governor_.actuator();
-  line.slowed = governor_.slowed();
   if (!result) line.error = result.error().message;
   bill_.append(context_, checkpoint_line(line));
 }

@@ -60,6 +60,7 @@ struct CaptureTimes {
   double blocked_s = 0;  // from then on
   double drain_begun_s = 0;
   double drain_s = 0;  // of what was captured behind the call
+  governor::Ratios ratios;
 };
 
 // What was captured of one version, by the ranks acted for.
@@ -106,6 +107,9 @@ class NodeEngine {
   // Whether an old version could be given up in that tier.
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
 
+  // Of a capture of so many bytes, which begins now and which the program waits for. From any thread.
+  governor::PhaseGuard begin_capture(std::uint64_t bytes) { return governor_.begin_capture(bytes); }
+
   // What is not part of a checkpoint() and took time.
   void add(const Phase& phase) { account_.add(phase); }
   // Writes down who has used how much energy since the last time. Collective.
@@ -121,7 +125,8 @@ class NodeEngine {
   NodeEngine(Context& context, Bill& bill)
       : context_(context),
         bill_(bill),
-        governor_(context),
+        sampler_(start_sampler(context)),
+        governor_(context, sampler_.get()),
         flush_pacer_(context.topology.by_node ? context.settings.async.flush_mib_s * static_cast<double>(kMiB) : 0) {}
 
   // ---- open (tiers.cpp)
@@ -145,10 +150,11 @@ class NodeEngine {
   Status encode_level3(Work& work, const Captures& captures);
   Status write_level4(Work& work, const Captures& captures);
   void record(const Work& work, const Captures& captures, const Status& result);
-  void account_for(const Work& work, const Captures& captures);
+  void account_for_capture(const Work& work, const Captures& captures);
 
   Context& context_;
   Bill& bill_;
+  std::unique_ptr<energy::Sampler> sampler_;
   Account account_;
   Catalogue catalogue_;
   NodeGovernor governor_;

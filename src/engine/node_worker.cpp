@@ -28,13 +28,20 @@ Status NodeWorker::make_mailbox() {
   auto mailbox = Mailbox::create((*memory)->directory(), rank_count);
   if (!mailbox) return fail(mailbox.error());
   mailbox_.emplace(std::move(*mailbox));
-  engine_->give_up_when([this] { return mailbox_->is_given_up(); });
+  engine_->give_up_when([this] {
+    pass_on_signal();
+    return mailbox_->is_given_up();
+  });
   return {};
+}
+
+void NodeWorker::pass_on_signal() {
+  if (const int signal = received_(); signal != 0) mailbox_->pass_on(signal);
 }
 
 void NodeWorker::serve() {
   for (std::uint64_t number = 0;; ++number) {
-    const std::vector<Note> notes = mailbox_->take(number);
+    const std::vector<Note> notes = mailbox_->take(number, [this] { pass_on_signal(); });
     mailbox_->begin(number);
     Progress progress;
     const double start_s = sys::monotonic_s();

@@ -24,6 +24,9 @@ class NodeWorker {
                                                   Bill& bill);
 
   StoredFacts facts() const { return {engine_->incarnation(), engine_->other_rank_count()}; }
+  governor::PhaseGuard begin_capture(std::uint64_t bytes) { return engine_->begin_capture(bytes); }
+  // What comes to this process alone is passed on to the ranks: `received` gives the signal that asks to stop, or 0.
+  void listen(std::function<int()> received) { received_ = std::move(received); }
   // Does what the ranks post until all have told it to stop.
   void serve();
   Context& context() { return context_; }
@@ -31,6 +34,7 @@ class NodeWorker {
  private:
   NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log);
   Status make_mailbox();
+  void pass_on_signal();
   Progress work(std::uint64_t number, const std::vector<Note>& notes);
   Progress checkpoint(std::uint64_t number, const std::vector<Note>& notes);
   Status adopt(const Note& note, std::vector<Image>& images);
@@ -38,6 +42,7 @@ class NodeWorker {
   Context context_;
   std::unique_ptr<NodeEngine> engine_;
   std::optional<Mailbox> mailbox_;
+  std::function<int()> received_ = [] { return 0; };
 };
 
 // Tells all processes of `whole` whether the workers have opened, and what they found. `opened` and `worker` are of the

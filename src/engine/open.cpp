@@ -186,7 +186,30 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<Context> whole, Ope
   return opened;
 }
 
+namespace {
+
+// Those of this process, and those of the one that acts for its node.
+class SignalsOfNode final : public sys::StopSignals {
+ public:
+  SignalsOfNode(std::unique_ptr<sys::StopSignals> own, const Host& host) : own_(std::move(own)), host_(host) {}
+
+  Status take(std::span<const int> numbers) override { return own_->take(numbers); }
+  int received() const override {
+    const int own = own_->received();
+    return own != 0 ? own : host_.stop_signal();
+  }
+
+ private:
+  std::unique_ptr<sys::StopSignals> own_;
+  const Host& host_;
+};
+
+}  // namespace
+
 Status Engine::watch_deadline(OpenRequest& request) {
+  auto& signals = request.stop_signals;
+  if (signals && host_->worker() == Worker::rank) signals = std::make_unique<SignalsOfNode>(std::move(signals), *host_);
+
   const auto note = std::ranges::find_if(
       request.environment, [](const auto& variable) { return variable.first == "DIAPAUSE_RUN_STOP_FILE"; });
   DIAPAUSE_TRY(deadline_.open(*context_, std::move(request.stop_signals),

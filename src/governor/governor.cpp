@@ -165,7 +165,7 @@ PhaseGuard Governor::begin_phase(const PhaseStart& start) {
     phase.report.obtained = *obtained;
   }
   parts_->running = {index, start.bytes, start.scope, parts_->mark()};
-  return PhaseGuard(*this);
+  return {*this, {phase.report.asked, phase.report.obtained}};
 }
 
 void Governor::end_phase(bool has_succeeded) {
@@ -203,7 +203,9 @@ std::vector<PhaseReport> Governor::report() const {
 }
 
 PhaseGuard::PhaseGuard(PhaseGuard&& other) noexcept
-    : governor_(std::exchange(other.governor_, nullptr)), has_succeeded_(other.has_succeeded_) {}
+    : governor_(std::exchange(other.governor_, nullptr)),
+      ratios_(other.ratios_),
+      has_succeeded_(other.has_succeeded_) {}
 
 PhaseGuard::~PhaseGuard() {
   if (governor_ != nullptr) governor_->end_phase(has_succeeded_);

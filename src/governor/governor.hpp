@@ -40,6 +40,14 @@ struct PhaseStart {
   Scope scope = Scope::engine;
 };
 
+// Of the base clock.
+struct Ratios {
+  double asked = 1;
+  double obtained = 1;
+
+  bool are_slowed() const { return asked < 1; }
+};
+
 // What became of the last phase of a name.
 struct PhaseReport {
   std::string name;
@@ -74,11 +82,13 @@ class [[nodiscard]] PhaseGuard {
 
   // The phase did all of its work: what it took is worth learning from.
   void succeeded() { has_succeeded_ = true; }
+  Ratios ratios() const { return ratios_; }
 
  private:
   friend class Governor;
-  explicit PhaseGuard(Governor& governor) : governor_(&governor) {}
+  PhaseGuard(Governor& governor, Ratios ratios) : governor_(&governor), ratios_(ratios) {}
   Governor* governor_ = nullptr;
+  Ratios ratios_;
   bool has_succeeded_ = false;
 };
 

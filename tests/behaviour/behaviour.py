@@ -2,7 +2,7 @@
 """Tests of what a user of Diapause sees: small programs (programs/), run and killed in several ways.
 
 behaviour.py --list                 names of all tests, a line each, with their ctest labels
-behaviour.py <test> --programs DIR --mpiexec COMMAND --work DIR
+behaviour.py <test> --programs DIR --mpiexec COMMAND --diapause COMMAND --work DIR
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
 """
 
@@ -80,6 +80,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--programs", type=pathlib.Path)
     parser.add_argument("--mpiexec")
+    parser.add_argument("--diapause", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path)
     site = parser.parse_args()
     if site.list:

@@ -59,6 +59,32 @@ def leaves_the_processor_to_others_while_a_rank_waits(site):
             place.run("idles", messages=["MPI_THREAD_MULTIPLE"] if mode == "thread" else [])
 
 
+def lets_a_job_that_is_killed_leave_no_slowed_core(site):
+    """With a clock that is emulated by control groups."""
+    def groups_of(process):
+        return [group for _, groups, _ in os.walk("/sys/fs/cgroup") for group in groups
+                if group.startswith(f"diapause-{process}-")]
+
+    def slowed(place):
+        return {phase["phase"]: phase["slowed"] for line in place.events("slowed", "energy")
+                for phase in line["phases"] if "slowed" in phase}
+
+    governor = {"policy": "fixed", "actuator": "emulated", "watchdog": str(site.diapause)}
+    with Place(site, ranks=0, tier="local", governor=governor) as place:
+        place.configure(place.settings, {"governor": governor | {"state_path": str(place.path / "governor")}})
+        run = place.start("slowed", "256")
+        gave_up = lambda: "no phase is slowed" in run.stderr.read_text(errors="replace")
+        run.wait_for(lambda: "capture" in slowed(place) or gave_up(), "a capture that is slowed")
+        if gave_up():
+            raise Skip(run.stderr.read_text(errors="replace").strip())
+        for phase, how in slowed(place).items():
+            expect_equal(how, {"actuator": "emulated", "asked": 0.85, "obtained": 0.85}, phase)
+        run.wait_for(lambda: groups_of(run.process.pid), "a control group")
+        run.process.kill()
+        run.be_killed()
+        wait_until(lambda: not groups_of(run.process.pid), "the control groups to go", 20)
+
+
 def leaves_no_rank_waiting_when_ranks_disagree(site):
     with Place(site, ranks=3) as place:
         place.run("disagree")

@@ -68,6 +68,18 @@ class EnergyTest(CommandTest):
         self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB 500.00 J 4.55 %")
         self.assertIn("node (measured: hwmon node)", self.energy()[0])
 
+    def test_uncertainty_and_the_clock_stand_with_the_energy(self):
+        one = phase("global", 1, 4, 100.0) | {
+            "uncertainty_j": 2.5, "slowed": {"actuator": "emulated", "asked": 0.85, "obtained": 0.8}}
+        self.leave([line(10.0, 900.0, [one])])
+        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100.00 +- 2.50 J 10.00 %")
+        self.assertIn("1 of 1 times global ran at 0.800 of the base clock or more (0.850 asked for; actuator: emulated)",
+                      self.energy()[0])
+        (told,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
+        self.assertEqual((told["uncertainty_j"], told["slowed"]["obtained"]), (2.5, 0.8))
+        (row, _) = csv.DictReader(self.energy("--csv")[0].splitlines())
+        self.assertEqual((row["uncertainty_j"], row["obtained"]), ("2.5", "0.8"))
+
     def test_work_that_was_lost_is_named(self):
         self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
         self.assertIn("start 2 went back to version 10: 20.00 s and 2000.00 J of the program were for nothing, and what "

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <fstream>
 #include <set>
+#include <thread>
 
 #include "engine/cluster.hpp"
 #include "engine/ledger_events.hpp"
@@ -12,6 +15,15 @@ namespace diapause::test_support {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kMemoryOnly = R"(
+name = "memory-only"
+machine = "none"
+[domain.dram]
+idle_w = { value = 0, source = "a test" }
+busy_w = { value = 0, source = "a test" }
+j_per_gb = { value = 1e6, source = "a test" }
+)";
 
 class Accounting : public ::testing::TestWithParam<const char*> {
  protected:
@@ -92,6 +104,27 @@ TEST_P(Accounting, ThePartsOfARunAddUpToItsWhole) {
     }
     EXPECT_GT(line["whole"]["joules"]["total"], 0.0);
   }
+}
+
+// In a model of a machine that uses energy for nothing else.
+TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
+  const std::string path = ::testing::TempDir() + "memory-only-" + GetParam() + ".toml";
+  std::ofstream(path) << kMemoryOnly;
+  shape_.adjust = [path](engine::OpenRequest& request, std::uint32_t) {
+    request.environment.emplace_back("DIAPAUSE_ENERGY_METERS", "model");
+    request.environment.emplace_back("DIAPAUSE_ENERGY_PERIOD_MS", "5");
+    request.environment.emplace_back("DIAPAUSE_ENERGY_PROFILE", path);
+  };
+  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::CheckpointInfo info;
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 1, info));
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // the model looks at the node now and then
+    EXPECT_TRUE(engine.close(60));
+  }));
+  double joules = 0;
+  for (const json& line : ledger_events(disk_, "energy")) joules += line["whole"]["joules"]["dram"].get<double>();
+  EXPECT_GT(joules, 0);
 }
 
 TEST_P(Accounting, WithoutAMeterThereAreTimesAndNoJoules) {

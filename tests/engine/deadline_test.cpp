@@ -5,8 +5,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <thread>
 
 #include "engine/cluster.hpp"
 #include "sys/text_file.hpp"
@@ -113,6 +117,49 @@ TEST(Deadline, ASignalOnOneRankStopsAllAtTheSameCallWithACheckpoint) {
   const Restarted restarted = restart_job(job.disk, job.shape);
   EXPECT_EQ(restarted.version, ending.calls);
   EXPECT_TRUE(restarted.intact);
+}
+
+// A signal that comes to the threads alone that have not been told of.
+class SignalElsewhere final : public sys::StopSignals {
+ public:
+  struct Here {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+  };
+  explicit SignalElsewhere(Here& here) : here_(here) {}
+  Status take(std::span<const int>) override { return {}; }
+  int received() const override {
+    const std::lock_guard lock(here_.mutex);
+    return here_.threads.contains(std::this_thread::get_id()) ? 0 : SIGUSR1;
+  }
+
+ private:
+  Here& here_;
+};
+
+TEST(SetAsideDeadline, ASignalThatOnlyTheRankSetAsideGetsStopsTheOthers) {
+  SignalElsewhere::Here computing;
+  Shape shape;
+  shape.ranks = 2;
+  shape.config = std::string(kSignals) + "[async]\nmode = \"rank\"\n";
+  shape.adjust = [&](engine::OpenRequest& request, std::uint32_t) {
+    request.stop_signals = std::make_unique<SignalElsewhere>(computing);
+  };
+  std::atomic<int> stopped = 0;
+  VolatileDisk disk;
+  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program&, std::uint32_t) {
+    {
+      const std::lock_guard lock(computing.mutex);
+      computing.threads.insert(std::this_thread::get_id());
+    }
+    engine::CheckpointInfo info;
+    for (std::uint64_t call = 1; call <= 60 && !engine.should_stop(); ++call) {
+      EXPECT_TRUE(engine.snapshot(call, info));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    if (engine.should_stop()) ++stopped;
+  }));
+  EXPECT_EQ(stopped, 2);
 }
 
 TEST(Deadline, OtherSignalsStopNothing) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/cluster.hpp"
+#include "engine/ledger_events.hpp"
 
 namespace diapause::test_support {
 namespace {
@@ -48,6 +49,7 @@ class Governing : public ::testing::Test {
       program.compute(2);
       EXPECT_TRUE(engine.checkpoint(2, 4, info));
       (void)engine.wait(2, 4, 60);
+      (void)engine.close(60);
     });
     EXPECT_TRUE(opened) << opened.error().message;
     return said;
@@ -63,14 +65,24 @@ TEST_F(Governing, SlowsAFlushInTheBackgroundAndLetsGoAfterIt) {
 
 TEST_F(Governing, IsOnTheBill) {
   two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
-  std::string ledger;
-  for (const std::string& path : disk_.paths()) {
-    if (!path.ends_with("/ledger.jsonl")) continue;
-    const auto content = disk_.read_content(path);
-    for (const std::byte byte : *content) ledger += static_cast<char>(byte);
+  const auto checkpoints = ledger_events(disk_, "checkpoint");
+  ASSERT_EQ(checkpoints.size(), 2u);
+  EXPECT_EQ(checkpoints[1]["slowed"].dump(),
+            R"({"actuator":"dry-run","phases":{"global":{"asked":0.85,"obtained":1.0}}})");
+}
+
+TEST_F(Governing, IsOnTheBillOfThePhase) {
+  two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
+  std::vector<nlohmann::json> slowed;
+  for (const auto& line : ledger_events(disk_, "energy")) {
+    for (const auto& phase : line["phases"]) {
+      if (phase.contains("slowed")) slowed.push_back(phase);
+    }
   }
-  EXPECT_THAT(ledger,
-              HasSubstr(R"("slowed":{"actuator":"dry-run","phases":{"global":{"asked":0.85,"obtained":1.0}}})"));
+  ASSERT_EQ(slowed.size(), 1u);
+  EXPECT_EQ(slowed[0]["phase"], "global");
+  EXPECT_EQ(slowed[0]["version"], 2);
+  EXPECT_EQ(slowed[0]["slowed"].dump(), R"({"actuator":"dry-run","asked":0.85,"obtained":1.0})");
 }
 
 TEST_F(Governing, LetsGoAfterAFlushThatFailed) {
