@@ -1,6 +1,6 @@
 // Checkpoints and restarts of one process against a memcpy and against the disk read and written directly.
 //
-//   one_process memory|local|restart|mapped|flush|app|app_floor|direct RUNS MIB DIRECTORY
+//   one_process memory|local|restart|mapped|flush|app|app_floor|direct|ledger RUNS MIB DIRECTORY
 //
 // DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the environment.
 #include <fcntl.h>
@@ -244,6 +244,31 @@ Pairs measure_against_direct(const Options& options) {
   return pairs;
 }
 
+// Of some checkpoints in a row, long enough for an account to be settled.
+double seconds_of_checkpoints(const WarmMemory& data, const char* meters) {
+  constexpr int kCheckpoints = 16;
+  ::setenv("DIAPAUSE_ENERGY_METERS", meters, 1);
+  Instance instance(data);
+  for (int i = 0; i < kWarmUps; ++i) instance.checkpoint();
+  return seconds_of([&] {
+    for (int i = 0; i < kCheckpoints; ++i) instance.checkpoint();
+  });
+}
+
+// With an account of energy and without, the first of a pair in turn.
+Pairs measure_ledger(const Options& options) {
+  const WarmMemory data(options.bytes);
+  Pairs pairs;
+  for (int i = -1; i < options.runs; ++i) {
+    double with_s = 0, without_s = 0;
+    if (i % 2 == 0) with_s = seconds_of_checkpoints(data, "auto");
+    without_s = seconds_of_checkpoints(data, "off");
+    if (i % 2 != 0) with_s = seconds_of_checkpoints(data, "auto");
+    if (i >= 0) pairs.emplace_back(with_s, without_s);
+  }
+  return pairs;
+}
+
 // Drops what the page cache holds of the files below `directory`.
 void make_cold(const std::string& directory) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
@@ -304,9 +329,9 @@ int main(int argc, char** argv) {
   const std::map<std::string, Pairs (*)(const Options&)> measures = {
       {"memory", measure_memory}, {"local", measure_local},         {"flush", measure_flush},
       {"app", measure_app},       {"app_floor", measure_app_floor}, {"direct", measure_against_direct},
-      {"mapped", measure_mapped}, {"restart", measure_restart}};
+      {"mapped", measure_mapped}, {"restart", measure_restart},     {"ledger", measure_ledger}};
   if (argc != 5 || !measures.contains(argv[1])) {
-    give_up("usage: one_process memory|local|restart|mapped|flush|app|app_floor|direct RUNS MIB DIRECTORY");
+    give_up("usage: one_process memory|local|restart|mapped|flush|app|app_floor|direct|ledger RUNS MIB DIRECTORY");
   }
   bench::print_json(measures.at(argv[1])({std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]}));
 }
