@@ -124,14 +124,16 @@ class RunTest(Runs):
                 self.assertEqual(run.wait(support.LIMIT_S), 0)
 
     def test_a_stop_stops_both_and_a_continue_lets_both_go_on(self):
-        run = self.start_shell("echo $$ >> log; while ! test -e end; do sleep 0.02; done")
+        # It starts nothing: a shell whose child is stopped before it runs waits for that, and is not seen to stop.
+        os.mkfifo(self.scratch / "end")
+        run = self.start_shell("echo $$ >> log; read line < end")
         wait_until(lambda: len(self.log()) == 1, "the command to start")
         command = self.log()[0]
         run.send_signal(signal.SIGTSTP)
         wait_until(lambda: state_of(command) == "T" and state_of(run.pid) == "T", "both to stop")
         run.send_signal(signal.SIGCONT)
         wait_until(lambda: state_of(command) != "T" and state_of(run.pid) != "T", "both to go on")
-        (self.scratch / "end").touch()
+        (self.scratch / "end").write_text("\n")
         self.assertEqual(run.wait(support.LIMIT_S), 0)
 
     def test_a_signal_during_the_delay_ends_it(self):
