@@ -47,12 +47,18 @@ def scale_of(seconds):
     return "s", 1
 
 
+PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1))
+
+
+def prefix_of(value):
+    """One with which so much reads well: (prefix, how many units one of it is)."""
+    return next((one for one in PREFIXES if abs(value) >= one[1]), PREFIXES[-1])
+
+
 def scaled(value, unit):
     """1234567, "J" -> "1.23 MJ"."""
-    for prefix, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= factor:
-            return f"{value / factor:.3g} {prefix}{unit}"
-    return f"{value:.3g} {unit}"
+    prefix, factor = prefix_of(value)
+    return f"{value / factor:.3g} {prefix}{unit}"
 
 
 def time_text(seconds):

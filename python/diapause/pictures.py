@@ -96,13 +96,16 @@ def _lane_name(name):
 
 
 def _draw_pauses(upper, lower, axis, length):
+    """A line where it was away, and, where there is room above the picture, for how long."""
+    free_from = 0.0
     for start, (place, seconds) in enumerate(axis.pauses()[:50], start=2):
         for axes in (upper, lower):
             axes.axvline(place / length, color="#444444", linestyle=(0, (4, 3)), linewidth=1)
-        if len(axis.pauses()) <= 6:
+        if place >= free_from:
             upper.annotate(f"start {start}, {look.time_text(max(0.0, seconds))} later", (place / length, 1),
-                           xycoords=("data", "axes fraction"), xytext=(3, -2), textcoords="offset points", va="top",
-                           rotation=90, fontsize=7.5, color="#444444")
+                           xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points", va="bottom",
+                           fontsize=7.5, color="#444444")
+            free_from = place + 0.17 * axis.length
 
 
 # ---- energy of phases and levels -------------------------------------------------------------------------------------
@@ -152,15 +155,16 @@ def _draw_bars(axes, title, bars, rows):
     """A bar for each; energy that is unknown has no bar and says so."""
     most = max([sum_.joules for _, sum_, _ in bars if sum_.known] or [1.0])
     most = most if most > 0 else 1.0
+    prefix, factor = look.prefix_of(most)
     for place, (_, sum_, colour) in enumerate(bars):
         value = sum_.value
         if value is not None:
-            axes.barh(place, value, color=colour, height=0.72)
-        axes.annotate(joules_text(sum_), (max(value or 0.0, 0.0), place), xytext=(5, 0), textcoords="offset points",
+            axes.barh(place, value / factor, color=colour, height=0.72)
+        axes.annotate(joules_text(sum_), (max(value or 0.0, 0.0) / factor, place), xytext=(5, 0), textcoords="offset points",
                       va="center", fontsize=8.5, color="#888888" if value is None else "black")
     axes.set_title(title, loc="left", color="#333333")
-    axes.set_xlim(0, 1.45 * most)
-    axes.set_xlabel("energy (J)")
+    axes.set_xlim(0, 1.45 * most / factor)
+    axes.set_xlabel(f"energy ({prefix}J)")
     axes.set_yticks(range(len(bars)), [look.shortened(name, 16) for name, _, _ in bars])
     axes.set_ylim(rows - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -179,10 +183,11 @@ def time_against_energy(named_accounts):
     made = look.figure(height, "Time against energy", look.shortened("; ".join(labels) or "no source of energy", 90))
     longest = max((account.runtime_s for _, account in known), default=1.0)
     unit, length = look.scale_of(longest)
+    prefix, factor = look.prefix_of(max((account.whole.joules for _, account in known), default=1.0))
     with matplotlib.rc_context(look.STYLE):
         axes = made.subplots(gridspec_kw={"left": 0.115, "right": 0.68, "top": 1 - 0.55 / height, "bottom": 0.5 / height})
         for place, (name, account) in enumerate(known):
-            axes.plot(account.runtime_s / length, account.whole.joules, look.MARKERS[place % len(look.MARKERS)],
+            axes.plot(account.runtime_s / length, account.whole.joules / factor, look.MARKERS[place % len(look.MARKERS)],
                       color=(look.BLACK, *look.LINES)[place % 8], markersize=9, markeredgecolor="white",
                       label=look.shortened(name, 34), linestyle="none")
         axes.margins(0.18)
@@ -190,10 +195,10 @@ def time_against_energy(named_accounts):
         axes.autoscale(False)
         if baseline.watts is not None:
             ends = np.array([0.0, 2 * longest])
-            axes.plot(ends / length, ends * baseline.watts, color="#AAAAAA", linestyle=(0, (5, 4)), linewidth=1,
+            axes.plot(ends / length, ends * baseline.watts / factor, color="#AAAAAA", linestyle=(0, (5, 4)), linewidth=1,
                       zorder=0, label=f"{baseline.watts:.4g} W, the mean power\nof the first")
         axes.set_xlabel(f"runtime ({unit})")
-        axes.set_ylabel("energy of the whole job (J)")
+        axes.set_ylabel(f"energy of the whole job ({prefix}J)")
         axes.grid()
         axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), labelspacing=0.9, borderaxespad=0)
     return made

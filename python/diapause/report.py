@@ -169,7 +169,7 @@ def pictures_of(account, traces, named):
     made["power"] = (
         pictures.power_over_time(account, f"Power over time, {machines}", curves, pictures.source_label(account)),
         "Power of each domain over time, with the phases of checkpoints and restarts",
-        "Power is the mean between two lines of the ledger, about a second. Bands and lanes: phases, in the colour of their "
+        "Power is the mean between two lines of the ledger. Bands and lanes: phases, in the colour of their "
         "level; what is shorter than a pixel is drawn as wide as one.")
     for place, trace in enumerate(traces, start=1):
         label = f"{trace.total_kind}: " + ", ".join(sorted({domain.name for domain in trace.domains}))

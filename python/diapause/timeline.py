@@ -7,7 +7,8 @@ import dataclasses
 
 import numpy as np
 
-MOST_STEPS = 1500  # of a curve or a lane: more than a picture has pixels
+MOST_STEPS = 1500  # of a curve: more than a picture has pixels
+LEAST_SPAN = 1 / 700  # of a lane: what is narrower may fall between two pixels
 
 
 class Axis:
@@ -113,7 +114,7 @@ def curves_of_trace(trace, axis):
 
 def lanes(phases, axis):
     """For each name of a phase, its spans on the axis as (begin, length); what would touch in a picture is one."""
-    least = axis.length / MOST_STEPS
+    least = axis.length * LEAST_SPAN
     spans = {}
     for phase in phases:
         if phase.start_unix_s is not None:

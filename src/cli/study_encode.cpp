@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/collection.hpp"
 #include "cli/meters.hpp"
 #include "cli/verbs.hpp"
 #include "codec/block_coder.hpp"
@@ -156,10 +157,10 @@ class Study {
  private:
   Status find_actuator() {
     if (arguments_.actuator == "none") return {};
-    config::GovernorSettings settings;
+    DIAPAUSE_TRY_ASSIGN(const config::Settings configured, read_settings(""));
+    config::GovernorSettings settings = configured.governor;
     const bool is_real = arguments_.actuator == "cpufreq";
     settings.actuator = is_real ? config::ActuatorKind::cpufreq : config::ActuatorKind::emulated;
-    settings.state_path = arguments_.directory + "/governor";
     settings.watchdog = sys::own_program();
     const governor::ActuatorPlaces places{sys::real_kernel(), "/sys", standard_error_sink()};
     where_ = {sys::usable_cpus(), {sys::thread_id()}};

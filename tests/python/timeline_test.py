@@ -58,8 +58,8 @@ class TimelineTest(unittest.TestCase):
         self.assertEqual((total.edges[0], total.edges[-1]), (1.0, 56.0))
 
     def test_phases_that_would_touch_in_a_picture_are_one(self):
-        axis = timeline.Axis([(0.0, 1500.0)])
-        ledger = self.ledger([samples.energy(1500.0, 1500.0, 1.0, [
+        axis = timeline.Axis([(0.0, 700.0)])
+        ledger = self.ledger([samples.energy(700.0, 700.0, 1.0, [
             samples.phase("keep", 1, 1, 1.0, start_unix_s=10.0, seconds=0.2),
             samples.phase("keep", 2, 1, 1.0, start_unix_s=10.9, seconds=0.1),
             samples.phase("keep", 3, 1, 1.0, start_unix_s=50.0, seconds=20.0)])])

@@ -53,6 +53,7 @@ def _sweep(arguments, used, scratch):
                     raise
                 missing.append(codec)
                 break
+            written(arguments.output / "measurements.csv", results.csv_text(rows).encode())  # a sweep may take hours
             print(f"{field.name}, {codec}", file=sys.stderr)
     return rows, missing
 
@@ -65,9 +66,9 @@ def run(arguments):
     study = results.Study(rows, arguments.machine)
     drawn = {"power-and-runtime": figures.power_and_runtime(study), "energy-by-bound": figures.energy_by_bound(study),
              "ratio-and-speed": figures.ratio_and_speed(study)}
-    files = {"measurements.csv": results.csv_text(rows).encode(), "fits.csv": _csv(FIT_COLUMNS, fit_rows(study)),
-             "study.html": _page(study, used, missing, drawn)}
+    files = {"fits.csv": _csv(FIT_COLUMNS, fit_rows(study)), "study.html": _page(study, used, missing, drawn)}
     files |= {f"{name}.png": look.saved(figure, "png") for name, figure in drawn.items()}
+    print(arguments.output / "measurements.csv")
     for name, data in files.items():
         print(written(arguments.output / name, data))
 
