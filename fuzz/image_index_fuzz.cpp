@@ -1,4 +1,5 @@
-// Input: 8 bytes of index offset, then the index. The header that goes with it is made here, digest included.
+// Input: 8 bytes of index offset, whose lowest bit tells the format version, then the index. The header that goes with
+// it is made here, digest included.
 #include "format/checksum.hpp"
 #include "format/image.hpp"
 #include "format/wire.hpp"
@@ -14,6 +15,10 @@ void check_regions(const format::ImageIndex& index, std::uint64_t index_offset) 
     fuzz::must_hold(region.offset >= end && region.offset <= index_offset, "regions are in order");
     fuzz::must_hold(region.stored_bytes <= index_offset - region.offset, "a region ends before the index");
     fuzz::must_hold(region.block_checksums.size() == region.block_count(), "every block has a checksum");
+    std::uint64_t blocks = 0;
+    for (const std::uint64_t size : region.encoded.sizes) blocks += size;
+    fuzz::must_hold(region.is_raw() || blocks == region.stored_bytes, "compressed blocks fill what is stored");
+    fuzz::must_hold(!(region.encoded.greatest_error > region.compression.bound), "no error is above its bound");
     end = region.offset + region.stored_bytes;
   }
 }
@@ -33,6 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   format::ImageHeader header;
   header.rank_count = 1;
   header.index_offset = reader.u64();
+  header.format_version = 1 + static_cast<std::uint32_t>(header.index_offset & 1);
+  header.index_offset &= ~std::uint64_t{1};
   header.index_bytes = reader.remaining();
   const ByteView bytes = reader.take(reader.remaining());
   header.index_digest = format::digest128(bytes);

@@ -127,7 +127,23 @@ typedef struct diapause_restart_info {
   int level;        /* deepest level that version was published at */
   int stepped_back; /* 1 if a newer (or the asked) version existed and could not be had; see diapause_restart_reason */
   uint64_t bytes;   /* bytes of this rank's stored regions */
+  double greatest_error; /* of any value on any rank against what was captured; 0: all are exact */
 } diapause_restart_info;
+
+/* Codecs that change values. The numbers never change. */
+typedef enum diapause_lossy_codec {
+  DIAPAUSE_LATTICE = 0, /* fast, and always there */
+  DIAPAUSE_SZ3 = 1,     /* if the library was built with it */
+  DIAPAUSE_ZFP = 2      /* the same */
+} diapause_lossy_codec;
+
+/* Asks whether something still holds, a sum, an energy, that all values are positive, of values that a codec has
+ * changed: `values[i]` are those of the i-th region named. Returns 0 if not. Must not call the library. */
+typedef int (*diapause_invariant)(const void* const* values, void* context);
+
+/* What follows from restored values is put right here: called in the thread of the call that restored them. Returns 0,
+ * or anything else if the program cannot go on from them. Must not call the library. */
+typedef int (*diapause_restore_hook)(void* context);
 
 /* Why the program has to stop. The numbers never change. */
 typedef enum diapause_stop {
@@ -191,6 +207,25 @@ DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
 /* Promises something of a region, so that less of a capture holds the program up; until it is protected anew. A broken
  * promise costs what was promised about: such a region may be stored half old, half new. Not collective. */
 DIAPAUSE_API int diapause_declare(diapause_t* instance, const char* region, diapause_declaration declaration);
+
+/* Allows values of a region of DIAPAUSE_FLOAT32 or DIAPAUSE_FLOAT64 to be changed, each by at most `bound`, in what is
+ * stored in the global tier; until it is protected anew. Copies on nodes stay exact. Every value is compared before a
+ * version is published; a block of which one is off, or whose values the bound cannot resolve, is stored exactly, and
+ * so is every `codec.anchor_every`-th version. DIAPAUSE_ERR_ARGUMENT for another type and for a bound that is not a
+ * number, infinite, denormal, zero or negative; DIAPAUSE_ERR_CONFIG for a codec that the library was built without.
+ * The same on all ranks; not collective. docs/compression.md says what it may be used for, and what not. */
+DIAPAUSE_API int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec,
+                                     double bound);
+
+/* Has `holds` asked, in every checkpoint of level 4, of the values that would come back of these regions. If it says no
+ * on a rank, they are stored without loss in that version. Costs a compression of them in the call. The same on all
+ * ranks; not collective. */
+DIAPAUSE_API int diapause_keep_invariant(diapause_t* instance, const char* const* regions, uint64_t count,
+                                         diapause_invariant holds, void* context);
+
+/* Has `hook` called by every restore, diapause_restart's too, after it has written the regions; NULL: none. Its failure
+ * on a rank is one of the restore on all ranks. Not collective. */
+DIAPAUSE_API int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* context);
 
 /* ---- checkpoints ------------------------------------------------------------------------ */
 

@@ -133,6 +133,9 @@ class Instance {
   void declare(const std::string& region, diapause_declaration declaration) {
     check(diapause_declare(handle_, region.c_str(), declaration));
   }
+  void allow_loss(const std::string& region, double bound, diapause_lossy_codec codec = DIAPAUSE_LATTICE) {
+    check(diapause_allow_loss(handle_, region.c_str(), codec, bound));
+  }
 
   diapause_checkpoint_info checkpoint(std::uint64_t version, int level = DIAPAUSE_L1) {
     diapause_checkpoint_info info{};

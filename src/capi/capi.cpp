@@ -70,7 +70,7 @@ void copy_out(const diapause::engine::CheckpointInfo& from, diapause_checkpoint_
 }
 
 void copy_out(const diapause::engine::RestartInfo& from, diapause_restart_info* to) {
-  if (to != nullptr) *to = {from.version, from.level, from.stepped_back ? 1 : 0, from.bytes};
+  if (to != nullptr) *to = {from.version, from.level, from.stepped_back ? 1 : 0, from.bytes, from.greatest_error};
 }
 
 void copy_out(const diapause::format::Region& from, diapause_region_info* to) {
@@ -178,6 +178,57 @@ int diapause_declare(diapause_t* instance, const char* region, diapause_declarat
     }
     constexpr Declaration kDeclarations[] = {Declaration::changing, Declaration::stable, Declaration::constant};
     return engine->declare(region, kDeclarations[number]);
+  });
+}
+
+int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec, double bound) {
+  return guarded([&]() -> Status {
+    using diapause::codec::CodecId;
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY(need(region, "the region's name"));
+    const int number = codec;
+    if (number < DIAPAUSE_LATTICE || number > DIAPAUSE_ZFP) {
+      return fail(Code::argument, "there is no lossy codec of that number");
+    }
+    constexpr CodecId kCodecs[] = {CodecId::lattice, CodecId::sz3, CodecId::zfp};
+    return engine->allow_loss(region, {kCodecs[number], bound});
+  });
+}
+
+int diapause_keep_invariant(diapause_t* instance, const char* const* regions, uint64_t count, diapause_invariant holds,
+                            void* context) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY(need(regions, "the list of names"));
+    if (holds == nullptr) return fail(Code::argument, "the invariant is NULL");
+    diapause::engine::Invariant invariant;
+    for (uint64_t i = 0; i < count; ++i) {
+      DIAPAUSE_TRY(need(regions[i], "a region's name"));
+      invariant.regions.emplace_back(regions[i]);
+    }
+    invariant.holds = [holds, context](std::span<const diapause::ByteView> views) {
+      std::vector<const void*> values;
+      for (const diapause::ByteView view : views) values.push_back(view.data());
+      return holds(values.data(), context) != 0;
+    };
+    return engine->keep_invariant(std::move(invariant));
+  });
+}
+
+int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* context) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    if (hook == nullptr) {
+      engine->on_restore({});
+      return {};
+    }
+    engine->on_restore([hook, context]() -> Status {
+      const int said = hook(context);
+      if (said == 0) return {};
+      return fail(Code::argument,
+                  fmt::format("the program's hook cannot go on from the restored values: it said {}", said));
+    });
+    return {};
   });
 }
 

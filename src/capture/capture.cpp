@@ -28,6 +28,7 @@ Captured finish(format::ImageIndex index, std::uint64_t index_offset, const form
   Captured captured;
   captured.index_bytes = format::encode_index(index);
   captured.header = identity;
+  captured.header.format_version = format::format_version_of(index);
   captured.header.index_offset = index_offset;
   captured.header.index_bytes = captured.index_bytes.size();
   captured.header.file_bytes = index_offset + captured.index_bytes.size();

@@ -126,6 +126,20 @@ std::uint64_t data_bytes(const format::Manifest& manifest) {
   return bytes;
 }
 
+std::string compression_text(const format::Manifest& manifest) {
+  std::uint64_t bytes = 0, stored = 0;
+  bool is_compressed = false;
+  for (const format::RankRecord& rank : manifest.ranks) {
+    bytes += rank.image.file_bytes;
+    stored += rank.in_global().file_bytes;
+    is_compressed = is_compressed || rank.is_encoded();
+  }
+  if (!is_compressed) return {};
+  const double error = manifest.greatest_error();
+  return fmt::format("1/{:.2f}, {}", static_cast<double>(bytes) / static_cast<double>(stored),
+                     error == 0 ? "exact" : fmt::format("within {:.3g}", error));
+}
+
 std::uint64_t stored_bytes(const StoredVersion& version) {
   std::uint64_t bytes = 0;
   for (const Part& part : version.parts) {

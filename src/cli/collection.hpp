@@ -66,6 +66,9 @@ const char* state_of(const StoredVersion& version);
 std::uint64_t data_bytes(const format::Manifest& manifest);  // protected, of all ranks
 std::uint64_t stored_bytes(const StoredVersion& version);    // of all files that can be reached
 
+// Of the images in the global tier, "1/2.3, within 1e-06"; empty if none is compressed.
+std::string compression_text(const format::Manifest& manifest);
+
 // Where parts are, for people: "memory node0 node1, global".
 std::string places_text(const StoredVersion& version);
 

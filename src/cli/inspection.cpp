@@ -204,12 +204,15 @@ RankDetails details_of_rank(const StoredVersion& version, std::uint32_t rank) {
   for (const Part& part : version.parts) {
     if (!store::ranks_in(*part.found, version.manifest).contains(rank)) continue;
     details.found_in.push_back(place_name(*part.place));
-    if (details.regions) continue;
+    const bool is_compressed =
+        part.place->kind == config::TierKind::global && version.manifest->ranks[rank].is_encoded();
+    if (details.regions && !is_compressed) continue;
     const store::LocatedImage image = store::locate_image(part.place->kind, *version.manifest, rank);
     auto reader = store::open_image_in(part.place->directory, version.id, image.file, image.expected);
     if (reader) {
+      if (is_compressed) details.compressed = reader->index().regions;
       details.regions = reader->index().regions;
-    } else {
+    } else if (!details.regions) {
       details.problem = reader.error().message;
     }
   }

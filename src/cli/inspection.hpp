@@ -16,6 +16,7 @@ namespace diapause::cli {
 struct RankDetails {
   std::optional<std::vector<format::Region>> regions;  // none: no file of it can be read from here
   std::string problem;                                 // then, why
+  std::vector<format::Region> compressed;              // of its image in the global tier, if that is
   std::vector<std::string> found_in;                   // "memory node0", "global"
 };
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "codec/block.hpp"
 #include "store/names.hpp"
 
 namespace diapause::cli {
@@ -30,6 +31,8 @@ json identity_of(const StoredVersion& version) {
   one["created_unix_ns"] = version.manifest->created_unix_ns;
   one["ranks"] = version.manifest->ranks.size();
   one["data_bytes"] = data_bytes(*version.manifest);
+  one["greatest_error"] = version.manifest->greatest_error();  // of the global tier
+  one["lossy_restarts"] = version.manifest->lossy_restarts;
   return one;
 }
 
@@ -55,11 +58,23 @@ json region_of(const format::Region& region) {
               {"type", format::element_type_name(region.type)},
               {"element_bytes", region.element_bytes},
               {"count", region.count},
-              {"bytes", region.stored_bytes}};
+              {"bytes", region.raw_bytes()}};
   for (const format::BlockDim& dim : region.place) {
     one["place"].push_back({{"shape", dim.shape}, {"global_shape", dim.global_shape}, {"start", dim.start}});
   }
   return one;
+}
+
+json compressed_region(const format::Region& region) {
+  return {{"name", region.name},
+          {"codec", codec::codec_name(static_cast<codec::CodecId>(region.compression.codec))},
+          {"bound", region.compression.bound},
+          {"bytes", region.raw_bytes()},
+          {"stored_bytes", region.stored_bytes},
+          {"blocks", region.block_count()},
+          {"lossy_blocks", region.encoded.lossy},
+          {"kept_exact", region.encoded.fallen_back},
+          {"greatest_error", region.encoded.greatest_error}};
 }
 
 json rank_of(const format::RankRecord& record, const RankDetails& details, const format::Manifest& manifest) {
@@ -68,9 +83,16 @@ json rank_of(const format::RankRecord& record, const RankDetails& details, const
               {"data_bytes", record.protected_bytes},
               {"file_bytes", record.image.file_bytes},
               {"found_in", details.found_in}};
+  if (record.is_encoded()) {
+    one["global_file_bytes"] = record.encoded.file_bytes;
+    one["greatest_error"] = record.greatest_error;
+  }
   if (!details.regions) {
     one["problem"] = details.problem;
     return one;
+  }
+  for (const format::Region& region : details.compressed) {
+    if (!region.is_raw()) one["compressed"].push_back(compressed_region(region));
   }
   one["regions"] = json::array();
   for (const format::Region& region : *details.regions) one["regions"].push_back(region_of(region));

@@ -20,7 +20,9 @@ std::vector<std::string> row_of(const Job& job, const StoredVersion& version) {
     row.insert(row.end(), {levels_text(*version.manifest), time_text(version.manifest->created_unix_ns),
                            bytes_text(data_bytes(*version.manifest))});
   }
-  row.insert(row.end(), {bytes_text(stored_bytes(version)), state, printable(places_text(version))});
+  const std::string compression = version.manifest == nullptr ? "" : compression_text(*version.manifest);
+  row.insert(row.end(), {bytes_text(stored_bytes(version)), compression.empty() ? "-" : compression, state,
+                         printable(places_text(version))});
   return row;
 }
 
@@ -32,6 +34,7 @@ void print_table(const std::vector<const Job*>& jobs) {
                {"TIME"},
                {"DATA", Align::right},
                {"STORED", Align::right},
+               {"COMPRESSED"},
                {"STATE"},
                {"WHERE"}});
   std::string problems;

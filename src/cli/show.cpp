@@ -1,6 +1,7 @@
 // `diapause show`: one version in detail.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -9,6 +10,7 @@
 #include "cli/json_report.hpp"
 #include "cli/text.hpp"
 #include "cli/verbs.hpp"
+#include "codec/block.hpp"
 
 namespace diapause::cli {
 namespace {
@@ -39,6 +41,11 @@ void print_head(const Job& job, const StoredVersion& version) {
   fmt::print("data         {} in {} rank{}\n", bytes_text(data_bytes(manifest)), manifest.ranks.size(),
              manifest.ranks.size() == 1 ? "" : "s");
   fmt::print("stored here  {}: {}\n", bytes_text(stored_bytes(version)), printable(places_text(version)));
+  if (const std::string text = compression_text(manifest); !text.empty()) fmt::print("compressed   {}\n", text);
+  if (manifest.lossy_restarts > 0) {
+    fmt::print("lineage      {} lossy restart{} before it: values may be further off than any bound says\n",
+               manifest.lossy_restarts, manifest.lossy_restarts == 1 ? "" : "s");
+  }
   fmt::print("state        {}\n", state_of(version));
   for (const std::string& problem : version.problems()) fmt::print("problem      {}\n", printable(problem));
 }
@@ -103,6 +110,50 @@ void print_regions(const VersionDetails& details) {
   if (!table.empty()) fmt::print("\n{}", table.text());
 }
 
+// What became of regions in the global tier, of all ranks whose images can be read.
+struct Compressed {
+  format::Compression asked;
+  std::uint64_t bytes = 0, stored = 0, blocks = 0, lossy = 0, fallen_back = 0;
+  double greatest_error = 0;
+};
+
+std::map<std::string, Compressed> compressed_regions(const VersionDetails& details) {
+  std::map<std::string, Compressed> sums;
+  for (const RankDetails& rank : details.ranks) {
+    for (const format::Region& region : rank.compressed) {
+      if (region.is_raw()) continue;
+      Compressed& sum = sums[region.name];
+      sum.asked = region.compression;
+      sum.bytes += region.raw_bytes();
+      sum.stored += region.stored_bytes;
+      sum.blocks += region.block_count();
+      sum.lossy += region.encoded.lossy;
+      sum.fallen_back += region.encoded.fallen_back;
+      sum.greatest_error = std::max(sum.greatest_error, region.encoded.greatest_error);
+    }
+  }
+  return sums;
+}
+
+void print_compressed(const VersionDetails& details) {
+  Table table({{"COMPRESSED"},
+               {"CODEC"},
+               {"RATIO", Align::right},
+               {"BLOCKS", Align::right},
+               {"LOSSY", Align::right},
+               {"KEPT EXACT", Align::right},
+               {"BOUND", Align::right},
+               {"GREATEST ERROR", Align::right}});
+  for (const auto& [name, sum] : compressed_regions(details)) {
+    table.add({printable(name), codec::codec_name(static_cast<codec::CodecId>(sum.asked.codec)),
+               fmt::format("{:.2f}", static_cast<double>(sum.bytes) / static_cast<double>(sum.stored)),
+               fmt::format("{}", sum.blocks), fmt::format("{}", sum.lossy), fmt::format("{}", sum.fallen_back),
+               sum.asked.bound == 0 ? "exact" : fmt::format("{:g}", sum.asked.bound),
+               sum.greatest_error == 0 ? "exact" : fmt::format("{:.3g}", sum.greatest_error)});
+  }
+  if (!table.empty()) fmt::print("\n{}", table.text());
+}
+
 }  // namespace
 
 int show(const ShowArguments& arguments) {
@@ -127,6 +178,7 @@ int show(const ShowArguments& arguments) {
   print_ranks(details);
   print_groups(*(*version)->manifest);
   print_regions(details);
+  print_compressed(details);
   return kDone;
 }
 

@@ -12,6 +12,10 @@ namespace diapause::codec {
 // Calls piece(i) for every i below `pieces`, in whatever threads, and returns when all is done; sys::Crew::run is one.
 using RunPieces = std::function<void(std::uint64_t pieces, const std::function<void(std::uint64_t piece)>& piece)>;
 
+// The `scratch.size()` bytes of a region at `offset`: in `scratch`, or where they lie until the region is encoded.
+// Called in the order of the blocks, from the thread that encodes the region.
+using RawBytes = std::function<Result<ByteView>(std::uint64_t offset, MutableBytes scratch)>;
+
 // Takes one encoded block. Called in the order of the blocks, from the thread that encodes the region.
 using BlockSink = std::function<Status(ByteView block)>;
 
@@ -26,6 +30,7 @@ struct RegionReport {
   double greatest_error = 0;  // of all lossy blocks, measured
 
   void add(const BlockReport& block);
+  void add(const RegionReport& region);
 };
 
 struct Workforce {
@@ -40,7 +45,9 @@ class RegionEncoder {
   static Result<RegionEncoder> create(const Method& method, Workforce force);
 
   // The blocks of `raw` (plan.raw_bytes() bytes, which must not change meanwhile), one after the other into `sink`.
-  // They do not depend on the workforce. Fails as check_method and BlockEncoder do, or with what the sink says.
+  // They do not depend on the workforce. Fails as check_method and BlockEncoder do, or with what `raw` or the sink
+  // says.
+  Result<RegionReport> encode(const RawBytes& raw, const BlockPlan& plan, const BlockSink& sink);
   Result<RegionReport> encode(ByteView raw, const BlockPlan& plan, const BlockSink& sink);
 
  private:
@@ -49,6 +56,7 @@ class RegionEncoder {
   Method method_;
   Workforce force_;
   std::vector<BlockEncoder> encoders_;  // one for each block in work
+  std::vector<ByteVector> scratch_;     // the same
 };
 
 class RegionDecoder {

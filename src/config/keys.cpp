@@ -18,6 +18,7 @@ LevelSettings& level(Draft& draft) {
 constexpr std::array<std::string_view, 2> kNodeTiers{"memory", "local"};
 constexpr std::array<std::string_view, 3> kGlobalModes{"staged", "direct", "mpi-io"};
 constexpr std::array<std::string_view, 4> kCaptureStrategies{"auto", "copy", "copy-on-write", "incremental"};
+constexpr std::array<std::string_view, 4> kCodecMethods{"none", "lz4", "zstd", "auto"};
 constexpr std::array<std::string_view, 3> kAsyncModes{"off", "thread", "rank"};
 constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
 constexpr std::array<std::string_view, 3> kThrottlePolicies{"off", "fixed", "measured"};
@@ -68,6 +69,17 @@ void add_capture(std::vector<Key>& keys) {
                   Rule::any, 0, 1024});
   keys.push_back({"capture", "audit_percent",
                   [](Draft& draft) -> double& { return draft.settings.capture.audit_percent; }, Rule::percent});
+}
+
+void add_codec(std::vector<Key>& keys) {
+  add_choice({"codec", "method", [](Draft& draft) { return ChoiceRef(draft.settings.codec.method); }}, kCodecMethods,
+             keys);
+  keys.push_back({"codec", "zstd_level", [](Draft& draft) -> std::uint32_t& { return draft.settings.codec.zstd_level; },
+                  Rule::any, 1, 19});
+  keys.push_back({"codec", "threads", [](Draft& draft) -> std::uint32_t& { return draft.settings.codec.threads; },
+                  Rule::any, 1, 1024});
+  keys.push_back({"codec", "anchor_every",
+                  [](Draft& draft) -> std::uint32_t& { return draft.settings.codec.anchor_every; }, Rule::any, 1});
 }
 
 void add_flips(std::vector<Key>& keys) {
@@ -155,6 +167,7 @@ std::vector<Key> make_keys() {
       {"level3", "parity", [](Draft& draft) -> std::uint32_t& { return draft.settings.parity; }, Rule::any, 1, 254});
   add_level<4>("level4", keys);
   add_capture(keys);
+  add_codec(keys);
   add_deadline(keys);
   add_async(keys);
   add_energy(keys);

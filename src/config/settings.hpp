@@ -38,6 +38,17 @@ enum class GlobalMode {
   mpi_io   // the same, by collective writes of MPI into shared files
 };
 
+// How regions are compressed without loss: shuffle + LZ4, shuffle + zstd, or whichever saves time, if one does.
+enum class CodecMethod { none, lz4, zstd, automatic };
+
+// On the way to the global tier; docs/compression.md.
+struct CodecSettings {
+  CodecMethod method = CodecMethod::none;
+  std::uint32_t zstd_level = 1;
+  std::uint32_t threads = 1;        // of a process that compresses
+  std::uint32_t anchor_every = 10;  // of so many versions in the global tier one is exact; 1 = all are
+};
+
 struct LevelSettings {
   TierKind tier = TierKind::memory;  // levels 1..3: memory or local; level 4: global
   std::uint32_t keep = 2;            // versions kept at this level or a higher one
@@ -129,6 +140,7 @@ struct Settings {
   std::uint32_t parity = 1;             // level 3: m
   double lock_wait_s = 10;              // how long to wait for an earlier run of this job to let go
   CaptureSettings capture;
+  CodecSettings codec;
   FlipSettings flips;
   DeadlineSettings deadline;
   AsyncSettings async;

@@ -27,6 +27,12 @@ Needed needed(std::uint32_t kept, int deepest) {
 
 }  // namespace
 
+std::uint32_t Catalogue::lossy_in_a_row() const {
+  const auto newest = std::ranges::find_if(
+      versions_, [](const KnownVersion& known) { return known.is_in(config::TierKind::global) && !known.rejected; });
+  return newest == versions_.end() ? 0 : newest->manifest.lossy_in_a_row;
+}
+
 KnownVersion* Catalogue::find(const format::VersionId& version) {
   const auto it = std::find_if(versions_.begin(), versions_.end(),
                                [&](const KnownVersion& known) { return known.manifest.version == version; });
@@ -111,7 +117,11 @@ Status Catalogue::degrade(Context& context, KnownVersion& version) {
   format::Manifest manifest = version.manifest;
   manifest.levels = kLevel1Only;
   manifest.groups.clear();
-  for (format::RankRecord& rank : manifest.ranks) rank.partner = format::kNoRank;
+  for (format::RankRecord& rank : manifest.ranks) {
+    rank.partner = format::kNoRank;
+    rank.encoded = {};
+    rank.greatest_error = 0;
+  }
   for (const config::TierKind kind : kNodeTiers) {
     if (!version.is_in(kind)) continue;
     Status mine;
@@ -133,7 +143,7 @@ void Catalogue::prune(Context& context) {
   std::set<std::uint64_t> numbers;  // a number taken again replaces the older version of that number
   for (std::size_t i = 0; i < versions_.size(); ++i) {
     counts[i] = !versions_[i].rejected && numbers.insert(versions_[i].manifest.version.number).second;
-    if (counts[i]) candidates.push_back({versions_[i].manifest.levels});
+    if (counts[i]) candidates.push_back({versions_[i].manifest.levels, versions_[i].manifest.greatest_error() == 0});
   }
   const std::vector<std::uint32_t> kept = policy::kept_levels(candidates, context.settings);
 

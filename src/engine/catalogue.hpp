@@ -35,6 +35,9 @@ class Catalogue {
   const std::vector<KnownVersion>& versions() const { return versions_; }  // newest first
   void replace_all(std::vector<KnownVersion> versions) { versions_ = std::move(versions); }
 
+  // How many of the newest versions in the global tier are not exact.
+  std::uint32_t lossy_in_a_row() const;
+
   // Inserts a version, or updates the manifest and places of a known one.
   void add(const format::Manifest& manifest, config::TierKind kind);
   void own(OwnFile file) { own_files_.push_back(std::move(file)); }

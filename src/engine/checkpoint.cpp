@@ -31,6 +31,7 @@ Result<Decision> Engine::begin(std::uint64_t version, int level, std::uint64_t n
     if (decision.settle != 0) settled_s_ = now_s;
     decision.skip = make_room_in_flight(next_bytes, info) ? 0 : 1;
     decision.number = version;
+    decision.lossy_restarts = lossy_restarts_;
     decision.level = level;
     decision.created_unix_ns = sys::unix_time_ns();
     decision.ok = sys::random_bytes(std::as_writable_bytes(std::span(decision.commit))) ? 1 : 0;
@@ -134,17 +135,23 @@ std::uint64_t Engine::hand_over(Captures captures) {
 }
 
 // An image straight from where the data are into the global tier.
-Result<ImageFacts> Engine::write_direct(capture::BlockSource& source, const Plan& plan, const GlobalTarget& to) {
+Result<GlobalFacts> Engine::write_direct(capture::BlockSource& source, const Plan& plan, const GlobalTarget& to) {
   if (context_->settings.global_mode != config::GlobalMode::mpi_io) {
     DIAPAUSE_TRY_ASSIGN(const capture::Captured captured,
                         capture::capture_to_file(source, plan.index, plan.index_offset, plan.identity, to.range));
-    return facts_of(captured.header, captured.index);
+    return GlobalFacts{facts_of(captured.header, captured.index), {}, 0};
   }
-  const auto captured = capture::capture_in_place(source, plan.index, plan.index_offset, plan.identity);
-  DIAPAUSE_TRY(agree(*context_, captured ? Status{} : fail(captured.error())));
-  const auto bytes = capture::captured_bytes(*captured, source);
-  DIAPAUSE_TRY(context_->comm->write_files({to.range.file.path(), to.file, to.range.begin}, *bytes));
-  return facts_of(captured->header, captured->index);
+  const auto image = take_in_place(source, plan);
+  DIAPAUSE_TRY(agree(*context_, image ? Status{} : fail(image.error())));
+  DIAPAUSE_TRY(context_->comm->write_files({to.range.file.path(), to.file, to.range.begin}, *image->bytes));
+  return GlobalFacts{image->facts, {}, 0};
+}
+
+Result<ImageInPlace> Engine::take_in_place(capture::BlockSource& source, const Plan& plan) {
+  DIAPAUSE_TRY_ASSIGN(capture::Captured captured,
+                      capture::capture_in_place(source, plan.index, plan.index_offset, plan.identity));
+  const ImageFacts facts = facts_of(captured.header, captured.index);
+  return ImageInPlace{facts, capture::captured_bytes(std::move(captured), source)};
 }
 
 // A slot in the first tier that takes the image: behind the program memory, else where the image is to lie at the end.
@@ -199,6 +206,12 @@ Status Engine::checkpoint_from(Subject subject, const Decision& decision, Checkp
   if (decision.level == 4 && !host_->is_background()) {
     captures.direct = {{context_->rank(), image_bytes,
                         [&](const GlobalTarget& to) { return write_direct(subject.source, plan, to); }}};
+    // Writes of MPI are collective, and of a size known before.
+    if (context_->settings.global_mode != config::GlobalMode::mpi_io) {
+      captures.direct.front().in_place = [&] { return take_in_place(subject.source, plan); };
+      captures.direct.front().index = &plan.index;
+      captures.direct.front().source = &subject.source;
+    }
   }
   captures.capture_s = sys::monotonic_s() - start;
   captures.blocked_s = [start] { return sys::monotonic_s() - start; };
@@ -236,6 +249,7 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
     info.bytes += region.description.stored_bytes;
   }
   DIAPAUSE_TRY_ASSIGN(const Decision decision, begin(version, level, info.bytes, info));
+  if (level == 4 && decision.skip == 0) DIAPAUSE_TRY(apply_invariants(subject.index));
   info.taken = decision.skip == 0;
   info.skipped = decision.skip != 0;
   if (info.skipped) {

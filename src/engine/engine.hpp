@@ -7,13 +7,16 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "capture/capturer.hpp"
+#include "codec/codec.hpp"
 #include "engine/context.hpp"
 #include "engine/deadline.hpp"
 #include "engine/dedicated_rank.hpp"
@@ -59,6 +62,14 @@ struct RestartInfo {
   int level = 0;
   bool stepped_back = false;
   std::uint64_t bytes = 0;
+  double greatest_error = 0;  // of any value, on any rank; 0: exact
+};
+
+// What must hold of values that were changed by a codec.
+struct Invariant {
+  std::vector<std::string> regions;  // for which loss is allowed
+  // Gets the values of the regions in their order.
+  std::function<bool(std::span<const ByteView>)> holds;
 };
 
 // Everything an engine gets from outside.
@@ -90,6 +101,16 @@ class Engine {
   Status unprotect(const std::string& name);
   // Until the region is protected anew.
   Status declare(const std::string& name, capture::Declaration declaration);
+
+  // Until the region is protected anew: lets its values be changed on the way to the global tier, by at most the bound
+  // of the method. Code::argument for bounds and types that no codec takes; Code::config for a codec that this build
+  // does not have.
+  Status allow_loss(const std::string& name, const codec::Method& method);
+  // Asked, before anything else of a version of level 4 is done, of the values that would come back; if not, the
+  // regions named are stored without loss in that version.
+  Status keep_invariant(Invariant invariant);
+  // Called at the end of each restore() that succeeded, before the program goes on.
+  void on_restore(std::function<Status()> hook) { on_restore_ = std::move(hook); }
 
   // Fills `info` also on failure.
   Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
@@ -155,7 +176,13 @@ class Engine {
   static Status stream(capture::BlockSource& source, const Plan& plan, store::Slot slot, Captures& captures);
   std::uint64_t hand_over(Captures captures);
   void bill_capture();
-  Result<ImageFacts> write_direct(capture::BlockSource& source, const Plan& plan, const GlobalTarget& to);
+  Result<GlobalFacts> write_direct(capture::BlockSource& source, const Plan& plan, const GlobalTarget& to);
+  static Result<ImageInPlace> take_in_place(capture::BlockSource& source, const Plan& plan);
+
+  // ---- loss (loss.cpp)
+  Status apply_invariants(format::ImageIndex& index);
+  Result<bool> holds(const Invariant& invariant) const;
+  ProtectedRegion* find_region(const std::string& name);
 
   // ---- background (background.cpp)
   struct InFlight {
@@ -191,8 +218,11 @@ class Engine {
   policy::Schedule schedule_;
   Deadline deadline_;
   std::vector<ProtectedRegion> regions_;
-  std::deque<InFlight> taken_;      // the last checkpoints, oldest first
-  std::optional<InFlight> failed_;  // in the background, not reported yet
+  std::vector<Invariant> invariants_;
+  std::function<Status()> on_restore_;  // empty: nobody wants to know
+  std::uint32_t lossy_restarts_ = 0;    // format::Manifest, of what is computed now
+  std::deque<InFlight> taken_;          // the last checkpoints, oldest first
+  std::optional<InFlight> failed_;      // in the background, not reported yet
   std::string background_reason_;
   bool suspect_ = false;  // a version was not kept: the tier may be gone
   std::optional<Restart> restart_;

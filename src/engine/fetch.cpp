@@ -60,7 +60,7 @@ class Fetcher {
       phases_.push_back(make_phase(rebuilds_.empty() ? "fetch" : "rebuild", verified, sys::monotonic_s()));
       if (arrived) break;
     }
-    return FetchedVersion{manifest_,       std::move(*image_),    describe_sources(),
+    return FetchedVersion{manifest_,       std::move(*image_),    greatest_error(),  describe_sources(),
                           needs_healing(), std::move(unchecked_), std::move(phases_)};
   }
 
@@ -305,6 +305,15 @@ class Fetcher {
     } else {
       holdings.images.erase(file.index);
     }
+  }
+
+  double greatest_error() const {
+    double greatest = 0;
+    for (std::size_t rank = 0; rank < plan_.sources.size(); ++rank) {
+      if (plan_.sources[rank].kind != SourceKind::global) continue;
+      greatest = std::max(greatest, manifest_.ranks[rank].greatest_error);
+    }
+    return greatest;
   }
 
   std::vector<std::string> describe_sources() const {

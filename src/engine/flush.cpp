@@ -20,10 +20,35 @@ struct GlobalFile {
   store::Slot slot;         // at its owner
 };
 
+// Calls `visit` for every description that the ranks put in.
+template <class Facts, class Visit>
+Status for_each_fact(const std::vector<ByteVector>& gathered, Visit visit) {
+  for (const ByteVector& part : gathered) {
+    Facts facts;
+    if (part.size() % sizeof facts != 0) return fail(Code::comm, "a description of images did not arrive whole");
+    for (std::size_t at = 0; at < part.size(); at += sizeof facts) {
+      std::memcpy(&facts, part.data() + at, sizeof facts);
+      DIAPAUSE_TRY(visit(facts));
+    }
+  }
+  return {};
+}
+
+Status put_image(format::Manifest& manifest, const ImageFacts& facts) {
+  if (facts.rank >= manifest.ranks.size()) return fail(Code::comm, "a description of images names no rank");
+  manifest.ranks[facts.rank].image = facts.image;
+  manifest.ranks[facts.rank].protected_bytes = facts.protected_bytes;
+  return {};
+}
+
 class Flush {
  public:
-  Flush(Context& context, Catalogue& catalogue, format::Manifest& manifest, std::span<const OutgoingImage> images)
-      : context_(context), catalogue_(catalogue), manifest_(manifest), images_(images) {}
+  Flush(Context& context, Catalogue& catalogue, format::Manifest& manifest, const Outgoing& outgoing)
+      : context_(context),
+        catalogue_(catalogue),
+        manifest_(manifest),
+        images_(outgoing.images),
+        shrinks_(outgoing.shrinks) {}
 
   // Every step ends in an agreement.
   Status run() {
@@ -33,7 +58,7 @@ class Flush {
     if (done) done = make_files();
     if (done && shared()) done = share_names();
     if (done) done = write();
-    if (done && shared()) done = agree(context_, settle());
+    if (done) done = agree(context_, settle());
     if (done) done = publish();
     if (done) return {};
     for_own_files([&](GlobalFile& file) {
@@ -104,7 +129,8 @@ class Flush {
     for_own_files([&](GlobalFile& file) {
       if (!file.slot.is_open()) sizes.push_back(file.bytes);
     });
-    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context_, kGlobal, sizes));
+    const store::SlotUse use = shrinks_ ? store::SlotUse::shrinking : store::SlotUse::other;
+    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context_, kGlobal, sizes, use));
     std::size_t next = 0;
     for_own_files([&](GlobalFile& file) {
       if (!file.slot.is_open()) file.slot = std::move(slots[next++]);
@@ -140,23 +166,33 @@ class Flush {
     return {};
   }
 
+  // Everybody learns what became of every image.
   Status write() {
-    std::vector<ImageFacts> facts;
-    Status mine = write_images(facts);
-    if (mine && !shared()) mine = settle();
-    return share_images(context_, manifest_, mine, facts);
+    std::vector<GlobalFacts> mine;
+    const Status written = write_images(mine);
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all,
+                        agree_and_gather(context_, written, std::as_bytes(std::span(mine))));
+    DIAPAUSE_TRY(for_each_fact<GlobalFacts>(all, [&](const GlobalFacts& facts) -> Status {
+      DIAPAUSE_TRY(put_image(manifest_, facts.image));
+      format::RankRecord& record = manifest_.ranks[facts.image.rank];
+      record.encoded = facts.encoded;
+      record.greatest_error = facts.greatest_error;
+      return {};
+    }));
+    manifest_.lossy_in_a_row = manifest_.greatest_error() > 0 ? catalogue_.lossy_in_a_row() + 1 : 0;
+    return {};
   }
 
-  Status write_images(std::vector<ImageFacts>& facts) {
+  Status write_images(std::vector<GlobalFacts>& facts) {
     for (const OutgoingImage& image : images_) {
       if (is_written(image)) {
-        facts.push_back(image.facts);
+        facts.push_back({image.facts, {}, 0});
         continue;
       }
       const auto [number, offset] = layout_.places[image.rank];
       const auto other = opened_.find(number);
       const sys::File& file = other != opened_.end() ? other->second : files_[number].slot.file();
-      DIAPAUSE_TRY_ASSIGN(const ImageFacts written, image.write({{file, offset}, number}));
+      DIAPAUSE_TRY_ASSIGN(const GlobalFacts written, image.write({{file, offset}, number}));
       facts.push_back(written);
     }
     // What this process wrote is only known to be there once this process has asked for it.
@@ -168,9 +204,20 @@ class Flush {
     Status result;
     for_own_files([&](GlobalFile& file) {
       catalogue_.tell_of_slow_writes(context_, *tier_, file.slot.file());
+      if (result && shrinks_) result = file.slot.trim(end_of(file));
       if (result) result = tier_->settle(file.slot, manifest_.version, file.name);
     });
     return result;
+  }
+
+  // Where the last image of a file ends.
+  std::uint64_t end_of(const GlobalFile& file) const {
+    std::uint64_t end = 0;
+    for (std::size_t rank = 0; rank < manifest_.ranks.size(); ++rank) {
+      const auto [number, offset] = layout_.places[rank];
+      if (&files_[number] == &file) end = std::max(end, offset + manifest_.ranks[rank].in_global().file_bytes);
+    }
+    return round_up(end, kPageBytes);
   }
 
   Status publish() {
@@ -202,6 +249,7 @@ class Flush {
   Catalogue& catalogue_;
   format::Manifest& manifest_;
   std::span<const OutgoingImage> images_;
+  const bool shrinks_;
   store::Tier* tier_ = nullptr;
   std::vector<std::uint64_t> sizes_;    // by rank
   std::vector<std::uint32_t> writers_;  // by rank
@@ -214,29 +262,18 @@ class Flush {
 
 ImageFacts facts_of(const format::ImageHeader& header, const format::ImageIndex& index) {
   ImageFacts facts{header.owner, 0, {header.file_bytes, header.index_digest}};
-  for (const format::Region& region : index.regions) facts.protected_bytes += region.stored_bytes;
+  for (const format::Region& region : index.regions) facts.protected_bytes += region.raw_bytes();
   return facts;
 }
 
 Status share_images(Context& context, format::Manifest& manifest, const Status& mine,
                     std::span<const ImageFacts> images) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, mine, std::as_bytes(images)));
-  for (const ByteVector& part : all) {
-    ImageFacts facts;
-    if (part.size() % sizeof facts != 0) return fail(Code::comm, "a description of images did not arrive whole");
-    for (std::size_t at = 0; at < part.size(); at += sizeof facts) {
-      std::memcpy(&facts, part.data() + at, sizeof facts);
-      if (facts.rank >= manifest.ranks.size()) return fail(Code::comm, "a description of images names no rank");
-      manifest.ranks[facts.rank].image = facts.image;
-      manifest.ranks[facts.rank].protected_bytes = facts.protected_bytes;
-    }
-  }
-  return {};
+  return for_each_fact<ImageFacts>(all, [&](const ImageFacts& facts) { return put_image(manifest, facts); });
 }
 
-Status write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
-                       std::span<const OutgoingImage> images) {
-  return Flush(context, catalogue, manifest, images).run();
+Status write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest, const Outgoing& outgoing) {
+  return Flush(context, catalogue, manifest, outgoing).run();
 }
 
 }  // namespace diapause::engine

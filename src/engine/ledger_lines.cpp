@@ -55,6 +55,43 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   return text(line);
 }
 
+// Regions of several ranks that went the same way are one entry.
+std::string compression_line(const format::VersionId& version, std::span<const EncodedImage> images) {
+  struct Sum {
+    codec::RegionReport report;
+    std::string reason;
+    double encode_s = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (const EncodedImage& image : images) {
+    for (const EncodedRegion& region : image.regions) {
+      Sum& sum = sums[{region.name, codec::codec_name(region.choice.method.codec)}];
+      sum.report.add(region.report);
+      sum.reason = region.choice.reason;
+      sum.encode_s += region.encode_s;
+    }
+  }
+  json line = event("compression", sys::unix_time_ns());
+  line["incarnation"] = version.incarnation;
+  line["version"] = version.number;
+  line["regions"] = json::array();
+  for (const auto& [what, sum] : sums) {
+    line["regions"].push_back({{"region", what.first},
+                               {"codec", what.second},
+                               {"reason", sum.reason},
+                               {"bytes", sum.report.raw_bytes},
+                               {"stored_bytes", sum.report.stored_bytes},
+                               {"blocks", sum.report.blocks},
+                               {"lossy_blocks", sum.report.lossy_blocks},
+                               {"smaller_without_loss", sum.report.smaller_without_loss},
+                               {"bound_too_small", sum.report.bound_too_small},
+                               {"guarded", sum.report.guarded},
+                               {"greatest_error", sum.report.greatest_error},
+                               {"encode_s", sum.encode_s}});
+  }
+  return text(line);
+}
+
 // Regions taken the same way for the same reason are one entry: there may be hundreds.
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions) {
   constexpr std::size_t kNamed = 4;
@@ -100,6 +137,7 @@ std::string restart_line(const RestartLine& restart) {
   line["sources"] = restart.sources;
   line["healed"] = restart.healed;
   line["seconds"] = restart.seconds;
+  line["greatest_error"] = restart.greatest_error;
   return text(line);
 }
 

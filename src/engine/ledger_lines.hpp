@@ -31,6 +31,7 @@ struct RestartLine {
   std::vector<std::string> sources;
   bool healed = false;
   double seconds = 0;
+  double greatest_error = 0;  // of what came back; 0: exact
 };
 
 struct StopLine {
@@ -49,6 +50,8 @@ struct OpenLine {
 
 std::string open_line(const OpenLine& open);
 std::string checkpoint_line(const CheckpointLine& line);
+// How the regions of this process went to the global tier.
+std::string compression_line(const format::VersionId& version, std::span<const EncodedImage> images);
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);

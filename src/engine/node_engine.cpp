@@ -25,24 +25,6 @@ const NodeEngine::Step NodeEngine::kSteps[] = {
     {"global", 4, false, &NodeEngine::write_level4},
 };
 
-namespace {
-
-class PacedBytes : public ByteSource {
- public:
-  PacedBytes(ByteSource& bytes, sys::Pacer& pacer) : bytes_(bytes), pacer_(pacer) {}
-  std::uint64_t size() const override { return bytes_.size(); }
-  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
-    pacer_.pass(scratch.size());
-    return bytes_.view(offset, scratch);
-  }
-
- private:
-  ByteSource& bytes_;
-  sys::Pacer& pacer_;
-};
-
-}  // namespace
-
 Work NodeEngine::begin(const Captures& captures) const {
   const Decision& decision = captures.decision;
   Work work;
@@ -50,6 +32,7 @@ Work NodeEngine::begin(const Captures& captures) const {
   work.node_tier = captures.node_tier;
   const format::VersionId version{incarnation_, decision.number, {decision.commit}};
   work.manifest = make_manifest(context_, version, decision.created_unix_ns);
+  work.manifest.lossy_restarts = decision.lossy_restarts;
   return work;
 }
 
@@ -102,33 +85,6 @@ Status NodeEngine::copy_level2(Work& work, const Captures&) {
 Status NodeEngine::encode_level3(Work& work, const Captures&) {
   DIAPAUSE_TRY(encode_parity(context_, catalogue_, work));
   return publish_on_nodes(context_, catalogue_, work, 3);
-}
-
-// From the images in the node tier, or captured into the global one; or, if there are none, straight from where the
-// data are.
-Status NodeEngine::write_level4(Work& work, const Captures& captures) {
-  const bool is_there = captures.capture_tier == config::TierKind::global;
-  std::vector<OutgoingImage> outgoing;
-  for (Image& image : work.images) {
-    if (!work.is_kept && !is_there) break;
-    outgoing.push_back({image.facts.rank, image.bytes->size(),
-                        [&](const GlobalTarget& to) -> Result<ImageFacts> {
-                          PacedBytes paced(*image.bytes, flush_pacer_);
-                          DIAPAUSE_TRY(capture::write_bytes(paced, to.range));
-                          return image.facts;
-                        },
-                        is_there ? &image.slot : nullptr, image.facts});
-  }
-  if (!work.is_kept) {
-    if (!is_there) outgoing = captures.direct;
-    Status have = is_there ? captures.result : Status{};
-    if (outgoing.empty()) have = captures.result ? fail(Code::io, "there is no image to write") : captures.result;
-    DIAPAUSE_TRY(agree(context_, have));
-  }
-  DIAPAUSE_TRY(write_to_global(context_, catalogue_, work.manifest, outgoing));
-  // The nodes' manifests should know of it too: should the global one be lost, the images there are still found.
-  if (!work.manifest.has_level(1)) return {};
-  return publish_on_nodes(context_, catalogue_, work, 4);
 }
 
 // As the program saw it, and what of it went on behind. After the first step, when all know how many bytes these are.

@@ -18,6 +18,7 @@
 #include "engine/account.hpp"
 #include "engine/catalogue.hpp"
 #include "engine/context.hpp"
+#include "engine/encoding.hpp"
 #include "engine/governing.hpp"
 #include "engine/work.hpp"
 #include "sys/pacer.hpp"
@@ -48,9 +49,10 @@ struct Decision {
   std::int32_t level = 0;
   std::array<std::uint8_t, 16> commit{};
   std::uint8_t ok = 0;
-  std::uint8_t skip = 0;     // too many versions are in flight
-  std::uint8_t settle = 0;   // the account of energy, afterwards
-  std::uint8_t suspect = 0;  // an earlier version was not kept: the tier may be gone
+  std::uint8_t skip = 0;             // too many versions are in flight
+  std::uint8_t settle = 0;           // the account of energy, afterwards
+  std::uint8_t suspect = 0;          // an earlier version was not kept: the tier may be gone
+  std::uint32_t lossy_restarts = 0;  // format::Manifest
 };
 
 // When the program was held up by a capture, sys::monotonic_s(); of one rank for its node.
@@ -127,6 +129,8 @@ class NodeEngine {
         bill_(bill),
         sampler_(start_sampler(context)),
         governor_(context, sampler_.get()),
+        planner_(context.settings.codec),
+        encoding_(context.settings.codec.threads),
         flush_pacer_(context.topology.by_node ? context.settings.async.flush_mib_s * static_cast<double>(kMiB) : 0) {}
 
   // ---- open (tiers.cpp)
@@ -148,7 +152,16 @@ class NodeEngine {
   Status publish_level1(Work& work, const Captures& captures);
   Status copy_level2(Work& work, const Captures& captures);
   Status encode_level3(Work& work, const Captures& captures);
+  // ---- the step of level 4 (global_step.cpp)
   Status write_level4(Work& work, const Captures& captures);
+  OutgoingImage as_it_is(Image& image);
+  Outgoing kept_images(Work& work);
+  Outgoing direct_images(const Captures& captures);
+  Result<Outgoing> outgoing_images(Work& work, const Captures& captures);
+  Result<GlobalFacts> write_encoded(const ImageInPlace& image, const EncodingPlan& plan, const GlobalTarget& to);
+  Loss loss_allowed() const;
+  void learn_storage(const format::Manifest& manifest, double seconds);
+
   void record(const Work& work, const Captures& captures, const Status& result);
   void account_for_capture(const Work& work, const Captures& captures);
 
@@ -158,6 +171,9 @@ class NodeEngine {
   Account account_;
   Catalogue catalogue_;
   NodeGovernor governor_;
+  EncodingPlanner planner_;
+  Encoding encoding_;
+  std::vector<EncodedImage> encoded_;  // in the checkpoint under way
   sys::Pacer flush_pacer_;             // of what goes to the global tier in the background
   std::function<bool()> is_given_up_;  // empty: never
   bool is_cut_off_ = false;            // the ranks cannot communicate any more

@@ -53,7 +53,8 @@ std::optional<ServedFile> find_image(const Topology& topology, const StoredVersi
       return ServedFile{FileRef::image(rank, node), topology.leaders[node]};
     }
   }
-  if (version.global.images.contains(rank)) return ServedFile{FileRef::global_image(rank), rank};
+  const bool is_as_on_node = version.global.images.contains(rank) && !version.manifest->ranks[rank].is_encoded();
+  if (is_as_on_node) return ServedFile{FileRef::global_image(rank), rank};
   return std::nullopt;
 }
 

@@ -17,6 +17,9 @@ class ReaderSource : public capture::BlockSource {
  public:
   explicit ReaderSource(store::ImageReader& reader) : reader_(reader) {}
   Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) override {
+    if (!reader_.index().regions[region].is_raw()) {
+      return fail(Code::internal, reader_.name() + ": a compressed image cannot be captured again as it lies");
+    }
     DIAPAUSE_TRY_ASSIGN(const ByteView view, reader_.bytes().view(reader_.index().regions[region].offset + offset, to));
     if (view.data() != to.data()) std::memcpy(to.data(), view.data(), to.size());
     return format::checksum64(to);
@@ -49,6 +52,12 @@ Status agree_on_call(Context& context, std::uint64_t version, Purpose purpose) {
 
 std::string sentence(const format::VersionId& id, const std::string& why) {
   return fmt::format("version {}: {}\n", id.number, why);
+}
+
+RestartInfo info_of(const Restart& restart, std::uint32_t rank) {
+  const format::Manifest& manifest = restart.fetched.manifest;
+  return {manifest.version.number, manifest.deepest_level(), restart.stepped_back, manifest.ranks[rank].protected_bytes,
+          restart.fetched.greatest_error};
 }
 
 }  // namespace
@@ -98,10 +107,8 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
     restart_.emplace(Restart{std::move(*fetched), start, !stepped_over.empty()});
     begin_scrub(purpose);
     host_->pin(id);
-    info.version = id.number;
-    info.level = restart_->fetched.manifest.deepest_level();
-    info.stepped_back = restart_->stepped_back;
-    info.bytes = restart_->fetched.manifest.ranks[context_->rank()].protected_bytes;
+    lossy_restarts_ = restart_->fetched.manifest.lossy_restarts;
+    info = info_of(*restart_, context_->rank());
     return {};
   }
   const std::string what =
@@ -148,6 +155,7 @@ Status Engine::restore(const std::vector<std::string>& names) {
   const double start = sys::monotonic_s();
   Status restored = agree(*context_, restart_->image().deliver(targets));
   restart_->fetched.phases.push_back(make_phase("restore", start, sys::monotonic_s()));
+  if (restored && on_restore_) restored = agree(*context_, on_restore_());
   return restored;
 }
 
@@ -175,10 +183,11 @@ Status Engine::restart_end() {
                     "the redundancy lost in the failure could not be put back: " + healed.error().message);
     }
   }
+  if (restart_->fetched.greatest_error > 0) ++lossy_restarts_;
   if (bill_.is_open()) {
     bill_.append(*context_, restart_line({host_->incarnation(), &restart_->fetched.manifest, restart_->stepped_back,
                                           restart_reason_, restart_->fetched.sources, restart_->fetched.needs_healing,
-                                          sys::monotonic_s() - restart_->started_s}));
+                                          sys::monotonic_s() - restart_->started_s, restart_->fetched.greatest_error}));
   }
   for (Phase& phase : restart_->fetched.phases) {
     phase.version = restart_->fetched.manifest.version.number;

@@ -23,6 +23,7 @@ enum class Purpose {
 struct FetchedVersion {
   format::Manifest manifest;
   store::ImageReader image;          // this rank's
+  double greatest_error = 0;         // of what all ranks get; 0: exact
   std::vector<std::string> sources;  // of every rank, for people: "own node", "peer node1", "parity", "global"
   bool needs_healing = false;        // a level the version had does not hold any more
   std::optional<store::ImageReader> unchecked;  // this rank's image once more, whose blocks are still to be checked

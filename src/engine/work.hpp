@@ -64,21 +64,44 @@ struct GlobalTarget {
   std::uint32_t file = 0;  // its number among the version's files
 };
 
+// What a manifest says of one rank's image in the global tier.
+struct GlobalFacts {
+  ImageFacts image;             // as it is, or would be, on a node
+  format::ImageRecord encoded;  // if it was compressed
+  double greatest_error = 0;    // then
+
+  const format::ImageRecord& stored() const { return encoded.file_bytes != 0 ? encoded : image.image; }
+};
+
+// An image whose data lie where they were made.
+struct ImageInPlace {
+  ImageFacts facts;
+  std::shared_ptr<ByteSource> bytes;
+};
+
 // One rank's image on its way to the global tier.
 struct OutgoingImage {
   std::uint32_t rank = 0;
-  std::uint64_t bytes = 0;  // of the whole image
+  std::uint64_t bytes = 0;  // of the whole image; if it is compressed, no more than that
   // Writes all of it; does not sync. Called once on every rank, or on none.
-  std::function<Result<ImageFacts>(const GlobalTarget&)> write;
+  std::function<Result<GlobalFacts>(const GlobalTarget&)> write;
   // The slot of the global tier that holds it already; it becomes its file, unless ranks share files.
   store::Slot* slot = nullptr;
   ImageFacts facts = {};  // then
+  // For whoever would compress it instead; empty and null where `write` is the only way.
+  std::function<Result<ImageInPlace>()> in_place = {};
+  const format::ImageIndex* index = nullptr;  // laid out
+  capture::BlockSource* source = nullptr;     // of its regions
+};
+
+struct Outgoing {
+  std::vector<OutgoingImage> images;  // of this process
+  bool shrinks = false;               // one may become smaller than it says
 };
 
 // Level 4: writes the images that this process acts for, and publishes the version in the global tier, with level 4
 // added to the manifest. After a failure nothing of it is left there. Collective.
-Status write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
-                       std::span<const OutgoingImage> images);
+Status write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest, const Outgoing& outgoing);
 
 // Names a settled slot as part of the version and remembers it.
 Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name);

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <string_view>
 
 #include "format/checksum.hpp"
@@ -17,7 +19,8 @@ constexpr std::size_t kHeaderChecksumOffset = kHeaderBytes - 8;
 constexpr std::uint64_t kIndexFixedBytes = 16;   // magic, number of regions
 constexpr std::uint64_t kRegionFixedBytes = 56;  // a region without its name, dimensions and checksums
 constexpr std::uint64_t kDimBytes = 24;
-constexpr std::uint32_t kRaw = 0;
+constexpr std::uint64_t kCompressionBytes = 12;   // of each region, from format version 2 on
+constexpr std::uint64_t kEncodedFixedBytes = 24;  // more, of one in compressed blocks
 constexpr std::size_t kMaxNameBytes = 255;
 
 auto corrupt_header(const std::string& what) { return fail(Code::corrupt, "image header: " + what); }
@@ -65,6 +68,19 @@ bool is_sound_place(const std::vector<BlockDim>& place, std::uint64_t count) {
   return place.empty() || (!overflow && product == count);
 }
 
+bool is_sound_compression(const Region& region) {
+  const auto [codec, bound] = region.compression;
+  const bool is_floating = region.type == ElementType::float32 || region.type == ElementType::float64;
+  if (bound != 0 && (!std::isnormal(bound) || bound < 0 || !is_floating || codec == 0)) return false;
+  if (std::signbit(bound)) return false;
+  const EncodedBlocks& encoded = region.encoded;
+  if (region.is_raw()) return encoded == EncodedBlocks{};
+  if (codec == 0 || std::signbit(encoded.greatest_error) || !(encoded.greatest_error <= bound)) return false;
+  const std::uint64_t blocks = encoded.sizes.size();
+  return encoded.lossy <= blocks && encoded.fallen_back <= blocks - encoded.lossy &&
+         (bound != 0 || (encoded.lossy == 0 && encoded.fallen_back == 0));
+}
+
 // What must hold of a region wherever it lies. `code` says whose fault it would be.
 Status check_description(const Region& region, Code code) {
   if (region.name.empty() || region.name.size() > kMaxNameBytes || region.name.find('\0') != std::string::npos) {
@@ -81,7 +97,9 @@ Status check_description(const Region& region, Code code) {
     return bad(
         fmt::format("elements of {} bytes do not fit type {}", region.element_bytes, element_type_name(region.type)));
   }
-  if (region.encoding != kRaw) return bad(fmt::format("unknown encoding {}", region.encoding));
+  if (!region.is_raw() && region.encoding != Encoding::blocks) {
+    return bad(fmt::format("unknown encoding {}", static_cast<std::uint32_t>(region.encoding)));
+  }
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(region.element_bytes, region.count, &bytes) || bytes > kMaxFileBytes) {
     return bad(fmt::format("{} elements of {} bytes are too many", region.count, region.element_bytes));
@@ -89,6 +107,10 @@ Status check_description(const Region& region, Code code) {
   if (!is_sound_place(region.place, region.count)) {
     return bad(
         fmt::format("its {} dimensions do not describe a block of {} elements", region.place.size(), region.count));
+  }
+  if (!is_sound_compression(region)) {
+    return bad(fmt::format("codec {} with error bound {} does not fit it", region.compression.codec,
+                           region.compression.bound));
   }
   return {};
 }
@@ -105,7 +127,7 @@ Status check_names_unique(const std::vector<Region>& regions, Code code) {
 
 // Where the region lies: behind `*end`, which moves to its own end, and before the index.
 Status check_location(const Region& region, std::uint64_t index_offset, std::uint64_t* end) {
-  if (region.stored_bytes != region.element_bytes * region.count) {
+  if (region.is_raw() && region.stored_bytes != region.raw_bytes()) {
     return corrupt_index(fmt::format("region '{}': {} bytes stored for {} elements of {} bytes", printable(region.name),
                                      region.stored_bytes, region.count, region.element_bytes));
   }
@@ -118,14 +140,51 @@ Status check_location(const Region& region, std::uint64_t index_offset, std::uin
   return {};
 }
 
-void encode_region(const Region& region, Writer& writer) {
+void encode_compression(const Region& region, Writer& writer) {
+  writer.u32(region.compression.codec);
+  writer.u64(std::bit_cast<std::uint64_t>(region.compression.bound));
+  if (region.is_raw()) return;
+  writer.u64(region.encoded.lossy);
+  writer.u64(region.encoded.fallen_back);
+  writer.u64(std::bit_cast<std::uint64_t>(region.encoded.greatest_error));
+  for (const std::uint64_t size : region.encoded.sizes) writer.u64(size);
+}
+
+// `blocks` as the region announced them.
+Status decode_compression(Reader& reader, std::uint64_t blocks, Region& region) {
+  region.compression.codec = reader.u32();
+  region.compression.bound = std::bit_cast<double>(reader.u64());
+  if (region.encoding != Encoding::blocks) return {};
+  region.encoded.lossy = reader.u64();
+  region.encoded.fallen_back = reader.u64();
+  region.encoded.greatest_error = std::bit_cast<double>(reader.u64());
+  if (!reader.has_items(blocks, 2 * sizeof(std::uint64_t))) {
+    return corrupt_index(fmt::format("region '{}': {} compressed blocks announced, {} bytes of index left",
+                                     printable(region.name), blocks, reader.remaining()));
+  }
+  std::uint64_t left = region.stored_bytes;
+  region.encoded.sizes.reserve(blocks);
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    const std::uint64_t size = reader.u64();
+    if (size == 0 || size > left) {
+      return corrupt_index(
+          fmt::format("region '{}': compressed block {} of {} bytes", printable(region.name), i, size));
+    }
+    left -= size;
+    region.encoded.sizes.push_back(size);
+  }
+  if (left == 0) return {};
+  return corrupt_index(fmt::format("region '{}': {} bytes stored behind its blocks", printable(region.name), left));
+}
+
+void encode_region(const Region& region, std::uint32_t format_version, Writer& writer) {
   writer.u64(region.offset);
   writer.u64(region.stored_bytes);
   writer.u64(region.element_bytes);
   writer.u64(region.count);
   writer.u64(region.block_checksums.size());
   writer.u32(static_cast<std::uint32_t>(region.type));
-  writer.u32(region.encoding);
+  writer.u32(static_cast<std::uint32_t>(region.encoding));
   writer.u32(static_cast<std::uint32_t>(region.place.size()));
   writer.u32(static_cast<std::uint32_t>(region.name.size()));
   writer.text(region.name);
@@ -134,10 +193,11 @@ void encode_region(const Region& region, Writer& writer) {
     writer.u64(dim.global_shape);
     writer.u64(dim.start);
   }
+  if (format_version > 1) encode_compression(region, writer);
   for (const std::uint64_t checksum : region.block_checksums) writer.u64(checksum);
 }
 
-Result<Region> decode_region(Reader& reader, std::uint64_t index_offset, std::uint64_t* end) {
+Result<Region> decode_region(Reader& reader, const ImageHeader& header, std::uint64_t* end) {
   Region region;
   region.offset = reader.u64();
   region.stored_bytes = reader.u64();
@@ -145,7 +205,7 @@ Result<Region> decode_region(Reader& reader, std::uint64_t index_offset, std::ui
   region.count = reader.u64();
   const std::uint64_t blocks = reader.u64();
   region.type = static_cast<ElementType>(reader.u32());
-  region.encoding = reader.u32();
+  region.encoding = static_cast<Encoding>(reader.u32());
   const std::uint32_t dims = reader.u32();
   const std::uint32_t name_bytes = reader.u32();
   if (name_bytes > kMaxNameBytes) return corrupt_index(fmt::format("region name of {} bytes", name_bytes));
@@ -156,9 +216,10 @@ Result<Region> decode_region(Reader& reader, std::uint64_t index_offset, std::ui
     const std::uint64_t shape = reader.u64(), global_shape = reader.u64();
     region.place.push_back({shape, global_shape, reader.u64()});
   }
+  if (header.format_version > 1) DIAPAUSE_TRY(decode_compression(reader, blocks, region));
   if (!reader.ok()) return corrupt_index("ends inside a region");
   DIAPAUSE_TRY(check_description(region, Code::corrupt));
-  DIAPAUSE_TRY(check_location(region, index_offset, end));
+  DIAPAUSE_TRY(check_location(region, header.index_offset, end));
   if (blocks != region.block_count() || !reader.has_items(blocks, sizeof(std::uint64_t))) {
     return corrupt_index(fmt::format("region '{}': {} bytes stored, {} checksums announced, {} bytes of index left",
                                      printable(region.name), region.stored_bytes, blocks, reader.remaining()));
@@ -173,7 +234,7 @@ Result<Region> decode_region(Reader& reader, std::uint64_t index_offset, std::ui
 ByteVector encode_header(const ImageHeader& header) {
   Writer writer(kHeaderBytes);
   writer.text(kHeaderMagic);
-  writer.u32(kImageFormatVersion);
+  writer.u32(header.format_version);
   writer.u32(static_cast<std::uint32_t>(header.kind));
   writer.u32(header.owner);
   writer.u32(header.part);
@@ -202,13 +263,14 @@ Result<ImageHeader> decode_header(ByteView data) {
     return corrupt_header(fmt::format("checksum is {:016x}, its bytes give {:016x}", stored, computed));
   }
   const std::uint32_t version = reader.u32();
-  if (version != kImageFormatVersion) {
+  if (version == 0 || version > kImageFormatVersion) {
     return fail(Code::mismatch,
-                fmt::format("image header: written in format version {}, this library reads version {}; restart with "
-                            "the Diapause release that wrote it",
+                fmt::format("image header: written in format version {}, this library reads versions 1 to {}; restart "
+                            "with the Diapause release that wrote it",
                             version, kImageFormatVersion));
   }
   ImageHeader header;
+  header.format_version = version;
   header.kind = static_cast<ImageKind>(reader.u32());
   header.owner = reader.u32();
   header.part = reader.u32();
@@ -222,7 +284,7 @@ Result<ImageHeader> decode_header(ByteView data) {
   header.index_digest = reader.digest();
   const ByteView unused = reader.take(reader.remaining());
   if (std::any_of(unused.begin(), unused.end(), [](std::byte b) { return b != std::byte{0}; })) {
-    return corrupt_header("bytes that format version 1 does not use are not zero");
+    return corrupt_header("unused bytes are not zero");
   }
   DIAPAUSE_TRY(check_header(header));
   return header;
@@ -241,11 +303,18 @@ const char* element_type_name(ElementType type) {
   return index < kElementTypes ? kNames[index] : "unknown";
 }
 
+std::uint32_t format_version_of(const ImageIndex& index) {
+  const bool is_plain = std::ranges::all_of(
+      index.regions, [](const Region& region) { return region.is_raw() && region.compression == Compression{}; });
+  return is_plain ? 1 : 2;
+}
+
 ByteVector encode_index(const ImageIndex& index) {
+  const std::uint32_t format_version = format_version_of(index);
   Writer writer(encoded_index_bytes(index));
   writer.text(kIndexMagic);
   writer.u64(index.regions.size());
-  for (const Region& region : index.regions) encode_region(region, writer);
+  for (const Region& region : index.regions) encode_region(region, format_version, writer);
   return writer.take();
 }
 
@@ -264,11 +333,15 @@ Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header) {
   index.regions.reserve(count);
   std::uint64_t end = kHeaderBytes;
   for (std::uint64_t i = 0; i < count; ++i) {
-    DIAPAUSE_TRY_ASSIGN(Region region, decode_region(reader, header.index_offset, &end));
+    DIAPAUSE_TRY_ASSIGN(Region region, decode_region(reader, header, &end));
     index.regions.push_back(std::move(region));
   }
   if (reader.remaining() != 0) return corrupt_index(fmt::format("{} bytes behind its end", reader.remaining()));
   DIAPAUSE_TRY(check_names_unique(index.regions, Code::corrupt));
+  if (format_version_of(index) != header.format_version) {
+    return corrupt_index(fmt::format("format version {} says no more than version {} does", header.format_version,
+                                     format_version_of(index)));
+  }
   return index;
 }
 
@@ -277,7 +350,7 @@ Result<std::uint64_t> lay_out(ImageIndex& index) {
   std::uint64_t position = kHeaderBytes;
   for (Region& region : index.regions) {
     DIAPAUSE_TRY(check_description(region, Code::argument));
-    region.stored_bytes = region.element_bytes * region.count;
+    if (region.is_raw()) region.stored_bytes = region.raw_bytes();
     region.offset = position;
     position = round_up(position + region.stored_bytes, kPageBytes);
     if (position > kMaxFileBytes) {
@@ -290,10 +363,12 @@ Result<std::uint64_t> lay_out(ImageIndex& index) {
 }
 
 std::uint64_t encoded_index_bytes(const ImageIndex& index) {
+  const std::uint64_t compression = format_version_of(index) > 1 ? kCompressionBytes : 0;
   std::uint64_t bytes = kIndexFixedBytes;
   for (const Region& region : index.regions) {
-    bytes += kRegionFixedBytes + region.name.size() + region.place.size() * kDimBytes +
+    bytes += kRegionFixedBytes + region.name.size() + region.place.size() * kDimBytes + compression +
              region.block_count() * sizeof(std::uint64_t);
+    if (!region.is_raw()) bytes += kEncodedFixedBytes + region.encoded.sizes.size() * sizeof(std::uint64_t);
   }
   return bytes;
 }

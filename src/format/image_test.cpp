@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "format/checksum.hpp"
 
@@ -24,6 +25,7 @@ Image seal(ImageIndex index, std::uint64_t index_offset) {
   Image image;
   image.index = std::move(index);
   image.index_bytes = encode_index(image.index);
+  image.header.format_version = format_version_of(image.index);
   image.header.version = {7, 1200, {}};
   for (std::uint8_t i = 0; i < 16; ++i) image.header.version.commit.bytes[i] = i;
   image.header.owner = 2;
@@ -137,7 +139,7 @@ TEST(ImageHeader, OfAnotherFormatVersionNamesBothVersions) {
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, Code::mismatch);
   EXPECT_THAT(decoded.error().message, HasSubstr("format version 9"));
-  EXPECT_THAT(decoded.error().message, HasSubstr("reads version 1"));
+  EXPECT_THAT(decoded.error().message, HasSubstr("reads versions 1 to 2"));
 }
 
 TEST(ImageHeader, RefusesAnotherMagicNumber) {
@@ -277,9 +279,9 @@ TEST(ImageIndex, RefusesUnsoundNames) {
 TEST(ImageIndex, KeepsControlCharactersOutOfMessages) {
   const std::string message = refusal([](auto& i) {
     i.regions[0].name = "a\x1b[2J";
-    i.regions[0].encoding = 1;
+    i.regions[0].encoding = static_cast<Encoding>(7);
   });
-  EXPECT_THAT(message, HasSubstr("'a?[2J': unknown encoding 1"));
+  EXPECT_THAT(message, HasSubstr("'a?[2J': unknown encoding 7"));
 }
 
 TEST(ImageIndex, RefusesElementsThatDoNotFitTheirType) {
@@ -382,6 +384,69 @@ TEST(ElementType, HasANameAndASize) {
   EXPECT_EQ(element_bytes_of(ElementType::uint16), 2u);
   EXPECT_EQ(element_bytes_of(ElementType::bytes), 0u);
   EXPECT_STREQ(element_type_name(ElementType{99}), "unknown");
+}
+
+// A region of 300 000 doubles in three compressed blocks of which one was stored without loss.
+Image compressed_image() {
+  Region field = region_of("field", ElementType::float64, 300'000);
+  field.encoding = Encoding::blocks;
+  field.compression = {3, 1e-3};
+  field.encoded = {{5000, 7000, 900}, 2, 1, 0.9e-3};
+  field.stored_bytes = 12'900;
+  return lay_out_and_seal({{field, region_of("step", ElementType::uint64, 1)}});
+}
+
+std::string compression_refusal(const std::function<void(Region&)>& change) {
+  Image image = compressed_image();
+  const std::uint64_t index_offset = image.header.index_offset;
+  change(image.index.regions[0]);
+  const auto decoded = decode(seal(image.index, index_offset));
+  if (decoded) return "";
+  EXPECT_EQ(decoded.error().code, Code::corrupt);
+  return decoded.error().message;
+}
+
+TEST(CompressedImage, ComesBackAsItWasDescribed) {
+  const Image image = compressed_image();
+  EXPECT_EQ(image.header.format_version, 2u);
+  EXPECT_EQ(decode_header(encode_header(image.header)).value(), image.header);
+  EXPECT_EQ(decode(image).value(), image.index);
+  EXPECT_EQ(image.index_bytes.size(), encoded_index_bytes(image.index));
+  EXPECT_EQ(image.header.index_offset, kHeaderBytes + round_up(12'900, kPageBytes) + kPageBytes);
+}
+
+TEST(CompressedImage, IsRefusedWhereItsBlocksAreNotSound) {
+  EXPECT_THAT(compression_refusal([](Region& r) {
+                r.encoded.sizes = {5000, 7000, 901};
+              }),
+              HasSubstr("compressed block 2 of 901 bytes"));
+  EXPECT_THAT(compression_refusal([](Region& r) {
+                r.encoded.sizes = {5000, 7000, 899};
+              }),
+              HasSubstr("1 bytes stored behind its blocks"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.encoded.sizes = {5000, 0, 7900}; }), HasSubstr("of 0 bytes"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.encoded.fallen_back = 2; }), HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.encoding = static_cast<Encoding>(2); }),
+              HasSubstr("unknown encoding 2"));
+}
+
+TEST(CompressedImage, IsRefusedWithABoundThatIsNone) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double bound : {-1e-3, -0.0, nan, std::numeric_limits<double>::infinity(), 1e-310, 0.0}) {
+    EXPECT_THAT(compression_refusal([&](Region& r) { r.compression.bound = bound; }), HasSubstr("does not fit"))
+        << bound;
+  }
+  EXPECT_THAT(compression_refusal([&](Region& r) { r.encoded.greatest_error = nan; }), HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.encoded.greatest_error = 1.1e-3; }), HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.type = ElementType::int64; }), HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.compression.codec = 0; }), HasSubstr("does not fit"));
+}
+
+TEST(CompressedImage, IsNotCalledSoWithoutNeed) {
+  Image image = small_image();
+  EXPECT_EQ(image.header.format_version, 1u);
+  image.header.format_version = 2;
+  EXPECT_FALSE(decode(image));
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <string_view>
 
 #include "format/checksum.hpp"
@@ -16,8 +19,8 @@ constexpr std::string_view kMagic = "DIAPMAN1";
 constexpr std::uint64_t kDigestBytes = 16;
 constexpr std::uint64_t kFixedBytes = 76;  // up to the job name
 constexpr std::uint64_t kNodeFixedBytes = 4;
-constexpr std::uint64_t kRankBytes = 52;
-constexpr std::uint64_t kRankBytesOfVersion1 = 40;  // no shared files
+constexpr std::array<std::uint64_t, 4> kRankBytes = {0, 40, 52, 84};  // by format version
+constexpr std::uint64_t kLineageBytes = 8;                            // from format version 3 on
 constexpr std::uint64_t kGroupFixedBytes = 16;
 constexpr std::uint64_t kMemberBytes = 32;
 constexpr std::uint64_t kMaxNameBytes = 255;
@@ -101,14 +104,26 @@ Status check_shared(const RankRecord& rank, std::uint32_t number, std::uint32_t 
   if (rank.shared_file >= count) {
     return corrupt(fmt::format("rank {}: shared file {} of {} ranks", number, rank.shared_file, count));
   }
-  if (rank.shared_offset % kPageBytes != 0 || rank.shared_offset > kMaxFileBytes - rank.image.file_bytes) {
+  if (rank.shared_offset % kPageBytes != 0 || rank.shared_offset > kMaxFileBytes - rank.in_global().file_bytes) {
     return corrupt(fmt::format("rank {}: image at byte {} of a shared file", number, rank.shared_offset));
   }
   return {};
 }
 
+Status check_encoded(const RankRecord& rank, std::uint32_t number) {
+  const double error = rank.greatest_error;
+  if (!std::isfinite(error) || std::signbit(error) || (error != 0 && !rank.is_encoded())) {
+    return corrupt(fmt::format("rank {}: greatest error {}", number, error));
+  }
+  if (!rank.is_encoded() && rank.encoded != ImageRecord{}) {
+    return corrupt(fmt::format("rank {}: digest of a compressed image that has no bytes", number));
+  }
+  if (!rank.is_encoded() || is_sound_size(rank.encoded)) return {};
+  return corrupt(fmt::format("rank {}: compressed image of {} bytes", number, rank.encoded.file_bytes));
+}
+
 Status decode_ranks(Reader& reader, std::uint32_t count, std::uint32_t version, Manifest& manifest) {
-  if (count == 0 || !reader.has_items(count, version == 1 ? kRankBytesOfVersion1 : kRankBytes)) {
+  if (count == 0 || !reader.has_items(count, kRankBytes[version])) {
     return corrupt(fmt::format("{} ranks in {} bytes", count, reader.remaining()));
   }
   manifest.ranks.reserve(count);
@@ -121,6 +136,11 @@ Status decode_ranks(Reader& reader, std::uint32_t count, std::uint32_t version, 
     if (version > 1) {
       rank.shared_file = reader.u32();
       rank.shared_offset = reader.u64();
+    }
+    if (version > 2) {
+      rank.encoded = decode_record(reader);
+      rank.greatest_error = std::bit_cast<double>(reader.u64());
+      DIAPAUSE_TRY(check_encoded(rank, i));
     }
     if (!is_sound_size(rank.image)) {
       return corrupt(fmt::format("rank {}: image of {} bytes", i, rank.image.file_bytes));
@@ -220,8 +240,16 @@ Status decode_groups(Reader& reader, std::uint32_t count, Manifest& manifest) {
   return {};
 }
 
-std::uint64_t encoded_bytes(const Manifest& manifest) {
-  std::uint64_t bytes = kFixedBytes + manifest.job.size() + manifest.ranks.size() * kRankBytes + kDigestBytes;
+std::uint32_t format_version_of(const Manifest& manifest) {
+  const bool is_plain = manifest.lossy_restarts == 0 && manifest.lossy_in_a_row == 0 &&
+                        std::ranges::none_of(manifest.ranks, &RankRecord::is_encoded);
+  return is_plain ? 2 : 3;
+}
+
+std::uint64_t encoded_bytes(const Manifest& manifest, std::uint32_t format_version) {
+  std::uint64_t bytes =
+      kFixedBytes + manifest.job.size() + manifest.ranks.size() * kRankBytes[format_version] + kDigestBytes;
+  if (format_version > 2) bytes += kLineageBytes;
   for (const std::string& name : manifest.node_names) bytes += kNodeFixedBytes + name.size();
   for (const Group& group : manifest.groups) bytes += kGroupFixedBytes + group.members.size() * kMemberBytes;
   return bytes;
@@ -247,6 +275,12 @@ std::uint64_t Manifest::protected_bytes() const {
   return bytes;
 }
 
+double Manifest::greatest_error() const {
+  double greatest = 0;
+  for (const RankRecord& rank : ranks) greatest = std::max(greatest, rank.greatest_error);
+  return greatest;
+}
+
 int Manifest::deepest_level() const {
   for (int level = 4; level >= 1; --level) {
     if (has_level(level)) return level;
@@ -255,10 +289,11 @@ int Manifest::deepest_level() const {
 }
 
 ByteVector encode_manifest(const Manifest& manifest) {
-  const std::uint64_t total = encoded_bytes(manifest);
+  const std::uint32_t format_version = format_version_of(manifest);
+  const std::uint64_t total = encoded_bytes(manifest, format_version);
   Writer writer(total);
   writer.text(kMagic);
-  writer.u32(kManifestFormatVersion);
+  writer.u32(format_version);
   writer.u32(manifest.levels);
   writer.u64(total);
   writer.u64(manifest.created_unix_ns);
@@ -281,8 +316,15 @@ ByteVector encode_manifest(const Manifest& manifest) {
     writer.u32(rank.partner);
     writer.u32(rank.shared_file);
     writer.u64(rank.shared_offset);
+    if (format_version < 3) continue;
+    encode_record(rank.encoded, writer);
+    writer.u64(std::bit_cast<std::uint64_t>(rank.greatest_error));
   }
   for (const Group& group : manifest.groups) encode_group(group, writer);
+  if (format_version > 2) {
+    writer.u32(manifest.lossy_restarts);
+    writer.u32(manifest.lossy_in_a_row);
+  }
   writer.digest(digest128(writer.written()));
   return writer.take();
 }
@@ -307,7 +349,15 @@ Result<Manifest> decode_manifest(ByteView data) {
   DIAPAUSE_TRY(decode_nodes(reader, nodes, manifest));
   DIAPAUSE_TRY(decode_ranks(reader, ranks, format_version, manifest));
   DIAPAUSE_TRY(decode_groups(reader, groups, manifest));
+  if (format_version > 2) {
+    manifest.lossy_restarts = reader.u32();
+    manifest.lossy_in_a_row = reader.u32();
+  }
+  if (!reader.ok()) return corrupt("ends before its last number");
   if (reader.remaining() != 0) return corrupt(fmt::format("{} bytes behind its end", reader.remaining()));
+  if (format_version > 2 && format_version_of(manifest) < format_version) {
+    return corrupt("format version 3 says no more than version 2 does");
+  }
   return manifest;
 }
 

@@ -12,7 +12,7 @@
 
 namespace diapause::format {
 
-inline constexpr std::uint32_t kManifestFormatVersion = 2;
+inline constexpr std::uint32_t kManifestFormatVersion = 3;  // the newest that is read, and written where it is needed
 inline constexpr std::uint32_t kNoRank = 0xffffffff;
 inline constexpr std::uint32_t kOwnFile = 0xffffffff;
 
@@ -31,6 +31,11 @@ struct RankRecord {
   // Level 4: which of the files that ranks share, and where in it. Images on nodes have files of their own.
   std::uint32_t shared_file = kOwnFile;
   std::uint64_t shared_offset = 0;
+  // Level 4: the image there, if it is compressed; else `image` lies there too, and file_bytes is 0.
+  ImageRecord encoded = {};
+  double greatest_error = 0;  // of any value in `encoded`, measured; 0: it is exact
+  bool is_encoded() const { return encoded.file_bytes != 0; }
+  const ImageRecord& in_global() const { return is_encoded() ? encoded : image; }
   bool operator==(const RankRecord&) const = default;
 };
 
@@ -52,14 +57,18 @@ struct Manifest {
   std::vector<std::string> node_names;
   std::vector<RankRecord> ranks;
   std::vector<Group> groups;
+  std::uint32_t lossy_restarts = 0;  // how often the run behind this version went on from values that were not exact
+  std::uint32_t lossy_in_a_row = 0;  // versions in the global tier, this one the last, whose values are not exact
   bool operator==(const Manifest&) const = default;
 
   bool has_level(int level) const { return (levels >> level & 1u) != 0; }
   int deepest_level() const;              // 0 if none
   std::uint64_t protected_bytes() const;  // of all ranks
+  double greatest_error() const;          // of all ranks, in the global tier
 };
 
 // In every group, members, nodes and parities have the same size.
+// In the oldest format version from 2 on that can say it.
 ByteVector encode_manifest(const Manifest& manifest);
 // Reads all format versions up to the present one. Hostile input: as in image.hpp. Checks that ranks, nodes and groups
 // refer to each other soundly.

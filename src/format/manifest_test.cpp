@@ -126,13 +126,13 @@ TEST(Manifest, RefusesTrailingBytes) {
 
 TEST(Manifest, OfAnotherFormatVersionNamesBothVersions) {
   ByteVector bytes = encode_manifest(small_manifest());
-  put(bytes, 8, 3, 4);
+  put(bytes, 8, 9, 4);
   seal(bytes);
   const auto decoded = decode_manifest(bytes);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, Code::mismatch);
-  EXPECT_THAT(decoded.error().message, HasSubstr("format version 3"));
-  EXPECT_THAT(decoded.error().message, HasSubstr("reads versions 1 to 2"));
+  EXPECT_THAT(decoded.error().message, HasSubstr("format version 9"));
+  EXPECT_THAT(decoded.error().message, HasSubstr("reads versions 1 to 3"));
 }
 
 TEST(Manifest, RefusesAnotherMagicNumber) {
@@ -262,6 +262,42 @@ TEST(Manifest, KnowsItsDeepestLevel) {
   EXPECT_EQ(manifest.deepest_level(), 3);
   EXPECT_TRUE(manifest.has_level(1));
   EXPECT_FALSE(manifest.has_level(2));
+}
+
+Manifest compressed_manifest() {
+  Manifest manifest = small_manifest();
+  manifest.ranks[1].encoded = {5000, {8, 9}};
+  manifest.ranks[1].greatest_error = 1e-6;
+  manifest.lossy_restarts = 2;
+  manifest.lossy_in_a_row = 3;
+  return manifest;
+}
+
+TEST(CompressedManifest, ComesBackAsItWas) {
+  const Manifest manifest = compressed_manifest();
+  EXPECT_EQ(decode_manifest(encode_manifest(manifest)).value(), manifest);
+  EXPECT_EQ(manifest.greatest_error(), 1e-6);
+  EXPECT_EQ(manifest.ranks[1].in_global().file_bytes, 5000u);
+  EXPECT_EQ(manifest.ranks[0].in_global().file_bytes, 8192u);
+}
+
+TEST(CompressedManifest, IsOfFormatVersion3OnlyWhereItHasToBe) {
+  EXPECT_EQ(encode_manifest(compressed_manifest())[8], std::byte{3});
+  EXPECT_EQ(encode_manifest(small_manifest())[8], std::byte{2});
+}
+
+TEST(CompressedManifest, IsRefusedWithARecordThatCannotBe) {
+  const auto refused = [](const std::function<void(RankRecord&)>& change) {
+    return refusal([&](Manifest& manifest) {
+      manifest = compressed_manifest();
+      change(manifest.ranks[1]);
+    });
+  };
+  EXPECT_THAT(refused([](RankRecord& rank) { rank.encoded.file_bytes = 100; }), HasSubstr("image of 100 bytes"));
+  EXPECT_THAT(refused([](RankRecord& rank) { rank.greatest_error = -1; }), HasSubstr("greatest error -1"));
+  EXPECT_THAT(refused([](RankRecord& rank) { rank.encoded.file_bytes = 0; }), HasSubstr("greatest error"));
+  EXPECT_THAT(refused([](RankRecord& rank) { rank.encoded.file_bytes = 0, rank.greatest_error = 0; }),
+              HasSubstr("digest"));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "policy/retention.hpp"
 
 #include <bit>
+#include <utility>
 
 namespace diapause::policy {
 
 std::vector<std::uint32_t> kept_levels(std::span<const KnownVersion> newest_first, const config::Settings& settings) {
   std::array<std::uint32_t, 5> kept{};
+  bool has_exact = false;
   std::vector<std::uint32_t> masks;
   masks.reserve(newest_first.size());
   for (const KnownVersion& version : newest_first) {
@@ -18,6 +20,7 @@ std::vector<std::uint32_t> kept_levels(std::span<const KnownVersion> newest_firs
         mask |= 1U << level;
       }
     }
+    if (deepest == 4 && version.is_exact && !std::exchange(has_exact, true)) mask |= 1U << 4;
     masks.push_back(mask);
   }
   return masks;

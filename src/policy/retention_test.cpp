@@ -47,5 +47,11 @@ TEST(Retention, DropsVersionsThatReachedNoLevel) {
   EXPECT_THAT(kept({{0}, {1}, {1U << 7}, {kL1}}, keeping(1, 1, 1, 1)), ElementsAre(0, 0, 0, kL1));
 }
 
+TEST(Retention, KeepsTheNewestExactVersionBesidesThoseThatAreNot) {
+  const KnownVersion lossy{kL1 | kL4, false}, exact{kL1 | kL4, true};
+  const auto masks = kept({lossy, lossy, lossy, exact, exact}, keeping(1, 1, 1, 2));
+  EXPECT_THAT(masks, ElementsAre(kL1 | kL2 | kL3 | kL4, kL4, 0, kL4, 0));
+}
+
 }  // namespace
 }  // namespace diapause::policy

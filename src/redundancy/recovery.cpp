@@ -105,7 +105,8 @@ RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Hol
   for (std::uint32_t rank = 0; rank < plan.sources.size(); ++rank) {
     if (plan.sources[rank].kind == SourceKind::none && global.images.contains(rank)) {
       plan.sources[rank].kind = SourceKind::global;
-      survivors.images.insert(rank);
+      // Parities were made of the images on the nodes, byte by byte.
+      if (!manifest.ranks[rank].is_encoded()) survivors.images.insert(rank);
     }
   }
   rebuild_what_can_be();

@@ -41,8 +41,8 @@ struct RecoveryPlan {
 // index), rebuild, global. A rebuild is possible iff, in every row in which the rank holds data, at least k chunks are
 // available (an image counts for its member's chunks; a member without a rank is all zeros and always there). Images
 // that count are those of ranks whose source in this plan is own_node, peer_node or, where the nodes alone do not
-// suffice, global; so a rebuild never waits for another rebuild. A rank whose image is on the global tier is taken from
-// there rather than rebuilt with the help of other global images.
+// suffice, global and not compressed; so a rebuild never waits for another rebuild. A rank whose image is on the global
+// tier is taken from there rather than rebuilt with the help of other global images.
 RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Holdings> nodes, const Holdings& global,
                            std::span<const std::uint32_t> node_of_rank_now);
 

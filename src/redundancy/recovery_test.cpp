@@ -173,6 +173,17 @@ TEST(Recovery, CountsAGlobalImageOfOneMemberTowardsRebuildingAnother) {
   EXPECT_EQ(stored.kind(0), SourceKind::rebuild);
 }
 
+TEST(Recovery, RebuildsNobodyWithTheHelpOfACompressedImage) {
+  Stored stored = stored_at_level_1({0, 1, 2}, 3);
+  add_parity(stored, 3, 1);
+  stored.nodes[0].images.clear();
+  stored.nodes[1].images.clear();
+  stored.global.images = {1};
+  stored.manifest.ranks[1].encoded.file_bytes = 5000;
+  EXPECT_EQ(stored.kind(1), SourceKind::global);
+  EXPECT_THAT(stored.plan().missing(), ElementsAre(0));
+}
+
 TEST(Recovery, NeedsParityOnlyInRowsWhereTheRankHoldsData) {
   // Member 0's image is lost; its own parity serves a row in which it has no data.
   Stored stored = stored_at_level_1({0, 1, 2, 3}, 4);

@@ -54,8 +54,10 @@ std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t offset, std
 
 LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifest, std::uint32_t rank) {
   LocatedImage located{image_name(rank), expected_image(manifest, rank)};
+  if (kind != config::TierKind::global) return located;
   const format::RankRecord& record = manifest.ranks[rank];
-  if (kind == config::TierKind::global && record.shared_file != format::kOwnFile) {
+  located.expected.record = record.in_global();
+  if (record.shared_file != format::kOwnFile) {
     located.file = shared_name(record.shared_file);
     located.expected.offset = record.shared_offset;
   }
@@ -98,16 +100,29 @@ Result<ImageReader> ImageReader::open(std::unique_ptr<ByteSource> bytes, std::st
   auto index = format::decode_index(index_view, reader.header_);
   if (!index) return fail(index.error().code, reader.name_ + ": " + index.error().message);
   reader.index_ = std::move(*index);
+  auto encoded = EncodedRegions::of(reader.index_);
+  if (!encoded) return fail(encoded.error().code, reader.name_ + ": " + encoded.error().message);
+  reader.encoded_ = std::move(*encoded);
   return reader;
 }
 
 std::uint64_t ImageReader::block_length(std::size_t region, std::uint64_t block) const {
+  if (encoded_.holds(region)) return encoded_.length(region, block);
   const std::uint64_t offset = block * format::kBlockBytes;
   return std::min<std::uint64_t>(format::kBlockBytes, index_.regions[region].stored_bytes - offset);
 }
 
+std::uint64_t ImageReader::block_offset(std::size_t region, std::uint64_t block) const {
+  return encoded_.holds(region) ? encoded_.offset(region, block) : block * format::kBlockBytes;
+}
+
 Result<ByteView> ImageReader::read_block(std::size_t region, std::uint64_t block, MutableBytes scratch) {
   const format::Region& r = index_.regions[region];
+  if (encoded_.holds(region)) {
+    Status decoded = encoded_.decode(r, region, block, *bytes_, scratch);
+    if (!decoded) return fail(decoded.error().code, name_ + ": " + decoded.error().message);
+    return ByteView(scratch);
+  }
   DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes_->view(r.offset + block * format::kBlockBytes, scratch));
   if (format::checksum64(view) != r.block_checksums[block]) {
     return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_, block, r.name));
@@ -131,7 +146,7 @@ Status ImageReader::verify_through_cache(const std::function<bool()>& go_on) {
 }
 
 Result<sys::PrivateMemory> ImageReader::own_memory(std::size_t region) {
-  const std::uint64_t bytes = index_.regions[region].stored_bytes;
+  const std::uint64_t bytes = index_.regions[region].raw_bytes();
   if (staged_ != nullptr && bytes > 0) {
     auto mapped = staged_->map(index_.regions[region]);
     if (mapped) return mapped;
@@ -151,7 +166,7 @@ Status ImageReader::deliver(std::span<std::byte* const> targets) {
     for (std::uint64_t block = 0; block < index_.regions[region].block_count(); ++block) {
       const MutableBytes room = MutableBytes(scratch).first(block_length(region, block));
       DIAPAUSE_TRY_ASSIGN(const ByteView view, read_block(region, block, room));
-      std::memcpy(targets[region] + block * format::kBlockBytes, view.data(), view.size());
+      std::memcpy(targets[region] + block_offset(region, block), view.data(), view.size());
     }
   }
   return {};

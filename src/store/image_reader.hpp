@@ -10,6 +10,7 @@
 #include "config/settings.hpp"
 #include "format/image.hpp"
 #include "format/manifest.hpp"
+#include "store/encoded_regions.hpp"
 #include "store/staged_image.hpp"
 #include "sys/file.hpp"
 
@@ -33,7 +34,7 @@ ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t gr
 class ImageReader {
  public:
   // `name` is for messages. Code::corrupt if the bytes are not that image: damaged, cut short, another rank's, or of
-  // another checkpoint.
+  // another checkpoint. Code::mismatch or Code::config for what this build cannot decode.
   static Result<ImageReader> open(std::unique_ptr<ByteSource> bytes, std::string name, const ExpectedImage& expected);
 
   const format::ImageHeader& header() const { return header_; }
@@ -41,9 +42,11 @@ class ImageReader {
   const std::string& name() const { return name_; }
   ByteSource& bytes() { return *bytes_; }
 
-  // Reads one block of a region into `scratch` (of the block's length) and checks it.
+  // Reads one block of a region into `scratch` (of the block's length) and checks it. Compressed ones are decoded: what
+  // they give, their length and where it begins in the region are of the program's bytes. At most format::kBlockBytes.
   Result<ByteView> read_block(std::size_t region, std::uint64_t block, MutableBytes scratch);
   std::uint64_t block_length(std::size_t region, std::uint64_t block) const;
+  std::uint64_t block_offset(std::size_t region, std::uint64_t block) const;
 
   // Reads and checks every block. With a file to read ahead in, as much as `spare` allows is kept for deliver().
   Status verify(Spare spare = {});
@@ -53,7 +56,7 @@ class ImageReader {
   Status verify_through_cache(const std::function<bool()>& go_on);
 
   // A region as memory of the caller's own. Where its file can be mapped, nothing is read and so nothing is checked;
-  // else it is read, with all checks, into anonymous memory.
+  // else, and if it is compressed, it is read, with all checks, into anonymous memory.
   Result<sys::PrivateMemory> own_memory(std::size_t region);
 
   // Copies every region r with targets[r] not null there, and checks what it reads. After a successful verify():
@@ -63,6 +66,7 @@ class ImageReader {
   // The file of `bytes`, opened for direct access, and where the image begins in it: verify() and deliver() then read
   // far ahead.
   void read_ahead_in(sys::File file, std::uint64_t offset) {
+    if (!encoded_.is_empty()) return;  // where storage is so slow that it pays, memory to decode into is not the limit
     staged_ = std::make_unique<StagedImage>(std::move(file), offset, name_);
   }
 
@@ -73,6 +77,7 @@ class ImageReader {
   std::string name_;
   format::ImageHeader header_;
   format::ImageIndex index_;
+  EncodedRegions encoded_;
   std::unique_ptr<StagedImage> staged_;
 };
 

@@ -41,6 +41,12 @@ Status Slot::resize(std::uint64_t bytes, bool mapped) {
   return map(bytes, mapped);
 }
 
+Status Slot::trim(std::uint64_t bytes) {
+  DIAPAUSE_TRY(file_.truncate(bytes));
+  capacity_ = bytes;
+  return {};
+}
+
 Status Slot::map(std::uint64_t bytes, bool mapped) {
   capacity_ = bytes;
   if (!mapped) return {};

@@ -10,8 +10,9 @@
 
 namespace diapause::store {
 
-// What a slot is wanted for: a capture may need to copy less where an earlier one lies.
-enum class SlotUse { capture, other };
+// What a slot is wanted for: a capture may need to copy less where an earlier one lies; for what may become smaller
+// than is asked for, the room is there and not reserved.
+enum class SlotUse { capture, other, shrinking };
 
 class Slot {
  public:
@@ -30,6 +31,9 @@ class Slot {
   // Which capture it was given to last, by a number of the caller's; 0: to none, or it has been something else since.
   std::uint64_t content() const { return content_; }
   void set_content(std::uint64_t number) { content_ = number; }
+
+  // Cuts off what was not needed; for slots that are not mapped.
+  Status trim(std::uint64_t bytes);
 
  private:
   friend class Tier;

@@ -100,7 +100,11 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
   const std::uint64_t wanted = rounded_capacity(bytes);
   const bool mapped = kind_ == config::TierKind::memory;
   take_back_lent();
-  if (auto spare = take_spare(wanted, use)) return std::move(*spare);
+  if (use == SlotUse::shrinking) {
+    drop_spares();
+  } else if (auto spare = take_spare(wanted, use)) {
+    return std::move(*spare);
+  }
   DIAPAUSE_TRY_ASSIGN(std::uint64_t free, free_bytes());
   if (free < wanted) {
     drop_spares();
@@ -110,6 +114,10 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
   Slot slot;
   slot.spare_name_ = fmt::format("o{}-{}", owner, next_name_++);
   DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.create_file(slot.spare_name_, !mapped));
+  if (use == SlotUse::shrinking) {
+    slot.capacity_ = wanted;
+    return slot;
+  }
   if (Status sized = slot.resize(wanted, mapped); !sized) {
     (void)spare_.remove_file(slot.spare_name_);
     return fail(sized.error().code == Code::full ? no_room(wanted, free) : sized.error());

@@ -35,6 +35,7 @@ Region region_of(std::string name, ElementType type, std::uint64_t count) {
 // A file made of `header` (its sizes are filled in here) and of regions with these contents.
 ByteVector assemble(ImageHeader header, ImageIndex index, const std::vector<ByteVector>& contents) {
   header.index_offset = lay_out(index).value();
+  header.format_version = format_version_of(index);
   ByteVector body(header.index_offset - kHeaderBytes);
   for (std::size_t i = 0; i < contents.size(); ++i) {
     Region& region = index.regions[i];
@@ -52,7 +53,7 @@ ByteVector assemble(ImageHeader header, ImageIndex index, const std::vector<Byte
 }
 
 ByteVector of_next_format_version(ByteVector image) {
-  put(image, 8, 2, 4);
+  put(image, 8, kImageFormatVersion + 1, 4);
   put(image, kHeaderBytes - 8, checksum64(ByteView(image).first(kHeaderBytes - 8)), 8);
   return image;
 }
@@ -64,8 +65,8 @@ ByteVector seal(ByteVector bytes) {
   return bytes;
 }
 
-ByteVector of_version_3(ByteVector manifest) {
-  put(manifest, 8, 3, 4);
+ByteVector of_next_manifest_version(ByteVector manifest) {
+  put(manifest, 8, kManifestFormatVersion + 1, 4);
   return seal(std::move(manifest));
 }
 
@@ -98,7 +99,7 @@ ByteVector front(const ByteVector& bytes, std::size_t length) {
 ByteVector index_seed(const ByteVector& image) {
   const ImageHeader header = decode_header(image).value();
   Writer writer(8 + header.index_bytes);
-  writer.u64(header.index_offset);
+  writer.u64(header.index_offset | (header.format_version - 1));
   writer.append(ByteView(image).subspan(header.index_offset, header.index_bytes));
   return writer.take();
 }
@@ -116,7 +117,7 @@ void add_broken_files(std::map<std::string, ByteVector>& files) {
   files[folder + "broken-manifest-truncated.bin"] = front(sound, sound.size() - 1);
   files[folder + "broken-manifest-flipped.bin"] = flipped(sound, 100);
   files[folder + "broken-manifest-magic.bin"] = other_manifest_magic;
-  files[folder + "broken-manifest-future.bin"] = of_version_3(sound);
+  files[folder + "broken-manifest-future.bin"] = of_next_manifest_version(sound);
 }
 
 // A seed of the payload target: which codec, type and shape (fuzz/payload_fuzz.cpp), then what `lattice` makes of a
@@ -140,12 +141,14 @@ void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/image_header/parity"] = front(parity_image(), kHeaderFields);
   files["fuzz/corpus/image_header/future"] = front(of_next_format_version(data_image()), kHeaderFields);
   files["fuzz/corpus/image_index/data"] = index_seed(data_image());
+  files["fuzz/corpus/image_index/compressed"] = index_seed(compressed_image());
   files["fuzz/corpus/image_index/parity"] = index_seed(parity_image());
   files["fuzz/corpus/block/lattice"] = front(lattice_block(), codec::kBlockHeaderBytes);
   files["fuzz/corpus/payload/lattice"] = payload_seed();
   files["fuzz/corpus/manifest/groups"] = encode_manifest(manifest());
   files["fuzz/corpus/manifest/version-1"] = of_version_1(manifest());
   files["fuzz/corpus/manifest/shared"] = encode_manifest(shared_manifest());
+  files["fuzz/corpus/manifest/compressed"] = encode_manifest(compressed_manifest());
   Manifest plain = manifest();
   plain.groups.clear();
   files["fuzz/corpus/manifest/plain"] = encode_manifest(plain);
@@ -177,13 +180,41 @@ ByteVector parity_image() {
   return assemble(header, {{region_of("parity", ElementType::uint8, kPageBytes)}}, {chunk});
 }
 
-ByteVector lattice_block() {
+namespace {
+
+// Encodes 2 x 8 doubles with a bound of 0.01; the block is the encoder's.
+codec::BlockReport encode_sample(codec::BlockEncoder& encoder) {
   const codec::Shape shape{ElementType::float64, {1, 1, 2, 8}};
   Writer raw(shape.bytes());
   for (int i = 0; i < 16; ++i) raw.u64(std::bit_cast<std::uint64_t>((200 + i * i) / 10.0));
+  return encoder.encode(raw.written(), shape).value();
+}
+
+}  // namespace
+
+ByteVector lattice_block() {
   auto encoder = codec::BlockEncoder::create({codec::CodecId::lattice, 0.01}).value();
-  (void)encoder.encode(raw.written(), shape).value();
+  (void)encode_sample(encoder);
   return {encoder.block().begin(), encoder.block().end()};
+}
+
+ByteVector compressed_image() {
+  auto encoder = codec::BlockEncoder::create({codec::CodecId::lattice, 0.01}).value();
+  const codec::BlockReport report = encode_sample(encoder);
+  const ByteVector block(encoder.block().begin(), encoder.block().end());
+  Region temperature = region_of("temperature", ElementType::float64, 16);
+  temperature.place = {{2, 2, 0}, {8, 8, 0}};
+  temperature.encoding = Encoding::blocks;
+  temperature.compression = {static_cast<std::uint32_t>(codec::CodecId::lattice), 0.01};
+  temperature.encoded = {{block.size()}, 1, 0, report.greatest_error};
+  temperature.stored_bytes = block.size();
+  Writer step(8);
+  step.u64(1200);
+  ImageHeader header;
+  header.version = version_id();
+  header.owner = 2;
+  header.rank_count = 5;
+  return assemble(header, {{temperature, region_of("step", ElementType::uint64, 1)}}, {block, step.take()});
 }
 
 Manifest manifest() {
@@ -219,14 +250,28 @@ Manifest shared_manifest() {
   return shared;
 }
 
+Manifest compressed_manifest() {
+  Manifest compressed = manifest();
+  compressed.levels |= 1u << 4;
+  compressed.lossy_restarts = 1;
+  compressed.lossy_in_a_row = 3;
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    compressed.ranks[rank].encoded = {8400 + rank, {rank + 21, rank + 31}};
+    compressed.ranks[rank].greatest_error = 0.25 * rank;
+  }
+  return compressed;
+}
+
 std::map<std::string, ByteVector> all_files() {
   std::map<std::string, ByteVector> files;
   files["tests/golden/files/image-v1.bin"] = data_image();
+  files["tests/golden/files/image-v2.bin"] = compressed_image();
   files["tests/golden/files/parity-v1.bin"] = parity_image();
   files["tests/golden/files/block-v1.bin"] = lattice_block();
   files["tests/golden/files/manifest-v1.bin"] = of_version_1(manifest());
   files["tests/golden/files/manifest-v2.bin"] = encode_manifest(manifest());
   files["tests/golden/files/manifest-v2-shared.bin"] = encode_manifest(shared_manifest());
+  files["tests/golden/files/manifest-v3.bin"] = encode_manifest(compressed_manifest());
   add_broken_files(files);
   add_fuzz_seeds(files);
   return files;

@@ -21,8 +21,13 @@ format::Manifest manifest();
 // The same ranks at levels 1 and 4, in two shared files: ranks 0 to 2 in the first.
 format::Manifest shared_manifest();
 
+// The first one with compressed images of ranks 0 to 3 in the global tier, of a run with one lossy restart.
+format::Manifest compressed_manifest();
+
 // A block of the codec `lattice` at bound 0.01: 2 x 8 doubles, 20 + i * i / 10 for element i.
 ByteVector lattice_block();
+// Two regions: that block, as columns 0 to 7 of rows 0 and 1 of an array of as many, and one uint64, 1200.
+ByteVector compressed_image();
 
 // Path from the root of the repository → content.
 std::map<std::string, ByteVector> all_files();

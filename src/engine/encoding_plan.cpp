@@ -1,0 +1,110 @@
+#include "engine/encoding_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+constexpr std::uint64_t kLeastToLearnFrom = 4 * kMiB;
+constexpr std::uint64_t kSampleBytes = 256 * 1024;
+constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;  // smaller regions are not worth the samples
+constexpr double kTooFastToCompress = 8e9;                  // no codec on any core comes near
+
+codec::Method lossy_method(const format::Region& region) {
+  return {static_cast<codec::CodecId>(region.compression.codec), region.compression.bound};
+}
+
+// Of one core, on a piece in the middle of the region; nothing if the codec gives up on it.
+std::optional<policy::CodecSample> measure(const codec::Method& method, const format::Region& region, ByteView piece) {
+  auto encoder = codec::BlockEncoder::create(method);
+  if (!encoder) return std::nullopt;
+  codec::Shape shape{region.type};
+  shape.dims.back() = piece.size() / shape.element_bytes();
+  const auto warm = encoder->encode(piece, shape);  // its memory is new
+  const double start_s = sys::monotonic_s();
+  const auto report = encoder->encode(piece, shape);
+  const double took_s = sys::monotonic_s() - start_s;
+  if (!warm || !report || took_s <= 0) return std::nullopt;
+  return policy::CodecSample{codec::codec_name(method.codec),
+                             static_cast<double>(report->raw_bytes) / static_cast<double>(report->stored_bytes),
+                             static_cast<double>(report->raw_bytes) / took_s};
+}
+
+}  // namespace
+
+bool EncodingPlan::has_work() const {
+  return std::ranges::any_of(choices, [](const Choice& choice) { return choice.method.codec != codec::CodecId::raw; });
+}
+
+codec::Method EncodingPlanner::configured() const {
+  switch (settings_.method) {
+    case config::CodecMethod::lz4:
+      return {codec::CodecId::shuffle_lz4};
+    case config::CodecMethod::zstd:
+      return {codec::CodecId::shuffle_zstd, 0, static_cast<int>(settings_.zstd_level)};
+    case config::CodecMethod::none:
+    case config::CodecMethod::automatic:
+      break;
+  }
+  return {codec::CodecId::raw};
+}
+
+void EncodingPlanner::learn_storage(std::uint64_t bytes, double seconds) {
+  if (bytes >= kLeastToLearnFrom && seconds > 0) storage_bytes_per_s_ = static_cast<double>(bytes) / seconds;
+}
+
+const EncodingPlanner::Known& EncodingPlanner::sample(const format::ImageIndex& index, std::size_t region,
+                                                      const ReadRegion& read, Loss loss) {
+  const format::Region& described = index.regions[region];
+  std::vector<codec::Method> methods = {{codec::CodecId::shuffle_lz4},
+                                        {codec::CodecId::shuffle_zstd, 0, static_cast<int>(settings_.zstd_level)}};
+  if (described.compression.bound != 0 && loss == Loss::allowed) methods.push_back(lossy_method(described));
+  Known& known = known_[described.name];
+  if (!known.methods.empty() && known.methods.size() == methods.size() && version_ < known.version + kSampleEvery) {
+    return known;
+  }
+  known = {version_, {}, {}};
+  ByteVector scratch(kSampleBytes);
+  const std::uint64_t element = codec::Shape{described.type}.element_bytes();
+  const auto piece = read(region, described.raw_bytes() / 2 / element * element, scratch);
+  for (const codec::Method& method : methods) {
+    auto measured = piece ? measure(method, described, *piece) : std::nullopt;
+    if (!measured) continue;
+    measured->encode_bytes_per_s *= settings_.threads;
+    known.methods.push_back(method);
+    known.samples.push_back(std::move(*measured));
+  }
+  return known;
+}
+
+EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, std::size_t region,
+                                             const ReadRegion& read, Loss loss) {
+  const format::Region& described = index.regions[region];
+  if (described.count == 0) return {};
+  const bool may_lose = described.compression.bound != 0 && loss == Loss::allowed;
+  if (settings_.method != config::CodecMethod::automatic) {
+    const codec::Method method = may_lose ? lossy_method(described) : configured();
+    return {method, may_lose ? "allowed by the program" : "configured"};
+  }
+  if (described.raw_bytes() < kLeastToSample) return {{codec::CodecId::raw}, "too small to matter"};
+  const policy::StorageFacts storage{storage_bytes_per_s_, {}, {}};
+  const bool is_worth_a_look = storage_bytes_per_s_ && *storage_bytes_per_s_ < kTooFastToCompress;
+  const Known nothing;
+  const Known& known = is_worth_a_look ? sample(index, region, read, loss) : nothing;
+  const policy::CodecChoice choice = policy::choose_codec(policy::CodecGoal::time, known.samples, storage);
+  return {choice.codec ? known.methods[*choice.codec] : codec::Method{codec::CodecId::raw}, choice.reason};
+}
+
+EncodingPlan EncodingPlanner::plan(const format::ImageIndex& index, const ReadRegion& read, Loss loss) {
+  EncodingPlan plan;
+  for (std::size_t region = 0; region < index.regions.size(); ++region) {
+    plan.choices.push_back(choose(index, region, read, loss));
+  }
+  return plan;
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,65 @@
+// How each region of an image goes to the global tier: as configured, as its owner allows, or as samples of it tell.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codec/block_coder.hpp"
+#include "config/settings.hpp"
+#include "format/image.hpp"
+#include "policy/codec_choice.hpp"
+
+namespace diapause::engine {
+
+// What to do with the regions of one image, by their numbers.
+struct EncodingPlan {
+  struct Choice {
+    codec::Method method{codec::CodecId::raw};
+    std::string reason;  // for people
+  };
+  std::vector<Choice> choices;
+
+  bool has_work() const;  // whether a region is to be compressed
+};
+
+// The `scratch.size()` bytes of a raw region from an offset on, in `scratch` or where they lie.
+using ReadRegion = std::function<Result<ByteView>(std::size_t region, std::uint64_t offset, MutableBytes scratch)>;
+
+enum class Loss { allowed, refused };
+
+// Not for several threads at once.
+class EncodingPlanner {
+ public:
+  explicit EncodingPlanner(const config::CodecSettings& settings) : settings_(settings) {}
+
+  EncodingPlan plan(const format::ImageIndex& index, const ReadRegion& read, Loss loss);
+
+  // That the global tier took so many bytes from this process in a time in which it did nothing else. Few bytes are
+  // left out: what they take is not the rate of the storage.
+  void learn_storage(std::uint64_t bytes, double seconds);
+  void begin_version() { ++version_; }
+
+ private:
+  // Samples of a region stay good for a while: programs change slowly.
+  static constexpr std::uint64_t kSampleEvery = 10;  // versions
+  struct Known {
+    std::uint64_t version = 0;
+    std::vector<codec::Method> methods;
+    std::vector<policy::CodecSample> samples;
+  };
+
+  EncodingPlan::Choice choose(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);
+  const Known& sample(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);
+  codec::Method configured() const;
+
+  config::CodecSettings settings_;
+  std::optional<double> storage_bytes_per_s_;
+  std::uint64_t version_ = 0;
+  std::map<std::string, Known> known_;  // by region
+};
+
+}  // namespace diapause::engine

@@ -1,0 +1,50 @@
+// The compressed regions of an image: where their blocks lie, and their values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/byte_source.hpp"
+#include "base/result.hpp"
+#include "codec/block_coder.hpp"
+#include "format/image.hpp"
+
+namespace diapause::store {
+
+// Not for several threads at once.
+class EncodedRegions {
+ public:
+  // Code::mismatch or Code::config, naming the region, for a codec that this build does not have; Code::corrupt for
+  // blocks that cannot be those of the region.
+  static Result<EncodedRegions> of(const format::ImageIndex& index);
+
+  // Whether region `region` lies in compressed blocks; the others here are for such regions.
+  bool holds(std::size_t region) const { return region < regions_.size() && regions_[region].has_value(); }
+  bool is_empty() const { return regions_.empty(); }
+
+  // In decoded bytes, at most format::kBlockBytes of them, from `offset` in the region on.
+  std::uint64_t length(std::size_t region, std::uint64_t block) const {
+    return regions_[region]->plan.shape_of(block).bytes();
+  }
+  std::uint64_t offset(std::size_t region, std::uint64_t block) const {
+    return regions_[region]->plan.offset_of(block);
+  }
+
+  // Fills `to`, which has the block's length. Code::corrupt if the stored bytes or the values have not their checksums.
+  Status decode(const format::Region& described, std::size_t region, std::uint64_t block, ByteSource& image,
+                MutableBytes to);
+
+ private:
+  struct Region {
+    codec::BlockPlan plan;
+    std::vector<std::uint64_t> begins;  // of each block in the image
+  };
+
+  std::vector<std::optional<Region>> regions_;  // by number; empty if none is compressed
+  codec::BlockDecoder decoder_;
+  ByteVector stored_;
+};
+
+}  // namespace diapause::store
