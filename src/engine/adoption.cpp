@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -21,8 +23,7 @@ class Adoption {
   explicit Adoption(Context& context) : context_(context), place_(context.tiers.find(kMemory)->directory()) {}
 
   Result<bool> run(const std::optional<format::VersionId>& newest) {
-    look(newest);
-    DIAPAUSE_TRY_ASSIGN(const std::vector<format::VersionId> whole, find_whole());
+    DIAPAUSE_TRY_ASSIGN(const std::vector<format::VersionId> whole, find_whole(look(newest)));
     for (const format::VersionId& version : whole) {
       Status adopted = adopt(version);
       if (adopted) return true;
@@ -36,37 +37,57 @@ class Adoption {
   }
 
  private:
-  // Images of the ranks acted for that are newer than what there is.
-  void look(const std::optional<format::VersionId>& newest) {
+  struct Place {
+    std::string directory, file;
+  };
+
+  // Images of this node's ranks that are newer than what there is, a line each: where ranks act for themselves, one of
+  // them looks for all.
+  std::string look(const std::optional<format::VersionId>& newest) const {
+    std::string lines;
+    if (!context_.acts_for(kMemory)) return lines;
     const auto strays = store::find_strays(place_);
-    if (!strays) return;
+    if (!strays) return lines;
     for (const store::StrayImage& stray : *strays) {
       const format::ImageHeader& header = stray.header;
       const bool is_new = !newest || header.version > *newest;
       if (!is_new || header.rank_count != context_.rank_count() || header.owner >= header.rank_count) continue;
-      const auto& mine = context_.topology.acted_for;
-      if (!std::binary_search(mine.begin(), mine.end(), header.owner)) continue;
-      found_[header.version].emplace(header.owner, stray);
+      if (context_.topology.node_of_rank[header.owner] != context_.topology.node) continue;
+      if (stray.file.find('\n') != std::string::npos) continue;
+      lines += fmt::format("{}/{}/{}/{}\n", store::version_directory(header.version), header.owner, stray.directory,
+                           stray.file);
     }
+    return lines;
+  }
+
+  // False if the line is damaged.
+  bool take_line(std::string_view line, std::map<format::VersionId, std::set<std::uint32_t>>& ranks) {
+    std::array<std::string_view, 4> parts;
+    for (std::string_view& part : parts) {
+      part = line.substr(0, line.find('/'));
+      line.remove_prefix(std::min(part.size() + 1, line.size()));
+    }
+    const auto version = store::parse_version_directory(parts[0]);
+    std::uint32_t rank = 0;
+    const auto read = std::from_chars(parts[1].begin(), parts[1].end(), rank);
+    if (!version || read.ec != std::errc() || rank >= context_.rank_count() || parts[3].empty()) return false;
+    ranks[*version].insert(rank);
+    if (context_.topology.acts_for(rank)) {
+      found_[*version].try_emplace(rank, Place{std::string(parts[2]), std::string(parts[3])});
+    }
+    return true;
   }
 
   // The versions of which all images were seen, newest first.
-  Result<std::vector<format::VersionId>> find_whole() {
-    std::string mine;
-    for (const auto& [version, images] : found_) {
-      for (const auto& [rank, image] : images) mine += fmt::format("{}/{}\n", store::version_directory(version), rank);
-    }
+  Result<std::vector<format::VersionId>> find_whole(const std::string& mine) {
     DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context_, {}, as_byte_view(mine)));
-    std::map<format::VersionId, std::set<std::string>> ranks;
+    std::map<format::VersionId, std::set<std::uint32_t>> ranks;
     for (const ByteVector& part : all) {
       std::string_view lines(reinterpret_cast<const char*>(part.data()), part.size());
       while (!lines.empty()) {
         const std::string_view line = lines.substr(0, lines.find('\n'));
         lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-        const std::size_t slash = line.find('/');
-        const auto version = store::parse_version_directory(line.substr(0, slash));
-        if (!version || slash == line.npos) return fail(Code::comm, "a list of captures did not arrive whole");
-        ranks[*version].emplace(line.substr(slash + 1));
+        if (!take_line(line, ranks)) return fail(Code::comm, "a list of captures did not arrive whole");
       }
     }
     std::vector<format::VersionId> whole;
@@ -76,11 +97,17 @@ class Adoption {
     return whole;
   }
 
-  Status verify(const format::VersionId& version, std::vector<ImageFacts>& facts) {
-    for (const auto& [rank, stray] : found_[version]) {
+  Status verify(const format::VersionId& version, std::vector<ImageFacts>& facts,
+                std::vector<store::StrayImage>& strays) {
+    for (const auto& [rank, at] : found_[version]) {
+      DIAPAUSE_TRY_ASSIGN(store::StrayImage stray, store::find_stray(place_, at.directory, at.file));
+      if (stray.header.version != version || stray.header.owner != rank) {
+        return fail(Code::corrupt, fmt::format("{}/{} is another image by now", at.directory, at.file));
+      }
       DIAPAUSE_TRY_ASSIGN(store::ImageReader image, store::open_stray(place_, stray));
       DIAPAUSE_TRY(image.verify_through_cache([] { return true; }));
       facts.push_back(facts_of(image.header(), image.index()));
+      strays.push_back(std::move(stray));
     }
     return {};
   }
@@ -89,9 +116,10 @@ class Adoption {
     format::Manifest manifest = make_manifest(context_, version, sys::unix_time_ns());
     manifest.levels = 1u << 1;
     std::vector<ImageFacts> facts;
-    Status mine = verify(version, facts);
+    std::vector<store::StrayImage> strays;
+    Status mine = verify(version, facts, strays);
     DIAPAUSE_TRY(share_images(context_, manifest, mine, facts));
-    for (const auto& [rank, stray] : found_[version]) {
+    for (const store::StrayImage& stray : strays) {
       if (mine) mine = store::settle_stray(place_, stray);
     }
     DIAPAUSE_TRY(agree(context_, mine));
@@ -105,7 +133,7 @@ class Adoption {
 
   Context& context_;
   const sys::Directory& place_;
-  std::map<format::VersionId, std::map<std::uint32_t, store::StrayImage>> found_;  // by rank
+  std::map<format::VersionId, std::map<std::uint32_t, Place>> found_;  // by rank acted for
 };
 
 }  // namespace

@@ -40,6 +40,12 @@ Result<std::vector<StrayImage>> find_strays(const sys::Directory& place) {
   return strays;
 }
 
+Result<StrayImage> find_stray(const sys::Directory& place, const std::string& directory, const std::string& file) {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory from, place.open_child(directory));
+  if (auto header = read_header(from, file)) return StrayImage{*header, directory, file};
+  return fail(Code::not_found, from.path() + "/" + file + " is no image");
+}
+
 Result<ImageReader> open_stray(const sys::Directory& place, const StrayImage& stray) {
   const format::ImageHeader& header = stray.header;
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(stray.directory));

@@ -21,6 +21,9 @@ struct StrayImage {
 // The images of ranks among what lies in spare/ and in the directories of what never became a version.
 Result<std::vector<StrayImage>> find_strays(const sys::Directory& place);
 
+// One that was found before; Code::not_found if it is not there any more.
+Result<StrayImage> find_stray(const sys::Directory& place, const std::string& directory, const std::string& file);
+
 // Code::corrupt if index and header do not belong together.
 Result<ImageReader> open_stray(const sys::Directory& place, const StrayImage& stray);
 

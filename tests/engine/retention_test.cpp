@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "engine/cluster.hpp"
@@ -170,6 +171,23 @@ TEST(Instances, TheSecondOnTheSameDirectoriesIsRefusedAndToldWho) {
     EXPECT_EQ(second.error().code, Code::busy);
     EXPECT_THAT(second.error().message, HasSubstr("process "));
   }));
+}
+
+TEST(CapturesLeftOver, AreLookedForByOneRankOfANode) {
+  if (in_background()) GTEST_SKIP() << "is about ranks that act for themselves";
+  Shape shape;
+  shape.ranks = 4;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{1, 1}, {2, 1}, {3, 1}, {4, 1}});
+  FaultKernel kernel(disk);
+  kernel.record_trace("/memory");
+  ASSERT_TRUE(run_job(kernel, shape, [](engine::Engine&, Program&, std::uint32_t) {}));
+  std::map<std::string, int> reads;
+  for (const std::string& call : kernel.trace()) {
+    if (call.starts_with("pread ") && call.find("/spare/") != std::string::npos) ++reads[call];
+  }
+  EXPECT_GE(reads.size(), 4u);
+  for (const auto& [call, times] : reads) EXPECT_EQ(times, 1) << call;
 }
 
 }  // namespace
