@@ -11,7 +11,7 @@ import math
 from diapause import records
 
 # In the order in which they happen; what a later version of the library adds comes behind.
-CHECKPOINT_PHASES = ("wait", "capture", "drain", "keep", "publish", "partner", "parity", "global")
+CHECKPOINT_PHASES = ("wait", "capture", "drain", "encode", "keep", "publish", "partner", "parity", "global")
 RESTART_PHASES = ("inventory", "verify", "fetch", "rebuild", "restore")
 PHASES = CHECKPOINT_PHASES + RESTART_PHASES
 
@@ -30,12 +30,12 @@ class Sum:
     without_uncertainty: int = 0  # how many of the known ones do not tell theirs
     bytes_by_version: dict[int, int] = dataclasses.field(default_factory=dict)
 
-    def add(self, joules, uncertainty_j=None):
+    def add(self, joules):
         if joules.total is not None:
             self.joules += joules.total
             self.known += 1
-            self.variance += (uncertainty_j or 0.0) ** 2
-            self.without_uncertainty += uncertainty_j is None
+            self.variance += (joules.uncertainty_j or 0.0) ** 2
+            self.without_uncertainty += joules.uncertainty_j is None
         elif joules.is_unknown:
             self.unknown += 1
         else:
@@ -44,7 +44,7 @@ class Sum:
     def add_phase(self, phase):
         self.times += 1
         self.seconds += phase.seconds
-        self.add(phase.joules, phase.uncertainty_j)
+        self.add(phase.joules)
         # Phases of one version are about the same bytes: the most of them count.
         self.bytes_by_version[phase.version] = max(phase.bytes, self.bytes_by_version.get(phase.version, 0))
 
@@ -119,8 +119,7 @@ class Account:
     @property
     def is_emulated(self):
         """Whether clocks were only emulated: then times are real and the power of slowed phases is not."""
-        return any(isinstance(slowed, dict) and slowed.get("actuator") == "emulated"
-                   for slowed in (event.fields.get("slowed") for event in self.ledger.events("checkpoint")))
+        return any(phase.slowed and phase.slowed.actuator == "emulated" for phase in self.phases)
 
     def percent(self, joules):
         whole = self.whole.value
@@ -169,12 +168,12 @@ def _lost(lines):
                     captured = captured_unix_s.setdefault(phase.version, {})
                     captured[line.incarnation] = phase.start_unix_s + phase.seconds
         elif line.kind == "restart" and (version := records.count(line.fields, "version")) is not None:
+            since = records.duration(line.fields, "captured_unix_s")
             before = [i for i in captured_unix_s.get(version, {}) if i < line.incarnation]
-            if not before:
-                yield Lost(line.incarnation, version, None, None)
-                continue
-            since = captured_unix_s[version][max(before)]
-            yield _lost_since(since, line.incarnation, version, stretches)
+            if before:
+                since = captured_unix_s[version][max(before)]
+            yield (Lost(line.incarnation, version, None, None) if since is None
+                   else _lost_since(since, line.incarnation, version, stretches))
 
 
 def _lost_since(captured_unix_s, incarnation, version, stretches):
@@ -186,8 +185,8 @@ def _lost_since(captured_unix_s, incarnation, version, stretches):
         if line.incarnation >= incarnation or not lost_s > 0:
             continue
         stretch.until_unix_s = begin
-        total = line.program.total
-        share = {"total": total * lost_s / line.seconds} if total is not None else {}
-        joules.add(records.Joules(share, line.program.is_unknown))
+        total, off, share = line.program.total, line.program.uncertainty_j, lost_s / line.seconds
+        joules.add(records.Joules({} if total is None else {"total": total * share}, line.program.is_unknown,
+                                  None if off is None else off * share))
         seconds += lost_s
     return Lost(incarnation, version, seconds, joules)

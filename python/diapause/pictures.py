@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 
 from diapause import look, timeline
-from diapause.account import PHASES
+from diapause.account import PHASES, RESTART_PHASES
 
 MOST_LANES = 16
 MOST_CURVES = 10
@@ -71,7 +71,7 @@ def _draw_curves(axes, curves, total, length):
 def _colour_of_phase(name):
     if name == "wait":
         return look.GREY
-    level = "restart" if name in PHASES[8:] else look.LEVEL_OF_PHASE.get(name, 0)
+    level = "restart" if name in RESTART_PHASES else look.LEVEL_OF_PHASE.get(name, 0)
     return look.LEVELS[level]
 
 

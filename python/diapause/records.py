@@ -62,10 +62,20 @@ class Joules:
 
     by_domain: dict[str, float]
     is_unknown: bool = False
+    uncertainty_j: float | None = None  # of the total, either way; None: it is not told
 
     @property
     def total(self):
         return self.by_domain.get("total")
+
+
+@dataclasses.dataclass(frozen=True)
+class Slowed:
+    """By the governor: ratios of the base clock."""
+
+    actuator: str
+    asked: float
+    obtained: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +87,7 @@ class Phase:
     seconds: float
     bytes: int
     joules: Joules
-    uncertainty_j: float | None
+    slowed: Slowed | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +144,13 @@ def _joules(line):
         return Joules({}, is_unknown=True)
     known = {printable(domain): number(domains, domain) for domain in domains}
     known = {domain: value for domain, value in known.items() if value is not None}
-    return Joules(known, is_unknown="total" in domains and "total" not in known)
+    return Joules(known, "total" in domains and "total" not in known, duration(line, "uncertainty_j"))
+
+
+def _slowed(line):
+    slowed = line.get("slowed")
+    actuator, asked, obtained = text(slowed, "actuator"), number(slowed, "asked"), number(slowed, "obtained")
+    return None if None in (actuator, asked, obtained) else Slowed(actuator, asked, obtained)
 
 
 def _phase(line):
@@ -143,7 +159,7 @@ def _phase(line):
     if None in (version, level, name, seconds, size) or level > 4:
         return None
     return Phase(version, level, name, duration(line, "start_unix_s"), seconds, size, _joules(line),
-                 duration(line, "uncertainty_j"))
+                 _slowed(line))
 
 
 def _sources(line):

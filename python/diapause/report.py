@@ -64,7 +64,7 @@ def _phase_table(account):
     rows = [[name, page.Number(str(sum_.times), sum_.times), *_amount_cells(account, sum_)]
             for name, sum_ in account.by_phase().items()]
     for name, sum_ in (("program", account.program), ("whole job", account.whole)):
-        rows.append([name, "", "", "", joules_cell(sum_), "", _share_cell(account, sum_.value)])
+        rows.append([name, "", "", "", joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_.value)])
     return page.table("phases", ["<phase", "times", *AMOUNTS], rows, sums=2)
 
 
@@ -97,18 +97,14 @@ def _source_table(account):
 
 
 def _slowed_table(account):
-    """Of each phase that the governor slowed: how often, and the mean ratios; empty if there was none."""
+    """Of each phase that the governor slowed: how often, and the lowest ratios; empty if there was none."""
     seen = {}
-    for event in account.ledger.events("checkpoint"):
-        slowed = event.fields.get("slowed")
-        phases = slowed.get("phases") if isinstance(slowed, dict) else None
-        for name, ratios in (phases.items() if isinstance(phases, dict) else ()):
-            pair = records.number(ratios, "asked"), records.number(ratios, "obtained")
-            if None not in pair:
-                key = records.printable(name), records.text(slowed, "actuator") or "?"
-                seen.setdefault(key, []).append(pair)
-    rows = [[name, actuator, str(len(pairs)), *(f"{sum(column) / len(pairs):.3f}" for column in zip(*pairs))]
-            for (name, actuator), pairs in sorted(seen.items())]
+    for phase in account.phases:
+        if phase.slowed:
+            seen.setdefault((phase.name, phase.slowed.actuator), []).append(phase.slowed)
+    rows = [[name, actuator, str(len(found)), *(page.Number(f"{lowest:.3f}", lowest) for lowest in
+                                                (min(one.asked for one in found), min(one.obtained for one in found)))]
+            for (name, actuator), found in sorted(seen.items())]
     return page.table("slowed", ["<phase", "<actuator", "times", "asked", "obtained"], rows) if rows else ""
 
 
@@ -224,7 +220,7 @@ def page_of(name, account, compared, traces):
     parts += [page.heading("By version"), page.paragraph(f"The newest {MOST_VERSIONS}; {hidden} older ones are in the "
                                                          "tables above.") if hidden > 0 else "", _version_table(account)]
     if slowed := _slowed_table(account):
-        parts += [page.heading("Slowed phases"), page.paragraph("Ratios of the base clock, on the node of rank 0."), slowed]
+        parts += [page.heading("Slowed phases"), page.paragraph("By the governor: the lowest ratios of the base clock."), slowed]
     if compared:
         parts += [page.heading("Against other jobs"), page.paragraph(f"Changes are against {named[0][0]}: (value - "
                                                                      "baseline) / baseline."), figures["jobs"],

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """report: one page about the energy of a job, looked at in a browser."""
 
+import math
 import os
 import pathlib
 import struct
@@ -91,6 +92,7 @@ class JobTest(ReportTest):
             phases = [phase for phase in energy["phases"] if phase["phase"] == name]
             self.assertAlmostEqual(rows[name][2][1], sum(phase["seconds"] for phase in phases))
             self.assertAlmostEqual(rows[name][4][1] or 0, sum(phase.get("joules") or 0 for phase in phases))
+            self.assertAlmostEqual(rows[name][5][1] or 0, math.hypot(*(phase.get("uncertainty_j", 0) for phase in phases)))
         self.assertAlmostEqual(rows["program"][4][1], energy["program"]["joules"])
         levels = {phase["level"] for phase in energy["phases"]}
         self.assertEqual(len(tables["levels"]) - 1, len(levels))
@@ -100,12 +102,12 @@ class JobTest(ReportTest):
 
 class HostileTest(ReportTest):
     def test_what_a_stranger_wrote_stays_text(self):
-        phases = [samples.phase(EVIL, 1, 1, 5.0), samples.phase("keep", 1, 1, 1e17, seconds=1e17)]
+        slowed = {"actuator": EVIL, "asked": 0.8, "obtained": 0.9}
+        phases = [samples.phase(EVIL, 1, 1, 5.0, slowed=slowed), samples.phase("keep", 1, 1, 1e17, seconds=1e17)]
         line = samples.energy(1000.0, 10.0, -1e17, phases, total=EVIL,
                               sources=[{"domain": EVIL, "source": EVIL, "kind": EVIL}])
         line["whole"]["joules"][EVIL] = 7.0
-        check = samples.event("checkpoint", 999.0, version=1, level_reached=1, error=EVIL,
-                              slowed={"actuator": EVIL, "phases": {EVIL: {"asked": 0.8, "obtained": 0.9}, "x": 7}})
+        check = samples.event("checkpoint", 999.0, version=1, level_reached=1, error=EVIL)
         folder = self.scratch / EVIL.replace("/", "|").replace("\0", "")
         folder.mkdir()
         ledger = samples.write(folder / "ledger.jsonl", [check, line, '{"event"', samples.event("restart", 1.0)])

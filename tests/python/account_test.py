@@ -39,6 +39,16 @@ class AccountTest(unittest.TestCase):
         phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty_j=None)]
         self.assertIsNone(self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases.uncertainty_j)
 
+    def test_the_restart_says_when_its_version_was_captured_if_no_other_line_does(self):
+        restart = samples.event("restart", 1110.0, 3, version=7, captured_unix_s=1096.0)
+        (lost,) = self.account([samples.RUN[-1], restart]).lost
+        self.assertEqual((lost.seconds, lost.joules.value), (10.0, 750.0))
+
+    def test_a_clock_that_is_emulated_is_known(self):
+        slowed = samples.phase("keep", 1, 1, 5.0, slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.85})
+        self.assertTrue(self.account([samples.energy(9.0, 9.0, 1.0, [slowed])]).is_emulated)
+        self.assertFalse(self.account(samples.RUN).is_emulated)
+
     def test_unknown_and_absent_energy_is_no_zero(self):
         phases = [samples.phase("keep", 1, 1, None), samples.phase("drain", 1, 0, ...)]
         account = self.account([samples.energy(9.0, 9.0, 1.0, phases)])

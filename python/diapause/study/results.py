@@ -41,7 +41,8 @@ class Point:
 
     step: str
     codec: str
-    clock: float  # ratio obtained
+    asked: float  # ratio of the clock
+    clock: float  # the one obtained
     runtime: float
     power: float | None  # None: nobody measured it
 
@@ -83,7 +84,7 @@ class Study:
                 counts = row.energy_kind == full.energy_kind == "measured" and not row.clock_is_emulated
                 known = counts and row.joules and full.joules
                 power = row.joules / row.seconds / (full.joules / full.seconds) if known else None
-                yield Point(step, codec, row.clock_obtained, row.seconds / full.seconds, power)
+                yield Point(step, codec, row.clock_asked, row.clock_obtained, row.seconds / full.seconds, power)
 
     # ---- fits --------------------------------------------------------------------------------------------------------
 
@@ -93,7 +94,12 @@ class Study:
         return _or_none(fit.fit_power, known)
 
     def runtime_fit(self, step):
-        return _or_none(fit.fit_runtime, [(point.clock, point.runtime) for point in self.points() if point.step == step])
+        """Of the medians at each clock: what else runs on the machine makes a few times much longer."""
+        clocks = collections.defaultdict(list)
+        for point in self.points():
+            if point.step == step:
+                clocks[point.asked].append((point.clock, point.runtime))
+        return _or_none(fit.fit_runtime, [np.median(found, axis=0) for found in clocks.values()])
 
     def power_at(self, step, clock):
         """Scaled, and how it is known: our own fit, or the published curve of the machine."""
