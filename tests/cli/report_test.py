@@ -120,19 +120,6 @@ class HostileTest(ReportTest):
 
 
 class TroubleTest(ReportTest):
-    def test_a_damaged_ledger_gives_a_page_that_says_so(self):
-        ledger = self.leave("ledger.jsonl", [*samples.RUN, "{", "\ufffd"])
-        ledger.write_bytes(ledger.read_bytes()[:-1] + b"\xff\xfe")
-        self.diapause("report", ledger, "-o", self.page)
-        self.assertIn("2 lines of the ledger are damaged", self.page.read_text())
-
-    def test_jobs_are_compared_with_the_first_one_named(self):
-        self.leave("plain.jsonl", [samples.energy(1080.0, 80.0, 8000.0, [])])
-        self.diapause("report", self.leave("run.jsonl", samples.RUN), "-o", self.page, "--compare", "plain.jsonl")
-        text = self.page.read_text()
-        for change in ("+25.0 %", "+10.0 %", "+37.5 %"):
-            self.assertIn(change, text)
-
     def test_what_cannot_be_told_is_refused_by_name(self):
         self.assertIn("no job 'heat'", self.refused("heat"))
         self.assertIn("gone.jsonl", self.refused("gone.jsonl"))

@@ -1,0 +1,48 @@
+"""What the page of a job says, without a browser."""
+
+import pathlib
+import tempfile
+import unittest
+
+import samples
+from diapause import records, report
+from diapause.account import Account
+
+
+class ReportTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.path = pathlib.Path(scratch.name) / "ledger.jsonl"
+
+    def account(self, lines, cut=b""):
+        samples.write(self.path, lines)
+        self.path.write_bytes(self.path.read_bytes() + cut)
+        return Account(records.read_ledger(self.path))
+
+    def page(self, account, compared=()):
+        return report.page_of("heat", account, compared, [])[0].decode()
+
+    def test_a_damaged_ledger_gives_a_page_that_says_so(self):
+        page = self.page(self.account([*samples.RUN, "{"], cut=b"\xff\xfe"))
+        self.assertIn("2 lines of the ledger are damaged", page)
+
+    def test_jobs_are_compared_with_the_first_one_named(self):
+        plain = self.account([samples.energy(1080.0, 80.0, 8000.0, [])])
+        page = self.page(self.account(samples.RUN), [("plain", plain)])
+        for change in ("+25.0 %", "+10.0 %", "+37.5 %"):
+            self.assertIn(change, page)
+
+    def test_lost_work_and_slowed_phases_are_named(self):
+        slowed = samples.phase("global", 11, 4, 5.0, slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.84})
+        page = self.page(self.account([*samples.RUN, samples.energy(1120.0, 10.0, 900.0, [slowed], incarnation=2)]))
+        self.assertIn("Start 2 went back to version 10: 20.00 s and 2,000.00 J of the program were for nothing.", page)
+        self.assertIn("clocks emulated", page)
+        self.assertIn('data-value="0.84"', page)
+
+    def test_a_job_without_a_source_has_times_and_no_joules(self):
+        bare = samples.energy(10.0, 10.0, 0.0, [samples.phase("keep", 1, 1, ...)], total="", sources=[])
+        bare |= {"program": {}, "whole": {}}
+        page = self.page(self.account([bare]))
+        self.assertIn("no source of energy", page)
+        self.assertNotIn("0.00 J", page)
