@@ -59,9 +59,15 @@ def _report(arguments):
             print(files.written(folder / f"{key}.png", look.saved(figure, "png")))
 
 
-def _run(words):
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise Trouble(message)
+
+
+def run(words):
+    """Does what the words say; Trouble says why it cannot."""
     verb, *words = words or [""]
-    parser = argparse.ArgumentParser(prog=f"diapause {verb}")
+    parser = _Parser(prog=f"diapause {verb}")
     if verb == "report":
         _report_options(parser)
         _report(parser.parse_args(words))
@@ -76,7 +82,7 @@ def _run(words):
 
 def main():
     try:
-        _run(sys.argv[1:])
+        run(sys.argv[1:])
     except ModuleNotFoundError as missing:
         print(MISSING.format(python=sys.executable, module=(missing.name or "").partition(".")[0]), file=sys.stderr)
         return TROUBLE

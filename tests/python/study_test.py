@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import numpy as np
+from diapause import commands, files
 from diapause.study import fields, figures, published, results
 from diapause.study.sweep import Row
 
@@ -111,3 +112,10 @@ class FieldTest(unittest.TestCase):
         (self.scratch / "p_1_all.deb").write_bytes(b"another")
         with self.assertRaisesRegex(fields.FieldError, "p_1_all.deb"):
             fields._fetched(package, self.scratch)
+
+
+class WordsTest(unittest.TestCase):
+    def test_wrong_numbers_are_refused_by_name(self):
+        for option in ("--clocks=2", "--clocks=0", "--clocks=nan", "--bounds=small", "--seconds=x"):
+            with self.subTest(option), self.assertRaisesRegex(files.Trouble, option.partition("=")[0]):
+                commands.run(["study-compress", "--encoder=x", "--output=y", option])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import pathlib
@@ -20,7 +21,7 @@ def add_options(parser):
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--codecs", type=lambda text: tuple(text.split(",")))
     parser.add_argument("--bounds", type=_numbers, default=sweep.BOUNDS)
-    parser.add_argument("--clocks", type=_numbers, default=sweep.CLOCKS)
+    parser.add_argument("--clocks", type=_clocks, default=sweep.CLOCKS)
     parser.add_argument("--actuator", default="none")
     parser.add_argument("--machine", default="m510-broadwell")
     parser.add_argument("--directory", type=pathlib.Path)
@@ -28,7 +29,17 @@ def add_options(parser):
 
 
 def _numbers(text):
-    return tuple(float(one) for one in text.split(","))
+    try:
+        return tuple(float(one) for one in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of numbers with commas between") from error
+
+
+def _clocks(text):
+    clocks = _numbers(text)
+    if not all(0 < clock <= 1 for clock in clocks):
+        raise argparse.ArgumentTypeError(f"'{text}': ratios of the base clock are above 0 and at most 1")
+    return clocks
 
 
 def _fields(arguments):
