@@ -18,8 +18,8 @@ using nlohmann::json;
 
 constexpr std::size_t kMostPhases = 4096;  // between two settlements; there are a handful
 // How many times the bytes of a phase go through memory. What is drained is counted with the capture.
-constexpr std::pair<std::string_view, double> kThroughMemory[] = {
-    {"capture", 2}, {"encode", 1}, {"partner", 2}, {"parity", 1}, {"global", 1}, {"verify", 1}, {"restore", 2}};
+constexpr std::pair<std::string_view, double> kThroughMemory[] = {{"capture", 2}, {"partner", 2}, {"parity", 1},
+                                                                  {"global", 1},  {"verify", 1},  {"restore", 2}};
 
 bool keeps_account(const Context& context) { return context.comm->node_leader() == context.comm->rank(); }
 

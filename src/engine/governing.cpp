@@ -92,9 +92,7 @@ governor::PhaseGuard NodeGovernor::begin_capture(std::uint64_t bytes) {
   return governor_->begin_phase({.name = "capture", .bytes = bytes, .scope = governor::Scope::job});
 }
 
-governor::PhaseGuard NodeGovernor::begin_phase(const char* step, std::uint64_t bytes) {
-  const bool compresses = std::string_view(step) == "encode";
-  const auto kind = compresses ? policy::PhaseKind::compress : policy::PhaseKind::write;
+governor::PhaseGuard NodeGovernor::begin_phase(const char* step, policy::PhaseKind kind, std::uint64_t bytes) {
   governor::PhaseStart start{.name = step, .kind = kind, .bytes = bytes};
   start.scope = is_background_ ? governor::Scope::engine : governor::Scope::job;
   if (interval_s_) start.due_s = *begun_s_ + *interval_s_ - sys::monotonic_s();

@@ -30,7 +30,7 @@ class NodeGovernor {
   // between the last two.
   void begin_checkpoint();
   // Of this step, by its name in the ledger, on so many bytes; lives as long as the step.
-  governor::PhaseGuard begin_phase(const char* step, std::uint64_t bytes);
+  governor::PhaseGuard begin_phase(const char* step, policy::PhaseKind kind, std::uint64_t bytes);
   // Of the capture of so many bytes, for which the program always waits. From any thread.
   governor::PhaseGuard begin_capture(std::uint64_t bytes);
 

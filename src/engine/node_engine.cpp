@@ -122,7 +122,10 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
   Phase phase = make_phase(step.phase, sys::monotonic_s(), 0);
   Status done;
   {
-    governor::PhaseGuard governed = governor_.begin_phase(step.phase, bytes);
+    // What is compressed is compressed while it is written; most versions are like the last one.
+    const bool compresses = step.level == 4 && !encoded_.empty();
+    const auto kind = compresses ? policy::PhaseKind::compress : policy::PhaseKind::write;
+    governor::PhaseGuard governed = governor_.begin_phase(step.phase, kind, bytes);
     done = (this->*step.run)(work, captures);
     if (done) governed.succeeded();
     phase.ratios = governed.ratios();

@@ -31,7 +31,7 @@ class Governing : public ::testing::Test {
   std::vector<std::string> two_checkpoints(const std::string& governor, const std::function<void()>& between) {
     Shape shape;
     shape.ranks = 2;
-    shape.elements = 4000;
+    shape.elements = elements_;
     shape.config = kConfig + governor;
     std::mutex mutex;
     std::vector<std::string> said;
@@ -55,12 +55,20 @@ class Governing : public ::testing::Test {
     return said;
   }
 
+  std::size_t elements_ = 4000;
   VolatileDisk disk_;
 };
 
 TEST_F(Governing, SlowsAFlushInTheBackgroundAndLetsGoAfterIt) {
   const auto said = two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
   EXPECT_THAT(said, ElementsAre(HasSubstr("1 threads to 0.850"), HasSubstr("put the clock back")));
+}
+
+TEST_F(Governing, SlowsAFlushThatCompressesAsCompressionIsSlowed) {
+  elements_ = 200000;  // little is left of them
+  const auto said =
+      two_checkpoints("[codec]\nmethod = \"lz4\"\n[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
+  EXPECT_THAT(said, ElementsAre(HasSubstr("1 threads to 0.875"), HasSubstr("put the clock back")));
 }
 
 TEST_F(Governing, IsOnTheBill) {
