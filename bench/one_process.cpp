@@ -247,26 +247,23 @@ Pairs measure_against_direct(const Options& options) {
   return pairs;
 }
 
-// Of some checkpoints in a row, long enough for an account to be settled.
-double seconds_of_checkpoints(const WarmMemory& data, const char* meters) {
-  constexpr int kCheckpoints = 16;
-  ::setenv("DIAPAUSE_ENERGY_METERS", meters, 1);
-  Instance instance(data);
-  for (int i = 0; i < kWarmUps; ++i) instance.checkpoint();
-  return seconds_of([&] {
-    for (int i = 0; i < kCheckpoints; ++i) instance.checkpoint();
-  });
-}
-
-// With an account of energy and without, the first of a pair in turn.
+// Two instances, of which one has an account of energy, take checkpoints in turn: what disturbs one disturbs the other.
+// Long enough for an account to be settled.
 Pairs measure_ledger(const Options& options) {
+  constexpr int kCheckpoints = 32;
   const WarmMemory data(options.bytes);
+  ::setenv("DIAPAUSE_ENERGY_METERS", "off", 1);
+  Instance without(data, "without");
+  ::setenv("DIAPAUSE_ENERGY_METERS", "auto", 1);
+  Instance with(data, "with");
   Pairs pairs;
   for (int i = -1; i < options.runs; ++i) {
     double with_s = 0, without_s = 0;
-    if (i % 2 == 0) with_s = seconds_of_checkpoints(data, "auto");
-    without_s = seconds_of_checkpoints(data, "off");
-    if (i % 2 != 0) with_s = seconds_of_checkpoints(data, "auto");
+    for (int k = 0; k < kCheckpoints; ++k) {
+      if (k % 2 == 0) with_s += with.checkpoint();
+      without_s += without.checkpoint();
+      if (k % 2 == 1) with_s += with.checkpoint();
+    }
     if (i >= 0) pairs.emplace_back(with_s, without_s);
   }
   return pairs;
@@ -365,7 +362,8 @@ int main(int argc, char** argv) {
   const std::map<std::string, Pairs (*)(const Options&)> measures = {
       {"memory", measure_memory}, {"local", measure_local},         {"flush", measure_flush},
       {"app", measure_app},       {"app_floor", measure_app_floor}, {"direct", measure_against_direct},
-      {"mapped", measure_mapped}, {"restart", measure_restart},     {"ledger", measure_ledger},   {"auto", measure_auto}};
+      {"mapped", measure_mapped}, {"restart", measure_restart},     {"ledger", measure_ledger},
+      {"auto", measure_auto}};
   if (argc != 5 || !measures.contains(argv[1])) {
     give_up("usage: one_process memory|local|restart|mapped|flush|app|app_floor|direct|ledger|auto RUNS MIB DIRECTORY");
   }
