@@ -13,6 +13,7 @@ constexpr std::uint64_t kLeastToLearnFrom = 4 * kMiB;
 constexpr std::uint64_t kSampleBytes = 256 * 1024;
 constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;  // smaller regions are not worth the samples
 constexpr double kTooFastToCompress = 8e9;                  // no codec on any core comes near
+constexpr double kChanged = 1.5;                            // times longer or shorter: not by chance
 
 codec::Method lossy_method(const format::Region& region) {
   return {static_cast<codec::CodecId>(region.compression.codec), region.compression.bound};
@@ -53,8 +54,27 @@ codec::Method EncodingPlanner::configured() const {
   return {codec::CodecId::raw};
 }
 
-void EncodingPlanner::learn_storage(std::uint64_t bytes, double seconds) {
-  if (bytes >= kLeastToLearnFrom && seconds > 0) storage_bytes_per_s_ = static_cast<double>(bytes) / seconds;
+void EncodingPlanner::learn(std::uint64_t bytes, double seconds, Stored how) {
+  if (bytes < kLeastToLearnFrom || seconds <= 0) return;
+  const double cost = seconds / static_cast<double>(bytes);
+  if (how == Stored::as_it_is) {
+    plain_cost_ = plain_cost_ ? (*plain_cost_ + cost) / 2 : cost;
+    return;
+  }
+  compressed_at_ = version_;
+  const double before = compressed_cost_.value_or(cost);
+  if (cost > kChanged * before || cost * kChanged < before) {
+    plain_cost_.reset();  // the storage, or the program, is not what it was
+    compressed_cost_.reset();
+  } else {
+    compressed_cost_ = (before + cost) / 2;
+  }
+}
+
+// Whether to compress was tried lately, and took longer than not to.
+bool EncodingPlanner::has_disappointed() const {
+  return compressed_cost_ && plain_cost_ && *compressed_cost_ > *plain_cost_ &&
+         version_ < compressed_at_ + kSampleEvery;
 }
 
 const EncodingPlanner::Known& EncodingPlanner::sample(const format::ImageIndex& index, std::size_t region,
@@ -91,8 +111,14 @@ EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, st
     return {method, may_lose ? "allowed by the program" : "configured"};
   }
   if (described.raw_bytes() < kLeastToSample) return {{codec::CodecId::raw}, "too small to matter"};
-  const policy::StorageFacts storage{storage_bytes_per_s_, {}, {}};
-  const bool is_worth_a_look = storage_bytes_per_s_ && *storage_bytes_per_s_ < kTooFastToCompress;
+  if (has_disappointed()) {
+    return {{codec::CodecId::raw},
+            fmt::format("not compressed: a GB took {:.3g} s so, and {:.3g} s as it is", 1e9 * *compressed_cost_,
+                        1e9 * *plain_cost_)};
+  }
+  policy::StorageFacts storage;
+  if (plain_cost_) storage.bytes_per_s = 1 / *plain_cost_;
+  const bool is_worth_a_look = storage.bytes_per_s && *storage.bytes_per_s < kTooFastToCompress;
   const Known nothing;
   const Known& known = is_worth_a_look ? sample(index, region, read, loss) : nothing;
   const policy::CodecChoice choice = policy::choose_codec(policy::CodecGoal::time, known.samples, storage);

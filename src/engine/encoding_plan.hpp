@@ -31,6 +31,9 @@ using ReadRegion = std::function<Result<ByteView>(std::size_t region, std::uint6
 
 enum class Loss { allowed, refused };
 
+// How a version went to the global tier.
+enum class Stored { as_it_is, compressed };
+
 // Not for several threads at once.
 class EncodingPlanner {
  public:
@@ -38,13 +41,13 @@ class EncodingPlanner {
 
   EncodingPlan plan(const format::ImageIndex& index, const ReadRegion& read, Loss loss);
 
-  // That the global tier took so many bytes from this process in a time in which it did nothing else. Few bytes are
-  // left out: what they take is not the rate of the storage.
-  void learn_storage(std::uint64_t bytes, double seconds);
+  // That so many bytes of the program took this process so long, all in all. Few bytes are left out: what they take is
+  // not the rate of the storage.
+  void learn(std::uint64_t bytes, double seconds, Stored how);
   void begin_version() { ++version_; }
 
  private:
-  // Samples of a region stay good for a while: programs change slowly.
+  // Samples of a region stay good for a while, and so does what was tried: programs change slowly.
   static constexpr std::uint64_t kSampleEvery = 10;  // versions
   struct Known {
     std::uint64_t version = 0;
@@ -55,9 +58,12 @@ class EncodingPlanner {
   EncodingPlan::Choice choose(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);
   const Known& sample(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);
   codec::Method configured() const;
+  bool has_disappointed() const;
 
   config::CodecSettings settings_;
-  std::optional<double> storage_bytes_per_s_;
+  // Seconds a byte, as it was: codecs are slower beside the program than on samples, and writes go on beside them.
+  std::optional<double> plain_cost_, compressed_cost_;
+  std::uint64_t compressed_at_ = 0;  // version
   std::uint64_t version_ = 0;
   std::map<std::string, Known> known_;  // by region
 };

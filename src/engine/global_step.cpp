@@ -126,9 +126,8 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
 // From what this process has just written there.
 void NodeEngine::learn_storage(const format::Manifest& manifest, double seconds) {
   std::uint64_t bytes = 0;
-  for (const std::uint32_t rank : context_.topology.acted_for) bytes += manifest.ranks[rank].in_global().file_bytes;
-  for (const EncodedImage& image : encoded_) seconds -= image.encode_s;
-  planner_.learn_storage(bytes, seconds);
+  for (const std::uint32_t rank : context_.topology.acted_for) bytes += manifest.ranks[rank].image.file_bytes;
+  planner_.learn(bytes, seconds, encoded_.empty() ? Stored::as_it_is : Stored::compressed);
 }
 
 }  // namespace diapause::engine

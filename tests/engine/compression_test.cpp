@@ -194,8 +194,8 @@ TEST(Encoding, NeedsNoMoreRoomThanItSays) {
   EXPECT_LE(written->record.file_bytes, engine::most_encoded_bytes(engine::describe(*bytes)->index));
 }
 
-// What `auto` decides for 4 MiB of a smooth field, where storage takes so many bytes a second.
-engine::EncodingPlan decided_at(double storage_bytes_per_s) {
+// What `auto` decides for 4 MiB of a smooth field.
+engine::EncodingPlan decide(engine::EncodingPlanner& planner) {
   std::vector<double> values(512 * 1024);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i / 4) * 0.25;
   format::Region region;
@@ -203,12 +203,19 @@ engine::EncodingPlan decided_at(double storage_bytes_per_s) {
   region.type = format::ElementType::float64;
   region.element_bytes = 8;
   region.count = values.size();
-  engine::EncodingPlanner planner({config::CodecMethod::automatic});
   const auto read = [&](std::size_t, std::uint64_t offset, MutableBytes scratch) -> Result<ByteView> {
     return std::as_bytes(std::span(values)).subspan(offset, scratch.size());
   };
-  if (storage_bytes_per_s > 0) planner.learn_storage(100 * kMiB, 100 * kMiB / storage_bytes_per_s);
   return planner.plan({{region}}, read, engine::Loss::allowed);
+}
+
+constexpr double k100MiB = 100.0 * kMiB;
+
+// Where storage takes so many bytes a second; 0: that is not known.
+engine::EncodingPlan decided_at(double storage_bytes_per_s) {
+  engine::EncodingPlanner planner({config::CodecMethod::automatic});
+  if (storage_bytes_per_s > 0) planner.learn(100 * kMiB, k100MiB / storage_bytes_per_s, engine::Stored::as_it_is);
+  return decide(planner);
 }
 
 TEST(AutoCodec, CompressesForSlowStorageOnly) {
@@ -223,6 +230,26 @@ TEST(AutoCodec, StoresAsItIsUntilItKnowsTheStorage) {
 }
 
 TEST(AutoCodec, SaysWhatItHasReckonedWith) { EXPECT_THAT(decided_at(1e6).choices[0].reason, HasSubstr("saves below")); }
+
+TEST(AutoCodec, DoesNotRepeatWhatTookLonger) {
+  engine::EncodingPlanner planner({config::CodecMethod::automatic});
+  planner.learn(100 * kMiB, 100, engine::Stored::as_it_is);
+  EXPECT_TRUE(decide(planner).has_work());
+  planner.learn(100 * kMiB, 120, engine::Stored::compressed);
+  EXPECT_FALSE(decide(planner).has_work());
+  EXPECT_THAT(decide(planner).choices[0].reason, HasSubstr("as it is"));
+  for (int version = 0; version < 10; ++version) planner.begin_version();
+  EXPECT_TRUE(decide(planner).has_work());
+}
+
+TEST(AutoCodec, MeasuresAnewWhenTheStorageHasChanged) {
+  engine::EncodingPlanner planner({config::CodecMethod::automatic});
+  planner.learn(100 * kMiB, 100, engine::Stored::as_it_is);
+  planner.learn(100 * kMiB, 50, engine::Stored::compressed);
+  EXPECT_TRUE(decide(planner).has_work());
+  planner.learn(100 * kMiB, 5, engine::Stored::compressed);
+  EXPECT_THAT(decide(planner).choices[0].reason, HasSubstr("has not been measured yet"));
+}
 
 // ---- loss
 
