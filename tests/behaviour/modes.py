@@ -166,19 +166,19 @@ def killed_again_and_again(site, name="ring", kills=6, seed=20240229, **config):
     """A job that takes a checkpoint in every step and is killed at moments that mean nothing to it."""
     chance = random.Random(seed)
     # More steps than it can make in all its lives: between a look at it and the kill it goes on.
-    options = ["--steps", str(30 * kills), "--every", "1", "--levels", "1213141"]
+    options = ["--steps", str(60 * kills), "--levels", "1213141"]
     with Place(site, ranks_per_node=2, **config) as place:
         right = place.compute(name, "--plain", *options)
         reached = 0
         for _ in range(kills):
-            run = place.start(name, *options, "--pace-ms", "2")
+            run = place.start(name, *options, "--every", "1", "--pace-ms", "5")
             target = reached + chance.randint(2, 5)
             newest = lambda: max((e["version"] for e in place.events(name, "checkpoint")), default=0)
             run.wait_for(lambda: newest() >= target, f"version {target}")
             run.kill(name, rank=chance.randrange(4))
             run.be_killed()
             reached = newest()
-        expect_equal(place.compute(name, *options), right, "result after many kills")
+        expect_equal(place.compute(name, *options, "--every", "50"), right, "result after many kills")
         restarts = [event["version"] for event in place.events(name, "restart")]
         expect(len(restarts) == kills, f"{len(restarts)} restarts after {kills} kills")
         expect(restarts == sorted(restarts) and restarts[0] >= 2, f"restarts from {restarts}: work was lost")
