@@ -1,6 +1,6 @@
 #include "governor/journal.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <charconv>
 #include <iterator>
