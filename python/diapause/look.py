@@ -18,7 +18,7 @@ LINES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
 MARKERS = "os^DvPX*"
 
 LEVELS = {0: ORANGE, 1: SKY, 2: GREEN, 3: BLUE, 4: VERMILION, "restart": PURPLE}
-LEVEL_OF_PHASE = {"keep": 1, "publish": 1, "partner": 2, "parity": 3, "global": 4}
+LEVEL_OF_PHASE = {"keep": 1, "partner": 2, "parity": 3, "encode": 4, "global": 4}
 
 STYLE = {
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9, "axes.titlesize": 9,

@@ -13,8 +13,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 // In the order of docs/energy-account.md; what a later version of the library adds comes behind.
-constexpr std::string_view kPhases[] = {"wait",   "capture",   "drain",  "keep",  "publish", "partner", "parity",
-                                        "global", "inventory", "verify", "fetch", "rebuild", "restore"};
+constexpr std::string_view kPhases[] = {"wait",   "capture", "drain",     "keep",   "partner", "parity",  "encode",
+                                        "global", "publish", "inventory", "verify", "fetch",   "rebuild", "restore"};
 
 std::string joules_text(const Joules& joules) {
   const auto error = joules.uncertainty();

@@ -42,8 +42,8 @@ std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s) 
 Charge nothing_of(std::size_t quantities) { return {std::vector<double>(quantities), std::vector<double>(quantities)}; }
 
 // The uncertainty of a reading is that of the ends of a stretch, and does not grow with the cuts in it.
-void set_uncertainty(Charge& charge, const std::vector<Amount>& amounts) {
-  for (std::size_t q = 0; q < amounts.size(); ++q) charge.uncertainty_j[q] = amounts[q].uncertainty_j;
+void set_uncertainty(Charge& charge, const std::vector<Amount>& amounts, double share) {
+  for (std::size_t q = 0; q < amounts.size(); ++q) charge.uncertainty_j[q] = share * amounts[q].uncertainty_j;
 }
 
 }  // namespace
@@ -68,6 +68,8 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
   for (const Slice& slice : slices) {
     const bool is_paid_by_program = slice.held_up.empty() && slice.waiting.empty();
     const auto& payers = !slice.held_up.empty() ? slice.held_up : !slice.behind.empty() ? slice.behind : slice.waiting;
+    double shares = 0;
+    for (const std::size_t payer : payers) shares += spans[payer].share;
     for (std::size_t q = 0; q < quantities; ++q) {
       const Amount& used = slice.used[q];
       double alone_j = 0;
@@ -76,19 +78,19 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
       charges.whole.joules[q] += used.joules;
       charges.program.joules[q] += alone_j;
       for (const std::size_t payer : payers) {
-        charges.spans[payer].joules[q] += (used.joules - alone_j) / static_cast<double>(payers.size());
+        charges.spans[payer].joules[q] += (used.joules - alone_j) * spans[payer].share / shares;
       }
     }
     for (const std::size_t payer : payers) {
       if (is_paid_by_program && alone_s_ <= 0) charges.spans[payer].is_known = false;
     }
   }
-  set_uncertainty(charges.whole, whole);
-  set_uncertainty(charges.program, whole);
+  set_uncertainty(charges.whole, whole, 1);
+  set_uncertainty(charges.program, whole, 1);
   for (std::size_t s = 0; s < spans.size(); ++s) {
     const double begin_s = std::max(spans[s].from_s, from_s);
     const double end_s = std::min(spans[s].to_s, to_s);
-    if (end_s > begin_s) set_uncertainty(charges.spans[s], between(begin_s, end_s));
+    if (end_s > begin_s) set_uncertainty(charges.spans[s], between(begin_s, end_s), spans[s].share);
   }
   return charges;
 }

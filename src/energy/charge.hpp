@@ -22,6 +22,7 @@ struct Span {
   double from_s = 0;
   double to_s = 0;
   Beside beside = Beside::nothing;
+  double share = 1;  // of its time, where several take turns in one stretch of it
 };
 
 // By quantity: of every domain, and last of their total.
@@ -44,10 +45,10 @@ class Charger {
   using Between = std::function<std::vector<Amount>(double from_s, double to_s)>;
 
   // Divides what was used from `from_s` to `to_s` among the spans, as far as they lie there, and the program:
-  //   * while a phase holds the program up, it has all of it; of several, each an equal part;
+  //   * while a phase holds the program up, it has all of it; of several, each a part as large as its share;
   //   * while the program waits for phases behind it, they have all of it, and if there are none the wait;
   //   * while a phase goes on beside the program, it has what is more than the program uses alone, and the program the
-  //     rest; of several, each an equal part.
+  //     rest; of several, each a part as large as its share.
   // What the program uses alone is its mean power over all times, so far and in this call, at which no phase went on.
   Charges charge(std::span<const Span> spans, double from_s, double to_s, const Between& between);
 

@@ -63,6 +63,23 @@ TEST(Charge, WhileTheProgramWaitsThePhasesBehindItHaveAll) {
   EXPECT_DOUBLE_EQ(total(charges.spans[1]), 2 * 150);
 }
 
+TEST(Charge, PhasesThatTakeTurnsDivideTheirTimeByTheirShares) {
+  Charger charger;
+  const std::vector<Span> spans{{10, 20, Beside::nothing, 0.8}, {10, 20, Beside::nothing, 0.2}};
+  const Charges charges = charger.charge(spans, 0, 30, Node(50));
+  EXPECT_DOUBLE_EQ(total(charges.spans[0]), 1200);
+  EXPECT_DOUBLE_EQ(total(charges.spans[1]), 300);
+  EXPECT_DOUBLE_EQ(charges.spans[0].uncertainty_j.back(), 0.8);
+}
+
+TEST(Charge, PhasesThatTakeTurnsAreTogetherAsMuchAsAnotherOne) {
+  Charger charger;
+  const std::vector<Span> spans{{10, 20, Beside::nothing, 0.8}, {10, 20, Beside::nothing, 0.2}, {10, 20}};
+  const Charges charges = charger.charge(spans, 0, 30, Node(50));
+  EXPECT_DOUBLE_EQ(total(charges.spans[0]), 600);
+  EXPECT_DOUBLE_EQ(total(charges.spans[2]), 750);
+}
+
 TEST(Charge, WhatTheProgramUsesAloneIsRememberedFromBefore) {
   Charger charger;
   (void)charger.charge({}, 0, 10, Node(50));
@@ -95,13 +112,14 @@ TEST(Charge, NothingIsUsedInNoTime) {
 TEST(Charge, ThePartsAddUpToTheWhole) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> time(-5, 35);
+  std::uniform_real_distribution<double> share(0.01, 1);
   Charger charger;
   for (int round = 0; round < 200; ++round) {
     std::vector<Span> spans;
     for (std::size_t i = random() % 8; i > 0; --i) {
       const double a = time(random);
       const double b = time(random);
-      spans.push_back({std::min(a, b), std::max(a, b), static_cast<Beside>(random() % 3)});
+      spans.push_back({std::min(a, b), std::max(a, b), static_cast<Beside>(random() % 3), share(random)});
     }
     const Charges charges = charger.charge(spans, 0, 30, Node(50));
     double sum = total(charges.program);

@@ -18,8 +18,8 @@ using nlohmann::json;
 
 constexpr std::size_t kMostPhases = 4096;  // between two settlements; there are a handful
 // How many times the bytes of a phase go through memory. What is drained is counted with the capture.
-constexpr std::pair<std::string_view, double> kThroughMemory[] = {{"capture", 2}, {"partner", 2}, {"parity", 1},
-                                                                  {"global", 1},  {"verify", 1},  {"restore", 2}};
+constexpr std::pair<std::string_view, double> kThroughMemory[] = {
+    {"capture", 2}, {"partner", 2}, {"parity", 1}, {"encode", 1}, {"global", 1}, {"verify", 1}, {"restore", 2}};
 
 bool keeps_account(const Context& context) { return context.comm->node_leader() == context.comm->rank(); }
 
@@ -135,7 +135,7 @@ json lines_of(const std::vector<Phase>& phases, const std::string& actuator) {
                      {"beside", kBeside[static_cast<std::size_t>(phase.beside)]},
                      {"nth", seen[{phase.version, phase.level, name}]++},
                      {"start_unix_s", phase.from_s + to_unix_s},
-                     {"seconds", phase.to_s - phase.from_s},
+                     {"seconds", phase.seconds()},
                      {"bytes", phase.bytes}});
     if (!phase.ratios.are_slowed()) continue;
     lines.back()["slowed"] = {
@@ -167,19 +167,22 @@ Status Account::open(const Context& context, energy::Sampler* sampler, std::stri
   is_kept_here_ = keeps_account(context);
   sampler_ = is_kept_here_ ? sampler : nullptr;
   actuator_ = std::move(actuator);
-  struct Here {
-    std::uint32_t machine, ranks;
-  };
-  const Here mine{context.comm->node_leader(), static_cast<std::uint32_t>(context.topology.acted_for.size())};
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(mine)));
-  std::uint32_t here = 0;
-  for (const ByteVector& one : all) {
-    Here other{};
-    std::memcpy(&other, one.data(), std::min(one.size(), sizeof other));
-    if (other.machine == mine.machine) here += other.ranks;
+  const std::uint32_t machine = context.comm->node_leader();
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(machine)));
+  const auto is_here = [&](const ByteVector& one) { return std::ranges::equal(one, as_byte_view(machine)); };
+  processes_here_ = static_cast<std::size_t>(std::ranges::count_if(all, is_here));
+  ranks_here_.clear();
+  for (std::uint32_t rank = 0; rank < context.rank_count(); ++rank) {
+    if (is_here(all[context.actor(rank)])) ranks_here_.push_back(rank);
   }
-  share_ = static_cast<double>(here) / context.rank_count();
+  share_ = static_cast<double>(ranks_here_.size()) / context.rank_count();
   return {};
+}
+
+double Account::share_here(std::span<const double> seconds_of_rank, double seconds) const {
+  double sum = 0;
+  for (const std::uint32_t rank : ranks_here_) sum += rank < seconds_of_rank.size() ? seconds_of_rank[rank] : 0;
+  return seconds > 0 ? std::min(sum / (static_cast<double>(processes_here_) * seconds), 1.0) : 0;
 }
 
 void Account::add(const Phase& phase) {
@@ -188,7 +191,7 @@ void Account::add(const Phase& phase) {
   const auto* const known = std::ranges::find(kThroughMemory, std::string_view(get_text(phase.name)),
                                               [](const auto& one) { return one.first; });
   if (sampler_ == nullptr || known == std::end(kThroughMemory)) return;
-  sampler_->moved(static_cast<std::uint64_t>(known->second * share_ * static_cast<double>(phase.bytes)));
+  sampler_->moved(static_cast<std::uint64_t>(known->second * phase.share * share_ * static_cast<double>(phase.bytes)));
 }
 
 std::string Account::describe() {
@@ -198,7 +201,7 @@ std::string Account::describe() {
   machine["phases"] = lines_of(phases_, actuator_);
   if (sampler_ != nullptr && !sampler_->domains().empty()) {
     std::vector<energy::Span> spans;
-    for (const Phase& phase : phases_) spans.push_back({phase.from_s, phase.to_s, phase.beside});
+    for (const Phase& phase : phases_) spans.push_back({phase.from_s, phase.to_s, phase.beside, phase.share});
     const auto between = [this](double from_s, double to_s) {
       energy::Usage usage = sampler_->between(from_s, to_s);
       usage.domains.push_back(usage.total);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,11 @@ struct Phase {
   energy::Beside beside = energy::Beside::nothing;
   double from_s = 0;  // sys::monotonic_s()
   double to_s = 0;
+  double share = 1;         // of that time: several phases may take turns in one step
   std::uint64_t bytes = 0;  // protected ones of all ranks of the job
   governor::Ratios ratios;  // the clock it ran at
+
+  double seconds() const { return (to_s - from_s) * share; }
 };
 Phase make_phase(std::string_view name, double from_s, double to_s);
 
@@ -41,6 +45,8 @@ class Account {
   // `sampler` must outlive the object, and is used where the account is kept; null: energy is not measured. `actuator`:
   // of the governor, for what it has slowed. Collective.
   Status open(const Context& context, energy::Sampler* sampler, std::string actuator);
+  // Of `seconds`, the share that the processes of this machine spent on something, which took each rank's so long.
+  double share_here(std::span<const double> seconds_of_rank, double seconds) const;
   // As soon as it is over: what it has moved through memory is energy that a model finds.
   void add(const Phase& phase);
   // Divides what was used since the last time among the phases and the program, and adds up all machines: the fields of
@@ -51,6 +57,8 @@ class Account {
   std::string describe();
 
   bool is_kept_here_ = false;
+  std::vector<std::uint32_t> ranks_here_;  // those that the processes of this machine act for
+  std::size_t processes_here_ = 1;
   double share_ = 1;  // of the ranks, that are on this machine
   energy::Sampler* sampler_ = nullptr;
   std::string actuator_;

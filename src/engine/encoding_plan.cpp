@@ -87,6 +87,7 @@ const EncodingPlanner::Known& EncodingPlanner::sample(const format::ImageIndex& 
   if (!known.methods.empty() && known.methods.size() == methods.size() && version_ < known.version + kSampleEvery) {
     return known;
   }
+  const double start_s = sys::monotonic_s();
   known = {version_, {}, {}};
   ByteVector scratch(kSampleBytes);
   const std::uint64_t element = codec::Shape{described.type}.element_bytes();
@@ -98,6 +99,7 @@ const EncodingPlanner::Known& EncodingPlanner::sample(const format::ImageIndex& 
     known.methods.push_back(method);
     known.samples.push_back(std::move(*measured));
   }
+  sampling_s_ += sys::monotonic_s() - start_s;
   return known;
 }
 
@@ -127,9 +129,11 @@ EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, st
 
 EncodingPlan EncodingPlanner::plan(const format::ImageIndex& index, const ReadRegion& read, Loss loss) {
   EncodingPlan plan;
+  sampling_s_ = 0;
   for (std::size_t region = 0; region < index.regions.size(); ++region) {
     plan.choices.push_back(choose(index, region, read, loss));
   }
+  plan.sampling_s = sampling_s_;
   return plan;
 }
 

@@ -22,6 +22,7 @@ struct EncodingPlan {
     std::string reason;  // for people
   };
   std::vector<Choice> choices;
+  double sampling_s = 0;  // it took to try codecs for it
 
   bool has_work() const;  // whether a region is to be compressed
 };
@@ -65,6 +66,7 @@ class EncodingPlanner {
   std::optional<double> plain_cost_, compressed_cost_;
   std::uint64_t compressed_at_ = 0;  // version
   std::uint64_t version_ = 0;
+  double sampling_s_ = 0;               // for the plan that is being made
   std::map<std::string, Known> known_;  // by region
 };
 

@@ -5,6 +5,7 @@
 #include "engine/work.hpp"
 #include "redundancy/shared_files.hpp"
 #include "store/names.hpp"
+#include "sys/process.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -51,7 +52,7 @@ class Flush {
         shrinks_(outgoing.shrinks) {}
 
   // Every step ends in an agreement.
-  Status run() {
+  Result<GlobalTimes> run() {
     DIAPAUSE_TRY_ASSIGN(tier_, context_.tiers.get(kGlobal));
     DIAPAUSE_TRY(learn_sizes());
     Status done = plan();
@@ -59,13 +60,14 @@ class Flush {
     if (done && shared()) done = share_names();
     if (done) done = write();
     if (done) done = agree(context_, settle());
+    times_.published_from_s = sys::monotonic_s();
     if (done) done = publish();
-    if (done) return {};
+    if (done) return std::move(times_);
     for_own_files([&](GlobalFile& file) {
       if (!file.slot.spare_name().empty()) tier_->give_back(std::move(file.slot));
     });
     catalogue_.discard(context_, manifest_.version, kGlobal);
-    return done;
+    return fail(std::move(done.error()));
   }
 
  private:
@@ -172,11 +174,13 @@ class Flush {
     const Status written = write_images(mine);
     DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all,
                         agree_and_gather(context_, written, std::as_bytes(std::span(mine))));
+    times_.encode_s.resize(manifest_.ranks.size());
     DIAPAUSE_TRY(for_each_fact<GlobalFacts>(all, [&](const GlobalFacts& facts) -> Status {
       DIAPAUSE_TRY(put_image(manifest_, facts.image));
       format::RankRecord& record = manifest_.ranks[facts.image.rank];
       record.encoded = facts.encoded;
       record.greatest_error = facts.greatest_error;
+      times_.encode_s[facts.image.rank] = facts.encode_s;
       return {};
     }));
     manifest_.lossy_in_a_row = manifest_.greatest_error() > 0 ? catalogue_.lossy_in_a_row() + 1 : 0;
@@ -186,7 +190,7 @@ class Flush {
   Status write_images(std::vector<GlobalFacts>& facts) {
     for (const OutgoingImage& image : images_) {
       if (is_written(image)) {
-        facts.push_back({image.facts, {}, 0});
+        facts.push_back({image.facts, {}, 0, image.plan_s});
         continue;
       }
       const auto [number, offset] = layout_.places[image.rank];
@@ -194,6 +198,7 @@ class Flush {
       const sys::File& file = other != opened_.end() ? other->second : files_[number].slot.file();
       DIAPAUSE_TRY_ASSIGN(const GlobalFacts written, image.write({{file, offset}, number}));
       facts.push_back(written);
+      facts.back().encode_s += image.plan_s;
     }
     // What this process wrote is only known to be there once this process has asked for it.
     for (const auto& [number, file] : opened_) DIAPAUSE_TRY(file.sync());
@@ -256,6 +261,7 @@ class Flush {
   redundancy::SharedLayout layout_;
   std::vector<GlobalFile> files_;
   std::map<std::uint32_t, sys::File> opened_;
+  GlobalTimes times_;
 };
 
 }  // namespace
@@ -272,7 +278,8 @@ Status share_images(Context& context, format::Manifest& manifest, const Status& 
   return for_each_fact<ImageFacts>(all, [&](const ImageFacts& facts) { return put_image(manifest, facts); });
 }
 
-Status write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest, const Outgoing& outgoing) {
+Result<GlobalTimes> write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
+                                    const Outgoing& outgoing) {
   return Flush(context, catalogue, manifest, outgoing).run();
 }
 

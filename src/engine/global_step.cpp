@@ -36,7 +36,7 @@ OutgoingImage NodeEngine::as_it_is(Image& image) {
 Result<GlobalFacts> NodeEngine::write_encoded(const ImageInPlace& image, const EncodingPlan& plan,
                                               const GlobalTarget& to) {
   DIAPAUSE_TRY_ASSIGN(EncodedImage encoded, encoding_.write(*image.bytes, plan, to.range, flush_pacer_));
-  const GlobalFacts facts{image.facts, encoded.record, encoded.greatest_error};
+  const GlobalFacts facts{image.facts, encoded.record, encoded.greatest_error, encoded.encode_s};
   encoded_.push_back(std::move(encoded));
   return facts;
 }
@@ -53,6 +53,7 @@ Outgoing NodeEngine::kept_images(Work& work) {
       return image.bytes->view(description->index.regions[region].offset + offset, scratch);
     };
     EncodingPlan plan = planner_.plan(description->index, read, loss_allowed());
+    outgoing.images.back().plan_s = plan.sampling_s;
     if (!plan.has_work()) continue;
     outgoing.shrinks = true;
     outgoing.images.back().bytes = most_encoded_bytes(description->index);
@@ -74,6 +75,7 @@ Outgoing NodeEngine::direct_images(const Captures& captures) {
       return ByteView(scratch);
     };
     EncodingPlan plan = planner_.plan(*image.index, read, loss_allowed());
+    image.plan_s = plan.sampling_s;
     if (!plan.has_work()) continue;
     outgoing.shrinks = true;
     image.bytes = most_encoded_bytes(*image.index);
@@ -113,14 +115,16 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   encoded_.clear();
   planner_.begin_version();
   DIAPAUSE_TRY_ASSIGN(const Outgoing outgoing, outgoing_images(work, captures));
-  DIAPAUSE_TRY(write_to_global(context_, catalogue_, work.manifest, outgoing));
+  DIAPAUSE_TRY_ASSIGN(const GlobalTimes times, write_to_global(context_, catalogue_, work.manifest, outgoing));
+  parts_.published_from_s = times.published_from_s;
+  parts_.encode_share = account_.share_here(times.encode_s, times.published_from_s - start_s);
   learn_storage(work.manifest, sys::monotonic_s() - start_s);
   if (bill_.is_open() && !encoded_.empty()) {
     bill_.append(context_, compression_line(work.manifest.version, encoded_));
   }
   // The nodes' manifests should know of it too: should the global one be lost, the images there are still found.
   if (!work.manifest.has_level(1)) return {};
-  return publish_on_nodes(context_, catalogue_, work, 4);
+  return publish(work, 4);
 }
 
 // From what this process has just written there.

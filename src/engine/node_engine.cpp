@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/ledger_lines.hpp"
+#include "engine/mailbox.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
 
@@ -77,14 +78,20 @@ Status NodeEngine::publish_level1(Work& work, const Captures&) {
   return publish_on_nodes(context_, catalogue_, work, 1);
 }
 
+// At the end of another step.
+Status NodeEngine::publish(Work& work, int level) {
+  if (parts_.published_from_s == 0) parts_.published_from_s = sys::monotonic_s();
+  return publish_on_nodes(context_, catalogue_, work, level);
+}
+
 Status NodeEngine::copy_level2(Work& work, const Captures&) {
   DIAPAUSE_TRY(copy_to_partners(context_, catalogue_, work));
-  return publish_on_nodes(context_, catalogue_, work, 2);
+  return publish(work, 2);
 }
 
 Status NodeEngine::encode_level3(Work& work, const Captures&) {
   DIAPAUSE_TRY(encode_parity(context_, catalogue_, work));
-  return publish_on_nodes(context_, catalogue_, work, 3);
+  return publish(work, 3);
 }
 
 // As the program saw it, and what of it went on behind. After the first step, when all know how many bytes these are.
@@ -105,6 +112,23 @@ void NodeEngine::account_for_capture(const Work& work, const Captures& captures)
   }
 }
 
+// A step that publishes, or compresses, is several phases.
+void NodeEngine::account_for_step(const Phase& step) {
+  Phase rest = step;
+  Phase published = step;
+  put_text(published.name, "publish");
+  if (parts_.published_from_s > 0) rest.to_s = published.from_s = parts_.published_from_s;
+  if (parts_.encode_share > 0) {
+    Phase encoded = rest;
+    put_text(encoded.name, "encode");
+    encoded.share = parts_.encode_share;
+    rest.share = 1 - encoded.share;
+    account_.add(encoded);
+  }
+  account_.add(rest);
+  if (parts_.published_from_s > 0) account_.add(published);
+}
+
 // Agreed, as one who stops alone would leave the others waiting.
 Status NodeEngine::go_on() {
   if (!is_given_up_) return {};
@@ -120,6 +144,7 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
     for (const OutgoingImage& image : captures.direct) bytes += image.bytes;
   }
   Phase phase = make_phase(step.phase, sys::monotonic_s(), 0);
+  parts_ = {};
   Status done;
   {
     // What is compressed is compressed while it is written; most versions are like the last one.
@@ -136,7 +161,7 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
   phase.version = captures.decision.number;
   phase.bytes = work.manifest.protected_bytes();
   if (work.steps.empty()) account_for_capture(work, captures);
-  account_.add(phase);
+  account_for_step(phase);
   work.steps.push_back(phase);
   return done;
 }

@@ -141,6 +141,11 @@ class NodeEngine {
   void do_without(config::TierKind kind, const Error& why);
 
   // ---- steps (node_engine.cpp)
+  // What of the step under way is another phase.
+  struct Parts {
+    double encode_share = 0;      // of the time until then
+    double published_from_s = 0;  // until its end; 0: it was not
+  };
   struct Step;
   static const Step kSteps[];
   Work begin(const Captures& captures) const;
@@ -149,6 +154,7 @@ class NodeEngine {
   Status move_images(Work& work, const Captures& captures);
   Status keep_images(Work& work, const Captures& captures);
   Status go_on();
+  Status publish(Work& work, int level);
   Status publish_level1(Work& work, const Captures& captures);
   Status copy_level2(Work& work, const Captures& captures);
   Status encode_level3(Work& work, const Captures& captures);
@@ -163,6 +169,7 @@ class NodeEngine {
   void learn_storage(const format::Manifest& manifest, double seconds);
 
   void record(const Work& work, const Captures& captures, const Status& result);
+  void account_for_step(const Phase& step);
   void account_for_capture(const Work& work, const Captures& captures);
 
   Context& context_;
@@ -174,6 +181,7 @@ class NodeEngine {
   EncodingPlanner planner_;
   Encoding encoding_;
   std::vector<EncodedImage> encoded_;  // in the checkpoint under way
+  Parts parts_;
   sys::Pacer flush_pacer_;             // of what goes to the global tier in the background
   std::function<bool()> is_given_up_;  // empty: never
   bool is_cut_off_ = false;            // the ranks cannot communicate any more

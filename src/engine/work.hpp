@@ -69,6 +69,7 @@ struct GlobalFacts {
   ImageFacts image;             // as it is, or would be, on a node
   format::ImageRecord encoded;  // if it was compressed
   double greatest_error = 0;    // then
+  double encode_s = 0;          // of the time that it took its writer: to compress it, and to find out how
 
   const format::ImageRecord& stored() const { return encoded.file_bytes != 0 ? encoded : image.image; }
 };
@@ -92,6 +93,7 @@ struct OutgoingImage {
   std::function<Result<ImageInPlace>()> in_place = {};
   const format::ImageIndex* index = nullptr;  // laid out
   capture::BlockSource* source = nullptr;     // of its regions
+  double plan_s = 0;                          // it took to find out how to compress it
 };
 
 struct Outgoing {
@@ -99,9 +101,16 @@ struct Outgoing {
   bool shrinks = false;               // one may become smaller than it says
 };
 
+// Into what the step of level 4 falls apart.
+struct GlobalTimes {
+  std::vector<double> encode_s;  // by rank, GlobalFacts
+  double published_from_s = 0;   // sys::monotonic_s()
+};
+
 // Level 4: writes the images that this process acts for, and publishes the version in the global tier, with level 4
 // added to the manifest. After a failure nothing of it is left there. Collective.
-Status write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest, const Outgoing& outgoing);
+Result<GlobalTimes> write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
+                                    const Outgoing& outgoing);
 
 // Names a settled slot as part of the version and remembers it.
 Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name);

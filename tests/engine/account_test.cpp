@@ -41,6 +41,16 @@ class Accounting : public ::testing::TestWithParam<const char*> {
       request.environment.emplace_back("DIAPAUSE_ENERGY_PERIOD_MS", "5");
     };
   }
+  // Seconds of a phase of that version.
+  double seconds_of(std::uint64_t version, const std::string& name) const {
+    double seconds = 0;
+    for (const json& line : ledger_events(disk_, "energy")) {
+      for (const json& phase : line["phases"]) {
+        if (phase["version"] == version && phase["phase"] == name) seconds += phase["seconds"].get<double>();
+      }
+    }
+    return seconds;
+  }
   // A job of one checkpoint of each level, of which the last is restored.
   void run() {
     ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
@@ -76,6 +86,39 @@ TEST_P(Accounting, NamesEveryPhaseOfEveryVersion) {
   run();
   EXPECT_THAT(phases(), ::testing::IsSupersetOf({"1 capture", "1 keep", "1 publish", "2 partner", "3 parity",
                                                  "4 global", "4 inventory", "4 verify", "4 fetch", "4 restore"}));
+}
+
+TEST_P(Accounting, TellsAtEveryLevelWhatPublishingTakes) {
+  run();
+  std::set<int> levels;
+  for (const json& line : ledger_events(disk_, "energy")) {
+    for (const json& phase : line["phases"]) {
+      if (phase["phase"] == "publish") levels.insert(phase["level"].get<int>());
+    }
+  }
+  EXPECT_EQ(levels, (std::set{1, 2, 3, 4}));
+}
+
+TEST_P(Accounting, TellsEncodingAndWritingApartAndTheyAddUpToTheirStep) {
+  shape_.config += "[codec]\nmethod = \"lz4\"\n";
+  shape_.elements = 50'000;
+  shape_.ranks_per_node = shape_.ranks;  // of several machines the longest counts, for each phase
+  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::CheckpointInfo info;
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 4, info));
+    EXPECT_TRUE(engine.close(60));
+  }));
+  const json steps = ledger_events(disk_, "checkpoint").back()["phases"];
+  EXPECT_GT(seconds_of(1, "encode"), 0);
+  EXPECT_GT(seconds_of(1, "global"), 0);
+  EXPECT_NEAR(seconds_of(1, "encode") + seconds_of(1, "global") + seconds_of(1, "publish"),
+              steps["global"].get<double>() + steps["publish"].get<double>(), 1e-9);
+}
+
+TEST_P(Accounting, EncodesNothingUnlessItCompresses) {
+  run();
+  EXPECT_EQ(seconds_of(4, "encode"), 0);
 }
 
 TEST_P(Accounting, TheBytesOfAPhaseAreThoseOfAllRanks) {

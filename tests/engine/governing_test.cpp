@@ -84,7 +84,7 @@ TEST_F(Governing, IsOnTheBillOfThePhase) {
   std::vector<nlohmann::json> slowed;
   for (const auto& line : ledger_events(disk_, "energy")) {
     for (const auto& phase : line["phases"]) {
-      if (phase.contains("slowed")) slowed.push_back(phase);
+      if (phase.contains("slowed") && phase["phase"] != "publish") slowed.push_back(phase);
     }
   }
   ASSERT_EQ(slowed.size(), 1u);
