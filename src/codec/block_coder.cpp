@@ -58,7 +58,7 @@ Result<BlockEncoder> BlockEncoder::create(const Method& method) {
     DIAPAUSE_TRY_ASSIGN(encoder.lossy_, make_codec(method.codec));
   }
   if (method.codec != CodecId::raw) {
-    DIAPAUSE_TRY_ASSIGN(encoder.lossless_, make_codec(lossy ? CodecId::shuffle_lz4 : method.codec));
+    encoder.lossless_.emplace(lossy ? CodecId::shuffle_lz4 : method.codec);
   }
   return encoder;
 }
@@ -72,9 +72,7 @@ Result<BlockReport> BlockEncoder::encode(ByteView raw, const Shape& shape) {
 
 BlockReport BlockEncoder::encode_or_throw(ByteView raw, const Shape& shape) {
   block_.resize(std::max(block_.size(), kBlockHeaderBytes + raw.size()));
-  other_.resize(block_.size());
   header_ = {};
-  header_.shape = shape;
   header_.payload_bytes = raw.size();
   greatest_error_ = 0;
   Fallback fallback = lossy_ ? try_lossy(raw, shape) : Fallback::none;
@@ -84,10 +82,11 @@ BlockReport BlockEncoder::encode_or_throw(ByteView raw, const Shape& shape) {
     try_lossless(raw, shape);
     if (!is_lossy(header_.codec)) fallback = Fallback::smaller;
   }
-  const MutableBytes payload = payload_of(block_);
-  if (header_.codec == CodecId::raw) std::memcpy(payload.data(), raw.data(), raw.size());
-  if (!is_lossy(header_.codec)) header_.decoded_checksum = format::checksum64(raw);
-  header_.payload_checksum = format::checksum64(payload.first(header_.payload_bytes));
+  if (header_.codec == CodecId::raw) store_raw(raw);
+  header_.shape = shape;
+  header_.payload_checksum = header_.codec == CodecId::raw
+                                 ? header_.decoded_checksum
+                                 : format::checksum64(payload_of(block_).first(header_.payload_bytes));
   const ByteVector header = encode_block_header(header_);
   std::memcpy(block_.data(), header.data(), header.size());
   return {header_.codec, fallback, raw.size(), block().size(), greatest_error_};
@@ -99,6 +98,7 @@ Fallback BlockEncoder::try_lossy(ByteView raw, const Shape& shape) {
   const auto written = lossy_->encode(raw, shape, method_, payload);
   if (!written) return written.error().code == Code::argument ? Fallback::bound_too_small : Fallback::guard;
   if (*written == 0) return Fallback::smaller;
+  other_.resize(block_.size());
   const MutableBytes decoded = MutableBytes(other_).first(raw.size());
   if (!lossy_->decode(payload.first(*written), shape, method_.bound, decoded)) return Fallback::guard;
   const auto error = greatest_error(raw, decoded, shape, method_.bound);
@@ -126,15 +126,22 @@ bool BlockEncoder::may_be_smaller_without_loss(ByteView raw, const Shape& shape)
 // Takes the place of what is there, if it is smaller.
 void BlockEncoder::try_lossless(ByteView raw, const Shape& shape) {
   if (!lossless_) return;
-  const auto written = lossless_->encode(raw, shape, method_, payload_of(other_).first(header_.payload_bytes - 1));
+  ByteVector& place = header_.codec == CodecId::raw ? block_ : other_;
+  place.resize(block_.size());
+  const auto written = lossless_->encode(raw, shape, method_, payload_of(place).first(header_.payload_bytes - 1));
   if (!written || *written == 0) return;
-  std::swap(block_, other_);
+  if (header_.codec != CodecId::raw) std::swap(block_, other_);
   header_ = {};
   header_.codec = lossless_->id();
   header_.codec_version = lossless_->version();
-  header_.shape = shape;
   header_.payload_bytes = *written;
+  header_.decoded_checksum = lossless_->raw_checksum();
   greatest_error_ = 0;
+}
+
+void BlockEncoder::store_raw(ByteView raw) {
+  std::memcpy(payload_of(block_).data(), raw.data(), raw.size());
+  header_.decoded_checksum = format::checksum64(raw);
 }
 
 Result<Codec*> BlockDecoder::codec_of(const BlockHeader& header) {

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "codec/codec.hpp"
+#include "codec/lossless.hpp"
 
 namespace diapause::codec {
 
@@ -47,11 +49,13 @@ class BlockEncoder {
   BlockReport encode_or_throw(ByteView raw, const Shape& shape);
   Fallback try_lossy(ByteView raw, const Shape& shape);
   void try_lossless(ByteView raw, const Shape& shape);
+  void store_raw(ByteView raw);
   bool may_be_smaller_without_loss(ByteView raw, const Shape& shape);
   static MutableBytes payload_of(ByteVector& block) { return MutableBytes(block).subspan(kBlockHeaderBytes); }
 
   Method method_;
-  std::unique_ptr<Codec> lossy_, lossless_;
+  std::unique_ptr<Codec> lossy_;
+  std::optional<LosslessCodec> lossless_;
   BlockHeader header_;        // of what lies in block_
   ByteVector block_, other_;  // header and payload, at least as large as the largest block so far
   double greatest_error_ = 0;

@@ -46,6 +46,22 @@ TEST(LosslessBlocks, ComeBackBitByBitWhateverTheTypeShapeAndData) {
   }
 }
 
+// Planes of noise are put in their place before the others are packed, in a block that is large enough for samples.
+TEST(LosslessBlocks, ComeBackWhenOnlySomePlanesShrink) {
+  for (const ElementType type : {ElementType::bytes, ElementType::int16, ElementType::float32, ElementType::float64}) {
+    for (const Kind kind : {Kind::rough, Kind::fill, Kind::constant}) {
+      const Shape shape{type, {1, 1, 1, 100003}};
+      const ByteVector raw = test::data_of(kind, shape);
+      ASSERT_EQ(trip({}, shape, raw).back, raw) << format::element_type_name(type);
+    }
+  }
+  const Shape shape{ElementType::float64, {1, 1, 1, 100003}};
+  const BlockReport report = trip({}, shape, test::data_of(Kind::rough, shape)).report;
+  EXPECT_EQ(report.codec, CodecId::shuffle_lz4);
+  EXPECT_GT(report.stored_bytes, 6 * shape.count());  // the lowest six are noise
+  EXPECT_LT(report.stored_bytes, 8 * shape.count());
+}
+
 TEST(LosslessBlocks, AreSmallWhereTheDataAreConstant) {
   const Shape shape{ElementType::float64, {1, 1, 1, 100000}};
   EXPECT_LT(trip({}, shape, test::data_of(Kind::constant, shape)).block.size(), kBlockHeaderBytes + 50);

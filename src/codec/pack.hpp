@@ -26,6 +26,7 @@ class Output {
   std::size_t size() const { return used_; }
   MutableBytes rest() const { return space_.subspan(used_); }
   void advance(std::size_t bytes) { used_ += bytes; }  // what was written to rest()
+  MutableBytes claim(std::size_t bytes);               // for the caller to write; empty if there is no room
   void append(ByteView data);
   void u32(std::uint32_t value);
   void u64(std::uint64_t value);
@@ -36,6 +37,19 @@ class Output {
   bool ok_ = true;
 };
 
+// Whether a long run is worth packing is asked of pieces spread over it.
+inline constexpr std::size_t kSamplePieces = 4;
+inline constexpr std::size_t kPieceBytes = 2048;
+inline constexpr std::size_t kSampleBytes = kSamplePieces * kPieceBytes;
+constexpr std::size_t place_of_piece(std::size_t piece, std::size_t run_bytes) {
+  return (run_bytes - kPieceBytes) / (kSamplePieces - 1) * piece;
+}
+constexpr bool is_long(std::size_t run_bytes) { return run_bytes > 2 * kSampleBytes; }  // else its front is the sample
+
+// Puts a run of `size` bytes into `out` that is kept as it is. The caller writes it, to what is returned; nothing if
+// there is no room.
+MutableBytes keep_later(std::size_t size, Output& out);
+
 class Packer {
  public:
   Packer();
@@ -45,12 +59,15 @@ class Packer {
   // With LZ4 or with zstd at `level`, if a sample says that it pays. `in` has less than 2^28 bytes.
   void pack_lz4(ByteView in, Output& out);
   void pack_zstd(ByteView in, int level, Output& out);
+  // Whether pack_lz4 would try to pack a long run that has this sample.
+  bool gains_with_lz4(ByteView sample) { return part_with_lz4(sample).has_value(); }
   // For bytes without much of a pattern, and less than 2^20 of them: as the frequencies of the byte values allow, or
   // with zstd where a sample says that there is a pattern.
   void pack_entropy(ByteView in, Output& out);
 
  private:
   static bool pack_simply(ByteView in, Output& out);
+  std::optional<double> part_with_lz4(ByteView sample);
   std::optional<double> size_with_lz4(ByteView in);
   std::size_t compress_lz4(ByteView in, MutableBytes out);
   std::size_t compress_zstd(ByteView in, int level, MutableBytes out);

@@ -26,18 +26,30 @@ inline void rotate(Vector (&vectors)[W], int steps) {
   }
 }
 
+// A whole cache line for each plane at a time: planes are often a power of two apart, and their lines would drive each
+// other out of the first-level cache before they are full.
+constexpr std::size_t kTogether = 64 / kLanes;
+
+template <std::size_t W, std::size_t Times>
+inline void shuffle_some(const std::byte* in, std::size_t i, const Planes& planes) {
+  Vector lines[W][Times];
+  for (std::size_t t = 0; t < Times; ++t) {
+    Vector vectors[W];
+    std::memcpy(vectors, in + (i + t * kLanes) * W, sizeof vectors);
+    rotate(vectors, 4);
+    for (std::size_t b = 0; b < W; ++b) lines[b][t] = vectors[b];
+  }
+  for (std::size_t b = 0; b < W; ++b) std::memcpy(planes[b] + i, lines[b], sizeof lines[b]);
+}
+
 template <std::size_t W>
-void shuffle_planes(ByteView in, MutableBytes out) {
+void shuffle_planes(ByteView in, const Planes& planes) {
   const std::size_t count = in.size() / W;
   std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    Vector vectors[W];
-    std::memcpy(vectors, in.data() + i * W, sizeof vectors);
-    rotate(vectors, 4);
-    for (std::size_t b = 0; b < W; ++b) std::memcpy(out.data() + b * count + i, &vectors[b], kLanes);
-  }
+  for (; i + kTogether * kLanes <= count; i += kTogether * kLanes) shuffle_some<W, kTogether>(in.data(), i, planes);
+  for (; i + kLanes <= count; i += kLanes) shuffle_some<W, 1>(in.data(), i, planes);
   for (; i < count; ++i) {
-    for (std::size_t b = 0; b < W; ++b) out[b * count + i] = in[i * W + b];
+    for (std::size_t b = 0; b < W; ++b) planes[b][i] = in[i * W + b];
   }
 }
 
@@ -59,17 +71,23 @@ void unshuffle_planes(ByteView in, MutableBytes out) {
 
 }  // namespace
 
-void shuffle(ByteView in, std::size_t width, MutableBytes out) {
+void shuffle_to(ByteView in, std::size_t width, const Planes& planes) {
   switch (width) {
     case 2:
-      return shuffle_planes<2>(in, out);
+      return shuffle_planes<2>(in, planes);
     case 4:
-      return shuffle_planes<4>(in, out);
+      return shuffle_planes<4>(in, planes);
     case 8:
-      return shuffle_planes<8>(in, out);
+      return shuffle_planes<8>(in, planes);
     default:
-      if (!in.empty()) std::memcpy(out.data(), in.data(), in.size());
+      if (!in.empty()) std::memcpy(planes[0], in.data(), in.size());
   }
+}
+
+void shuffle(ByteView in, std::size_t width, MutableBytes out) {
+  Planes planes{};
+  for (std::size_t b = 0; b < width; ++b) planes[b] = out.data() + b * (in.size() / width);
+  shuffle_to(in, width, planes);
 }
 
 void unshuffle(ByteView in, std::size_t width, MutableBytes out) {

@@ -4,6 +4,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <new>
+
 namespace diapause::format {
 
 std::uint64_t checksum64(ByteView data) { return XXH3_64bits(data.data(), data.size()); }
@@ -11,6 +13,18 @@ std::uint64_t checksum64(ByteView data) { return XXH3_64bits(data.data(), data.s
 Digest128 digest128(ByteView data) {
   const XXH128_hash_t hash = XXH3_128bits(data.data(), data.size());
   return {hash.low64, hash.high64};
+}
+
+static_assert(sizeof(XXH3_state_t) <= sizeof(Checksum64) && alignof(XXH3_state_t) <= alignof(Checksum64));
+
+Checksum64::Checksum64() { XXH3_64bits_reset(new (state_.data()) XXH3_state_t); }
+
+void Checksum64::update(ByteView data) {
+  XXH3_64bits_update(std::launder(reinterpret_cast<XXH3_state_t*>(state_.data())), data.data(), data.size());
+}
+
+std::uint64_t Checksum64::value() const {
+  return XXH3_64bits_digest(std::launder(reinterpret_cast<const XXH3_state_t*>(state_.data())));
 }
 
 }  // namespace diapause::format

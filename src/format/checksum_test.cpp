@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "format/wire.hpp"
 
 namespace diapause::format {
@@ -21,6 +23,19 @@ TEST(Checksum, ChangesWithEveryBitOfABlock) {
     block[bit / 8] ^= mask;
     ASSERT_NE(checksum64(block), before) << "bit " << bit;
     block[bit / 8] ^= mask;
+  }
+}
+
+TEST(Checksum, IsTheSameOfDataThatComeInPieces) {
+  ByteVector data(5000);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * i >> 5);
+  Checksum64 sum;
+  std::size_t at = 0;
+  for (std::size_t size = 0; at < data.size(); size = 3 * size + 1) {
+    const ByteView piece = ByteView(data).subspan(at).first(std::min(size, data.size() - at));
+    sum.update(piece);
+    at += piece.size();
+    EXPECT_EQ(sum.value(), checksum64(ByteView(data).first(at)));
   }
 }
 
