@@ -8,7 +8,7 @@
 namespace diapause::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 const json* find(const json& object, const char* key) {
   const auto found = object.find(key);  // the end of what is no object

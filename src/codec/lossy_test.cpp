@@ -17,9 +17,9 @@ using format::ElementType;
 using test::Kind;
 using testing::HasSubstr;
 
-constexpr ElementType kTypes[] = {ElementType::float32, ElementType::float64};
-constexpr Dims kShapes[] = {{1, 1, 1, 1},   {1, 1, 1, 17},  {1, 1, 1, 3000}, {1, 1, 700, 3},
-                            {1, 1, 40, 60}, {1, 7, 20, 31}, {3, 4, 9, 21}};
+constexpr ElementType kLossyTypes[] = {ElementType::float32, ElementType::float64};
+constexpr Dims kLossyShapes[] = {{1, 1, 1, 1},   {1, 1, 1, 17},  {1, 1, 1, 3000}, {1, 1, 700, 3},
+                                 {1, 1, 40, 60}, {1, 7, 20, 31}, {3, 4, 9, 21}};
 constexpr double kBounds[] = {1e6, 1.0, 1e-3, 1e-8, 1e-300};
 
 class LossyCodec : public testing::TestWithParam<CodecId> {
@@ -64,8 +64,8 @@ void expect_bound_kept(BlockEncoder& encoder, const Shape& shape, const ByteVect
 TEST_P(LossyCodec, KeepsTheBoundOrTheBitsWhateverTheDataAre) {
   for (const double bound : kBounds) {
     auto encoder = BlockEncoder::create({GetParam(), bound}).value();
-    for (const ElementType type : kTypes) {
-      for (const Dims& dims : kShapes) {
+    for (const ElementType type : kLossyTypes) {
+      for (const Dims& dims : kLossyShapes) {
         for (const Kind kind : test::kKinds) {
           SCOPED_TRACE(testing::Message() << "bound " << bound << ", " << format::element_type_name(type) << ", kind "
                                           << static_cast<int>(kind) << ", " << testing::PrintToString(dims));
@@ -79,7 +79,8 @@ TEST_P(LossyCodec, KeepsTheBoundOrTheBitsWhateverTheDataAre) {
 TEST_P(LossyCodec, KeepsTheBoundOnRandomShapesAndBounds) {
   std::mt19937 random(7);
   for (int i = 0; i < 150; ++i) {
-    const Shape shape{kTypes[random() % 2], {1 + random() % 3, 1 + random() % 5, 1 + random() % 30, 1 + random() % 50}};
+    const Shape shape{kLossyTypes[random() % 2],
+                      {1 + random() % 3, 1 + random() % 5, 1 + random() % 30, 1 + random() % 50}};
     const double bound = std::ldexp(1, static_cast<int>(random() % 60) - 40);
     auto encoder = BlockEncoder::create({GetParam(), bound}).value();
     const Kind kind = test::kKinds[random() % std::size(test::kKinds)];
@@ -90,7 +91,7 @@ TEST_P(LossyCodec, KeepsTheBoundOnRandomShapesAndBounds) {
 }
 
 TEST_P(LossyCodec, IsUsedWhereDataAreSmoothAndReportsItsGreatestError) {
-  for (const ElementType type : kTypes) {
+  for (const ElementType type : kLossyTypes) {
     const Shape shape{type, {1, 1, 100, 200}};
     auto encoder = BlockEncoder::create({GetParam(), 1e-2}).value();
     const auto report = encoder.encode(test::data_of(Kind::smooth, shape), shape).value();
@@ -162,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(All, LossyCodec, testing::Values(CodecId::lattice, Code
                          [](const auto& codec) { return std::string(codec_name(codec.param)); });
 
 TEST(Guard, FindsTheOneValueThatIsOutOfBounds) {
-  for (const ElementType type : kTypes) {
+  for (const ElementType type : kLossyTypes) {
     const Shape shape{type, {1, 1, 1, 1003}};
     const ByteVector raw = test::data_of(Kind::smooth, shape);
     EXPECT_EQ(greatest_error(raw, raw, shape, 1e-3), 0.0);

@@ -9,8 +9,8 @@
 namespace diapause::codec {
 namespace {
 
-constexpr Dims kShapes[] = {{1, 1, 1, 1},  {1, 1, 1, 2},   {1, 1, 1, 100}, {1, 1, 100, 1}, {1, 1, 2, 2},
-                            {1, 1, 33, 3}, {1, 1, 31, 65}, {1, 3, 17, 9},  {2, 3, 4, 5},   {3, 2, 40, 41}};
+constexpr Dims kTransformShapes[] = {{1, 1, 1, 1},  {1, 1, 1, 2},   {1, 1, 1, 100}, {1, 1, 100, 1}, {1, 1, 2, 2},
+                                     {1, 1, 33, 3}, {1, 1, 31, 65}, {1, 3, 17, 9},  {2, 3, 4, 5},   {3, 2, 40, 41}};
 
 template <class Word>
 std::vector<Word> random_words(const Dims& dims) {
@@ -23,7 +23,7 @@ std::vector<Word> random_words(const Dims& dims) {
 template <class Word>
 void expect_undone() {
   Transform<Word> transform;
-  for (const Dims& dims : kShapes) {
+  for (const Dims& dims : kTransformShapes) {
     for (std::uint32_t bits = 0; bits < 32; ++bits) {
       const Prediction prediction{bits & 15, bits >= 16};
       const std::vector<Word> in = random_words<Word>(dims);

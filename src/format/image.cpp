@@ -21,14 +21,14 @@ constexpr std::uint64_t kRegionFixedBytes = 56;  // a region without its name, d
 constexpr std::uint64_t kDimBytes = 24;
 constexpr std::uint64_t kCompressionBytes = 12;   // of each region, from format version 2 on
 constexpr std::uint64_t kEncodedFixedBytes = 24;  // more, of one in compressed blocks
-constexpr std::size_t kMaxNameBytes = 255;
+constexpr std::size_t kMaxRegionNameBytes = 255;
 
 auto corrupt_header(const std::string& what) { return fail(Code::corrupt, "image header: " + what); }
 auto corrupt_index(const std::string& what) { return fail(Code::corrupt, "image index: " + what); }
 
 // A name for messages: files may be hostile, and terminals obey control characters.
 std::string printable(std::string_view name) {
-  std::string text(name.substr(0, kMaxNameBytes));
+  std::string text(name.substr(0, kMaxRegionNameBytes));
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return text;
@@ -83,9 +83,9 @@ bool is_sound_compression(const Region& region) {
 
 // What must hold of a region wherever it lies. `code` says whose fault it would be.
 Status check_description(const Region& region, Code code) {
-  if (region.name.empty() || region.name.size() > kMaxNameBytes || region.name.find('\0') != std::string::npos) {
-    return fail(
-        code, fmt::format("region name '{}' is not 1 to {} bytes without NUL", printable(region.name), kMaxNameBytes));
+  if (region.name.empty() || region.name.size() > kMaxRegionNameBytes || region.name.find('\0') != std::string::npos) {
+    return fail(code, fmt::format("region name '{}' is not 1 to {} bytes without NUL", printable(region.name),
+                                  kMaxRegionNameBytes));
   }
   const auto bad = [&](const std::string& what) {
     return fail(code, fmt::format("region '{}': {}", printable(region.name), what));
@@ -208,7 +208,7 @@ Result<Region> decode_region(Reader& reader, const ImageHeader& header, std::uin
   region.encoding = static_cast<Encoding>(reader.u32());
   const std::uint32_t dims = reader.u32();
   const std::uint32_t name_bytes = reader.u32();
-  if (name_bytes > kMaxNameBytes) return corrupt_index(fmt::format("region name of {} bytes", name_bytes));
+  if (name_bytes > kMaxRegionNameBytes) return corrupt_index(fmt::format("region name of {} bytes", name_bytes));
   region.name = reader.text(name_bytes);
   if (dims > kMaxDims) return corrupt_index(fmt::format("region of {} dimensions", dims));
   region.place.reserve(dims);

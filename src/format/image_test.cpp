@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "format/checksum.hpp"
+#include "format/test_bytes.hpp"
 
 namespace diapause::format {
 namespace {
@@ -82,10 +83,6 @@ std::string header_refusal(const std::function<void(ImageHeader&)>& change) {
   if (decoded) return "";
   EXPECT_EQ(decoded.error().code, Code::corrupt);
   return decoded.error().message;
-}
-
-void put(ByteVector& bytes, std::size_t offset, std::uint64_t value, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
 }
 
 // Overwrites a number at `offset` of the small image's index, and seals it again.

@@ -23,7 +23,7 @@ constexpr std::array<std::uint64_t, 4> kRankBytes = {0, 40, 52, 84};  // by form
 constexpr std::uint64_t kLineageBytes = 8;                            // from format version 3 on
 constexpr std::uint64_t kGroupFixedBytes = 16;
 constexpr std::uint64_t kMemberBytes = 32;
-constexpr std::uint64_t kMaxNameBytes = 255;
+constexpr std::uint64_t kMaxNodeNameBytes = 255;
 constexpr std::uint64_t kMaxJobBytes = 64;
 constexpr std::size_t kMaxGroupMembers = 255;  // Reed-Solomon over bytes has no more positions
 constexpr std::uint32_t kLevelBits = 0b11110;
@@ -41,7 +41,7 @@ bool is_sound_job(std::string_view job) {
 
 // Node names become directory names.
 bool is_sound_node_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes && name != "." && name != ".." &&
+  return !name.empty() && name.size() <= kMaxNodeNameBytes && name != "." && name != ".." &&
          name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
 }
 
@@ -90,7 +90,7 @@ Status decode_nodes(Reader& reader, std::uint32_t count, Manifest& manifest) {
   manifest.node_names.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t length = reader.u32();
-    if (length > kMaxNameBytes) return corrupt(fmt::format("node {}: name of {} bytes", i, length));
+    if (length > kMaxNodeNameBytes) return corrupt(fmt::format("node {}: name of {} bytes", i, length));
     manifest.node_names.push_back(reader.text(length));
     if (!is_sound_node_name(manifest.node_names.back())) {  // one cut short reads as empty
       return corrupt(fmt::format("node {}: its name is not one plain file name", i));

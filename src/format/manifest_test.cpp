@@ -8,6 +8,7 @@
 
 #include "format/checksum.hpp"
 #include "format/image.hpp"
+#include "format/test_bytes.hpp"
 
 namespace diapause::format {
 namespace {
@@ -36,10 +37,6 @@ Manifest small_manifest() {
   return manifest;
 }
 
-void put(ByteVector& bytes, std::size_t offset, std::uint64_t value, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
-}
-
 void seal(ByteVector& bytes) {
   const Digest128 digest = digest128(ByteView(bytes).first(bytes.size() - 16));
   put(bytes, bytes.size() - 16, digest.low, 8);
@@ -47,7 +44,7 @@ void seal(ByteVector& bytes) {
 }
 
 // What decode_manifest says of the small manifest after a change; "" if it takes it.
-std::string refusal(const std::function<void(Manifest&)>& change) {
+std::string refusal_of_change(const std::function<void(Manifest&)>& change) {
   Manifest manifest = small_manifest();
   change(manifest);
   const auto decoded = decode_manifest(encode_manifest(manifest));
@@ -56,7 +53,7 @@ std::string refusal(const std::function<void(Manifest&)>& change) {
   return decoded.error().message;
 }
 
-std::string refusal_of_number(std::size_t offset, std::uint64_t value, std::size_t size) {
+std::string refusal_of_manifest_number(std::size_t offset, std::uint64_t value, std::size_t size) {
   ByteVector bytes = encode_manifest(small_manifest());
   put(bytes, offset, value, size);
   seal(bytes);
@@ -136,7 +133,7 @@ TEST(Manifest, OfAnotherFormatVersionNamesBothVersions) {
 }
 
 TEST(Manifest, RefusesAnotherMagicNumber) {
-  EXPECT_THAT(refusal_of_number(0, 'X', 1), HasSubstr("not a Diapause manifest"));
+  EXPECT_THAT(refusal_of_manifest_number(0, 'X', 1), HasSubstr("not a Diapause manifest"));
 }
 
 TEST(Manifest, RefusesAFileWithoutRoomForItsFields) {
@@ -144,61 +141,64 @@ TEST(Manifest, RefusesAFileWithoutRoomForItsFields) {
 }
 
 TEST(Manifest, RefusesHostileCounts) {
-  EXPECT_THAT(refusal_of_number(60, 0xffffffff, 4), HasSubstr("4294967295 nodes"));
-  EXPECT_THAT(refusal_of_number(64, 0xffffffff, 4), HasSubstr("4294967295 ranks"));
-  EXPECT_THAT(refusal_of_number(68, 0xffffffff, 4), HasSubstr("4294967295 groups"));
-  EXPECT_THAT(refusal_of_number(72, 0xffffffff, 4), HasSubstr("job name of"));
+  EXPECT_THAT(refusal_of_manifest_number(60, 0xffffffff, 4), HasSubstr("4294967295 nodes"));
+  EXPECT_THAT(refusal_of_manifest_number(64, 0xffffffff, 4), HasSubstr("4294967295 ranks"));
+  EXPECT_THAT(refusal_of_manifest_number(68, 0xffffffff, 4), HasSubstr("4294967295 groups"));
+  EXPECT_THAT(refusal_of_manifest_number(72, 0xffffffff, 4), HasSubstr("job name of"));
   const std::size_t first_node = 76 + 12, first_group = first_node + 30 + 5 * 52;
-  EXPECT_THAT(refusal_of_number(first_node, 0xffffffff, 4), HasSubstr("name of 4294967295"));
-  EXPECT_THAT(refusal_of_number(first_group, 0xffffffff, 4), HasSubstr("4294967295 members"));
+  EXPECT_THAT(refusal_of_manifest_number(first_node, 0xffffffff, 4), HasSubstr("name of 4294967295"));
+  EXPECT_THAT(refusal_of_manifest_number(first_group, 0xffffffff, 4), HasSubstr("4294967295 members"));
 }
 
 TEST(Manifest, RefusesUnknownLevels) {
-  EXPECT_EQ(refusal([](auto& m) { m.levels = 0b11110; }), "");
-  EXPECT_THAT(refusal([](auto& m) { m.levels = 1; }), HasSubstr("levels"));
-  EXPECT_THAT(refusal([](auto& m) { m.levels = 1u << 5; }), HasSubstr("levels"));
+  EXPECT_EQ(refusal_of_change([](auto& m) { m.levels = 0b11110; }), "");
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.levels = 1; }), HasSubstr("levels"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.levels = 1u << 5; }), HasSubstr("levels"));
 }
 
 TEST(Manifest, RefusesAnUnsoundJobName) {
   for (const char* name : {"", ".", "..", "a/b", "a b", "\xc3\xa4"}) {
-    EXPECT_THAT(refusal([&](auto& m) { m.job = name; }), HasSubstr("job name")) << name;
+    EXPECT_THAT(refusal_of_change([&](auto& m) { m.job = name; }), HasSubstr("job name")) << name;
   }
-  EXPECT_EQ(refusal([](auto& m) { m.job = std::string(64, 'a'); }), "");
-  EXPECT_THAT(refusal([](auto& m) { m.job = std::string(65, 'a'); }), HasSubstr("job name of 65"));
+  EXPECT_EQ(refusal_of_change([](auto& m) { m.job = std::string(64, 'a'); }), "");
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.job = std::string(65, 'a'); }), HasSubstr("job name of 65"));
 }
 
 TEST(Manifest, RefusesANodeNameThatIsNotOneFileName) {
   for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("../x"),
                                   std::string("a/b"), std::string("a\0b", 3)}) {
-    EXPECT_THAT(refusal([&](auto& m) { m.node_names[1] = name; }), HasSubstr("node 1: its name")) << name;
+    EXPECT_THAT(refusal_of_change([&](auto& m) { m.node_names[1] = name; }), HasSubstr("node 1: its name")) << name;
   }
-  EXPECT_EQ(refusal([](auto& m) { m.node_names[1] = std::string(255, 'n'); }), "");
-  EXPECT_THAT(refusal([](auto& m) { m.node_names[1] = std::string(256, 'n'); }), HasSubstr("name of 256"));
+  EXPECT_EQ(refusal_of_change([](auto& m) { m.node_names[1] = std::string(255, 'n'); }), "");
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.node_names[1] = std::string(256, 'n'); }), HasSubstr("name of 256"));
 }
 
 TEST(Manifest, RefusesARankThatPointsAtAMissingNode) {
-  EXPECT_THAT(refusal([](auto& m) { m.ranks[1].node = 3; }), HasSubstr("rank 1: node 3 of 3"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].node = 3; }), HasSubstr("rank 1: node 3 of 3"));
 }
 
 TEST(Manifest, RefusesARankWithAMissingPartner) {
-  EXPECT_THAT(refusal([](auto& m) { m.ranks[1].partner = 5; }), HasSubstr("rank 1: partner 5 of 5"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].partner = 5; }), HasSubstr("rank 1: partner 5 of 5"));
 }
 
 TEST(Manifest, RefusesAnImageThatCannotLieInASharedFile) {
-  EXPECT_THAT(refusal([](auto& m) { m.ranks[1].shared_file = 5; }), HasSubstr("rank 1: shared file 5 of 5"));
-  EXPECT_THAT(refusal([](auto& m) { m.ranks[1].shared_offset = 4097; }), HasSubstr("rank 1: image at byte 4097"));
-  EXPECT_THAT(refusal([](auto& m) { m.ranks[1].shared_offset = 0x7ffffffffffff000; }), HasSubstr("image at byte"));
-  EXPECT_THAT(refusal([](auto& m) { m.ranks[4].shared_offset = 4096; }), HasSubstr("rank 4: shared file"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].shared_file = 5; }), HasSubstr("rank 1: shared file 5 of 5"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].shared_offset = 4097; }),
+              HasSubstr("rank 1: image at byte 4097"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].shared_offset = 0x7ffffffffffff000; }),
+              HasSubstr("image at byte"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[4].shared_offset = 4096; }), HasSubstr("rank 4: shared file"));
 }
 
 TEST(Manifest, RefusesAFileThatCannotBeAnImage) {
-  EXPECT_THAT(refusal([](auto& m) { m.ranks[0].image.file_bytes = kHeaderBytes - 1; }), HasSubstr("image of 4095"));
-  EXPECT_THAT(refusal([](auto& m) { m.ranks[0].image.file_bytes = 1ULL << 63; }), HasSubstr("image of"));
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].parities[2].file_bytes = 0; }), HasSubstr("parity of 0"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[0].image.file_bytes = kHeaderBytes - 1; }),
+              HasSubstr("image of 4095"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[0].image.file_bytes = 1ULL << 63; }), HasSubstr("image of"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parities[2].file_bytes = 0; }), HasSubstr("parity of 0"));
 }
 
 TEST(Manifest, RefusesAJobWithoutRanks) {
-  EXPECT_THAT(refusal([](auto& m) {
+  EXPECT_THAT(refusal_of_change([](auto& m) {
                 m.ranks.clear();
                 m.groups.clear();
               }),
@@ -206,36 +206,37 @@ TEST(Manifest, RefusesAJobWithoutRanks) {
 }
 
 TEST(Manifest, RefusesTheNumberThatStandsForTheNewest) {
-  EXPECT_THAT(refusal([](auto& m) { m.version.number = UINT64_MAX; }), HasSubstr("version number"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.version.number = UINT64_MAX; }), HasSubstr("version number"));
 }
 
 TEST(Manifest, RefusesAMissingRankInAGroup) {
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].members[0] = 5; }), HasSubstr("rank 5 is missing"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].members[0] = 5; }), HasSubstr("rank 5 is missing"));
 }
 
 TEST(Manifest, RefusesARankInTwoGroups) {
-  EXPECT_THAT(refusal([](auto& m) { m.groups[1].members[2] = 4; }), HasSubstr("group 1: rank 4"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].members[2] = 4; }), HasSubstr("group 1: rank 4"));
 }
 
 TEST(Manifest, RefusesANodeThatIsTwiceInAGroup) {
-  EXPECT_THAT(refusal([](auto& m) { m.groups[1].nodes[2] = 0; }), HasSubstr("group 1: node 0"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].nodes[2] = 0; }), HasSubstr("group 1: node 0"));
 }
 
 TEST(Manifest, RefusesAMissingNodeInAGroup) {
-  EXPECT_THAT(refusal([](auto& m) { m.groups[1].nodes[2] = 3; }), HasSubstr("node 3 is missing"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].nodes[2] = 3; }), HasSubstr("node 3 is missing"));
 }
 
 TEST(Manifest, RefusesAMemberOnAnotherNodeThanItsRank) {
-  EXPECT_THAT(refusal([](auto& m) { std::swap(m.groups[1].nodes[0], m.groups[1].nodes[1]); }), HasSubstr("is on node"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { std::swap(m.groups[1].nodes[0], m.groups[1].nodes[1]); }),
+              HasSubstr("is on node"));
 }
 
 TEST(Manifest, RefusesAsManyParitiesAsMembers) {
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].parity = 3; }), HasSubstr("3 parities among 3"));
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].parity = 0; }), HasSubstr("0 parities among 3"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parity = 3; }), HasSubstr("3 parities among 3"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parity = 0; }), HasSubstr("0 parities among 3"));
 }
 
 TEST(Manifest, RefusesAGroupThatReedSolomonCannotCode) {
-  EXPECT_THAT(refusal([](auto& m) {
+  EXPECT_THAT(refusal_of_change([](auto& m) {
                 m.groups[1].members.resize(256, kNoRank);
                 m.groups[1].nodes.resize(256, 0);
                 m.groups[1].parities.resize(256, {8192, {}});
@@ -244,15 +245,16 @@ TEST(Manifest, RefusesAGroupThatReedSolomonCannotCode) {
 }
 
 TEST(Manifest, RefusesChunksThatCannotHoldTheImages) {
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].chunk_bytes = 4096; }), HasSubstr("chunks cover 8192 of the 8193"));
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].chunk_bytes = 0; }), HasSubstr("chunks of 0"));
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].chunk_bytes = 8193; }), HasSubstr("chunks of 8193"));
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].chunk_bytes = 1ULL << 63; }), HasSubstr("chunks of"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 4096; }),
+              HasSubstr("chunks cover 8192 of the 8193"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 0; }), HasSubstr("chunks of 0"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 8193; }), HasSubstr("chunks of 8193"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 1ULL << 63; }), HasSubstr("chunks of"));
 }
 
 TEST(Manifest, IsNotReadableIfAGroupLacksParts) {
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].parities.clear(); }), HasSubstr("parity of 0"));
-  EXPECT_THAT(refusal([](auto& m) { m.groups[0].nodes.clear(); }), HasSubstr("is missing"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parities.clear(); }), HasSubstr("parity of 0"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].nodes.clear(); }), HasSubstr("is missing"));
 }
 
 TEST(Manifest, KnowsItsDeepestLevel) {
@@ -288,7 +290,7 @@ TEST(CompressedManifest, IsOfFormatVersion3OnlyWhereItHasToBe) {
 
 TEST(CompressedManifest, IsRefusedWithARecordThatCannotBe) {
   const auto refused = [](const std::function<void(RankRecord&)>& change) {
-    return refusal([&](Manifest& manifest) {
+    return refusal_of_change([&](Manifest& manifest) {
       manifest = compressed_manifest();
       change(manifest.ranks[1]);
     });

@@ -16,27 +16,27 @@ namespace {
 // A phase that lasts so much longer than even a phase that only computes should runs at the base clock from then on.
 constexpr double kLate = 1.25;
 
-struct Known {
-  policy::Throttle throttle;
-  PhaseReport report;
-};
-
-// What the node had used at a moment.
-struct Mark {
-  double time_s = 0;
-  std::optional<double> joules;
-};
-
-struct Running {
-  std::size_t phase;  // index of what is known
-  std::uint64_t bytes;
-  Scope scope;
-  Mark begin;
-};
-
 }  // namespace
 
 struct Governor::Parts {
+  struct Known {
+    policy::Throttle throttle;
+    PhaseReport report;
+  };
+
+  // What the node had used at a moment.
+  struct Mark {
+    double time_s = 0;
+    std::optional<double> joules;
+  };
+
+  struct Running {
+    std::size_t phase;  // index of what is known
+    std::uint64_t bytes;
+    Scope scope;
+    Mark begin;
+  };
+
   config::GovernorSettings settings;
   Surroundings surroundings;
   std::unique_ptr<ActuatorParts> actuator;
@@ -64,7 +64,7 @@ std::size_t Governor::Parts::index_of(const std::string& name) {
   return index;
 }
 
-Mark Governor::Parts::mark() const {
+auto Governor::Parts::mark() const -> Mark {
   return {sys::monotonic_s(), surroundings.node_joules ? surroundings.node_joules() : std::nullopt};
 }
 
@@ -147,7 +147,7 @@ PhaseGuard Governor::begin_phase(const PhaseStart& start) {
   const std::lock_guard lock(mutex_);
   if (parts_->running) return {};
   const std::size_t index = parts_->index_of(start.name);
-  Known& phase = parts_->known[index];
+  Parts::Known& phase = parts_->known[index];
   phase.report.asked = 1;
   if (!parts_->trouble.empty()) return {};
   parts_->note_what_is_drawn_anyway();
@@ -170,9 +170,9 @@ PhaseGuard Governor::begin_phase(const PhaseStart& start) {
 
 void Governor::end_phase(bool has_succeeded) {
   const std::lock_guard lock(mutex_);
-  const Running running = *std::exchange(parts_->running, std::nullopt);
-  Known& phase = parts_->known[running.phase];
-  const Mark end = parts_->mark();
+  const Parts::Running running = *std::exchange(parts_->running, std::nullopt);
+  Parts::Known& phase = parts_->known[running.phase];
+  const Parts::Mark end = parts_->mark();
   parts_->idle_since = end;
   phase.report.seconds = end.time_s - running.begin.time_s;
   if (phase.report.asked < 1) {
@@ -198,7 +198,7 @@ std::vector<PhaseReport> Governor::report() const {
   const std::lock_guard lock(mutex_);
   std::vector<PhaseReport> reports;
   if (!parts_) return reports;
-  for (const Known& phase : parts_->known) reports.push_back(phase.report);
+  for (const Parts::Known& phase : parts_->known) reports.push_back(phase.report);
   return reports;
 }
 

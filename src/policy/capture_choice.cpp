@@ -9,7 +9,7 @@ namespace diapause::policy {
 namespace {
 
 // Another method must be this much cheaper, so that noise does not make the choice swing.
-constexpr double kClearly = 0.8;
+constexpr double kClearlyFaster = 0.8;
 
 // Stand in for what this process has not tried: on the slow side of what was measured, so that a trial corrects them.
 constexpr double kArmSPerByte = 3.5e-11;
@@ -58,7 +58,7 @@ CaptureChoice cheapest(const RegionFacts& region, const CaptureCosts& costs) {
   }
   auto best = std::ranges::min_element(prices, {}, &Price::seconds);
   const auto present = std::ranges::find(prices, region.present, &Price::method);
-  if (present != prices.end() && best->seconds > kClearly * present->seconds) best = present;
+  if (present != prices.end() && best->seconds > kClearlyFaster * present->seconds) best = present;
   std::string reason = fmt::format("{:.0f} % changed; expected", 100 * *region.changed);
   const char* separator = " ";
   for (const Price& price : prices) {

@@ -8,7 +8,7 @@ namespace diapause::policy {
 namespace {
 
 // To compress must cost at most this part of what not to does: rates are measured on samples, and swing.
-constexpr double kClearly = 0.95;
+constexpr double kClearlyCheaper = 0.95;
 
 bool is_sound(const CodecSample& sample) {
   return std::isfinite(sample.ratio) && sample.ratio > 1 && std::isfinite(sample.encode_bytes_per_s) &&
@@ -58,7 +58,7 @@ CodecChoice choose_codec(CodecGoal goal, std::span<const CodecSample> samples, c
   const double plain = plain_cost(weights, rate);
   const char* const unit = goal == CodecGoal::time ? "s" : "J";
   CodecChoice choice;
-  double least = kClearly * plain;
+  double least = kClearlyCheaper * plain;
   std::string numbers;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const CodecSample& sample = samples[i];

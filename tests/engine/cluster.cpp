@@ -171,6 +171,14 @@ Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t ver
   return result;
 }
 
+void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uint64_t version) {
+  disk.erase("/memory");
+  const Restarted restarted = restart_job(disk, shape);
+  ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+  EXPECT_EQ(restarted.version, version);
+  EXPECT_TRUE(restarted.intact);
+}
+
 void checkpoint_job(sys::Kernel& kernel, const Shape& shape,
                     const std::vector<std::pair<std::uint64_t, int>>& versions) {
   const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {

@@ -54,6 +54,9 @@ struct Restarted {
 };
 Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version = engine::Engine::kNewest);
 
+// After all nodes are lost: that version comes back from what is left on the disk.
+void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uint64_t version);
+
 // How checkpoints are taken in this process: DIAPAUSE_TEST_ASYNC is a mode of [async], or "relayed", a thread that may
 // not communicate; without it, in the call.
 bool in_background();

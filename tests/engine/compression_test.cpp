@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kLz4 = "[codec]\nmethod = \"lz4\"\n";
 
-Shape with(const std::string& config) {
+Shape shape_with(const std::string& config) {
   Shape shape;
   shape.ranks = 4;
   shape.elements = 20'000;
@@ -64,29 +64,21 @@ format::Manifest manifest_of(const VolatileDisk& disk, std::uint64_t number) {
   return {};
 }
 
-void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uint64_t version) {
-  disk.erase("/memory");
-  const Restarted restarted = restart_job(disk, shape);
-  ASSERT_TRUE(restarted.status) << restarted.status.error().message;
-  EXPECT_EQ(restarted.version, version);
-  EXPECT_TRUE(restarted.intact);
-}
-
 class Compression : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Compression, MakesGlobalFilesSmallerAndGivesTheSameValuesBack) {
   VolatileDisk plain, smaller;
-  checkpoint_job(plain, with(GetParam()), {{6, 4}});
-  const Shape shape = with(std::string(GetParam()) + kLz4);
+  checkpoint_job(plain, shape_with(GetParam()), {{6, 4}});
+  const Shape shape = shape_with(std::string(GetParam()) + kLz4);
   checkpoint_job(smaller, shape, {{6, 4}});
   EXPECT_LT(global_bytes(smaller), global_bytes(plain) * 3 / 4);  // with holes, where ranks share a file
   expect_restart_from_global(smaller, shape, 6);
-  expect_restart_from_global(smaller, with(""), 6);  // whatever is configured today
+  expect_restart_from_global(smaller, shape_with(""), 6);  // whatever is configured today
 }
 
 TEST_P(Compression, SaysInTheManifestWhatIsThere) {
   VolatileDisk disk;
-  checkpoint_job(disk, with(std::string(GetParam()) + kLz4), {{6, 4}});
+  checkpoint_job(disk, shape_with(std::string(GetParam()) + kLz4), {{6, 4}});
   const format::Manifest manifest = global_manifest(disk);
   for (std::uint32_t rank = 0; rank < manifest.ranks.size(); ++rank) {
     const format::RankRecord& record = manifest.ranks[rank];
@@ -113,7 +105,7 @@ std::vector<std::size_t> places_in(const ByteVector& image) {
 
 TEST_P(Compression, LetsNoFlippedBitThrough) {
   VolatileDisk disk;
-  const Shape shape = with(std::string(GetParam()) + kLz4);
+  const Shape shape = shape_with(std::string(GetParam()) + kLz4);
   checkpoint_job(disk, shape, {{6, 4}});
   disk.erase("/memory");
   const std::string path = global_files(disk).front();
@@ -133,10 +125,10 @@ INSTANTIATE_TEST_SUITE_P(Files, Compression,
 
 TEST(Compression, LeavesTheNodesAsTheyAre) {
   VolatileDisk plain, smaller;
-  checkpoint_job(plain, with(""), {{6, 4}});
-  checkpoint_job(smaller, with(kLz4), {{6, 4}});
+  checkpoint_job(plain, shape_with(""), {{6, 4}});
+  checkpoint_job(smaller, shape_with(kLz4), {{6, 4}});
   smaller.erase("/home/job");
-  const Restarted restarted = restart_job(smaller, with(kLz4));
+  const Restarted restarted = restart_job(smaller, shape_with(kLz4));
   EXPECT_EQ(restarted.version, 6u);
   EXPECT_TRUE(restarted.intact);
 }
@@ -336,9 +328,9 @@ CameBack restart_lossy(
 
 TEST(Loss, StaysWithinItsBoundAndIsToldOfAtTheRestart) {
   VolatileDisk disk;
-  take_lossy(disk, with(kLz4), {6});
+  take_lossy(disk, shape_with(kLz4), {6});
   disk.erase("/memory");
-  const CameBack back = restart_lossy(disk, with(kLz4));
+  const CameBack back = restart_lossy(disk, shape_with(kLz4));
   ASSERT_TRUE(back.status) << back.status.error().message;
   EXPECT_GT(back.greatest_error, 0);
   EXPECT_LE(back.greatest_error, kBound);
@@ -348,31 +340,31 @@ TEST(Loss, StaysWithinItsBoundAndIsToldOfAtTheRestart) {
 
 TEST(Loss, DoesNotReachTheImagesOnTheNodes) {
   VolatileDisk disk;
-  take_lossy(disk, with(""), {6});
-  const CameBack back = restart_lossy(disk, with(""));
+  take_lossy(disk, shape_with(""), {6});
+  const CameBack back = restart_lossy(disk, shape_with(""));
   EXPECT_EQ(back.greatest_error, 0);
   EXPECT_EQ(back.info.greatest_error, 0);
 }
 
 TEST(Loss, MakesFilesSmallerThanAnyCodecWithoutItDoes) {
   VolatileDisk lossy, exact;
-  take_lossy(lossy, with(kLz4), {6});
-  take_lossy(exact, with(kLz4), {6}, [](engine::Engine&) {});
+  take_lossy(lossy, shape_with(kLz4), {6});
+  take_lossy(exact, shape_with(kLz4), {6}, [](engine::Engine&) {});
   EXPECT_LT(global_bytes(lossy), global_bytes(exact) / 2);
 }
 
 TEST(Loss, IsInTheLineageOfWhatIsComputedFromIt) {
   VolatileDisk disk;
-  take_lossy(disk, with(""), {6});
+  take_lossy(disk, shape_with(""), {6});
   EXPECT_EQ(global_manifest(disk).lossy_restarts, 0u);
   disk.erase("/memory");
-  EXPECT_TRUE(restart_lossy(disk, with("")).status);  // and takes the next version
+  EXPECT_TRUE(restart_lossy(disk, shape_with("")).status);  // and takes the next version
   EXPECT_EQ(manifest_of(disk, 7).lossy_restarts, 1u);
 }
 
 TEST(Loss, LeavesAnExactVersionAmongSoMany) {
   VolatileDisk disk;
-  const Shape shape = with("[codec]\nanchor_every = 3\n[level4]\nkeep = 2\n");
+  const Shape shape = shape_with("[codec]\nanchor_every = 3\n[level4]\nkeep = 2\n");
   take_lossy(disk, shape, {1, 2, 3, 4, 5});
   EXPECT_EQ(manifest_of(disk, 3).greatest_error(), 0);
   EXPECT_GT(manifest_of(disk, 4).greatest_error(), 0);
@@ -382,7 +374,7 @@ TEST(Loss, LeavesAnExactVersionAmongSoMany) {
 
 TEST(Loss, IsRefusedForWhatNoCodecTakes) {
   VolatileDisk disk;
-  take_lossy(disk, with(""), {6}, [](engine::Engine& engine) {
+  take_lossy(disk, shape_with(""), {6}, [](engine::Engine& engine) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const double bound : {nan, 0.0, -1e-3, std::numeric_limits<double>::infinity(), 1e-310}) {
       const Status allowed = engine.allow_loss("smooth", {codec::CodecId::lattice, bound});
@@ -400,18 +392,18 @@ TEST(Loss, IsRefusedForWhatNoCodecTakes) {
 
 TEST(Loss, GivesWayToABoundThatValuesCannotBeResolvedTo) {
   VolatileDisk disk;
-  take_lossy(disk, with(""), {6}, [](engine::Engine& engine) {
+  take_lossy(disk, shape_with(""), {6}, [](engine::Engine& engine) {
     EXPECT_TRUE(engine.allow_loss("smooth", {codec::CodecId::lattice, 1e-300}));
   });
   EXPECT_EQ(global_manifest(disk).greatest_error(), 0);
   disk.erase("/memory");
-  EXPECT_EQ(restart_lossy(disk, with("")).greatest_error, 0);
+  EXPECT_EQ(restart_lossy(disk, shape_with("")).greatest_error, 0);
 }
 
 TEST(Invariants, ThatWouldNotHoldKeepTheirRegionsExact) {
   for (const bool holds : {true, false}) {
     VolatileDisk disk;
-    take_lossy(disk, with(""), {6}, [&](engine::Engine& engine) {
+    take_lossy(disk, shape_with(""), {6}, [&](engine::Engine& engine) {
       allow(engine);
       const auto asked = [&](std::span<const ByteView> values) {
         EXPECT_EQ(values.size(), 1u);
@@ -427,7 +419,7 @@ TEST(Invariants, ThatWouldNotHoldKeepTheirRegionsExact) {
 TEST(Invariants, SeeTheValuesThatWouldComeBack) {
   VolatileDisk disk;
   std::atomic<double> seen = 0;
-  take_lossy(disk, with(""), {6}, [&](engine::Engine& engine) {
+  take_lossy(disk, shape_with(""), {6}, [&](engine::Engine& engine) {
     allow(engine);
     EXPECT_TRUE(engine.keep_invariant({{"smooth"}, [&](std::span<const ByteView> values) {
                                          Field field;
@@ -437,14 +429,14 @@ TEST(Invariants, SeeTheValuesThatWouldComeBack) {
                                        }}));
   });
   disk.erase("/memory");
-  EXPECT_EQ(restart_lossy(disk, with("")).greatest_error, seen);
+  EXPECT_EQ(restart_lossy(disk, shape_with("")).greatest_error, seen);
 }
 
 TEST(RestoreHook, RunsWhenTheRegionsAreThere) {
   VolatileDisk disk;
-  take_lossy(disk, with(""), {6});
+  take_lossy(disk, shape_with(""), {6});
   std::atomic<int> calls = 0;
-  EXPECT_TRUE(restart_lossy(disk, with(""), [&](engine::Engine& engine) {
+  EXPECT_TRUE(restart_lossy(disk, shape_with(""), [&](engine::Engine& engine) {
                 engine.on_restore([&]() -> Status {
                   ++calls;
                   return {};
@@ -455,8 +447,8 @@ TEST(RestoreHook, RunsWhenTheRegionsAreThere) {
 
 TEST(RestoreHook, FailsTheRestoreOnAllRanks) {
   VolatileDisk disk;
-  take_lossy(disk, with(""), {6});
-  const CameBack back = restart_lossy(disk, with(""), [&](engine::Engine& engine) {
+  take_lossy(disk, shape_with(""), {6});
+  const CameBack back = restart_lossy(disk, shape_with(""), [&](engine::Engine& engine) {
     engine.on_restore([]() -> Status { return fail(Code::argument, "not from there"); });
   });
   ASSERT_FALSE(back.status);

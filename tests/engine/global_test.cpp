@@ -25,14 +25,6 @@ std::vector<std::string> global_images(const VolatileDisk& disk) {
   return names;
 }
 
-void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uint64_t version) {
-  disk.erase("/memory");
-  const Restarted restarted = restart_job(disk, shape);
-  ASSERT_TRUE(restarted.status) << restarted.status.error().message;
-  EXPECT_EQ(restarted.version, version);
-  EXPECT_TRUE(restarted.intact);
-}
-
 TEST(GlobalFiles, AreAsManyAsAskedFor) {
   const std::pair<const char*, std::size_t> kCounts[] = {
       {"\"rank\"", 8}, {"\"auto\"", 4}, {"1", 1}, {"3", 3}, {"100", 8}};

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/file_helpers.hpp"
 #include "support/volatile_disk.hpp"
 
 namespace diapause::test_support {
@@ -17,18 +18,9 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr int kNew = O_RDWR | O_CREAT | O_TRUNC;
-
-ByteView bytes(std::string_view text) { return as_byte_view(text); }
-
-std::string content(const VolatileDisk& disk, const std::string& path) {
-  const auto data = disk.read_content(path);
-  return data ? std::string(reinterpret_cast<const char*>(data->data()), data->size()) : "(missing)";
-}
-
 class FaultKernelTest : public testing::Test {
  protected:
-  int create(FaultKernel& kernel, const char* path) { return kernel.openat(AT_FDCWD, path, kNew, 0600); }
+  int create(FaultKernel& kernel, const char* path) { return kernel.openat(AT_FDCWD, path, kNewFile, 0600); }
 
   VolatileDisk disk_;
 };
@@ -146,7 +138,7 @@ TEST_F(FaultKernelTest, CountsTheCallsOfSeveralThreads) {
   for (const char* path : {"/a", "/b", "/c"}) {
     threads.emplace_back([&kernel, path] {
       for (int i = 0; i < 100; ++i) {
-        const int fd = kernel.openat(AT_FDCWD, path, kNew, 0600);
+        const int fd = kernel.openat(AT_FDCWD, path, kNewFile, 0600);
         kernel.pwrite(fd, bytes(path), 0);
         kernel.fsync(fd);
         kernel.close(fd);
@@ -165,7 +157,7 @@ TEST_F(FaultKernelTest, TracesCallsWithPathsBelowItsRoot) {
   kernel.mkdirat(AT_FDCWD, "/root/v3", 0700);
   kernel.record_trace("/root");
   const int directory = kernel.openat(AT_FDCWD, "/root/v3", O_RDONLY | O_DIRECTORY, 0);
-  const int fd = kernel.openat(directory, "r0.img.tmp", kNew, 0600);
+  const int fd = kernel.openat(directory, "r0.img.tmp", kNewFile, 0600);
   kernel.fsync(fd);
   kernel.renameat(directory, "r0.img.tmp", directory, "r0.img");
   kernel.close(fd);

@@ -1,17 +1,27 @@
 // Short ways for tests to say what they do with files.
 #pragma once
 
+#include <fcntl.h>
+
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "support/volatile_disk.hpp"
 #include "sys/file.hpp"
 
 namespace diapause::test_support {
 
+constexpr int kNewFile = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;  // flags of open(2)
+
 inline ByteView bytes(std::string_view text) { return as_byte_view(text); }
+
+inline std::string content(const VolatileDisk& disk, const std::string& path) {
+  const auto data = disk.read_content(path);
+  return data ? std::string(reinterpret_cast<const char*>(data->data()), data->size()) : "(missing)";
+}
 
 // The code of a failed result; a success is Code{0}, which is no code.
 template <class T>

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "support/file_helpers.hpp"
 #include "support/volatile_disk.hpp"
 #include "sys/kernel.hpp"
 
@@ -20,8 +21,6 @@ namespace {
 
 using sys::DirectoryEntry;
 using testing::UnorderedElementsAre;
-
-constexpr int kNew = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
 
 std::string text_of(ByteView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
@@ -57,7 +56,7 @@ class KernelConformance : public testing::TestWithParam<std::string> {
     return count < 0 ? "error " + std::to_string(count) : text.substr(0, static_cast<std::size_t>(count));
   }
   int make_file(const char* path, std::string_view text) {
-    const int fd = open(path, kNew);
+    const int fd = open(path, kNewFile);
     if (fd >= 0) write(fd, text);
     return fd;
   }
@@ -102,7 +101,7 @@ TEST_P(KernelConformance, AppendsAtTheEndWhateverTheOffset) {
 }
 
 TEST_P(KernelConformance, ReadsBackWhatWasWritten) {
-  const int fd = open("a", kNew);
+  const int fd = open("a", kNewFile);
   EXPECT_EQ(write(fd, "diapause"), 8);
   EXPECT_EQ(read(fd, 8), "diapause");
   EXPECT_EQ(kernel_->close(fd), 0);
@@ -127,7 +126,7 @@ TEST_P(KernelConformance, FillsTheGapBeforeALaterWriteWithZeros) {
 
 TEST_P(KernelConformance, SaysThatAFileIsMissing) {
   EXPECT_EQ(open("a", O_RDONLY), -ENOENT);
-  EXPECT_EQ(open("no/a", kNew), -ENOENT);
+  EXPECT_EQ(open("no/a", kNewFile), -ENOENT);
   EXPECT_EQ(kernel_->unlinkat(root_, "a", 0), -ENOENT);
   EXPECT_EQ(rename("a", "b"), -ENOENT);
   EXPECT_EQ(kernel_->mkdirat(root_, "no/a", 0700), -ENOENT);
@@ -138,13 +137,13 @@ TEST_P(KernelConformance, TruncatesOnlyIfAsked) {
   const int fd = open("a", O_RDWR | O_CREAT);
   EXPECT_EQ(size(fd), 9U);
   kernel_->close(fd);
-  kernel_->close(open("a", kNew));
+  kernel_->close(open("a", kNewFile));
   EXPECT_EQ(content("a"), "");
 }
 
 TEST_P(KernelConformance, CreatesNothingThatExistsIfAskedExclusively) {
   kernel_->close(make_file("a", "text"));
-  EXPECT_EQ(open("a", kNew | O_EXCL), -EEXIST);
+  EXPECT_EQ(open("a", kNewFile | O_EXCL), -EEXIST);
   EXPECT_EQ(content("a"), "text");
   EXPECT_EQ(make_directory("a"), -EEXIST);
 }
@@ -170,14 +169,14 @@ TEST_P(KernelConformance, KnowsClosedDescriptorsAsBad) {
   EXPECT_EQ(kernel_->fstat(fd, &status), -EBADF);
   EXPECT_EQ(write(fd, "x"), -EBADF);
   EXPECT_EQ(kernel_->try_lock(fd), -EBADF);
-  EXPECT_EQ(kernel_->openat(fd, "b", kNew, 0600), -EBADF);
+  EXPECT_EQ(kernel_->openat(fd, "b", kNewFile, 0600), -EBADF);
 }
 
 TEST_P(KernelConformance, TellsFilesFromDirectories) {
   kernel_->close(make_file("a", "text"));
   make_directory("d");
   EXPECT_EQ(open("a", O_RDONLY | O_DIRECTORY), -ENOTDIR);
-  EXPECT_EQ(open("a/b", kNew), -ENOTDIR);
+  EXPECT_EQ(open("a/b", kNewFile), -ENOTDIR);
   EXPECT_EQ(open("d", O_RDWR), -EISDIR);
   EXPECT_EQ(open("d", O_RDWR | O_CREAT), -EISDIR);
   EXPECT_EQ(kernel_->unlinkat(root_, "d", 0), -EISDIR);
@@ -249,7 +248,7 @@ TEST_P(KernelConformance, PutsNothingIntoARemovedDirectory) {
   make_directory("d");
   const int directory = open("d", O_RDONLY | O_DIRECTORY);
   EXPECT_EQ(kernel_->unlinkat(root_, "d", AT_REMOVEDIR), 0);
-  EXPECT_EQ(kernel_->openat(directory, "a", kNew, 0600), -ENOENT);
+  EXPECT_EQ(kernel_->openat(directory, "a", kNewFile, 0600), -ENOENT);
   EXPECT_EQ(kernel_->mkdirat(directory, "a", 0700), -ENOENT);
   kernel_->close(directory);
 }
@@ -290,8 +289,8 @@ TEST_P(KernelConformance, RefusesRenamesThatMakeNoSense) {
 }
 
 TEST_P(KernelConformance, RefusesNamesThatAreTooLong) {
-  EXPECT_GE(open(std::string(255, 'x').c_str(), kNew), 0);
-  EXPECT_EQ(open(std::string(256, 'x').c_str(), kNew), -ENAMETOOLONG);
+  EXPECT_GE(open(std::string(255, 'x').c_str(), kNewFile), 0);
+  EXPECT_EQ(open(std::string(256, 'x').c_str(), kNewFile), -ENAMETOOLONG);
 }
 
 TEST_P(KernelConformance, FindsAbsolutePathsWithDotsAndDoubledSlashes) {
@@ -371,7 +370,7 @@ TEST_P(KernelConformance, TellsTheSpaceOfTheFileSystem) {
 }
 
 TEST_P(KernelConformance, WritesAllOfAQueueHoweverItIsWaitedFor) {
-  const int fd = open("a", kNew);
+  const int fd = open("a", kNewFile);
   const auto queue = kernel_->write_queue(2);
   const std::string block(10000, 'q');
   std::vector<std::int64_t> tickets;
@@ -396,7 +395,7 @@ TEST_P(KernelConformance, ReportsAQueuedWriteThatFailed) {
 }
 
 TEST_P(KernelConformance, QueuesAnEmptyWrite) {
-  const int fd = open("a", kNew);
+  const int fd = open("a", kNewFile);
   const auto queue = kernel_->write_queue(1);
   EXPECT_EQ(queue->wait(queue->submit(fd, {}, 0)), 0);
   EXPECT_EQ(size(fd), 0U);

@@ -15,8 +15,8 @@ namespace {
 using sys::Directory;
 
 constexpr const char* kRoot = "/scratch/job";
-const std::string kOld(5000, 'o');
-const std::string kNew(9000, 'n');
+const std::string kOldText(5000, 'o');
+const std::string kNewText(9000, 'n');
 
 struct Outcome {
   PowerLoss mode;
@@ -40,13 +40,13 @@ unsigned broken_promises(const Publisher& publisher) {
     bool reached = true;
     for (std::uint64_t index = 0; reached; ++index) {
       VolatileDisk disk;
-      EXPECT_TRUE(publish(*Directory::make_private(disk, kRoot), "a", kOld));
+      EXPECT_TRUE(publish(*Directory::make_private(disk, kRoot), "a", kOldText));
       FaultKernel dying(disk, {Fault::stop, index});
       const auto directory = Directory::open_private(dying, kRoot);
       const bool promised = directory && publisher(*directory);
       disk.power_loss(outcome.mode, outcome.seed);
       const auto left = read_text(*Directory::open_private(disk, kRoot), "a");
-      broken += left != kNew && (promised || left != kOld);
+      broken += left != kNewText && (promised || left != kOldText);
       reached = dying.reached();
     }
   }
@@ -54,17 +54,17 @@ unsigned broken_promises(const Publisher& publisher) {
 }
 
 TEST(PowerLossAtAnyCall, LeavesTheOldOrTheNewFileWhole) {
-  EXPECT_EQ(broken_promises([](const Directory& directory) { return publish(directory, "a", kNew); }), 0U);
+  EXPECT_EQ(broken_promises([](const Directory& directory) { return publish(directory, "a", kNewText); }), 0U);
 }
 
 TEST(PowerLossAtAnyCall, FindsOutAPublisherThatWritesUnderTheFinalName) {
-  EXPECT_GT(broken_promises([](const Directory& directory) { return write_text(directory, "a", kNew); }), 0U);
+  EXPECT_GT(broken_promises([](const Directory& directory) { return write_text(directory, "a", kNewText); }), 0U);
 }
 
 TEST(PowerLossAtAnyCall, FindsOutAPublisherThatDoesNotSyncTheFile) {
   EXPECT_GT(broken_promises([](const Directory& directory) -> Status {
               DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.create_file("a.tmp"));
-              DIAPAUSE_TRY(file.write_all(bytes(kNew), 0));
+              DIAPAUSE_TRY(file.write_all(bytes(kNewText), 0));
               DIAPAUSE_TRY(directory.rename("a.tmp", directory, "a"));
               return directory.sync();
             }),
@@ -73,7 +73,7 @@ TEST(PowerLossAtAnyCall, FindsOutAPublisherThatDoesNotSyncTheFile) {
 
 TEST(PowerLossAtAnyCall, FindsOutAPublisherThatDoesNotSyncTheDirectory) {
   EXPECT_GT(broken_promises([](const Directory& directory) -> Status {
-              DIAPAUSE_TRY(write_text(directory, "a.tmp", kNew));
+              DIAPAUSE_TRY(write_text(directory, "a.tmp", kNewText));
               return directory.rename("a.tmp", directory, "a");
             }),
             0U);
@@ -92,7 +92,7 @@ TEST(PowerLossAtAnyCall, LeavesWhatIsPublishedInDirectoriesThatADeadProcessBegan
     static_cast<void>(begin(dying));
     const auto version = begin(disk);
     ASSERT_TRUE(version) << message_of(version);
-    ASSERT_TRUE(publish(*version, "a", kNew));
+    ASSERT_TRUE(publish(*version, "a", kNewText));
     disk.power_loss(PowerLoss::lose_all);
     EXPECT_TRUE(disk.read_content("/scratch/job/v1/a")) << "died at call " << index;
     reached = dying.reached();

@@ -9,25 +9,18 @@
 #include <string>
 #include <string_view>
 
+#include "support/file_helpers.hpp"
+
 namespace diapause::test_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr int kNew = O_RDWR | O_CREAT | O_TRUNC;
-
-ByteView bytes(std::string_view text) { return as_byte_view(text); }
-
-std::string content(const VolatileDisk& disk, const std::string& path) {
-  const auto data = disk.read_content(path);
-  return data ? std::string(reinterpret_cast<const char*>(data->data()), data->size()) : "(missing)";
-}
-
 class VolatileDiskTest : public testing::Test {
  protected:
   int create(const char* path, std::string_view text) {
-    const int fd = disk_.openat(AT_FDCWD, path, kNew, 0600);
+    const int fd = disk_.openat(AT_FDCWD, path, kNewFile, 0600);
     EXPECT_EQ(disk_.pwrite(fd, bytes(text), 0), static_cast<std::int64_t>(text.size()));
     return fd;
   }
@@ -89,7 +82,7 @@ TEST_F(VolatileDiskTest, BringsBackWhatWasRemovedWithoutSync) {
   EXPECT_EQ(disk_.unlinkat(AT_FDCWD, "/d", AT_REMOVEDIR), 0);
   disk_.power_loss(PowerLoss::lose_all);
   EXPECT_THAT(disk_.paths(), ElementsAre("/a", "/d/"));
-  EXPECT_GE(disk_.openat(AT_FDCWD, "/d/b", kNew, 0600), 0);
+  EXPECT_GE(disk_.openat(AT_FDCWD, "/d/b", kNewFile, 0600), 0);
 }
 
 TEST_F(VolatileDiskTest, LosesTheTreeUnderADirectoryWhoseNameWasNotSynced) {
@@ -124,7 +117,7 @@ TEST_F(VolatileDiskTest, KeepsAPrefixOfTheChangesOfADirectoryAtRandom) {
   std::set<std::vector<std::string>> outcomes;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     VolatileDisk disk;
-    for (const char* name : {"/a", "/b", "/c"}) disk.openat(AT_FDCWD, name, kNew, 0600);
+    for (const char* name : {"/a", "/b", "/c"}) disk.openat(AT_FDCWD, name, kNewFile, 0600);
     disk.power_loss(PowerLoss::random, seed);
     outcomes.insert(disk.paths());
   }
@@ -152,7 +145,7 @@ TEST_F(VolatileDiskTest, IsTheSameForTheSameSeed) {
     std::vector<std::string> left[2];
     for (auto& paths : left) {
       VolatileDisk disk;
-      for (const char* name : {"/a", "/b", "/c"}) disk.openat(AT_FDCWD, name, kNew, 0600);
+      for (const char* name : {"/a", "/b", "/c"}) disk.openat(AT_FDCWD, name, kNewFile, 0600);
       disk.power_loss(PowerLoss::random, seed);
       paths = disk.paths();
     }
@@ -204,7 +197,7 @@ TEST_F(VolatileDiskTest, WritesWhatFitsAndIsFullThen) {
   EXPECT_EQ(disk_.pwrite(fd, bytes(std::string(4 * kPageBytes, 'b')), kPageBytes), 2 * 4096);
   EXPECT_EQ(disk_.pwrite(fd, bytes("c"), 3 * kPageBytes), -ENOSPC);
   EXPECT_EQ(disk_.pwrite(fd, bytes("over"), 0), 4) << "overwriting needs no space";
-  const int other = disk_.openat(AT_FDCWD, "/b", kNew, 0600);
+  const int other = disk_.openat(AT_FDCWD, "/b", kNewFile, 0600);
   EXPECT_EQ(disk_.fallocate(other, 0, 1), -ENOSPC);
 }
 
@@ -219,7 +212,7 @@ TEST_F(VolatileDiskTest, GivesSpaceBackWithTheLastUseOfAFile) {
   EXPECT_EQ(disk_.fstatvfs(fd, &space), 0);
   EXPECT_EQ(space.free_bytes, kPageBytes) << "still open";
   disk_.close(fd);
-  EXPECT_EQ(disk_.fallocate(disk_.openat(AT_FDCWD, "/b", kNew, 0600), 0, 4 * kPageBytes), 0);
+  EXPECT_EQ(disk_.fallocate(disk_.openat(AT_FDCWD, "/b", kNewFile, 0600), 0, 4 * kPageBytes), 0);
 }
 
 TEST_F(VolatileDiskTest, KeepsTheZerosOfAFileThatWasReservedAndNeverWritten) {
@@ -233,12 +226,12 @@ TEST_F(VolatileDiskTest, KeepsTheZerosOfAFileThatWasReservedAndNeverWritten) {
 
 TEST_F(VolatileDiskTest, CanRefuseDirectAccess) {
   disk_.refuse_direct();
-  EXPECT_EQ(disk_.openat(AT_FDCWD, "/a", kNew | O_DIRECT, 0600), -EINVAL);
+  EXPECT_EQ(disk_.openat(AT_FDCWD, "/a", kNewFile | O_DIRECT, 0600), -EINVAL);
 }
 
 TEST_F(VolatileDiskTest, CanRefuseDirectTransfersUntilTheyAreNoneAnyMore) {
   disk_.refuse_direct_transfers();
-  const int fd = disk_.openat(AT_FDCWD, "/a", kNew | O_DIRECT, 0600);
+  const int fd = disk_.openat(AT_FDCWD, "/a", kNewFile | O_DIRECT, 0600);
   alignas(kPageBytes) std::byte block[kPageBytes] = {};
   EXPECT_EQ(disk_.pwrite(fd, block, 0), -EINVAL);
   EXPECT_EQ(disk_.pread(fd, block, 0), -EINVAL);
@@ -247,7 +240,7 @@ TEST_F(VolatileDiskTest, CanRefuseDirectTransfersUntilTheyAreNoneAnyMore) {
 }
 
 TEST_F(VolatileDiskTest, WantsDirectTransfersAligned) {
-  const int fd = disk_.openat(AT_FDCWD, "/a", kNew | O_DIRECT, 0600);
+  const int fd = disk_.openat(AT_FDCWD, "/a", kNewFile | O_DIRECT, 0600);
   alignas(kPageBytes) std::byte block[2 * kPageBytes] = {};
   EXPECT_EQ(disk_.pwrite(fd, ByteView(block, kPageBytes), kPageBytes), 4096);
   EXPECT_EQ(disk_.pwrite(fd, ByteView(block, 100), 0), -EINVAL);
@@ -279,7 +272,7 @@ TEST_F(VolatileDiskTest, LosesANodeForGood) {
 TEST_F(VolatileDiskTest, ListsAllPathsHoweverManyThereAre) {
   const std::string directory = "/a directory with a name too long to be kept inside of a string object";
   EXPECT_EQ(disk_.mkdirat(AT_FDCWD, directory.c_str(), 0700), 0);
-  for (char name = 'a'; name <= 'z'; ++name) disk_.openat(AT_FDCWD, (directory + "/" + name).c_str(), kNew, 0600);
+  for (char name = 'a'; name <= 'z'; ++name) disk_.openat(AT_FDCWD, (directory + "/" + name).c_str(), kNewFile, 0600);
   const std::vector<std::string> paths = disk_.paths();
   ASSERT_EQ(paths.size(), 27U);
   EXPECT_EQ(paths.back(), directory + "/z");

@@ -8,8 +8,8 @@
 namespace diapause::energy {
 namespace {
 
-constexpr const char* kFolder = "/sys/class/hwmon";
-constexpr std::string_view kHelp = "`chmod a+r` it as root, or let a udev rule do so at each boot";
+constexpr const char* kHwmonFolder = "/sys/class/hwmon";
+constexpr std::string_view kHwmonHelp = "`chmod a+r` it as root, or let a udev rule do so at each boot";
 // Rails of boards often hang on slow buses; the kernel waits for them.
 constexpr double kBoardUpdateS = 1;
 
@@ -117,9 +117,9 @@ class Chips {
 }  // namespace
 
 Discovery discover_hwmon(const Surroundings& surroundings) {
-  Chips chips(surroundings.kernel, surroundings.path(kFolder));
+  Chips chips(surroundings.kernel, surroundings.path(kHwmonFolder));
   return NumberFiles::open(
-      "hwmon", surroundings, [chips]() mutable { return chips.search(); }, kHelp);
+      "hwmon", surroundings, [chips]() mutable { return chips.search(); }, kHwmonHelp);
 }
 
 }  // namespace diapause::energy

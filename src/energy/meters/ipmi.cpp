@@ -10,7 +10,7 @@ namespace diapause::energy {
 namespace {
 
 constexpr const char* kDevice = "/dev/ipmi0";
-constexpr std::string_view kHelp =
+constexpr std::string_view kIpmiHelp =
     "Only root may use it: `chmod a+rw` it as root, or let a udev rule do so at each boot";
 constexpr double kAskEachS = 2;
 constexpr double kWaitS = 10;  // then the answer is taken for lost
@@ -89,7 +89,7 @@ Discovery discover_ipmi(const Surroundings& surroundings) {
   if (device) return {std::make_unique<Ipmi>(std::move(*device)), {}};
   if (device.error().code == Code::not_found) return {};
   std::string why = device.error().message;
-  if (device.error().code == Code::denied) why += ". " + std::string(kHelp);
+  if (device.error().code == Code::denied) why += ". " + std::string(kIpmiHelp);
   return {nullptr, {{"ipmi", std::move(why)}}};
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kEnergyUpdateS = 0.1;
 constexpr double kPowerUpdateS = 0.1;
-constexpr double kMostW = 10000;
+constexpr double kMostGpuW = 10000;
 
 // The part of the library's interface that is used here.
 using Device = void*;
@@ -94,7 +94,7 @@ class Nvml final : public Meter {
     zone.domain = Domain::gpu;
     zone.part = fmt::format("{}", index);
     zone.unit = 1e-3;
-    zone.most_w = kMostW;
+    zone.most_w = kMostGpuW;
     if (functions_.energy_mj(device, &value) == 0) {
       zone.source = fmt::format("nvml energy of board {}", index);
       zone.update_s = kEnergyUpdateS;

@@ -15,8 +15,8 @@ namespace diapause::energy {
 namespace {
 
 constexpr const char* kUnit = "/sys/bus/event_source/devices/power";
-constexpr std::string_view kHelp = "Set kernel.perf_event_paranoid to 0 or lower, or give the program CAP_PERFMON";
-constexpr double kMostW = 5000;
+constexpr std::string_view kPerfHelp = "Set kernel.perf_event_paranoid to 0 or lower, or give the program CAP_PERFMON";
+constexpr double kMostEventW = 5000;
 
 struct Event {
   std::string_view name;
@@ -95,12 +95,12 @@ class Perf final : public Meter {
     zone.unit = place.joules;
     zone.resolution_j = std::ldexp(1.0, -14);  // the counters below have steps of 61 uJ on most machines
     zone.range = std::numeric_limits<std::uint64_t>::max();
-    zone.most_w = kMostW;
+    zone.most_w = kMostEventW;
     auto counter = sys::PerfCounter::open(kernel_, type, config, place.cpu, zone.source);
     if (!counter) {
       const Error& error = counter.error();
       obstacles_.push_back(
-          {zone.source, error.code == Code::denied ? fmt::format("{}. {}", error.message, kHelp) : error.message});
+          {zone.source, error.code == Code::denied ? fmt::format("{}. {}", error.message, kPerfHelp) : error.message});
       return;
     }
     zones_.push_back(std::move(zone));

@@ -7,7 +7,7 @@
 namespace diapause::energy {
 namespace {
 
-constexpr const char* kFolder = "/sys/cray/pm_counters";
+constexpr const char* kPmCountersFolder = "/sys/cray/pm_counters";
 constexpr double kUsualScanHz = 10;
 
 std::vector<NumberFile> search(sys::Kernel& kernel, const std::string& folder) {
@@ -42,7 +42,7 @@ std::vector<NumberFile> search(sys::Kernel& kernel, const std::string& folder) {
 Discovery discover_pm_counters(const Surroundings& surroundings) {
   return NumberFiles::open(
       "pm_counters", surroundings,
-      [&kernel = surroundings.kernel, folder = surroundings.path(kFolder)] { return search(kernel, folder); },
+      [&kernel = surroundings.kernel, folder = surroundings.path(kPmCountersFolder)] { return search(kernel, folder); },
       "Cray systems let everybody read it: ask the site");
 }
 

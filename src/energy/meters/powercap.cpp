@@ -10,11 +10,11 @@
 namespace diapause::energy {
 namespace {
 
-constexpr const char* kFolder = "/sys/class/powercap";
-constexpr std::string_view kHelp =
+constexpr const char* kPowercapFolder = "/sys/class/powercap";
+constexpr std::string_view kPowercapHelp =
     "Only root may read it: `chmod a+r` it as root, or let a udev rule do so at each boot";
 // Twice the largest server processors of today and more: a counter that was set to 0 looks like megawatts.
-constexpr double kMostW = 5000;
+constexpr double kMostZoneW = 5000;
 // Counters of their own are joules apart soon after boot.
 constexpr std::uint64_t kMirrorUj = 1000000;
 constexpr double kSteps = 4294967295;  // of a counter of 32 bits, until it goes round
@@ -77,7 +77,7 @@ class Tree {
     file.zone.range = sys::read_number(kernel_, folder_ + "/" + directory + "/max_energy_range_uj").value_or(0);
     // The range tells the step: 61 uJ on most packages, 15 uJ on much memory.
     file.zone.resolution_j = std::max(1e-6, 1e-6 * static_cast<double>(file.zone.range) / kSteps);
-    file.zone.most_w = kMostW;
+    file.zone.most_w = kMostZoneW;
     const bool is_known = std::any_of(found_.begin(), found_.end(), [&](const NumberFile& other) {
       return other.zone.domain == domain && (other.zone.part == part || is_mirror(other, file));
     });
@@ -105,9 +105,9 @@ class Tree {
 }  // namespace
 
 Discovery discover_powercap(const Surroundings& surroundings) {
-  Tree tree(surroundings.kernel, surroundings.path(kFolder));
+  Tree tree(surroundings.kernel, surroundings.path(kPowercapFolder));
   return NumberFiles::open(
-      "powercap", surroundings, [tree]() mutable { return tree.search(); }, kHelp);
+      "powercap", surroundings, [tree]() mutable { return tree.search(); }, kPowercapHelp);
 }
 
 }  // namespace diapause::energy
