@@ -10,9 +10,9 @@
 namespace diapause::energy {
 namespace {
 
-class Node : public testing::Test {
+class ActivityOfANode : public testing::Test {
  protected:
-  Node() {
+  ActivityOfANode() {
     write("/proc/stat", "cpu  1000 0 500 8000 500 0 0 0 0 0");
     write("/sys/block/nvme0n1/stat", "10 0 2000 5 20 0 4000 9 0 0 0");
     write("/sys/block/nvme0n1/device/model", "disk");
@@ -29,9 +29,9 @@ class Node : public testing::Test {
     write("/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "2000000");
     write("/sys/devices/system/cpu/cpufreq/policy1/scaling_cur_freq", "1000000");
   }
-  ~Node() override { std::filesystem::remove_all(root_); }
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
+  ~ActivityOfANode() override { std::filesystem::remove_all(root_); }
+  ActivityOfANode(const ActivityOfANode&) = delete;
+  ActivityOfANode& operator=(const ActivityOfANode&) = delete;
 
   void write(const std::string& path, const std::string& text) {
     const std::filesystem::path file = root_.string() + path;
@@ -50,14 +50,14 @@ class Node : public testing::Test {
   std::atomic<std::uint64_t> moved_bytes_{0};
 };
 
-TEST_F(Node, IsBusyWithWhatItsProcessorsDoAndNotWithWaiting) {
+TEST_F(ActivityOfANode, IsBusyWithWhatItsProcessorsDoAndNotWithWaiting) {
   ActivityReader reader = open();
   // 100 more busy (user, system, interrupts), 200 idle, 50 waiting for disks, 50 stolen by the hypervisor
   write("/proc/stat", "cpu  1040 10 530 8200 550 10 10 50 0 0");
   EXPECT_DOUBLE_EQ(reader.since_last(101)->utilisation, 0.25);
 }
 
-TEST_F(Node, MovesTheBytesOfItsDevicesAndOfNoOthers) {
+TEST_F(ActivityOfANode, MovesTheBytesOfItsDevicesAndOfNoOthers) {
   ActivityReader reader = open();
   write("/sys/block/nvme0n1/stat", "10 0 1002000 5 20 0 3004000 9 0 0 0");  // 4000000 sectors of 512 bytes more
   write("/sys/block/dm-0/stat", "10 0 1002000 5 20 0 3004000 9 0 0 0");
@@ -71,7 +71,7 @@ TEST_F(Node, MovesTheBytesOfItsDevicesAndOfNoOthers) {
   EXPECT_DOUBLE_EQ(activity->memory_gb_s, 3);
 }
 
-TEST_F(Node, HasTheMeanClockOfItsProcessors) {
+TEST_F(ActivityOfANode, HasTheMeanClockOfItsProcessors) {
   ActivityReader reader = open();
   EXPECT_EQ(count_cpus(sys::real_kernel(), root_), 2U);
   EXPECT_DOUBLE_EQ(reader.since_last(101)->ghz, 1.5);
@@ -80,7 +80,7 @@ TEST_F(Node, HasTheMeanClockOfItsProcessors) {
   EXPECT_DOUBLE_EQ((reader.since_last(102), reader.since_last(103))->ghz, 3);
 }
 
-TEST_F(Node, MayHaveNoClocksAndNoDevices) {
+TEST_F(ActivityOfANode, MayHaveNoClocksAndNoDevices) {
   std::filesystem::remove_all(root_ / "sys");
   ActivityReader reader = open();
   const auto activity = reader.since_last(101);

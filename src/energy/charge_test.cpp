@@ -11,9 +11,9 @@ namespace {
 using ::testing::DoubleNear;
 
 // A node that uses `idle` watts, and from 10 s to 20 s so many more; the second quantity is half of it.
-class MeteredNode {
+class Node {
  public:
-  explicit MeteredNode(double more_w) : more_w_(more_w) {}
+  explicit Node(double more_w) : more_w_(more_w) {}
   std::vector<Amount> operator()(double from_s, double to_s) const {
     const double inside_s = std::max(0.0, std::min(to_s, 20.0) - std::max(from_s, 10.0));
     Amount amount;
@@ -34,7 +34,7 @@ double total(const Charge& charge) { return charge.joules.back(); }
 TEST(Charge, APhaseThatHoldsTheProgramUpHasAllThatIsUsed) {
   Charger charger;
   const std::vector<Span> spans{{10, 12, Beside::nothing}};
-  const Charges charges = charger.charge(spans, 0, 30, MeteredNode(50));
+  const Charges charges = charger.charge(spans, 0, 30, Node(50));
   EXPECT_DOUBLE_EQ(total(charges.spans[0]), 300);
   EXPECT_DOUBLE_EQ(charges.spans[0].joules[0], 150);
   EXPECT_DOUBLE_EQ(total(charges.program), 3500 - 300);
@@ -44,7 +44,7 @@ TEST(Charge, APhaseThatHoldsTheProgramUpHasAllThatIsUsed) {
 TEST(Charge, APhaseBesideTheProgramHasWhatIsMoreThanTheProgramUsesAlone) {
   Charger charger;
   const std::vector<Span> spans{{10, 20, Beside::program}};
-  const Charges charges = charger.charge(spans, 0, 30, MeteredNode(50));
+  const Charges charges = charger.charge(spans, 0, 30, Node(50));
   EXPECT_DOUBLE_EQ(total(charges.spans[0]), 500);
   EXPECT_DOUBLE_EQ(total(charges.program), 3000);
 }
@@ -52,13 +52,13 @@ TEST(Charge, APhaseBesideTheProgramHasWhatIsMoreThanTheProgramUsesAlone) {
 TEST(Charge, APhaseThatUsesNothingMoreCostsNothing) {
   Charger charger;
   const std::vector<Span> spans{{10, 20, Beside::program}};
-  EXPECT_DOUBLE_EQ(total(charger.charge(spans, 0, 30, MeteredNode(-20)).spans[0]), 0);
+  EXPECT_DOUBLE_EQ(total(charger.charge(spans, 0, 30, Node(-20)).spans[0]), 0);
 }
 
 TEST(Charge, WhileTheProgramWaitsThePhasesBehindItHaveAll) {
   Charger charger;
   const std::vector<Span> spans{{10, 18, Beside::program}, {12, 20, Beside::waiting}};
-  const Charges charges = charger.charge(spans, 0, 30, MeteredNode(50));
+  const Charges charges = charger.charge(spans, 0, 30, Node(50));
   EXPECT_DOUBLE_EQ(total(charges.spans[0]), 2 * 50 + 6 * 150);
   EXPECT_DOUBLE_EQ(total(charges.spans[1]), 2 * 150);
 }
@@ -82,15 +82,15 @@ TEST(Charge, PhasesThatTakeTurnsAreTogetherAsMuchAsAnotherOne) {
 
 TEST(Charge, WhatTheProgramUsesAloneIsRememberedFromBefore) {
   Charger charger;
-  (void)charger.charge({}, 0, 10, MeteredNode(50));
+  (void)charger.charge({}, 0, 10, Node(50));
   const std::vector<Span> spans{{10, 20, Beside::program}};
-  EXPECT_DOUBLE_EQ(total(charger.charge(spans, 10, 20, MeteredNode(50)).spans[0]), 500);
+  EXPECT_DOUBLE_EQ(total(charger.charge(spans, 10, 20, Node(50)).spans[0]), 500);
 }
 
 TEST(Charge, BeforeTheProgramRanAloneNobodyKnows) {
   Charger charger;
   const std::vector<Span> spans{{10, 20, Beside::program}};
-  const Charges charges = charger.charge(spans, 10, 20, MeteredNode(50));
+  const Charges charges = charger.charge(spans, 10, 20, Node(50));
   EXPECT_FALSE(charges.spans[0].is_known);
   EXPECT_DOUBLE_EQ(total(charges.program), 1500);
 }
@@ -98,14 +98,14 @@ TEST(Charge, BeforeTheProgramRanAloneNobodyKnows) {
 TEST(Charge, OfSpansOutsideTheTimeOnlyThePartInsideCounts) {
   Charger charger;
   const std::vector<Span> spans{{5, 12, Beside::nothing}, {40, 50, Beside::nothing}};
-  const Charges charges = charger.charge(spans, 10, 30, MeteredNode(0));
+  const Charges charges = charger.charge(spans, 10, 30, Node(0));
   EXPECT_DOUBLE_EQ(total(charges.spans[0]), 200);
   EXPECT_DOUBLE_EQ(total(charges.spans[1]), 0);
 }
 
 TEST(Charge, NothingIsUsedInNoTime) {
   Charger charger;
-  EXPECT_TRUE(charger.charge({}, 10, 10, MeteredNode(0)).spans.empty());
+  EXPECT_TRUE(charger.charge({}, 10, 10, Node(0)).spans.empty());
 }
 
 // Whatever overlaps whatever.
@@ -121,7 +121,7 @@ TEST(Charge, ThePartsAddUpToTheWhole) {
       const double b = time(random);
       spans.push_back({std::min(a, b), std::max(a, b), static_cast<Beside>(random() % 3), share(random)});
     }
-    const Charges charges = charger.charge(spans, 0, 30, MeteredNode(50));
+    const Charges charges = charger.charge(spans, 0, 30, Node(50));
     double sum = total(charges.program);
     for (const Charge& charge : charges.spans) {
       EXPECT_GE(total(charge), 0);
