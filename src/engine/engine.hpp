@@ -152,6 +152,7 @@ class Engine {
   Status watch_deadline(OpenRequest& request);
   Status make_capturer();
   void write_open_record();
+  Result<ProtectedRegion*> protected_region(const std::string& name);
 
   // ---- checkpoint (checkpoint.cpp)
   Status usable() const;
@@ -181,8 +182,7 @@ class Engine {
 
   // ---- loss (loss.cpp)
   Status apply_invariants(format::ImageIndex& index);
-  Result<bool> holds(const Invariant& invariant) const;
-  ProtectedRegion* find_region(const std::string& name);
+  Result<bool> holds(const Invariant& invariant);
 
   // ---- background (background.cpp)
   struct InFlight {

@@ -8,15 +8,8 @@
 
 namespace diapause::engine {
 
-ProtectedRegion* Engine::find_region(const std::string& name) {
-  const auto found =
-      std::ranges::find_if(regions_, [&](const ProtectedRegion& region) { return region.description.name == name; });
-  return found == regions_.end() ? nullptr : &*found;
-}
-
 Status Engine::allow_loss(const std::string& name, const codec::Method& method) {
-  ProtectedRegion* const region = find_region(name);
-  if (region == nullptr) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  DIAPAUSE_TRY_ASSIGN(ProtectedRegion * region, protected_region(name));
   const auto bad = [&](const Error& why) { return fail(why.code, fmt::format("region '{}': {}", name, why.message)); };
   if (!codec::is_lossy(method.codec)) return fail(Code::argument, "this codec changes no values");
   if (const Status fits = codec::check_method(method, region->description.type); !fits) return bad(fits.error());
@@ -27,8 +20,7 @@ Status Engine::allow_loss(const std::string& name, const codec::Method& method) 
 
 Status Engine::keep_invariant(Invariant invariant) {
   for (const std::string& name : invariant.regions) {
-    const ProtectedRegion* const region = find_region(name);
-    if (region == nullptr) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+    DIAPAUSE_TRY(protected_region(name));
   }
   invariants_.push_back(std::move(invariant));
   return {};
@@ -57,13 +49,12 @@ Result<ByteVector> as_it_comes_back(const ProtectedRegion& region) {
 
 }  // namespace
 
-Result<bool> Engine::holds(const Invariant& invariant) const {
+Result<bool> Engine::holds(const Invariant& invariant) {
   std::vector<ByteVector> values;
   for (const std::string& name : invariant.regions) {
-    const auto region =
-        std::ranges::find_if(regions_, [&](const ProtectedRegion& one) { return one.description.name == name; });
-    if (region == regions_.end()) return true;  // not protected any more: nothing of it is stored
-    DIAPAUSE_TRY_ASSIGN(ByteVector one, as_it_comes_back(*region));
+    const auto region = protected_region(name);
+    if (!region) return true;  // not protected any more: nothing of it is stored
+    DIAPAUSE_TRY_ASSIGN(ByteVector one, as_it_comes_back(**region));
     values.push_back(std::move(one));
   }
   const std::vector<ByteView> views(values.begin(), values.end());

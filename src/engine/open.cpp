@@ -294,29 +294,31 @@ Status Engine::protect(ProtectedRegion region) {
   }
   description.stored_bytes = description.element_bytes * description.count;
   drain_.wait();  // the memory that the region lay in before may be freed now
-  for (ProtectedRegion& known : regions_) {
-    if (known.description.name != description.name) continue;
-    known = std::move(region);
-    return {};
+  if (const auto known = protected_region(description.name)) {
+    **known = std::move(region);
+  } else {
+    regions_.push_back(std::move(region));
   }
-  regions_.push_back(std::move(region));
   return {};
 }
 
+Result<ProtectedRegion*> Engine::protected_region(const std::string& name) {
+  const auto found =
+      std::ranges::find_if(regions_, [&](const ProtectedRegion& region) { return region.description.name == name; });
+  if (found == regions_.end()) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  return &*found;
+}
+
 Status Engine::declare(const std::string& name, capture::Declaration declaration) {
-  for (ProtectedRegion& region : regions_) {
-    if (region.description.name != name) continue;
-    region.declaration = declaration;
-    return {};
-  }
-  return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  DIAPAUSE_TRY_ASSIGN(ProtectedRegion * region, protected_region(name));
+  region->declaration = declaration;
+  return {};
 }
 
 Status Engine::unprotect(const std::string& name) {
   drain_.wait();  // the memory may be freed now
-  const auto erased =
-      std::erase_if(regions_, [&](const ProtectedRegion& region) { return region.description.name == name; });
-  if (erased == 0) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  DIAPAUSE_TRY_ASSIGN(const ProtectedRegion* region, protected_region(name));
+  regions_.erase(regions_.begin() + (region - regions_.data()));
   return {};
 }
 

@@ -145,10 +145,8 @@ Status Engine::restore(const std::vector<std::string>& names) {
     if (mine && wanted) mine = prepare(region);
   }
   for (const std::string& name : names) {
-    const bool is_protected = std::any_of(regions_.begin(), regions_.end(), [&](const ProtectedRegion& region) {
-      return region.description.name == name;
-    });
-    if (mine && !is_protected) mine = fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+    const auto region = protected_region(name);
+    if (mine && !region) mine = fail(region.error());
   }
   // Nothing is written on any rank unless everything fits on all.
   DIAPAUSE_TRY(agree(*context_, mine));

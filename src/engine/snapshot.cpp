@@ -98,17 +98,14 @@ void Engine::inject_due_flips() {
 }
 
 Status Engine::inject_bit_flip(const std::string& name, std::uint64_t element, std::uint32_t bit) {
-  for (ProtectedRegion& region : regions_) {
-    const format::Region& r = region.description;
-    if (r.name != name) continue;
-    if (element >= r.count || bit >= 8 * r.element_bytes) {
-      return fail(Code::argument, fmt::format("bit {} of element {} is outside region '{}' of {} elements of {} bytes",
-                                              bit, element, name, r.count, r.element_bytes));
-    }
-    region.data[element * r.element_bytes + bit / 8] ^= std::byte{1} << (bit % 8);
-    return {};
+  DIAPAUSE_TRY_ASSIGN(ProtectedRegion * region, protected_region(name));
+  const format::Region& r = region->description;
+  if (element >= r.count || bit >= 8 * r.element_bytes) {
+    return fail(Code::argument, fmt::format("bit {} of element {} is outside region '{}' of {} elements of {} bytes",
+                                            bit, element, name, r.count, r.element_bytes));
   }
-  return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  region->data[element * r.element_bytes + bit / 8] ^= std::byte{1} << (bit % 8);
+  return {};
 }
 
 }  // namespace diapause::engine
