@@ -4,9 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <optional>
 
+#include "codec/clones.hpp"
 #include "format/wire.hpp"
 
 namespace diapause::codec {
@@ -15,6 +17,7 @@ namespace {
 constexpr std::uint64_t kMostExceptions = 8;  // one in so many
 constexpr std::uint64_t kLeastFill = 64;      // a fill value is at least one in so many
 constexpr std::uint64_t kSamples = 128;
+constexpr std::uint64_t kFillSamples = 4096;
 constexpr std::uint64_t kLeastFound = 4;  // of these, that are followed by themselves
 
 template <class T>
@@ -96,16 +99,55 @@ std::optional<Bits> unsound_value(ByteView values, double limit) {
   return majority.winner();
 }
 
+// Asked of some thousand values: one that is taken wrongly costs room, nothing else.
 template <class Float, class Bits>
 bool is_fill(Bits candidate, ByteView values, double limit) {
   Distance<Float> distance(std::bit_cast<Float>(candidate), limit);
   const std::uint64_t count = values.size() / sizeof(Float);
-  std::uint64_t found = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  const std::uint64_t apart = count / kFillSamples | 1;  // odd, so that rows of a power of two are seen at each place
+  std::uint64_t found = 0, seen = 0;
+  for (std::uint64_t i = 0; i < count; i += apart, ++seen) {
     found += load<Bits>(values, i) == candidate;
     distance.look(load<Float>(values, i));
   }
-  return found * kLeastFill >= count && distance.is_far();
+  return found * kLeastFill >= seen && distance.is_far();
+}
+
+constexpr std::size_t kRun = 64;  // values that mostly are of one kind
+constexpr std::size_t kLanes = 8;
+
+struct Kinds {
+  std::size_t fill = 0, sound = 0;  // how many of a run
+  double greatest = 0;              // magnitude of the sound ones
+};
+
+template <class Float, class Bits>
+inline Kinds kinds_of(const std::byte* run, bool has_fill, Bits fill, double limit) {
+  Float values[kRun];
+  Bits bits[kRun];
+  std::memcpy(values, run, sizeof values);
+  std::memcpy(bits, run, sizeof bits);
+  Kinds kinds;
+  double greatest[kLanes] = {};
+  for (std::size_t i = 0; i < kRun; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const auto magnitude = std::fabs(static_cast<double>(values[i + lane]));
+      const bool is_fill = has_fill & (bits[i + lane] == fill);
+      const bool is_sound = !is_fill & (magnitude <= limit);
+      kinds.fill += is_fill ? 1 : 0;
+      kinds.sound += is_sound ? 1 : 0;
+      greatest[lane] = (is_sound & (magnitude > greatest[lane])) ? magnitude : greatest[lane];
+    }
+  }
+  kinds.greatest = *std::max_element(std::begin(greatest), std::end(greatest));
+  return kinds;
+}
+
+DIAPAUSE_CLONES Kinds look_at_run(const std::byte* run, bool has_fill, std::uint32_t fill, double limit) {
+  return kinds_of<float>(run, has_fill, fill, limit);
+}
+DIAPAUSE_CLONES Kinds look_at_run(const std::byte* run, bool has_fill, std::uint64_t fill, double limit) {
+  return kinds_of<double>(run, has_fill, fill, limit);
 }
 
 }  // namespace
@@ -132,19 +174,37 @@ bool Holes<Float>::find(ByteView values, double limit, MutableBytes out) {
   mask_.assign(has_fill_ ? (count + 7) / 8 : 0, std::byte{0});
   greatest_ = 0;
   Float last = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const Float value = load<Float>(values, i);
-    const auto magnitude = std::fabs(static_cast<double>(value));
-    if (has_fill_ && load<Bits>(values, i) == fill_) {
-      mask_[i / 8] |= std::byte{1} << i % 8;
-    } else if (magnitude <= limit) {
-      greatest_ = magnitude > greatest_ ? magnitude : greatest_;
-      last = value;
-    } else {
-      if (indices_.size() == count / kMostExceptions) return false;
-      indices_.push_back(static_cast<std::uint32_t>(i));
+  const auto take_each = [&](std::uint64_t at, std::uint64_t end) {
+    for (std::uint64_t i = at; i < end; ++i) {
+      const Float value = load<Float>(values, i);
+      const auto magnitude = std::fabs(static_cast<double>(value));
+      if (has_fill_ && load<Bits>(values, i) == fill_) {
+        mask_[i / 8] |= std::byte{1} << i % 8;
+      } else if (magnitude <= limit) {
+        greatest_ = std::max(greatest_, magnitude);
+        last = value;
+      } else {
+        if (indices_.size() == count / kMostExceptions) return false;
+        indices_.push_back(static_cast<std::uint32_t>(i));
+      }
+      store(out, i, last);
     }
-    store(out, i, last);
+    return true;
+  };
+  for (std::uint64_t at = 0; at < count; at += kRun) {
+    const std::uint64_t end = std::min(count, at + kRun);
+    const std::byte* const run = values.data() + at * sizeof(Float);
+    const Kinds kinds = end - at == kRun ? look_at_run(run, has_fill_, fill_, limit) : Kinds{};
+    if (kinds.sound == kRun) {
+      std::memcpy(out.data() + at * sizeof(Float), run, kRun * sizeof(Float));
+      greatest_ = std::max(greatest_, kinds.greatest);
+      last = load<Float>(values, end - 1);
+    } else if (kinds.fill == kRun) {
+      std::fill_n(mask_.begin() + static_cast<std::ptrdiff_t>(at / 8), kRun / 8, std::byte{0xff});
+      for (std::uint64_t i = at; i < end; ++i) store(out, i, last);
+    } else if (!take_each(at, end)) {
+      return false;
+    }
   }
   return true;
 }
@@ -195,10 +255,11 @@ Status Holes<Float>::read(ByteView& in, std::uint64_t count, Unpacker& unpacker)
 
 template <class Float>
 void Holes<Float>::restore(MutableBytes values) const {
-  if (has_fill_) {
-    const std::uint64_t count = values.size() / sizeof(Float);
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if ((mask_[i / 8] >> i % 8 & std::byte{1}) != std::byte{0}) store(values, i, fill_);
+  const std::uint64_t count = values.size() / sizeof(Float);
+  for (std::uint64_t at = 0; has_fill_ && at < count; at += 8) {
+    if (mask_[at / 8] == std::byte{0}) continue;
+    for (std::uint64_t i = at; i < std::min(count, at + 8); ++i) {
+      if ((mask_[at / 8] >> i % 8 & std::byte{1}) != std::byte{0}) store(values, i, fill_);
     }
   }
   for (std::size_t i = 0; i < indices_.size(); ++i) store(values, indices_[i], exceptions_[i]);

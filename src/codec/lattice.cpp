@@ -34,18 +34,24 @@ Float value_at(Word number, double step) {
   return static_cast<Float>(whole * step);
 }
 
-constexpr std::size_t kChunk = 256;
+constexpr std::size_t kChunk = 128;
 
 // Numbers whose bytes are packed together. Each run of bytes has frequencies of its own, because data are different in
 // different places; and all of this stays in the second-level cache.
 constexpr std::uint64_t kGroup = 32 * 1024;
 
-// Returns how many are above the limit or do not come back within the bound: also all that are no numbers or too large
-// for a Word.
+// The greatest magnitude that has a number: a coarser one would miss the bound, and a Word must hold it.
+template <class Float, class Word>
+double limit_of(double bound) {
+  const double limit = limit_of_bound<Float>(bound);
+  return sizeof(Word) == 4 ? std::min(limit, 2 * bound * kNarrowLimit) : limit;
+}
+
+// Returns how many are above the limit or do not come back within the bound: also all that are no numbers.
 template <class Float, class Word>
 inline std::uint64_t to_numbers(const Float* __restrict values, std::size_t count, double bound,
                                 Word* __restrict numbers) {
-  const double step = 2 * bound, per_step = 1 / step, limit = limit_of_bound<Float>(bound);
+  const double step = 2 * bound, per_step = 1 / step, limit = limit_of<Float, Word>(bound);
   std::uint64_t missed = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto value = static_cast<double>(values[i]);
@@ -97,8 +103,7 @@ Result<std::size_t> LatticeCodec::encode_floats(ByteView raw, const Block& block
   auto& holes = std::get<Holes<Float>>(holes_);
   holes.clear();
   // Most blocks have no holes and small numbers; others show it soon.
-  if (!holes.seem_there(raw, limit_of_bound<Float>(block.bound)) &&
-      find_numbers<Float, std::uint32_t>(raw, block, OnMiss::stop)) {
+  if (!holes.seem_there(raw, limit_of_bound<Float>(block.bound)) && find_numbers<Float, std::uint32_t>(raw, block)) {
     return encode_numbers<Float, std::uint32_t>(raw, block, out);
   }
   filled_.resize(raw.size());
@@ -106,29 +111,31 @@ Result<std::size_t> LatticeCodec::encode_floats(ByteView raw, const Block& block
     return fail(Code::argument, "the bound is too small for the values of the block");
   }
   if constexpr (sizeof(Float) == 8) {
-    if (holes.greatest() >= 2 * block.bound * kNarrowLimit) {
-      find_numbers<Float, std::uint64_t>(filled_, block, OnMiss::make_exception);
+    if (holes.greatest() > limit_of<Float, std::uint32_t>(block.bound)) {
+      find_numbers<Float, std::uint64_t>(filled_, block);
       return encode_numbers<Float, std::uint64_t>(raw, block, out);
     }
   }
-  find_numbers<Float, std::uint32_t>(filled_, block, OnMiss::make_exception);
+  find_numbers<Float, std::uint32_t>(filled_, block);
   return encode_numbers<Float, std::uint32_t>(raw, block, out);
 }
 
+// Values that do not come back within the bound become exceptions. False, half done, at one that has no number.
 template <class Float, class Word>
-bool LatticeCodec::find_numbers(ByteView values, const Block& block, OnMiss on_miss) {
+bool LatticeCodec::find_numbers(ByteView values, const Block& block) {
   auto& words = std::get<std::vector<Word>>(words_);
   words.resize(block.count);
+  const double limit = limit_of<Float, Word>(block.bound);
   for (std::uint64_t at = 0; at < block.count; at += kChunk) {
     Float some[kChunk];
     const std::size_t count = std::min<std::uint64_t>(kChunk, block.count - at);
     std::memcpy(some, values.data() + at * sizeof(Float), count * sizeof(Float));
     if (to_lattice(some, count, block.bound, words.data() + at) == 0) continue;
-    if (on_miss == OnMiss::stop) return false;
     for (std::size_t i = 0; i < count; ++i) {
+      const auto value = static_cast<double>(some[i]);
+      if (!(std::fabs(value) <= limit)) return false;
       const auto back = static_cast<double>(value_at<Float>(words[at + i], 2 * block.bound));
-      if (std::fabs(static_cast<double>(some[i]) - back) <= block.bound) continue;
-      std::get<Holes<Float>>(holes_).add(static_cast<std::uint32_t>(at + i));
+      if (std::fabs(value - back) > block.bound) std::get<Holes<Float>>(holes_).add(static_cast<std::uint32_t>(at + i));
     }
   }
   return true;

@@ -30,12 +30,11 @@ class LatticeCodec final : public Codec {
     std::uint64_t count;
     double bound;
   };
-  enum class OnMiss { stop, make_exception };
 
   template <class Float>
   Result<std::size_t> encode_floats(ByteView raw, const Block& block, MutableBytes out);
   template <class Float, class Word>
-  bool find_numbers(ByteView values, const Block& block, OnMiss on_miss);
+  bool find_numbers(ByteView values, const Block& block);
   template <class Float, class Word>
   std::size_t encode_numbers(ByteView raw, const Block& block, MutableBytes out);
   template <class Float, class Word>

@@ -191,6 +191,24 @@ TEST(Guard, WantsTheSameBitsOfWhatIsNoNumberOrInfinite) {
   EXPECT_FALSE(greatest_error(one, infinite, shape, 1e300));
 }
 
+TEST(Lattice, HoldsNumbersOfMoreThan32Bits) {
+  const Shape shape{ElementType::float64, {1, 1, 100, 100}};
+  auto encoder = BlockEncoder::create({CodecId::lattice, 1e-9}).value();
+  const auto report = encoder.encode(test::data_of(Kind::smooth, shape), shape).value();  // 320 / 2e-9
+  EXPECT_EQ(report.codec, CodecId::lattice);
+  EXPECT_EQ(report.fallback, Fallback::none);
+}
+
+// A few values of 32 bits that rounding takes out of the bound are no reason to look for holes or to give up.
+TEST(Lattice, KeepsSingleValuesThatRoundingTakesOutOfTheBound) {
+  const Shape shape{ElementType::float32, {1, 1, 100, 1000}};
+  const double bound = 1e-3;
+  const ByteVector raw = test::data_of(Kind::rough, shape);
+  auto encoder = BlockEncoder::create({CodecId::lattice, bound}).value();
+  expect_bound_kept(encoder, shape, raw, bound);
+  EXPECT_TRUE(is_lossy(encoder.encode(raw, shape)->codec));
+}
+
 TEST(Lattice, IsRefusedWithoutHarmWhateverItsPayloadIs) {
   const auto codec = make_codec(CodecId::lattice).value();
   const Shape shape{ElementType::float64, {1, 2, 30, 40}};

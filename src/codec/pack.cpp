@@ -21,7 +21,12 @@ constexpr std::size_t kWordBytes = 4;
 // Less is not worth a decoder's time.
 constexpr double kLeastGain = 0.1;
 constexpr double kLeastEntropyGain = 0.05;
-constexpr int kAcceleration = 12;  // of LZ4: loses 2 % and is three times as fast
+// A run is sparse if one byte in so many is not zero, or fewer.
+constexpr std::size_t kSparseness = 4;
+constexpr std::size_t kLeastSparse = 256;
+// Of LZ4. Four loses 1 %; twelve 2 %, in a third less time.
+constexpr int kSampleAcceleration = 4;
+constexpr int kAcceleration = 12;
 
 const char* chars(ByteView bytes) { return reinterpret_cast<const char*>(bytes.data()); }
 char* chars(MutableBytes bytes) { return reinterpret_cast<char*>(bytes.data()); }
@@ -32,6 +37,8 @@ bool is_constant(ByteView in) { return in.size() > 1 && std::memcmp(in.data(), i
 void put_front(Packing packing, std::size_t size, Output& out) {
   out.u32(static_cast<std::uint32_t>(size) | static_cast<std::uint32_t>(packing) << kSizeBits);
 }
+
+Packing packing_of(ByteView run) { return static_cast<Packing>(format::Reader(run).u32() >> kSizeBits); }
 
 void keep(ByteView in, Output& out) {
   put_front(Packing::kept, in.size(), out);
@@ -86,9 +93,9 @@ Packer::Packer() : lz4_state_(LZ4_sizeofState() / sizeof(std::uint64_t) + 1), zs
 Packer::Packer(Packer&&) noexcept = default;
 Packer::~Packer() = default;
 
-std::size_t Packer::compress_lz4(ByteView in, MutableBytes out) {
+std::size_t Packer::compress_lz4(ByteView in, int acceleration, MutableBytes out) {
   const int written = LZ4_compress_fast_extState(lz4_state_.data(), chars(in), chars(out), static_cast<int>(in.size()),
-                                                 static_cast<int>(out.size()), kAcceleration);
+                                                 static_cast<int>(out.size()), acceleration);
   return static_cast<std::size_t>(std::max(0, written));
 }
 
@@ -118,7 +125,7 @@ std::optional<double> Packer::part_with_lz4(ByteView sample) {
   std::array<std::byte, kSampleBytes> packed;
   const auto bytes = static_cast<double>(sample.size());
   const auto room = static_cast<std::size_t>(bytes * (1 - kLeastGain));
-  const std::size_t size = compress_lz4(sample, MutableBytes(packed).first(room));
+  const std::size_t size = compress_lz4(sample, kSampleAcceleration, MutableBytes(packed).first(room));
   if (size == 0) return {};
   return static_cast<double>(size) / bytes;
 }
@@ -140,7 +147,7 @@ std::optional<double> Packer::size_with_lz4(ByteView in) {
 
 void Packer::pack_lz4(ByteView in, Output& out) {
   if (pack_simply(in, out)) return;
-  const auto compress = [&](MutableBytes room) { return compress_lz4(in, room); };
+  const auto compress = [&](MutableBytes room) { return compress_lz4(in, kAcceleration, room); };
   if (size_with_lz4(in) && pack_by(Packing::lz4, in, out, compress)) return;
   keep(in, out);
 }
@@ -153,7 +160,27 @@ void Packer::pack_zstd(ByteView in, int level, Output& out) {
   keep(in, out);
 }
 
+// Where few enough are not zero; then it is always smaller than the run.
+bool Packer::pack_sparse(ByteView in, Output& out) {
+  if (in.size() < kLeastSparse || count_nonzero(in) > in.size() / kSparseness) return false;
+  to_sparse(in, sparse_);
+  const MutableBytes front = out.claim(kWordBytes);
+  const std::size_t before = out.size();
+  out.u32(static_cast<std::uint32_t>(sparse_.gaps.size()));
+  out.u32(static_cast<std::uint32_t>(sparse_.values.size()));
+  pack_dense(sparse_.gaps, out);
+  pack_dense(sparse_.values, out);
+  if (!out.ok()) return true;
+  Output place(front);
+  put_front(Packing::sparse, out.size() - before, place);
+  return true;
+}
+
 void Packer::pack_entropy(ByteView in, Output& out) {
+  if (!pack_simply(in, out) && !pack_sparse(in, out)) pack_dense(in, out);
+}
+
+void Packer::pack_dense(ByteView in, Output& out) {
   if (pack_simply(in, out)) return;
   const Histogram histogram = histogram_of(in);
   const double entropy = entropy_bytes(histogram);
@@ -172,6 +199,19 @@ void Packer::pack_entropy(ByteView in, Output& out) {
 Unpacker::Unpacker() : zstd_(nullptr, ZSTD_freeDCtx) {}
 Unpacker::Unpacker(Unpacker&&) noexcept = default;
 Unpacker::~Unpacker() = default;
+
+bool Unpacker::unpack_sparse(ByteView packed, MutableBytes out) {
+  format::Reader reader(packed);
+  const std::uint32_t gaps = reader.u32(), values = reader.u32();
+  if (!reader.ok() || gaps > out.size() || values > gaps) return false;
+  packed = packed.subspan(2 * kWordBytes);
+  sparse_.gaps.resize(gaps);
+  sparse_.values.resize(values);
+  for (ByteVector* part : {&sparse_.gaps, &sparse_.values}) {
+    if (packing_of(packed) == Packing::sparse || !unpack(packed, *part)) return false;
+  }
+  return packed.empty() && from_sparse(sparse_.gaps, sparse_.values, out);
+}
 
 Status Unpacker::unpack(ByteView& in, MutableBytes out) {
   format::Reader reader(in);
@@ -195,6 +235,9 @@ Status Unpacker::unpack(ByteView& in, MutableBytes out) {
       break;
     case Packing::rans:
       filled = rans_decode(packed, out);
+      break;
+    case Packing::sparse:
+      filled = unpack_sparse(packed, out);
       break;
     case Packing::zstd:
       if (!zstd_) zstd_.reset(ZSTD_createDCtx());

@@ -1,6 +1,9 @@
 // Runs of bytes, made smaller where that pays and kept as they are where not. The innermost layer of our own payloads:
 // 4 bytes (little-endian; low 28 bits: bytes that follow; above: Packing), then these bytes. The length of what comes
 // out is known to the reader.
+//
+// A sparse run (sparse.hpp): 4 bytes, number of gaps; 4 bytes, number of values; a packed run of each, not sparse
+// again.
 #pragma once
 
 #include <memory>
@@ -9,13 +12,14 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "codec/sparse.hpp"
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
 
 namespace diapause::codec {
 
-enum class Packing : std::uint32_t { kept = 0, constant = 1, lz4 = 2, zstd = 3, rans = 4 };
+enum class Packing : std::uint32_t { kept = 0, constant = 1, lz4 = 2, zstd = 3, rans = 4, sparse = 5 };
 
 // A payload that grows in memory of a fixed size. What does not fit makes ok() false for good.
 class Output {
@@ -62,18 +66,21 @@ class Packer {
   // Whether pack_lz4 would try to pack a long run that has this sample.
   bool gains_with_lz4(ByteView sample) { return part_with_lz4(sample).has_value(); }
   // For bytes without much of a pattern, and less than 2^20 of them: as the frequencies of the byte values allow, or
-  // with zstd where a sample says that there is a pattern.
+  // with zstd where a sample says that there is a pattern; those that are nearly all zero by their places.
   void pack_entropy(ByteView in, Output& out);
 
  private:
   static bool pack_simply(ByteView in, Output& out);
+  bool pack_sparse(ByteView in, Output& out);
+  void pack_dense(ByteView in, Output& out);
   std::optional<double> part_with_lz4(ByteView sample);
   std::optional<double> size_with_lz4(ByteView in);
-  std::size_t compress_lz4(ByteView in, MutableBytes out);
+  std::size_t compress_lz4(ByteView in, int acceleration, MutableBytes out);
   std::size_t compress_zstd(ByteView in, int level, MutableBytes out);
 
   std::vector<std::uint64_t> lz4_state_;
   ByteVector scratch_;
+  Sparse sparse_;
   std::unique_ptr<ZSTD_CCtx_s, std::size_t (*)(ZSTD_CCtx_s*)> zstd_;
 };
 
@@ -87,7 +94,10 @@ class Unpacker {
   Status unpack(ByteView& in, MutableBytes out);
 
  private:
+  bool unpack_sparse(ByteView packed, MutableBytes out);
+
   std::unique_ptr<ZSTD_DCtx_s, std::size_t (*)(ZSTD_DCtx_s*)> zstd_;
+  Sparse sparse_;
 };
 
 }  // namespace diapause::codec
