@@ -25,16 +25,18 @@ std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s) 
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   std::vector<Slice> slices;
-  for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
-    Slice slice{edges[i], edges[i + 1], {}, {}, {}, {}};
-    for (std::size_t s = 0; s < spans.size(); ++s) {
-      if (spans[s].from_s >= slice.to_s || spans[s].to_s <= slice.from_s) continue;
-      auto& kind = spans[s].beside == Beside::nothing   ? slice.held_up
-                   : spans[s].beside == Beside::waiting ? slice.waiting
-                                                        : slice.behind;
+  for (std::size_t i = 0; i + 1 < edges.size(); ++i) slices.push_back({edges[i], edges[i + 1], {}, {}, {}, {}});
+  const auto slice_at = [&](double time_s) {
+    return static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), time_s) - edges.begin());
+  };
+  for (std::size_t s = 0; s < spans.size(); ++s) {
+    const std::size_t end = slice_at(std::min(spans[s].to_s, to_s));
+    for (std::size_t i = slice_at(std::max(spans[s].from_s, from_s)); i < end; ++i) {
+      auto& kind = spans[s].beside == Beside::nothing   ? slices[i].held_up
+                   : spans[s].beside == Beside::waiting ? slices[i].waiting
+                                                        : slices[i].behind;
       kind.push_back(s);
     }
-    slices.push_back(std::move(slice));
   }
   return slices;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
 
 #include "engine/governing.hpp"
 #include "engine/mailbox.hpp"
@@ -122,9 +123,8 @@ class Merger {
   std::vector<Key> order_;
 };
 
-// Phases of one name in one version are told apart by their order.
-json lines_of(const std::vector<Phase>& phases, const std::string& actuator) {
-  const double to_unix_s = static_cast<double>(sys::unix_time_ns()) * 1e-9 - sys::monotonic_s();
+// Phases of one name in one version are told apart by their order. `to_unix_s`: what is to be added to their times.
+json lines_of(const std::vector<Phase>& phases, double to_unix_s, const std::string& actuator) {
   std::map<std::tuple<std::uint64_t, std::int32_t, std::string>, std::size_t> seen;
   json lines = json::array();
   for (const Phase& phase : phases) {
@@ -162,15 +162,18 @@ std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
   return nullptr;
 }
 
-Status Account::open(const Context& context, energy::Sampler* sampler, std::string actuator) {
+Status Account::open(const Context& context, Surroundings surroundings) {
   settled_s_ = sys::monotonic_s();
   is_kept_here_ = keeps_account(context);
-  sampler_ = is_kept_here_ ? sampler : nullptr;
-  actuator_ = std::move(actuator);
+  sampler_ = is_kept_here_ ? surroundings.sampler : nullptr;
+  actuator_ = std::move(surroundings.actuator);
+  deliver_ = std::move(surroundings.deliver);
+  clerk_.emplace(context.settings.async);
   const std::uint32_t machine = context.comm->node_leader();
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(machine)));
   const auto is_here = [&](const ByteVector& one) { return std::ranges::equal(one, as_byte_view(machine)); };
   processes_here_ = static_cast<std::size_t>(std::ranges::count_if(all, is_here));
+  is_only_machine_ = processes_here_ == all.size();
   ranks_here_.clear();
   for (std::uint32_t rank = 0; rank < context.rank_count(); ++rank) {
     if (is_here(all[context.actor(rank)])) ranks_here_.push_back(rank);
@@ -194,20 +197,28 @@ void Account::add(const Phase& phase) {
   sampler_->moved(static_cast<std::uint64_t>(known->second * phase.share * share_ * static_cast<double>(phase.bytes)));
 }
 
-std::string Account::describe() {
-  const double now_s = sys::monotonic_s();
-  json machine = {{"seconds", now_s - settled_s_}, {"gap_s", 0.0},           {"total", ""}, {"sources", json::array()},
-                  {"program", json::object()},     {"whole", json::object()}};
-  machine["phases"] = lines_of(phases_, actuator_);
+Account::Book Account::take_book() {
+  Book book{std::exchange(phases_, {}), settled_s_, sys::monotonic_s(),
+            static_cast<double>(sys::unix_time_ns()) * 1e-9};
+  phases_.reserve(book.phases.size());
+  settled_s_ = book.to_s;
+  return book;
+}
+
+std::string Account::describe(const Book& book) {
+  json machine = {
+      {"time_unix_s", book.to_unix_s}, {"seconds", book.to_s - book.from_s}, {"gap_s", 0.0},           {"total", ""},
+      {"sources", json::array()},      {"program", json::object()},          {"whole", json::object()}};
+  machine["phases"] = lines_of(book.phases, book.to_unix_s - book.to_s, actuator_);
   if (sampler_ != nullptr && !sampler_->domains().empty()) {
     std::vector<energy::Span> spans;
-    for (const Phase& phase : phases_) spans.push_back({phase.from_s, phase.to_s, phase.beside, phase.share});
+    for (const Phase& phase : book.phases) spans.push_back({phase.from_s, phase.to_s, phase.beside, phase.share});
     const auto between = [this](double from_s, double to_s) {
       energy::Usage usage = sampler_->between(from_s, to_s);
       usage.domains.push_back(usage.total);
       return std::move(usage.domains);
     };
-    const energy::Charges charges = charger_.charge(spans, settled_s_, now_s, between);
+    const energy::Charges charges = charger_.charge(spans, book.from_s, book.to_s, between);
     machine["gap_s"] = charges.gap_s;
     machine["total"] = sampler_->total().name;
     machine["sources"] = sources_of(*sampler_);
@@ -221,24 +232,35 @@ std::string Account::describe() {
       machine["phases"][i]["uncertainty_j"] = charge.uncertainty_j.back();
     }
   }
-  phases_.clear();
-  settled_s_ = now_s;
   return machine.dump();
 }
 
-Result<std::string> Account::settle(Context& context) {
-  const std::string mine = is_kept_here_ ? describe() : "";
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(mine)));
-  if (context.comm->rank() != 0) return std::string();
+// A line that cannot be made is a line less.
+void Account::deliver(const std::vector<std::string>& machines) const {
   Merger merger;
-  for (const ByteVector& one : all) {
-    if (one.empty()) continue;
-    const char* const text = reinterpret_cast<const char*>(one.data());
-    const json machine = json::parse(text, text + one.size(), nullptr, false);
-    if (machine.is_discarded()) return fail(Code::comm, "an account of energy did not arrive whole");
+  for (const std::string& text : machines) {
+    const json machine = json::parse(text, nullptr, false);
+    if (machine.is_discarded()) return;  // it did not arrive whole
     merger.add(machine);
   }
-  return merger.take().dump();
+  deliver_(merger.take().dump());
+}
+
+Status Account::settle(Context& context) {
+  if (is_only_machine_) {
+    if (!is_kept_here_) return {};
+    clerk_->post([this, book = take_book()] { deliver({describe(book)}); });
+    return {};
+  }
+  const std::string mine = is_kept_here_ ? describe(take_book()) : "";
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(mine)));
+  if (context.comm->rank() != 0) return {};
+  std::vector<std::string> machines;
+  for (const ByteVector& one : all) {
+    if (!one.empty()) machines.emplace_back(reinterpret_cast<const char*>(one.data()), one.size());
+  }
+  clerk_->post([this, machines = std::move(machines)] { deliver(machines); });
+  return {};
 }
 
 }  // namespace diapause::engine

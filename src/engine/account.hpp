@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "energy/charge.hpp"
 #include "energy/sampler.hpp"
+#include "engine/clerk.hpp"
 #include "engine/context.hpp"
 #include "governor/governor.hpp"
 
@@ -39,32 +41,54 @@ Phase make_phase(std::string_view name, double from_s, double to_s);
 std::unique_ptr<energy::Sampler> start_sampler(const Context& context);
 
 // Ranks of a machine take their checkpoints together, so the first process that has an account there keeps it for all.
-// Not thread-safe.
+// Nobody waits for what can be reckoned behind. All calls from one thread.
 class Account {
  public:
-  // `sampler` must outlive the object, and is used where the account is kept; null: energy is not measured. `actuator`:
-  // of the governor, for what it has slowed. Collective.
-  Status open(const Context& context, energy::Sampler* sampler, std::string actuator);
+  // Takes the fields of a ledger line, in a thread of the account.
+  using Deliver = std::function<void(const std::string& fields)>;
+  // What has happened here, and who wants to know.
+  struct Surroundings {
+    energy::Sampler* sampler = nullptr;  // must outlive the object; null: energy is not measured
+    std::string actuator;                // of the governor, for what it has slowed
+    Deliver deliver;                     // of rank 0
+  };
+  // Collective.
+  Status open(const Context& context, Surroundings surroundings);
   // Of `seconds`, the share that the processes of this machine spent on something, which took each rank's so long.
   double share_here(std::span<const double> seconds_of_rank, double seconds) const;
   // As soon as it is over: what it has moved through memory is energy that a model finds.
   void add(const Phase& phase);
-  // Divides what was used since the last time among the phases and the program, and adds up all machines: the fields of
-  // a ledger line, on rank 0; empty on others. Collective.
-  Result<std::string> settle(Context& context);
+  // Divides what was used since the last time among the phases and the program, adds up all machines and delivers that.
+  // Of a single machine all of it is done behind the caller, of several all but collecting it. Collective.
+  Status settle(Context& context);
+  // Until all is delivered.
+  void wait() {
+    if (clerk_) clerk_->wait();
+  }
 
  private:
-  std::string describe();
+  // What is settled at once.
+  struct Book {
+    std::vector<Phase> phases;
+    double from_s = 0, to_s = 0;
+    double to_unix_s = 0;
+  };
+  Book take_book();
+  std::string describe(const Book& book);
+  void deliver(const std::vector<std::string>& machines) const;
 
   bool is_kept_here_ = false;
   std::vector<std::uint32_t> ranks_here_;  // those that the processes of this machine act for
   std::size_t processes_here_ = 1;
   double share_ = 1;  // of the ranks, that are on this machine
+  bool is_only_machine_ = true;
   energy::Sampler* sampler_ = nullptr;
   std::string actuator_;
+  Deliver deliver_;
   energy::Charger charger_;
   std::vector<Phase> phases_;  // since settled_s_
   double settled_s_ = 0;
+  std::optional<Clerk> clerk_;  // the last member: it goes first
 };
 
 }  // namespace diapause::engine

@@ -55,7 +55,7 @@ std::string compression_line(const format::VersionId& version, std::span<const E
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
-// `account`: what Account::settle() gives.
+// `account`: what Account::settle() delivers; its time is the line's.
 std::string energy_line(std::uint32_t incarnation, const std::string& account);
 std::string close_line();
 

@@ -208,15 +208,24 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
     }
   }
   record(work, captures, result);
-  if (captures.decision.settle != 0) settle();
+  if (captures.decision.settle != 0) settle_behind();
   return {std::move(work.manifest), std::move(result)};
 }
 
+Status NodeEngine::open_account() {
+  return account_.open(context_, {sampler_.get(), governor_.actuator(), [this](const std::string& fields) {
+                                    if (bill_.is_open()) bill_.append_quietly(energy_line(incarnation_, fields));
+                                  }});
+}
+
 // A failure of the ranks to communicate shows in whatever comes next.
+void NodeEngine::settle_behind() {
+  if (!is_cut_off_) (void)account_.settle(context_);
+}
+
 void NodeEngine::settle() {
-  if (is_cut_off_) return;
-  const auto account = account_.settle(context_);
-  if (account && bill_.is_open()) bill_.append(context_, energy_line(incarnation_, *account));
+  settle_behind();
+  account_.wait();
 }
 
 Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes) {
@@ -253,11 +262,18 @@ void Bill::open(Context& context) {
 }
 
 void Bill::append(Context& context, const std::string& json_object) {
+  append_quietly(json_object);
+  const std::lock_guard lock(mutex_);
+  if (untold_) context.log(Severity::warning, *untold_);
+  untold_.reset();
+}
+
+void Bill::append_quietly(const std::string& json_object) {
   const std::lock_guard lock(mutex_);
   if (!ledger_) return;
   const Status appended = ledger_->append(json_object);
   const bool was_losing_lines = std::exchange(is_losing_lines_, !appended);
-  if (!appended && !was_losing_lines) context.log(Severity::warning, appended.error().message);
+  if (!appended && !was_losing_lines) untold_ = appended.error().message;
 }
 
 }  // namespace diapause::engine

@@ -31,6 +31,8 @@ class Bill {
  public:
   void open(Context& context);
   void append(Context& context, const std::string& json_object);
+  // The same for threads that may not log: that is left to the next append().
+  void append_quietly(const std::string& json_object);
   bool is_open() const {
     const std::lock_guard lock(mutex_);
     return ledger_.has_value();
@@ -40,6 +42,7 @@ class Bill {
   mutable std::mutex mutex_;
   std::optional<energy::Ledger> ledger_;
   bool is_losing_lines_ = false;
+  std::optional<std::string> untold_;  // why the last line was lost
 };
 
 // What all ranks agreed on before a capture.
@@ -114,7 +117,7 @@ class NodeEngine {
 
   // What is not part of a checkpoint() and took time.
   void add(const Phase& phase) { account_.add(phase); }
-  // Writes down who has used how much energy since the last time. Collective.
+  // Writes down who has used how much energy since the last time, and waits until that is there. Collective.
   void settle();
 
   // Asked between steps: once anybody says true, no further step is taken.
@@ -169,6 +172,8 @@ class NodeEngine {
   void learn_storage(const format::Manifest& manifest, double seconds);
 
   void record(const Work& work, const Captures& captures, const Status& result);
+  Status open_account();
+  void settle_behind();
   void account_for_step(const Phase& step);
   void account_for_capture(const Work& work, const Captures& captures);
 

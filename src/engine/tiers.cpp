@@ -144,7 +144,7 @@ void NodeEngine::revive_tiers() {
 
 Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bill) {
   std::unique_ptr<NodeEngine> engine(new NodeEngine(context, bill));
-  DIAPAUSE_TRY(engine->account_.open(context, engine->sampler_.get(), engine->governor_.actuator()));
+  DIAPAUSE_TRY(engine->open_account());
   DIAPAUSE_TRY(engine->open_tiers());
   DIAPAUSE_TRY(engine->lock_tiers());
   DIAPAUSE_TRY(engine->read_catalogue());

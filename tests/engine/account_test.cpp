@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/clerk.hpp"
 #include "engine/cluster.hpp"
 #include "engine/ledger_events.hpp"
 
@@ -182,6 +183,27 @@ TEST_P(Accounting, WithoutAMeterThereAreTimesAndNoJoules) {
       EXPECT_GE(phase["seconds"], 0.0);
     }
   }
+}
+
+TEST(TheClerk, DoesOnePieceAfterTheOtherInAnotherThread) {
+  engine::Clerk clerk{config::AsyncSettings{}};
+  std::vector<int> done;
+  std::thread::id where;
+  clerk.post([&] { where = std::this_thread::get_id(); });
+  for (int piece = 0; piece < 100; ++piece) clerk.post([&, piece] { done.push_back(piece); });
+  clerk.wait();
+  EXPECT_NE(where, std::this_thread::get_id());
+  EXPECT_THAT(done, ::testing::SizeIs(100));
+  EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
+}
+
+TEST(TheClerk, GoesWhenAllIsDone) {
+  int done = 0;
+  {
+    engine::Clerk clerk{config::AsyncSettings{}};
+    for (int piece = 0; piece < 100; ++piece) clerk.post([&] { ++done; });
+  }
+  EXPECT_EQ(done, 100);
 }
 
 TEST(TheLedger, GoesOnWhenThereIsRoomAgain) {
