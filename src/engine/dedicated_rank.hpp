@@ -19,7 +19,8 @@ class DedicatedRank {
                                                      std::unique_ptr<sys::StopSignals> signals);
   ~DedicatedRank();  // serves, if nobody had it serve before
 
-  // Until all ranks of the node have closed the instance.
+  // Until all ranks of the node have closed the instance. The calling thread gives way to the ranks that compute, as
+  // async.nice and async.cpu say, and keeps to that afterwards.
   void serve();
   void set_log(LogSink log) { log_ = std::move(log); }
 

@@ -277,6 +277,15 @@ TEST_F(SetAside, ANodeOfOneRankIsNamed) {
   EXPECT_NE(opened.error().message.find("right has only rank 5"), std::string::npos) << opened.error().message;
 }
 
+TEST_F(SetAside, GivesWayToTheRanksThatCompute) {
+  Shape shape = with_mode("rank", "cpu = 1023\n");
+  shape.ranks_per_node = 4;
+  std::atomic<int> refused = 0;
+  shape.log = [&](Severity, const std::string& text) { refused += text.find("processor 1023") != std::string::npos; };
+  ASSERT_TRUE(run_job(disk_, shape, [](engine::Engine&, Program&, std::uint32_t) {}));
+  EXPECT_EQ(refused, 1);
+}
+
 TEST_F(SetAside, ARankSetAsideWhereWorkIsDoneInTheCallsHoldsNothing) {
   const Shape shape = with_mode("rank", "[global]\nmode = \"direct\"\n");
   checkpoint_job(disk_, shape, {{1, 4}, {2, 1}});
