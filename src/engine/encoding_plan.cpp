@@ -15,10 +15,6 @@ constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;  // smaller regions a
 constexpr double kTooFastToCompress = 8e9;                  // no codec on any core comes near
 constexpr double kChanged = 1.5;                            // times longer or shorter: not by chance
 
-codec::Method lossy_method(const format::Region& region) {
-  return {static_cast<codec::CodecId>(region.compression.codec), region.compression.bound};
-}
-
 // Of one core, on a piece in the middle of the region; nothing if the codec gives up on it.
 std::optional<policy::CodecSample> measure(const codec::Method& method, const format::Region& region, ByteView piece) {
   auto encoder = codec::BlockEncoder::create(method);
@@ -36,6 +32,10 @@ std::optional<policy::CodecSample> measure(const codec::Method& method, const fo
 }
 
 }  // namespace
+
+codec::Method allowed_method(const format::Region& region) {
+  return {static_cast<codec::CodecId>(region.compression.codec), region.compression.bound};
+}
 
 bool EncodingPlan::has_work() const {
   return std::ranges::any_of(choices, [](const Choice& choice) { return choice.method.codec != codec::CodecId::raw; });
@@ -77,30 +77,31 @@ bool EncodingPlanner::has_disappointed() const {
          version_ < compressed_at_ + kSampleEvery;
 }
 
-const EncodingPlanner::Known& EncodingPlanner::sample(const format::ImageIndex& index, std::size_t region,
-                                                      const ReadRegion& read, Loss loss) {
+// Fails if the region cannot be read, and is to be tried again then.
+Result<const EncodingPlanner::Known*> EncodingPlanner::samples(const format::ImageIndex& index, std::size_t region,
+                                                               const ReadRegion& read, bool may_lose) {
   const format::Region& described = index.regions[region];
+  const auto last = known_.find(described.name);
+  if (last != known_.end() && last->second.may_lose == may_lose && version_ < last->second.version + kSampleEvery) {
+    return &last->second;
+  }
   std::vector<codec::Method> methods = {{codec::CodecId::shuffle_lz4},
                                         {codec::CodecId::shuffle_zstd, 0, static_cast<int>(settings_.zstd_level)}};
-  if (described.compression.bound != 0 && loss == Loss::allowed) methods.push_back(lossy_method(described));
-  Known& known = known_[described.name];
-  if (!known.methods.empty() && known.methods.size() == methods.size() && version_ < known.version + kSampleEvery) {
-    return known;
-  }
+  if (may_lose) methods.push_back(allowed_method(described));
   const double start_s = sys::monotonic_s();
-  known = {version_, {}, {}};
   ByteVector scratch(kSampleBytes);
   const std::uint64_t element = codec::Shape{described.type}.element_bytes();
-  const auto piece = read(region, described.raw_bytes() / 2 / element * element, scratch);
+  DIAPAUSE_TRY_ASSIGN(const ByteView piece, read(region, described.raw_bytes() / 2 / element * element, scratch));
+  Known known{version_, may_lose, {}, {}};
   for (const codec::Method& method : methods) {
-    auto measured = piece ? measure(method, described, *piece) : std::nullopt;
+    auto measured = measure(method, described, piece);
     if (!measured) continue;
     measured->encode_bytes_per_s *= settings_.threads;
     known.methods.push_back(method);
     known.samples.push_back(std::move(*measured));
   }
   sampling_s_ += sys::monotonic_s() - start_s;
-  return known;
+  return &(known_[described.name] = std::move(known));
 }
 
 EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, std::size_t region,
@@ -109,7 +110,7 @@ EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, st
   if (described.count == 0) return {};
   const bool may_lose = described.compression.bound != 0 && loss == Loss::allowed;
   if (settings_.method != config::CodecMethod::automatic) {
-    const codec::Method method = may_lose ? lossy_method(described) : configured();
+    const codec::Method method = may_lose ? allowed_method(described) : configured();
     return {method, may_lose ? "allowed by the program" : "configured"};
   }
   if (described.raw_bytes() < kLeastToSample) return {{codec::CodecId::raw}, "too small to matter"};
@@ -120,11 +121,15 @@ EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, st
   }
   policy::StorageFacts storage;
   if (plain_cost_) storage.bytes_per_s = 1 / *plain_cost_;
-  const bool is_worth_a_look = storage.bytes_per_s && *storage.bytes_per_s < kTooFastToCompress;
   const Known nothing;
-  const Known& known = is_worth_a_look ? sample(index, region, read, loss) : nothing;
-  const policy::CodecChoice choice = policy::choose_codec(policy::CodecGoal::time, known.samples, storage);
-  return {choice.codec ? known.methods[*choice.codec] : codec::Method{codec::CodecId::raw}, choice.reason};
+  const Known* known = &nothing;
+  if (storage.bytes_per_s && *storage.bytes_per_s < kTooFastToCompress) {
+    const auto sampled = samples(index, region, read, may_lose);
+    if (!sampled) return {{codec::CodecId::raw}, "not compressed: " + sampled.error().message};
+    known = *sampled;
+  }
+  const policy::CodecChoice choice = policy::choose_codec(policy::CodecGoal::time, known->samples, storage);
+  return {choice.codec ? known->methods[*choice.codec] : codec::Method{codec::CodecId::raw}, choice.reason};
 }
 
 EncodingPlan EncodingPlanner::plan(const format::ImageIndex& index, const ReadRegion& read, Loss loss) {

@@ -27,6 +27,10 @@ struct EncodingPlan {
   bool has_work() const;  // whether a region is to be compressed
 };
 
+// The lossy codec and bound that the program allows for the region, or what is in an image. Not for one without a
+// bound.
+codec::Method allowed_method(const format::Region& region);
+
 // The `scratch.size()` bytes of a raw region from an offset on, in `scratch` or where they lie.
 using ReadRegion = std::function<Result<ByteView>(std::size_t region, std::uint64_t offset, MutableBytes scratch)>;
 
@@ -52,12 +56,14 @@ class EncodingPlanner {
   static constexpr std::uint64_t kSampleEvery = 10;  // versions
   struct Known {
     std::uint64_t version = 0;
-    std::vector<codec::Method> methods;
+    bool may_lose = false;
+    std::vector<codec::Method> methods;  // of the samples; codecs that gave up have none
     std::vector<policy::CodecSample> samples;
   };
 
   EncodingPlan::Choice choose(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);
-  const Known& sample(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);
+  Result<const Known*> samples(const format::ImageIndex& index, std::size_t region, const ReadRegion& read,
+                               bool may_lose);
   codec::Method configured() const;
   bool has_disappointed() const;
 

@@ -33,12 +33,12 @@ OutgoingImage NodeEngine::as_it_is(Image& image) {
   return outgoing;
 }
 
-Result<GlobalFacts> NodeEngine::write_encoded(const ImageInPlace& image, const EncodingPlan& plan,
+Result<GlobalFacts> NodeEngine::write_encoded(const ImageFacts& facts, ByteSource& bytes, const EncodingPlan& plan,
                                               const GlobalTarget& to) {
-  DIAPAUSE_TRY_ASSIGN(EncodedImage encoded, encoding_.write(*image.bytes, plan, to.range, flush_pacer_));
-  const GlobalFacts facts{image.facts, encoded.record, encoded.greatest_error, encoded.encode_s};
+  DIAPAUSE_TRY_ASSIGN(EncodedImage encoded, encoding_.write(bytes, plan, to.range, flush_pacer_));
+  const GlobalFacts written{facts, encoded.record, encoded.greatest_error, encoded.encode_s};
   encoded_.push_back(std::move(encoded));
-  return facts;
+  return written;
 }
 
 // The images in the node tier, compressed where there is something to compress.
@@ -58,8 +58,7 @@ Outgoing NodeEngine::kept_images(Work& work) {
     outgoing.shrinks = true;
     outgoing.images.back().bytes = most_encoded_bytes(description->index);
     outgoing.images.back().write = [this, &image, plan = std::move(plan)](const GlobalTarget& to) {
-      const std::shared_ptr<ByteSource> borrowed(image.bytes.get(), [](ByteSource*) {});
-      return write_encoded({image.facts, borrowed}, plan, to);
+      return write_encoded(image.facts, *image.bytes, plan, to);
     };
   }
   return outgoing;
@@ -82,7 +81,7 @@ Outgoing NodeEngine::direct_images(const Captures& captures) {
     image.write = [this, in_place = image.in_place,
                    plan = std::move(plan)](const GlobalTarget& to) -> Result<GlobalFacts> {
       DIAPAUSE_TRY_ASSIGN(const ImageInPlace taken, in_place());
-      return write_encoded(taken, plan, to);
+      return write_encoded(taken.facts, *taken.bytes, plan, to);
     };
   }
   return outgoing;

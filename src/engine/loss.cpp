@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/block_coder.hpp"
+#include "engine/encoding_plan.hpp"
 #include "engine/engine.hpp"
 
 namespace diapause::engine {
@@ -34,9 +35,7 @@ Result<ByteVector> as_it_comes_back(const ProtectedRegion& region) {
   ByteVector values(region.data, region.data + described.raw_bytes());
   if (described.compression.bound == 0 || described.count == 0) return values;
   const codec::BlockPlan plan(described, format::kBlockBytes);
-  DIAPAUSE_TRY_ASSIGN(codec::BlockEncoder encoder,
-                      codec::BlockEncoder::create(
-                          {static_cast<codec::CodecId>(described.compression.codec), described.compression.bound}));
+  DIAPAUSE_TRY_ASSIGN(codec::BlockEncoder encoder, codec::BlockEncoder::create(allowed_method(described)));
   codec::BlockDecoder decoder;
   for (std::uint64_t block = 0; block < plan.block_count(); ++block) {
     const codec::Shape shape = plan.shape_of(block);

@@ -167,7 +167,8 @@ class NodeEngine {
   Outgoing kept_images(Work& work);
   Outgoing direct_images(const Captures& captures);
   Result<Outgoing> outgoing_images(Work& work, const Captures& captures);
-  Result<GlobalFacts> write_encoded(const ImageInPlace& image, const EncodingPlan& plan, const GlobalTarget& to);
+  Result<GlobalFacts> write_encoded(const ImageFacts& facts, ByteSource& bytes, const EncodingPlan& plan,
+                                    const GlobalTarget& to);
   Loss loss_allowed() const;
   void learn_storage(const format::Manifest& manifest, double seconds);
 

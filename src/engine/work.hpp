@@ -77,7 +77,7 @@ struct GlobalFacts {
 // An image whose data lie where they were made.
 struct ImageInPlace {
   ImageFacts facts;
-  std::shared_ptr<ByteSource> bytes;
+  std::unique_ptr<ByteSource> bytes;
 };
 
 // One rank's image on its way to the global tier.

@@ -234,6 +234,40 @@ TEST(AutoCodec, DoesNotRepeatWhatTookLonger) {
   EXPECT_TRUE(decide(planner).has_work());
 }
 
+// How often a planner reads a region to decide on it, version after version.
+int reads_of(int versions, codec::CodecId allowed, const Status& readable) {
+  engine::EncodingPlanner planner({config::CodecMethod::automatic});
+  planner.learn(100 * kMiB, 100, engine::Stored::as_it_is);
+  format::Region region;
+  region.name = "field";
+  region.type = format::ElementType::float64;
+  region.element_bytes = 8;
+  region.count = 512 * 1024;
+  region.compression = {static_cast<std::uint32_t>(allowed), 1e-300};
+  int reads = 0;
+  const auto read = [&](std::size_t, std::uint64_t, MutableBytes scratch) -> Result<ByteView> {
+    ++reads;
+    std::fill(scratch.begin(), scratch.end(), std::byte{64});
+    DIAPAUSE_TRY(readable);
+    return ByteView(scratch);
+  };
+  for (int i = 0; i < versions; ++i) {
+    planner.begin_version();
+    (void)planner.plan({{region}}, read, engine::Loss::allowed);
+  }
+  return reads;
+}
+
+TEST(AutoCodec, DoesNotSampleAgainWhatACodecGaveUpOn) {
+  const auto unknown = static_cast<codec::CodecId>(99);
+  EXPECT_EQ(reads_of(10, unknown, {}), 1);
+  EXPECT_EQ(reads_of(11, unknown, {}), 2);
+}
+
+TEST(AutoCodec, TriesAgainToSampleWhatCouldNotBeRead) {
+  EXPECT_EQ(reads_of(3, codec::CodecId::lattice, fail(Code::io, "not now")), 3);
+}
+
 TEST(AutoCodec, MeasuresAnewWhenTheStorageHasChanged) {
   engine::EncodingPlanner planner({config::CodecMethod::automatic});
   planner.learn(100 * kMiB, 100, engine::Stored::as_it_is);
