@@ -8,8 +8,8 @@
 #include "cli/collection.hpp"
 #include "cli/meters.hpp"
 #include "cli/verbs.hpp"
-#include "codec/block_coder.hpp"
 #include "codec/guard.hpp"
+#include "codec/region_coder.hpp"
 #include "governor/actuators/choice.hpp"
 #include "sys/path.hpp"
 #include "sys/process.hpp"
@@ -67,28 +67,34 @@ struct Cost {
   energy::Amount energy;
 };
 
+codec::Workforce one_worker() {
+  return {[](std::uint64_t pieces, const auto& piece) {
+            for (std::uint64_t i = 0; i < pieces; ++i) piece(i);
+          },
+          1};
+}
+
 // A field as blocks of one method, on its way to the disk and back.
 class Trial {
  public:
-  Trial(const Field& field, const codec::Method& method, codec::BlockEncoder encoder)
-      : field_(field), method_(method), plan_(field.region, kBlockBytes), encoder_(std::move(encoder)) {
+  Trial(const Field& field, const codec::Method& method, codec::RegionEncoder encoder)
+      : field_(field),
+        method_(method),
+        plan_(field.region, kBlockBytes),
+        encoder_(std::move(encoder)),
+        decoder_(one_worker()) {
     stored_.resize(field.bytes.size() + plan_.block_count() * codec::kBlockHeaderBytes);
     decoded_.resize(field.bytes.size());
   }
 
   Status compress() {
-    used_ = fallbacks_ = 0;
-    ends_.clear();
-    for (std::uint64_t i = 0; i < plan_.block_count(); ++i) {
-      const codec::Shape shape = plan_.shape_of(i);
-      const auto raw = ByteView(field_.bytes).subspan(plan_.offset_of(i), shape.bytes());
-      DIAPAUSE_TRY_ASSIGN(const codec::BlockReport report, encoder_.encode(raw, shape));
-      fallbacks_ += report.fallback != codec::Fallback::none ? 1u : 0u;
-      const ByteView block = encoder_.block();
-      std::copy(block.begin(), block.end(), stored_.begin() + static_cast<std::ptrdiff_t>(used_));
+    used_ = 0;
+    const auto keep = [this](ByteView block) -> Status {
+      std::ranges::copy(block, MutableBytes(stored_).subspan(used_).begin());
       used_ += block.size();
-      ends_.push_back(used_);
-    }
+      return {};
+    };
+    DIAPAUSE_TRY_ASSIGN(report_, encoder_.encode(field_.bytes, plan_, keep));
     return {};
   }
 
@@ -98,17 +104,7 @@ class Trial {
     return file.sync();
   }
 
-  Status decompress() {
-    std::uint64_t begin = 0;
-    for (std::uint64_t i = 0; i < plan_.block_count(); ++i) {
-      const codec::Shape shape = plan_.shape_of(i);
-      const auto block = ByteView(stored_).subspan(begin, ends_[i] - begin);
-      const auto out = MutableBytes(decoded_).subspan(plan_.offset_of(i), shape.bytes());
-      DIAPAUSE_TRY(decoder_.decode(block, shape, out));
-      begin = ends_[i];
-    }
-    return {};
-  }
+  Status decompress() { return decoder_.decode(ByteView(stored_).first(used_), plan_, decoded_); }
 
   // Of all values as they came back; an error if one is farther off than the bound.
   Result<double> greatest_error() const {
@@ -125,19 +121,19 @@ class Trial {
 
   std::string sizes_json() const {
     return fmt::format(R"("codec":"{}","bound":{},"raw_bytes":{},"stored_bytes":{},"blocks":{},"lossless_blocks":{})",
-                       codec::codec_name(method_.codec), method_.bound, field_.bytes.size(), used_, ends_.size(),
-                       fallbacks_);
+                       codec::codec_name(method_.codec), method_.bound, report_.raw_bytes, report_.stored_bytes,
+                       report_.blocks, report_.fallen_back());
   }
 
  private:
   const Field& field_;
   codec::Method method_;
   codec::BlockPlan plan_;
-  codec::BlockEncoder encoder_;
-  codec::BlockDecoder decoder_;
+  codec::RegionEncoder encoder_;
+  codec::RegionDecoder decoder_;
   ByteVector stored_, decoded_;
-  std::uint64_t used_ = 0, fallbacks_ = 0;
-  std::vector<std::uint64_t> ends_;  // of the blocks in stored_
+  std::uint64_t used_ = 0;  // of stored_
+  codec::RegionReport report_;
 };
 
 class Study {
@@ -188,8 +184,7 @@ class Study {
       DIAPAUSE_TRY_ASSIGN(const codec::CodecId id, codec_of(name));
       for (const double bound : codec::is_lossy(id) ? arguments_.bounds : std::vector<double>{0}) {
         const codec::Method method{id, bound};
-        DIAPAUSE_TRY(codec::check_method(method, field_.region.type));
-        DIAPAUSE_TRY_ASSIGN(codec::BlockEncoder encoder, codec::BlockEncoder::create(method));
+        DIAPAUSE_TRY_ASSIGN(codec::RegionEncoder encoder, codec::RegionEncoder::create(method, one_worker()));
         Trial trial(field_, method, std::move(encoder));
         DIAPAUSE_TRY(one(trial));
       }

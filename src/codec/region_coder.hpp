@@ -29,6 +29,9 @@ struct RegionReport {
   std::uint64_t guarded = 0;
   double greatest_error = 0;  // of all lossy blocks, measured
 
+  // Blocks that were to lose accuracy and did not.
+  std::uint64_t fallen_back() const { return smaller_without_loss + bound_too_small + guarded; }
+
   void add(const BlockReport& block);
   void add(const RegionReport& region);
 };

@@ -188,8 +188,7 @@ Result<EncodedRegion> Encoding::compress(CheckedRegion& bytes, const EncodingPla
   DIAPAUSE_TRY_ASSIGN(encoded.report, encoder.encode(view, plan_of(region), add));
   encoded.encode_s = sys::monotonic_s() - start_s - writing_s;
   region.encoded.lossy = encoded.report.lossy_blocks;
-  region.encoded.fallen_back =
-      encoded.report.smaller_without_loss + encoded.report.bound_too_small + encoded.report.guarded;
+  region.encoded.fallen_back = encoded.report.fallen_back();
   region.encoded.greatest_error = encoded.report.greatest_error;
   return encoded;
 }
