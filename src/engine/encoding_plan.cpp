@@ -14,21 +14,27 @@ constexpr std::uint64_t kSampleBytes = 256 * 1024;
 constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;  // smaller regions are not worth the samples
 constexpr double kTooFastToCompress = 8e9;                  // no codec on any core comes near
 constexpr double kChanged = 1.5;                            // times longer or shorter: not by chance
+constexpr double kNoticeable = 1.05;                        // times slower: worth a word
 
-// Of one core, on a piece in the middle of the region; nothing if the codec gives up on it.
+// Of one core that does nothing else, on a piece in the middle of the region; nothing if the codec gives up on it.
 std::optional<policy::CodecSample> measure(const codec::Method& method, const format::Region& region, ByteView piece) {
   auto encoder = codec::BlockEncoder::create(method);
   if (!encoder) return std::nullopt;
   codec::Shape shape{region.type};
   shape.dims.back() = piece.size() / shape.element_bytes();
   const auto warm = encoder->encode(piece, shape);  // its memory is new
-  const double start_s = sys::monotonic_s();
+  const double start_s = sys::processor_time().had_s;
   const auto report = encoder->encode(piece, shape);
-  const double took_s = sys::monotonic_s() - start_s;
+  const double took_s = sys::processor_time().had_s - start_s;
   if (!warm || !report || took_s <= 0) return std::nullopt;
   return policy::CodecSample{codec::codec_name(method.codec),
                              static_cast<double>(report->raw_bytes) / static_cast<double>(report->stored_bytes),
                              static_cast<double>(report->raw_bytes) / took_s};
+}
+
+double slowdown_in(const sys::ProcessorTime& time) {
+  constexpr double kLeastToTellS = 1e-4;
+  return time.had_s < kLeastToTellS ? 1 : (time.had_s + time.waited_s) / time.had_s;
 }
 
 }  // namespace
@@ -54,10 +60,12 @@ codec::Method EncodingPlanner::configured() const {
   return {codec::CodecId::raw};
 }
 
-void EncodingPlanner::learn(std::uint64_t bytes, double seconds, Stored how) {
-  if (bytes < kLeastToLearnFrom || seconds <= 0) return;
-  const double cost = seconds / static_cast<double>(bytes);
-  if (how == Stored::as_it_is) {
+void EncodingPlanner::learn(const GlobalStep& step) {
+  if (step.bytes < kLeastToLearnFrom || step.seconds() <= 0) return;
+  const double cost = step.seconds() / static_cast<double>(step.bytes);
+  if (step.how == Stored::as_it_is) {
+    const double slowdown = slowdown_in(step.processor);
+    slowdown_ = plain_cost_ ? (slowdown_ + slowdown) / 2 : slowdown;
     plain_cost_ = plain_cost_ ? (*plain_cost_ + cost) / 2 : cost;
     return;
   }
@@ -104,20 +112,28 @@ Result<const EncodingPlanner::Known*> EncodingPlanner::samples(const format::Ima
   return &(known_[described.name] = std::move(known));
 }
 
-EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, std::size_t region,
-                                             const ReadRegion& read, Loss loss) {
-  const format::Region& described = index.regions[region];
-  if (described.count == 0) return {};
-  const bool may_lose = described.compression.bound != 0 && loss == Loss::allowed;
-  if (settings_.method != config::CodecMethod::automatic) {
-    const codec::Method method = may_lose ? allowed_method(described) : configured();
-    return {method, may_lose ? "allowed by the program" : "configured"};
+// Codecs beside what kept the processors from the step when the rate of the storage was found.
+policy::CodecChoice EncodingPlanner::weigh(const Known& known, const policy::StorageFacts& storage) const {
+  std::vector<policy::CodecSample> samples = known.samples;
+  for (policy::CodecSample& sample : samples) sample.encode_bytes_per_s /= slowdown_;
+  policy::CodecChoice choice = policy::choose_codec(policy::CodecGoal::time, samples, storage);
+  if (slowdown_ > kNoticeable && !samples.empty()) {
+    choice.reason += fmt::format("; codecs reckoned {:.1f} times slower than alone, as processors are busy", slowdown_);
   }
-  if (described.raw_bytes() < kLeastToSample) return {{codec::CodecId::raw}, "too small to matter"};
+  return choice;
+}
+
+EncodingPlan::Choice EncodingPlanner::choose_automatically(const format::ImageIndex& index, std::size_t region,
+                                                           const ReadRegion& read, bool may_lose) {
+  const auto as_it_is = [](std::string reason) {
+    return EncodingPlan::Choice{{codec::CodecId::raw}, "not compressed: " + std::move(reason)};
+  };
+  const format::Region& described = index.regions[region];
+  if (described.raw_bytes() < kLeastToSample) return as_it_is("too small to matter");
+  if (conditions_.global_is_memory) return as_it_is("the global directory lies in memory");
   if (has_disappointed()) {
-    return {{codec::CodecId::raw},
-            fmt::format("not compressed: a GB took {:.3g} s so, and {:.3g} s as it is", 1e9 * *compressed_cost_,
-                        1e9 * *plain_cost_)};
+    return as_it_is(fmt::format("a GB took {:.3g} s compressed, and {:.3g} s as it is", 1e9 * *compressed_cost_,
+                                1e9 * *plain_cost_));
   }
   policy::StorageFacts storage;
   if (plain_cost_) storage.bytes_per_s = 1 / *plain_cost_;
@@ -125,11 +141,21 @@ EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, st
   const Known* known = &nothing;
   if (storage.bytes_per_s && *storage.bytes_per_s < kTooFastToCompress) {
     const auto sampled = samples(index, region, read, may_lose);
-    if (!sampled) return {{codec::CodecId::raw}, "not compressed: " + sampled.error().message};
+    if (!sampled) return as_it_is(sampled.error().message);
     known = *sampled;
   }
-  const policy::CodecChoice choice = policy::choose_codec(policy::CodecGoal::time, known->samples, storage);
+  const policy::CodecChoice choice = weigh(*known, storage);
   return {choice.codec ? known->methods[*choice.codec] : codec::Method{codec::CodecId::raw}, choice.reason};
+}
+
+EncodingPlan::Choice EncodingPlanner::choose(const format::ImageIndex& index, std::size_t region,
+                                             const ReadRegion& read, Loss loss) {
+  const format::Region& described = index.regions[region];
+  if (described.count == 0) return {};
+  const bool may_lose = described.compression.bound != 0 && loss == Loss::allowed;
+  if (settings_.method == config::CodecMethod::automatic) return choose_automatically(index, region, read, may_lose);
+  const codec::Method method = may_lose ? allowed_method(described) : configured();
+  return {method, may_lose ? "allowed by the program" : "configured"};
 }
 
 EncodingPlan EncodingPlanner::plan(const format::ImageIndex& index, const ReadRegion& read, Loss loss) {

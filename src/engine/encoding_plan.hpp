@@ -12,6 +12,7 @@
 #include "config/settings.hpp"
 #include "format/image.hpp"
 #include "policy/codec_choice.hpp"
+#include "sys/process.hpp"
 
 namespace diapause::engine {
 
@@ -39,6 +40,22 @@ enum class Loss { allowed, refused };
 // How a version went to the global tier.
 enum class Stored { as_it_is, compressed };
 
+// What the step of level 4 of one version took this process, all in all.
+struct GlobalStep {
+  std::uint64_t bytes = 0;  // of the program
+  double from_s = 0;        // sys::monotonic_s()
+  double to_s = 0;
+  sys::ProcessorTime processor = {};  // of the thread, in the step
+  Stored how = Stored::as_it_is;
+
+  double seconds() const { return to_s - from_s; }
+};
+
+// What is known when a version begins.
+struct Conditions {
+  bool global_is_memory = false;  // of this machine
+};
+
 // Not for several threads at once.
 class EncodingPlanner {
  public:
@@ -46,10 +63,12 @@ class EncodingPlanner {
 
   EncodingPlan plan(const format::ImageIndex& index, const ReadRegion& read, Loss loss);
 
-  // That so many bytes of the program took this process so long, all in all. Few bytes are left out: what they take is
-  // not the rate of the storage.
-  void learn(std::uint64_t bytes, double seconds, Stored how);
-  void begin_version() { ++version_; }
+  void begin_version(const Conditions& conditions) {
+    ++version_;
+    conditions_ = conditions;
+  }
+  // Few bytes are left out: what they take is not the rate of the storage.
+  void learn(const GlobalStep& step);
 
  private:
   // Samples of a region stay good for a while, and so does what was tried: programs change slowly.
@@ -61,6 +80,9 @@ class EncodingPlanner {
     std::vector<policy::CodecSample> samples;
   };
 
+  policy::CodecChoice weigh(const Known& known, const policy::StorageFacts& storage) const;
+  EncodingPlan::Choice choose_automatically(const format::ImageIndex& index, std::size_t region, const ReadRegion& read,
+                                            bool may_lose);
   EncodingPlan::Choice choose(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);
   Result<const Known*> samples(const format::ImageIndex& index, std::size_t region, const ReadRegion& read,
                                bool may_lose);
@@ -68,8 +90,12 @@ class EncodingPlanner {
   bool has_disappointed() const;
 
   config::CodecSettings settings_;
+  Conditions conditions_;
   // Seconds a byte, as it was: codecs are slower beside the program than on samples, and writes go on beside them.
   std::optional<double> plain_cost_, compressed_cost_;
+  // How many times longer than alone a thread takes that computes, because others have the processors; as it was when
+  // plain_cost_ was. Samples are of processor time.
+  double slowdown_ = 1;
   std::uint64_t compressed_at_ = 0;  // version
   std::uint64_t version_ = 0;
   double sampling_s_ = 0;               // for the plan that is being made

@@ -109,15 +109,28 @@ Loss NodeEngine::loss_allowed() const {
   return catalogue_.lossy_in_a_row() + 1 < context_.settings.codec.anchor_every ? Loss::allowed : Loss::refused;
 }
 
+Conditions NodeEngine::conditions() const {
+  Conditions conditions;
+  if (context_.settings.codec.method != config::CodecMethod::automatic) return conditions;
+  const store::Tier* const global = context_.tiers.find(config::TierKind::global);
+  conditions.global_is_memory = global != nullptr && global->is_in_memory();
+  return conditions;
+}
+
 Status NodeEngine::write_level4(Work& work, const Captures& captures) {
-  const double start_s = sys::monotonic_s();
+  GlobalStep step;
+  step.from_s = sys::monotonic_s();
+  const sys::ProcessorTime before = sys::processor_time();
   encoded_.clear();
-  planner_.begin_version();
+  planner_.begin_version(conditions());
   DIAPAUSE_TRY_ASSIGN(const Outgoing outgoing, outgoing_images(work, captures));
   DIAPAUSE_TRY_ASSIGN(const GlobalTimes times, write_to_global(context_, catalogue_, work.manifest, outgoing));
+  const sys::ProcessorTime after = sys::processor_time();
+  step.processor = {after.had_s - before.had_s, after.waited_s - before.waited_s};
+  step.to_s = sys::monotonic_s();
   parts_.published_from_s = times.published_from_s;
-  parts_.encode_share = account_.share_here(times.encode_s, times.published_from_s - start_s);
-  learn_storage(work.manifest, sys::monotonic_s() - start_s);
+  parts_.encode_share = account_.share_here(times.encode_s, times.published_from_s - step.from_s);
+  learn_from(step, work.manifest);
   if (bill_.is_open() && !encoded_.empty()) {
     bill_.append(context_, compression_line(work.manifest.version, encoded_));
   }
@@ -126,11 +139,11 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   return publish(work, 4);
 }
 
-// From what this process has just written there.
-void NodeEngine::learn_storage(const format::Manifest& manifest, double seconds) {
-  std::uint64_t bytes = 0;
-  for (const std::uint32_t rank : context_.topology.acted_for) bytes += manifest.ranks[rank].image.file_bytes;
-  planner_.learn(bytes, seconds, encoded_.empty() ? Stored::as_it_is : Stored::compressed);
+// What this process has just written there.
+void NodeEngine::learn_from(GlobalStep step, const format::Manifest& manifest) {
+  for (const std::uint32_t rank : context_.topology.acted_for) step.bytes += manifest.ranks[rank].image.file_bytes;
+  step.how = encoded_.empty() ? Stored::as_it_is : Stored::compressed;
+  planner_.learn(step);
 }
 
 }  // namespace diapause::engine

@@ -170,7 +170,8 @@ class NodeEngine {
   Result<GlobalFacts> write_encoded(const ImageFacts& facts, ByteSource& bytes, const EncodingPlan& plan,
                                     const GlobalTarget& to);
   Loss loss_allowed() const;
-  void learn_storage(const format::Manifest& manifest, double seconds);
+  Conditions conditions() const;
+  void learn_from(GlobalStep step, const format::Manifest& manifest);
 
   void record(const Work& work, const Captures& captures, const Status& result);
   Status open_account();

@@ -64,6 +64,11 @@ std::uint64_t Tier::rounded_capacity(std::uint64_t bytes) const {
 
 // In memory, what the file system would still take may be more than the machine has: filling it would end in the
 // program being killed.
+bool Tier::is_in_memory() const {
+  const auto space = directory_.space();
+  return space && space->is_memory;
+}
+
 Result<std::uint64_t> Tier::free_bytes() const {
   DIAPAUSE_TRY_ASSIGN(const sys::FileSystemSpace space, directory_.space());
   if (kind_ != config::TierKind::memory) return space.free_bytes;

@@ -55,6 +55,7 @@ class Tier {
   config::TierKind kind() const { return kind_; }
   const std::string& path() const { return directory_.path(); }
   const sys::Directory& directory() const { return directory_; }
+  bool is_in_memory() const;  // of this machine: false if that cannot be asked
 
   // By one process of the node (global: of the job): takes the lock for as long as this object lives.
   Status lock(const std::string& holder, double wait_s);

@@ -181,5 +181,19 @@ TEST(PlainName, IsOneComponentOfAPath) {
   EXPECT_FALSE(is_plain_name(".."));
 }
 
+TEST(Space, IsKnownToBeMemoryWhereItIs) {
+  struct stat there;
+  if (::stat("/dev/shm", &there) != 0) GTEST_SKIP() << "no tmpfs at its usual place";
+  const auto kind = [](const char* path) {
+    FileSystemSpace space{};
+    const int fd = real_kernel().openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    EXPECT_EQ(real_kernel().fstatvfs(fd, &space), 0);
+    real_kernel().close(fd);
+    return space.is_memory;
+  };
+  EXPECT_TRUE(kind("/dev/shm"));
+  EXPECT_FALSE(kind("/proc"));
+}
+
 }  // namespace
 }  // namespace diapause::sys

@@ -28,6 +28,7 @@ struct DirectoryEntry {
 struct FileSystemSpace {
   std::uint64_t free_bytes;  // for unprivileged users
   std::uint64_t total_bytes;
+  bool is_memory = false;  // tmpfs, ramfs
 };
 
 class Kernel {

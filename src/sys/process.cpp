@@ -1,6 +1,7 @@
 #include "sys/process.hpp"
 
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -42,6 +43,21 @@ bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
 
 double monotonic_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+ProcessorTime processor_time() {
+  ProcessorTime time;
+  timespec had{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &had) == 0) {
+    time.had_s = static_cast<double>(had.tv_sec) + 1e-9 * static_cast<double>(had.tv_nsec);
+  }
+  // "had waited turns", in nanoseconds; what it has had is only as new as the last tick.
+  unsigned long long waited_ns = 0;
+  std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "re");
+  if (file == nullptr) return time;
+  if (std::fscanf(file, "%*u %llu", &waited_ns) == 1) time.waited_s = 1e-9 * static_cast<double>(waited_ns);
+  (void)std::fclose(file);
+  return time;
 }
 
 Status random_bytes(MutableBytes out) {

@@ -20,6 +20,14 @@ std::uint32_t user_id();
 std::int64_t process_id();
 std::uint64_t unix_time_ns();
 double monotonic_s();
+
+// Of the calling thread, so far.
+struct ProcessorTime {
+  double had_s = 0;
+  double waited_s = 0;  // for a processor, while it could have run; 0 where the kernel does not tell
+};
+ProcessorTime processor_time();
+
 Status random_bytes(MutableBytes out);
 std::vector<std::pair<std::string, std::string>> environment();
 bool is_terminal(std::FILE* stream);

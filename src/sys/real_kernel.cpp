@@ -1,10 +1,12 @@
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/perf_event.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -65,8 +67,10 @@ class RealKernel final : public Kernel {
   int fstat(int fd, struct stat* out) override { return value_or_errno(::fstat(fd, out)); }
   int fstatvfs(int fd, FileSystemSpace* out) override {
     struct statvfs space;
-    if (::fstatvfs(fd, &space) != 0) return -errno;
-    *out = {space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize};
+    struct statfs kind;
+    if (::fstatvfs(fd, &space) != 0 || ::fstatfs(fd, &kind) != 0) return -errno;
+    const bool is_memory = kind.f_type == TMPFS_MAGIC || kind.f_type == RAMFS_MAGIC;
+    *out = {space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize, is_memory};
     return 0;
   }
   int renameat(int from_directory, const char* from, int to_directory, const char* to) override {

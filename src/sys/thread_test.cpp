@@ -6,6 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "sys/process.hpp"
+
 namespace diapause::sys {
 namespace {
 
@@ -37,6 +43,35 @@ TEST(Thread, SaysWhichProcessorItCannotBePinnedTo) {
   }
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("1023"), std::string::npos);
+}
+
+TEST(ProcessorTime, PassesWhileAThreadComputesAndNotWhileItSleeps) {
+  const ProcessorTime before = processor_time();
+  while (processor_time().had_s < before.had_s + 0.002) continue;
+  const ProcessorTime computed = processor_time();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_LT(processor_time().had_s - computed.had_s, 0.02);
+}
+
+// Two threads on one processor.
+TEST(ProcessorTime, CountsWhatAThreadWaitsForAProcessor) {
+  if (::access("/proc/thread-self/schedstat", R_OK) != 0) GTEST_SKIP() << "this kernel does not tell";
+  std::atomic<bool> ends = false;
+  ProcessorTime time;
+  {
+    const auto first = Thread::start([&] {
+      (void)give_way(0, 0);
+      while (!ends) continue;
+    });
+    const auto second = Thread::start([&] {
+      (void)give_way(0, 0);
+      while (processor_time().waited_s < 0.005) continue;
+      time = processor_time();
+      ends = true;
+    });
+    ASSERT_TRUE(first && second);
+  }
+  EXPECT_GT(time.waited_s, 0);
 }
 
 }  // namespace

@@ -203,10 +203,15 @@ engine::EncodingPlan decide(engine::EncodingPlanner& planner) {
 
 constexpr double k100MiB = 100.0 * kMiB;
 
+// 100 MiB on their way to the global tier.
+engine::GlobalStep step_of(double seconds, engine::Stored how = engine::Stored::as_it_is) {
+  return {100 * kMiB, 0, seconds, {}, how};
+}
+
 // Where storage takes so many bytes a second; 0: that is not known.
 engine::EncodingPlan decided_at(double storage_bytes_per_s) {
   engine::EncodingPlanner planner({config::CodecMethod::automatic});
-  if (storage_bytes_per_s > 0) planner.learn(100 * kMiB, k100MiB / storage_bytes_per_s, engine::Stored::as_it_is);
+  if (storage_bytes_per_s > 0) planner.learn(step_of(k100MiB / storage_bytes_per_s));
   return decide(planner);
 }
 
@@ -221,23 +226,51 @@ TEST(AutoCodec, StoresAsItIsUntilItKnowsTheStorage) {
   EXPECT_THAT(plan.choices[0].reason, HasSubstr("has not been measured yet"));
 }
 
+// Storage that is memory, beside so much else that the step waits for a processor most of the time.
+TEST(AutoCodec, DoesNotTakeABusyProcessorForSlowStorage) {
+  engine::GlobalStep step = step_of(50);
+  step.processor = {0.05, 49.95};
+  engine::EncodingPlanner planner({config::CodecMethod::automatic});
+  planner.learn(step);
+  const engine::EncodingPlan plan = decide(planner);
+  EXPECT_FALSE(plan.has_work());
+  EXPECT_THAT(plan.choices[0].reason, HasSubstr("1000.0 times slower than alone"));
+}
+
+TEST(AutoCodec, CompressesForSlowStorageBesideABusyProgramToo) {
+  engine::GlobalStep step = step_of(1000);
+  step.processor = {0.1, 0.9};
+  engine::EncodingPlanner planner({config::CodecMethod::automatic});
+  planner.learn(step);
+  EXPECT_TRUE(decide(planner).has_work());
+}
+
+TEST(AutoCodec, NeverCompressesForMemory) {
+  engine::EncodingPlanner planner({config::CodecMethod::automatic});
+  planner.learn(step_of(1000));
+  planner.begin_version({.global_is_memory = true});
+  const engine::EncodingPlan plan = decide(planner);
+  EXPECT_FALSE(plan.has_work());
+  EXPECT_THAT(plan.choices[0].reason, HasSubstr("lies in memory"));
+}
+
 TEST(AutoCodec, SaysWhatItHasReckonedWith) { EXPECT_THAT(decided_at(1e6).choices[0].reason, HasSubstr("saves below")); }
 
 TEST(AutoCodec, DoesNotRepeatWhatTookLonger) {
   engine::EncodingPlanner planner({config::CodecMethod::automatic});
-  planner.learn(100 * kMiB, 100, engine::Stored::as_it_is);
+  planner.learn(step_of(100));
   EXPECT_TRUE(decide(planner).has_work());
-  planner.learn(100 * kMiB, 120, engine::Stored::compressed);
+  planner.learn(step_of(120, engine::Stored::compressed));
   EXPECT_FALSE(decide(planner).has_work());
   EXPECT_THAT(decide(planner).choices[0].reason, HasSubstr("as it is"));
-  for (int version = 0; version < 10; ++version) planner.begin_version();
+  for (int version = 0; version < 10; ++version) planner.begin_version({});
   EXPECT_TRUE(decide(planner).has_work());
 }
 
 // How often a planner reads a region to decide on it, version after version.
 int reads_of(int versions, codec::CodecId allowed, const Status& readable) {
   engine::EncodingPlanner planner({config::CodecMethod::automatic});
-  planner.learn(100 * kMiB, 100, engine::Stored::as_it_is);
+  planner.learn(step_of(100));
   format::Region region;
   region.name = "field";
   region.type = format::ElementType::float64;
@@ -252,7 +285,7 @@ int reads_of(int versions, codec::CodecId allowed, const Status& readable) {
     return ByteView(scratch);
   };
   for (int i = 0; i < versions; ++i) {
-    planner.begin_version();
+    planner.begin_version({});
     (void)planner.plan({{region}}, read, engine::Loss::allowed);
   }
   return reads;
@@ -270,10 +303,10 @@ TEST(AutoCodec, TriesAgainToSampleWhatCouldNotBeRead) {
 
 TEST(AutoCodec, MeasuresAnewWhenTheStorageHasChanged) {
   engine::EncodingPlanner planner({config::CodecMethod::automatic});
-  planner.learn(100 * kMiB, 100, engine::Stored::as_it_is);
-  planner.learn(100 * kMiB, 50, engine::Stored::compressed);
+  planner.learn(step_of(100));
+  planner.learn(step_of(50, engine::Stored::compressed));
   EXPECT_TRUE(decide(planner).has_work());
-  planner.learn(100 * kMiB, 5, engine::Stored::compressed);
+  planner.learn(step_of(5, engine::Stored::compressed));
   EXPECT_THAT(decide(planner).choices[0].reason, HasSubstr("has not been measured yet"));
 }
 

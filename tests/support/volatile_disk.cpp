@@ -296,7 +296,7 @@ int VolatileDisk::fstat(int fd, struct stat* out) {
 int VolatileDisk::fstatvfs(int fd, sys::FileSystemSpace* out) {
   const std::lock_guard lock(mutex_);
   int error = 0;
-  if (file_of(fd, &error) != nullptr) *out = {free_blocks() * kPageBytes, capacity_blocks_ * kPageBytes};
+  if (file_of(fd, &error) != nullptr) *out = {free_blocks() * kPageBytes, capacity_blocks_ * kPageBytes, is_memory_};
   return error;
 }
 

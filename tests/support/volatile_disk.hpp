@@ -31,6 +31,7 @@ class VolatileDisk final : public sys::Kernel {
 
   // Writes that need more fail with -ENOSPC. Only file contents take space, in pages of 4 KiB.
   void set_capacity(std::uint64_t bytes);
+  void say_it_is_memory() { is_memory_ = true; }  // before anybody asks
   // Opens with O_DIRECT give -EINVAL. If not refused, such transfers must be aligned to 4 KiB, the sector of
   // the strictest disks.
   void refuse_direct();
@@ -100,6 +101,7 @@ class VolatileDisk final : public sys::Kernel {
   std::map<std::byte*, Mapping> mappings_;
   std::map<std::byte*, std::unique_ptr<ByteVector>> private_mappings_;
   std::uint64_t capacity_blocks_ = std::uint64_t{1} << 32;
+  bool is_memory_ = false;
   bool refuses_direct_ = false;
   bool refuses_direct_transfers_ = false;
 };
