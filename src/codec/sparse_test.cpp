@@ -10,7 +10,7 @@ namespace diapause::codec {
 namespace {
 
 // One byte in `apart` is not zero.
-ByteVector bytes_of(std::size_t size, std::uint32_t apart) {
+ByteVector mostly_zeros(std::size_t size, std::uint32_t apart) {
   std::mt19937 random(apart);
   ByteVector bytes(size);
   for (std::byte& value : bytes) value = static_cast<std::byte>(random() % apart == 0 ? 1 + random() % 3 : 0);
@@ -27,7 +27,7 @@ TEST(Sparse, GivesBackRunsOfAllLengthsAndDensities) {
   Sparse sparse;
   for (const std::uint32_t apart : {1, 3, 20, 255, 5000}) {
     for (const std::size_t size : {0, 1, 7, 8, 9, 254, 255, 256, 257, 509, 511, 3000}) {
-      const ByteVector in = bytes_of(size, apart);
+      const ByteVector in = mostly_zeros(size, apart);
       to_sparse(in, sparse);
       EXPECT_EQ(sparse.values.size(), count_nonzero(in));
       ByteVector out(size, std::byte{7});
@@ -51,7 +51,7 @@ TEST(Sparse, RefusesMoreOrFewerValuesThanPlaces) {
 }
 
 TEST(PackedRuns, OfBytesThatAreNearlyAllZeroTakeLittle) {
-  const ByteVector in = bytes_of(32768, 100);
+  const ByteVector in = mostly_zeros(32768, 100);
   ByteVector packed(in.size()), back(in.size());
   Output output(packed);
   Packer().pack_entropy(in, output);
