@@ -18,6 +18,7 @@ namespace {
 constexpr int kLeastLevel = -50;
 constexpr int kMostLevel = 19;
 constexpr std::uint64_t kSampleElements = 4096;
+constexpr std::size_t kPassBytes = std::size_t{32} * 1024;  // that are compared, then hashed from the cache
 
 // What `action` returns, or why it could not: exceptions end here, because the caller may be any thread.
 template <class Action>
@@ -101,15 +102,22 @@ Fallback BlockEncoder::try_lossy(ByteView raw, const Shape& shape) {
   other_.resize(block_.size());
   const MutableBytes decoded = MutableBytes(other_).first(raw.size());
   if (!lossy_->decode(payload.first(*written), shape, method_.bound, decoded)) return Fallback::guard;
-  const auto error = greatest_error(raw, decoded, shape, method_.bound);
-  if (!error) return Fallback::guard;
-  greatest_error_ = *error;
+  format::Checksum64 sum;
+  double greatest = 0;
+  for (std::size_t at = 0; at < raw.size(); at += kPassBytes) {
+    const std::size_t bytes = std::min(kPassBytes, raw.size() - at);
+    const auto error = greatest_error(raw.subspan(at, bytes), decoded.subspan(at, bytes), shape, method_.bound);
+    if (!error) return Fallback::guard;
+    greatest = std::max(greatest, *error);
+    sum.update(decoded.subspan(at, bytes));
+  }
   header_.codec = lossy_->id();
   header_.codec_version = lossy_->version();
   header_.arithmetic = kStrictArithmetic;
   header_.bound = method_.bound;
   header_.payload_bytes = *written;
-  header_.decoded_checksum = format::checksum64(decoded);
+  header_.decoded_checksum = sum.value();
+  greatest_error_ = greatest;
   return Fallback::none;
 }
 

@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
-#include <iterator>
-#include <numeric>
 
 #include "codec/clones.hpp"
 
 namespace diapause::codec {
 namespace {
 
-constexpr std::size_t kLanes = 8;
 constexpr std::size_t kChunk = 512;
+
+template <class Float>
+inline Float load(const std::byte* values, std::size_t i) {
+  Float value;
+  std::memcpy(&value, values + i * sizeof value, sizeof value);
+  return value;
+}
 
 // Of two values that are no numbers, or one: no number or infinity, which no bound is above.
 template <class Float>
@@ -21,29 +26,28 @@ inline double error_of(Float was, Float is) {
   return std::fabs(static_cast<double>(was) - static_cast<double>(is));
 }
 
-// Whether all errors are within the bound; side by side, so that it is done with vectors.
+// Whether all errors of a chunk are within the bound. The bits of numbers without a sign are in the order of the
+// numbers, and those of no number behind them all: one maximum of whole numbers, which a compiler makes vectors of,
+// tells both things.
 template <class Float>
-inline bool look_at_chunk(const Float* was, const Float* is, double bound, double& greatest) {
-  double most[kLanes] = {}, beyond[kLanes] = {};
-  for (std::size_t i = 0; i < kChunk; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const double error = error_of(was[i + lane], is[i + lane]);
-      most[lane] = error > most[lane] ? error : most[lane];
-      beyond[lane] += error <= bound ? 0.0 : 1.0;
-    }
+inline bool look_at_chunk(const std::byte* was, const std::byte* is, double bound, double& greatest) {
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < kChunk; ++i) {
+    most = std::max(most, std::bit_cast<std::int64_t>(error_of(load<Float>(was, i), load<Float>(is, i))));
   }
-  if (std::accumulate(std::begin(beyond), std::end(beyond), 0.0) > 0) return false;
-  greatest = std::max(greatest, *std::max_element(std::begin(most), std::end(most)));
+  if (most > std::bit_cast<std::int64_t>(bound)) return false;
+  greatest = std::max(greatest, std::bit_cast<double>(most));
   return true;
 }
 
 template <class Float, class Bits>
-inline bool look_at_each(const Float* was, const Float* is, double bound, double& greatest) {
-  for (std::size_t i = 0; i < kChunk; ++i) {
-    const double error = error_of(was[i], is[i]);
+inline bool look_at_each(const std::byte* was, const std::byte* is, std::size_t count, double bound, double& greatest) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto before = load<Float>(was, i), after = load<Float>(is, i);
+    const double error = error_of(before, after);
     if (error <= bound) {
       greatest = std::max(greatest, error);
-    } else if (std::bit_cast<Bits>(was[i]) != std::bit_cast<Bits>(is[i])) {
+    } else if (std::bit_cast<Bits>(before) != std::bit_cast<Bits>(after)) {
       return false;
     }
   }
@@ -52,13 +56,13 @@ inline bool look_at_each(const Float* was, const Float* is, double bound, double
 
 template <class Float, class Bits>
 inline bool look_at_all(ByteView raw, ByteView decoded, double bound, double& greatest) {
-  for (std::size_t at = 0; at < raw.size(); at += kChunk * sizeof(Float)) {
-    const std::size_t bytes = std::min(kChunk * sizeof(Float), raw.size() - at);
-    Float was[kChunk] = {}, is[kChunk] = {};
-    std::memcpy(was, raw.data() + at, bytes);
-    std::memcpy(is, decoded.data() + at, bytes);
-    if (look_at_chunk(was, is, bound, greatest)) continue;
-    if (!look_at_each<Float, Bits>(was, is, bound, greatest)) return false;
+  const std::size_t count = raw.size() / sizeof(Float);
+  for (std::size_t at = 0; at < count; at += kChunk) {
+    const std::byte* const was = raw.data() + at * sizeof(Float);
+    const std::byte* const is = decoded.data() + at * sizeof(Float);
+    const std::size_t some = std::min(kChunk, count - at);
+    if (some == kChunk && look_at_chunk<Float>(was, is, bound, greatest)) continue;
+    if (!look_at_each<Float, Bits>(was, is, some, bound, greatest)) return false;
   }
   return true;
 }

@@ -36,6 +36,13 @@ Float value_at(Word number, double step) {
 
 constexpr std::size_t kChunk = 128;
 
+template <class Float>
+inline Float load(const std::byte* values, std::size_t i) {
+  Float value;
+  std::memcpy(&value, values + i * sizeof value, sizeof value);
+  return value;
+}
+
 // Numbers whose bytes are packed together. Each run of bytes has frequencies of its own, because data are different in
 // different places; and all of this stays in the second-level cache.
 constexpr std::uint64_t kGroup = 32 * 1024;
@@ -49,12 +56,12 @@ double limit_of(double bound) {
 
 // Returns how many are above the limit or do not come back within the bound: also all that are no numbers.
 template <class Float, class Word>
-inline std::uint64_t to_numbers(const Float* __restrict values, std::size_t count, double bound,
+inline std::uint64_t to_numbers(const std::byte* __restrict values, std::size_t count, double bound,
                                 Word* __restrict numbers) {
   const double step = 2 * bound, per_step = 1 / step, limit = limit_of<Float, Word>(bound);
   std::uint64_t missed = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto value = static_cast<double>(values[i]);
+    const auto value = static_cast<double>(load<Float>(values, i));
     const double shifted = value * per_step + kMagic;
     numbers[i] = static_cast<Word>(std::bit_cast<std::uint64_t>(shifted) - kMagicBits);
     const auto back = static_cast<double>(static_cast<Float>((shifted - kMagic) * step));
@@ -65,29 +72,37 @@ inline std::uint64_t to_numbers(const Float* __restrict values, std::size_t coun
 }
 
 template <class Float, class Word>
-inline void from_numbers(const Word* __restrict numbers, std::size_t count, double step, Float* __restrict values) {
-  for (std::size_t i = 0; i < count; ++i) values[i] = value_at<Float>(numbers[i], step);
+inline void from_numbers(const Word* __restrict numbers, std::size_t count, double step, std::byte* __restrict values) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Float value = value_at<Float>(numbers[i], step);
+    std::memcpy(values + i * sizeof value, &value, sizeof value);
+  }
 }
 
-DIAPAUSE_CLONES std::uint64_t to_lattice(const float* values, std::size_t count, double bound, std::uint32_t* numbers) {
-  return to_numbers(values, count, bound, numbers);
-}
-DIAPAUSE_CLONES std::uint64_t to_lattice(const double* values, std::size_t count, double bound,
+// The first argument only says which type it is.
+DIAPAUSE_CLONES std::uint64_t to_lattice(float, const std::byte* values, std::size_t count, double bound,
                                          std::uint32_t* numbers) {
-  return to_numbers(values, count, bound, numbers);
+  return to_numbers<float>(values, count, bound, numbers);
 }
-DIAPAUSE_CLONES std::uint64_t to_lattice(const double* values, std::size_t count, double bound,
+DIAPAUSE_CLONES std::uint64_t to_lattice(double, const std::byte* values, std::size_t count, double bound,
+                                         std::uint32_t* numbers) {
+  return to_numbers<double>(values, count, bound, numbers);
+}
+DIAPAUSE_CLONES std::uint64_t to_lattice(double, const std::byte* values, std::size_t count, double bound,
                                          std::uint64_t* numbers) {
-  return to_numbers(values, count, bound, numbers);
+  return to_numbers<double>(values, count, bound, numbers);
 }
-DIAPAUSE_CLONES void from_lattice(const std::uint32_t* numbers, std::size_t count, double step, float* values) {
-  from_numbers(numbers, count, step, values);
+DIAPAUSE_CLONES void from_lattice(float, const std::uint32_t* numbers, std::size_t count, double step,
+                                  std::byte* values) {
+  from_numbers<float>(numbers, count, step, values);
 }
-DIAPAUSE_CLONES void from_lattice(const std::uint32_t* numbers, std::size_t count, double step, double* values) {
-  from_numbers(numbers, count, step, values);
+DIAPAUSE_CLONES void from_lattice(double, const std::uint32_t* numbers, std::size_t count, double step,
+                                  std::byte* values) {
+  from_numbers<double>(numbers, count, step, values);
 }
-DIAPAUSE_CLONES void from_lattice(const std::uint64_t* numbers, std::size_t count, double step, double* values) {
-  from_numbers(numbers, count, step, values);
+DIAPAUSE_CLONES void from_lattice(double, const std::uint64_t* numbers, std::size_t count, double step,
+                                  std::byte* values) {
+  from_numbers<double>(numbers, count, step, values);
 }
 
 }  // namespace
@@ -127,12 +142,11 @@ bool LatticeCodec::find_numbers(ByteView values, const Block& block) {
   words.resize(block.count);
   const double limit = limit_of<Float, Word>(block.bound);
   for (std::uint64_t at = 0; at < block.count; at += kChunk) {
-    Float some[kChunk];
+    const std::byte* const some = values.data() + at * sizeof(Float);
     const std::size_t count = std::min<std::uint64_t>(kChunk, block.count - at);
-    std::memcpy(some, values.data() + at * sizeof(Float), count * sizeof(Float));
-    if (to_lattice(some, count, block.bound, words.data() + at) == 0) continue;
+    if (to_lattice(Float{}, some, count, block.bound, words.data() + at) == 0) continue;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto value = static_cast<double>(some[i]);
+      const auto value = static_cast<double>(load<Float>(some, i));
       if (!(std::fabs(value) <= limit)) return false;
       const auto back = static_cast<double>(value_at<Float>(words[at + i], 2 * block.bound));
       if (std::fabs(value - back) > block.bound) std::get<Holes<Float>>(holes_).add(static_cast<std::uint32_t>(at + i));
@@ -197,12 +211,7 @@ Status LatticeCodec::decode_numbers(ByteView payload, const Block& block, const 
   }
   if (!payload.empty()) return fail(Code::corrupt, "compressed block: bytes behind the last run");
   std::get<Transform<Word>>(transforms_).undo(prediction, block.dims, words);
-  for (std::uint64_t at = 0; at < block.count; at += kChunk) {
-    Float values[kChunk];
-    const std::size_t count = std::min<std::uint64_t>(kChunk, block.count - at);
-    from_lattice(words.data() + at, count, 2 * block.bound, values);
-    std::memcpy(out.data() + at * sizeof(Float), values, count * sizeof(Float));
-  }
+  from_lattice(Float{}, words.data(), block.count, 2 * block.bound, out.data());
   holes.restore(out);
   return {};
 }
