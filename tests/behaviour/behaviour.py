@@ -28,7 +28,8 @@ LONG = {"knows_the_size_of_a_region_of_more_than_2_gib"} | {
     f"ends_the_same_in_the_background_with_{program.what}" for name, program in modes.PROGRAMS.items()
     if name not in IN_BACKGROUND_AT_ONCE} | {
     f"ends_the_same_beside_ranks_set_aside_with_{modes.PROGRAMS['uneven'].what}"} | {
-    f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}" for seed in MANY_KILLS_SEEDS}
+    f"a_job_killed_a_hundred_times_in_the_background_ends_the_same_{seed}" for seed in MANY_KILLS_SEEDS} | {
+    f"ends_the_same_captured_in_every_way_with_{program.what}" for program in modes.PROGRAMS.values()}
 # These ask what Diapause does with files and memory, whatever the MPI: they run with the first one only.
 PROGRAMS_OF_EVERY_MPI = ("ring", "split", "uneven")
 ONCE = {name for module in (broken_tiers, damage) for name, _ in inspect.getmembers(module, inspect.isfunction)} | {
@@ -49,6 +50,8 @@ def all_tests():
         tests[test] = lambda site, name=name: modes.run_all_modes(site, name)
         test = f"ends_the_same_in_the_background_with_{program.what}"
         tests[test] = lambda site, name=name: modes.run_in_background(site, name)
+        test = f"ends_the_same_captured_in_every_way_with_{program.what}"
+        tests[test] = lambda site, name=name: modes.run_all_captures(site, name)
     tests["a_job_killed_again_and_again_ends_the_same"] = modes.killed_again_and_again
     tests["a_job_killed_with_versions_in_flight_ends_the_same"] = (
         lambda site: modes.killed_again_and_again(site, kills=6, **modes.IN_BACKGROUND,

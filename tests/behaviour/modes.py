@@ -35,6 +35,7 @@ PROGRAMS = {
 
 IN_BACKGROUND = {"async": {"mode": "thread"}}
 SET_ASIDE = {"async": {"mode": "rank"}}
+STRATEGIES = ("copy", "copy-on-write", "incremental")
 
 
 class Modes:
@@ -50,7 +51,7 @@ class Modes:
     def place(self, ranks_per_node=1, **shape):
         """Of 4 ranks that compute, and where ranks are set aside one more on each node."""
         ranks = 4
-        if self.config == SET_ASIDE:
+        if self.config.get("async") == SET_ASIDE["async"]:
             ranks += ranks // ranks_per_node
             ranks_per_node += 1
         return Place(self.site, ranks, ranks_per_node, **shape, **dict(self.program.config), **self.config)
@@ -144,6 +145,15 @@ def run_captured(site, name, strategy):
     modes = Modes(site, name, **IN_BACKGROUND, capture={"strategy": strategy})
     modes.checkpointed()
     modes.rank_killed()
+
+
+def run_all_captures(site, name):
+    """Each way to capture, with what follows in the calls, in the background and, for jobs that may lose a node, in ranks set aside."""
+    for mode in ({"async": {"mode": "off"}}, IN_BACKGROUND, *([SET_ASIDE] if PROGRAMS[name].survives_nodes else [])):
+        for strategy in STRATEGIES:
+            modes = Modes(site, name, **mode, capture={"strategy": strategy})
+            modes.checkpointed()
+            modes.rank_killed()
 
 
 def run_without_threads_that_communicate(site, name):

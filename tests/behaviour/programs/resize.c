@@ -23,28 +23,32 @@ static void protect(struct task* task) {
   succeeded(task, "protect", diapause_protect(task->diapause, "values", values, count, DIAPAUSE_INT32));
 }
 
+/* A capture of the old place may be under way until the new one is protected. */
+static void move(struct task* task, int32_t* to, size_t to_count) {
+  int32_t* const from = values;
+  values = to;
+  count = to_count;
+  if (task->diapause != NULL) protect(task);
+  free(from);
+}
+
 static void make_room(struct task* task) {
   diapause_region_info info;
   if (!succeeded(task, "stored_find", diapause_stored_find(task->diapause, "values", &info))) return;
   if (info.count != count_at(task->rank, task->done)) fprintf(stderr, "rank %d: wrong count\n", task->rank);
-  free(values);
-  count = info.count;
-  values = allocate(count * sizeof *values);
-  protect(task);
+  move(task, allocate(info.count * sizeof *values), info.count);
 }
 
 static void advance(struct task* task, long step) {
   const size_t wanted = count_at(task->rank, step);
   int32_t* grown = allocate(wanted * sizeof *grown);
   for (size_t i = 0; i < wanted; ++i) grown[i] = (int32_t)mix(i < count ? (uint64_t)values[i] : 7u, (uint64_t)step);
-  free(values);
-  values = grown;
-  count = wanted;
+  move(task, grown, wanted);
 }
 
 static uint64_t digest(struct task* task) {
-  (void)task;
   const uint64_t result = digest_bytes(count, values, count * sizeof *values);
+  unprotect(task, "values");
   free(values);
   return result;
 }

@@ -95,6 +95,10 @@ void fill(void* data, size_t bytes, uint64_t seed) {
   for (size_t i = 0; i < bytes; ++i) ((unsigned char*)data)[i] = (unsigned char)mix(seed, i);
 }
 
+void unprotect(struct task* task, const char* region) {
+  if (task->diapause != NULL) succeeded(task, "unprotect", diapause_unprotect(task->diapause, region));
+}
+
 uint64_t digest_bytes(uint64_t digest, const void* data, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) digest = (digest ^ ((const unsigned char*)data)[i]) * 0x100000001b3u;
   return mix(digest, bytes);

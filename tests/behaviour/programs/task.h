@@ -47,6 +47,9 @@ bool succeeded(const struct task* task, const char* what, int status);
 /* Numbers that look random and are the same on every machine. */
 uint64_t mix(uint64_t a, uint64_t b);
 void fill(void* data, size_t bytes, uint64_t seed);
+/* Before memory of a region is freed: a capture may be under way. */
+void unprotect(struct task* task, const char* region);
+
 uint64_t digest_bytes(uint64_t digest, const void* data, size_t bytes);
 
 /* malloc that ends the program if there is no memory; 0 bytes give NULL. */
