@@ -149,6 +149,22 @@ std::vector<Sweep> sweeps() {
   return all;
 }
 
+// Of memory that has whole pages.
+std::vector<Sweep> sweeps_of_captures() {
+  std::vector<Sweep> all;
+  for (const auto& [name, strategy] :
+       {std::pair("CopyOnWrite", "copy-on-write"), std::pair("Incremental", "incremental")}) {
+    Shape shape = two_nodes();
+    shape.elements = 4000;
+    shape.config += std::string("[capture]\nstrategy = \"") + strategy + "\"\n";
+    for (const int level : {2, 4})
+      all.push_back({std::string("TwoNodes") + name + "L" + std::to_string(level), shape, level, false});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(LongCaptures, CrashPoint, ::testing::ValuesIn(sweeps_of_captures()),
+                         [](const auto& test) { return test.param.name; });
 INSTANTIATE_TEST_SUITE_P(Sweeps, CrashPoint, ::testing::ValuesIn(sweeps()),
                          [](const auto& test) { return test.param.name; });
 
