@@ -18,7 +18,7 @@ namespace {
 constexpr int kLeastLevel = -50;
 constexpr int kMostLevel = 19;
 constexpr std::uint64_t kSampleElements = 4096;
-constexpr std::size_t kPassBytes = std::size_t{32} * 1024;  // that are compared, then hashed from the cache
+constexpr std::size_t kGuardPassBytes = std::size_t{32} * 1024;  // that are compared, then hashed from the cache
 
 // What `action` returns, or why it could not: exceptions end here, because the caller may be any thread.
 template <class Action>
@@ -104,8 +104,8 @@ Fallback BlockEncoder::try_lossy(ByteView raw, const Shape& shape) {
   if (!lossy_->decode(payload.first(*written), shape, method_.bound, decoded)) return Fallback::guard;
   format::Checksum64 sum;
   double greatest = 0;
-  for (std::size_t at = 0; at < raw.size(); at += kPassBytes) {
-    const std::size_t bytes = std::min(kPassBytes, raw.size() - at);
+  for (std::size_t at = 0; at < raw.size(); at += kGuardPassBytes) {
+    const std::size_t bytes = std::min(kGuardPassBytes, raw.size() - at);
     const auto error = greatest_error(raw.subspan(at, bytes), decoded.subspan(at, bytes), shape, method_.bound);
     if (!error) return Fallback::guard;
     greatest = std::max(greatest, *error);

@@ -26,9 +26,7 @@ std::uint64_t nonzero_bytes(std::uint64_t word) {
   return (((word & kLow) + kLow) | word) & ~kLow;
 }
 
-}  // namespace
-
-DIAPAUSE_CLONES std::size_t count_nonzero(ByteView in) {
+DIAPAUSE_CLONES std::size_t count_with_vectors(ByteView in) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < in.size();) {
     const std::size_t end = std::min(in.size(), at + kLongGap);  // as many as a byte counts
@@ -38,6 +36,10 @@ DIAPAUSE_CLONES std::size_t count_nonzero(ByteView in) {
   }
   return count;
 }
+
+}  // namespace
+
+std::size_t count_nonzero(ByteView in) { return count_with_vectors(in); }
 
 void to_sparse(ByteView in, Sparse& sparse) {
   sparse.gaps.clear();
