@@ -7,8 +7,8 @@
 namespace diapause::codec {
 namespace {
 
-constexpr std::size_t kShuffledBytes =
-    std::size_t{64} * 1024;  // of data that are hashed, then shuffled out of the second-level cache
+// Of data that are hashed, then shuffled out of the second-level cache.
+constexpr std::size_t kShuffledBytes = std::size_t{64} * 1024;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ std::size_t LosslessCodec::noise_planes(ByteView raw, std::size_t width) {
 void LosslessCodec::shuffle_and_sum(ByteView raw, std::size_t width, Planes planes) {
   format::Checksum64 sum;
   while (!raw.empty()) {
-    const ByteView pass = raw.first(std::min<std::size_t>(kShuffledBytes, raw.size()));
+    const ByteView pass = raw.first(std::min(kShuffledBytes, raw.size()));
     sum.update(pass);
     shuffle_to(pass, width, planes);
     for (std::size_t b = 0; b < width; ++b) planes[b] += pass.size() / width;

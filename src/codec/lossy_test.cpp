@@ -209,6 +209,20 @@ TEST(Lattice, KeepsSingleValuesThatRoundingTakesOutOfTheBound) {
   EXPECT_TRUE(is_lossy(encoder.encode(raw, shape)->codec));
 }
 
+TEST(Lattice, KeepsLongRunsOfFillValues) {
+  const Shape shape{ElementType::float32, {1, 1, 40, 500}};
+  ByteVector raw = test::data_of(Kind::smooth, shape);
+  const float fill = -1e34F;
+  for (std::uint64_t i = 0; i < shape.count(); ++i) {
+    if (i / 500 % 4 == 1) std::memcpy(raw.data() + i * sizeof fill, &fill, sizeof fill);
+  }
+  auto encoder = BlockEncoder::create({CodecId::lattice, 1e-2}).value();
+  expect_bound_kept(encoder, shape, raw, 1e-2);
+  const auto report = encoder.encode(raw, shape).value();
+  EXPECT_EQ(report.codec, CodecId::lattice);
+  EXPECT_LT(report.stored_bytes, raw.size() / 4);
+}
+
 TEST(Lattice, IsRefusedWithoutHarmWhateverItsPayloadIs) {
   const auto codec = make_codec(CodecId::lattice).value();
   const Shape shape{ElementType::float64, {1, 2, 30, 40}};
