@@ -19,6 +19,7 @@ constexpr std::array<std::string_view, 2> kNodeTiers{"memory", "local"};
 constexpr std::array<std::string_view, 3> kGlobalModes{"staged", "direct", "mpi-io"};
 constexpr std::array<std::string_view, 4> kCaptureStrategies{"auto", "copy", "copy-on-write", "incremental"};
 constexpr std::array<std::string_view, 4> kCodecMethods{"none", "lz4", "zstd", "auto"};
+constexpr std::array<std::string_view, 2> kCodecGoals{"time", "energy"};
 constexpr std::array<std::string_view, 3> kAsyncModes{"off", "thread", "rank"};
 constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
 constexpr std::array<std::string_view, 3> kThrottlePolicies{"off", "fixed", "measured"};
@@ -74,6 +75,7 @@ void add_capture(std::vector<Key>& keys) {
 void add_codec(std::vector<Key>& keys) {
   add_choice({"codec", "method", [](Draft& draft) { return ChoiceRef(draft.settings.codec.method); }}, kCodecMethods,
              keys);
+  add_choice({"codec", "goal", [](Draft& draft) { return ChoiceRef(draft.settings.codec.goal); }}, kCodecGoals, keys);
   keys.push_back({"codec", "zstd_level", [](Draft& draft) -> std::uint32_t& { return draft.settings.codec.zstd_level; },
                   Rule::any, 1, 19});
   keys.push_back({"codec", "threads", [](Draft& draft) -> std::uint32_t& { return draft.settings.codec.threads; },

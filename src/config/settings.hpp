@@ -41,9 +41,13 @@ enum class GlobalMode {
 // How regions are compressed without loss: shuffle + LZ4, shuffle + zstd, or whichever saves time, if one does.
 enum class CodecMethod { none, lz4, zstd, automatic };
 
+// What it is to save.
+enum class CodecGoal { time, energy };
+
 // On the way to the global tier; docs/compression.md.
 struct CodecSettings {
   CodecMethod method = CodecMethod::none;
+  CodecGoal goal = CodecGoal::time;  // automatic
   std::uint32_t zstd_level = 1;
   std::uint32_t threads = 1;        // of a process that compresses
   std::uint32_t anchor_every = 10;  // of so many versions in the global tier one is exact; 1 = all are

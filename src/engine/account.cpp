@@ -10,6 +10,7 @@
 
 #include "engine/governing.hpp"
 #include "engine/mailbox.hpp"
+#include "engine/step_power.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::engine {
@@ -155,7 +156,7 @@ Phase make_phase(std::string_view name, double from_s, double to_s) {
 }
 
 std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
-  if (!keeps_account(context) && !governs_by_joules(context)) return nullptr;
+  if (!keeps_account(context) && !governs_by_joules(context) && !weighs_joules(context)) return nullptr;
   auto sampler = energy::Sampler::start(context.settings.energy, sys::real_kernel());
   if (sampler) return std::move(*sampler);
   context.log(Severity::warning, "energy is not measured: " + sampler.error().message);

@@ -36,8 +36,8 @@ struct Phase {
 };
 Phase make_phase(std::string_view name, double from_s, double to_s);
 
-// The sampler of a process that keeps the account of its machine, or governs by joules; null for others, and where it
-// cannot be had: that is logged, and costs nothing but the numbers.
+// The sampler of a process that keeps the account of its machine, or governs or compresses by joules; null for others,
+// and where it cannot be had: that is logged, and costs nothing but the numbers.
 std::unique_ptr<energy::Sampler> start_sampler(const Context& context);
 
 // Ranks of a machine take their checkpoints together, so the first process that has an account there keeps it for all.

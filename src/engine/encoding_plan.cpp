@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kLeastToLearnFrom = 4 * kMiB;
 constexpr std::uint64_t kSampleBytes = 256 * 1024;
-constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;  // smaller regions are not worth the samples
+constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;  // smaller regions are not worth the samples, nor a word
 constexpr double kTooFastToCompress = 8e9;                  // no codec on any core comes near
 constexpr double kChanged = 1.5;                            // times longer or shorter: not by chance
 constexpr double kNoticeable = 1.05;                        // times slower: worth a word
@@ -79,10 +79,10 @@ void EncodingPlanner::learn(const GlobalStep& step) {
   }
 }
 
-// Whether to compress was tried lately, and took longer than not to.
+// Whether to compress was tried lately to save time, and took longer than not to.
 bool EncodingPlanner::has_disappointed() const {
-  return compressed_cost_ && plain_cost_ && *compressed_cost_ > *plain_cost_ &&
-         version_ < compressed_at_ + kSampleEvery;
+  return settings_.goal == config::CodecGoal::time && compressed_cost_ && plain_cost_ &&
+         *compressed_cost_ > *plain_cost_ && version_ < compressed_at_ + kSampleEvery;
 }
 
 // Fails if the region cannot be read, and is to be tried again then.
@@ -113,10 +113,15 @@ Result<const EncodingPlanner::Known*> EncodingPlanner::samples(const format::Ima
 }
 
 // Codecs beside what kept the processors from the step when the rate of the storage was found.
-policy::CodecChoice EncodingPlanner::weigh(const Known& known, const policy::StorageFacts& storage) const {
+policy::CodecChoice EncodingPlanner::weigh(const Known& known) const {
+  policy::StorageFacts storage;
+  if (plain_cost_) storage.bytes_per_s = 1 / *plain_cost_;
+  storage.compress_w = conditions_.draw.compress_w;
+  storage.write_w = conditions_.draw.write_w;
+  storage.power_source = conditions_.draw.source;
   std::vector<policy::CodecSample> samples = known.samples;
   for (policy::CodecSample& sample : samples) sample.encode_bytes_per_s /= slowdown_;
-  policy::CodecChoice choice = policy::choose_codec(policy::CodecGoal::time, samples, storage);
+  policy::CodecChoice choice = policy::choose_codec(settings_.goal, samples, storage);
   if (slowdown_ > kNoticeable && !samples.empty()) {
     choice.reason += fmt::format("; codecs reckoned {:.1f} times slower than alone, as processors are busy", slowdown_);
   }
@@ -129,22 +134,20 @@ EncodingPlan::Choice EncodingPlanner::choose_automatically(const format::ImageIn
     return EncodingPlan::Choice{{codec::CodecId::raw}, "not compressed: " + std::move(reason)};
   };
   const format::Region& described = index.regions[region];
-  if (described.raw_bytes() < kLeastToSample) return as_it_is("too small to matter");
+  if (described.raw_bytes() < kLeastToSample) return {};
   if (conditions_.global_is_memory) return as_it_is("the global directory lies in memory");
   if (has_disappointed()) {
     return as_it_is(fmt::format("a GB took {:.3g} s compressed, and {:.3g} s as it is", 1e9 * *compressed_cost_,
                                 1e9 * *plain_cost_));
   }
-  policy::StorageFacts storage;
-  if (plain_cost_) storage.bytes_per_s = 1 / *plain_cost_;
   const Known nothing;
   const Known* known = &nothing;
-  if (storage.bytes_per_s && *storage.bytes_per_s < kTooFastToCompress) {
+  if (plain_cost_ && 1 / *plain_cost_ < kTooFastToCompress) {
     const auto sampled = samples(index, region, read, may_lose);
     if (!sampled) return as_it_is(sampled.error().message);
     known = *sampled;
   }
-  const policy::CodecChoice choice = weigh(*known, storage);
+  const policy::CodecChoice choice = weigh(*known);
   return {choice.codec ? known->methods[*choice.codec] : codec::Method{codec::CodecId::raw}, choice.reason};
 }
 

@@ -47,13 +47,21 @@ struct GlobalStep {
   double to_s = 0;
   sys::ProcessorTime processor = {};  // of the thread, in the step
   Stored how = Stored::as_it_is;
+  double encode_s = 0;  // of it, compressing
 
   double seconds() const { return to_s - from_s; }
+};
+
+// What the step draws, in watts, while it compresses and while it writes.
+struct Draw {
+  std::optional<double> compress_w, write_w;
+  std::string source;  // how they are known, or why they are not; for people
 };
 
 // What is known when a version begins.
 struct Conditions {
   bool global_is_memory = false;  // of this machine
+  Draw draw = {};                 // for those who weigh joules
 };
 
 // Not for several threads at once.
@@ -80,7 +88,7 @@ class EncodingPlanner {
     std::vector<policy::CodecSample> samples;
   };
 
-  policy::CodecChoice weigh(const Known& known, const policy::StorageFacts& storage) const;
+  policy::CodecChoice weigh(const Known& known) const;
   EncodingPlan::Choice choose_automatically(const format::ImageIndex& index, std::size_t region, const ReadRegion& read,
                                             bool may_lose);
   EncodingPlan::Choice choose(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);

@@ -53,6 +53,7 @@ Outgoing NodeEngine::kept_images(Work& work) {
       return image.bytes->view(description->index.regions[region].offset + offset, scratch);
     };
     EncodingPlan plan = planner_.plan(description->index, read, loss_allowed());
+    note_what_stays(description->index, plan);
     outgoing.images.back().plan_s = plan.sampling_s;
     if (!plan.has_work()) continue;
     outgoing.shrinks = true;
@@ -74,6 +75,7 @@ Outgoing NodeEngine::direct_images(const Captures& captures) {
       return ByteView(scratch);
     };
     EncodingPlan plan = planner_.plan(*image.index, read, loss_allowed());
+    note_what_stays(*image.index, plan);
     image.plan_s = plan.sampling_s;
     if (!plan.has_work()) continue;
     outgoing.shrinks = true;
@@ -109,10 +111,28 @@ Loss NodeEngine::loss_allowed() const {
   return catalogue_.lossy_in_a_row() + 1 < context_.settings.codec.anchor_every ? Loss::allowed : Loss::refused;
 }
 
+void NodeEngine::note_what_stays(const format::ImageIndex& index, const EncodingPlan& plan) {
+  if (context_.settings.codec.method != config::CodecMethod::automatic) return;
+  for (std::size_t r = 0; r < plan.choices.size(); ++r) {
+    const EncodingPlan::Choice& choice = plan.choices[r];
+    if (choice.method.codec != codec::CodecId::raw || choice.reason.empty()) continue;
+    const std::uint64_t bytes = index.regions[r].raw_bytes();
+    stay_.push_back({index.regions[r].name, choice, {.raw_bytes = bytes, .stored_bytes = bytes}, 0});
+  }
+}
+
+void NodeEngine::write_down_compression(const format::VersionId& version) {
+  if (!bill_.is_open()) return;
+  std::vector<EncodedRegion> regions = stay_;
+  for (const EncodedImage& image : encoded_) regions.insert(regions.end(), image.regions.begin(), image.regions.end());
+  if (!regions.empty()) bill_.append(context_, compression_line(version, regions));
+}
+
 Conditions NodeEngine::conditions() const {
   Conditions conditions;
   if (context_.settings.codec.method != config::CodecMethod::automatic) return conditions;
   const store::Tier* const global = context_.tiers.find(config::TierKind::global);
+  conditions.draw = step_power_.draw();
   conditions.global_is_memory = global != nullptr && global->is_in_memory();
   return conditions;
 }
@@ -122,6 +142,7 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   step.from_s = sys::monotonic_s();
   const sys::ProcessorTime before = sys::processor_time();
   encoded_.clear();
+  stay_.clear();
   planner_.begin_version(conditions());
   DIAPAUSE_TRY_ASSIGN(const Outgoing outgoing, outgoing_images(work, captures));
   DIAPAUSE_TRY_ASSIGN(const GlobalTimes times, write_to_global(context_, catalogue_, work.manifest, outgoing));
@@ -131,9 +152,7 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   parts_.published_from_s = times.published_from_s;
   parts_.encode_share = account_.share_here(times.encode_s, times.published_from_s - step.from_s);
   learn_from(step, work.manifest);
-  if (bill_.is_open() && !encoded_.empty()) {
-    bill_.append(context_, compression_line(work.manifest.version, encoded_));
-  }
+  write_down_compression(work.manifest.version);
   // The nodes' manifests should know of it too: should the global one be lost, the images there are still found.
   if (!work.manifest.has_level(1)) return {};
   return publish(work, 4);
@@ -143,7 +162,9 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
 void NodeEngine::learn_from(GlobalStep step, const format::Manifest& manifest) {
   for (const std::uint32_t rank : context_.topology.acted_for) step.bytes += manifest.ranks[rank].image.file_bytes;
   step.how = encoded_.empty() ? Stored::as_it_is : Stored::compressed;
+  for (const EncodedImage& image : encoded_) step.encode_s += image.encode_s;
   planner_.learn(step);
+  step_power_.learn(step);
 }
 
 }  // namespace diapause::engine

@@ -56,20 +56,18 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
 }
 
 // Regions of several ranks that went the same way are one entry.
-std::string compression_line(const format::VersionId& version, std::span<const EncodedImage> images) {
+std::string compression_line(const format::VersionId& version, std::span<const EncodedRegion> regions) {
   struct Sum {
     codec::RegionReport report;
     std::string reason;
     double encode_s = 0;
   };
   std::map<std::pair<std::string, std::string>, Sum> sums;
-  for (const EncodedImage& image : images) {
-    for (const EncodedRegion& region : image.regions) {
-      Sum& sum = sums[{region.name, codec::codec_name(region.choice.method.codec)}];
-      sum.report.add(region.report);
-      sum.reason = region.choice.reason;
-      sum.encode_s += region.encode_s;
-    }
+  for (const EncodedRegion& region : regions) {
+    Sum& sum = sums[{region.name, codec::codec_name(region.choice.method.codec)}];
+    sum.report.add(region.report);
+    sum.reason = region.choice.reason;
+    sum.encode_s += region.encode_s;
   }
   json line = event("compression", sys::unix_time_ns());
   line["incarnation"] = version.incarnation;

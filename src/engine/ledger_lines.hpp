@@ -51,7 +51,7 @@ struct OpenLine {
 std::string open_line(const OpenLine& open);
 std::string checkpoint_line(const CheckpointLine& line);
 // How the regions of this process went to the global tier.
-std::string compression_line(const format::VersionId& version, std::span<const EncodedImage> images);
+std::string compression_line(const format::VersionId& version, std::span<const EncodedRegion> regions);
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);

@@ -20,6 +20,7 @@
 #include "engine/context.hpp"
 #include "engine/encoding.hpp"
 #include "engine/governing.hpp"
+#include "engine/step_power.hpp"
 #include "engine/work.hpp"
 #include "sys/pacer.hpp"
 
@@ -132,6 +133,7 @@ class NodeEngine {
         bill_(bill),
         sampler_(start_sampler(context)),
         governor_(context, sampler_.get()),
+        step_power_(context, sampler_.get()),
         planner_(context.settings.codec),
         encoding_(context.settings.codec.threads),
         flush_pacer_(context.topology.by_node ? context.settings.async.flush_mib_s * static_cast<double>(kMiB) : 0) {}
@@ -171,6 +173,8 @@ class NodeEngine {
                                     const GlobalTarget& to);
   Loss loss_allowed() const;
   Conditions conditions() const;
+  void note_what_stays(const format::ImageIndex& index, const EncodingPlan& plan);
+  void write_down_compression(const format::VersionId& version);
   void learn_from(GlobalStep step, const format::Manifest& manifest);
 
   void record(const Work& work, const Captures& captures, const Status& result);
@@ -185,8 +189,10 @@ class NodeEngine {
   Account account_;
   Catalogue catalogue_;
   NodeGovernor governor_;
+  StepPower step_power_;
   EncodingPlanner planner_;
   Encoding encoding_;
+  std::vector<EncodedRegion> stay_;    // regions that `auto` leaves as they are, in the checkpoint under way
   std::vector<EncodedImage> encoded_;  // in the checkpoint under way
   Parts parts_;
   sys::Pacer flush_pacer_;             // of what goes to the global tier in the background

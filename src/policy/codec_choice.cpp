@@ -37,9 +37,16 @@ double compressed_cost(const Weights& weights, double storage_rate, const CodecS
 std::string what_is_missing(CodecGoal goal, const StorageFacts& storage) {
   if (!storage.bytes_per_s || !(*storage.bytes_per_s > 0)) return "the rate of storage has not been measured yet";
   if (goal == CodecGoal::energy && (!storage.compress_w || !storage.write_w)) {
-    return "what compressing and writing draw has not been measured yet";
+    return "what compressing and writing draw is not known" +
+           (storage.power_source.empty() ? "" : ": " + storage.power_source);
   }
   return {};
+}
+
+std::string power_text(CodecGoal goal, const StorageFacts& storage) {
+  if (goal == CodecGoal::time) return {};
+  return fmt::format(", writing at {:.3g} W and compressing at {:.3g} W ({})", *storage.write_w, *storage.compress_w,
+                     storage.power_source);
 }
 
 }  // namespace
@@ -74,9 +81,9 @@ CodecChoice choose_codec(CodecGoal goal, std::span<const CodecSample> samples, c
     least = cost;
     choice.codec = i;
   }
-  choice.reason =
-      fmt::format("{}: a GB takes {:.3g} {} as it is, at {:.2f} GB/s{}",
-                  choice.codec ? samples[*choice.codec].name : "not compressed", plain, unit, rate / kGb, numbers);
+  choice.reason = fmt::format("{}: a GB takes {:.3g} {} as it is, at {:.2f} GB/s{}{}",
+                              choice.codec ? samples[*choice.codec].name : "not compressed", plain, unit, rate / kGb,
+                              power_text(goal, storage), numbers);
   return choice;
 }
 

@@ -13,9 +13,11 @@
 #include <span>
 #include <string>
 
+#include "config/settings.hpp"
+
 namespace diapause::policy {
 
-enum class CodecGoal { time, energy };
+using config::CodecGoal;
 
 // One codec on a sample of the region.
 struct CodecSample {
@@ -26,9 +28,10 @@ struct CodecSample {
 
 // Where the region goes. None: not measured yet.
 struct StorageFacts {
-  std::optional<double> bytes_per_s;  // a core's share, when all of the node write
-  std::optional<double> compress_w;   // what the node draws while a core compresses, and while it writes
-  std::optional<double> write_w;
+  std::optional<double> bytes_per_s = {};  // a core's share, when all of the node write
+  std::optional<double> compress_w = {};   // what the node draws while a core compresses, and while it writes
+  std::optional<double> write_w = {};
+  std::string power_source = {};  // how these are known, or why they are not; for people
 };
 
 struct CodecChoice {

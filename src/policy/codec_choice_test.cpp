@@ -60,6 +60,14 @@ TEST(CodecChoice, IgnoresCodecsThatGainNothingOrWereNotMeasured) {
   EXPECT_EQ(break_even_bytes_per_s(useless[0], CodecGoal::time, {}), 0);
 }
 
+TEST(CodecChoice, SaysWithWhichPowersItHasReckoned) {
+  EXPECT_THAT(
+      choose_codec(CodecGoal::energy, kSamples, {0.1 * kGb, 110, 100, "measured"}).reason,
+      HasSubstr("a GB takes 1e+03 J as it is, at 0.10 GB/s, writing at 100 W and compressing at 110 W (measured);"));
+  EXPECT_EQ(choose_codec(CodecGoal::energy, kSamples, {0.1 * kGb, {}, {}, "no meter"}).reason,
+            "not compressed: what compressing and writing draw is not known: no meter");
+}
+
 TEST(CodecChoice, SaysItsNumbers) {
   const std::string reason = choose_codec(CodecGoal::time, kSamples, {0.1 * kGb, {}, {}}).reason;
   EXPECT_EQ(

@@ -79,6 +79,27 @@ TEST(AutoCodec, NeverCompressesForMemory) {
   EXPECT_THAT(plan.choices[0].reason, HasSubstr("lies in memory"));
 }
 
+// For storage for which compressing saves time, by joules.
+EncodingPlan decided_by_joules(const Draw& draw) {
+  EncodingPlanner planner({.method = config::CodecMethod::automatic, .goal = config::CodecGoal::energy});
+  planner.learn(step_of(10));
+  planner.begin_version({.draw = draw});
+  return decide(planner);
+}
+
+TEST(AutoCodec, CompressesByJoulesUnlessACodecDrawsFarMoreThanWriting) {
+  EXPECT_TRUE(decided_by_joules({110, 100, "measured"}).has_work());
+  const EncodingPlan plan = decided_by_joules({1e6, 1, "measured"});
+  EXPECT_FALSE(plan.has_work());
+  EXPECT_THAT(plan.choices[0].reason, HasSubstr("compressing at 1e+06 W (measured)"));
+}
+
+TEST(AutoCodec, StoresAsItIsByJoulesThatNobodyKnows) {
+  const EncodingPlan plan = decided_by_joules({{}, {}, "there is no meter"});
+  EXPECT_FALSE(plan.has_work());
+  EXPECT_THAT(plan.choices[0].reason, HasSubstr("there is no meter"));
+}
+
 TEST(AutoCodec, SaysWhatItHasReckonedWith) { EXPECT_THAT(decided_at(1e6).choices[0].reason, HasSubstr("saves below")); }
 
 TEST(AutoCodec, DoesNotRepeatWhatTookLonger) {
