@@ -1,8 +1,12 @@
 """What is made of the rows of a sweep, with rows of which the truth is known."""
 
+import hashlib
 import pathlib
+import struct
 import tempfile
 import unittest
+import zipfile
+from unittest import mock
 
 import numpy as np
 from diapause import commands, files
@@ -112,6 +116,49 @@ class FieldTest(unittest.TestCase):
         (self.scratch / "p_1_all.deb").write_bytes(b"another")
         with self.assertRaisesRegex(fields.FieldError, "p_1_all.deb"):
             fields._fetched(package, self.scratch)
+
+    def test_without_a_package_or_a_program_the_others_are_there_and_a_line_says_why(self):
+        missing = FileNotFoundError("no network")
+        left_out = []
+        with mock.patch.object(fields, "_fetch", side_effect=missing), mock.patch("shutil.which", return_value=None):
+            used = list(fields.built_in(self.scratch / "set", self.scratch, left_out.append))
+        self.assertEqual(used, [])
+        for name in ("cam_t", "protein_v", "LAMMPS", "heat program", "benchmarks"):
+            self.assertEqual(len([line for line in left_out if name in line]), 1, name)
+        self.assertIn("no network", left_out[0])
+
+    def test_a_package_is_unpacked_once_for_all_of_its_fields(self):
+        with zipfile.ZipFile(self.scratch / "p-1.whl", "w") as wheel:
+            wheel.writestr("a", "first")
+            wheel.writestr("b", "second")
+        package = fields.Package("p", "1", hashlib.sha256((self.scratch / "p-1.whl").read_bytes()).hexdigest(), "p-1.whl")
+        with mock.patch.object(fields, "_fetched", wraps=fields._fetched) as fetched:
+            self.assertEqual([fields._archive(package, self.scratch)(name) for name in "ab"], [b"first", b"second"])
+        self.assertEqual(fetched.call_count, 1)
+
+    def test_fields_of_the_met_office_are_those_of_one_code(self):
+        def record(data):
+            return struct.pack(">i", len(data)) + data + struct.pack(">i", len(data))
+
+        def field(code, values):
+            words = np.zeros(64, ">i4")
+            words[[17, 18, 41]] = (*values.shape, code)
+            return record(words.tobytes()) + record(values.astype(">f4").tobytes())
+
+        first, other, second = np.arange(6.0).reshape(2, 3), np.zeros((2, 3)), np.ones((2, 3))
+        found = fields._pp(4)(field(4, first) + field(408, other) + field(4, second))
+        np.testing.assert_array_equal(found, [first, second])
+
+    def test_a_trajectory_has_positions_and_velocities_of_all_frames(self):
+        def frame(x, v):
+            sizes = (0, 0, 36, 0, 0, 0, 0, x.size * 4, v.size * 4, 0, len(x), 7, 0)
+            return (struct.pack(">3i12s", 1993, 13, 12, b"GMX_trn_file") + struct.pack(">13i2f", *sizes, 0.5, 0)
+                    + bytes(36) + x.astype(">f4").tobytes() + v.astype(">f4").tobytes())
+
+        x, v = np.arange(6.0).reshape(2, 3), -np.arange(6.0).reshape(2, 3)
+        data = frame(x, v) + frame(x + 1, v - 1)
+        np.testing.assert_array_equal(fields._trr("x")(data), np.concatenate([x, x + 1]))
+        np.testing.assert_array_equal(fields._trr("v")(data), np.concatenate([v, v - 1]))
 
 
 class WordsTest(unittest.TestCase):

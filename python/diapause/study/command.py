@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import pathlib
 import sys
 import tempfile
@@ -43,10 +41,16 @@ def _clocks(text):
 
 
 def _fields(arguments):
+    """(fields, lines about those that cannot be had)."""
     if arguments.fields:
-        return [fields.of_file(text) for text in arguments.fields]
-    heat = arguments.encoder.parent.parent / "apps/heat/heat"  # of a build; it is not installed
-    return list(fields.built_in(arguments.output / "fields", heat))
+        return [fields.of_file(text) for text in arguments.fields], []
+    left_out = []
+    used = list(fields.built_in(arguments.output / "fields", arguments.encoder.parent.parent, left_out.append))
+    for line in left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    if not used:
+        raise fields.FieldError("nothing of the built-in set can be had here: name fields of your own")
+    return used, left_out
 
 
 def _sweep(arguments, used, scratch):
@@ -64,20 +68,20 @@ def _sweep(arguments, used, scratch):
                     raise
                 missing.append(codec)
                 break
-            written(arguments.output / "measurements.csv", results.csv_text(rows).encode())  # a sweep may take hours
+            written(arguments.output / "measurements.csv", results.measurements(rows))  # a sweep may take hours
             print(f"{field.name}, {codec}", file=sys.stderr)
     return rows, missing
 
 
 def run(arguments):
     arguments.output.mkdir(parents=True, exist_ok=True)
-    used = _fields(arguments)
+    used, left_out = _fields(arguments)
     with tempfile.TemporaryDirectory(prefix="study-", dir=arguments.directory or arguments.output) as scratch:
         rows, missing = _sweep(arguments, used, pathlib.Path(scratch).resolve())
     study = results.Study(rows, arguments.machine)
     drawn = {"power-and-runtime": figures.power_and_runtime(study), "energy-by-bound": figures.energy_by_bound(study),
              "ratio-and-speed": figures.ratio_and_speed(study)}
-    files = {"fits.csv": _csv(FIT_COLUMNS, fit_rows(study)), "study.html": _page(study, used, missing, drawn)}
+    files = {"fits.csv": results.csv_of(FIT_COLUMNS, fit_rows(study)), "study.html": _page(study, used, _notes(study, missing, left_out), drawn)}
     files |= {f"{name}.png": look.saved(figure, "png") for name, figure in drawn.items()}
     print(arguments.output / "measurements.csv")
     for name, data in files.items():
@@ -103,14 +107,6 @@ def fit_rows(study):
             rows.append((step, "this machine, f over its base clock", "measured", found.a, found.b, found.c, found.sse,
                          found.rmse, found.r2, found.points))
     return rows
-
-
-def _csv(columns, rows):
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(["" if value is None else value for value in row] for row in rows)
-    return file.getvalue().encode()
 
 
 def _number(value, text="{:.4g}"):
@@ -177,7 +173,7 @@ def _field_table(used):
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 
-def _notes(study, missing):
+def _notes(study, missing, left_out):
     texts = []
     if not study.measures_power:
         texts.append("No counter measured power over a real clock here, so there is no P(f) of this machine. What depends on "
@@ -190,17 +186,19 @@ def _notes(study, missing):
                      "clock.")
     if missing:
         texts.append(f"Not in this build: {', '.join(missing)}.")
+    if left_out:
+        texts.append(f"Left out: {'; '.join(map(records.printable, left_out))}.")
     return texts
 
 
-def _page(study, used, missing, drawn):
+def _page(study, used, notes, drawn):
     def picture(name, about, caption):
         return page.picture(look.saved(drawn[name], "svg"), about, caption)
 
     kinds = "measured" if study.measures_power else "modelled"
     mark = kinds + (", clocks emulated" if any(row.clock_is_emulated for row in study.rows) else "")
     return page.document("Compressing checkpoints", [
-        page.heading_of_page("Compressing checkpoints"), f"<p>{page.kind_mark(mark)}</p>\n", page.notes(_notes(study, missing)),
+        page.heading_of_page("Compressing checkpoints"), f"<p>{page.kind_mark(mark)}</p>\n", page.notes(notes),
         page.heading("Codecs and bounds"),
         picture("ratio-and-speed", "Ratio and speed of every codec and bound", "Up and to the right is better."),
         _codec_table(study),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import csv
 import dataclasses
+import functools
 import io
 import math
 
@@ -16,13 +17,21 @@ from diapause.study.sweep import Row
 STEPS = ("compress", "write")  # of a checkpoint
 
 
-def csv_text(rows):
-    """Tidy: a row for each step, with the columns of Row."""
+ROW_COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
+
+
+def csv_of(columns, rows):
+    """The bytes of a CSV file; what is not known, None, is left empty."""
     file = io.StringIO()
-    writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: "" if value is None else value for key, value in dataclasses.asdict(row).items()} for row in rows)
-    return file.getvalue()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if value is None else value for value in row] for row in rows)
+    return file.getvalue().encode()
+
+
+def measurements(rows):
+    """Tidy: a row for each step, with the columns of Row."""
+    return csv_of(ROW_COLUMNS, map(dataclasses.astuple, rows))
 
 
 def mean(values):
@@ -56,6 +65,8 @@ class Study:
         self._series = collections.defaultdict(dict)  # by field, codec, bound and step: by clock asked
         for row in rows:
             self._series[row.field, row.codec, row.bound, row.step][row.clock_asked] = row
+        self.power_fit = functools.cache(self.power_fit)  # asked for again for every codec and bound
+        self.runtime_fit = functools.cache(self.runtime_fit)
 
     @property
     def codecs(self):
@@ -119,16 +130,19 @@ class Study:
 
     # ---- energy ------------------------------------------------------------------------------------------------------
 
+    def _at_full_clock(self, codec, bound, step):
+        """A row for each field."""
+        return [clocks[1.0] for (_, *method), clocks in self._series.items() if method == [codec, bound, step]
+                and 1.0 in clocks]
+
     def seconds_per_gb(self, codec, bound, step):
         """At the full clock, for 10^9 bytes of the fields; the mean over them. None if it was not done."""
-        found = [clocks[1.0].seconds / clocks[1.0].raw_bytes * 1e9 for (_, c, b, s), clocks in self._series.items()
-                 if (c, b, s) == (codec, bound, step) and 1.0 in clocks]
-        return mean(found) if found else None
+        found = self._at_full_clock(codec, bound, step)
+        return mean(row.seconds / row.raw_bytes * 1e9 for row in found) if found else None
 
     def joules_per_gb(self, codec, bound, step):
         """The same of measured joules; None unless all of them are measured."""
-        found = [clocks[1.0] for (_, c, b, s), clocks in self._series.items() if (c, b, s) == (codec, bound, step)
-                 and 1.0 in clocks]
+        found = self._at_full_clock(codec, bound, step)
         if not found or any(row.energy_kind != "measured" or not row.joules for row in found):
             return None
         return mean(row.joules / row.raw_bytes * 1e9 for row in found)
