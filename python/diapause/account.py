@@ -65,6 +65,12 @@ class Sum:
         """Root of the sum of the squares: one reading errs independently of another."""
         return math.sqrt(self.variance) if self.known and not self.without_uncertainty else None
 
+    @property
+    def bound(self):
+        """What it is below, where no more than that is known: the uncertainty is as large as the number."""
+        off = self.uncertainty_j
+        return self.joules + off if off and off >= self.joules and not self.is_partial else None
+
 
 @dataclasses.dataclass(frozen=True)
 class Lost:

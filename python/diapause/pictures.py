@@ -146,6 +146,8 @@ def joules_text(sum_):
     """As "≥ 1.23 kJ ± 4 J"; ≥: of a part nobody knows it."""
     if sum_.value is None:
         return "unknown" if sum_.unknown else "no source"
+    if sum_.bound is not None:
+        return f"< {look.scaled(sum_.bound, 'J')}"
     off = sum_.uncertainty_j
     return f"{'≥ ' if sum_.is_partial else ''}{look.scaled(sum_.value, 'J')}" + (
         f" ± {look.scaled(off, 'J')}" if off is not None else "")

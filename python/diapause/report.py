@@ -19,6 +19,8 @@ def bytes_text(size):
 def joules_cell(sum_):
     if sum_.value is None:
         return page.Number("unknown" if sum_.unknown else "-")
+    if sum_.bound is not None:
+        return page.Number(f"< {sum_.bound:,.2f} J", sum_.joules)
     return page.Number(f"{'≥ ' if sum_.is_partial else ''}{sum_.joules:,.2f} J", sum_.joules)
 
 

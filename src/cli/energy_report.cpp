@@ -16,7 +16,15 @@ using json = nlohmann::ordered_json;
 constexpr std::string_view kPhases[] = {"wait",   "capture", "drain",     "keep",   "partner", "parity",  "encode",
                                         "global", "publish", "inventory", "verify", "fetch",   "rebuild", "restore"};
 
+// Where the uncertainty is as large as the number, all that is known is what it is below.
+std::optional<double> only_bound(const Joules& joules) {
+  const auto error = joules.uncertainty();
+  if (!error || *error == 0 || *error < joules.sum || joules.is_partial()) return std::nullopt;
+  return joules.sum + *error;
+}
+
 std::string joules_text(const Joules& joules) {
+  if (const auto bound = only_bound(joules)) return fmt::format("< {:.2f} J", *bound);
   const auto error = joules.uncertainty();
   const std::string either_way = error ? fmt::format(" +- {:.2f}", *error) : "";
   if (joules.known > 0) return fmt::format("{}{:.2f}{} J", joules.is_partial() ? ">= " : "", joules.sum, either_way);
@@ -31,7 +39,10 @@ std::optional<double> share_percent(const Joules& joules, const EnergySummary& e
 
 std::string share_text(const Joules& joules, const EnergySummary& energy) {
   const auto percent = share_percent(joules, energy);
-  return percent ? fmt::format("{:.2f} %", *percent) : "-";
+  if (!percent) return "-";
+  const auto bound = only_bound(joules);
+  return bound ? fmt::format("< {:.2f} %", std::min(*bound / *energy.whole.value() * 100, 100.0))
+               : fmt::format("{:.2f} %", *percent);
 }
 
 std::string change_text(std::optional<double> percent) { return percent ? fmt::format("{:+.1f} %", *percent) : "-"; }

@@ -5,22 +5,30 @@
 #include <algorithm>
 
 namespace diapause::energy {
+namespace {
+
+// A model knows when it looked, but the kernel counts processor time in ticks.
+constexpr double kTickS = 0.01;
+
+double lag_of(const Zone& zone) { return zone.kind == Kind::modelled ? kTickS : zone.update_s; }
+
+}  // namespace
 
 Collector::Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s) {
   for (auto& meter : meters) {
     const std::size_t first = followed_.size();
     for (const Zone& zone : meter->zones())
-      followed_.push_back({zone, Accumulator(zone, period_s), Series(zone.update_s), {}});
+      followed_.push_back({zone, Accumulator(zone, period_s), Series(zone.update_s, lag_of(zone)), {}});
     meters_.push_back({std::move(meter), first, followed_.size()});
   }
 }
 
-void Collector::collect(double now_s) {
+void Collector::collect(double now_s, void (Meter::*read)(double now_s, std::vector<Reading>& out)) {
   if (began_s_ == 0) began_s_ = now_s;
   collected_s_ = now_s;
   for (const Placed& placed : meters_) {
     readings_.clear();
-    placed.meter->read(now_s, readings_);
+    ((*placed.meter).*read)(now_s, readings_);
     for (Reading& reading : readings_) take(followed_[placed.first + reading.zone], reading);
   }
 }

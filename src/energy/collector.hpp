@@ -19,7 +19,9 @@ class Collector {
   Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s);
 
   // Reads every meter. `now_s`: sys::monotonic_s(), not before that of the last call.
-  void collect(double now_s);
+  void collect(double now_s) { collect(now_s, &Meter::read); }
+  // The same, as somebody wants to know now.
+  void collect_well(double now_s) { collect(now_s, &Meter::read_well); }
   double began_s() const { return began_s_; }  // of the first call
   double collected_s() const { return collected_s_; }
 
@@ -58,6 +60,7 @@ class Collector {
     std::unique_ptr<Meter> meter;
     std::size_t first, end;  // its zones in followed_
   };
+  void collect(double now_s, void (Meter::*read)(double now_s, std::vector<Reading>& out));
   void take(Followed& followed, Reading& reading);
   std::string why_dead(const Followed& followed) const;
 

@@ -66,6 +66,8 @@ class Meter {
   // Adds readings of its zones to `out`: one a zone at most times, none where the source has nothing new yet, several
   // where it has more than one. `now_s`: sys::monotonic_s(). Fails by zone. Called by one thread at a time.
   virtual void read(double now_s, std::vector<Reading>& out) = 0;
+  // The same, as somebody wants to know now: for meters that are not always read as well as they can be.
+  virtual void read_well(double now_s, std::vector<Reading>& out) { read(now_s, out); }
 };
 
 // Something that looks like a source and cannot be used: where, why, and what would help.

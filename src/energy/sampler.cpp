@@ -22,6 +22,7 @@ namespace {
 constexpr double kProbeS = 0.1;       // at least so long a source has time to show that it is live
 constexpr double kLongestProbeS = 5;  // and at most
 constexpr double kProbePeriodS = 0.005;
+constexpr double kMarkedShare = 1.0 / 500;  // of the time, for samples at marks
 
 // Names of meters, or {"auto"}, as the meters they mean.
 Result<std::vector<MeterEntry>> chosen_meters(const std::vector<std::string>& names) {
@@ -64,6 +65,7 @@ struct SamplerState {
   void discover();
   void probe();
   bool pause(double seconds);
+  void sample_where_marked(double until_s);
   void settle();
   Collector& settled() {
     std::unique_lock lock(mutex);
@@ -76,6 +78,8 @@ struct SamplerState {
   const std::vector<MeterEntry> chosen;
   const Profile profile;
   std::atomic<std::uint64_t> moved_bytes{0};
+  std::atomic<bool> is_marked{false};
+  std::atomic<double> next_mark_s{0};  // marks before are passed over
 
   mutable std::mutex mutex;  // of all below; the collector's zones and total do not change once it is settled
   std::condition_variable changed;
@@ -101,7 +105,21 @@ void SamplerState::run() {
     const double now_s = sys::monotonic_s();
     next_s = std::max(next_s + period_s, now_s);  // what was missed is not made up for
     if (next_s <= now_s) next_s = now_s + period_s;
+    sample_where_marked(next_s);
   } while (pause(next_s - sys::monotonic_s()));
+}
+
+void SamplerState::sample_where_marked(double until_s) {
+  std::unique_lock lock(mutex);
+  while (true) {
+    const std::chrono::duration<double> left(std::max(until_s - sys::monotonic_s(), 0.0));
+    if (!changed.wait_for(lock, left, [this] { return ends || is_marked; }) || ends) return;
+    is_marked = false;
+    const double begin_s = sys::monotonic_s();
+    collector->collect_well(begin_s);
+    const double end_s = sys::monotonic_s();
+    next_mark_s = end_s + (end_s - begin_s) / kMarkedShare;
+  }
 }
 
 // False if the thread is to end.
@@ -185,6 +203,13 @@ const Profile& Sampler::profile() const { return state_->profile; }
 double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
 double Sampler::started_s() const { return state_->settled().began_s(); }
 double Sampler::cost_s() const { return state_->thread ? state_->thread->cpu_s() : 0; }
+// A mark that the thread overlooks as it is about to sleep is served late, and one sample more or less is no matter.
+void Sampler::mark() {
+  if (!state_->thread || sys::monotonic_s() < state_->next_mark_s.load(std::memory_order_relaxed)) return;
+  state_->is_marked = true;
+  state_->changed.notify_all();
+}
+
 void Sampler::moved(std::uint64_t bytes) { state_->moved_bytes.fetch_add(bytes, std::memory_order_relaxed); }
 
 const std::vector<Obstacle>& Sampler::obstacles() const {
@@ -201,7 +226,7 @@ std::string Sampler::failure(std::size_t domain) const {
 Usage Sampler::between(double from_s, double to_s) {
   Collector& collector = state_->settled();
   const std::lock_guard lock(state_->mutex);
-  if (to_s > collector.collected_s()) collector.collect(sys::monotonic_s());
+  if (to_s > collector.collected_s()) collector.collect_well(sys::monotonic_s());
   Usage usage;
   for (std::size_t i = 0; i < collector.zones().size(); ++i)
     usage.domains.push_back(collector.between(i, from_s, to_s));
@@ -215,7 +240,7 @@ std::vector<Point> Sampler::now() {
   Collector& collector = state_->settled();
   const std::lock_guard lock(state_->mutex);
   const double now_s = sys::monotonic_s();
-  collector.collect(now_s);
+  collector.collect_well(now_s);
   std::vector<Point> points;
   for (std::size_t i = 0; i < collector.zones().size(); ++i) points.push_back(collector.series(i).at(now_s));
   return points;

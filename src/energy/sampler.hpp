@@ -57,6 +57,10 @@ class Sampler {
   // Why a domain could not be read when it was last tried; empty if it could.
   std::string failure(std::size_t domain) const;
 
+  // That a phase begins or ends: a sample is taken soon, in the thread, so that the energy until now is known well. The
+  // caller does not wait, and the machine spends no more than 1/500 of its time on such samples: where they are
+  // dear there are few.
+  void mark();
   // Tells the model that so many bytes went through memory: no file of the kernel says so. Costs nothing.
   void moved(std::uint64_t bytes);
   // Processor time of the thread so far.

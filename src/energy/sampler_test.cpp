@@ -54,10 +54,10 @@ class Machine : public testing::Test {
     ends_ = true;
     if (driver_.joinable()) driver_.join();
   }
-  std::unique_ptr<Sampler> start(std::vector<std::string> meters) {
+  std::unique_ptr<Sampler> start(std::vector<std::string> meters, std::uint32_t period_ms = 10) {
     config::EnergySettings settings;
     settings.meters = std::move(meters);
-    settings.period_ms = 10;
+    settings.period_ms = period_ms;
     settings.root = root_;
     auto sampler = Sampler::start(settings, sys::real_kernel());
     EXPECT_TRUE(sampler.has_value());
@@ -82,6 +82,19 @@ TEST_F(Machine, EnergyBetweenTwoMomentsIsWhatTheCounterSaysItIs) {
   // The driver may be held up for longer than it sleeps: what it has shown late is not the sampler's error.
   EXPECT_NEAR(usage.total.joules, 100 * (to_s - from_s), 5);
   EXPECT_EQ(sampler->total().name, "package");
+}
+
+TEST_F(Machine, TheEnergyUntilAMarkIsKnownBetterThanThatBetweenSamples) {
+  drive();
+  const auto sampler = start({"powercap"}, 60'000);
+  ASSERT_THAT(sampler->domains(), SizeIs(1));
+  const double from_s = sys::monotonic_s();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const double to_s = sys::monotonic_s();
+  sampler->mark();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // Were there no sample between from_s and now, 20 J in 0.2 s might as well be 0 or 40.
+  EXPECT_LT(sampler->between(from_s, to_s).total.uncertainty_j, 10);
 }
 
 TEST_F(Machine, CounterThatStandsStillIsNoSource) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace diapause::energy {
 namespace {
@@ -18,6 +19,11 @@ auto first_not_before(const std::vector<Point>& points, double time_s) {
 }  // namespace
 
 void Series::add(const Point& point) {
+  if (!points_.empty()) {
+    // What a source shows at once it may have collected for as long as it lags.
+    const double seconds = point.time_s - points_.back().time_s + lag_s_;
+    highest_w_ = std::max(highest_w_, (point.joules - points_.back().joules) / seconds);
+  }
   if (points_.size() >= kMostPoints) {
     const std::size_t half = points_.size() / 2;
     for (std::size_t i = 0; i < half / 2; ++i) points_[i] = points_[2 * i];
@@ -41,14 +47,42 @@ Point Series::at(double time_s) const {
           std::lerp(before->covered_s, after->covered_s, share)};
 }
 
-// How far the energy at a time may be off: by what is used until the nearest reading, or until the source changes.
-double Series::edge_error_j(double time_s) const {
-  if (points_.size() < 2 || time_s <= points_.front().time_s) return 0;
-  const auto after = time_s > points_.back().time_s ? points_.end() - 1 : first_not_before(points_, time_s);
+Series::Interval Series::interval_at(double time_s) const {
+  const bool is_later = time_s > points_.back().time_s;
+  const auto found = is_later ? points_.end() - 1 : first_not_before(points_, time_s);
+  const auto after = std::max(found, points_.begin() + 1);
   const auto before = after - 1;
   const double watts = (after->joules - before->joules) / (after->time_s - before->time_s);
-  const double nearest_s = std::min(time_s - before->time_s, std::abs(after->time_s - time_s));
-  return watts * std::max(nearest_s, update_s_);
+  if (is_later) return {after->time_s, std::numeric_limits<double>::infinity(), watts};
+  return {before->time_s, after->time_s, watts};
+}
+
+double Series::most_w(const Interval& interval) const { return std::max(highest_w_, 2 * interval.watts); }
+
+// What the energy of so many seconds at one end of the interval may be off: there it is taken to be as much as its part
+// of the time, but the power may have been anything up to the most, and 0.
+double Series::part_error_j(const Interval& interval, double seconds) const {
+  const double whole_s = interval.to_s - interval.from_s;
+  const double most = most_w(interval);
+  const double taken_j = interval.watts * seconds;
+  const double most_j = std::min(interval.watts * whole_s, most * seconds);
+  const double least_j = std::max(0.0, most * seconds - (most - interval.watts) * whole_s);
+  return std::max(most_j - taken_j, taken_j - least_j);
+}
+
+double Series::error_j(double from_s, double to_s) const {
+  from_s = std::max(from_s, points_.front().time_s);
+  if (points_.size() < 2 || to_s <= from_s) return 0;
+  const Interval first = interval_at(from_s);
+  const Interval last = interval_at(to_s);
+  const bool is_inside = first.from_s == last.from_s;
+  const double ends_j = is_inside ? part_error_j(first, to_s - from_s)
+                                  : part_error_j(first, first.to_s - from_s) + part_error_j(last, to_s - last.from_s);
+  const double read_j = (first.watts + last.watts) * lag_s_;
+  // However little is known, it is between nothing and the most power for all of the time.
+  const double taken_j = at(to_s).joules - at(from_s).joules;
+  const double most_j = std::max(most_w(first), most_w(last)) * (to_s - from_s);
+  return std::min(ends_j + read_j, std::max(taken_j, most_j - taken_j));
 }
 
 Amount Series::between(double from_s, double to_s, double resolution_j) const {
@@ -60,7 +94,7 @@ Amount Series::between(double from_s, double to_s, double resolution_j) const {
   amount.covered_s = std::min(to.covered_s - from.covered_s, to_s - from_s);
   amount.gap_s = to_s - from_s - amount.covered_s;
   if (amount.gap_s < kLeastGapS) amount.gap_s = 0;
-  amount.uncertainty_j = 2 * resolution_j + edge_error_j(from_s) + edge_error_j(to_s);
+  amount.uncertainty_j = 2 * resolution_j + error_j(from_s, to_s);
   return amount;
 }
 

@@ -11,7 +11,7 @@ namespace diapause::energy {
 // What a source says about a stretch of time.
 struct Amount {
   double joules = 0;         // used in the seconds that are covered
-  double uncertainty_j = 0;  // either way, of the reading at both ends; a model's own error is not in it
+  double uncertainty_j = 0;  // either way, of the ends: docs/energy.md; a model's own error is not in it
   double gap_s = 0;          // seconds of the stretch of which the source knows nothing
   double covered_s = 0;      // the others
   bool has_gap() const { return gap_s > 0; }
@@ -23,8 +23,9 @@ class Series {
  public:
   static constexpr std::size_t kMostPoints = 8192;
 
-  // `update_s`: how often the source changes. For 1.5 times as long, what it told last is taken to go on.
-  explicit Series(double update_s) : update_s_(update_s) {}
+  // `update_s`: how often the source changes. For 1.5 times as long, what it told last is taken to go on. `lag_s`: how
+  // old a reading may be when it is taken.
+  Series(double update_s, double lag_s) : update_s_(update_s), lag_s_(lag_s) {}
 
   // The time must be later than that of the last point.
   void add(const Point& point);
@@ -38,8 +39,19 @@ class Series {
   Amount between(double from_s, double to_s, double resolution_j) const;
 
  private:
-  double edge_error_j(double time_s) const;
+  // Between two readings, or behind the last one, without an end.
+  struct Interval {
+    double from_s, to_s;
+    double watts;
+  };
+  Interval interval_at(double time_s) const;
+  double most_w(const Interval& interval) const;
+  double part_error_j(const Interval& interval, double seconds) const;
+  double error_j(double from_s, double to_s) const;
+
   double update_s_;
+  double lag_s_;
+  double highest_w_ = 0;  // that was ever shown
   std::vector<Point> points_;
 };
 

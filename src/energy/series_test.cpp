@@ -2,12 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
 namespace diapause::energy {
 namespace {
 
 // 100 W from 0 s on, a point each 0.1 s.
 Series constant_power(int points) {
-  Series series(0.001);
+  Series series(0.001, 0.001);
   for (int i = 0; i < points; ++i) series.add({0.1 * i, 10.0 * i, 0.1 * i});
   return series;
 }
@@ -35,7 +39,7 @@ TEST(Series, BeforeTheFirstAndAfterTheLastPointIsAGap) {
 }
 
 TEST(Series, OfASlowSourceGoesOnUntilItIsDueAgain) {
-  Series series(2);
+  Series series(2, 2);
   series.add({0, 0, 0});
   series.add({2, 200, 2});
   EXPECT_NEAR(between(series, 0, 4).joules, 400, 1e-9);
@@ -44,13 +48,13 @@ TEST(Series, OfASlowSourceGoesOnUntilItIsDueAgain) {
 }
 
 TEST(Series, WithoutPointsIsAllGap) {
-  const Amount amount = between(Series(1), 1, 2);
+  const Amount amount = between(Series(1, 1), 1, 2);
   EXPECT_EQ(amount.gap_s, 1);
   EXPECT_EQ(amount.covered_s, 0);
 }
 
 TEST(Series, GapCountsOnlyWhereItLies) {
-  Series series(0.001);
+  Series series(0.001, 0.001);
   series.add({0, 0, 0});
   series.add({1, 100, 1});
   series.add({3, 100, 1});
@@ -65,7 +69,65 @@ TEST(Series, UncertaintyGrowsWithTheDistanceToASample) {
   const double at_samples = between(series, 0.2, 0.8).uncertainty_j;
   const double beside_samples = between(series, 0.25, 0.85).uncertainty_j;
   EXPECT_NEAR(at_samples, 2 * 0.001 + 2 * 100 * 0.001, 1e-6);
-  EXPECT_NEAR(beside_samples, 2 * 0.001 + 2 * 100 * 0.05, 1e-6);
+  EXPECT_NEAR(beside_samples, 2 * 0.001 + 2 * 100 * 0.001 + 2 * 100 * 0.05, 1e-6);
+}
+
+TEST(Series, AShortStretchIsOffByNoMoreThanTheMostPowerForItsTime) {
+  const double short_j = 2 * 100 * 0.001;  // twice the mean power, as no more was ever shown
+  EXPECT_NEAR(between(constant_power(100), 0.25, 0.251).uncertainty_j, 2 * 0.001 + short_j / 2, 1e-9);
+}
+
+TEST(Series, OnceMorePowerWasShownAShortStretchMayHaveHadIt) {
+  Series series(0.001, 0);
+  series.add({0, 0, 0});
+  series.add({1, 400, 1});
+  series.add({2, 500, 2});
+  EXPECT_NEAR(series.between(1.5, 1.6, 0).uncertainty_j, 40 - 10, 1e-9);
+}
+
+TEST(Series, AlmostAllOfAnIntervalIsKnownAlmostExactly) {
+  Series series(0.001, 0);
+  series.add({0, 0, 0});
+  series.add({1, 100, 1});
+  EXPECT_NEAR(series.between(0.01, 1, 0).uncertainty_j, 1, 1e-9);
+  EXPECT_EQ(series.between(0, 1, 0).uncertainty_j, 0);
+}
+
+TEST(Series, BehindTheLastPointItMayBeNothingOrTheMost) {
+  Series series(1, 0);
+  series.add({0, 0, 0});
+  series.add({1, 100, 1});
+  EXPECT_NEAR(series.between(1, 1.5, 0).uncertainty_j, 50, 1e-9);
+}
+
+// Whatever the power was between the readings.
+TEST(Series, TheTruthLiesWithinTheUncertaintyOnceTheMostPowerWasShown) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> watts(0, 200), seconds(0.001, 0.02), time(0, 9);
+  Series series(0.001, 0);
+  std::vector<Point> truth = {{0, 0, 0}, {0.1, 20, 0.1}};
+  for (const Point& point : truth) series.add(point);
+  double read_s = 0.1;
+  while (truth.back().time_s < 10) {
+    const double step_s = seconds(random);
+    const Point& last = truth.back();
+    truth.push_back({last.time_s + step_s, last.joules + step_s * watts(random), last.time_s + step_s});
+    if (truth.back().time_s < read_s + 0.1) continue;
+    series.add(truth.back());
+    read_s = truth.back().time_s;
+  }
+  const auto at = [&](double time_s) {
+    const auto after = std::lower_bound(truth.begin() + 1, truth.end(), time_s,
+                                        [](const Point& point, double one_s) { return point.time_s < one_s; });
+    const double share = (time_s - (after - 1)->time_s) / (after->time_s - (after - 1)->time_s);
+    return std::lerp((after - 1)->joules, after->joules, share);
+  };
+  for (int round = 0; round < 1000; ++round) {
+    const double from_s = time(random);
+    const double to_s = from_s + seconds(random) * static_cast<double>(1 + random() % 20);
+    const Amount amount = series.between(from_s, to_s, 0);
+    EXPECT_NEAR(amount.joules, at(to_s) - at(from_s), amount.uncertainty_j + 1e-9);
+  }
 }
 
 TEST(Series, ForgetsNothingHoweverLong) {

@@ -156,6 +156,7 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
     phase.ratios = governed.ratios();
   }
   phase.to_s = sys::monotonic_s();
+  mark();
   phase.level = step.level;
   phase.beside = context_.topology.by_node ? energy::Beside::program : energy::Beside::nothing;
   phase.version = captures.decision.number;
@@ -192,6 +193,7 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
 }
 
 Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
+  mark();
   governor_.begin_checkpoint();
   Work work = begin(captures);
   work.images = std::move(captures.images);

@@ -114,7 +114,10 @@ class NodeEngine {
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
 
   // Of a capture of so many bytes, which begins now and which the program waits for. From any thread.
-  governor::PhaseGuard begin_capture(std::uint64_t bytes) { return governor_.begin_capture(bytes); }
+  governor::PhaseGuard begin_capture(std::uint64_t bytes) {
+    mark();
+    return governor_.begin_capture(bytes);
+  }
 
   // What is not part of a checkpoint() and took time.
   void add(const Phase& phase) { account_.add(phase); }
@@ -146,6 +149,10 @@ class NodeEngine {
   void do_without(config::TierKind kind, const Error& why);
 
   // ---- steps (node_engine.cpp)
+  // A phase begins or ends.
+  void mark() {
+    if (sampler_ != nullptr) sampler_->mark();
+  }
   // What of the step under way is another phase.
   struct Parts {
     double encode_share = 0;      // of the time until then

@@ -80,6 +80,17 @@ class EnergyTest(CommandTest):
         (row, _) = csv.DictReader(self.energy("--csv")[0].splitlines())
         self.assertEqual((row["uncertainty_j"], row["obtained"]), ("2.5", "0.8"))
 
+    def test_what_is_no_more_than_its_uncertainty_is_said_to_be_below_their_sum(self):
+        self.leave([line(10.0, 990.0, [phase("keep", 1, 1, 10.0) | {"uncertainty_j": 15.0}])])
+        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB < 25.00 J < 2.50 %")
+        (one,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
+        self.assertEqual((one["joules"], one["uncertainty_j"]), (10, 15))
+
+    def test_a_sum_of_versions_is_surer_than_each_of_them(self):
+        phases = [phase("keep", version, 1, 10.0) | {"uncertainty_j": 15.0} for version in range(1, 10)]
+        self.leave([line(10.0, 910.0, phases)])
+        self.assertEqual(self.row("keep"), "keep 9 9.000 9.0 KiB 90.00 +- 45.00 J 9.00 %")
+
     def test_work_that_was_lost_is_named(self):
         self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
         self.assertIn("start 2 went back to version 10: 20.00 s and 2000.00 J of the program were for nothing, and what "

@@ -33,6 +33,10 @@ class ReportTest(unittest.TestCase):
         for change in ("+25.0 %", "+10.0 %", "+37.5 %"):
             self.assertIn(change, page)
 
+    def test_what_is_no_more_than_its_uncertainty_is_said_to_be_below_their_sum(self):
+        keep = samples.phase("keep", 11, 1, 10.0) | {"uncertainty_j": 15.0}
+        self.assertIn("&lt; 25.00 J", self.page(self.account([samples.energy(1120.0, 10.0, 900.0, [keep])])))
+
     def test_lost_work_and_slowed_phases_are_named(self):
         slowed = samples.phase("global", 11, 4, 5.0, slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.84})
         page = self.page(self.account([*samples.RUN, samples.energy(1120.0, 10.0, 900.0, [slowed], incarnation=2)]))

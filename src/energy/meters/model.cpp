@@ -12,9 +12,10 @@ namespace diapause::energy {
 namespace {
 
 // A look at the node costs more than everything else that a sampler does: at 10 Hz, each second sample has one. The
-// first one comes sooner, but as the kernel counts processor time in steps of 10 ms, less would be a matter of chance.
+// first one comes sooner, and so does one that is asked for, but as the kernel counts processor time in steps of 10 ms,
+// less would be a matter of chance.
 constexpr double kLookS = 0.15;
-constexpr double kFirstLookS = 0.03;
+constexpr double kLeastLookS = 0.03;
 
 class Model final : public Meter {
  public:
@@ -29,12 +30,16 @@ class Model final : public Meter {
   std::string_view name() const override { return "model"; }
   const std::vector<Zone>& zones() const override { return zones_; }
 
-  // Since the last look at the node, power is taken to be what it was; the next look puts that right, but never takes
-  // back what was told. Before the first look nothing is told.
   void read(double now_s, std::vector<Reading>& out) override {
     if (!has_begun_) return begin(now_s, out);
-    const double dt_s = now_s - looked_s_;
-    if (dt_s >= (has_looked_ ? kLookS : kFirstLookS)) {
+    if (now_s - looked_s_ >= (has_looked_ ? kLookS : kLeastLookS)) look(now_s, out);
+  }
+
+  // Too soon after a look at the node, power is taken to be what it was; the next look puts that right, but never takes
+  // back what was told. Before the first look nothing is told.
+  void read_well(double now_s, std::vector<Reading>& out) override {
+    if (!has_begun_) return begin(now_s, out);
+    if (now_s - looked_s_ >= kLeastLookS) {
       look(now_s, out);
     } else if (has_looked_) {
       tell(now_s, out);
