@@ -212,8 +212,10 @@ DIAPAUSE_API int diapause_declare(diapause_t* instance, const char* region, diap
  * stored in the global tier; until it is protected anew. Copies on nodes stay exact. Every value is compared before a
  * version is published; a block of which one is off, or whose values the bound cannot resolve, is stored exactly, and
  * so is every `codec.anchor_every`-th version. DIAPAUSE_ERR_ARGUMENT for another type and for a bound that is not a
- * number, infinite, denormal, zero or negative; DIAPAUSE_ERR_CONFIG for a codec that the library was built without.
- * The same on all ranks; not collective. docs/compression.md says what it may be used for, and what not. */
+ * number, infinite, denormal, zero or negative, or below four units in the last place of the largest finite value that
+ * the region has now (but for a fill value): the call looks at all of them. DIAPAUSE_ERR_CONFIG for a codec that the
+ * library was built without. The same on all ranks; not collective. docs/compression.md says what it may be used for,
+ * and what not. */
 DIAPAUSE_API int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec,
                                      double bound);
 

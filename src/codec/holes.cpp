@@ -153,6 +153,13 @@ DIAPAUSE_CLONES Kinds look_at_run(const std::byte* run, bool has_fill, std::uint
 }  // namespace
 
 template <class Float>
+auto Holes<Float>::fill_value(ByteView values, double limit) -> std::optional<Bits> {
+  std::optional<Bits> candidate = repeated_value<Float, Bits>(values, limit);
+  if (!candidate) candidate = unsound_value<Float, Bits>(values, limit);
+  return candidate && is_fill<Float, Bits>(*candidate, values, limit) ? candidate : std::nullopt;
+}
+
+template <class Float>
 void Holes<Float>::clear() {
   has_fill_ = false;
   indices_.clear();
@@ -166,10 +173,9 @@ bool Holes<Float>::seem_there(ByteView values, double limit) const {
 template <class Float>
 bool Holes<Float>::find(ByteView values, double limit, MutableBytes out) {
   clear();
-  std::optional<Bits> candidate = repeated_value<Float, Bits>(values, limit);
-  if (!candidate) candidate = unsound_value<Float, Bits>(values, limit);
-  has_fill_ = candidate && is_fill<Float, Bits>(*candidate, values, limit);
-  fill_ = candidate.value_or(0);
+  const std::optional<Bits> fill = fill_value(values, limit);
+  has_fill_ = fill.has_value();
+  fill_ = fill.value_or(0);
   const std::uint64_t count = values.size() / sizeof(Float);
   mask_.assign(has_fill_ ? (count + 7) / 8 : 0, std::byte{0});
   greatest_ = 0;

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -29,6 +30,9 @@ template <class Float>
 class Holes {
  public:
   using Bits = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
+
+  // The bits of the fill value, if there is one.
+  static std::optional<Bits> fill_value(ByteView values, double limit);
 
   void clear();
   // Whether a few values look as if there were a fill value. Other holes are not looked for.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/block_coder.hpp"
+#include "codec/resolution.hpp"
 #include "engine/encoding_plan.hpp"
 #include "engine/engine.hpp"
 
@@ -15,6 +16,10 @@ Status Engine::allow_loss(const std::string& name, const codec::Method& method) 
   if (!codec::is_lossy(method.codec)) return fail(Code::argument, "this codec changes no values");
   if (const Status fits = codec::check_method(method, region->description.type); !fits) return bad(fits.error());
   if (const auto codec = codec::make_codec(method.codec); !codec) return bad(codec.error());
+  const ByteView values(region->data, region->description.raw_bytes());
+  if (const Status fits = codec::check_resolution(method, region->description.type, values); !fits) {
+    return bad(fits.error());
+  }
   region->description.compression = {static_cast<std::uint32_t>(method.codec), method.bound};
   return {};
 }

@@ -333,6 +333,25 @@ TEST(Loss, IsRefusedForWhatNoCodecTakes) {
   EXPECT_EQ(global_manifest(disk).greatest_error(), 0);
 }
 
+TEST(Loss, IsRefusedWhereTheValuesThatAreThereCannotBeResolved) {
+  VolatileDisk disk;
+  take_lossy(disk, shape_with(""), {6}, [](engine::Engine& engine) {
+    std::vector<double> large(100, 1e6);
+    format::Region region;
+    region.name = "large";
+    region.type = format::ElementType::float64;
+    region.element_bytes = 8;
+    region.count = large.size();
+    EXPECT_TRUE(engine.protect({region, reinterpret_cast<std::byte*>(large.data())}));
+    const Status refused = engine.allow_loss("large", {codec::CodecId::lattice, 1e-12});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::argument);
+    EXPECT_THAT(refused.error().message, HasSubstr("region 'large': the bound 1e-12 is below"));
+    EXPECT_TRUE(engine.allow_loss("large", {codec::CodecId::lattice, 1e-6}));
+    EXPECT_TRUE(engine.unprotect("large"));
+  });
+}
+
 TEST(Loss, GivesWayToABoundThatValuesCannotBeResolvedTo) {
   VolatileDisk disk;
   take_lossy(disk, shape_with(""), {6}, [](engine::Engine& engine) {

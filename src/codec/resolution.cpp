@@ -1,0 +1,58 @@
+#include "codec/resolution.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "codec/holes.hpp"
+
+namespace diapause::codec {
+namespace {
+
+struct Finite {
+  double greatest = 0;  // magnitude
+  std::uint64_t count = 0;
+};
+
+template <class Float>
+Finite finite_values(ByteView values, std::optional<typename Holes<Float>::Bits> but) {
+  Finite finite;
+  for (std::size_t at = 0; at < values.size(); at += sizeof(Float)) {
+    Float value;
+    typename Holes<Float>::Bits bits;
+    std::memcpy(&value, values.data() + at, sizeof value);
+    std::memcpy(&bits, values.data() + at, sizeof bits);
+    if (!std::isfinite(value) || bits == but) continue;
+    finite.greatest = std::max(finite.greatest, std::fabs(static_cast<double>(value)));
+    ++finite.count;
+  }
+  return finite;
+}
+
+template <class Float>
+Status check(double bound, ByteView values) {
+  const double limit = limit_of_bound<Float>(bound);
+  Finite finite = finite_values<Float>(values, {});
+  if (finite.greatest <= limit) return {};
+  // One that stands in many places beside others; a field that is the same everywhere is none.
+  const Finite others = finite_values<Float>(values, Holes<Float>::fill_value(values, limit));
+  if (others.count > 0 && others.count + 1 < finite.count) finite = others;
+  if (finite.greatest <= limit) return {};
+  const double least = finite.greatest * (bound / limit);  // a power of two apart: exact
+  return fail(Code::argument,
+              fmt::format("the bound {} is below four units in the last place of its largest value, {}; "
+                          "the least bound for that is {}",
+                          bound, finite.greatest, least));
+}
+
+}  // namespace
+
+Status check_resolution(const Method& method, format::ElementType type, ByteView values) {
+  return type == format::ElementType::float32 ? check<float>(method.bound, values)
+                                              : check<double>(method.bound, values);
+}
+
+}  // namespace diapause::codec
