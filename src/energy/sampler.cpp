@@ -23,6 +23,7 @@ constexpr double kProbeS = 0.1;       // at least so long a source has time to s
 constexpr double kLongestProbeS = 5;  // and at most
 constexpr double kProbePeriodS = 0.005;
 constexpr double kMarkedShare = 1.0 / 500;  // of the time, for samples at marks
+constexpr double kMarksApartS = 0.01;       // at least: to wake the thread costs the caller, too
 
 // Names of meters, or {"auto"}, as the meters they mean.
 Result<std::vector<MeterEntry>> chosen_meters(const std::vector<std::string>& names) {
@@ -118,7 +119,7 @@ void SamplerState::sample_where_marked(double until_s) {
     const double begin_s = sys::monotonic_s();
     collector->collect_well(begin_s);
     const double end_s = sys::monotonic_s();
-    next_mark_s = end_s + (end_s - begin_s) / kMarkedShare;
+    next_mark_s = end_s + std::max((end_s - begin_s) / kMarkedShare, kMarksApartS);
   }
 }
 
@@ -206,8 +207,7 @@ double Sampler::cost_s() const { return state_->thread ? state_->thread->cpu_s()
 // A mark that the thread overlooks as it is about to sleep is served late, and one sample more or less is no matter.
 void Sampler::mark() {
   if (!state_->thread || sys::monotonic_s() < state_->next_mark_s.load(std::memory_order_relaxed)) return;
-  state_->is_marked = true;
-  state_->changed.notify_all();
+  if (!state_->is_marked.exchange(true)) state_->changed.notify_all();
 }
 
 void Sampler::moved(std::uint64_t bytes) { state_->moved_bytes.fetch_add(bytes, std::memory_order_relaxed); }
