@@ -58,8 +58,8 @@ class Sampler {
   std::string failure(std::size_t domain) const;
 
   // That a phase begins or ends: a sample is taken soon, in the thread, so that the energy until now is known well. The
-  // caller does not wait, and they come no more often than each 10 ms, and take at most 1/500 of the time: where they are
-  // dear there are few.
+  // caller does not wait, and they come no more often than each 10 ms, and take at most 1/500 of the time: where they
+  // are dear there are few.
   void mark();
   // Tells the model that so many bytes went through memory: no file of the kernel says so. Costs nothing.
   void moved(std::uint64_t bytes);
