@@ -202,6 +202,7 @@ const std::vector<Zone>& Sampler::domains() const { return state_->settled().zon
 const Total& Sampler::total() const { return state_->settled().total(); }
 const Profile& Sampler::profile() const { return state_->profile; }
 double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
+bool Sampler::is_running() const { return state_->thread.has_value(); }
 double Sampler::started_s() const { return state_->settled().began_s(); }
 double Sampler::cost_s() const { return state_->thread ? state_->thread->cpu_s() : 0; }
 // A mark that the thread overlooks as it is about to sleep is served late, and one sample more or less is no matter.

@@ -39,6 +39,7 @@ class Sampler {
 
   // Live sources; fixed.
   const std::vector<Zone>& domains() const;
+  bool is_running() const;  // not if all meters are off
   // Which of them make the total, and what it is called.
   const Total& total() const;
   // What is there and cannot be used, with the reason and what would help.

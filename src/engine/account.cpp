@@ -247,10 +247,16 @@ void Account::deliver(const std::vector<std::string>& machines) const {
   deliver_(merger.take().dump());
 }
 
+// Where no energy is measured there is little to reckon, and a program that wants no threads gets none.
+void Account::behind(std::function<void()> work) {
+  if (sampler_ == nullptr || !sampler_->is_running()) return work();
+  clerk_->post(std::move(work));
+}
+
 Status Account::settle(Context& context) {
   if (is_only_machine_) {
     if (!is_kept_here_) return {};
-    clerk_->post([this, book = take_book()] { deliver({describe(book)}); });
+    behind([this, book = take_book()] { deliver({describe(book)}); });
     return {};
   }
   const std::string mine = is_kept_here_ ? describe(take_book()) : "";
@@ -260,7 +266,7 @@ Status Account::settle(Context& context) {
   for (const ByteVector& one : all) {
     if (!one.empty()) machines.emplace_back(reinterpret_cast<const char*>(one.data()), one.size());
   }
-  clerk_->post([this, machines = std::move(machines)] { deliver(machines); });
+  behind([this, machines = std::move(machines)] { deliver(machines); });
   return {};
 }
 

@@ -76,6 +76,7 @@ class Account {
   Book take_book();
   std::string describe(const Book& book);
   void deliver(const std::vector<std::string>& machines) const;
+  void behind(std::function<void()> work);
 
   bool is_kept_here_ = false;
   std::vector<std::uint32_t> ranks_here_;  // those that the processes of this machine act for

@@ -1,6 +1,17 @@
 #include "engine/clerk.hpp"
 
 namespace diapause::engine {
+namespace {
+
+void perform(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    // Out of memory, as a rule: the program goes on without it.
+  }
+}
+
+}  // namespace
 
 Clerk::~Clerk() {
   {
@@ -13,7 +24,7 @@ Clerk::~Clerk() {
 void Clerk::post(std::function<void()> work) {
   if (!thread_) {
     auto thread = sys::Thread::start([this] { run(); });
-    if (!thread) return work();
+    if (!thread) return perform(work);
     thread_.emplace(std::move(*thread));
   }
   {
@@ -36,7 +47,7 @@ void Clerk::run() {
     if (work_.empty()) return;
     std::function<void()>& next = work_.front();  // stays where it is while others come behind it
     lock.unlock();
-    next();
+    perform(next);
     lock.lock();
     work_.pop_front();
     if (work_.empty()) changed_.notify_all();

@@ -18,7 +18,7 @@ class Clerk {
   explicit Clerk(const config::AsyncSettings& async) : async_(async) {}
   ~Clerk();  // when all is done
 
-  // In the calling thread if there is no other to be had. `work` must not throw.
+  // In the calling thread if there is no other to be had. What throws is given up: nobody waits for it.
   void post(std::function<void()> work);
   // Until all is done.
   void wait();
