@@ -48,6 +48,12 @@ void Collector::take(Followed& followed, Reading& reading) {
   if (point) followed.series.add(*point);
 }
 
+// A counter that stands still may be dead; what a model says of a machine that does nothing may be 0 W.
+bool Collector::is_alive(const Followed& followed) {
+  const bool is_modelled = followed.zone.kind == Kind::modelled && followed.was_read && followed.failure.empty();
+  return followed.accumulator.has_moved() || is_modelled;
+}
+
 double Collector::undecided_s() const {
   double slowest_s = 0;
   for (const Followed& followed : followed_) {
@@ -76,14 +82,14 @@ std::string Collector::why_dead(const Followed& followed) const {
 void Collector::settle(Models models) {
   std::vector<Zone> alive;
   for (const Followed& followed : followed_) {
-    if (followed.accumulator.has_moved()) alive.push_back(followed.zone);
+    if (is_alive(followed)) alive.push_back(followed.zone);
   }
   const bool is_measured = choose_total(alive).kind == Kind::measured && !choose_total(alive).zones.empty();
   for (std::size_t i = 0; i < followed_.size(); ++i) {
     Followed& followed = followed_[i];
     const bool is_spare =
         is_measured && models == Models::where_nothing_is_measured && followed.zone.kind == Kind::modelled;
-    followed.is_dropped = is_spare || !followed.accumulator.has_moved();
+    followed.is_dropped = is_spare || !is_alive(followed);
     if (!followed.is_dropped) {
       zones_.push_back(followed.zone);
       zones_at_.push_back(i);

@@ -62,6 +62,7 @@ class Collector {
   };
   void collect(double now_s, void (Meter::*read)(double now_s, std::vector<Reading>& out));
   void take(Followed& followed, Reading& reading);
+  static bool is_alive(const Followed& followed);
   std::string why_dead(const Followed& followed) const;
 
   std::vector<Placed> meters_;

@@ -130,6 +130,24 @@ TEST(Sampler, ModelsWhereNothingIsMeasured) {
   EXPECT_EQ((*sampler)->domains()[0].source, "model generic");
 }
 
+TEST(Sampler, TakesAModelForASourceThatSaysNoPowerIsUsed) {
+  const std::string path = testing::TempDir() + "idle.toml";
+  std::ofstream(path) << R"(
+name = "idle"
+machine = "none"
+[domain.dram]
+idle_w = { value = 0, source = "a test" }
+busy_w = { value = 0, source = "a test" }
+)";
+  config::EnergySettings settings;
+  settings.meters = {"model"};
+  settings.profile = path;
+  const auto sampler = Sampler::start(settings, sys::real_kernel());
+  ASSERT_TRUE(sampler.has_value()) << sampler.error().message;
+  ASSERT_THAT((*sampler)->domains(), SizeIs(2));  // the node and its memory
+  EXPECT_EQ((*sampler)->since_start().total.joules, 0);
+}
+
 TEST(Sampler, NamesTheMetersThereAreWhenOneIsUnknown) {
   config::EnergySettings settings;
   settings.meters = {"powercap", "rapl"};

@@ -162,8 +162,9 @@ TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
   ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
     engine::CheckpointInfo info;
     program.compute(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // the model looks at the node now and then
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // and looks now and then
     EXPECT_TRUE(engine.close(60));
   }));
   double joules = 0;
@@ -195,6 +196,15 @@ TEST(TheClerk, DoesOnePieceAfterTheOtherInAnotherThread) {
   EXPECT_NE(where, std::this_thread::get_id());
   EXPECT_THAT(done, ::testing::SizeIs(100));
   EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
+}
+
+TEST(TheClerk, GoesOnAfterAPieceThatThrows) {
+  engine::Clerk clerk{config::AsyncSettings{}};
+  bool is_done = false;
+  clerk.post([] { throw std::bad_alloc(); });
+  clerk.post([&] { is_done = true; });
+  clerk.wait();
+  EXPECT_TRUE(is_done);
 }
 
 TEST(TheClerk, GoesWhenAllIsDone) {
