@@ -66,7 +66,7 @@ struct SamplerState {
   void discover();
   void probe();
   bool pause(double seconds);
-  void sample_where_marked(double until_s);
+  bool sample_where_marked(double until_s);
   void settle();
   Collector& settled() {
     std::unique_lock lock(mutex);
@@ -106,15 +106,16 @@ void SamplerState::run() {
     const double now_s = sys::monotonic_s();
     next_s = std::max(next_s + period_s, now_s);  // what was missed is not made up for
     if (next_s <= now_s) next_s = now_s + period_s;
-    sample_where_marked(next_s);
-  } while (pause(next_s - sys::monotonic_s()));
+  } while (sample_where_marked(next_s));
 }
 
-void SamplerState::sample_where_marked(double until_s) {
+// Sleeps until then but for marks. False if the thread is to end.
+bool SamplerState::sample_where_marked(double until_s) {
   std::unique_lock lock(mutex);
   while (true) {
     const std::chrono::duration<double> left(std::max(until_s - sys::monotonic_s(), 0.0));
-    if (!changed.wait_for(lock, left, [this] { return ends || is_marked; }) || ends) return;
+    const bool is_woken = changed.wait_for(lock, left, [this] { return ends || is_marked; });
+    if (!is_woken || ends) return !ends;
     is_marked = false;
     const double begin_s = sys::monotonic_s();
     collector->collect_well(begin_s);

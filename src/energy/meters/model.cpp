@@ -11,10 +11,10 @@
 namespace diapause::energy {
 namespace {
 
-// A look at the node costs more than everything else that a sampler does: at 10 Hz, each second sample has one. The
+// A look at the node costs more than everything else that a sampler does: at 10 Hz, each third sample has one. The
 // first one comes sooner, and so does one that is asked for, but as the kernel counts processor time in steps of 10 ms,
 // less would be a matter of chance.
-constexpr double kLookS = 0.15;
+constexpr double kLookS = 0.25;
 constexpr double kLeastLookS = 0.03;
 
 class Model final : public Meter {
