@@ -4,21 +4,14 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
 #include "codec/clones.hpp"
+#include "codec/load.hpp"
 
 namespace diapause::codec {
 namespace {
 
 constexpr std::size_t kChunk = 512;
-
-template <class Float>
-inline Float load(const std::byte* values, std::size_t i) {
-  Float value;
-  std::memcpy(&value, values + i * sizeof value, sizeof value);
-  return value;
-}
 
 // Of two values that are no numbers, or one: no number or infinity, which no bound is above.
 template <class Float>

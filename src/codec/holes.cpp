@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "codec/clones.hpp"
+#include "codec/load.hpp"
 #include "format/wire.hpp"
 
 namespace diapause::codec {
@@ -19,13 +20,6 @@ constexpr std::uint64_t kLeastFill = 64;      // a fill value is at least one in
 constexpr std::uint64_t kSamples = 128;
 constexpr std::uint64_t kFillSamples = 4096;
 constexpr std::uint64_t kLeastFound = 4;  // of these, that are followed by themselves
-
-template <class T>
-T load(ByteView values, std::uint64_t index) {
-  T value;
-  std::memcpy(&value, values.data() + index * sizeof(T), sizeof(T));
-  return value;
-}
 
 template <class T>
 void store(MutableBytes values, std::uint64_t index, T value) {

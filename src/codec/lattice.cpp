@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "codec/clones.hpp"
+#include "codec/load.hpp"
 #include "codec/shuffle.hpp"
 #include "format/wire.hpp"
 
@@ -35,13 +36,6 @@ Float value_at(Word number, double step) {
 }
 
 constexpr std::size_t kChunk = 128;
-
-template <class Float>
-inline Float load(const std::byte* values, std::size_t i) {
-  Float value;
-  std::memcpy(&value, values + i * sizeof value, sizeof value);
-  return value;
-}
 
 // Numbers whose bytes are packed together. Each run of bytes has frequencies of its own, because data are different in
 // different places; and all of this stays in the second-level cache.

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "codec/holes.hpp"
+#include "codec/load.hpp"
 
 namespace diapause::codec {
 namespace {
@@ -20,12 +20,9 @@ struct Finite {
 template <class Float>
 Finite finite_values(ByteView values, std::optional<typename Holes<Float>::Bits> but) {
   Finite finite;
-  for (std::size_t at = 0; at < values.size(); at += sizeof(Float)) {
-    Float value;
-    typename Holes<Float>::Bits bits;
-    std::memcpy(&value, values.data() + at, sizeof value);
-    std::memcpy(&bits, values.data() + at, sizeof bits);
-    if (!std::isfinite(value) || bits == but) continue;
+  for (std::size_t i = 0; i < values.size() / sizeof(Float); ++i) {
+    const auto value = load<Float>(values, i);
+    if (!std::isfinite(value) || load<typename Holes<Float>::Bits>(values, i) == but) continue;
     finite.greatest = std::max(finite.greatest, std::fabs(static_cast<double>(value)));
     ++finite.count;
   }
