@@ -23,9 +23,9 @@ std::optional<policy::CodecSample> measure(const codec::Method& method, const fo
   codec::Shape shape{region.type};
   shape.dims.back() = piece.size() / shape.element_bytes();
   const auto warm = encoder->encode(piece, shape);  // its memory is new
-  const double start_s = sys::processor_time().had_s;
+  const double start_s = sys::processor_s();
   const auto report = encoder->encode(piece, shape);
-  const double took_s = sys::processor_time().had_s - start_s;
+  const double took_s = sys::processor_s() - start_s;
   if (!warm || !report || took_s <= 0) return std::nullopt;
   return policy::CodecSample{codec::codec_name(method.codec),
                              static_cast<double>(report->raw_bytes) / static_cast<double>(report->stored_bytes),

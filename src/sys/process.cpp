@@ -45,12 +45,15 @@ double monotonic_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+double processor_s() {
+  timespec had{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &had) != 0) return 0;
+  return static_cast<double>(had.tv_sec) + 1e-9 * static_cast<double>(had.tv_nsec);
+}
+
 ProcessorTime processor_time() {
   ProcessorTime time;
-  timespec had{};
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &had) == 0) {
-    time.had_s = static_cast<double>(had.tv_sec) + 1e-9 * static_cast<double>(had.tv_nsec);
-  }
+  time.had_s = processor_s();
   // "had waited turns", in nanoseconds; what it has had is only as new as the last tick.
   unsigned long long waited_ns = 0;
   std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "re");

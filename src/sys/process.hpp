@@ -21,7 +21,8 @@ std::int64_t process_id();
 std::uint64_t unix_time_ns();
 double monotonic_s();
 
-// Of the calling thread, so far.
+// What the calling thread has had of processors, so far.
+double processor_s();
 struct ProcessorTime {
   double had_s = 0;
   double waited_s = 0;  // for a processor, while it could have run; 0 where the kernel does not tell
