@@ -33,11 +33,15 @@ constexpr double k100MiB = 100.0 * kMiB;
 // 100 MiB on their way to the global tier.
 GlobalStep step_of(double seconds, Stored how = Stored::as_it_is) { return {100 * kMiB, 0, seconds, {}, how}; }
 
+EncodingPlan decided_after(const GlobalStep& step) {
+  EncodingPlanner planner({config::CodecMethod::automatic});
+  planner.learn(step);
+  return decide(planner);
+}
+
 // Where storage takes so many bytes a second; 0: that is not known.
 EncodingPlan decided_at(double storage_bytes_per_s) {
-  EncodingPlanner planner({config::CodecMethod::automatic});
-  if (storage_bytes_per_s > 0) planner.learn(step_of(k100MiB / storage_bytes_per_s));
-  return decide(planner);
+  return decided_after(step_of(storage_bytes_per_s > 0 ? k100MiB / storage_bytes_per_s : 0));
 }
 
 TEST(AutoCodec, CompressesForSlowStorageOnly) {
@@ -55,9 +59,7 @@ TEST(AutoCodec, StoresAsItIsUntilItKnowsTheStorage) {
 TEST(AutoCodec, DoesNotTakeABusyProcessorForSlowStorage) {
   GlobalStep step = step_of(10);
   step.processor = {0.01, 9.99};
-  EncodingPlanner planner({config::CodecMethod::automatic});
-  planner.learn(step);
-  const EncodingPlan plan = decide(planner);
+  const EncodingPlan plan = decided_after(step);
   EXPECT_FALSE(plan.has_work());
   EXPECT_THAT(plan.choices[0].reason, HasSubstr("1000.0 times slower than alone"));
 }
@@ -65,9 +67,7 @@ TEST(AutoCodec, DoesNotTakeABusyProcessorForSlowStorage) {
 TEST(AutoCodec, CompressesForSlowStorageBesideABusyProgramToo) {
   GlobalStep step = step_of(1000);
   step.processor = {0.1, 0.9};
-  EncodingPlanner planner({config::CodecMethod::automatic});
-  planner.learn(step);
-  EXPECT_TRUE(decide(planner).has_work());
+  EXPECT_TRUE(decided_after(step).has_work());
 }
 
 TEST(AutoCodec, NeverCompressesForMemory) {
