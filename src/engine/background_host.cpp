@@ -51,20 +51,13 @@ class WorkerThread {
   bool is_running() const { return thread_.has_value(); }
 
   Status start() {
-    auto thread = sys::Thread::start([this] { run(); });
+    auto thread = sys::Thread::start([this] { worker_->serve(); });
     if (!thread) return fail(thread.error());
     thread_.emplace(std::move(*thread));
     return {};
   }
 
  private:
-  void run() {
-    const config::AsyncSettings& async = worker_->context().settings.async;
-    const Status gives_way = sys::give_way(static_cast<int>(async.nice), async.cpu);
-    if (!gives_way) messages_.put(Severity::warning, gives_way.error().message);
-    worker_->serve();
-  }
-
   MessageQueue messages_;
   std::unique_ptr<NodeWorker> worker_;
   std::optional<sys::Thread> thread_;

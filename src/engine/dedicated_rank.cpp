@@ -1,7 +1,6 @@
 #include "engine/dedicated_rank.hpp"
 
 #include "engine/host.hpp"
-#include "sys/thread.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -52,9 +51,6 @@ DedicatedRank::~DedicatedRank() {
 
 void DedicatedRank::serve() {
   if (!worker_) return;
-  const config::AsyncSettings& async = worker_->context().settings.async;
-  const Status gives_way = sys::give_way(static_cast<int>(async.nice), async.cpu);
-  if (!gives_way) log_(Severity::warning, gives_way.error().message);
   worker_->serve();
   worker_.reset();
 }

@@ -19,8 +19,7 @@ class DedicatedRank {
                                                      std::unique_ptr<sys::StopSignals> signals);
   ~DedicatedRank();  // serves, if nobody had it serve before
 
-  // Until all ranks of the node have closed the instance. The calling thread gives way to the ranks that compute, as
-  // async.nice and async.cpu say, and keeps to that afterwards.
+  // As NodeWorker::serve(), until all ranks of the node have closed the instance.
   void serve();
   void set_log(LogSink log) { log_ = std::move(log); }
 

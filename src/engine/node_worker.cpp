@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "sys/process.hpp"
+#include "sys/thread.hpp"
 
 namespace diapause::engine {
 
@@ -40,6 +41,9 @@ void NodeWorker::pass_on_signal() {
 }
 
 void NodeWorker::serve() {
+  const config::AsyncSettings& async = context_.settings.async;
+  const Status gives_way = sys::give_way(static_cast<int>(async.nice), async.cpu);
+  if (!gives_way) context_.log(Severity::warning, gives_way.error().message);
   for (std::uint64_t number = 0;; ++number) {
     const std::vector<Note> notes = mailbox_->take(number, [this] { pass_on_signal(); });
     mailbox_->begin(number);

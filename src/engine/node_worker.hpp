@@ -27,7 +27,8 @@ class NodeWorker {
   governor::PhaseGuard begin_capture(std::uint64_t bytes) { return engine_->begin_capture(bytes); }
   // What comes to this process alone is passed on to the ranks: `received` gives the signal that asks to stop, or 0.
   void listen(std::function<int()> received) { received_ = std::move(received); }
-  // Does what the ranks post until all have told it to stop.
+  // Does what the ranks post until all have told it to stop. The calling thread gives way to the ranks that compute, as
+  // async.nice and async.cpu say, and keeps to that afterwards.
   void serve();
   Context& context() { return context_; }
 
