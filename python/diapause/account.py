@@ -96,6 +96,7 @@ class Account:
         self.gap_s = sum(line.gap_s for line in lines)
         self.covered_s = sum(line.seconds - line.gap_s for line in lines if line.whole.total is not None)
         self.machines = max((line.machines for line in lines), default=0)
+        self.unmetered = max((line.unmetered for line in lines), default=0)
         self.incarnations = sorted({line.incarnation for line in lines})
         self.sources = sorted({source for line in lines for source in line.sources}, key=dataclasses.astuple)
         totals = {line.total for line in lines if line.total}
@@ -193,6 +194,6 @@ def _lost_since(captured_unix_s, incarnation, version, stretches):
         stretch.until_unix_s = begin
         total, off, share = line.program.total, line.program.uncertainty_j, lost_s / line.seconds
         joules.add(records.Joules({} if total is None else {"total": total * share}, line.program.is_unknown,
-                                  None if off is None else off * share))
+                                  None if share < 1 else off))  # when in its time a line's energy was used is unknown
         seconds += lost_s
     return Lost(incarnation, version, seconds, joules)

@@ -104,6 +104,7 @@ class Energy:
     seconds: float
     gap_s: float
     machines: int
+    unmetered: int  # of them, those of whose energy nobody knows anything
     sources: tuple[Source, ...]
     total: str  # the domains that make it, with '+' between; empty: there is no source
     program: Joules
@@ -178,6 +179,7 @@ def _energy(line, incarnation, unix_s):
     phases = [_phase(one) for one in listed]
     machines = count(line, "machines")
     return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
+                  count(line, "unmetered") or 0,
                   _sources(line), total, _joules(line["program"]), _joules(line["whole"]),
                   tuple(one for one in phases if one)), None in phases
 

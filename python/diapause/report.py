@@ -138,6 +138,9 @@ def notes_of(account):
                      "clock.")
     if account.gap_s > 0:
         texts.append(f"No source knows anything of {account.gap_s:.3f} s; their energy is in no number.")
+    if account.unmetered:
+        texts.append(f"Of {account.unmetered} of {account.machines} machines the energy is unknown, of some of the time at "
+                     "least, and in no number.")
     if account.all_phases.unknown:
         texts.append(f"Of {account.all_phases.unknown} of {account.all_phases.times} phases the energy is unknown; it "
                      "counts as the program's.")

@@ -178,6 +178,10 @@ std::string notes_text(const NamedEnergy& job) {
   if (energy.gap_s > 0) {
     text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n", energy.gap_s);
   }
+  if (energy.unmetered > 0) {
+    text += fmt::format("of {} of {} machines the energy is unknown, of some of the time at least, and in no number\n",
+                        energy.unmetered, energy.machines);
+  }
   const Amount phases = energy.all_phases();
   if (phases.joules.unknown > 0) {
     text += fmt::format("of {} of {} phases the energy is unknown; it counts as the program's\n", phases.joules.unknown,
@@ -239,6 +243,7 @@ json whole_json(const NamedEnergy& job) {
               {"damaged_lines", energy.damaged_lines},
               {"incarnations", energy.incarnations},
               {"machines", energy.machines},
+              {"unmetered", energy.unmetered},
               {"total", energy.total},
               {"kind", energy.kind()},
               {"sources", sources_json(energy)},

@@ -204,6 +204,7 @@ bool EnergyReader::add_energy(const Line& line) {
   ++summary_.energy_lines;
   summary_.incarnations.insert(line.incarnation);
   summary_.machines = std::max(summary_.machines, count(line.fields, "machines").value_or(1));
+  summary_.unmetered = std::max(summary_.unmetered, count(line.fields, "unmetered").value_or(0));
   summary_.seconds += *seconds;
   summary_.gap_s += std::min(*gap_s, *seconds);
   const Joules used = joules_of(*whole);
@@ -255,7 +256,7 @@ void EnergyReader::add_restart(const Line& line) {
     Joules lost = stretch.joules;
     const double share = lost_s / (stretch.to_unix_s - stretch.from_unix_s);
     lost.sum *= share;
-    lost.error_squared *= share * share;
+    if (share < 1) lost.doubted = 0;  // nobody knows when in its time the line's energy was used
     rework.seconds += lost_s;
     rework.joules.add(lost);
   }

@@ -80,7 +80,8 @@ struct EnergySummary {
   std::size_t energy_lines = 0;
   std::size_t damaged_lines = 0;  // no JSON, or an energy line or a phase of one that is not as it should be
   std::set<std::uint64_t> incarnations;
-  std::uint64_t machines = 0;  // the most at a time
+  std::uint64_t machines = 0;   // the most at a time
+  std::uint64_t unmetered = 0;  // of them, the most of whose energy nobody knew anything
   double seconds = 0;
   double gap_s = 0;      // of which no source knows anything
   double covered_s = 0;  // of which the joules are

@@ -122,6 +122,32 @@ TEST(EnergySummary, ReadingsErrIndependently) {
   EXPECT_EQ(sum.whole.uncertainty(), std::nullopt);
 }
 
+TEST(EnergySummary, APhaseOfWhichOnlyADomainIsKnownHasNoTotal) {
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, R"({"dram":3,"total":null})"))});
+  EXPECT_EQ(sum.all_phases().joules.unknown, 1u);
+  EXPECT_EQ(sum.all_phases().joules.value(), std::nullopt);
+}
+
+TEST(EnergySummary, TellsOfTheMachinesThatHaveNoMeters) {
+  std::string line = energy_line(1, 100, "");
+  line.replace(line.find(R"("gap_s")"), 0, R"("machines":4,"unmetered":3,)");
+  const EnergySummary sum = read({energy_line(1, 90, ""), line});
+  EXPECT_EQ(sum.machines, 4u);
+  EXPECT_EQ(sum.unmetered, 3u);
+}
+
+// When in the time of a line its energy was used nobody knows.
+TEST(EnergySummary, WorkThatWasLostForPartOfALineTellsNoUncertainty) {
+  std::string line = energy_line(1, 110, "");
+  line.replace(line.find(R"("program":{)"), 11, R"("program":{"uncertainty_j":1,)");
+  const EnergySummary part = read({energy_line(1, 100, capture(7, 91)), line, restart(2, 7)});
+  EXPECT_DOUBLE_EQ(*part.rework[0].joules.value(), 560 + 800);
+  EXPECT_EQ(part.rework[0].joules.uncertainty(), std::nullopt);
+  const EnergySummary all = read({energy_line(1, 100, capture(7, 98)), line, restart(2, 7)});
+  EXPECT_DOUBLE_EQ(*all.rework[0].joules.value(), 800);
+  EXPECT_EQ(all.rework[0].joules.uncertainty(), 1);
+}
+
 TEST(EnergySummary, TellsHowFarAPhaseWasSlowed) {
   const std::string slowed = R"({"total":200},"slowed":{"actuator":"emulated","asked":0.85,"obtained":)";
   const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, slowed + "0.8}")),

@@ -1,6 +1,7 @@
 #include "energy/charge.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace diapause::energy {
 namespace {
@@ -13,10 +14,12 @@ struct Slice {
   std::vector<Amount> used;
 
   bool is_alone() const { return held_up.empty() && waiting.empty() && behind.empty(); }
+  bool is_settled(double until_s) const { return to_s <= until_s; }
 };
 
-std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s) {
-  std::vector<double> edges{from_s, to_s};
+// At `at_s`, too.
+std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s, double at_s) {
+  std::vector<double> edges{from_s, at_s, to_s};
   for (const Span& span : spans) {
     for (const double edge : {span.from_s, span.to_s}) {
       if (edge > from_s && edge < to_s) edges.push_back(edge);
@@ -41,11 +44,24 @@ std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s) 
   return slices;
 }
 
-Charge nothing_of(std::size_t quantities) { return {std::vector<double>(quantities), std::vector<double>(quantities)}; }
+Charge nothing_of(std::size_t quantities) {
+  return {std::vector<double>(quantities), std::vector<double>(quantities), std::vector<bool>(quantities, true)};
+}
 
 // The uncertainty of a reading is that of the ends of a stretch, and does not grow with the cuts in it.
-void set_uncertainty(Charge& charge, const std::vector<Amount>& amounts, double share) {
-  for (std::size_t q = 0; q < amounts.size(); ++q) charge.uncertainty_j[q] = share * amounts[q].uncertainty_j;
+void judge(Charge& charge, const std::vector<Amount>& amounts, double share) {
+  for (std::size_t q = 0; q < charge.joules.size(); ++q) {
+    charge.uncertainty_j[q] = share * amounts[q].uncertainty_j;
+    if (!(amounts[q].covered_s > 0)) charge.is_known[q] = false;
+  }
+}
+
+void move_unknown(Charge& from, Charge& to) {
+  for (std::size_t q = 0; q < from.joules.size(); ++q) {
+    if (from.is_known[q]) continue;
+    to.joules[q] += std::exchange(from.joules[q], 0);
+    from.uncertainty_j[q] = 0;
+  }
 }
 
 }  // namespace
@@ -55,17 +71,21 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
   if (!(to_s > from_s)) return charges;
   const std::vector<Amount> whole = between(from_s, to_s);
   const std::size_t quantities = whole.size();
-  alone_j_.resize(quantities);
+  alone_.resize(quantities);
   charges.program = charges.whole = nothing_of(quantities);
   charges.spans.assign(spans.size(), nothing_of(quantities));
   if (!whole.empty()) charges.gap_s = whole.back().gap_s;
 
-  std::vector<Slice> slices = cut(spans, from_s, to_s);
+  double first_s = from_s;
+  for (const Span& span : spans) first_s = std::min(first_s, span.from_s);
+  std::vector<Slice> slices = cut(spans, first_s, to_s, from_s);
   for (Slice& slice : slices) {
     slice.used = between(slice.from_s, slice.to_s);
-    if (!slice.is_alone()) continue;
-    alone_s_ += slice.used.empty() ? 0 : slice.used.back().covered_s;
-    for (std::size_t q = 0; q < quantities; ++q) alone_j_[q] += slice.used[q].joules;
+    if (!slice.is_alone() || slice.is_settled(from_s)) continue;
+    for (std::size_t q = 0; q < quantities; ++q) {
+      alone_[q].joules += slice.used[q].joules;
+      alone_[q].seconds += slice.used[q].covered_s;
+    }
   }
   for (const Slice& slice : slices) {
     const bool is_paid_by_program = slice.held_up.empty() && slice.waiting.empty();
@@ -74,25 +94,26 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
     for (const std::size_t payer : payers) shares += spans[payer].share;
     for (std::size_t q = 0; q < quantities; ++q) {
       const Amount& used = slice.used[q];
+      const Alone& alone = alone_[q];
+      const bool is_unknown = is_paid_by_program && !(alone.seconds > 0);
       double alone_j = 0;
-      if (is_paid_by_program) alone_j = alone_s_ > 0 ? alone_j_[q] / alone_s_ * used.covered_s : used.joules;
-      alone_j = payers.empty() ? used.joules : std::min(alone_j, used.joules);
-      charges.whole.joules[q] += used.joules;
-      charges.program.joules[q] += alone_j;
+      if (is_paid_by_program && !is_unknown) alone_j = alone.joules / alone.seconds * used.covered_s;
+      alone_j = payers.empty() || is_unknown ? used.joules : std::min(alone_j, used.joules);
+      // It has paid for what is settled.
+      charges.program.joules[q] += slice.is_settled(from_s) ? alone_j - used.joules : alone_j;
+      if (!slice.is_settled(from_s)) charges.whole.joules[q] += used.joules;
       for (const std::size_t payer : payers) {
         charges.spans[payer].joules[q] += (used.joules - alone_j) * spans[payer].share / shares;
+        if (is_unknown) charges.spans[payer].is_known[q] = false;
       }
     }
-    for (const std::size_t payer : payers) {
-      if (is_paid_by_program && alone_s_ <= 0) charges.spans[payer].is_known = false;
-    }
   }
-  set_uncertainty(charges.whole, whole, 1);
-  set_uncertainty(charges.program, whole, 1);
+  judge(charges.whole, whole, 1);
+  judge(charges.program, whole, 1);
   for (std::size_t s = 0; s < spans.size(); ++s) {
-    const double begin_s = std::max(spans[s].from_s, from_s);
-    const double end_s = std::min(spans[s].to_s, to_s);
-    if (end_s > begin_s) set_uncertainty(charges.spans[s], between(begin_s, end_s), spans[s].share);
+    if (!(spans[s].to_s > spans[s].from_s)) continue;  // nothing is used in no time
+    judge(charges.spans[s], between(spans[s].from_s, std::min(spans[s].to_s, to_s)), spans[s].share);
+    move_unknown(charges.spans[s], charges.program);
   }
   return charges;
 }

@@ -27,9 +27,11 @@ struct Span {
 
 // By quantity: of every domain, and last of their total.
 struct Charge {
-  std::vector<double> joules;
+  std::vector<double> joules;         // 0 where unknown: they are the program's then
   std::vector<double> uncertainty_j;  // either way
-  bool is_known = true;  // false: a phase beside the program, before it was known what the program uses alone
+  // Unknown is a time of which no source knows anything, and a phase beside the program before it was known what the
+  // program uses alone.
+  std::vector<bool> is_known;
 };
 
 struct Charges {
@@ -44,17 +46,23 @@ class Charger {
  public:
   using Between = std::function<std::vector<Amount>(double from_s, double to_s)>;
 
-  // Divides what was used from `from_s` to `to_s` among the spans, as far as they lie there, and the program:
+  // Divides what was used from `from_s` to `to_s` among the spans, as far as they lie before its end, and the program:
   //   * while a phase holds the program up, it has all of it; of several, each a part as large as its share;
   //   * while the program waits for phases behind it, they have all of it, and if there are none the wait;
   //   * while a phase goes on beside the program, it has what is more than the program uses alone, and the program the
   //     rest; of several, each a part as large as its share.
   // What the program uses alone is its mean power over all times, so far and in this call, at which no phase went on.
+  // A span that has begun before `from_s` was not known of when that time was divided: the program, which has paid for
+  // it, gets that back.
   Charges charge(std::span<const Span> spans, double from_s, double to_s, const Between& between);
 
  private:
-  std::vector<double> alone_j_;  // by quantity
-  double alone_s_ = 0;
+  // What the program has used alone so far, and in what time.
+  struct Alone {
+    double joules = 0;
+    double seconds = 0;
+  };
+  std::vector<Alone> alone_;  // by quantity
 };
 
 }  // namespace diapause::energy

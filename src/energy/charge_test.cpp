@@ -9,6 +9,8 @@ namespace diapause::energy {
 namespace {
 
 using ::testing::DoubleNear;
+using ::testing::Each;
+using ::testing::ElementsAre;
 
 // A node that uses `idle` watts, and from 10 s to 20 s so many more; the second quantity is half of it.
 class Node {
@@ -91,16 +93,70 @@ TEST(Charge, BeforeTheProgramRanAloneNobodyKnows) {
   Charger charger;
   const std::vector<Span> spans{{10, 20, Beside::program}};
   const Charges charges = charger.charge(spans, 10, 20, Node(50));
-  EXPECT_FALSE(charges.spans[0].is_known);
+  EXPECT_THAT(charges.spans[0].is_known, Each(false));
   EXPECT_DOUBLE_EQ(total(charges.program), 1500);
 }
 
-TEST(Charge, OfSpansOutsideTheTimeOnlyThePartInsideCounts) {
+TEST(Charge, APhaseToldOfAfterItsTimeWasSettledIsPaidBackToTheProgram) {
   Charger charger;
-  const std::vector<Span> spans{{5, 12, Beside::nothing}, {40, 50, Beside::nothing}};
-  const Charges charges = charger.charge(spans, 10, 30, Node(0));
-  EXPECT_DOUBLE_EQ(total(charges.spans[0]), 200);
-  EXPECT_DOUBLE_EQ(total(charges.spans[1]), 0);
+  const Charges before = charger.charge({}, 0, 10, Node(0));
+  EXPECT_DOUBLE_EQ(total(before.program), 1000);
+  const std::vector<Span> spans{{2, 3, Beside::nothing}, {9, 12, Beside::nothing}};
+  const Charges charges = charger.charge(spans, 10, 20, Node(0));
+  EXPECT_DOUBLE_EQ(total(charges.spans[0]), 100);
+  EXPECT_DOUBLE_EQ(total(charges.spans[1]), 300);
+  EXPECT_DOUBLE_EQ(total(charges.whole), 1000);
+  EXPECT_DOUBLE_EQ(total(charges.program), 1000 - 400);
+}
+
+TEST(Charge, WhatIsToldOfTooLateDoesNotChangeWhatTheProgramUsesAlone) {
+  Charger charger;
+  (void)charger.charge({}, 0, 10, Node(50));
+  const std::vector<Span> spans{{5, 6, Beside::nothing}, {10, 20, Beside::program}};
+  EXPECT_DOUBLE_EQ(total(charger.charge(spans, 10, 20, Node(50)).spans[1]), 500);
+}
+
+TEST(Charge, OfAPhaseThatGoesOnOnlyThePartUntilNowCounts) {
+  Charger charger;
+  const std::vector<Span> spans{{20, 50, Beside::nothing}};
+  EXPECT_DOUBLE_EQ(total(charger.charge(spans, 0, 30, Node(0)).spans[0]), 1000);
+}
+
+// Whose first reading was at 10 s; the second quantity knows nothing at all.
+std::vector<Amount> begun_at_10(double from_s, double to_s) {
+  Amount amount;
+  amount.covered_s = std::max(0.0, to_s - std::max(from_s, 10.0));
+  amount.joules = 100 * amount.covered_s;
+  amount.uncertainty_j = 1;
+  amount.gap_s = to_s - from_s - amount.covered_s;
+  return {amount, {0, 0, to_s - from_s, 0}, amount};
+}
+
+TEST(Charge, APhaseBeforeTheFirstReadingIsUnknownAndNotFree) {
+  Charger charger;
+  const std::vector<Span> spans{{2, 4, Beside::nothing}, {8, 12, Beside::nothing}};
+  const Charges charges = charger.charge(spans, 0, 20, begun_at_10);
+  EXPECT_THAT(charges.spans[0].is_known, ElementsAre(false, false, false));
+  EXPECT_THAT(charges.spans[1].is_known, ElementsAre(true, false, true));
+  EXPECT_DOUBLE_EQ(total(charges.spans[1]), 200);
+  EXPECT_THAT(charges.whole.is_known, ElementsAre(true, false, true));
+  EXPECT_DOUBLE_EQ(charges.gap_s, 10);
+}
+
+TEST(Charge, APhaseOfNoTimeIsKnownToUseNothing) {
+  Charger charger;
+  const std::vector<Span> spans{{2, 2, Beside::nothing}};
+  EXPECT_THAT(charger.charge(spans, 0, 20, begun_at_10).spans[0].is_known, Each(true));
+}
+
+// While the program waits, a phase behind it has all; while it computes, nobody knows.
+TEST(Charge, TheProgramHasWhatIsKnownOfAnUnknownPhase) {
+  Charger charger;
+  const std::vector<Span> spans{{10, 20, Beside::program}, {10, 12, Beside::waiting}};
+  const Charges charges = charger.charge(spans, 10, 20, Node(50));
+  EXPECT_FALSE(charges.spans[0].is_known.back());
+  EXPECT_DOUBLE_EQ(total(charges.spans[0]), 0);
+  EXPECT_DOUBLE_EQ(total(charges.program), 1500);
 }
 
 TEST(Charge, NothingIsUsedInNoTime) {

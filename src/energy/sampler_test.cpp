@@ -131,7 +131,7 @@ TEST(Sampler, ModelsWhereNothingIsMeasured) {
 }
 
 TEST(Sampler, TakesAModelForASourceThatSaysNoPowerIsUsed) {
-  const std::string path = testing::TempDir() + "idle.toml";
+  const std::string path = testing::TempDir() + "idle-" + std::to_string(sys::process_id()) + ".toml";
   std::ofstream(path) << R"(
 name = "idle"
 machine = "none"

@@ -1,14 +1,13 @@
 #include "engine/account.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
 #include "engine/governing.hpp"
+#include "engine/machine_accounts.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/step_power.hpp"
 #include "sys/process.hpp"
@@ -27,16 +26,23 @@ bool keeps_account(const Context& context) { return context.comm->node_leader() 
 
 constexpr const char* kBeside[] = {"nothing", "waiting", "program"};
 
-// Energy by name of the domain, parts of one machine added up; "total" is what sampler.total() says.
-json by_domain(const std::vector<double>& values, const energy::Sampler& sampler) {
-  json sums = json::object();
+// Joules by name of the domain, parts of one machine added up; "total" is what sampler.total() says, if there is one. A
+// domain of which nothing is known is left out, and a total of which nothing is known is null.
+void put_joules(json& line, const energy::Charge& charge, const energy::Sampler& sampler, bool has_total) {
+  json joules = json::object();
   const std::vector<energy::Zone>& zones = sampler.domains();
-  for (std::size_t z = 0; z < zones.size() && z < values.size(); ++z) {
-    json& sum = sums[std::string(energy::domain_name(zones[z].domain))];
-    sum = (sum.is_null() ? 0.0 : sum.get<double>()) + values[z];
+  for (std::size_t z = 0; z < zones.size() && z < charge.is_known.size(); ++z) {
+    if (!charge.is_known[z]) continue;
+    const std::string domain(energy::domain_name(zones[z].domain));
+    joules[domain] = joules.value(domain, 0.0) + charge.joules[z];
   }
-  if (!values.empty() && !sampler.total().zones.empty()) sums["total"] = values.back();
-  return sums;
+  if (has_total && charge.is_known.back()) {
+    joules["total"] = charge.joules.back();
+    line["uncertainty_j"] = charge.uncertainty_j.back();
+  } else if (has_total) {
+    joules["total"] = nullptr;
+  }
+  line["joules"] = std::move(joules);
 }
 
 json sources_of(const energy::Sampler& sampler) {
@@ -48,81 +54,6 @@ json sources_of(const energy::Sampler& sampler) {
   }
   return sources;
 }
-
-void add_numbers(json& to, const json& more) {
-  for (const auto& [key, value] : more.items()) {
-    to[key] = (to.contains(key) ? to[key].get<double>() : 0.0) + value.get<double>();
-  }
-}
-
-// Joules that one machine does not know are not known of all.
-void add_joules(json& line, const json& more) {
-  if (!line.contains("joules") || !more.contains("joules")) return;
-  if (more["joules"].is_null()) line["joules"] = nullptr;
-  if (!line["joules"].is_null()) add_numbers(line["joules"], more["joules"]);
-}
-
-// Readings of different machines err independently.
-void add_uncertainty(json& line, const json& more) {
-  if (!line.contains("uncertainty_j") || !more.contains("uncertainty_j")) return;
-  line["uncertainty_j"] = std::hypot(line["uncertainty_j"].get<double>(), more["uncertainty_j"].get<double>());
-}
-
-class Merger {
- public:
-  void add(const json& machine) {
-    ++machines_;
-    if (whole_.is_null()) {
-      whole_ = machine;
-      whole_.erase("phases");
-    } else {
-      for (const char* const part : {"program", "whole"}) {
-        add_joules(whole_[part], machine[part]);
-        add_uncertainty(whole_[part], machine[part]);
-      }
-      for (const char* const longest : {"seconds", "gap_s"}) {
-        whole_[longest] = std::max(whole_[longest].get<double>(), machine[longest].get<double>());
-      }
-      for (const json& source : machine["sources"]) {
-        auto& known = whole_["sources"];
-        if (std::find(known.begin(), known.end(), source) == known.end()) known.push_back(source);
-      }
-      if (whole_["total"] != machine["total"]) whole_["total"] = "mixed";
-    }
-    for (const json& phase : machine["phases"]) add_phase(phase);
-  }
-
-  json take() {
-    whole_["machines"] = machines_;
-    whole_["phases"] = json::array();
-    for (const auto& key : order_) whole_["phases"].push_back(std::move(sums_[key]));
-    return std::move(whole_);
-  }
-
- private:
-  using Key = std::tuple<std::uint64_t, int, std::string, std::string, std::size_t>;
-
-  void add_phase(const json& phase) {
-    Key key{phase["version"], phase["level"], phase["phase"], phase["beside"], phase["nth"]};
-    const auto [found, is_new] = sums_.try_emplace(key, phase);
-    json& sum = found->second;
-    if (is_new) {
-      sum.erase("nth");
-      order_.push_back(std::move(key));
-      return;
-    }
-    add_joules(sum, phase);
-    add_uncertainty(sum, phase);
-    const auto ratio = [](const json& line) { return line.contains("slowed") ? line["slowed"]["obtained"] : json(2); };
-    if (ratio(phase) < ratio(sum)) sum["slowed"] = phase["slowed"];
-    sum["seconds"] = std::max(sum["seconds"].get<double>(), phase["seconds"].get<double>());
-  }
-
-  std::size_t machines_ = 0;
-  json whole_;
-  std::map<Key, json> sums_;  // what each phase was on all machines
-  std::vector<Key> order_;
-};
 
 // Phases of one name in one version are told apart by their order. `to_unix_s`: what is to be added to their times.
 json lines_of(const std::vector<Phase>& phases, double to_unix_s, const std::string& actuator) {
@@ -223,14 +154,12 @@ std::string Account::describe(const Book& book) {
     machine["gap_s"] = charges.gap_s;
     machine["total"] = sampler_->total().name;
     machine["sources"] = sources_of(*sampler_);
-    machine["program"]["joules"] = by_domain(charges.program.joules, *sampler_);
-    machine["whole"]["joules"] = by_domain(charges.whole.joules, *sampler_);
-    machine["program"]["uncertainty_j"] = charges.program.uncertainty_j.back();
-    machine["whole"]["uncertainty_j"] = charges.whole.uncertainty_j.back();
+    // A machine of which no source knows anything now has no total.
+    const bool has_total = !charges.whole.is_known.empty() && charges.whole.is_known.back();
+    put_joules(machine["program"], charges.program, *sampler_, has_total);
+    put_joules(machine["whole"], charges.whole, *sampler_, has_total);
     for (std::size_t i = 0; i < charges.spans.size(); ++i) {
-      const energy::Charge& charge = charges.spans[i];
-      machine["phases"][i]["joules"] = charge.is_known ? by_domain(charge.joules, *sampler_) : json(nullptr);
-      machine["phases"][i]["uncertainty_j"] = charge.uncertainty_j.back();
+      put_joules(machine["phases"][i], charges.spans[i], *sampler_, has_total);
     }
   }
   return machine.dump();
@@ -238,13 +167,12 @@ std::string Account::describe(const Book& book) {
 
 // A line that cannot be made is a line less.
 void Account::deliver(const std::vector<std::string>& machines) const {
-  Merger merger;
+  std::vector<json> accounts;
   for (const std::string& text : machines) {
-    const json machine = json::parse(text, nullptr, false);
-    if (machine.is_discarded()) return;  // it did not arrive whole
-    merger.add(machine);
+    accounts.push_back(json::parse(text, nullptr, false));
+    if (accounts.back().is_discarded()) return;  // it did not arrive whole
   }
-  deliver_(merger.take().dump());
+  deliver_(add_up(accounts).dump());
 }
 
 // Where no energy is measured there is little to reckon, and a program that wants no threads gets none.

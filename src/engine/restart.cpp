@@ -175,6 +175,12 @@ Status Engine::restart_end() {
   if (off_) return usable();
   if (!restart_) return fail(Code::argument, "no restart is open");
   drain_.wait();
+  for (Phase& phase : restart_->fetched.phases) {
+    phase.version = restart_->fetched.manifest.version.number;
+    phase.bytes = restart_->fetched.manifest.protected_bytes();
+  }
+  // Before a checkpoint settles the account of the time in which they were.
+  host_->add(restart_->fetched.phases);
   if (restart_->fetched.needs_healing) {
     if (const Status healed = heal(); !healed) {
       context_->log(Severity::warning,
@@ -187,11 +193,6 @@ Status Engine::restart_end() {
                                           restart_reason_, restart_->fetched.sources, restart_->fetched.needs_healing,
                                           sys::monotonic_s() - restart_->started_s, restart_->fetched.greatest_error}));
   }
-  for (Phase& phase : restart_->fetched.phases) {
-    phase.version = restart_->fetched.manifest.version.number;
-    phase.bytes = restart_->fetched.manifest.protected_bytes();
-  }
-  host_->add(restart_->fetched.phases);
   host_->pin(std::nullopt);
   restart_.reset();
   return {};

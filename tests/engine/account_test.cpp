@@ -1,4 +1,5 @@
 // The account of energy: which phase of which checkpoint or restart has used what, and the program the rest.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include "engine/clerk.hpp"
 #include "engine/cluster.hpp"
 #include "engine/ledger_events.hpp"
+#include "sys/process.hpp"
 
 namespace diapause::test_support {
 namespace {
@@ -25,6 +27,12 @@ idle_w = { value = 0, source = "a test" }
 busy_w = { value = 0, source = "a test" }
 j_per_gb = { value = 1e6, source = "a test" }
 )";
+
+// What is unknown is the program's.
+double joules_of(const json& part, const std::string& domain) {
+  const json& joules = part.at("joules");
+  return joules.contains(domain) && !joules[domain].is_null() ? joules[domain].get<double>() : 0;
+}
 
 class Accounting : public ::testing::TestWithParam<const char*> {
  protected:
@@ -140,9 +148,9 @@ TEST_P(Accounting, ThePartsOfARunAddUpToItsWhole) {
     EXPECT_EQ(line["machines"], 2);
     EXPECT_EQ(line["sources"][0]["kind"], "modelled");
     for (const auto& [domain, whole] : line["whole"]["joules"].items()) {
-      double sum = line["program"]["joules"][domain];
+      double sum = joules_of(line["program"], domain);
       for (const json& phase : line["phases"]) {
-        if (!phase["joules"].is_null()) sum += phase["joules"][domain].get<double>();
+        sum += joules_of(phase, domain);
       }
       EXPECT_NEAR(sum, whole.get<double>(), 1e-6 + 1e-9 * whole.get<double>()) << domain;
     }
@@ -150,9 +158,59 @@ TEST_P(Accounting, ThePartsOfARunAddUpToItsWhole) {
   }
 }
 
+// Putting lost redundancy back is a checkpoint within the restart, which settles the account.
+TEST_P(Accounting, ARestartIsOnTheLineOfItsTime) {
+  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::CheckpointInfo info;
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 2, info));
+    EXPECT_TRUE(engine.close(60));
+  }));
+  disk_.erase(node_directory(disk_, "node1"));
+  ASSERT_TRUE(restart_job(disk_, shape_).intact);
+  ASSERT_TRUE(ledger_events(disk_, "restart").back()["healed"]);
+  std::set<std::string> found;
+  for (const json& line : ledger_events(disk_, "energy")) {
+    for (const json& phase : line["phases"]) {
+      if (line["incarnation"] != 2) continue;
+      found.insert(phase["phase"]);
+      EXPECT_GE(phase["start_unix_s"].get<double>(),
+                line["time_unix_s"].get<double>() - line["seconds"].get<double>() - 1e-3)
+          << phase["phase"];
+    }
+  }
+  EXPECT_THAT(found, ::testing::IsSupersetOf({"inventory", "fetch", "restore", "partner"}));
+}
+
+// A flush settles the account when it is done, and captures meanwhile are told of later.
+TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
+  if (GetParam() == std::string("off")) GTEST_SKIP() << "flushes in the call";
+  shape_.config += "flush_mib_s = 0.04\n";
+  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::CheckpointInfo info;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
+    for (const std::uint64_t version : {1, 2}) {
+      program.compute(version);
+      EXPECT_TRUE(engine.checkpoint(version, 4, info));
+    }
+    EXPECT_TRUE(engine.close(60));
+  }));
+  double joules = 0;
+  bool is_late = false;
+  for (const json& line : ledger_events(disk_, "energy")) {
+    for (const json& phase : line["phases"]) {
+      if (phase["version"] != 2 || phase["phase"] != "capture") continue;
+      joules += joules_of(phase, "total");
+      is_late = phase["start_unix_s"].get<double>() < line["time_unix_s"].get<double>() - line["seconds"].get<double>();
+    }
+  }
+  EXPECT_TRUE(is_late);
+  EXPECT_GT(joules, 0);
+}
+
 // In a model of a machine that uses energy for nothing else.
 TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
-  const std::string path = ::testing::TempDir() + "memory-only-" + GetParam() + ".toml";
+  const std::string path = fmt::format("{}memory-only-{}-{}.toml", ::testing::TempDir(), GetParam(), sys::process_id());
   std::ofstream(path) << kMemoryOnly;
   shape_.adjust = [path](engine::OpenRequest& request, std::uint32_t) {
     request.environment.emplace_back("DIAPAUSE_ENERGY_METERS", "model");
@@ -168,7 +226,7 @@ TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
     EXPECT_TRUE(engine.close(60));
   }));
   double joules = 0;
-  for (const json& line : ledger_events(disk_, "energy")) joules += line["whole"]["joules"]["dram"].get<double>();
+  for (const json& line : ledger_events(disk_, "energy")) joules += joules_of(line["whole"], "dram");
   EXPECT_GT(joules, 0);
 }
 

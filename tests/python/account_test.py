@@ -56,6 +56,21 @@ class AccountTest(unittest.TestCase):
         self.assertEqual((sums["keep"].value, sums["keep"].unknown), (None, 1))
         self.assertEqual((sums["drain"].value, sums["drain"].absent), (None, 1))
 
+    def test_a_phase_of_which_only_a_domain_is_known_has_no_total(self):
+        phases = [samples.phase("keep", 1, 1, None) | {"joules": {"dram": 2.0, "total": None}}]
+        account = self.account([samples.energy(9.0, 9.0, 1.0, phases)])
+        self.assertEqual((account.all_phases.value, account.all_phases.unknown), (None, 1))
+
+    def test_machines_without_meters_are_counted(self):
+        lines = [samples.energy(9.0, 9.0, 1.0, []), samples.energy(19.0, 9.0, 1.0, [], machines=4, unmetered=3)]
+        self.assertEqual((self.account(lines).machines, self.account(lines).unmetered), (4, 3))
+
+    def test_when_in_the_time_of_a_line_its_energy_was_used_is_unknown(self):
+        lines = [line | {"program": {**line["program"], "uncertainty_j": 1.0}} if "program" in line else line
+                 for line in samples.RUN]
+        (lost,) = self.account(lines).lost
+        self.assertEqual((lost.joules.value, lost.joules.uncertainty_j), (2000.0, None))
+
     def test_a_third_of_the_work_was_lost(self):
         (lost,) = self.account(samples.RUN).lost  # 20 s of 60
         self.assertEqual((lost.incarnation, lost.version, lost.seconds, lost.joules.value), (2, 10, 20.0, 2000.0))

@@ -8,13 +8,13 @@ def phase(name, version, level, joules, **more):
     made = {"phase": name, "version": version, "level": level, "beside": "nothing", "start_unix_s": 1000.0,
             "seconds": 1.0, "bytes": 1024, "uncertainty_j": 3.0}
     if joules is not ...:
-        made["joules"] = joules if joules is None else {"total": joules, "node": joules}
+        made["joules"] = {"total": None} if joules is None else {"total": joules, "node": joules}
     return made | more
 
 
 def energy(end, seconds, program, phases, incarnation=1, **more):
     """Of a machine with a meter; the whole is what it must be."""
-    whole = program + sum((one.get("joules") or {"total": 0})["total"] for one in phases)
+    whole = program + sum(one.get("joules", {}).get("total") or 0.0 for one in phases)
     return {"schema": 1, "event": "energy", "incarnation": incarnation, "time_unix_s": end, "machines": 1,
             "seconds": seconds, "gap_s": 0.0, "total": "node",
             "sources": [{"domain": "node", "source": "hwmon node", "kind": "measured"}],

@@ -1,0 +1,138 @@
+// The accounts of several machines as one.
+#include "engine/machine_accounts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace diapause::engine {
+namespace {
+
+using nlohmann::json;
+
+json phase(const json& joules, double seconds = 1) {
+  return {{"version", 1},         {"level", 4},         {"phase", "global"}, {"beside", "program"}, {"nth", 0},
+          {"start_unix_s", 1000}, {"seconds", seconds}, {"bytes", 8},        {"joules", joules}};
+}
+
+json machine(const json& program, const json& whole, const std::vector<json>& phases) {
+  return {{"time_unix_s", 1010},
+          {"seconds", 10},
+          {"gap_s", 0},
+          {"total", "node"},
+          {"sources", json::array({{{"domain", "node"}, {"source", "hwmon"}, {"kind", "measured"}}})},
+          {"program", {{"joules", program}, {"uncertainty_j", 3}}},
+          {"whole", {{"joules", whole}, {"uncertainty_j", 3}}},
+          {"phases", phases}};
+}
+json total(double joules) { return {{"total", joules}}; }
+json metered() { return machine(total(700), total(1000), {phase(total(300))}); }
+
+// Whose meters are off, or dead.
+json unmetered() {
+  json one = machine(nullptr, nullptr, {phase(nullptr)});
+  one["total"] = "";
+  one["sources"] = json::array();
+  for (json* part : {&one["program"], &one["whole"], &one["phases"][0]}) part->erase("joules");
+  return one;
+}
+
+json sum_of(const std::vector<json>& machines) { return add_up(machines); }
+
+// Of all that have a total.
+double parts_of(const json& sum) {
+  double joules = sum["program"]["joules"]["total"];
+  for (const json& one : sum["phases"]) {
+    if (!one["joules"]["total"].is_null()) joules += one["joules"]["total"].get<double>();
+  }
+  return joules;
+}
+
+TEST(MachineAccounts, JoulesAreAddedUpAndTheLongestCounts) {
+  json longer = metered();
+  longer["phases"][0]["seconds"] = 4;
+  longer["gap_s"] = 2;
+  const json sum = sum_of({metered(), longer});
+  EXPECT_EQ(sum["machines"], 2);
+  EXPECT_FALSE(sum.contains("unmetered"));
+  EXPECT_EQ(sum["whole"]["joules"]["total"], 2000);
+  EXPECT_EQ(sum["program"]["joules"]["total"], 1400);
+  ASSERT_EQ(sum["phases"].size(), 1u);
+  EXPECT_EQ(sum["phases"][0]["joules"]["total"], 600);
+  EXPECT_EQ(sum["phases"][0]["seconds"], 4);
+  EXPECT_FALSE(sum["phases"][0].contains("nth"));
+  EXPECT_EQ(sum["gap_s"], 2);
+}
+
+TEST(MachineAccounts, ReadingsErrIndependently) {
+  json other = metered();
+  other["whole"]["uncertainty_j"] = 4;
+  EXPECT_EQ(sum_of({metered(), other})["whole"]["uncertainty_j"], 5);
+}
+
+TEST(MachineAccounts, WhatOneMachineDoesNotKnowOfAPhaseIsTheProgramsOnTheOthers) {
+  const json one_that_does_not = machine(total(500), total(500), {phase({{"dram", 7}, {"total", nullptr}})});
+  for (const auto& machines :
+       {std::vector{metered(), one_that_does_not, metered()}, std::vector{one_that_does_not, metered(), metered()},
+        std::vector{metered(), metered(), one_that_does_not}}) {
+    const json sum = sum_of(machines);
+    EXPECT_TRUE(sum["phases"][0]["joules"]["total"].is_null());
+    EXPECT_EQ(sum["phases"][0]["joules"]["dram"], 7);
+    EXPECT_FALSE(sum["phases"][0].contains("uncertainty_j"));
+    EXPECT_EQ(sum["program"]["joules"]["total"], 700 + 700 + 500 + 300 + 300);
+    EXPECT_EQ(parts_of(sum), 2500);
+    EXPECT_EQ(sum["whole"]["joules"]["total"], 2500);
+  }
+}
+
+TEST(MachineAccounts, AMachineWithoutMetersTakesNothingFromTheOthers) {
+  for (const auto& machines : {std::vector{metered(), unmetered()}, std::vector{unmetered(), metered()}}) {
+    const json sum = sum_of(machines);
+    EXPECT_EQ(sum["machines"], 2);
+    EXPECT_EQ(sum["unmetered"], 1);
+    EXPECT_EQ(sum["total"], "node");
+    EXPECT_EQ(sum["whole"]["joules"]["total"], 1000);
+    EXPECT_EQ(parts_of(sum), 1000);
+    EXPECT_EQ(sum["sources"].size(), 1u);
+  }
+}
+
+TEST(MachineAccounts, WithoutAnyMeterThereAreNoJoules) {
+  const json sum = sum_of({unmetered(), unmetered()});
+  EXPECT_EQ(sum["unmetered"], 2);
+  EXPECT_EQ(sum["total"], "");
+  EXPECT_FALSE(sum["whole"].contains("joules"));
+  EXPECT_FALSE(sum["phases"][0].contains("joules"));
+}
+
+TEST(MachineAccounts, TotalsOfDifferentDomainsAreMixed) {
+  json other = metered();
+  other["total"] = "package+dram";
+  other["sources"][0]["domain"] = "package";
+  const json sum = sum_of({metered(), other, metered()});
+  EXPECT_EQ(sum["total"], "mixed");
+  EXPECT_EQ(sum["sources"].size(), 2u);
+}
+
+TEST(MachineAccounts, PhasesOfOneNameAreToldApart) {
+  json twice = metered();
+  twice["phases"].push_back(phase(total(1), 2));
+  twice["phases"][1]["nth"] = 1;
+  const json sum = sum_of({twice, metered()});
+  ASSERT_EQ(sum["phases"].size(), 2u);
+  EXPECT_EQ(sum["phases"][0]["joules"]["total"], 600);
+  EXPECT_EQ(sum["phases"][1]["joules"]["total"], 1);
+}
+
+TEST(MachineAccounts, ThatOfTheSlowestMachineIsToldOfAClock) {
+  json slowed = metered();
+  slowed["phases"][0]["slowed"] = {{"actuator", "cpufreq"}, {"asked", 0.8}, {"obtained", 0.85}};
+  json slower = slowed;
+  slower["phases"][0]["slowed"]["obtained"] = 0.8;
+  EXPECT_EQ(sum_of({metered(), slower, slowed})["phases"][0]["slowed"]["obtained"], 0.8);
+}
+
+}  // namespace
+}  // namespace diapause::engine
