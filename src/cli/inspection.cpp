@@ -172,15 +172,19 @@ class Inspector {
   // A running job takes manifests away, or writes others, before it touches the files they name: what looked damaged
   // may have been used for something else while we read it.
   bool changed_meanwhile() const {
-    // It writes and removes the two copies of a manifest one after the other; give it the time to come to the second.
+    // It writes and removes the two copies of a manifest one after the other, and a disk under load may take its time
+    // between them; give it that.
     constexpr std::chrono::milliseconds kBetweenCopies{2000}, kLookAgain{50};
     const auto start = std::chrono::steady_clock::now();
     for (;;) {
       if (std::any_of(version_.parts.begin(), version_.parts.end(), has_changed)) return true;
       const bool half_way = std::any_of(version_.parts.begin(), version_.parts.end(), lacks_one_manifest);
-      if (!half_way || std::chrono::steady_clock::now() - start > kBetweenCopies) return false;
+      if (!half_way) return false;
+      if (std::chrono::steady_clock::now() - start > kBetweenCopies) break;
       std::this_thread::sleep_for(kLookAgain);
     }
+    return std::any_of(version_.parts.begin(), version_.parts.end(),
+                       [](const Part& part) { return lacks_one_manifest(part) && store::is_in_use(*part.place); });
   }
 
   static bool lacks_one_manifest(const Part& part) {

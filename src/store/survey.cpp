@@ -133,6 +133,8 @@ Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string
   return survey;
 }
 
+bool is_in_use(const SurveyedPlace& place) { return sys::FileLock::is_held(place.directory, kLockName); }
+
 Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, place.list());
   std::vector<FoundVersion> versions;

@@ -1,4 +1,4 @@
-// Looking without being part of a job: takes no lock, makes and changes nothing, and may run beside jobs. What it finds
+// Looking without being part of a job: keeps no lock, makes and changes nothing, and may run beside jobs. What it finds
 // may be gone when it is opened.
 #pragma once
 
@@ -30,6 +30,9 @@ struct Survey {
 
 // All jobs and nodes below the root of a tier. A root that is not there holds nothing.
 Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string& root);
+
+// Whether a job works there now, as far as this machine can tell.
+bool is_in_use(const SurveyedPlace& place);
 
 // Every version directory in `place`, newest first.
 Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place);

@@ -104,6 +104,8 @@ class FileLock {
   // Tries until `wait_s` seconds are over. Code::busy names the path and what the holder wrote into it.
   static Result<FileLock> acquire(const Directory& directory, std::string_view name, std::string_view holder_text,
                                   double wait_s);
+  // Whether somebody has it. Makes no file; who acquires it at this very moment may have to try once more.
+  static bool is_held(const Directory& directory, std::string_view name);
   FileLock(FileLock&&) noexcept = default;
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();

@@ -51,6 +51,14 @@ Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view 
   return lock;
 }
 
+bool FileLock::is_held(const Directory& directory, std::string_view name) {
+  const auto file = directory.open_file(name, Access::read);
+  if (!file) return false;
+  const int result = uninterrupted([&] { return directory.kernel().try_lock(file->fd()); });
+  if (result == 0) directory.kernel().unlock(file->fd());
+  return result == -EWOULDBLOCK;
+}
+
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
   std::swap(file_, other.file_);
   return *this;

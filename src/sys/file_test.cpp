@@ -134,6 +134,16 @@ TEST_F(FileOnDisk, FreesTheLockAlthoughAForkedChildHasItsDescriptor) {
   EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
+TEST_F(FileOnDisk, TellsWhetherALockIsHeld) {
+  EXPECT_FALSE(FileLock::is_held(root_, "lock"));
+  EXPECT_FALSE(fs::exists(path_ / "lock"));
+  {
+    const auto held = FileLock::acquire(root_, "lock", "somebody", 0);
+    EXPECT_TRUE(FileLock::is_held(root_, "lock"));
+  }
+  EXPECT_FALSE(FileLock::is_held(root_, "lock"));
+}
+
 TEST_F(FileOnDisk, WaitsForTheLockAsLongAsAskedAndNotLonger) {
   auto held = FileLock::acquire(root_, "lock", "holder", 0);
   ASSERT_TRUE(held);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """list, show and verify over what eight ranks on four emulated nodes left."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -194,6 +195,16 @@ class ReadingTest(CommandTest):
         self.assertIn(str(damaged), text)
         self.assertIn("manifest.b is missing", text)
         self.assertTrue(version["restorable"]["now"])
+
+    def test_verify_takes_a_version_that_a_running_job_half_published_for_no_damage(self):
+        self.tiers.file("memory/*/node1/v20-*/manifest.b").unlink()
+        with open(self.tiers.file("memory/*/node1/lock")) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            version = self.versions("verify", status=0)[20]
+        self.assertTrue(version["changed_while_read"])
+        version = self.versions("verify", status=1)[20]
+        self.assertFalse(version["changed_while_read"])
+        self.assertIn("manifest.b is missing", str(version["damages"]))
 
     def test_verify_ends_with_2_when_the_newest_version_is_lost(self):
         flip(self.image("node0", 50, 0), HEADER_BYTES)
