@@ -165,13 +165,17 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
              "  125  it could not be started, or wrong usage"));
 }
 
+void add_job_or_ledger(CLI::App& verb, std::string& job) {
+  verb.add_option("job", job, "Name of a job, or path of a ledger")->option_text("JOB|LEDGER")->required();
+}
+
 void add_energy(CLI::App& app, EnergyArguments& arguments) {
   CLI::App& verb =
       *app.add_subcommand("energy", "Who used the energy of a job: the program, and phases of checkpoints");
-  add_job(verb, arguments.job)->required();
+  add_job_or_ledger(verb, arguments.job);
   CLI::Option* const baseline =
       verb.add_option("--baseline", arguments.baseline, "A ledger, or a job, to compare with: in percent of it")
-          ->option_text("LEDGER|JOB");
+          ->option_text("JOB|LEDGER");
   CLI::Option* const json = verb.add_flag("--json", arguments.json, "JSON instead of tables");
   verb.add_flag("--csv", arguments.csv, "CSV instead: a line for each phase of each version")
       ->excludes(json)
@@ -180,7 +184,7 @@ void add_energy(CLI::App& app, EnergyArguments& arguments) {
   verb.add_option("--global", arguments.places.global, "Directory of the global tier, instead of the configured one")
       ->option_text("PATH");
   verb.footer(footer({"diapause energy heat", "diapause energy heat --baseline heat_plain --json",
-                      "diapause energy heat --csv > heat.csv"},
+                      "diapause energy runs/heat-0a1b2c3d/ledger.jsonl", "diapause energy heat --csv > heat.csv"},
                      kExitCodes));
 }
 
@@ -191,7 +195,7 @@ void add_repeated(CLI::App& verb, const std::string& name, std::vector<std::stri
 
 void add_report(CLI::App& app, ReportArguments& arguments) {
   CLI::App& verb = *app.add_subcommand("report", "One HTML page about the energy of a job, with pictures");
-  verb.add_option("job", arguments.job, "Name of a job, or path of a ledger")->option_text("JOB|LEDGER")->required();
+  add_job_or_ledger(verb, arguments.job);
   verb.add_option("-o,--output", arguments.output, "The page")->option_text("FILE")->required();
   add_repeated(verb, "--compare", arguments.compare, "A job or ledger to set beside it, the first as the baseline");
   add_repeated(verb, "--trace", arguments.traces, "What `diapause power record` wrote on a node meanwhile");

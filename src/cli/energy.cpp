@@ -25,7 +25,7 @@ Result<NamedEnergy> read_ledger(const std::string& path) {
 }  // namespace
 
 int energy(const EnergyArguments& arguments) {
-  const auto path = ledger_of_job(arguments.job, arguments.places);
+  const auto path = ledger_of(arguments.job, arguments.places);
   if (!path) return complain(path.error());
   const auto job = read_ledger(*path);
   if (!job) return complain(job.error());

@@ -7,6 +7,8 @@
 
 namespace diapause::cli {
 
+namespace {
+
 Result<std::string> ledger_of_job(const std::string& job, const Places& places) {
   Places only_global = places;
   only_global.memory = only_global.local = "";
@@ -21,6 +23,8 @@ Result<std::string> ledger_of_job(const std::string& job, const Places& places) 
   }
   return fail(Code::not_found, fmt::format("job '{}' has no directory in: {}", job, fmt::join(collection.roots, ", ")));
 }
+
+}  // namespace
 
 Result<std::string> ledger_of(const std::string& name, const Places& places) {
   if (name.find('/') != std::string::npos || name.ends_with(".jsonl")) return name;

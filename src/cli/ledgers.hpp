@@ -8,9 +8,8 @@
 
 namespace diapause::cli {
 
-// Path of the ledger of the job of this name in the global tier.
-Result<std::string> ledger_of_job(const std::string& job, const Places& places);
-// The same for a job or a path: what has a slash, or the ending of a ledger, is a path.
+// Path of the ledger of the job of this name in the global tier; what has a slash, or the ending of a ledger, is a
+// path.
 Result<std::string> ledger_of(const std::string& name, const Places& places);
 
 }  // namespace diapause::cli

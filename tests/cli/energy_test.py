@@ -108,6 +108,11 @@ class EnergyTest(CommandTest):
         self.assert_in_order(["runtime", "+25.0 %", "average power", "+10.0 %", "energy", "+37.5 %"],
                              self.energy("--baseline", "plain.jsonl")[0])
 
+    def test_the_job_may_be_a_ledger_anywhere(self):
+        (self.scratch / "copied.jsonl").write_text(json.dumps(PLAIN[0]) + "\n")
+        out = self.report("energy", "copied.jsonl", tiers=self.tiers)
+        self.assertEqual((out["ledger"], out["whole"]["joules"]), ("copied.jsonl", 8000))
+
     def test_csv_has_a_row_for_each_phase_of_a_version_and_one_for_the_program(self):
         self.leave(RUN)
         rows = list(csv.DictReader(self.energy("--csv")[0].splitlines()))
@@ -120,6 +125,11 @@ class EnergyTest(CommandTest):
         self.assertIn("no source knows anything of 1.000 s", self.energy()[0])
         (one,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
         self.assertEqual((one["joules"], one["unknown"]), (None, 1))
+
+    def test_machines_without_meters_are_said(self):
+        self.leave([PLAIN[0] | {"machines": 4, "unmetered": 1}])
+        self.assertIn("of 1 of 4 machines the energy is unknown", self.energy()[0])
+        self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["unmetered"], 1)
 
     def test_without_a_source_there_are_times_and_no_joules(self):
         bare = line(10.0, 0.0, []) | {"total": "", "sources": [], "program": {}, "whole": {},

@@ -192,6 +192,20 @@ def expect_sources(restart, wanted, version):
     expect(restart["version"] >= version and not restart["stepped_back"], f"restarted from {restart}")
 
 
+def expect_energy_of_all(heat, machines):
+    """Each line is of all machines, and its parts add up to the whole; the command says the same of the job."""
+    for line in heat.events("energy"):
+        expect(line["machines"] == machines and "unmetered" not in line, f"not of {machines} machines: {line}")
+        parts = [line["program"]["joules"]["total"]] + [phase["joules"]["total"] or 0 for phase in line["phases"]]
+        whole = line["whole"]["joules"]["total"]
+        expect(whole > 0 and abs(sum(parts) - whole) < 1e-6 * whole, f"{sum(parts)} J of {whole} J: {line}")
+    (ledger,) = heat.stored("ledger.jsonl")
+    told = json.loads(subprocess.run([heat.site.diapause, "energy", "--json", ledger], capture_output=True, check=True).stdout)
+    phases = {(phase["for"], phase["phase"]) for phase in told["phases"]}
+    wanted = {("checkpoint", "capture"), ("checkpoint", "parity"), ("restart", "rebuild")}
+    expect(told["machines"] == machines and wanted <= phases, f"the command tells of {phases}")
+
+
 def level_2_survives_the_loss_of_a_machine(site):
     with Cluster(site) as cluster:
         cluster.power_on(*NODES)
@@ -210,6 +224,7 @@ def level_3_survives_the_loss_of_a_machine_and_its_replacement_by_another(site):
         cluster.power_on("spare")
         restart = heat.finish(["node0", "spare", "node2", "node3"])
         expect_sources(restart, ["own node", "parity", "own node", "own node"], version)
+        expect_energy_of_all(heat, 4)
 
 
 def level_4_survives_the_loss_of_all_machines_on_a_parallel_file_system(site, files="rank", images="r*.img"):
