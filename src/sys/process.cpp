@@ -4,9 +4,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -55,11 +58,15 @@ ProcessorTime processor_time() {
   ProcessorTime time;
   time.had_s = processor_s();
   // "had waited turns", in nanoseconds; what it has had is only as new as the last tick.
-  unsigned long long waited_ns = 0;
   std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "re");
   if (file == nullptr) return time;
-  if (std::fscanf(file, "%*u %llu", &waited_ns) == 1) time.waited_s = 1e-9 * static_cast<double>(waited_ns);
+  std::array<char, 80> line{};
+  const std::size_t length = std::fread(line.data(), 1, line.size(), file);
   (void)std::fclose(file);
+  const auto* const second = std::find(line.begin(), line.begin() + length, ' ');
+  std::uint64_t waited_ns = 0;
+  if (second != line.begin() + length) std::from_chars(second + 1, line.begin() + length, waited_ns);
+  time.waited_s = 1e-9 * static_cast<double>(waited_ns);
   return time;
 }
 

@@ -15,6 +15,8 @@ FORBIDDEN = {
         "the library never takes the program down",
     r"(?<![\w.>])(?<!\w::)(?:std::|::)?(?:strerror|localtime|gmtime|ctime|asctime|strtok|rand|srand|setlocale)\s*\(":
         "not safe beside the program's other threads",
+    r"(?<![\w.>])(?<!\w::)(?:std::|::)?(?:ato[fil]|ato?ll|strto[dfl]d?|sto[dfil]|stoll?|stoull?|v?[fs]?scanf)\s*\(":
+        "takes a number for another one in the locale of the program, or says nothing of one that is none: std::from_chars",
 }
 
 # (file, call) -> why it must be there

@@ -148,7 +148,8 @@ class State(RuleTest):
 class Calls(RuleTest):
     def test_the_library_does_not_print_exit_or_race(self):
         for bad in ('std::cout << "x";', 'printf("x");', 'std::fprintf(stderr, "x");', "std::exit(1);", "abort();",
-                    "::_exit(1);", "std::terminate();", 'fmt::print("x");', 'puts("x");', "std::strerror(2);"):
+                    "::_exit(1);", "std::terminate();", 'fmt::print("x");', 'puts("x");', "std::strerror(2);",
+                    "std::atof(text);", "strtod(text, &end);", "std::stoi(text);", 'sscanf(text, "%d", &n);'):
             self.assert_broken(calls.check, "src/store/a.cpp", f"void f() {{\n  {bad}\n}}\n", line=2)
             self.assert_kept(calls.check, "src/cli/a.cpp", bad + "\n")
             self.assert_kept(calls.check, "src/store/a_test.cpp", bad + "\n")

@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -28,18 +27,22 @@ constexpr Event kEvents[] = {{"energy-psys", Domain::psys},
                              {"energy-gpu", Domain::uncore},
                              {"energy-ram", Domain::dram}};
 
-// "0,18" or "0-1": processors.
+// "0,18" or "0-1": processors. What comes behind something else is left out.
 std::vector<int> parse_cpus(const std::string& text) {
+  constexpr int kMost = 4096;  // of a range
   std::vector<int> cpus;
-  const char* at = text.c_str();
-  while (*at != '\0') {
-    char* end = nullptr;
-    const long first = std::strtol(at, &end, 10);
-    if (end == at) break;
-    const long last = *end == '-' ? std::strtol(end + 1, &end, 10) : first;
-    for (long cpu = first; cpu <= last && cpu - first < 4096; ++cpu) cpus.push_back(static_cast<int>(cpu));
-    at = *end == ',' ? end + 1 : end;
-    if (*end != ',') break;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    int first = 0;
+    auto parsed = std::from_chars(at, end, first);
+    int last = first;
+    if (parsed.ec == std::errc() && parsed.ptr != end && *parsed.ptr == '-') {
+      parsed = std::from_chars(parsed.ptr + 1, end, last);
+    }
+    if (parsed.ec != std::errc()) break;
+    for (int cpu = first; cpu <= last && cpu - first < kMost; ++cpu) cpus.push_back(cpu);
+    if (parsed.ptr == end || *parsed.ptr != ',') break;
+    at = parsed.ptr + 1;
   }
   return cpus;
 }
@@ -54,6 +57,13 @@ std::optional<std::uint64_t> parse_event(const std::string& text) {
   return error == std::errc() && at == end ? std::optional(config) : std::nullopt;
 }
 
+// Joules of a count; 0 if that is no number.
+double parse_scale(const std::string& text) {
+  double joules = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), joules);
+  return error == std::errc() ? joules : 0;
+}
+
 class Perf final : public Meter {
  public:
   Perf(sys::Kernel& kernel, std::string root) : kernel_(kernel), root_(std::move(root)), unit_(root_ + kUnit) {}
@@ -65,7 +75,7 @@ class Perf final : public Meter {
     for (const Event& event : kEvents) {
       const std::string file = unit_ + "/events/" + std::string(event.name);
       const auto config = parse_event(sys::read_value(kernel_, file).value_or(""));
-      const double joules = std::atof(sys::read_value(kernel_, file + ".scale").value_or("").c_str());
+      const double joules = parse_scale(sys::read_value(kernel_, file + ".scale").value_or(""));
       if (!config || !(joules > 0)) continue;
       for (const int cpu : cpus) {
         open(event, static_cast<std::uint32_t>(*type), *config, {joules, cpu});
