@@ -468,7 +468,7 @@ int diapause_set_log(diapause_t* instance, diapause_log_function function, void*
         function(user, static_cast<int>(severity), message.c_str());
       };
     }
-    if (instance->rank.engine) instance->rank.engine->set_log(std::move(log));
+    if (instance->rank.engine) instance->rank.engine->set_log(log);
     if (instance->rank.dedicated) instance->rank.dedicated->set_log(std::move(log));
     return {};
   });

@@ -42,9 +42,7 @@ std::optional<std::string> text(const json& object, const char* key) {
 Joules joules_of(const json& object) {
   Joules one;
   const json* const joules = find(object, "joules");
-  if (joules != nullptr && !joules->is_object()) {
-    one.unknown = 1;
-  } else if (joules == nullptr || !joules->contains("total")) {
+  if (joules == nullptr || (joules->is_object() && !joules->contains("total"))) {
     one.absent = 1;
   } else if (const auto total = number(*joules, "total")) {
     one.sum = *total;
@@ -97,7 +95,7 @@ bool is_part(const std::string& domain, const std::string& total) {
 
 }  // namespace
 
-struct EnergyReader::Line {
+struct EnergyReader::Line {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
   json fields;
   std::uint64_t incarnation = 0;
   double unix_s = 0;
@@ -262,7 +260,7 @@ void EnergyReader::add_restart(const Line& line) {
   }
   const auto opened = opened_unix_s_.find(line.incarnation);
   if (last_s && opened != opened_unix_s_.end()) rework.unaccounted_s = std::max(0.0, opened->second - *last_s);
-  summary_.rework.push_back(std::move(rework));
+  summary_.rework.push_back(rework);
 }
 
 EnergySummary EnergyReader::take() { return std::move(summary_); }

@@ -70,7 +70,7 @@ class Calibration {
       if (worker) workers.push_back(std::move(*worker));
       if (!worker) started = fail(worker.error());
     }
-    const Status measured = started ? measure(name) : started;
+    Status measured = started ? measure(name) : started;
     stop = true;
     return measured;  // joins the workers
   }

@@ -145,7 +145,7 @@ class Study {
     DIAPAUSE_TRY_ASSIGN(directory_, sys::Directory::make_private(sys::real_kernel(), arguments_.directory));
     DIAPAUSE_TRY_ASSIGN(sampler_, start_sampler({}, Unless::automatic));
     DIAPAUSE_TRY(find_actuator());
-    const Status done = at_all_clocks();
+    Status done = at_all_clocks();
     DIAPAUSE_TRY(directory_.remove_file(kWritten));
     return done;
   }

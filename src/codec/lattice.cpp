@@ -39,7 +39,7 @@ constexpr std::size_t kChunk = 128;
 
 // Numbers whose bytes are packed together. Each run of bytes has frequencies of its own, because data are different in
 // different places; and all of this stays in the second-level cache.
-constexpr std::uint64_t kGroup = 32 * 1024;
+constexpr std::uint64_t kGroup = std::uint64_t{32} * 1024;
 
 // The greatest magnitude that has a number: a coarser one would miss the bound, and a Word must hold it.
 template <class Float, class Word>

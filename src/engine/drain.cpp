@@ -5,7 +5,7 @@
 
 namespace diapause::engine {
 
-void Drain::start(const config::AsyncSettings& async, std::function<void()> work) {
+void Drain::start(const config::AsyncSettings& async, const std::function<void()>& work) {
   wait();
   is_running_ = true;
   auto thread = sys::Thread::start([this, async, work] {

@@ -17,7 +17,7 @@ class Drain {
   ~Drain() { wait(); }
 
   // Waits for the piece before. In the calling thread if there is no other to be had. `work` must not throw.
-  void start(const config::AsyncSettings& async, std::function<void()> work);
+  void start(const config::AsyncSettings& async, const std::function<void()>& work);
 
   bool is_done() const;
   void wait();

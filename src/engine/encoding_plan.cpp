@@ -10,7 +10,7 @@ namespace diapause::engine {
 namespace {
 
 constexpr std::uint64_t kLeastToLearnFrom = 4 * kMiB;
-constexpr std::uint64_t kSampleBytes = 256 * 1024;
+constexpr std::uint64_t kSampleBytes = std::uint64_t{256} * 1024;
 constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;  // smaller regions are not worth the samples, nor a word
 constexpr double kTooFastToCompress = 8e9;                  // no codec on any core comes near
 constexpr double kChanged = 1.5;                            // times longer or shorter: not by chance

@@ -109,7 +109,7 @@ void NodeEngine::do_without(config::TierKind kind, const Error& why) {
 
 Status NodeEngine::lock_tiers() {
   for (const config::TierKind kind : kAllTiers) {
-    const Status locked = lock_tier(context_, kind, context_.settings.lock_wait_s, Spares::leave);
+    Status locked = lock_tier(context_, kind, context_.settings.lock_wait_s, Spares::leave);
     if (locked) continue;
     if (locked.error().code == Code::busy || locked.error().code == Code::comm) return locked;
     do_without(kind, locked.error());
@@ -121,7 +121,7 @@ Status NodeEngine::clear_spares() {
   for (const config::TierKind kind : kAllTiers) {
     const store::Tier* const tier = context_.tiers.find(kind);
     const bool is_mine = tier != nullptr && context_.acts_for(kind);
-    const Status cleared = agree(context_, is_mine ? tier->clear_spares() : Status{});
+    Status cleared = agree(context_, is_mine ? tier->clear_spares() : Status{});
     if (cleared) continue;
     if (cleared.error().code == Code::comm) return cleared;
     do_without(kind, cleared.error());

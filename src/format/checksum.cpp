@@ -15,7 +15,8 @@ Digest128 digest128(ByteView data) {
   return {hash.low64, hash.high64};
 }
 
-static_assert(sizeof(XXH3_state_t) <= sizeof(Checksum64) && alignof(XXH3_state_t) <= alignof(Checksum64));
+static_assert(sizeof(XXH3_state_t) <= sizeof(Checksum64) &&
+              std::alignment_of_v<XXH3_state_t> <= std::alignment_of_v<Checksum64>);
 
 Checksum64::Checksum64() { XXH3_64bits_reset(new (state_.data()) XXH3_state_t); }
 

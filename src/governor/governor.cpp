@@ -117,7 +117,7 @@ Result<double> Governor::Parts::slow(const PhaseStart& start, double expected_s,
 }
 
 Status Governor::Parts::restore() {
-  const Status status = actuator->actuator->restore();
+  Status status = actuator->actuator->restore();
   if (actuator->watchdog) (void)actuator->watchdog->no_limit();
   return status;
 }

@@ -15,7 +15,7 @@ std::string device_that_writes_memory(const std::string& root) {
   for (const char* pattern : kPatterns) {
     glob_t found{};
     const int result = ::glob((root + pattern).c_str(), GLOB_NOSORT, nullptr, &found);
-    const std::string first = result == 0 && found.gl_pathc > 0 ? found.gl_pathv[0] : "";
+    std::string first = result == 0 && found.gl_pathc > 0 ? found.gl_pathv[0] : "";
     ::globfree(&found);
     if (!first.empty()) return first;
   }

@@ -252,8 +252,8 @@ Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes
     if (!view && status) status = fail(std::move(view.error()));
     const ByteView data = view ? *view : ByteView(scratch).first(length);
     note(status,
-         MPI_File_write_at_all(file, static_cast<MPI_Offset>(part.offset + offset), data.data(),
-                               static_cast<int>(length), MPI_BYTE, MPI_STATUS_IGNORE),
+         MPI_File_write_at_all(file, static_cast<MPI_Offset>(part.offset) + static_cast<MPI_Offset>(offset),
+                               data.data(), static_cast<int>(length), MPI_BYTE, MPI_STATUS_IGNORE),
          "MPI_File_write_at_all", part.path);
   }
   note(status, MPI_File_sync(file), "MPI_File_sync", part.path);
