@@ -29,6 +29,7 @@ std::string root_of(const config::Settings& settings, config::TierKind kind) {
 Status open_tier(Context& context, config::TierKind kind) {
   const std::string root = root_of(context.settings, kind);
   std::optional<store::Tier>& tier = context.tiers.tiers[static_cast<std::size_t>(kind)];
+  if (tier) tier->drop_spares();  // nobody knows of them when it is opened anew
   tier.reset();
   const std::string node = kind == config::TierKind::global ? "" : context.topology.node_names[context.topology.node];
   const auto open = [&](bool create) -> Status {

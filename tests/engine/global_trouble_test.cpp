@@ -24,6 +24,7 @@ class TroubledKernel final : public sys::Kernel {
   explicit TroubledKernel(VolatileDisk& disk) : disk_(disk) {}
 
   std::atomic<int> error = 0;  // 0: none
+  std::string only;            // if set, of those only with this in their path
 
   int openat(int directory, const char* path, int flags, mode_t mode) override {
     const std::string full = path_of(directory, path);
@@ -70,7 +71,9 @@ class TroubledKernel final : public sys::Kernel {
   int unmap(std::byte* base, std::uint64_t length) override { return disk_.unmap(base, length); }
 
  private:
-  bool is_troubled(const std::string& path) const { return error != 0 && path.starts_with(kGlobal); }
+  bool is_troubled(const std::string& path) const {
+    return error != 0 && path.starts_with(kGlobal) && path.find(only) != path.npos;
+  }
   std::string path_of(int fd) {
     const std::lock_guard lock(mutex_);
     return paths_[fd];
@@ -123,6 +126,7 @@ class GlobalTrouble : public ::testing::TestWithParam<const char*> {
       EXPECT_TRUE(reached) << reached.error().message;
     });
     ASSERT_TRUE(opened) << opened.error().message;
+    EXPECT_THAT(spares(), testing::IsEmpty()) << "nothing of the failed version takes room";
     disk_.erase("/memory");
     const Restarted restarted = restart_job(disk_, shape_);
     EXPECT_TRUE(restarted.status) << restarted.status.error().message;
@@ -132,6 +136,22 @@ class GlobalTrouble : public ::testing::TestWithParam<const char*> {
 
   void go_through_error(int error) {
     go_through([&] { kernel_.error = error; }, [&] { kernel_.error = 0; }, std::string(kGlobal));
+  }
+
+  // What lies in spare/ of the only job of the global tier.
+  std::vector<std::string> spares() {
+    std::vector<sys::DirectoryEntry> jobs;
+    std::vector<sys::DirectoryEntry> files;
+    const int root = disk_.openat(AT_FDCWD, kGlobal.data(), O_RDONLY | O_DIRECTORY, 0);
+    EXPECT_EQ(disk_.list(root, &jobs), 0);
+    EXPECT_EQ(jobs.size(), 1u);
+    const int spare = disk_.openat(root, (jobs.at(0).name + "/spare").c_str(), O_RDONLY | O_DIRECTORY, 0);
+    EXPECT_EQ(disk_.list(spare, &files), 0);
+    disk_.close(spare);
+    disk_.close(root);
+    std::vector<std::string> names;
+    for (const sys::DirectoryEntry& file : files) names.push_back(file.name);
+    return names;
   }
 
   VolatileDisk disk_;
@@ -149,6 +169,11 @@ TEST_P(GlobalTrouble, GoneIsToldAndGoesOnWhenItIsThere) {
         kernel_.error = ENOENT;
       },
       [&] { kernel_.error = 0; }, std::string(kGlobal));
+}
+
+TEST_P(GlobalTrouble, FullForOneNodeLeavesNoFilesBehind) {
+  kernel_.only = "/spare/o4-";  // the files of the first node; the second gets its own
+  go_through_error(ENOSPC);
 }
 
 TEST_P(GlobalTrouble, SlowHoldsNoLevelBelowItBack) {
