@@ -189,6 +189,8 @@ Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
     context.log(Severity::information,
                 fmt::format("version {} makes room in the {} tier", oldest.number, store::tier_name(kind)));
     DIAPAUSE_TRY(retire(context, oldest, kind));
+    // Only one removes the files, and nobody must look for room before.
+    DIAPAUSE_TRY(context.comm->barrier());
     return true;
   }
   return false;

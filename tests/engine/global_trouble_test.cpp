@@ -25,6 +25,7 @@ class TroubledKernel final : public sys::Kernel {
 
   std::atomic<int> error = 0;  // 0: none
   std::string only;            // if set, of those only with this in their path
+  std::atomic<bool> removes_slowly = false;
 
   int openat(int directory, const char* path, int flags, mode_t mode) override {
     const std::string full = path_of(directory, path);
@@ -50,7 +51,9 @@ class TroubledKernel final : public sys::Kernel {
     return is_troubled(path_of(to, to_path)) ? -error : disk_.renameat(from, from_path, to, to_path);
   }
   int unlinkat(int directory, const char* path, int flags) override {
-    return is_troubled(path_of(directory, path)) ? -error : disk_.unlinkat(directory, path, flags);
+    const std::string full = path_of(directory, path);
+    if (removes_slowly && full.starts_with(kGlobal)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return is_troubled(full) ? -error : disk_.unlinkat(directory, path, flags);
   }
 
   int close(int fd) override { return disk_.close(fd); }
@@ -188,6 +191,28 @@ TEST_P(GlobalTrouble, SlowHoldsNoLevelBelowItBack) {
   });
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_EQ(restart_job(disk_, shape_).version, 1u);
+}
+
+// One removes the old version that makes room, and all look for it.
+TEST(GlobalRoom, IsThereOnceAnOldVersionIsGone) {
+  VolatileDisk disk;
+  TroubledKernel kernel(disk);
+  Shape shape;
+  shape.ranks = 4;
+  shape.ranks_per_node = 1;
+  shape.elements = 4000;
+  shape.config = "[global]\nmode = \"direct\"\n[level4]\nkeep = 3\n";
+  disk.set_capacity(520 * 1024);  // room for two versions and a half
+  kernel.removes_slowly = true;
+  ASSERT_TRUE(run_job(kernel, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+    for (std::uint64_t version = 1; version <= 4; ++version) {
+      program.compute(version);
+      engine::CheckpointInfo info;
+      const Status done = take(engine, version, 4, info);
+      EXPECT_TRUE(done) << done.error().message;
+    }
+  }));
+  expect_restart_from_global(disk, shape, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(, GlobalTrouble, ::testing::Values("\"rank\"", "1", "2"),
