@@ -44,7 +44,7 @@ typedef enum diapause_status {
   DIAPAUSE_ERR_BUSY = -5,      /* another running job or instance uses the same checkpoints */
   DIAPAUSE_ERR_CORRUPT = -6,   /* stored data is damaged and no intact copy is left */
   DIAPAUSE_ERR_NOT_FOUND = -7, /* no such version or region */
-  DIAPAUSE_ERR_MISMATCH = -8,  /* stored data does not fit: size or type of a region, number of ranks */
+  DIAPAUSE_ERR_MISMATCH = -8,  /* stored data does not fit: regions, their size or type, number of ranks */
   DIAPAUSE_ERR_COMM = -9,      /* communication between ranks failed */
   DIAPAUSE_ERR_OFF = -10,      /* the instance turned itself off after an earlier failure */
   DIAPAUSE_ERR_INTERNAL = -11, /* a defect in the library */
@@ -274,7 +274,7 @@ DIAPAUSE_API const char* diapause_background_reason(const diapause_t* instance);
 /* Restores all protected regions from `version` (DIAPAUSE_NEWEST: the newest that all ranks can have; a number:
  * that version or an error). All data of all ranks is verified before the first byte is written to the program's
  * memory. DIAPAUSE_ERR_NOT_FOUND if there is nothing: a fresh start. Regions stored and not protected are left out;
- * regions protected and not stored are an error. `info` may be NULL. Collective. */
+ * regions protected and not stored are DIAPAUSE_ERR_MISMATCH. `info` may be NULL. Collective. */
 DIAPAUSE_API int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
 /* The same in three steps, for programs that must ask for sizes first: chooses a version, fetches, rebuilds and

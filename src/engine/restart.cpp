@@ -132,8 +132,8 @@ Status Engine::restore(const std::vector<std::string>& names) {
       return candidate.name == region.description.name;
     });
     if (found == stored.end()) {
-      return fail(Code::not_found, fmt::format("region '{}' is protected, but version {} does not hold it",
-                                               region.description.name, restart_->fetched.manifest.version.number));
+      return fail(Code::mismatch, fmt::format("region '{}' is protected, but version {} does not hold it",
+                                              region.description.name, restart_->fetched.manifest.version.number));
     }
     DIAPAUSE_TRY(check_fits(*found, region.description));
     targets[static_cast<std::size_t>(found - stored.begin())] = region.data;

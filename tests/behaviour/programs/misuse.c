@@ -75,7 +75,7 @@ static void restart_wrongly(void) {
   CHECK_STATUS(DIAPAUSE_ERR_MISMATCH, diapause_restore(diapause, NULL, 0));
   CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "step", &step, 1, DIAPAUSE_INT64));
   CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "new", &real, 1, DIAPAUSE_FLOAT64));
-  CHECK_STATUS(DIAPAUSE_ERR_NOT_FOUND, diapause_restore(diapause, NULL, 0));
+  CHECK_STATUS(DIAPAUSE_ERR_MISMATCH, diapause_restore(diapause, NULL, 0)); /* no fresh start */
   CHECK_SAYS("new");
   CHECK(two[0] == 1 && two[1] == 2 && real == 3 && step == 0);
   CHECK_STATUS(DIAPAUSE_OK, diapause_unprotect(diapause, "new"));
