@@ -11,9 +11,14 @@
 namespace diapause::sys {
 
 Result<std::string> read_text_file(Kernel& kernel, const std::string& path) {
-  const int fd = kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  // Without O_NONBLOCK a named pipe would hold us for ever.
+  const int fd = kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
   if (fd < 0) return fail(os_error("cannot read " + path, -fd));
   const File file(kernel, fd, path);
+  struct stat status;
+  const int result = uninterrupted([&] { return kernel.fstat(fd, &status); });
+  if (result < 0) return fail(path_error("inspect", path, result));
+  if (S_ISFIFO(status.st_mode)) return fail(Code::io, path + " is a pipe: what is in it must be in a file");
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   if (size > kMiB) return fail(Code::io, path + " is larger than 1 MiB");
   std::string text(size, '\0');

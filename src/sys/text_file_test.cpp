@@ -1,6 +1,7 @@
 #include "sys/text_file.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -58,6 +59,13 @@ TEST_F(ReadLines, LeavesOutALineOfMoreThan16MiB) {
 TEST_F(ReadLines, RefusesWhatIsNoFileAndNamesIt) {
   EXPECT_THAT(refusal_of(directory_), HasSubstr(directory_ + " is not a regular file"));
   EXPECT_THAT(refusal_of(path_), HasSubstr(path_));
+}
+
+TEST_F(ReadLines, AWholeTextIsNotReadFromAPipe) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const auto text = read_text_file(real_kernel(), path_);
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().message, HasSubstr(path_ + " is a pipe"));
 }
 
 }  // namespace
