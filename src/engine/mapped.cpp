@@ -35,7 +35,15 @@ Result<std::byte*> Engine::map(const std::string& region) {
 }
 
 Status Engine::unmap(std::byte* data) {
-  if (mapped_.erase(data) == 0) return fail(Code::argument, "this is no address that was mapped, or it was unmapped");
+  const auto found = mapped_.find(data);
+  if (found == mapped_.end()) return fail(Code::argument, "this is no address that was mapped, or it was unmapped");
+  const auto memory = found->second.bytes();
+  for (const ProtectedRegion& region : regions_) {
+    if (region.data < memory.data() || region.data >= memory.data() + memory.size()) continue;
+    return fail(Code::argument,
+                fmt::format("region '{}' is protected in this memory: unprotect it first", region.description.name));
+  }
+  mapped_.erase(found);
   return {};
 }
 

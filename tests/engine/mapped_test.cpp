@@ -85,6 +85,14 @@ TEST_P(MappedRestart, StaysAsItWasWhileVersionsComeAndGo) {
       ASSERT_TRUE(engine.checkpoint(version, 1, taken));
     }
     EXPECT_TRUE(std::equal(before.begin(), before.end(), *field));
+    format::Region part;
+    part.name = "part";
+    part.type = format::ElementType::uint8;
+    part.element_bytes = 1;
+    part.count = 10;
+    ASSERT_TRUE(engine.protect({part, *field + 90}));
+    EXPECT_THAT(engine.unmap(*field).error().message, HasSubstr("'part' is protected"));
+    EXPECT_TRUE(engine.unprotect("part"));
     EXPECT_TRUE(engine.unmap(*field));
     EXPECT_FALSE(engine.unmap(*field));
   });
