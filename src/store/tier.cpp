@@ -7,6 +7,7 @@
 #include "store/names.hpp"
 #include "store/survey.hpp"
 #include "sys/memory.hpp"
+#include "sys/process.hpp"
 
 namespace diapause::store {
 
@@ -109,6 +110,11 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
     drop_spares();
   } else if (auto spare = take_spare(wanted, use)) {
     return std::move(*spare);
+  }
+  if (const std::uint64_t limit = sys::file_size_limit(); wanted > limit) {
+    return fail(Code::io, fmt::format("{}: a file of {} bytes is needed, and this process may only make files of {}; "
+                                      "raise the limit (ulimit -f)",
+                                      path(), wanted, limit));
   }
   DIAPAUSE_TRY_ASSIGN(std::uint64_t free, free_bytes());
   if (free < wanted) {

@@ -1,6 +1,7 @@
 #include "sys/process.hpp"
 
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,11 @@ std::string current_directory() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::current_path(error);
   return error ? "/" : path.string();
+}
+
+std::uint64_t file_size_limit() {
+  rlimit limit;
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
 }
 
 std::string own_program() {

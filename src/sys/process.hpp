@@ -21,6 +21,9 @@ std::int64_t process_id();
 std::uint64_t unix_time_ns();
 double monotonic_s();
 
+// The largest size that a file may get here (ulimit -f); to write more ends the process.
+std::uint64_t file_size_limit();
+
 // What the calling thread has had of processors, so far.
 double processor_s();
 struct ProcessorTime {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,6 +128,18 @@ TEST_P(TierTest, SaysWhichTierIsFullWhatWasNeededAndWhatIsFree) {
                                       HasSubstr(fmt::format("{} bytes needed", kTooMuch)), HasSubstr(" free")));
   EXPECT_THAT(names_in(*tier.directory().open_child(store::kSpareDirectory)), IsEmpty());
   EXPECT_TRUE(store_version(tier, first_)) << "a tier that was full once must go on";
+}
+
+TEST_P(TierTest, SaysThatFilesMayNotBeThatLarge) {
+  Tier tier = opened();
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit lower{64 * kMiB, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &lower), 0);
+  const auto slot = tier.acquire(lower.rlim_cur + 1, 0);
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_EQ(code_of(slot), Code::io);
+  EXPECT_THAT(message_of(slot), AllOf(HasSubstr(tier.path()), HasSubstr("ulimit -f")));
 }
 
 TEST_P(TierTest, UsesARecycledSlotAgainAndShowsNothingOfItsOldImage) {
