@@ -58,6 +58,7 @@ int main(void) {
     if (step % kEvery == 0) {
       tell(protect(diapause));
       tell(diapause_checkpoint(diapause, step, DIAPAUSE_L1, NULL));
+      tell(diapause_unprotect(diapause, "numbers")); /* the memory goes with the next step */
     }
     if (first == 0 && step == kStopAt) {
       puts("stopping half-way; run me again");
