@@ -231,7 +231,8 @@ DIAPAUSE_API int diapause_on_restore(diapause_t* instance, diapause_restore_hook
 
 /* ---- checkpoints ------------------------------------------------------------------------ */
 
-/* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST; taking a number again replaces it once the
+/* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST, best greater than those before: of one start
+ * of the job the greatest counts as the newest, and the lowest goes first. Taking a number again replaces it once the
  * new one is published. On a failure above level 1 the levels already reached stay: the call returns the error and
  * `info->level_reached` says what holds. `info` may be NULL. Collective. */
 DIAPAUSE_API int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info);
