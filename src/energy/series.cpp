@@ -65,7 +65,8 @@ double Series::part_error_j(const Interval& interval, double seconds) const {
   const double whole_s = interval.to_s - interval.from_s;
   const double most = most_w(interval);
   const double taken_j = interval.watts * seconds;
-  const double most_j = std::min(interval.watts * whole_s, most * seconds);
+  const double whole_j = std::isinf(whole_s) ? whole_s : interval.watts * whole_s;
+  const double most_j = std::min(whole_j, most * seconds);
   const double least_j = std::max(0.0, most * seconds - (most - interval.watts) * whole_s);
   return std::max(most_j - taken_j, taken_j - least_j);
 }

@@ -100,6 +100,14 @@ TEST(Series, BehindTheLastPointItMayBeNothingOrTheMost) {
   EXPECT_NEAR(series.between(1, 1.5, 0).uncertainty_j, 50, 1e-9);
 }
 
+TEST(Series, UncertaintyIsANumberBehindACounterThatStoodStill) {
+  Series series(1, 0.001);
+  series.add({0, 0, 0});
+  series.add({1, 100, 1});
+  series.add({2, 100, 2});
+  EXPECT_NEAR(series.between(0, 2.5, 0).uncertainty_j, 50, 1);
+}
+
 // Whatever the power was between the readings.
 TEST(Series, TheTruthLiesWithinTheUncertaintyOnceTheMostPowerWasShown) {
   std::mt19937 random(3);
