@@ -83,6 +83,7 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
     slice.used = between(slice.from_s, slice.to_s);
     if (!slice.is_alone() || slice.is_settled(from_s)) continue;
     for (std::size_t q = 0; q < quantities; ++q) {
+      if (!(slice.used[q].covered_s > 0)) continue;  // of a sum, some parts may be known all the same
       alone_[q].joules += slice.used[q].joules;
       alone_[q].seconds += slice.used[q].covered_s;
     }

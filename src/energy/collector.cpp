@@ -112,17 +112,9 @@ Amount Collector::between(std::size_t zone, double from_s, double to_s) const {
 }
 
 Amount Collector::total_between(double from_s, double to_s) const {
-  Amount sum;
-  if (!total_.zones.empty()) sum.covered_s = to_s - from_s;
-  for (const std::size_t zone : total_.zones) {
-    const Amount amount = between(zone, from_s, to_s);
-    sum.joules += amount.joules;
-    sum.uncertainty_j += amount.uncertainty_j;
-    // The gap of a sum is where any part has one, as far as can be told: the longest.
-    sum.gap_s = std::max(sum.gap_s, amount.gap_s);
-    sum.covered_s = std::min(sum.covered_s, amount.covered_s);
-  }
-  return sum;
+  std::vector<Amount> parts;
+  for (const std::size_t zone : total_.zones) parts.push_back(between(zone, from_s, to_s));
+  return add_up(parts);
 }
 
 }  // namespace diapause::energy

@@ -9,6 +9,7 @@ namespace {
 
 // Sums of many short stretches do not meet in the last bit, and nobody's source is as exact as this.
 constexpr double kLeastGapS = 1e-6;
+constexpr double kLeastCoveredS = 1e-9;
 constexpr double kHeldUpdates = 1.5;
 
 auto first_not_before(const std::vector<Point>& points, double time_s) {
@@ -86,6 +87,26 @@ double Series::error_j(double from_s, double to_s) const {
   return std::min(ends_j + read_j, std::max(taken_j, most_j - taken_j));
 }
 
+Amount add_up(std::span<const Amount> parts) {
+  if (parts.empty()) return {};
+  Amount sum{0, 0, 0, parts.front().covered_s};
+  const double seconds = parts.front().covered_s + parts.front().gap_s;
+  double longest_s = 0;
+  double watts = 0;
+  for (const Amount& part : parts) {
+    sum.joules += part.joules;
+    sum.uncertainty_j += part.uncertainty_j;
+    sum.gap_s = std::max(sum.gap_s, part.gap_s);
+    sum.covered_s = std::min(sum.covered_s, part.covered_s);
+    longest_s = std::max(longest_s, part.covered_s);
+    if (part.covered_s > 0) watts += part.joules / part.covered_s;
+  }
+  if (!sum.has_gap() || !(sum.covered_s > 0) || !(watts > 0)) return sum;
+  sum.covered_s = std::clamp(sum.joules / watts, sum.covered_s, longest_s);
+  sum.gap_s = std::max(0.0, seconds - sum.covered_s);
+  return sum;
+}
+
 Amount Series::between(double from_s, double to_s, double resolution_j) const {
   if (points_.empty() || to_s <= from_s) return {0, 0, std::max(0.0, to_s - from_s), 0};
   const Point from = at(from_s);
@@ -93,6 +114,7 @@ Amount Series::between(double from_s, double to_s, double resolution_j) const {
   Amount amount;
   amount.joules = to.joules - from.joules;
   amount.covered_s = std::min(to.covered_s - from.covered_s, to_s - from_s);
+  if (amount.covered_s < kLeastCoveredS) amount.covered_s = 0;
   amount.gap_s = to_s - from_s - amount.covered_s;
   if (amount.gap_s < kLeastGapS) amount.gap_s = 0;
   amount.uncertainty_j = 2 * resolution_j + error_j(from_s, to_s);

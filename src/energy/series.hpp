@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "energy/accumulator.hpp"
@@ -16,6 +17,11 @@ struct Amount {
   double covered_s = 0;      // the others
   bool has_gap() const { return gap_s > 0; }
 };
+
+// What parts that were asked of the same stretch say together. Each goes on with its own mean power where it knows
+// nothing, as far as the power of the sum is concerned: of that, joules over covered_s is the sum. Nothing is covered
+// if a part knows nothing at all.
+Amount add_up(std::span<const Amount> parts);
 
 // Points in the order of time. Holds kMostPoints of them: before there would be more, every second one of the older
 // half goes, so that nothing is ever too long ago, and only known more coarsely.

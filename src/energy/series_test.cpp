@@ -108,6 +108,22 @@ TEST(Series, UncertaintyIsANumberBehindACounterThatStoodStill) {
   EXPECT_NEAR(series.between(0, 2.5, 0).uncertainty_j, 50, 1);
 }
 
+TEST(AddUp, PowerOfASumIsThatOfItsPartsWhereOneHasAGap) {
+  const Amount parts[] = {{100, 0.1, 0, 1}, {20, 0.2, 0.75, 0.25}};
+  const Amount sum = add_up(parts);
+  EXPECT_NEAR(sum.joules, 120, 1e-9);
+  EXPECT_NEAR(sum.joules / sum.covered_s, 100 + 80, 1e-9);
+  EXPECT_NEAR(sum.covered_s + sum.gap_s, 1, 1e-9);
+  EXPECT_NEAR(sum.uncertainty_j, 0.3, 1e-9);
+}
+
+TEST(AddUp, NothingIsCoveredIfAPartKnowsNothing) {
+  const Amount parts[] = {{100, 0, 0, 1}, {0, 0, 1, 0}};
+  EXPECT_EQ(add_up(parts).covered_s, 0);
+  EXPECT_EQ(add_up(parts).gap_s, 1);
+  EXPECT_EQ(add_up({}).covered_s, 0);
+}
+
 // Whatever the power was between the readings.
 TEST(Series, TheTruthLiesWithinTheUncertaintyOnceTheMostPowerWasShown) {
   std::mt19937 random(3);
