@@ -199,3 +199,21 @@ TEST_F(Trees, OfAStreamSkipCellsWithoutANumber) {
 
 }  // namespace
 }  // namespace diapause::energy
+TEST_F(Trees, OfAStreamLeaveOutLinesOfAnotherTimeAndSaySo) {
+  settings_.stream = settings_.root + "/rails.csv";
+  write("/rails.csv", "time_s,cpu0_w");
+  auto discovery = discover(discover_stream);
+  const double unix_s = static_cast<double>(sys::unix_time_ns()) / 1e9;
+  const auto read_with = [&](double off_s) {
+    std::ofstream(settings_.stream, std::ios::app) << std::fixed << unix_s + off_s << ",10\n";
+    std::vector<Reading> readings;
+    discovery.meter->read(sys::monotonic_s(), readings);
+    EXPECT_THAT(readings, SizeIs(1));
+    return readings.front().count;
+  };
+  for (const double off_s : {-3600.0, 3600.0}) {
+    EXPECT_THAT(read_with(off_s).error().message, HasSubstr("energy.stream_offset_s"));
+  }
+  EXPECT_EQ(read_with(0).value_or(0), 10000000U);
+}
+

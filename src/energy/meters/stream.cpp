@@ -14,8 +14,10 @@
 namespace diapause::energy {
 namespace {
 
-// Older lines than this are of no use: nobody was here then.
+// Older lines than this are of no use: nobody was here then. Of as far in the future none can be: it would make all
+// that come after it too old.
 constexpr double kRecentS = 5;
+constexpr double kMost = 1e12;  // W or J; more is no reading, and has no room in a number of microjoules
 constexpr std::uint64_t kTailBytes = 65536;
 constexpr double kUsualUpdateS = 1;
 
@@ -96,15 +98,20 @@ class Stream final : public Meter {
   const std::vector<Zone>& zones() const override { return zones_; }
 
   void read(double now_s, std::vector<Reading>& out) override {
+    off_s_ = 0;
     while (true) {
       auto line = file_.next();
       if (!line) {
         for (std::size_t i = 0; i < zones_.size(); ++i) out.push_back({i, now_s, fail(line.error())});
         return;
       }
-      if (!*line) return;
+      if (!*line) break;
       read_row(**line, now_s, out);
     }
+    if (off_s_ == 0) return;
+    const std::string why = fmt::format("{} has a line that is {:.1f} s {} the clock here; see energy.stream_offset_s",
+                                        file_.path(), std::abs(off_s_), off_s_ > 0 ? "ahead of" : "behind");
+    for (std::size_t i = 0; i < zones_.size(); ++i) out.push_back({i, now_s, fail(Code::io, why)});
   }
 
  private:
@@ -132,13 +139,15 @@ class Stream final : public Meter {
     const auto time = number_of(cells[0]);
     if (!time) return;
     const double time_s = *time * time_factor_ + here_s_;
-    if (time_s < now_s - kRecentS && !has_recent_) return;
+    const bool is_old = time_s < now_s - kRecentS && !has_recent_;
+    off_s_ = is_old || time_s > now_s + kRecentS ? time_s - now_s : 0;
+    if (off_s_ != 0) return;
     has_recent_ = true;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const auto value = columns_[i].cell < cells.size() ? number_of(cells[columns_[i].cell]) : std::nullopt;
+      if (!value || *value * columns_[i].factor > kMost) continue;
       // A meter's noise goes below 0 where next to nothing is drawn.
-      if (value)
-        out.push_back({i, time_s, static_cast<std::uint64_t>(std::max(0.0, *value * columns_[i].factor * 1e6))});
+      out.push_back({i, time_s, static_cast<std::uint64_t>(std::max(0.0, *value * columns_[i].factor * 1e6))});
     }
   }
 
@@ -148,6 +157,7 @@ class Stream final : public Meter {
   std::vector<Zone> zones_;
   std::vector<Column> columns_;  // of each zone
   bool has_recent_ = false;
+  double off_s_ = 0;  // how far the last line was off that was left out for its time; 0: the last one was not
 };
 
 Result<std::unique_ptr<Meter>> open(const Surroundings& surroundings) {
