@@ -7,6 +7,7 @@
 #include "conformance/device_kernel.hpp"
 #include "energy/collector.hpp"
 #include "energy/meters/registry.hpp"
+#include "energy/trace.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::energy {
@@ -175,6 +176,32 @@ TEST_F(Trees, OfIpmiWithoutDcmiSaySo) {
   EXPECT_THAT(readings[0].count.error().message, HasSubstr("/dev/ipmi0"));
 }
 
+// A sensor that tells once a second, sampled more often.
+TEST_F(Trees, OfAReplayTellWhenTheSourceHasTold) {
+  settings_.trace = settings_.root + "/run.trace";
+  TraceHead head;
+  head.period_s = 0.5;
+  Zone zone;
+  zone.source = "hwmon node";
+  zone.update_s = 1;
+  head.domains.push_back(zone);
+  std::string text = trace_head_line(head);
+  for (const auto& [time_s, joules] :
+       {std::pair(0.0, 0.0), {0.5, 0.0}, {1.0, 100.0}, {1.5, 100.0}, {2.0, 200.0}, {2.5, 200.0}}) {
+    text += "\n" + trace_row_line({time_s, {{time_s, joules, joules / 100}}});
+  }
+  write("/run.trace", text);
+  auto discovery = discover(discover_replay);
+  std::vector<Reading> readings;
+  discovery.meter->read(100, readings);
+  discovery.meter->read(102, readings);
+  ASSERT_THAT(readings, SizeIs(3));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(readings[i].time_s, 100.0 + static_cast<double>(i));
+    EXPECT_FALSE(readings[i].is_after_gap);
+  }
+}
+
 TEST_F(Trees, OfAStreamWithoutUnitsAreRefused) {
   settings_.stream = settings_.root + "/rails.csv";
   write("/rails.csv", "time_s,cpu");
@@ -197,8 +224,6 @@ TEST_F(Trees, OfAStreamSkipCellsWithoutANumber) {
   EXPECT_NEAR(readings[0].time_s, sys::monotonic_s(), 0.5);
 }
 
-}  // namespace
-}  // namespace diapause::energy
 TEST_F(Trees, OfAStreamLeaveOutLinesOfAnotherTimeAndSaySo) {
   settings_.stream = settings_.root + "/rails.csv";
   write("/rails.csv", "time_s,cpu0_w");
@@ -217,3 +242,5 @@ TEST_F(Trees, OfAStreamLeaveOutLinesOfAnotherTimeAndSaySo) {
   EXPECT_EQ(read_with(0).value_or(0), 10000000U);
 }
 
+}  // namespace
+}  // namespace diapause::energy

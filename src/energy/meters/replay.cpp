@@ -61,10 +61,13 @@ class Replay final : public Meter {
     }
   }
 
-  // A gap of the trace is a gap here.
+  // A gap of the trace is a gap here. Where nothing moved, not even the seconds, the source had not told yet: what
+  // comes next may stand for that time, too.
   void play(const TraceRow& row, std::vector<Reading>& out) {
     for (std::size_t i = 0; i < zones_.size(); ++i) {
       const Point& point = row.points[i];
+      const bool has_moved = point.joules != last_[i].joules || point.covered_s != last_[i].covered_s;
+      if (!is_first_ && !has_moved) continue;
       const double missing_s = point.time_s - last_[i].time_s - (point.covered_s - last_[i].covered_s);
       const bool is_gap = !is_first_ && missing_s > kLeastCoveredS;
       out.push_back({i, began_s_ + row.time_s, static_cast<std::uint64_t>(point.joules * 1e6) + 1, is_gap});
