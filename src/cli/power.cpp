@@ -1,9 +1,11 @@
 // `diapause power`: what the node draws, now.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <vector>
 
 #include "cli/meters.hpp"
 #include "cli/power_report.hpp"
@@ -26,10 +28,15 @@ void print(energy::Sampler& sampler, const PowerArguments& arguments, const Powe
   std::fflush(stdout);
 }
 
-Status keep_metrics(energy::Sampler& sampler, const PowerLook& look, const std::string& file) {
+// Counters that never go back: whoever reads them takes less than before for a new beginning.
+Status keep_metrics(energy::Sampler& sampler, const std::string& file) {
   if (file.empty()) return {};
-  return sys::replace_text_file(sys::real_kernel(), file,
-                                energy::openmetrics_text(sampler.domains(), look.since_start.domains));
+  std::vector<energy::Amount> amounts;
+  for (const energy::Point& point : sampler.now()) {
+    const double gap_s = std::max(0.0, point.time_s - sampler.started_s() - point.covered_s);
+    amounts.push_back({point.joules, 0, gap_s, point.covered_s});
+  }
+  return sys::replace_text_file(sys::real_kernel(), file, energy::openmetrics_text(sampler.domains(), amounts));
 }
 
 }  // namespace
@@ -46,7 +53,7 @@ int power(const PowerArguments& arguments) {
     PowerLook look{sys::host_name(), to_s - from_s, meters.between(from_s, to_s), meters.since_start()};
     from_s = to_s;
     print(meters, arguments, look);
-    if (const Status kept = keep_metrics(meters, look, arguments.openmetrics); !kept) return complain(kept.error());
+    if (const Status kept = keep_metrics(meters, arguments.openmetrics); !kept) return complain(kept.error());
   } while (!arguments.once && std::ferror(stdout) == 0);
   return kDone;
 }

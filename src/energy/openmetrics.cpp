@@ -5,12 +5,14 @@
 namespace diapause::energy {
 namespace {
 
-// Labels are in double quotes.
+// Labels are in double quotes, and UTF-8. Those of sensors may hold any bytes.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
     if (c == '\n') {
       result += "\\n";
+    } else if (c < ' ' || c > '~') {
+      result += '?';
     } else {
       if (c == '"' || c == '\\') result += '\\';
       result += c;
@@ -26,14 +28,19 @@ std::string labels_of(const Zone& zone) {
 
 struct Family {
   const char* name;
+  const char* type;
+  const char* suffix;
   const char* unit;
   const char* help;
   double Amount::*value;
 };
 constexpr Family kFamilies[] = {
-    {"diapause_energy_joules", "joules", "Energy used since the meters were started.", &Amount::joules},
-    {"diapause_energy_covered_seconds", "seconds", "Time that the energy stands for.", &Amount::covered_s},
-    {"diapause_energy_gap_seconds", "seconds", "Time since the start of which the source knows nothing.",
+    {"diapause_energy_joules", "counter", "_total", "joules", "Energy used since the meters were started.",
+     &Amount::joules},
+    {"diapause_energy_covered_seconds", "counter", "_total", "seconds", "Time that the energy stands for.",
+     &Amount::covered_s},
+    // Of a counter that stood still for a while it may turn out that it had counted: no counter of its own.
+    {"diapause_energy_gap_seconds", "gauge", "", "seconds", "Time since the start of which the source knows nothing.",
      &Amount::gap_s}};
 
 }  // namespace
@@ -41,10 +48,12 @@ constexpr Family kFamilies[] = {
 std::string openmetrics_text(std::span<const Zone> domains, std::span<const Amount> amounts) {
   std::string text;
   for (const Family& family : kFamilies) {
-    text += fmt::format("# TYPE {0} counter\n# UNIT {0} {1}\n# HELP {0} {2}\n", family.name, family.unit, family.help);
+    text += fmt::format("# TYPE {0} {1}\n# UNIT {0} {2}\n# HELP {0} {3}\n", family.name, family.type, family.unit,
+                        family.help);
     for (std::size_t i = 0; i < domains.size(); ++i) {
       if (amounts[i].covered_s <= 0) continue;
-      text += fmt::format("{}_total{} {:.6f}\n", family.name, labels_of(domains[i]), amounts[i].*family.value);
+      text +=
+          fmt::format("{}{}{} {:.6f}\n", family.name, family.suffix, labels_of(domains[i]), amounts[i].*family.value);
     }
   }
   return text + "# EOF\n";

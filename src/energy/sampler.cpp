@@ -86,6 +86,7 @@ struct SamplerState {
   std::condition_variable changed;
   std::optional<Collector> collector;
   std::vector<Obstacle> obstacles;
+  std::vector<Point> told;  // by now(), of each domain
   bool is_settled = false;
   bool ends = false;
 
@@ -243,9 +244,13 @@ std::vector<Point> Sampler::now() {
   const std::lock_guard lock(state_->mutex);
   const double now_s = sys::monotonic_s();
   collector.collect_well(now_s);
-  std::vector<Point> points;
-  for (std::size_t i = 0; i < collector.zones().size(); ++i) points.push_back(collector.series(i).at(now_s));
-  return points;
+  state_->told.resize(collector.zones().size());
+  for (std::size_t i = 0; i < state_->told.size(); ++i) {
+    Point& told = state_->told[i];
+    const Point point = collector.series(i).at(now_s);
+    told = {now_s, std::max(told.joules, point.joules), std::max(told.covered_s, point.covered_s)};
+  }
+  return state_->told;
 }
 
 }  // namespace diapause::energy

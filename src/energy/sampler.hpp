@@ -53,7 +53,8 @@ class Sampler {
   Usage between(double from_s, double to_s);
   // From the first sample until now.
   Usage since_start();
-  // The same as a point in time for each domain: rows of these make a trace.
+  // The same as a point in time for each domain: rows of these make a trace. Neither joules nor seconds are ever less
+  // than they were told before, also where a source that tells of late puts right what was taken to go on.
   std::vector<Point> now();
   // Why a domain could not be read when it was last tried; empty if it could.
   std::string failure(std::size_t domain) const;

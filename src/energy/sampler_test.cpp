@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -113,6 +114,26 @@ TEST_F(Machine, FutureIsAGap) {
 }
 
 TEST_F(Machine, MetersThatAreOffHaveNoDomains) {
+// What is taken to go on between two readings of a slow sensor turns out to have been too much when power falls.
+TEST_F(Machine, WhatWasToldOfNowIsNeverTakenBack) {
+  const auto sensor = root_ / "sys/class/hwmon/hwmon0";
+  std::filesystem::create_directories(sensor);
+  std::ofstream(sensor / "name") << "power_meter\n";
+  std::ofstream(sensor / "power1_average_interval") << "200\n";
+  std::ofstream(sensor / "power1_average") << "500000000\n";
+  const auto sampler = start({"hwmon"});
+  ASSERT_THAT(sampler->domains(), SizeIs(1));
+  Point last;
+  for (int i = 0; i < 60; ++i) {
+    if (i == 20) std::ofstream(sensor / "power1_average") << "010000000\n";
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const Point now = sampler->now().front();
+    EXPECT_GE(now.joules, last.joules);
+    EXPECT_GE(now.covered_s, last.covered_s);
+    last = now;
+  }
+}
+
   const auto sampler = start({"off"});
   EXPECT_THAT(sampler->domains(), IsEmpty());
   EXPECT_THAT(sampler->total().zones, IsEmpty());

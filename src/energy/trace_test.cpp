@@ -70,7 +70,7 @@ TEST(Trace, IsWhatItsDocumentShows) {
 
 TEST(OpenMetrics, TellWhatEachSourceHasToldAndNothingOfTheOthers) {
   Zone odd = package();
-  odd.source = "hwmon \"odd\\name\"";
+  odd.source = "hwmon \"odd\\name\"\xff";
   const std::vector<Zone> zones = {package(), odd, package()};
   const std::vector<Amount> amounts = {{12.5, 0.1, 0.5, 2}, {1, 0, 0, 1}, {0, 0, 3, 0}};
   const std::string text = openmetrics_text(zones, amounts);
@@ -78,8 +78,9 @@ TEST(OpenMetrics, TellWhatEachSourceHasToldAndNothingOfTheOthers) {
   EXPECT_THAT(text,
               HasSubstr("diapause_energy_joules_total{source=\"powercap intel-rapl:0\",domain=\"package\",part=\"0\","
                         "kind=\"measured\"} 12.500000\n"));
-  EXPECT_THAT(text, HasSubstr("diapause_energy_gap_seconds_total{source=\"powercap intel-rapl:0\""));
-  EXPECT_THAT(text, HasSubstr("source=\"hwmon \\\"odd\\\\name\\\"\""));
+  EXPECT_THAT(text, HasSubstr("# TYPE diapause_energy_gap_seconds gauge\n"));
+  EXPECT_THAT(text, HasSubstr("diapause_energy_gap_seconds{source=\"powercap intel-rapl:0\""));
+  EXPECT_THAT(text, HasSubstr("source=\"hwmon \\\"odd\\\\name\\\"?\""));
   EXPECT_EQ(std::count(text.begin(), text.end(), '{'), 6);  // the third has told nothing
   EXPECT_THAT(text, testing::EndsWith("# EOF\n"));
 }
