@@ -138,6 +138,10 @@ void SamplerState::discover() {
   std::vector<Obstacle> found;
   for (const MeterEntry& entry : chosen) {
     Discovery discovery = entry.discover(surroundings);
+    const bool is_asked_for = chosen.size() < all_meters().size();
+    if (is_asked_for && !discovery.meter && discovery.obstacles.empty()) {
+      found.push_back({std::string(entry.name), "there is none here, or no setting says where"});
+    }
     if (discovery.meter) meters.push_back(std::move(discovery.meter));
     found.insert(found.end(), discovery.obstacles.begin(), discovery.obstacles.end());
   }

@@ -113,7 +113,6 @@ TEST_F(Machine, FutureIsAGap) {
   EXPECT_GT(sampler->between(now_s - 0.01, now_s + 100).total.gap_s, 50);
 }
 
-TEST_F(Machine, MetersThatAreOffHaveNoDomains) {
 // What is taken to go on between two readings of a slow sensor turns out to have been too much when power falls.
 TEST_F(Machine, WhatWasToldOfNowIsNeverTakenBack) {
   const auto sensor = root_ / "sys/class/hwmon/hwmon0";
@@ -134,9 +133,17 @@ TEST_F(Machine, WhatWasToldOfNowIsNeverTakenBack) {
   }
 }
 
+TEST_F(Machine, MetersThatAreOffHaveNoDomains) {
   const auto sampler = start({"off"});
   EXPECT_THAT(sampler->domains(), IsEmpty());
   EXPECT_THAT(sampler->total().zones, IsEmpty());
+}
+
+TEST_F(Machine, AMeterThatWasAskedForAndIsNotThereIsNamed) {
+  const auto sampler = start({"stream", "pm_counters"});
+  ASSERT_THAT(sampler->obstacles(), SizeIs(2));
+  EXPECT_EQ(sampler->obstacles()[0].source, "stream");
+  EXPECT_EQ(sampler->obstacles()[1].source, "pm_counters");
 }
 
 TEST(Sampler, ModelsWhereNothingIsMeasured) {
