@@ -18,6 +18,10 @@ std::string watts_text(const Amount& amount) {
   return amount.covered_s > 0 ? fmt::format("{:.2f} W", amount.joules / amount.covered_s) : "?";
 }
 
+std::string joules_text(const Amount& amount) {
+  return amount.covered_s > 0 ? fmt::format("{:.1f} J", amount.joules) : "?";
+}
+
 std::string gap_text(const Amount& amount) { return amount.has_gap() ? fmt::format("{:.1f} s", amount.gap_s) : ""; }
 
 json amount_json(const Amount& amount) {
@@ -74,14 +78,14 @@ std::string power_text(energy::Sampler& sampler, const PowerLook& look) {
   for (std::size_t i = 0; i < domains.size(); ++i) {
     const std::string failure = sampler.failure(i);
     table.add({std::string(domain_name(domains[i].domain)), printable(domains[i].part),
-               watts_text(look.usage.domains[i]), fmt::format("{:.1f} J", look.since_start.domains[i].joules),
+               watts_text(look.usage.domains[i]), joules_text(look.since_start.domains[i]),
                gap_text(look.since_start.domains[i]), std::string(kind_name(domains[i].kind)),
                printable(domains[i].source + (failure.empty() ? "" : ": " + failure))});
   }
   std::string text = domains.empty() ? "nothing tells what this node draws\n" : table.text();
   if (const auto& total = sampler.total(); !total.zones.empty()) {
-    text += fmt::format("total: {}, {}: {}, {:.1f} J since the start\n", total.name, kind_name(total.kind),
-                        watts_text(look.usage.total), look.since_start.total.joules);
+    text += fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total.kind),
+                        watts_text(look.usage.total), joules_text(look.since_start.total));
   }
   if (!sampler.obstacles().empty()) text += "not usable:\n";
   for (const auto& obstacle : sampler.obstacles()) {
