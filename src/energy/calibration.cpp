@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr double kBusy = 0.8;           // of all processors: a sample for P(f)
 constexpr double kSameClock = 0.03;     // clocks this close are one
+constexpr double kLeastSpread = 0.25;   // of what is busy; from less, idle power is noise
 constexpr double kLeastRateGbS = 0.01;  // a rate below tells nothing of what a byte costs
 
 bool is_near(double ghz, double base_ghz) { return ghz <= 0 || base_ghz <= 0 || ghz >= (1 - kSameClock) * base_ghz; }
@@ -34,6 +35,15 @@ class Fitter {
 
   Result<Profile> fit() {
     if (samples_.size() < 3) return fail(Code::argument, "three samples are the least that a profile can be made of");
+    const auto [least, most] = std::minmax_element(samples_.begin(), samples_.end(), [](const auto& a, const auto& b) {
+      return a.activity.utilisation < b.activity.utilisation;
+    });
+    if (most->activity.utilisation - least->activity.utilisation < kLeastSpread) {
+      return fail(Code::argument,
+                  fmt::format("the samples do not differ enough in what the node does: {:.0f} to {:.0f} % "
+                              "of its processors were busy; is somebody else using it?",
+                              100 * least->activity.utilisation, 100 * most->activity.utilisation));
+    }
     profile_.name = "calibrated";
     profile_.machine = where_;
     fit_curve();
