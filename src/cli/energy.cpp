@@ -16,7 +16,14 @@ Result<NamedEnergy> read_ledger(const std::string& path) {
     return fail(done.error().code, done.error().message + ": a job writes it if it has a global tier");
   }
   NamedEnergy named{path, reader.take()};
+  if (named.energy.other_schema) {
+    return fail(Code::corrupt,
+                fmt::format("{} has schema {}, and this version reads 1", path, *named.energy.other_schema));
+  }
   if (named.energy.energy_lines > 0) return named;
+  if (const auto damaged = named.energy.damaged_lines; damaged > 0) {
+    return fail(Code::corrupt, fmt::format("{} has no sound energy line, and {} damaged ones", path, damaged));
+  }
   return fail(Code::not_found, path +
                                    " has no energy line yet: let the job close its instance, or run it again if an " +
                                    "older version of the library wrote this");

@@ -10,6 +10,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+constexpr std::uint64_t kSchema = 1;
+
 const json* find(const json& object, const char* key) {
   const auto found = object.find(key);  // the end of what is no object
   return found == object.end() ? nullptr : &*found;
@@ -177,6 +179,10 @@ void EnergyReader::add_line(std::string_view line) {
     return;
   }
   if (*event != "energy" && *event != "restart" && *event != "open") return;
+  if (const auto schema = count(one.fields, "schema").value_or(kSchema); schema != kSchema) {
+    summary_.other_schema = schema;
+    return;
+  }
   const auto incarnation = count(one.fields, "incarnation");
   const auto unix_s = duration(one.fields, "time_unix_s");
   if (!incarnation || !unix_s) {

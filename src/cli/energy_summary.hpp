@@ -78,6 +78,7 @@ struct Rework {
 
 struct EnergySummary {
   std::size_t energy_lines = 0;
+  std::optional<std::uint64_t> other_schema;  // of lines that are not for this version, and are left out
   std::size_t damaged_lines = 0;  // no JSON, or an energy line or a phase of one that is not as it should be
   std::set<std::uint64_t> incarnations;
   std::uint64_t machines = 0;   // the most at a time

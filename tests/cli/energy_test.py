@@ -152,8 +152,14 @@ class EnergyTest(CommandTest):
         self.assertIn("no job 'heat'", self.energy(status=3)[1])
         ledger = self.leave([{"schema": 1, "event": "open", "incarnation": 1, "time_unix_s": 1}])
         self.assertIn(f"{ledger} has no energy line", self.energy(status=3)[1])
+        ledger.write_text('{"event": "ener\n\0\n')
+        self.assertIn("no sound energy line, and 2 damaged ones", self.energy(status=3)[1])
         ledger.unlink()
         self.assertIn(str(ledger), self.energy(status=3)[1])
+
+    def test_a_ledger_of_another_schema_is_refused(self):
+        self.leave([one | {"schema": 2} for one in RUN])
+        self.assertIn("has schema 2, and this version reads 1", self.energy(status=3)[1])
 
 
 if __name__ == "__main__":
