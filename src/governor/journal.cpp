@@ -100,16 +100,22 @@ std::string to_text(const Journal& journal) {
 Result<Journal> parse_journal(const std::string& text, const std::string& path) {
   Journal journal;
   int number = 1;
+  bool is_after_control = false;
   std::size_t start = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', start), ++number) {
     const std::string_view line = std::string_view(text).substr(start, end - start);
     start = end + 1;
-    if (number == 1 ? line == kFirstLine : add_line(line, journal)) continue;
+    // Without its boot nobody knows whether it still holds, and a control without an original has no way back.
+    const bool is_in_place =
+        line.starts_with("boot ") == (number == 2) && line.starts_with("original ") == is_after_control;
+    is_after_control = line.starts_with("control ");
+    if (number == 1 ? line == kFirstLine : is_in_place && add_line(line, journal)) continue;
     return fail(
         Code::corrupt,
         fmt::format("{}:{}: not a line of a journal; put the controls back by hand and remove it", path, number));
   }
-  if (start != text.size() || number == 1) return fail(Code::corrupt, path + ": not a journal, or cut short");
+  if (start != text.size() || number <= 2 || is_after_control)
+    return fail(Code::corrupt, path + ": not a journal, or cut short");
   return journal;
 }
 

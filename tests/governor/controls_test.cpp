@@ -183,5 +183,16 @@ TEST(Journal, OfWhichAnyLineIsMissingOrCutIsReadWithoutHarmOrRefused) {
   }
 }
 
+TEST(Journal, WithoutABootOrAnOriginalIsRefused) {
+  const governor::Journal journal{"boot", {{"/sys/a", "3", {"1"}, false, {}}, {"/sys/b", "4", {"1"}, false, {}}}, {}};
+  for (const std::string missing : {"boot boot\n", "original 3\n", "original 4\n"}) {
+    std::string text = to_text(journal);
+    text.erase(text.find(missing), missing.size());
+    const auto read = governor::parse_journal(text, "j");
+    ASSERT_FALSE(read) << missing;
+    EXPECT_EQ(read.error().code, Code::corrupt);
+  }
+}
+
 }  // namespace
 }  // namespace diapause::governor_test
