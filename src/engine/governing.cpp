@@ -65,6 +65,13 @@ Status find_neighbours(Context& context) {
   return {};
 }
 
+bool Gaps::are_passed(const energy::Amount& since_start) {
+  constexpr double kLeastGapS = 0.001;
+  const bool has_grown = since_start.gap_s > gap_s_ + kLeastGapS;
+  gap_s_ = since_start.gap_s;
+  return !has_grown && since_start.covered_s > 0;
+}
+
 bool governs_by_joules(const Context& context) { return policy_of(context) == config::ThrottlePolicy::measured; }
 
 NodeGovernor::NodeGovernor(Context& context, energy::Sampler* sampler)
@@ -104,6 +111,7 @@ std::optional<double> NodeGovernor::node_joules() {
   const energy::Total& total = sampler_->total();
   if (total.zones.empty() || total.kind != energy::Kind::measured) return std::nullopt;
   const energy::Usage usage = sampler_->since_start();
+  if (!gaps_.are_passed(usage.total)) return std::nullopt;
   if (total.name.starts_with("node")) return usage.total.joules;
   double rest_w = 0;
   for (const energy::DomainModel& domain : sampler_->profile().domains) {

@@ -18,6 +18,16 @@ Status find_neighbours(Context& context);
 // Whether this process governs by joules, and needs a sampler for it.
 bool governs_by_joules(const Context& context);
 
+// What was used while no meter told is in no number: of joules before and after a gap nothing can be concluded.
+class Gaps {
+ public:
+  // Whether all is known since it was asked last.
+  bool are_passed(const energy::Amount& since_start);
+
+ private:
+  double gap_s_ = 0;
+};
+
 // Of whoever acts for its node; where every rank acts for itself, the node's first rank governs for all.
 class NodeGovernor {
  public:
@@ -44,6 +54,7 @@ class NodeGovernor {
   std::unique_ptr<governor::Governor> governor_;
   std::optional<double> begun_s_;  // the checkpoint under way
   std::optional<double> interval_s_;
+  Gaps gaps_;
 };
 
 // What the node draws because of a phase on so many of its processors, by the profile; none if the profile has no curve
