@@ -108,6 +108,23 @@ TEST(Powercap, LeavesAPackageAloneThatOtherJobsUseToo) {
   EXPECT_THAT(plan->settings[0].path, HasSubstr("intel-rapl:1/"));
 }
 
+TEST(Powercap, LimitsEachDieWhoseCoresAreAllTheJobs) {
+  Node node;
+  node.add_powercap(0, {0, 1});
+  node.add_powercap(1, {2, 3});
+  for (const unsigned cpu : {0U, 1U, 2U, 3U}) {
+    const std::string topology = "devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    node.put(topology + "physical_package_id", "0");
+    node.put(topology + "die_id", cpu < 2 ? "0" : "1");
+  }
+  node.put("class/powercap/intel-rapl:0/name", "package-0-die-0");
+  node.put("class/powercap/intel-rapl:1/name", "package-0-die-1");
+  const auto plan = governor::plan_powercap(sys::real_kernel(), node.sysfs())->plan({{0, 2, 3}, {}}, 0.8);
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_EQ(plan->settings.size(), 1U);
+  EXPECT_THAT(plan->settings[0].path, HasSubstr("intel-rapl:1/"));
+}
+
 class EmulatedTest : public testing::Test {
  protected:
   // What the kernel would make of a new group.

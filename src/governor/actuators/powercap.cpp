@@ -13,6 +13,7 @@ namespace diapause::governor {
 namespace {
 
 constexpr std::string_view kPackage = "package-";
+constexpr std::string_view kDie = "-die-";
 
 class Powercap final : public Planner {
  public:
@@ -26,15 +27,18 @@ class Powercap final : public Planner {
   Result<Plan> plan(const Where& where, double ratio) override;
 
  private:
-  bool has_for_itself(const Where& where, const std::string& package) const;
+  bool has_for_itself(const Where& where, const std::string& zone) const;
   std::optional<std::string> long_term_constraint(const std::string& zone) const;
 
   sys::Kernel& kernel_;
   std::string sysfs_;
 };
 
-// Whether all processors of that package are among those to slow.
-bool Powercap::has_for_itself(const Where& where, const std::string& package) const {
+// Whether all processors of that package, or "0-die-1": die of a package, are among those to slow.
+bool Powercap::has_for_itself(const Where& where, const std::string& zone) const {
+  const std::size_t bar = zone.find(kDie);
+  const std::string package = zone.substr(0, bar);
+  const std::string die = bar == std::string::npos ? "" : zone.substr(bar + kDie.size());
   const std::string folder = sysfs_ + "/devices/system/cpu";
   const auto names = sys::list_names(kernel_, folder);
   if (!names) return false;
@@ -44,6 +48,8 @@ bool Powercap::has_for_itself(const Where& where, const std::string& package) co
     if (!cpu) continue;
     const auto its_package = sys::read_value(kernel_, folder + "/" + name + "/topology/physical_package_id");
     if (!its_package || *its_package != package) continue;
+    const auto its_die = sys::read_value(kernel_, folder + "/" + name + "/topology/die_id");
+    if (!die.empty() && its_die && *its_die != die) continue;
     has_any = true;
     if (!std::ranges::binary_search(where.cpus, *cpu)) return false;
   }
