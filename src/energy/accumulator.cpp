@@ -40,6 +40,7 @@ Point Accumulator::restart(double time_s, std::uint64_t count) {
   has_begun_ = true;
   last_count_ = count;
   last_time_s_ = moved_time_s_ = time_s;
+  doubted_.reset();
   covered_moved_s_ = covered_s_;
   return point(time_s);
 }
@@ -64,14 +65,22 @@ std::optional<Point> Accumulator::add_energy(double time_s, std::uint64_t count)
     // Not yet alive is no stall: nothing is known of a counter that was never seen to move.
     if (has_moved_ && time_s - moved_time_s_ <= patience_s_) covered_s_ += time_s - last_time_s_;
     last_time_s_ = time_s;
+    doubted_.reset();
     return point(time_s);
   }
   const double dt_s = time_s - moved_time_s_;
   const auto counts = step(dt_s, count);
   if (!counts) {
+    // One may be an accident of the reading, and the counter goes on as before; two are one of the counter.
+    if (doubted_) {
+      restart(doubted_->time_s, doubted_->count);
+      return add_energy(time_s, count);
+    }
     ++accidents_;
-    return restart(time_s, count);
+    doubted_ = {time_s, count};
+    return std::nullopt;
   }
+  doubted_.reset();
   counts_ += *counts;
   if (counts_ > kMostExactCounts) joules_ += static_cast<double>(std::exchange(counts_, 0)) * unit_;
   highest_w_ = std::max(highest_w_, static_cast<double>(*counts) * unit_ / (dt_s + update_s_));

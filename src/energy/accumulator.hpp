@@ -5,7 +5,9 @@
 //   - a zero is no reading (counters and sensors give one now and then): the next reading counts from the last one
 //   - a counter that stands still for kStallS is a gap, until it goes on; if it then has counted all the time, the time
 //     is made up for
-//   - a step that the zone's most_w cannot explain is a counter that was set anew: a gap, and a new beginning
+//   - a step that the zone's most_w cannot explain is no reading, and if the next one does not fit either, a counter
+//   that
+//     was set anew: a gap, and a new beginning
 //   - a pause in which the counter may have gone round more than once is a gap
 //   - readings of power that are too far apart are a gap
 #pragma once
@@ -64,6 +66,11 @@ class Accumulator {
   double covered_s_ = 0;        // up to last_time_s_
   double covered_moved_s_ = 0;  // up to moved_time_s_
   std::uint64_t accidents_ = 0;
+  struct Doubted {
+    double time_s;
+    std::uint64_t count;
+  };
+  std::optional<Doubted> doubted_;  // the reading before, if it made no sense
 };
 
 }  // namespace diapause::energy

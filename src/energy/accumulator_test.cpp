@@ -227,5 +227,22 @@ TEST(Power, OfASlowSensorIsNotFullOfGaps) {
   EXPECT_NEAR(feed.covered_s(), 8, 1e-9);
 }
 
+TEST(Accumulator, OneReadingFarOffCostsNothing) {
+  for (const std::int64_t off_j : {-30, -400, 50000}) {
+    Zone zone;
+    zone.range = 262143328850;
+    zone.most_w = 5000;
+    Accumulator accumulator(zone, 0.1);
+    std::optional<Point> last;
+    for (int i = 0; i <= 100; ++i) {
+      const std::int64_t joules = 100000 + 10 * i + (i == 50 ? off_j : 0);
+      const auto point = accumulator.add(0.1 * i, static_cast<std::uint64_t>(joules * 1000000));
+      if (point) last = point;
+    }
+    EXPECT_NEAR(last->joules, 1000, 1e-6) << off_j;
+    EXPECT_NEAR(last->covered_s, 10, 1e-6) << off_j;
+  }
+}
+
 }  // namespace
 }  // namespace diapause::energy
