@@ -10,6 +10,7 @@ namespace {
 constexpr double kBridgedPeriods = 3.5;
 // perf counts in steps of 2^-32 J, so that 64 bits are full after weeks of a large node.
 constexpr std::uint64_t kMostExactCounts = std::uint64_t{1} << 60;
+constexpr double kMostRise = 5;  // of the mean power from one reading to the next, for a counter that goes round
 
 double patience_of(const Zone& zone, double period_s) {
   const double slower_s = std::max(zone.update_s, period_s);
@@ -51,6 +52,11 @@ std::optional<std::uint64_t> Accumulator::step(double dt_s, std::uint64_t count)
   if (count < last_count_ && (range_ == 0 || last_count_ > range_)) return std::nullopt;
   const std::uint64_t counts = count >= last_count_ ? count - last_count_ : range_ - last_count_ + count;
   const double joules = static_cast<double>(counts) * unit_;
+  // After a silence, a counter that was set anew looks like one that went round.
+  const bool has_gone_round = count < last_count_;
+  if (has_gone_round && has_moved_ && joules > kMostRise * highest_w_ * (dt_s + update_s_) + 2 * unit_) {
+    return std::nullopt;
+  }
   // What a source adds at once it may have collected since it changed last.
   return joules <= most_w_ * (dt_s + update_s_) + 2 * unit_ ? std::optional(counts) : std::nullopt;
 }

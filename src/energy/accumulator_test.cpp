@@ -227,6 +227,26 @@ TEST(Power, OfASlowSensorIsNotFullOfGaps) {
   EXPECT_NEAR(feed.covered_s(), 8, 1e-9);
 }
 
+// At 100 W; 262 kJ more would be 17 kW, and 61 kJ more after 60 s 1 kW.
+TEST(Accumulator, ACounterSetAnewInASilenceHasNotGoneRound) {
+  Zone zone;
+  zone.range = 262143328850;
+  zone.most_w = 5000;
+  for (const double silence_s : {15.0, 60.0}) {
+    Accumulator accumulator(zone, 0.1);
+    std::optional<Point> last;
+    for (int i = 0; i <= 100; ++i) {
+      last = accumulator.add(0.1 * i, static_cast<std::uint64_t>((201000 + 10 * i) * 1e6));
+    }
+    for (int i = 1; i <= 100; ++i) {
+      const auto point = accumulator.add(10 + silence_s + 0.1 * i, static_cast<std::uint64_t>((200 + 10 * i) * 1e6));
+      if (point) last = point;
+    }
+    EXPECT_NEAR(last->joules, 2000, 25) << silence_s;
+    EXPECT_NEAR(last->covered_s, 20, 0.25) << silence_s;
+  }
+}
+
 TEST(Accumulator, OneReadingFarOffCostsNothing) {
   for (const std::int64_t off_j : {-30, -400, 50000}) {
     Zone zone;
