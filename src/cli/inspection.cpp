@@ -192,7 +192,7 @@ class Inspector {
   }
 
   static bool has_changed(const Part& part) {
-    const auto now = store::scan_versions(part.place->directory);
+    const auto now = store::scan_versions(part.place->directory, part.place->job);
     if (!now) return false;
     const auto same = std::find_if(now->begin(), now->end(),
                                    [&](const store::FoundVersion& version) { return version.id == part.found->id; });

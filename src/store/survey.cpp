@@ -9,10 +9,27 @@
 namespace diapause::store {
 namespace {
 
+constexpr std::size_t kKeyDigits = 8;
+
+// "<name>-<8 hex digits>", as job_key makes them.
+bool is_job_key(std::string_view key) {
+  if (key.size() < kKeyDigits + 2 || key[key.size() - kKeyDigits - 1] != '-') return false;
+  return key.substr(key.size() - kKeyDigits).find_first_not_of("0123456789abcdef") == key.npos;
+}
+
+bool is_key_of(std::string_view key, std::string_view job) {
+  return is_job_key(key) && key.substr(0, key.size() - kKeyDigits - 1) == job;
+}
+
 // A manifest larger than this is not one: 256 bytes for each of a million ranks.
 constexpr std::uint64_t kLargestManifest = 256 * kMiB;
 
-Result<format::Manifest> read_manifest(const sys::Directory& directory, const char* name, const format::VersionId& id) {
+struct Expected {
+  format::VersionId id;
+  std::string_view job_key;  // "": of any
+};
+
+Result<format::Manifest> read_manifest(const sys::Directory& directory, const char* name, const Expected& expected) {
   DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.open_file(name, sys::Access::read));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   if (size > kLargestManifest) return fail(Code::corrupt, fmt::format("{} has {} bytes", file.path(), size));
@@ -20,14 +37,19 @@ Result<format::Manifest> read_manifest(const sys::Directory& directory, const ch
   DIAPAUSE_TRY(file.read_exact(bytes, 0));
   auto manifest = format::decode_manifest(bytes);
   if (!manifest) return fail(manifest.error().code, file.path() + ": " + manifest.error().message);
-  if (manifest->version != id) return fail(Code::corrupt, file.path() + " is the manifest of another version");
+  if (manifest->version != expected.id) {
+    return fail(Code::corrupt, file.path() + " is the manifest of another version");
+  }
+  if (!expected.job_key.empty() && !is_key_of(expected.job_key, manifest->job)) {
+    return fail(Code::corrupt, fmt::format("{} is the manifest of another job, '{}'", file.path(), manifest->job));
+  }
   return manifest;
 }
 
-void read_manifests(const sys::Directory& directory, FoundVersion& found) {
+void read_manifests(const sys::Directory& directory, std::string_view job_key, FoundVersion& found) {
   std::string missing;
   for (const char* copy : kManifestNames) {
-    auto manifest = read_manifest(directory, copy, found.id);
+    auto manifest = read_manifest(directory, copy, {found.id, job_key});
     if (manifest) {
       if (!found.manifest) found.manifest = std::move(*manifest);
     } else if (manifest.error().code == Code::not_found) {
@@ -43,9 +65,9 @@ void read_manifests(const sys::Directory& directory, FoundVersion& found) {
   }
 }
 
-Result<FoundVersion> read_version(const sys::Directory& parent, const std::string& name, const format::VersionId& id) {
+Result<FoundVersion> read_version(const sys::Directory& parent, const std::string& name, const Expected& expected) {
   FoundVersion found;
-  found.id = id;
+  found.id = expected.id;
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, parent.open_child(name));
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
   for (const sys::DirectoryEntry& entry : entries) {
@@ -53,15 +75,8 @@ Result<FoundVersion> read_version(const sys::Directory& parent, const std::strin
     if (const auto number = parse_shared_name(entry.name)) found.shared_files.insert(*number);
     if (const auto parity = parse_parity_name(entry.name)) found.parities.insert(*parity);
   }
-  read_manifests(directory, found);
+  read_manifests(directory, expected.job_key, found);
   return found;
-}
-
-// "<name>-<8 hex digits>", as job_key makes them.
-bool is_job_key(std::string_view name) {
-  constexpr std::size_t kDigits = 8;
-  if (name.size() < kDigits + 2 || name[name.size() - kDigits - 1] != '-') return false;
-  return name.substr(name.size() - kDigits).find_first_not_of("0123456789abcdef") == name.npos;
 }
 
 bool is_node_name(std::string_view name) { return name != kSpareDirectory && !parse_version_directory(name); }
@@ -93,7 +108,7 @@ class Surveyor {
   }
 
   void place(sys::Directory directory, const std::string& job, const std::string& node) {
-    auto versions = scan_versions(directory);
+    auto versions = scan_versions(directory, job);
     if (!versions) return problem(versions.error());
     survey_.places.push_back({kind_, job, node, std::move(directory), std::move(*versions)});
   }
@@ -135,13 +150,13 @@ Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string
 
 bool is_in_use(const SurveyedPlace& place) { return sys::FileLock::is_held(place.directory, kLockName); }
 
-Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place) {
+Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place, std::string_view job_key) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, place.list());
   std::vector<FoundVersion> versions;
   for (const sys::DirectoryEntry& entry : entries) {
     const auto id = parse_version_directory(entry.name);
     if (!id) continue;
-    auto found = read_version(place, entry.name, *id);
+    auto found = read_version(place, entry.name, {*id, job_key});
     if (found) {
       versions.push_back(std::move(*found));
     } else if (found.error().code != Code::not_found) {  // cannot be read: as good as not there, but said

@@ -34,8 +34,9 @@ Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string
 // Whether a job works there now, as far as this machine can tell.
 bool is_in_use(const SurveyedPlace& place);
 
-// Every version directory in `place`, newest first.
-Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place);
+// Every version directory in `place`, newest first. A manifest of another job than that of this key is taken for
+// damaged; "": it may be of any.
+Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place, std::string_view job_key = "");
 
 // The ranks whose images lie there, in files of their own or in shared ones, if this is the version's manifest (null:
 // there is none).

@@ -35,7 +35,7 @@ Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::s
     DIAPAUSE_TRY_ASSIGN(directory, descend(directory, node));
   }
   DIAPAUSE_TRY_ASSIGN(sys::Directory spare, descend(directory, kSpareDirectory));
-  return Tier(kind, std::move(directory), std::move(spare));
+  return Tier(kind, job, std::move(directory), std::move(spare));
 }
 
 Status Tier::lock(const std::string& holder, double wait_s) {
@@ -51,7 +51,7 @@ Status Tier::clear_spares() const {
   return {};
 }
 
-Result<std::vector<FoundVersion>> Tier::scan() const { return scan_versions(directory_); }
+Result<std::vector<FoundVersion>> Tier::scan() const { return scan_versions(directory_, job_); }
 
 Result<ImageReader> Tier::open_image(const format::VersionId& version, const std::string& file_name,
                                      const ExpectedImage& expected) const {

@@ -95,8 +95,8 @@ class Tier {
   void drop_spares();
 
  private:
-  Tier(config::TierKind kind, sys::Directory directory, sys::Directory spare)
-      : kind_(kind), directory_(std::move(directory)), spare_(std::move(spare)) {}
+  Tier(config::TierKind kind, std::string job, sys::Directory directory, sys::Directory spare)
+      : kind_(kind), job_(std::move(job)), directory_(std::move(directory)), spare_(std::move(spare)) {}
   Result<std::uint64_t> free_bytes() const;
   void take_back_lent();
   std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
@@ -107,6 +107,7 @@ class Tier {
   static constexpr std::size_t kSpares = 2;
 
   config::TierKind kind_;
+  std::string job_;
   sys::Directory directory_;
   sys::Directory spare_;
   std::optional<sys::FileLock> lock_;

@@ -319,6 +319,17 @@ TEST_P(TierTest, SaysWhichManifestIsMissing) {
   EXPECT_THAT(found.problem, HasSubstr("manifest.a is missing"));
 }
 
+TEST_P(TierTest, TakesTheManifestOfAnotherJobForDamaged) {
+  Tier tier = opened();
+  const Stored version = stored(tier, first_);
+  format::Manifest other = version.manifest;
+  other.job = "jo";
+  ASSERT_TRUE(tier.publish(other));
+  const FoundVersion found = only_version(tier);
+  EXPECT_FALSE(found.manifest);
+  EXPECT_THAT(found.problem, HasSubstr("of another job, 'jo'"));
+}
+
 TEST_P(TierTest, SaysSoWhereBothManifestsAreDamaged) {
   Tier tier = opened();
   const Stored version = stored(tier, first_);
