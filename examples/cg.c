@@ -112,7 +112,10 @@ int main(int argc, char** argv) {
   if (!is_first) {
     printf("continuing after step %" PRIu64 ", every value within %g\n", restart.version, restart.greatest_error);
   } else {
-    if (status != DIAPAUSE_ERR_NOT_FOUND) tell(status);
+    if (status != DIAPAUSE_ERR_NOT_FOUND) { /* there is something: do not begin anew */
+      tell(status);
+      return 2;
+    }
     begin_at_x(&s);
   }
 

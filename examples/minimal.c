@@ -24,7 +24,8 @@ int main(void) {
     first = restart.version; /* our versions are step numbers */
     printf("continuing after step %" PRIu64 "\n", first);
   } else if (status != DIAPAUSE_ERR_NOT_FOUND) { /* nothing there is a fresh start */
-    tell(status);
+    tell(status);                                /* there is something, and to begin anew would be to lose it */
+    return 2;
   }
 
   for (uint64_t step = first + 1; step <= kSteps; ++step) {

@@ -27,7 +27,10 @@ int main(int argc, char** argv) {
   const int status = diapause_restart(diapause, DIAPAUSE_NEWEST, &restart); /* the same on all ranks */
   if (status == DIAPAUSE_OK) first = restart.version;
   if (status == DIAPAUSE_OK && rank == 0) printf("continuing after step %" PRIu64 "\n", first);
-  if (status != DIAPAUSE_OK && status != DIAPAUSE_ERR_NOT_FOUND) tell(rank, status);
+  if (status != DIAPAUSE_OK && status != DIAPAUSE_ERR_NOT_FOUND) { /* there is something: do not begin anew */
+    tell(rank, status);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
 
   for (uint64_t step = first + 1; step <= kSteps; ++step) {
     for (uint64_t k = (step - 1) * kTerms; k < step * kTerms; ++k) {

@@ -22,7 +22,12 @@ static int compute(diapause_t* diapause, MPI_Comm comm) {
   uint64_t first = 0;
   tell(diapause_protect(diapause, "sum", &sum, 1, DIAPAUSE_FLOAT64));
   diapause_restart_info restart;
-  if (diapause_restart(diapause, DIAPAUSE_NEWEST, &restart) == DIAPAUSE_OK) first = restart.version;
+  const int status = diapause_restart(diapause, DIAPAUSE_NEWEST, &restart);
+  if (status == DIAPAUSE_OK) first = restart.version;
+  if (status != DIAPAUSE_OK && status != DIAPAUSE_ERR_NOT_FOUND) { /* there is something: do not begin anew */
+    tell(status);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
   if (first > 0 && rank == 0) printf("continuing after step %" PRIu64 " with %d ranks\n", first, ranks);
 
   for (uint64_t step = first + 1; step <= kSteps; ++step) {
