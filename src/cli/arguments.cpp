@@ -29,6 +29,12 @@ std::string footer(std::initializer_list<const char*> examples, const char* exit
   return text + "\n" + exit_codes;
 }
 
+// A negative number would come round at the other end.
+CLI::Validator not_negative() {
+  return CLI::Validator(
+      [](std::string& text) { return text.starts_with('-') ? text + " is less than 0" : std::string(); }, "");
+}
+
 void add_config(CLI::App& verb, std::string& config) {
   verb.add_option("--config", config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
       ->option_text("FILE");
@@ -57,7 +63,9 @@ void add_list(CLI::App& app, ListArguments& arguments) {
 void add_show(CLI::App& app, ShowArguments& arguments) {
   CLI::App& verb = *app.add_subcommand("show", "One version in detail: ranks, nodes, partners, groups, regions");
   add_job(verb, arguments.job)->required();
-  verb.add_option("version", arguments.version, "Number of the version; else the newest")->option_text("VERSION");
+  verb.add_option("version", arguments.version, "Number of the version; else the newest")
+      ->option_text("VERSION")
+      ->check(not_negative());
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
   add_places(verb, arguments.places);
   verb.footer(footer({"diapause show heat", "diapause show heat 1200 --json"}, kExitCodes));
@@ -67,7 +75,9 @@ void add_verify(CLI::App& app, VerifyArguments& arguments) {
   CLI::App& verb =
       *app.add_subcommand("verify", "Reads and checks every byte, and says what could be restored after which loss");
   add_job(verb, arguments.job);
-  verb.add_option("version", arguments.version, "Only this version; else all")->option_text("VERSION");
+  verb.add_option("version", arguments.version, "Only this version; else all")
+      ->option_text("VERSION")
+      ->check(not_negative());
   verb.add_flag("--json", arguments.json, "JSON instead of text");
   add_places(verb, arguments.places);
   verb.footer(footer({"diapause verify", "diapause verify heat 1200"}, kVerifyExitCodes));
@@ -79,9 +89,11 @@ void add_prune(CLI::App& app, PruneArguments& arguments) {
   add_job(verb, arguments.job);
   verb.add_option("--keep", arguments.keep, "Versions older than the newest N that can be restored from here")
       ->option_text("N")
+      ->check(not_negative())
       ->group(kWhat);
   verb.add_option("--version", arguments.versions, "The version of this number; may be given again for more")
       ->option_text("V")
+      ->check(not_negative())
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kWhat);
@@ -141,6 +153,7 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
   const double most_s = 1e9;
   verb.add_option("--restarts", arguments.restarts, "How many times to start it again")
       ->option_text("N")
+      ->check(not_negative())
       ->capture_default_str();
   verb.add_option("--delay", arguments.delay_s, "Seconds to wait before that")
       ->option_text("S")

@@ -218,6 +218,9 @@ class ReadingTest(CommandTest):
         self.diapause("verify", "heat", "20", tiers=self.tiers)
         self.diapause("verify", "heat", "10", tiers=self.tiers, status=2)
 
+    def test_a_negative_version_is_refused(self):
+        self.assertIn("-1 is less than 0", self.diapause("show", "heat", "-1", tiers=self.tiers, status=3)[1])
+
     def test_verify_of_nothing_is_no_success(self):
         empty = Tiers(self.scratch / "empty")
         self.assertIn("nothing to verify", self.diapause("verify", tiers=empty, status=3)[0])
