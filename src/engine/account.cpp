@@ -11,6 +11,7 @@
 #include "engine/mailbox.hpp"
 #include "engine/step_power.hpp"
 #include "sys/process.hpp"
+#include "sys/value_file.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -88,6 +89,11 @@ Phase make_phase(std::string_view name, double from_s, double to_s) {
 
 std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
   if (!keeps_account(context) && !governs_by_joules(context) && !weighs_joules(context)) return nullptr;
+  for (const std::string& path : {context.settings.energy.stream, context.settings.energy.trace}) {
+    if (path.empty()) continue;
+    const auto file = sys::ValueFile::open(sys::real_kernel(), path);
+    if (!file) context.log(Severity::warning, "energy of a file is not measured: " + file.error().message);
+  }
   auto sampler = energy::Sampler::start(context.settings.energy, sys::real_kernel());
   if (sampler) return std::move(*sampler);
   context.log(Severity::warning, "energy is not measured: " + sampler.error().message);

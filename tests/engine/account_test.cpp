@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <set>
@@ -228,6 +229,18 @@ TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
   double joules = 0;
   for (const json& line : ledger_events(disk_, "energy")) joules += joules_of(line["whole"], "dram");
   EXPECT_GT(joules, 0);
+}
+
+TEST_P(Accounting, TellsOfAFileThatCannotBeRead) {
+  std::atomic<int> told = 0;
+  shape_.log = [&](Severity severity, const std::string& text) {
+    if (severity == Severity::warning && text.find("/nowhere/power.csv") != text.npos) ++told;
+  };
+  shape_.adjust = [](engine::OpenRequest& request, std::uint32_t) {
+    request.environment.emplace_back("DIAPAUSE_ENERGY_STREAM", "/nowhere/power.csv");
+  };
+  run();
+  EXPECT_GT(told, 0);
 }
 
 TEST_P(Accounting, WithoutAMeterThereAreTimesAndNoJoules) {
