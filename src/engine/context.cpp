@@ -29,11 +29,21 @@ ByteVector pack(const Status& mine, ByteView payload) {
   return message;
 }
 
+// What was agreed on before says already whose error it is.
+bool is_placed(const Context& context, const std::string& text) {
+  for (std::uint32_t place = 0; place < context.comm->size(); ++place) {
+    const std::string its = where(context, place);
+    if (!its.empty() && text.starts_with(its)) return true;
+  }
+  return false;
+}
+
 Status first_error(const Context& context, const std::vector<ByteVector>& messages) {
   for (std::uint32_t r = 0; r < messages.size(); ++r) {
     if (messages[r].empty() || messages[r][0] == std::byte{0}) continue;
     const std::string text(reinterpret_cast<const char*>(messages[r].data()) + 1, messages[r].size() - 1);
-    return fail(static_cast<Code>(-static_cast<int>(messages[r][0])), where(context, r) + text);
+    const auto code = static_cast<Code>(-static_cast<int>(messages[r][0]));
+    return fail(code, is_placed(context, text) ? text : where(context, r) + text);
   }
   return {};
 }
