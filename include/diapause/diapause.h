@@ -274,8 +274,10 @@ DIAPAUSE_API const char* diapause_background_reason(const diapause_t* instance);
 
 /* Restores all protected regions from `version` (DIAPAUSE_NEWEST: the newest that all ranks can have; a number:
  * that version or an error). All data of all ranks is verified before the first byte is written to the program's
- * memory. DIAPAUSE_ERR_NOT_FOUND if there is nothing: a fresh start. Regions stored and not protected are left out;
- * regions protected and not stored are DIAPAUSE_ERR_MISMATCH. `info` may be NULL. Collective. */
+ * memory. DIAPAUSE_ERR_NOT_FOUND if there is nothing: a fresh start. If there is nothing in the other tiers and
+ * one that may hold something cannot be read, its error, as DIAPAUSE_ERR_DENIED or DIAPAUSE_ERR_IO. Regions stored and
+ * not protected are left out; regions protected and not stored are DIAPAUSE_ERR_MISMATCH. `info` may be NULL.
+ * Collective. */
 DIAPAUSE_API int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
 /* The same in three steps, for programs that must ask for sizes first: chooses a version, fetches, rebuilds and

@@ -41,19 +41,31 @@ void describe(Writer& writer, const store::FoundVersion& found, config::TierKind
 }
 
 // What this process has to tell: its node's tiers if it acts for the node, the global tier if for the job.
-ByteVector look(Context& context) {
-  Writer writer(256);
+struct Look {
+  Writer writer{256};
+  std::optional<Error> unread;
+};
+Look look(Context& context) {
+  Look look;
   for (const config::TierKind kind : kAllTiers) {
     store::Tier* tier = context.tiers.find(kind);
     if (tier == nullptr || !context.acts_for(kind)) continue;
     const auto versions = tier->scan();
     if (!versions) {
       context.log(Severity::warning, versions.error().message);
+      if (versions.error().code != Code::not_found) look.unread = versions.error();
       continue;
     }
-    for (const store::FoundVersion& version : *versions) describe(writer, version, kind, context.topology.node);
+    for (const store::FoundVersion& version : *versions) describe(look.writer, version, kind, context.topology.node);
   }
-  return writer.take();
+  return look;
+}
+
+// Of a tier that is open nowhere. What was never made holds nothing.
+std::optional<Error> unopened(Context& context) {
+  if (context.settings.global_path.empty() || context.tiers.find(config::TierKind::global) != nullptr) return {};
+  const Error& why = context.tiers.why_not[static_cast<std::size_t>(config::TierKind::global)];
+  return why.code == Code::not_found ? std::nullopt : std::optional(why);
 }
 
 void merge_manifest(StoredVersion& version, ByteView bytes, config::TierKind kind, std::uint32_t node) {
@@ -109,8 +121,14 @@ void find_shared_images(StoredVersion& version) {
 
 }  // namespace
 
-Result<std::vector<StoredVersion>> take_inventory(Context& context) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, look(context)));
+Result<Inventory> take_inventory(Context& context) {
+  Look mine = look(context);
+  Inventory inventory;
+  inventory.unread = unopened(context);
+  const Status read = agree(context, mine.unread ? Status(fail(*mine.unread)) : Status());
+  if (!read && read.error().code == Code::comm) return fail(read.error());
+  if (!read) inventory.unread = read.error();
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, mine.writer.take()));
   std::map<format::VersionId, StoredVersion> versions;
   for (const ByteVector& part : all) {
     Reader reader(part);
@@ -120,9 +138,8 @@ Result<std::vector<StoredVersion>> take_inventory(Context& context) {
     }
   }
   for (auto& [id, version] : versions) find_shared_images(version);
-  std::vector<StoredVersion> newest_first;
-  for (auto it = versions.rbegin(); it != versions.rend(); ++it) newest_first.push_back(std::move(it->second));
-  return newest_first;
+  for (auto it = versions.rbegin(); it != versions.rend(); ++it) inventory.versions.push_back(std::move(it->second));
+  return inventory;
 }
 
 }  // namespace diapause::engine

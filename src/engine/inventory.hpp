@@ -25,7 +25,13 @@ struct StoredVersion {
   std::array<std::set<std::uint32_t>, 3> published_on;  // by tier: nodes that have a manifest (global: node 0)
 };
 
-// Newest first; equal on all ranks. Collective. Tiers that cannot be read are left out and logged.
-Result<std::vector<StoredVersion>> take_inventory(Context& context);
+struct Inventory {
+  std::vector<StoredVersion> versions;  // newest first
+  // Why a tier is left out that may hold some: it cannot be read, or it is the global one and cannot be opened.
+  std::optional<Error> unread;
+};
+
+// Equal on all ranks. Collective.
+Result<Inventory> take_inventory(Context& context);
 
 }  // namespace diapause::engine

@@ -70,12 +70,12 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
   const double start = sys::monotonic_s();
   finish_flights();
   DIAPAUSE_TRY(agree_on_call(*context_, version, purpose));
-  DIAPAUSE_TRY_ASSIGN(std::vector<StoredVersion> stored, take_inventory(*context_));
+  DIAPAUSE_TRY_ASSIGN(Inventory inventory, take_inventory(*context_));
   const double listed = sys::monotonic_s();
 
   Code refusal = Code::not_found;
   std::vector<format::VersionId> stepped_over;
-  for (StoredVersion& candidate : stored) {
+  for (StoredVersion& candidate : inventory.versions) {
     if (version != kNewest && candidate.id.number != version) continue;
     if (!candidate.manifest) {
       // Without a manifest and without a damaged one it never was a version: a checkpoint that was cut short.
@@ -111,6 +111,13 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
     info = info_of(*restart_, context_->rank());
     return {};
   }
+  if (refusal == Code::not_found && inventory.unread) {
+    return fail(
+        inventory.unread->code,
+        fmt::format("{}; it may hold checkpoints of '{}', and no other tier does: make it readable, or, to start "
+                    "from the beginning, take it out of the configuration",
+                    inventory.unread->message, context_->job));
+  }
   const std::string what =
       version == kNewest ? "no version" : fmt::format("version {} is not there and no version", version);
   if (refusal == Code::not_found) {
@@ -118,7 +125,10 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
                                      ? fmt::format("there are no checkpoints of '{}' yet", context_->job)
                                      : fmt::format("there is no version {} of '{}'", version, context_->job));
   }
-  return fail(refusal, fmt::format("nothing of '{}' can be restored:\n{}", context_->job, restart_reason_));
+  return fail(refusal,
+              fmt::format("nothing of '{0}' can be restored:\n{1}to start from the beginning, remove it with 'diapause "
+                          "prune {0} --all', or open it under another name",
+                          context_->job, restart_reason_));
 }
 
 Status Engine::restore(const std::vector<std::string>& names) {

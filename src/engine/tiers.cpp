@@ -156,13 +156,14 @@ Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bil
 // Learns what there is, makes a version of what was captured last, and removes what never became one.
 Status NodeEngine::read_catalogue() {
   Context& context = context_;
-  DIAPAUSE_TRY_ASSIGN(std::vector<StoredVersion> stored, take_inventory(context));
+  DIAPAUSE_TRY_ASSIGN(Inventory inventory, take_inventory(context));
+  const std::vector<StoredVersion>& stored = inventory.versions;
   const auto newest =
       std::ranges::find_if(stored, [](const StoredVersion& one) { return one.manifest || !one.problems.empty(); });
   DIAPAUSE_TRY_ASSIGN(const bool adopted,
                       adopt_captures(context, newest == stored.end() ? std::nullopt : std::optional(newest->id)));
   if (adopted) {
-    DIAPAUSE_TRY_ASSIGN(stored, take_inventory(context));
+    DIAPAUSE_TRY_ASSIGN(inventory, take_inventory(context));
   }
   std::vector<KnownVersion> known;
   for (const StoredVersion& version : stored) {

@@ -193,6 +193,22 @@ TEST_P(GlobalTrouble, SlowHoldsNoLevelBelowItBack) {
   EXPECT_EQ(restart_job(disk_, shape_).version, 1u);
 }
 
+// What it may hold must not be lost by beginning anew.
+TEST(GlobalTier, ThatCannotBeReadIsNoFreshStart) {
+  VolatileDisk disk;
+  TroubledKernel kernel(disk);
+  Shape shape;
+  checkpoint_job(kernel, shape, {{1, 4}});
+  disk.erase("/memory");
+  kernel.error = EIO;
+  const Restarted refused = restart_job(kernel, shape);
+  ASSERT_FALSE(refused.status);
+  EXPECT_EQ(refused.status.error().code, Code::io);
+  EXPECT_THAT(refused.status.error().message, testing::HasSubstr("it may hold checkpoints"));
+  kernel.error = 0;
+  EXPECT_EQ(restart_job(kernel, shape).version, 1u);
+}
+
 // One removes the old version that makes room, and all look for it.
 TEST(GlobalRoom, IsThereOnceAnOldVersionIsGone) {
   VolatileDisk disk;
