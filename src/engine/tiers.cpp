@@ -153,9 +153,24 @@ Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bil
   return engine;
 }
 
+// Whoever was killed between the two copies of a manifest has left one.
+void mend_manifests(Context& context) {
+  for (const config::TierKind kind : kAllTiers) {
+    store::Tier* tier = context.tiers.find(kind);
+    const auto found = tier != nullptr && context.acts_for(kind) ? tier->scan() : std::vector<store::FoundVersion>();
+    if (!found) continue;  // taking the inventory has told
+    for (const store::FoundVersion& version : *found) {
+      if (!version.manifest || version.problem.empty()) continue;
+      const Status mended = tier->publish(*version.manifest);
+      if (!mended) context.log(Severity::warning, mended.error().message);
+    }
+  }
+}
+
 // Learns what there is, makes a version of what was captured last, and removes what never became one.
 Status NodeEngine::read_catalogue() {
   Context& context = context_;
+  mend_manifests(context);
   DIAPAUSE_TRY_ASSIGN(Inventory inventory, take_inventory(context));
   const std::vector<StoredVersion>& stored = inventory.versions;
   const auto newest =

@@ -57,6 +57,21 @@ std::string file_of(const VolatileDisk& disk, std::uint64_t number, const std::s
   return "";
 }
 
+TEST(Integrity, WhatHasOneManifestLeftHasBothAgainAfterTheNextStart) {
+  VolatileDisk disk;
+  const Shape shape;
+  checkpoint_job(disk, shape, {{1, 4}});
+  const std::vector<std::string> second = files_matching(disk, "/manifest.b");
+  ASSERT_EQ(second.size(), 5u);  // of four nodes and the global tier
+  std::vector<ByteVector> content;
+  for (const std::string& path : second) {
+    content.push_back(*disk.read_content(path));
+    disk.erase(path);
+  }
+  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine&, Program&, std::uint32_t) {}));
+  for (std::size_t i = 0; i < second.size(); ++i) EXPECT_EQ(disk.read_content(second[i]), content[i]) << second[i];
+}
+
 TEST(Integrity, ADamagedLocalImageIsRepairedFromWhateverTheLevelHas) {
   for (const int level : {2, 3, 4}) {
     for (const auto& [what, damage] : kDamages) {
