@@ -5,9 +5,9 @@
 //   - a zero is no reading (counters and sensors give one now and then): the next reading counts from the last one
 //   - a counter that stands still for kStallS is a gap, until it goes on; if it then has counted all the time, the time
 //     is made up for
-//   - a step that the zone's most_w cannot explain is no reading, and if the next one does not fit either, a counter
-//   that
-//     was set anew: a gap, and a new beginning
+//   - a step that the zone's most_w cannot explain is no reading; if the next one does not fit either, the counter was
+//     set anew: a gap, and a new beginning
+//   - so is a round of which the power would be far more than any before
 //   - a pause in which the counter may have gone round more than once is a gap
 //   - readings of power that are too far apart are a gap
 #pragma once
