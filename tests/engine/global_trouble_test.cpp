@@ -18,18 +18,21 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view kGlobal = "/home/job/diapause";
 
-// Changes below the global directory fail with an error, for as long as one is set; as a read-only file system does it.
+// Changes below the global directory fail with an error, for as long as one is set, as a read-only file system does it;
+// or nothing there can be opened at all.
 class TroubledKernel final : public sys::Kernel {
  public:
   explicit TroubledKernel(VolatileDisk& disk) : disk_(disk) {}
 
   std::atomic<int> error = 0;  // 0: none
   std::string only;            // if set, of those only with this in their path
+  std::atomic<bool> hides_all = false;
   std::atomic<bool> removes_slowly = false;
 
   int openat(int directory, const char* path, int flags, mode_t mode) override {
     const std::string full = path_of(directory, path);
-    if ((flags & (O_WRONLY | O_RDWR | O_CREAT)) != 0 && is_troubled(full)) return -error;
+    const bool changes = (flags & (O_WRONLY | O_RDWR | O_CREAT)) != 0;
+    if ((changes || hides_all) && is_troubled(full)) return -error;
     const int fd = disk_.openat(directory, path, flags, mode);
     const std::lock_guard lock(mutex_);
     if (fd >= 0) paths_[fd] = full;
@@ -200,6 +203,7 @@ TEST(GlobalTier, ThatCannotBeReadIsNoFreshStart) {
   Shape shape;
   checkpoint_job(kernel, shape, {{1, 4}});
   disk.erase("/memory");
+  kernel.hides_all = true;
   kernel.error = EIO;
   const Restarted refused = restart_job(kernel, shape);
   ASSERT_FALSE(refused.status);
