@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 
 #include "cli/power_options.hpp"
 
@@ -29,10 +30,16 @@ std::string footer(std::initializer_list<const char*> examples, const char* exit
   return text + "\n" + exit_codes;
 }
 
-// A negative number would come round at the other end.
-CLI::Validator not_negative() {
-  return CLI::Validator(
-      [](std::string& text) { return text.starts_with('-') ? text + " is less than 0" : std::string(); }, "");
+// Other numbers would come round at the other end.
+CLI::Validator natural() {
+  const auto check = [](const std::string& text) -> std::string {
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, number);
+    const bool is_sound = parsed.ec == std::errc() && parsed.ptr == end;
+    return is_sound ? "" : fmt::format("'{}' is not a number from 0 to {}", text, UINT64_MAX);
+  };
+  return CLI::Validator(check, "");
 }
 
 void add_config(CLI::App& verb, std::string& config) {
@@ -65,7 +72,7 @@ void add_show(CLI::App& app, ShowArguments& arguments) {
   add_job(verb, arguments.job)->required();
   verb.add_option("version", arguments.version, "Number of the version; else the newest")
       ->option_text("VERSION")
-      ->check(not_negative());
+      ->check(natural());
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
   add_places(verb, arguments.places);
   verb.footer(footer({"diapause show heat", "diapause show heat 1200 --json"}, kExitCodes));
@@ -77,7 +84,7 @@ void add_verify(CLI::App& app, VerifyArguments& arguments) {
   add_job(verb, arguments.job);
   verb.add_option("version", arguments.version, "Only this version; else all")
       ->option_text("VERSION")
-      ->check(not_negative());
+      ->check(natural());
   verb.add_flag("--json", arguments.json, "JSON instead of text");
   add_places(verb, arguments.places);
   verb.footer(footer({"diapause verify", "diapause verify heat 1200"}, kVerifyExitCodes));
@@ -89,11 +96,11 @@ void add_prune(CLI::App& app, PruneArguments& arguments) {
   add_job(verb, arguments.job);
   verb.add_option("--keep", arguments.keep, "Versions older than the newest N that can be restored from here")
       ->option_text("N")
-      ->check(not_negative())
+      ->check(natural())
       ->group(kWhat);
   verb.add_option("--version", arguments.versions, "The version of this number; may be given again for more")
       ->option_text("V")
-      ->check(not_negative())
+      ->check(natural())
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kWhat);
@@ -153,7 +160,7 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
   const double most_s = 1e9;
   verb.add_option("--restarts", arguments.restarts, "How many times to start it again")
       ->option_text("N")
-      ->check(not_negative())
+      ->check(natural())
       ->capture_default_str();
   verb.add_option("--delay", arguments.delay_s, "Seconds to wait before that")
       ->option_text("S")

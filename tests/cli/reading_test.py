@@ -218,8 +218,10 @@ class ReadingTest(CommandTest):
         self.diapause("verify", "heat", "20", tiers=self.tiers)
         self.diapause("verify", "heat", "10", tiers=self.tiers, status=2)
 
-    def test_a_negative_version_is_refused(self):
-        self.assertIn("-1 is less than 0", self.diapause("show", "heat", "-1", tiers=self.tiers, status=3)[1])
+    def test_what_is_no_version_number_is_refused(self):
+        for number in ("-1", " -1", "18446744073709551616", "1x"):
+            out = self.diapause("show", "heat", number, tiers=self.tiers, status=3)
+            self.assertIn(f"'{number}' is not a number from 0 to 18446744073709551615", out[1])
 
     def test_verify_of_nothing_is_no_success(self):
         empty = Tiers(self.scratch / "empty")
