@@ -50,7 +50,8 @@ Result<Parted> set_last_ranks_aside(const Topology& whole);
 // The tiers, by config::TierKind. Whether one can be used is agreed: it is open on all ranks or on none.
 struct Tiers {
   std::array<std::optional<store::Tier>, 3> tiers;
-  std::array<Error, 3> why_not;  // for those that are not open
+  std::array<Error, 3> why_not;    // for those that are not open
+  std::array<bool, 3> may_hold{};  // of these, whether there may be something of the job in them
 
   store::Tier* find(config::TierKind kind) {
     auto& tier = tiers[static_cast<std::size_t>(kind)];

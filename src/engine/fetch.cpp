@@ -70,14 +70,18 @@ class Fetcher {
     std::optional<FileRef> file;
     std::uint32_t rebuilt_rank = 0;
     std::string why;
+    bool may_be_sound = false;  // it cannot be read
   };
+  static Bad make_bad(std::optional<FileRef> file, std::uint32_t rebuilt_rank, const Error& why) {
+    return {file, rebuilt_rank, why.message, why.code == Code::io || why.code == Code::denied};
+  }
 
   Result<FetchedVersion> give_up(const std::vector<std::uint32_t>& missing) const {
     std::string ranks;
     for (const std::uint32_t rank : missing) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
     std::string text = fmt::format("no intact image of rank{} {} is left", missing.size() == 1 ? "" : "s", ranks);
     for (const std::string& reason : reasons_) text += "; " + reason;
-    return fail(Code::corrupt, text);
+    return fail(may_be_sound_ ? Code::io : Code::corrupt, text);
   }
 
   void forbid_failed_rebuilds() {
@@ -124,7 +128,7 @@ class Fetcher {
     for (const FileRef& file : to_verify_) {
       auto reader = files_.open(file);
       const Status sound = reader ? verify(**reader, file) : fail(reader.error());
-      if (!sound) bad.push_back({file, 0, sound.error().message});
+      if (!sound) bad.push_back(make_bad(file, 0, sound.error()));
     }
     return bad;
   }
@@ -162,14 +166,13 @@ class Fetcher {
       if (server != context_.rank() && rank != context_.rank()) continue;
       const FileRef file = FileRef::image(rank, source.node);
       Status moved = receive_or_serve(file, rank, server);
-      if (!moved) bad.push_back({file, 0, moved.error().message});
+      if (!moved) bad.push_back(make_bad(file, 0, moved.error()));
     }
     for (const Rebuild& rebuild : rebuilds_) {
       auto rebuilt = execute_rebuild(context_, manifest_, rebuild, files_);
       Status done = rebuilt ? Status{} : fail(rebuilt.error());
       if (done && rebuild.target == context_.rank()) done = adopt(std::move(*rebuilt), "the rebuilt image");
-      if (!done && rebuild.target == context_.rank())
-        bad.push_back({std::nullopt, rebuild.target, done.error().message});
+      if (!done && rebuild.target == context_.rank()) bad.push_back(make_bad({}, rebuild.target, done.error()));
     }
     const Source& mine = plan_.sources[context_.rank()];
     if (mine.kind == SourceKind::own_node || mine.kind == SourceKind::global) {
@@ -181,7 +184,7 @@ class Fetcher {
         reader = files_.take(file);
         if (reader) unchecked_ = std::move(*reader);
       }
-      if (!reader) bad.push_back({file, 0, reader.error().message});
+      if (!reader) bad.push_back(make_bad(file, 0, reader.error()));
     }
     return bad;
   }
@@ -265,7 +268,8 @@ class Fetcher {
 
   static void put(format::Writer& message, const Bad& bad) {
     const FileRef file = bad.file.value_or(FileRef{});
-    message.u32((bad.file ? 1u : 0u) | (file.is_parity ? 2u : 0u) | (file.is_global ? 4u : 0u));
+    message.u32((bad.file ? 1u : 0u) | (file.is_parity ? 2u : 0u) | (file.is_global ? 4u : 0u) |
+                (bad.may_be_sound ? 8u : 0u));
     message.u32(file.node);
     message.u32(file.group);
     message.u32(file.index);
@@ -280,6 +284,7 @@ class Fetcher {
     const std::uint32_t flags = message.u32();
     file.is_parity = (flags & 2) != 0;
     file.is_global = (flags & 4) != 0;
+    bad.may_be_sound = (flags & 8) != 0;
     file.node = message.u32();
     file.group = message.u32();
     file.index = message.u32();
@@ -293,6 +298,7 @@ class Fetcher {
   void take_out(const Bad& bad) {
     reasons_.push_back(bad.why);
     damaged_ = true;
+    may_be_sound_ = may_be_sound_ || bad.may_be_sound;
     if (context_.rank() == 0) context_.log(Severity::warning, bad.why);
     if (!bad.file) {
       not_rebuildable_.insert(bad.rebuilt_rank);
@@ -367,6 +373,7 @@ class Fetcher {
   std::vector<std::string> reasons_;
   std::vector<Phase> phases_;
   bool damaged_ = false;
+  bool may_be_sound_ = false;  // something of it
   std::optional<store::ImageReader> image_;
   std::optional<store::ImageReader> unchecked_;
 };

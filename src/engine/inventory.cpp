@@ -26,6 +26,7 @@ void describe(Writer& writer, const store::FoundVersion& found, config::TierKind
   writer.u32(static_cast<std::uint32_t>(kind));
   writer.u32(node);
   put_text(writer, found.problem);
+  writer.u32(found.is_unreadable ? 1 : 0);
   const ByteVector manifest = found.manifest ? format::encode_manifest(*found.manifest) : ByteVector{};
   writer.u64(manifest.size());
   writer.append(manifest);
@@ -37,6 +38,14 @@ void describe(Writer& writer, const store::FoundVersion& found, config::TierKind
   for (const auto& [group, member] : found.parities) {
     writer.u32(group);
     writer.u32(member);
+  }
+}
+
+void add(std::optional<Error>& errors, const Error& more) {
+  if (!errors) {
+    errors = more;
+  } else {
+    errors->message += "\n" + more.message;
   }
 }
 
@@ -53,19 +62,12 @@ Look look(Context& context) {
     const auto versions = tier->scan();
     if (!versions) {
       context.log(Severity::warning, versions.error().message);
-      if (versions.error().code != Code::not_found) look.unread = versions.error();
+      if (versions.error().code != Code::not_found) add(look.unread, versions.error());
       continue;
     }
     for (const store::FoundVersion& version : *versions) describe(look.writer, version, kind, context.topology.node);
   }
   return look;
-}
-
-// Of a tier that is open nowhere. What was never made holds nothing.
-std::optional<Error> unopened(Context& context) {
-  if (context.settings.global_path.empty() || context.tiers.find(config::TierKind::global) != nullptr) return {};
-  const Error& why = context.tiers.why_not[static_cast<std::size_t>(config::TierKind::global)];
-  return why.code == Code::not_found ? std::nullopt : std::optional(why);
 }
 
 void merge_manifest(StoredVersion& version, ByteView bytes, config::TierKind kind, std::uint32_t node) {
@@ -88,6 +90,7 @@ bool merge(std::map<format::VersionId, StoredVersion>& versions, Reader& reader,
   version.id = *id;
   version.nodes.resize(node_count);
   if (const std::string problem = get_text(reader); !problem.empty()) version.problems.push_back(problem);
+  if (reader.u32() != 0) version.is_unreadable = true;
   const std::uint64_t manifest_bytes = reader.u64();
   merge_manifest(version, reader.take(manifest_bytes), kind, node);
 
@@ -124,10 +127,15 @@ void find_shared_images(StoredVersion& version) {
 Result<Inventory> take_inventory(Context& context) {
   Look mine = look(context);
   Inventory inventory;
-  inventory.unread = unopened(context);
+  for (const config::TierKind kind : kAllTiers) {
+    const auto k = static_cast<std::size_t>(kind);
+    if (context.tiers.find(kind) == nullptr && context.tiers.may_hold[k]) {
+      add(inventory.unread, context.tiers.why_not[k]);
+    }
+  }
   const Status read = agree(context, mine.unread ? Status(fail(*mine.unread)) : Status());
   if (!read && read.error().code == Code::comm) return fail(read.error());
-  if (!read) inventory.unread = read.error();
+  if (!read) add(inventory.unread, read.error());
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, mine.writer.take()));
   std::map<format::VersionId, StoredVersion> versions;
   for (const ByteVector& part : all) {

@@ -17,6 +17,7 @@ struct StoredVersion {
   format::VersionId id;
   std::optional<format::Manifest> manifest;  // the one that knows of most levels
   std::vector<std::string> problems;         // damaged manifests, unreadable directories
+  bool is_unreadable = false;                // some of that may be sound
   std::vector<redundancy::Holdings> nodes;   // by node of the topology there is now
   redundancy::Holdings global;
   std::set<std::uint32_t> global_shared_files;  // those whose images count among `global`
@@ -27,7 +28,7 @@ struct StoredVersion {
 
 struct Inventory {
   std::vector<StoredVersion> versions;  // newest first
-  // Why a tier is left out that may hold some: it cannot be read, or it is the global one and cannot be opened.
+  // Why tiers are left out that may hold some.
   std::optional<Error> unread;
 };
 

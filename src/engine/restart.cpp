@@ -74,15 +74,22 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
   const double listed = sys::monotonic_s();
 
   Code refusal = Code::not_found;
-  std::vector<format::VersionId> stepped_over;
+  bool is_stepping_back = inventory.unread.has_value();
+  std::vector<format::VersionId> damaged;
+  if (inventory.unread) restart_reason_ += inventory.unread->message + "\n";
+  // What cannot be read may be sound: it is not given up.
+  const auto step_over = [&](const format::VersionId& id, const Error& why) {
+    restart_reason_ += sentence(id, why.message);
+    if (refusal == Code::not_found || why.code != Code::corrupt) refusal = why.code;
+    if (why.code == Code::corrupt) damaged.push_back(id);
+    is_stepping_back = true;
+  };
   for (StoredVersion& candidate : inventory.versions) {
     if (version != kNewest && candidate.id.number != version) continue;
     if (!candidate.manifest) {
       // Without a manifest and without a damaged one it never was a version: a checkpoint that was cut short.
       if (candidate.problems.empty()) continue;
-      restart_reason_ += sentence(candidate.id, candidate.problems.front());
-      refusal = Code::corrupt;
-      stepped_over.push_back(candidate.id);
+      step_over(candidate.id, {candidate.is_unreadable ? Code::io : Code::corrupt, candidate.problems.front()});
       continue;
     }
     if (candidate.manifest->ranks.size() != context_->rank_count()) {
@@ -96,15 +103,13 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
         off_ = fetched.error();
         return fail(std::move(fetched.error()));
       }
-      restart_reason_ += sentence(candidate.id, fetched.error().message);
-      refusal = Code::corrupt;
-      stepped_over.push_back(candidate.id);
+      step_over(candidate.id, fetched.error());
       continue;
     }
-    for (const format::VersionId& id : stepped_over) host_->reject(id);
+    for (const format::VersionId& id : damaged) host_->reject(id);
     const format::VersionId id = fetched->manifest.version;
     fetched->phases.push_back(make_phase("inventory", start, listed));
-    restart_.emplace(Restart{std::move(*fetched), start, !stepped_over.empty()});
+    restart_.emplace(Restart{std::move(*fetched), start, is_stepping_back});
     begin_scrub(purpose);
     host_->pin(id);
     lossy_restarts_ = restart_->fetched.manifest.lossy_restarts;
@@ -114,7 +119,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
   if (refusal == Code::not_found && inventory.unread) {
     return fail(
         inventory.unread->code,
-        fmt::format("{}; it may hold checkpoints of '{}', and no other tier does: make it readable, or, to start "
+        fmt::format("{}\nit may hold checkpoints of '{}', and no other tier does: make it readable, or, to start "
                     "from the beginning, take it out of the configuration",
                     inventory.unread->message, context_->job));
   }
@@ -125,10 +130,12 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
                                      ? fmt::format("there are no checkpoints of '{}' yet", context_->job)
                                      : fmt::format("there is no version {} of '{}'", version, context_->job));
   }
-  return fail(refusal,
-              fmt::format("nothing of '{0}' can be restored:\n{1}to start from the beginning, remove it with 'diapause "
-                          "prune {0} --all', or open it under another name",
-                          context_->job, restart_reason_));
+  const std::string advice =
+      refusal != Code::corrupt
+          ? "make readable what cannot be read, and start again"
+          : fmt::format("to start from the beginning, remove it with 'diapause prune {} --all', or use another name",
+                        context_->job);
+  return fail(refusal, fmt::format("nothing of '{}' can be restored:\n{}{}", context_->job, restart_reason_, advice));
 }
 
 Status Engine::restore(const std::vector<std::string>& names) {

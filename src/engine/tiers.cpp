@@ -1,4 +1,5 @@
 // The tiers and what lies in them: opened and locked at the start, opened anew when their use failed.
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,6 +22,21 @@ std::string root_of(const config::Settings& settings, config::TierKind kind) {
       return settings.global_path;
   }
   return "";
+}
+
+// Whether there is, or may be, something at a path that cannot be used.
+bool may_exist(sys::Kernel& kernel, const std::string& path) {
+  const int fd = kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd >= 0) kernel.close(fd);
+  return fd != -ENOENT && fd != -ENOTDIR;
+}
+
+// Collective.
+bool may_hold(Context& context, const std::string& root, const std::string& node) {
+  if (root.empty()) return false;
+  const std::string path = root + "/" + context.job_key + (node.empty() ? "" : "/" + node);
+  const auto any = context.comm->all_max(may_exist(context.kernel, path) ? 1 : 0);
+  return !any || *any != 0;
 }
 
 }  // namespace
@@ -52,6 +68,7 @@ Status open_tier(Context& context, config::TierKind kind) {
   if (!all) {
     tier.reset();
     context.tiers.why_not[static_cast<std::size_t>(kind)] = all.error();
+    context.tiers.may_hold[static_cast<std::size_t>(kind)] = may_hold(context, root, node);
   }
   return all;
 }
@@ -105,6 +122,7 @@ Status NodeEngine::open_tiers() {
 void NodeEngine::do_without(config::TierKind kind, const Error& why) {
   context_.tiers.tiers[static_cast<std::size_t>(kind)].reset();
   context_.tiers.why_not[static_cast<std::size_t>(kind)] = why;
+  context_.tiers.may_hold[static_cast<std::size_t>(kind)] = true;  // it could be opened
   if (context_.rank() == 0) context_.log(Severity::warning, why.message);
 }
 
@@ -140,6 +158,7 @@ void NodeEngine::revive_tiers() {
     if (locked) continue;
     context_.tiers.tiers[static_cast<std::size_t>(kind)].reset();
     context_.tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
+    context_.tiers.may_hold[static_cast<std::size_t>(kind)] = true;
   }
 }
 

@@ -56,6 +56,7 @@ void read_manifests(const sys::Directory& directory, std::string_view job_key, F
       missing = fmt::format("{}/{} is missing", directory.path(), copy);
     } else {
       found.damaged_manifests.push_back({fmt::format("{}/{}", directory.path(), copy), manifest.error().message});
+      if (manifest.error().code != Code::corrupt) found.is_unreadable = true;
     }
   }
   if (!found.damaged_manifests.empty()) {
@@ -163,6 +164,7 @@ Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place, std
       FoundVersion unreadable;
       unreadable.id = *id;
       unreadable.problem = found.error().message;
+      unreadable.is_unreadable = true;
       versions.push_back(std::move(unreadable));
     }
   }

@@ -41,6 +41,7 @@ struct FoundVersion {
   // Why there is no manifest though there was one, or which copy of it is damaged or missing. Empty if all is well, and
   // if there never was one: a checkpoint that did not come to its end.
   std::string problem;
+  bool is_unreadable = false;  // it cannot be read, and may be sound
 
   bool operator==(const FoundVersion&) const = default;
 };

@@ -1,6 +1,7 @@
 // Damaged files: the right data from elsewhere, an older version and the program is told, or a refusal. Never garbage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <functional>
 
@@ -70,6 +71,41 @@ TEST(Integrity, WhatHasOneManifestLeftHasBothAgainAfterTheNextStart) {
   }
   ASSERT_TRUE(run_job(disk, shape, [](engine::Engine&, Program&, std::uint32_t) {}));
   for (std::size_t i = 0; i < second.size(); ++i) EXPECT_EQ(disk.read_content(second[i]), content[i]) << second[i];
+}
+
+// One node's directory costs its tier on all nodes; what the others have must not be lost by beginning anew.
+TEST(Integrity, ANodeWhoseDirectoryCannotBeUsedIsNoFreshStart) {
+  VolatileDisk disk;
+  const Shape shape;
+  checkpoint_job(disk, shape, {{1, 2}});
+  const std::string node = node_directory(disk, "node1");
+  ASSERT_TRUE(disk.set_owner(node, 12345));
+  const Restarted refused = restart_job(disk, shape);
+  ASSERT_FALSE(refused.status);
+  EXPECT_EQ(refused.status.error().code, Code::denied);
+  EXPECT_THAT(refused.status.error().message,
+              AllOf(HasSubstr("node1 belongs to"), HasSubstr("it may hold checkpoints")));
+  disk.erase(node);
+  const Restarted restarted = restart_job(disk, shape);
+  EXPECT_EQ(restarted.version, 1u);
+  EXPECT_TRUE(restarted.intact);
+}
+
+TEST(Integrity, WhatCannotBeReadIsNotCalledDamagedNorGivenUp) {
+  VolatileDisk disk;
+  const Shape shape;
+  checkpoint_job(disk, shape, {{1, 1}, {2, 1}});
+  const auto give_to = [&](uid_t owner, const std::string& what) {
+    for (const std::string& path : files_matching(disk, what)) EXPECT_TRUE(disk.set_owner(path, owner)) << path;
+  };
+  give_to(12345, "/r3.img");
+  const Restarted refused = restart_job(disk, shape);
+  ASSERT_FALSE(refused.status);
+  EXPECT_EQ(refused.status.error().code, Code::io);
+  EXPECT_THAT(refused.status.error().message, HasSubstr("make readable"));
+  EXPECT_THAT(refused.status.error().message, Not(HasSubstr("prune")));
+  give_to(::geteuid(), "/r3.img");
+  EXPECT_EQ(restart_job(disk, shape).version, 2u);
 }
 
 TEST(Integrity, ADamagedLocalImageIsRepairedFromWhateverTheLevelHas) {
