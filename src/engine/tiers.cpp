@@ -1,5 +1,4 @@
 // The tiers and what lies in them: opened and locked at the start, opened anew when their use failed.
-#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,18 +23,11 @@ std::string root_of(const config::Settings& settings, config::TierKind kind) {
   return "";
 }
 
-// Whether there is, or may be, something at a path that cannot be used.
-bool may_exist(sys::Kernel& kernel, const std::string& path) {
-  const int fd = kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (fd >= 0) kernel.close(fd);
-  return fd != -ENOENT && fd != -ENOTDIR;
-}
-
 // Collective.
 bool may_hold(Context& context, const std::string& root, const std::string& node) {
   if (root.empty()) return false;
   const std::string path = root + "/" + context.job_key + (node.empty() ? "" : "/" + node);
-  const auto any = context.comm->all_max(may_exist(context.kernel, path) ? 1 : 0);
+  const auto any = context.comm->all_max(sys::Directory::may_exist(context.kernel, path) ? 1 : 0);
   return !any || *any != 0;
 }
 

@@ -153,6 +153,12 @@ Result<Directory> Directory::make_private(Kernel& kernel, const std::string& pat
   return open_private(kernel, path);
 }
 
+bool Directory::may_exist(Kernel& kernel, const std::string& path) {
+  const int fd = open_directory(kernel, AT_FDCWD, path, 0);
+  if (fd >= 0) kernel.close(fd);
+  return fd != -ENOENT && fd != -ENOTDIR;
+}
+
 Result<Directory> Directory::open_private(Kernel& kernel, const std::string& path) {
   if (path.empty()) return fail(Code::argument, "the path of a directory is empty");
   const std::string stripped = without_trailing_slashes(path);

@@ -64,6 +64,8 @@ class Directory {
   static Result<Directory> make_private(Kernel& kernel, const std::string& path);
   // As above for one that must exist (Code::not_found otherwise).
   static Result<Directory> open_private(Kernel& kernel, const std::string& path);
+  // Of one that cannot be opened so: false if nothing can be there.
+  static bool may_exist(Kernel& kernel, const std::string& path);
 
   // A directory inside this one. make_child syncs this directory if it made one.
   Result<Directory> make_child(std::string_view name) const;

@@ -65,6 +65,7 @@ class Accounting : public ::testing::TestWithParam<const char*> {
   void run() {
     ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
       engine::CheckpointInfo info;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
       for (int level = 1; level <= 4; ++level) {
         const auto version = static_cast<std::uint64_t>(level);
         program.compute(version);
