@@ -60,6 +60,27 @@ RestartInfo info_of(const Restart& restart, std::uint32_t rank) {
           restart.fetched.greatest_error};
 }
 
+// `refusal`: of the versions that are there; Code::not_found: there are none.
+Error why_nothing(const Context& context, std::uint64_t version, Code refusal, const std::optional<Error>& unread,
+                  const std::string& reason) {
+  if (refusal == Code::not_found && unread) {
+    return {unread->code,
+            fmt::format("{}\nit may hold checkpoints of '{}', and no other tier does: make it readable, or, to "
+                        "start from the beginning, take it out of the configuration",
+                        unread->message, context.job)};
+  }
+  if (refusal == Code::not_found) {
+    return {refusal, version == Engine::kNewest ? fmt::format("there are no checkpoints of '{}' yet", context.job)
+                                                : fmt::format("there is no version {} of '{}'", version, context.job)};
+  }
+  const std::string advice =
+      refusal != Code::corrupt
+          ? "make readable what cannot be read, and start again"
+          : fmt::format("to start from the beginning, remove it with 'diapause prune {} --all', or use another name",
+                        context.job);
+  return {refusal, fmt::format("nothing of '{}' can be restored:\n{}{}", context.job, reason, advice)};
+}
+
 }  // namespace
 
 Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose purpose) {
@@ -116,26 +137,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, Purpose p
     info = info_of(*restart_, context_->rank());
     return {};
   }
-  if (refusal == Code::not_found && inventory.unread) {
-    return fail(
-        inventory.unread->code,
-        fmt::format("{}\nit may hold checkpoints of '{}', and no other tier does: make it readable, or, to start "
-                    "from the beginning, take it out of the configuration",
-                    inventory.unread->message, context_->job));
-  }
-  const std::string what =
-      version == kNewest ? "no version" : fmt::format("version {} is not there and no version", version);
-  if (refusal == Code::not_found) {
-    return fail(Code::not_found, version == kNewest
-                                     ? fmt::format("there are no checkpoints of '{}' yet", context_->job)
-                                     : fmt::format("there is no version {} of '{}'", version, context_->job));
-  }
-  const std::string advice =
-      refusal != Code::corrupt
-          ? "make readable what cannot be read, and start again"
-          : fmt::format("to start from the beginning, remove it with 'diapause prune {} --all', or use another name",
-                        context_->job);
-  return fail(refusal, fmt::format("nothing of '{}' can be restored:\n{}{}", context_->job, restart_reason_, advice));
+  return fail(why_nothing(*context_, version, refusal, inventory.unread, restart_reason_));
 }
 
 Status Engine::restore(const std::vector<std::string>& names) {
