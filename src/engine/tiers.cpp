@@ -164,8 +164,12 @@ Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bil
   return engine;
 }
 
-// Whoever was killed between the two copies of a manifest has left one.
-void mend_manifests(Context& context) {
+namespace {
+
+// Whoever was killed between the two copies of a manifest has left one. Tiers are looked at again only if one has.
+void mend_manifests(Context& context, const std::vector<StoredVersion>& stored) {
+  const auto may_lack_one = [](const StoredVersion& one) { return one.manifest && !one.problems.empty(); };
+  if (std::ranges::none_of(stored, may_lack_one)) return;
   for (const config::TierKind kind : kAllTiers) {
     store::Tier* tier = context.tiers.find(kind);
     const auto found = tier != nullptr && context.acts_for(kind) ? tier->scan() : std::vector<store::FoundVersion>();
@@ -178,12 +182,14 @@ void mend_manifests(Context& context) {
   }
 }
 
+}  // namespace
+
 // Learns what there is, makes a version of what was captured last, and removes what never became one.
 Status NodeEngine::read_catalogue() {
   Context& context = context_;
-  mend_manifests(context);
   DIAPAUSE_TRY_ASSIGN(Inventory inventory, take_inventory(context));
   const std::vector<StoredVersion>& stored = inventory.versions;
+  mend_manifests(context, stored);
   const auto newest =
       std::ranges::find_if(stored, [](const StoredVersion& one) { return one.manifest || !one.problems.empty(); });
   DIAPAUSE_TRY_ASSIGN(const bool adopted,
