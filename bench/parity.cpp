@@ -2,7 +2,7 @@
 //
 //   parity RUNS MIB K M
 //
-// ISA-L gets the piece size that suits it best, found here; ours is what src/engine/parity.cpp uses.
+// ISA-L gets the piece size that suits it best, found here; ours is what src/engine/node/levels/parity.cpp uses.
 #include <isa-l/erasure_code.h>
 
 #include <algorithm>

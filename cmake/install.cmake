@@ -12,18 +12,23 @@ set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_from_pkgconfig /x/${pkgconfig_dir} /x)
 file(RELATIVE_PATH libdir_from_bindir /x/${CMAKE_INSTALL_BINDIR} /x/${CMAKE_INSTALL_LIBDIR})
 
+# diapause_export_only(<target> <map of symbols>)
+function(diapause_export_only target map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/${map})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/${map})
+endfunction()
+
 # diapause_install_library(<target> <name in the package> <export file>)
 function(diapause_install_library target name export)
   set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${soversion} EXPORT_NAME ${name}
                                              INSTALL_RPATH $ORIGIN)
-  target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
   install(TARGETS ${target} EXPORT ${export} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT ${export} NAMESPACE diapause:: DESTINATION ${package_dir})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${target}.pc.in ${PROJECT_BINARY_DIR}/${target}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${target}.pc DESTINATION ${pkgconfig_dir})
 endfunction()
 
+diapause_export_only(diapause exports.map)
 diapause_install_library(diapause diapause diapauseTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/diapause DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         PATTERN diapause_mpi.h EXCLUDE)
@@ -34,12 +39,39 @@ install(FILES ${PROJECT_BINARY_DIR}/diapauseConfig.cmake ${PROJECT_BINARY_DIR}/d
         DESTINATION ${package_dir})
 
 if(TARGET diapause_mpi)
+  diapause_export_only(diapause_mpi exports.map)
   diapause_install_library(diapause_mpi mpi diapauseMpiTargets)
   install(FILES ${PROJECT_SOURCE_DIR}/include/diapause/diapause_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/diapause)
 endif()
 
+# diapause_install_fortran(<target> <name in the package> <export file> <folder of the modules>)
+function(diapause_install_fortran target name export modules)
+  diapause_export_only(${target} exports_fortran.map)
+  diapause_install_library(${target} ${name} ${export})
+  install(FILES ${PROJECT_BINARY_DIR}/bindings/fortran/${modules}/diapause.mod
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/diapause/fortran/${modules})
+endfunction()
+
+if(TARGET diapause_fortran)
+  diapause_install_fortran(diapause_fortran fortran diapauseFortranTargets serial)
+endif()
+if(TARGET diapause_mpi_fortran)
+  diapause_install_fortran(diapause_mpi_fortran mpi_fortran diapauseMpiFortranTargets mpi)
+endif()
+
 # To read and to start one's own from; the library has them inside.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause)
+
+# The libraries within the Python package, for python/pyproject.toml alone. They go by the name that programs ask for: a
+# wheel holds no links.
+add_custom_target(python_libraries DEPENDS diapause)
+foreach(target IN ITEMS diapause diapause_mpi)
+  if(TARGET ${target})
+    add_dependencies(python_libraries ${target})
+    install(PROGRAMS $<TARGET_FILE:${target}> DESTINATION diapause/lib RENAME $<TARGET_SONAME_FILE_NAME:${target}>
+            COMPONENT python EXCLUDE_FROM_ALL)
+  endif()
+endforeach()
 
 # What the command draws with.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause
@@ -48,3 +80,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${CMAKE_INSTALL_DATAD
 set_target_properties(diapause_cli PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_bindir})
 install(TARGETS diapause_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/docs/diapause.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+# Programs to start from, and the one that examples/slurm/job.sh runs. That is no command: it lies beside those.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause
+        FILES_MATCHING PATTERN *.c PATTERN *.cpp PATTERN *.f90 PATTERN *.py PATTERN *.toml PATTERN *.sh)
+if(TARGET heat)
+  file(RELATIVE_PATH libdir_from_heat /x/${CMAKE_INSTALL_LIBEXECDIR}/diapause /x/${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(heat PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_heat})
+  install(TARGETS heat RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/diapause)
+endif()

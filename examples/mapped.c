@@ -64,6 +64,6 @@ int main(void) {
   } else {
     free(table);
   }
-  is_ok(diapause_close(diapause));
+  is_ok(diapause_finish(diapause));
   return wrong;
 }

@@ -1,5 +1,5 @@
 /* The smallest program that goes on where it stopped. Run it twice: the first run stops half-way on purpose, the
- * second continues from the last checkpoint and finishes. */
+ * second continues from the last checkpoint and finishes. A third begins anew. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ int main(void) {
     }
   }
 
-  tell(diapause_close(diapause));
   printf("1 + ... + %d = %" PRIu64 "\n", kSteps, sum);
+  tell(diapause_finish(diapause)); /* done: the next run begins anew */
   return sum == kSteps * (kSteps + 1) / 2 ? 0 : 1;
 }

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
-#include <span>
 #include <vector>
 
 #include "diapause/diapause.hpp"
@@ -36,8 +35,8 @@ int main() try {
   std::uint64_t random = 42, first = 0;
 
   diapause::Instance diapause("minimal_cpp");
-  diapause.protect("walkers", std::span(walkers));
-  diapause.protect("random", std::span(&random, 1));
+  diapause.protect("walkers", walkers);
+  diapause.protect("random", &random);
   if (const auto restart = diapause.restart()) {
     first = restart->version;
     std::cout << "continuing after step " << first << std::endl;
@@ -55,6 +54,7 @@ int main() try {
   double sum = 0;
   for (const double walker : walkers) sum += walker;
   std::cout << "the walkers' positions add up to " << sum << "\n";
+  diapause.finish();  // done: the next run begins anew. Left out, the instance would only be closed
   return sum == undisturbed_sum() ? 0 : 1;
 } catch (const diapause::Failure& failure) {
   std::fprintf(stderr, "minimal_cpp: %s\n", failure.what());

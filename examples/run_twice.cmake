@@ -1,9 +1,11 @@
-# Runs an example twice in an empty directory: the first run must stop half-way, the second must continue and succeed.
+# Runs an example in an empty directory: the first run must stop half-way, the second must continue and succeed, and if
+# that one finishes its job, the third must begin anew.
 #   cmake -DDIRECTORY=<scratch> -DCOMMAND=<program;arguments> -P run_twice.cmake
 file(REMOVE_RECURSE ${DIRECTORY})
 file(MAKE_DIRECTORY ${DIRECTORY})
-set(ENV{DIAPAUSE_CONFIG} ${DIRECTORY}/diapause.toml)
-file(WRITE ${DIRECTORY}/diapause.toml "[memory]\npath = \"${DIRECTORY}/memory\"\n[global]\npath = \"${DIRECTORY}/global\"\n")
+# By variables, which count for programs with a configuration of their own too.
+set(ENV{DIAPAUSE_MEMORY_PATH} ${DIRECTORY}/memory)
+set(ENV{DIAPAUSE_GLOBAL_PATH} ${DIRECTORY}/global)
 
 execute_process(COMMAND ${COMMAND} WORKING_DIRECTORY ${DIRECTORY} RESULT_VARIABLE first OUTPUT_VARIABLE first_output)
 message(STATUS "first run: status ${first}\n${first_output}")
@@ -18,4 +20,13 @@ if(NOT second EQUAL 0)
 endif()
 if(NOT second_output MATCHES "continuing after step [1-9]")
   message(FATAL_ERROR "the second run started anew")
+endif()
+
+if(NOT DEFINED FINISHES_AT OR FINISHES_AT EQUAL -1)
+  return()
+endif()
+execute_process(COMMAND ${COMMAND} WORKING_DIRECTORY ${DIRECTORY} RESULT_VARIABLE third OUTPUT_VARIABLE third_output)
+message(STATUS "third run: status ${third}\n${third_output}")
+if(NOT third EQUAL 3 OR third_output MATCHES "continuing")
+  message(FATAL_ERROR "the third run should begin anew and stop half-way with status 3, not end with ${third}")
 endif()

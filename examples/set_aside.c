@@ -55,9 +55,9 @@ int main(int argc, char** argv) {
   MPI_Comm comm = MPI_COMM_NULL;
   tell(diapause_mpi_open(MPI_COMM_WORLD, "set_aside", NULL, &diapause));
   tell(diapause_comm(diapause, &comm));
-  /* A rank that is set aside goes straight to diapause_close, which serves the others until they have closed. */
+  /* A rank that is set aside goes straight to diapause_finish, which serves the others until they have finished. */
   const int is_right = comm == MPI_COMM_NULL || compute(diapause, comm);
-  tell(diapause_close(diapause));
+  tell(diapause_finish(diapause));
   MPI_Finalize();
   return is_right ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 // Input: a manifest. It is decoded as it is, and again with its length and digest made sound.
-#include "format/checksum.hpp"
 #include "format/manifest.hpp"
-#include "fuzz.hpp"
+#include "seal.hpp"
 
 using namespace diapause;
 
@@ -9,15 +8,6 @@ namespace {
 
 constexpr std::size_t kVersionOffset = 8;
 constexpr std::size_t kLengthOffset = 16;
-constexpr std::size_t kDigestBytes = 16;
-
-void seal(ByteVector& bytes) {
-  if (bytes.size() < kLengthOffset + 8 + kDigestBytes) return;
-  fuzz::put_u64(bytes, kLengthOffset, bytes.size());
-  const format::Digest128 digest = format::digest128(ByteView(bytes).first(bytes.size() - kDigestBytes));
-  fuzz::put_u64(bytes, bytes.size() - 16, digest.low);
-  fuzz::put_u64(bytes, bytes.size() - 8, digest.high);
-}
 
 void check_references(const format::Manifest& manifest) {
   for (const format::RankRecord& rank : manifest.ranks) {
@@ -44,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ByteVector bytes = fuzz::copy_of(data, size);
   (void)format::decode_manifest(bytes);
 
-  seal(bytes);
+  fuzz::seal(bytes, kLengthOffset);
   const auto manifest = format::decode_manifest(bytes);
   if (!manifest) {
     fuzz::must_hold(!manifest.error().message.empty(), "a refusal says why");

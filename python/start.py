@@ -9,7 +9,8 @@ import sys
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 NEEDED = ("numpy", "matplotlib")
-NEEDED_BY_STUDIES = (*NEEDED, "scipy")
+NEEDED_BY = {"study-compress": (*NEEDED, "scipy"), "export-vti": ("numpy",)}
+NEEDED_BY_STUDIES = NEEDED_BY["study-compress"]
 
 
 def use_python_that_has(modules):
@@ -20,8 +21,7 @@ def use_python_that_has(modules):
 
 
 def main():
-    is_study = sys.argv[1:2] == ["study-compress"]
-    use_python_that_has(NEEDED_BY_STUDIES if is_study else NEEDED)
+    use_python_that_has(NEEDED_BY.get("".join(sys.argv[1:2]), NEEDED))
     from diapause.commands import main as run
 
     return run()

@@ -33,6 +33,9 @@ struct band {
   int rank, ranks;
   long n, first, rows;
   double *now, *next; /* (rows + 2) x n */
+#ifndef HEAT_WITHOUT_DIAPAUSE
+  diapause_t* checkpoints; /* NULL: it computes without */
+#endif
 };
 
 static void complain(const struct band* band, const char* what, const char* text) {
@@ -42,27 +45,27 @@ static void complain(const struct band* band, const char* what, const char* text
 /* ---- checkpoints: all that Diapause needs ------------------------------------------------ */
 
 #ifndef HEAT_WITHOUT_DIAPAUSE
-/* Opens the checkpoints of this run. Without them (NULL) the program computes all the same. */
-static diapause_t* open_checkpoints(const struct options* options, const struct band* band) {
-  diapause_t* diapause = NULL;
-  if (diapause_mpi_open(MPI_COMM_WORLD, options->name, options->config, &diapause) != DIAPAUSE_OK) {
+/* Opens the checkpoints of this run. */
+static void open_checkpoints(const struct options* options, struct band* band) {
+  if (diapause_mpi_open(MPI_COMM_WORLD, options->name, options->config, &band->checkpoints) != DIAPAUSE_OK) {
     complain(band, "running without checkpoints", diapause_last_error());
   }
-  return diapause;
 }
 
 /* The neighbours' rows are fetched anew in every iteration, so only the band itself is kept. */
-static int protect_field(diapause_t* diapause, const struct band* band) {
+static int protect_field(const struct band* band) {
   const uint64_t n = (uint64_t)band->n;
   const uint64_t shape[] = {(uint64_t)band->rows, n}, whole[] = {n, n}, start[] = {(uint64_t)band->first, 0};
-  return diapause_protect_block(diapause, "field", band->now + band->n, DIAPAUSE_FLOAT64, 2, shape, whole, start);
+  return diapause_protect_block(band->checkpoints, "field", band->now + band->n, DIAPAUSE_FLOAT64, 2, shape, whole,
+                                start);
 }
 
 /* Puts back the newest checkpoint and returns its iteration, or returns 0: the computation starts anew. */
-static long continue_from_checkpoint(diapause_t* diapause, const struct band* band, long iterations) {
+static long continue_from_checkpoint(const struct band* band, long iterations) {
+  diapause_t* diapause = band->checkpoints;
   if (diapause == NULL) return 0;
   diapause_restart_info info;
-  int status = protect_field(diapause, band);
+  int status = protect_field(band);
   if (status == DIAPAUSE_OK) status = diapause_restart(diapause, DIAPAUSE_NEWEST, &info);
   if (status == DIAPAUSE_OK && info.version > (uint64_t)iterations) {
     complain(band, "starting anew", "the checkpoint is of a later iteration than the last one asked for");
@@ -78,17 +81,22 @@ static long continue_from_checkpoint(diapause_t* diapause, const struct band* ba
 
 /* Takes a checkpoint if one is due. The two fields swap places in every iteration, so the region is protected again.
  * False if the program has to stop: the batch system wants the nodes back. */
-static bool checkpoint_if_due(diapause_t** diapause, const struct band* band, long iteration) {
-  if (*diapause == NULL) return true;
-  diapause_checkpoint_info info;
-  int status = protect_field(*diapause, band);
-  if (status == DIAPAUSE_OK) status = diapause_snapshot(*diapause, (uint64_t)iteration, &info);
+static bool checkpoint_if_due(struct band* band, long iteration) {
+  if (band->checkpoints == NULL) return true;
+  int status = protect_field(band);
+  if (status == DIAPAUSE_OK) status = diapause_snapshot(band->checkpoints, (uint64_t)iteration, NULL);
   if (status != DIAPAUSE_OK) complain(band, "checkpoint", diapause_last_error());
   if (status == DIAPAUSE_ERR_OFF) { /* nothing more will come of it */
-    diapause_close(*diapause);
-    *diapause = NULL;
+    diapause_close(band->checkpoints);
+    band->checkpoints = NULL;
   }
-  return diapause_should_stop(*diapause, NULL) == DIAPAUSE_GO_ON;
+  return diapause_should_stop(band->checkpoints, NULL) == DIAPAUSE_GO_ON;
+}
+
+/* With the results written, nothing is left to go on with: the next run begins anew. Otherwise it continues. */
+static void end_checkpoints(const struct band* band, bool has_results) {
+  const int status = has_results ? diapause_finish(band->checkpoints) : diapause_close(band->checkpoints);
+  if (status != DIAPAUSE_OK) complain(band, "checkpoints", diapause_last_error());
 }
 #endif
 
@@ -262,8 +270,8 @@ static bool iterate(const struct options* options, struct band* band) {
   long done = 0;
   bool goes_on = true;
 #ifndef HEAT_WITHOUT_DIAPAUSE
-  diapause_t* diapause = open_checkpoints(options, band);
-  done = continue_from_checkpoint(diapause, band, options->iterations);
+  open_checkpoints(options, band);
+  done = continue_from_checkpoint(band, options->iterations);
 #endif
   if (done == 0) set_initial_heat(band);
 
@@ -282,14 +290,11 @@ static bool iterate(const struct options* options, struct band* band) {
     band->now = band->next;
     band->next = swapped;
 #ifndef HEAT_WITHOUT_DIAPAUSE
-    goes_on = checkpoint_if_due(&diapause, band, done);
+    goes_on = checkpoint_if_due(band, done);
 #endif
     if (options->min_ms_per_iteration > 0) wait_until(start_s + options->min_ms_per_iteration / 1000);
   }
   if (progress != NULL) fclose(progress);
-#ifndef HEAT_WITHOUT_DIAPAUSE
-  diapause_close(diapause);
-#endif
   return done == options->iterations;
 }
 
@@ -297,7 +302,7 @@ int main(int argc, char** argv) {
   int threads;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* for work in the background */
   struct options options;
-  struct band band;
+  struct band band = {0};
   MPI_Comm_rank(MPI_COMM_WORLD, &band.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &band.ranks);
   if (!parse_options(argc, argv, band.ranks, &options)) {
@@ -313,6 +318,9 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   if (!iterate(&options, &band)) {
+#ifndef HEAT_WITHOUT_DIAPAUSE
+    end_checkpoints(&band, false);
+#endif
     complain(&band, "stopped", "the checkpoint that was just taken is where it goes on");
     MPI_Finalize();
     return 0; /* diapause run knows; mpirun would take anything else for a failure and kill the other ranks */
@@ -320,6 +328,9 @@ int main(int argc, char** argv) {
   bool fine = true;
   if (options.output != NULL) fine = write_output(&band, options.output);
   if (options.picture != NULL) fine = draw_picture(&band, options.picture) && fine;
+#ifndef HEAT_WITHOUT_DIAPAUSE
+  end_checkpoints(&band, fine);
+#endif
   free(band.now);
   free(band.next);
   MPI_Finalize();

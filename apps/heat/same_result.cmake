@@ -25,6 +25,20 @@ run(${HEAT_PLAIN} ${options} --iterations 300 --output plain.raw)
 run(${HEAT} ${options} --iterations 300 --name whole --output whole.raw)
 expect_same_as_plain(whole.raw)
 
+# It has finished: nothing of it is left in memory, and the same again computes the same again.
+file(GLOB_RECURSE images ${DIRECTORY}/memory/*.img ${DIRECTORY}/global/*.img)
+if(images)
+  message(FATAL_ERROR "the finished run has left ${images}")
+endif()
+run(${HEAT} ${options} --iterations 300 --name whole --output again.raw --progress again.progress)
+expect_same_as_plain(again.raw)
+file(STRINGS ${DIRECTORY}/again.progress first_line LIMIT_COUNT 1)
+if(NOT first_line MATCHES "^1 300 ")
+  message(FATAL_ERROR "a run after the end should begin anew, not with '${first_line}'")
+endif()
+
+# The first half is no end.
+set(ENV{DIAPAUSE_FINISH_KEEP} all)
 run(${HEAT} ${options} --iterations 150 --name halves)
 run(${HEAT} ${options} --iterations 300 --name halves --output halves.raw --progress halves.progress)
 expect_same_as_plain(halves.raw)

@@ -14,6 +14,8 @@
  *  - Pointers handed out stay valid until the next call on the same instance, or until
  *    diapause_close(), unless said otherwise.
  *  - Sizes are bytes or elements as named; times are seconds of wall clock.
+ *  - Structs that a call fills need no preparation, and those that it reads begin as DIAPAUSE_..._INIT or {0}. Later
+ *    versions add members at their ends; a program that was compiled before goes on working with a later library.
  */
 #ifndef DIAPAUSE_DIAPAUSE_H
 #define DIAPAUSE_DIAPAUSE_H
@@ -25,6 +27,13 @@
 #define DIAPAUSE_API __attribute__((visibility("default")))
 #else
 #define DIAPAUSE_API
+#endif
+
+/* Functions that stand in this header pass on how large the program knows a struct to be. */
+#ifdef __cplusplus
+#define DIAPAUSE_INLINE inline
+#else
+#define DIAPAUSE_INLINE static inline
 #endif
 
 #ifdef __cplusplus
@@ -50,7 +59,8 @@ typedef enum diapause_status {
   DIAPAUSE_ERR_INTERNAL = -11, /* a defect in the library */
   DIAPAUSE_ERR_DENIED = -12,   /* a directory or file belongs to somebody else, or others can write to it */
   DIAPAUSE_ERR_MEMORY = -13,   /* out of memory */
-  DIAPAUSE_ERR_TIMEOUT = -14   /* the time given was over before it happened; it may still happen */
+  DIAPAUSE_ERR_TIMEOUT = -14,  /* the time given was over before it happened; it may still happen */
+  DIAPAUSE_ERR_AGAIN = -15     /* the system is short of something for the moment; nothing was changed: try again */
 } diapause_status;
 
 /* Element types of protected memory. */
@@ -145,6 +155,13 @@ typedef int (*diapause_invariant)(const void* const* values, void* context);
  * or anything else if the program cannot go on from them. Must not call the library. */
 typedef int (*diapause_restore_hook)(void* context);
 
+/* Has the program make ready what a checkpoint is to hold, such as data packed for it: called in the thread of the
+ * checkpoint or snapshot call, on a rank whenever one is taken, before memory is read. It may call diapause_protect,
+ * diapause_protect_bytes, diapause_protect_block, diapause_unprotect and diapause_declare, and nothing else of the
+ * library. Returns 0, or anything else if there must be no checkpoint now, which is then an error of the call on all
+ * ranks. */
+typedef int (*diapause_capture_hook)(void* context);
+
 /* Why the program has to stop. The numbers never change. */
 typedef enum diapause_stop {
   DIAPAUSE_GO_ON = 0,       /* it need not */
@@ -157,6 +174,21 @@ typedef struct diapause_stop_info {
   int signal; /* its number; 0 if it is the end of the allocation */
   int rank;   /* the rank that got the signal; -1 if it is the end of the allocation */
 } diapause_stop_info;
+
+/* Receives messages instead of standard error. Severity: 0 error, 1 warning, 2 information. The function is called
+ * from the thread that makes the call; it must not call Diapause. */
+typedef void (*diapause_log_function)(void* user, int severity, const char* message);
+
+/* How an instance is opened. Begin with DIAPAUSE_OPEN_OPTIONS_INIT, then set what is wanted. */
+typedef struct diapause_open_options {
+  const char* config_path; /* a TOML file; NULL: config_text */
+  const char* config_text; /* what would stand in the file; both NULL: $DIAPAUSE_CONFIG if set, else the defaults */
+  diapause_log_function
+      log;        /* gets all messages, those of opening too; NULL: errors and warnings go to standard error */
+  void* log_user; /* its first argument */
+} diapause_open_options;
+#define DIAPAUSE_OPEN_OPTIONS_INIT \
+  { NULL, NULL, NULL, NULL }
 
 /* A region as it is stored in the version a restart has opened. */
 typedef struct diapause_region_info {
@@ -172,6 +204,17 @@ typedef struct diapause_region_info {
  * with the global directory: letters, digits, '.', '_' and '-', at most 64. `config_path` names a TOML file;
  * NULL means $DIAPAUSE_CONFIG if set, else the defaults (docs/configuration.md). */
 DIAPAUSE_API int diapause_open(const char* name, const char* config_path, diapause_t** out);
+
+/* The same with options; NULL: none. In an MPI program rank 0's configuration counts. */
+DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_options* options, diapause_t** out);
+
+/* Ends the job: the program has done all that it was started for and has its results where they are safe. Waits for the
+ * versions in flight, then removes all versions in all tiers, or all but the newest of level 4 (`finish.keep`), frees
+ * their memory, and releases the instance as diapause_close does. The next start of the program finds nothing to
+ * restart from and begins anew; a version that was kept comes back by its number only. Call diapause_close instead
+ * where the program stops before its end. After an error the text says what is left; the instance is gone in any case.
+ * NULL is fine. Collective. */
+DIAPAUSE_API int diapause_finish(diapause_t* instance);
 
 /* Waits for all versions in flight and releases everything; checkpoints stay. Returns the first failure in the
  * background that was not reported yet; the instance is gone in any case. NULL is fine. Collective. */
@@ -229,24 +272,33 @@ DIAPAUSE_API int diapause_keep_invariant(diapause_t* instance, const char* const
  * on a rank is one of the restore on all ranks. Not collective. */
 DIAPAUSE_API int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* context);
 
+/* Has `hook` called before each capture; NULL: none. Not collective. */
+DIAPAUSE_API int diapause_on_capture(diapause_t* instance, diapause_capture_hook hook, void* context);
+
 /* ---- checkpoints ------------------------------------------------------------------------ */
 
 /* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST, best greater than those before: of one start
  * of the job the greatest counts as the newest, and the lowest goes first. Taking a number again replaces it once the
  * new one is published. On a failure above level 1 the levels already reached stay: the call returns the error and
  * `info->level_reached` says what holds. `info` may be NULL. Collective. */
-DIAPAUSE_API int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info);
+DIAPAUSE_INLINE int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
+                                        diapause_checkpoint_info* info);
 
 /* Takes a checkpoint if the configured intervals say that one is due, at the highest level due; the decision is the
  * same on all ranks. Meant to be called in every iteration. When the program has to stop (diapause_should_stop), takes
  * the deepest checkpoint that still ends in time. `info` may be NULL. Collective. */
-DIAPAUSE_API int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info);
+DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info);
+
+/* Whether the next diapause_snapshot will take a checkpoint: 1, 0, or a negative status. The same on all ranks, and
+ * without cost: what has to be agreed on for it, that call then agrees on no more. For programs that must pack data
+ * before; with 0 the snapshot call may be left out. At most once in an iteration; collective. */
+DIAPAUSE_API int diapause_is_due(diapause_t* instance);
 
 /* Whether the program has to stop, and why: a diapause_stop, never a status. The last snapshot call has found out, and
  * has taken a checkpoint; a program that is told to stop ends as soon as it can, with whatever status. Equal on all
  * ranks, without communication. A NULL instance need not stop. `info` may be NULL, and is filled only if there is a
  * reason (docs/in-time.md). */
-DIAPAUSE_API int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
+DIAPAUSE_INLINE int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
 
 /* Who does the rest of a checkpoint here: a diapause_worker, or DIAPAUSE_ERR_ARGUMENT.
  *
@@ -265,7 +317,7 @@ DIAPAUSE_API int diapause_worker_of(const diapause_t* instance);
 DIAPAUSE_API int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds);
 
 /* The same without waiting. Not collective. */
-DIAPAUSE_API int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress);
+DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress);
 
 /* What `background` of the last checkpoint call that set it was about: version and error; "" before. */
 DIAPAUSE_API const char* diapause_background_reason(const diapause_t* instance);
@@ -273,23 +325,26 @@ DIAPAUSE_API const char* diapause_background_reason(const diapause_t* instance);
 /* ---- restart ---------------------------------------------------------------------------- */
 
 /* Restores all protected regions from `version` (DIAPAUSE_NEWEST: the newest that all ranks can have; a number:
- * that version or an error). All data of all ranks is verified before the first byte is written to the program's
- * memory. DIAPAUSE_ERR_NOT_FOUND if there is nothing: a fresh start. If there is nothing in the other tiers and
- * one that may hold something cannot be read, its error, as DIAPAUSE_ERR_DENIED or DIAPAUSE_ERR_IO. Regions stored and
- * not protected are left out; regions protected and not stored are DIAPAUSE_ERR_MISMATCH. `info` may be NULL.
- * Collective. */
-DIAPAUSE_API int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
+ * that version or an error). The data is read once, straight to its place, and every block is verified there: what is
+ * damaged is taken from another level, and if no level has it, the next older version is restored instead. After
+ * DIAPAUSE_ERR_CORRUPT, DIAPAUSE_ERR_IO or DIAPAUSE_ERR_AGAIN nothing could be had, and the protected memory holds
+ * nothing that can be used. After DIAPAUSE_ERR_NOT_FOUND and DIAPAUSE_ERR_MISMATCH it is as it was.
+ * DIAPAUSE_ERR_NOT_FOUND if
+ * there is nothing: a fresh start. If there is nothing in the other tiers and one that may hold something cannot be
+ * read, its error, as DIAPAUSE_ERR_DENIED or DIAPAUSE_ERR_IO. Regions stored and not protected are left out; regions
+ * protected and not stored are DIAPAUSE_ERR_MISMATCH. `info` may be NULL. Collective. */
+DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
 /* The same in three steps, for programs that must ask for sizes first: chooses a version, fetches, rebuilds and
- * verifies it. Collective. */
-DIAPAUSE_API int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info);
+ * verifies it. The data is read here to be verified, and once more by diapause_restore. Collective. */
+DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
 /* Number of regions this rank stored in the opened version; -status if none is open. */
 DIAPAUSE_API int64_t diapause_stored_count(const diapause_t* instance);
 
 /* The stored region at `index` (0-based), or by name. `info->name` is valid until diapause_restart_end. */
-DIAPAUSE_API int diapause_stored_at(const diapause_t* instance, uint64_t index, diapause_region_info* info);
-DIAPAUSE_API int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info);
+DIAPAUSE_INLINE int diapause_stored_at(const diapause_t* instance, uint64_t index, diapause_region_info* info);
+DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info);
 
 /* Restores the named regions, or with `count` 0 all protected ones, into the memory they are protected at.
  * May be called more than once. Collective; every rank may name other regions. */
@@ -313,8 +368,8 @@ typedef enum diapause_check {
  * memory. With DIAPAUSE_CHECK_BEHIND the program goes on at once and pages come from the stored file when they are
  * touched; the next checkpoint, restore or diapause_scrub_wait waits for the check. Images that had to be moved or
  * rebuilt are checked before in any case. Collective; the same `check` on all ranks. */
-DIAPAUSE_API int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check,
-                                         diapause_restart_info* info);
+DIAPAUSE_INLINE int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check,
+                                            diapause_restart_info* info);
 
 /* The data of a stored region, page-aligned, as memory of this process: writes change neither the checkpoint nor what
  * others see, and later checkpoints never change it. It can be protected like any other. Valid until diapause_unmap or
@@ -339,9 +394,7 @@ DIAPAUSE_API const char* diapause_last_error(void);
 /* A short name of a status code, such as "DIAPAUSE_ERR_FULL". Never NULL. */
 DIAPAUSE_API const char* diapause_status_name(int status);
 
-/* Receives messages instead of standard error. Severity: 0 error, 1 warning, 2 information. The function is called
- * from the thread that makes the call; it must not call Diapause. NULL puts standard error back. */
-typedef void (*diapause_log_function)(void* user, int severity, const char* message);
+/* Sends the messages of the instance to `function`; NULL puts standard error back. */
 DIAPAUSE_API int diapause_set_log(diapause_t* instance, diapause_log_function function, void* user);
 
 /* Flips one bit of protected memory on purpose: bit `bit` (0 = least significant) of element `element` of `region`. */
@@ -349,6 +402,63 @@ DIAPAUSE_API int diapause_inject_bit_flip(diapause_t* instance, const char* regi
 
 /* The library's version, "major.minor.patch". */
 DIAPAUSE_API const char* diapause_version(void);
+
+/* ---- structs that may grow ---------------------------------------------------------------- */
+
+/* What the functions above that take a struct are made of, for languages that cannot use functions of a header: the
+ * last argument is the size of the struct as the program knows it. */
+DIAPAUSE_API int diapause_open_sized(const char* name, const diapause_open_options* options, size_t options_bytes,
+                                     diapause_t** out);
+DIAPAUSE_API int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level,
+                                           diapause_checkpoint_info* info, size_t info_bytes);
+DIAPAUSE_API int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info,
+                                         size_t info_bytes);
+DIAPAUSE_API int diapause_should_stop_sized(diapause_t* instance, diapause_stop_info* info, size_t info_bytes);
+DIAPAUSE_API int diapause_poll_sized(diapause_t* instance, uint64_t version, diapause_progress* progress,
+                                     size_t progress_bytes);
+DIAPAUSE_API int diapause_restart_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info,
+                                        size_t info_bytes);
+DIAPAUSE_API int diapause_restart_begin_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info,
+                                              size_t info_bytes);
+DIAPAUSE_API int diapause_restart_mapped_sized(diapause_t* instance, uint64_t version, int check,
+                                               diapause_restart_info* info, size_t info_bytes);
+DIAPAUSE_API int diapause_stored_at_sized(const diapause_t* instance, uint64_t index, diapause_region_info* info,
+                                          size_t info_bytes);
+DIAPAUSE_API int diapause_stored_find_sized(const diapause_t* instance, const char* region, diapause_region_info* info,
+                                            size_t info_bytes);
+
+DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_options* options, diapause_t** out) {
+  return diapause_open_sized(name, options, sizeof *options, out);
+}
+DIAPAUSE_INLINE int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
+                                        diapause_checkpoint_info* info) {
+  return diapause_checkpoint_sized(instance, version, level, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info) {
+  return diapause_snapshot_sized(instance, version, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
+  return diapause_should_stop_sized(instance, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress) {
+  return diapause_poll_sized(instance, version, progress, sizeof *progress);
+}
+DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
+  return diapause_restart_sized(instance, version, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
+  return diapause_restart_begin_sized(instance, version, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check,
+                                            diapause_restart_info* info) {
+  return diapause_restart_mapped_sized(instance, version, check, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_stored_at(const diapause_t* instance, uint64_t index, diapause_region_info* info) {
+  return diapause_stored_at_sized(instance, index, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info) {
+  return diapause_stored_find_sized(instance, region, info, sizeof *info);
+}
 
 #ifdef __cplusplus
 }

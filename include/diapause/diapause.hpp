@@ -1,12 +1,18 @@
-// Diapause for C++20: an instance that closes itself, typed regions, errors as exceptions. A thin layer over
+// Diapause for C++17 and later: an instance that closes itself, typed regions, errors as exceptions. A thin layer over
 // diapause.h, whose comments bind here too; header-only, so the exceptions never cross the library's boundary. For a
-// communicator include diapause_mpi.h before this file.
+// communicator include diapause_mpi.h too, before or after this file.
 #ifndef DIAPAUSE_DIAPAUSE_HPP
 #define DIAPAUSE_DIAPAUSE_HPP
 
+#if __cplusplus < 201703L
+#error "diapause.hpp needs C++17 or later: compile with -std=c++17"
+#endif
+
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -41,6 +47,29 @@ class CheckpointFailure : public Failure {
   diapause_checkpoint_info info_;
 };
 
+// Neighbouring elements that belong to somebody else: what std::span is in C++20, which it can be made of and made
+// into.
+template <class T>
+class Span {
+ public:
+  Span() = default;
+  Span(T* data, std::size_t size) : data_(data), size_(size) {}
+  // Of everything that has data() and size(): vectors, arrays, strings, spans.
+  template <class Range, class = decltype(static_cast<T*>(std::declval<Range&>().data()))>
+  Span(Range&& range) : data_(range.data()), size_(range.size()) {}
+
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* begin() const { return data_; }
+  T* end() const { return data_ + size_; }
+  T& operator[](std::size_t index) const { return data_[index]; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
 // A region as it is stored in the version a restart has opened.
 struct StoredRegion {
   std::string name;
@@ -64,6 +93,10 @@ constexpr diapause_type element_type() {
   return DIAPAUSE_BYTES;
 }
 
+// Of diapause_mpi.h, which makes it complete: for an instance on a communicator, include that header.
+template <class Dependent>
+struct IncludeDiapauseMpiH;
+
 // Every member function that fails throws Failure, but for the destructor. A moved-from instance may only be assigned
 // to or destroyed.
 class Instance {
@@ -73,26 +106,30 @@ class Instance {
     check(diapause_open(name.c_str(), path_or_null(config_path), &handle_));
   }
 
-#ifdef DIAPAUSE_DIAPAUSE_MPI_H
-  // On all ranks of `comm`. The instance must be closed or destroyed before MPI_Finalize. Collective.
-  explicit Instance(MPI_Comm comm, const std::string& name, const std::string& config_path = {}) {
-    check(diapause_mpi_open(comm, name.c_str(), path_or_null(config_path), &handle_));
+  // On all ranks of `comm`, an MPI_Comm. The instance must be closed or destroyed before MPI_Finalize, which else
+  // closes it. Collective.
+  template <class Comm, class = std::enable_if_t<!std::is_convertible_v<Comm, std::string>>>
+  explicit Instance(Comm comm, const std::string& name, const std::string& config_path = {}) {
+    using Mpi = IncludeDiapauseMpiH<std::enable_if_t<sizeof(Comm) != 0>>;
+    check(Mpi::open(comm, name.c_str(), path_or_null(config_path), &handle_));
   }
 
   // What the program computes on; MPI_COMM_NULL on a rank that is set aside, which closes the instance next
   // (diapause_comm). Owned by this object.
-  MPI_Comm comm() const {
-    MPI_Comm comm = MPI_COMM_NULL;
-    check(diapause_comm(handle_, &comm));
+  template <class Dependent = void>
+  auto comm() const {
+    typename IncludeDiapauseMpiH<Dependent>::Comm comm{};
+    check(IncludeDiapauseMpiH<Dependent>::comm(handle_, &comm));
     return comm;
   }
-#endif
 
-  Instance(Instance&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Instance(Instance&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), growing_(std::move(other.growing_)) {}
   Instance& operator=(Instance&& other) noexcept {
     if (this != &other) {
       diapause_close(handle_);
       handle_ = std::exchange(other.handle_, nullptr);
+      growing_ = std::move(other.growing_);
     }
     return *this;
   }
@@ -100,36 +137,62 @@ class Instance {
   ~Instance() { diapause_close(handle_); }
 
   void close() { check(diapause_close(std::exchange(handle_, nullptr))); }
+  // The job is over: diapause_finish.
+  void finish() { check(diapause_finish(std::exchange(handle_, nullptr))); }
   void close_within(double seconds) { check(diapause_close_within(std::exchange(handle_, nullptr), seconds)); }
 
-  // Protects the elements of `data`, which must stay where they are until the region is protected again or forgotten:
-  // a vector that grows moves.
-  template <class T, std::size_t Extent>
-  void protect(const std::string& region, std::span<T, Extent> data) {
-    static_assert(std::is_trivially_copyable_v<T>, "only plain data can be stored as bytes");
-    static_assert(!std::is_const_v<T>, "a restart writes to protected memory");
-    if constexpr (element_type<T>() == DIAPAUSE_BYTES) {
-      check(diapause_protect_bytes(handle_, region.c_str(), data.data(), data.size(), sizeof(T)));
-    } else {
-      check(diapause_protect(handle_, region.c_str(), data.data(), data.size(), element_type<T>()));
-    }
+  // Protects the elements of `data`, an array, a span or the like, which must stay where they are until the region is
+  // protected again or forgotten.
+  template <class Range, class = decltype(std::declval<Range&>().size())>
+  void protect(const std::string& region, Range&& data) {
+    protect(region, data.data(), data.size());
+  }
+  // The same for one value, or for `count` from `data` on.
+  template <class T>
+  void protect(const std::string& region, T* data, std::size_t count = 1) {
+    protect_elements(region, data, count);
+    growing_.erase(region);
+  }
+
+  // Protects the elements of `data`, as many as there are when a checkpoint is taken; a restart resizes it to what is
+  // stored. The vector may grow, shrink and move its elements between the calls, and must itself stay where it is until
+  // the region is protected again or forgotten. A checkpoint call returns only when its elements are captured.
+  template <class T, class Allocator>
+  void protect(const std::string& region, std::vector<T, Allocator>& data) {
+    static_assert(!std::is_same_v<T, bool>, "a std::vector<bool> has no elements in memory: take a vector of char");
+    protect_elements(region, data.data(), data.size());
+    Growing growing{sizeof(T), element_type<T>(), {}, {}};
+    growing.resize = [&data](std::uint64_t count) { data.resize(static_cast<std::size_t>(count)); };
+    growing.protect = [this_is = Known{data.data(), data.size()}, &data](Instance& instance,
+                                                                         const std::string& name) mutable {
+      const Known now{data.data(), data.size()};
+      if (now == this_is) return;
+      instance.protect_elements(name, data.data(), data.size());
+      this_is = now;
+    };
+    growing_.insert_or_assign(region, std::move(growing));
   }
 
   // Protects `data` as the block `[start, start + shape)` of a global array of `global_shape`, slowest dimension first.
-  template <class T, std::size_t Extent>
-  void protect_block(const std::string& region, std::span<T, Extent> data, std::span<const std::uint64_t> shape,
-                     std::span<const std::uint64_t> global_shape, std::span<const std::uint64_t> start) {
+  template <class Range>
+  void protect_block(const std::string& region, Range&& data, Span<const std::uint64_t> shape,
+                     Span<const std::uint64_t> global_shape, Span<const std::uint64_t> start) {
+    using T = std::remove_pointer_t<decltype(data.data())>;
     static_assert(element_type<T>() != DIAPAUSE_BYTES, "a block of a global array has numbers as elements");
     std::uint64_t count = 1;
     for (const std::uint64_t extent : shape) count *= extent;
     if (global_shape.size() != shape.size() || start.size() != shape.size() || count != data.size()) {
       throw Failure(DIAPAUSE_ERR_ARGUMENT, "region '" + region + "': shape, global_shape, start and data do not agree");
     }
+    growing_.erase(region);
     check(diapause_protect_block(handle_, region.c_str(), data.data(), element_type<T>(),
                                  static_cast<int>(shape.size()), shape.data(), global_shape.data(), start.data()));
   }
 
-  void unprotect(const std::string& region) { check(diapause_unprotect(handle_, region.c_str())); }
+  void unprotect(const std::string& region) {
+    check(diapause_unprotect(handle_, region.c_str()));
+    growing_.erase(region);
+  }
   void declare(const std::string& region, diapause_declaration declaration) {
     check(diapause_declare(handle_, region.c_str(), declaration));
   }
@@ -139,15 +202,27 @@ class Instance {
 
   diapause_checkpoint_info checkpoint(std::uint64_t version, int level = DIAPAUSE_L1) {
     diapause_checkpoint_info info{};
+    follow_growing();
     check(diapause_checkpoint(handle_, version, level, &info), info);
+    wait_for_growing(info);
     return info;
   }
 
   diapause_checkpoint_info snapshot(std::uint64_t version) {
     diapause_checkpoint_info info{};
+    follow_growing();
     check(diapause_snapshot(handle_, version, &info), info);
+    wait_for_growing(info);
     return info;
   }
+
+  // Whether the next snapshot() will take a checkpoint.
+  bool is_due() {
+    const int answer = diapause_is_due(handle_);
+    if (answer < 0) check(answer);
+    return answer != 0;
+  }
+  void on_capture(diapause_capture_hook hook, void* context) { check(diapause_on_capture(handle_, hook, context)); }
 
   // Why the program has to stop; nothing if it need not.
   std::optional<diapause_stop_info> should_stop() const {
@@ -176,14 +251,17 @@ class Instance {
 
   // Nothing if there is no version yet: a fresh start. A version asked for by number must be there.
   std::optional<diapause_restart_info> restart(std::uint64_t version = DIAPAUSE_NEWEST) {
+    if (!growing_.empty()) return restart_in_steps(version);
     diapause_restart_info info{};
     return found(diapause_restart(handle_, version, &info), version, info);
   }
 
-  // The same in steps: begin, look at what is stored and make room, protect, restore, end.
+  // The same in steps: begin, look at what is stored and make room, protect, restore, end. Vectors have room at once.
   std::optional<diapause_restart_info> restart_begin(std::uint64_t version = DIAPAUSE_NEWEST) {
     diapause_restart_info info{};
-    return found(diapause_restart_begin(handle_, version, &info), version, info);
+    const auto begun = found(diapause_restart_begin(handle_, version, &info), version, info);
+    if (begun) make_room_for_growing();
+    return begun;
   }
 
   std::vector<StoredRegion> stored() const {
@@ -208,7 +286,7 @@ class Instance {
 
   // All protected regions, or those named.
   void restore() { check(diapause_restore(handle_, nullptr, 0)); }
-  void restore(std::span<const std::string> regions) {
+  void restore(Span<const std::string> regions) {
     // An empty list means "all" one layer down; calls are collective, so a rank that wants nothing cannot just stay
     // away.
     if (regions.empty()) throw Failure(DIAPAUSE_ERR_ARGUMENT, "restore: name at least one region");
@@ -228,7 +306,7 @@ class Instance {
 
   // The stored region as memory that this instance owns until unmap() or its end.
   template <class T>
-  std::span<T> map(const std::string& region) {
+  Span<T> map(const std::string& region) {
     diapause_region_info info{};
     check(diapause_stored_find(handle_, region.c_str(), &info));
     if (info.type != element_type<T>() || info.element_bytes != sizeof(T)) {
@@ -239,8 +317,8 @@ class Instance {
     return {static_cast<T*>(data), static_cast<std::size_t>(info.count)};
   }
 
-  template <class T>
-  void unmap(std::span<T> data) {
+  template <class Range>
+  void unmap(const Range& data) {
     check(diapause_unmap(handle_, data.data()));
   }
 
@@ -258,6 +336,64 @@ class Instance {
   diapause_t* handle() const noexcept { return handle_; }
 
  private:
+  // Where the elements of a vector lay when they were protected, and how many there were.
+  struct Known {
+    const void* data;
+    std::size_t count;
+    bool operator==(const Known& other) const { return data == other.data && count == other.count; }
+  };
+
+  // A protected vector; its functions hold a reference to it.
+  struct Growing {
+    std::uint64_t element_bytes;
+    diapause_type type;
+    std::function<void(Instance&, const std::string&)> protect;
+    std::function<void(std::uint64_t)> resize;
+  };
+
+  template <class T>
+  void protect_elements(const std::string& region, T* data, std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>, "only plain data can be stored as bytes");
+    static_assert(!std::is_const_v<T>, "a restart writes to protected memory");
+    if constexpr (element_type<T>() == DIAPAUSE_BYTES) {
+      check(diapause_protect_bytes(handle_, region.c_str(), data, count, sizeof(T)));
+    } else {
+      check(diapause_protect(handle_, region.c_str(), data, count, element_type<T>()));
+    }
+  }
+
+  void follow_growing() {
+    for (auto& [region, growing] : growing_) growing.protect(*this, region);
+  }
+
+  // What a vector frees when it grows must not be read any more.
+  void wait_for_growing(const diapause_checkpoint_info& info) {
+    if (info.taken != 0 && !growing_.empty()) check(diapause_wait(handle_, info.version, DIAPAUSE_CAPTURED, 1e9));
+  }
+
+  // Of another type than stored, a vector stays as it is, and restore tells of it on all ranks.
+  void make_room_for_growing() {
+    for (auto& [region, growing] : growing_) {
+      const std::optional<StoredRegion> there = stored(region);
+      if (!there || there->element_bytes != growing.element_bytes || there->type != growing.type) continue;
+      growing.resize(there->count);
+      growing.protect(*this, region);
+    }
+  }
+
+  std::optional<diapause_restart_info> restart_in_steps(std::uint64_t version) {
+    const auto begun = restart_begin(version);
+    if (!begun) return std::nullopt;
+    try {
+      restore();
+    } catch (const Failure&) {  // the same on all ranks
+      diapause_restart_end(handle_);
+      throw;
+    }
+    restart_end();
+    return begun;
+  }
+
   static const char* path_or_null(const std::string& path) { return path.empty() ? nullptr : path.c_str(); }
 
   static std::string text_of(int status) {
@@ -279,6 +415,7 @@ class Instance {
   }
 
   diapause_t* handle_ = nullptr;
+  std::map<std::string, Growing> growing_;
 };
 
 }  // namespace cpp

@@ -132,6 +132,13 @@ class Account:
         whole = self.whole.value
         return joules / whole * 100 if joules is not None and whole else None
 
+    def share_text(self, sum_):
+        """As "4.55 %", or "< 0.27 %" where no more than a bound is known; "-" where nothing is."""
+        percent = self.percent(sum_.value)
+        if percent is None:
+            return "-"
+        return f"{percent:.2f} %" if sum_.bound is None else f"< {min(self.percent(sum_.bound), 100.0):.2f} %"
+
     def sums(self, key):
         """The phases added up by `key(phase)`."""
         sums = {}

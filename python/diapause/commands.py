@@ -71,13 +71,27 @@ def run(words):
     if verb == "report":
         _report_options(parser)
         _report(parser.parse_args(words))
+    elif verb == "export-vti":
+        from diapause import vti
+
+        parser.add_argument("arrays")
+        parser.add_argument("output")
+        arguments = parser.parse_args(words)
+        print(vti.written(arguments.arrays, arguments.output))
     elif verb == "study-compress":
         from diapause.study import command
 
         command.add_options(parser)
         command.run(parser.parse_args(words))
+    elif verb in ("plan", "simulation"):
+        from diapause import plans
+
+        parser.add_argument("numbers")
+        parser.add_argument("-o", "--output", required=True, metavar="FILE")
+        arguments = parser.parse_args(words)
+        plans.draw(arguments.numbers, arguments.output)
     else:
-        raise Trouble("the first word is report or study-compress")
+        raise Trouble("the first word is report, export-vti, plan, simulation or study-compress")
 
 
 def main():

@@ -40,6 +40,14 @@ th { font-weight: 600; color: #555; border-bottom: 1px solid #bbb; vertical-alig
 th.text, td.text { text-align: left; }
 td.long { white-space: normal; overflow-wrap: anywhere; max-width: 26rem; }
 tr.sum td { font-weight: 600; border-top: 1px solid #bbb; }
+@media (max-width: 40rem) {
+  body { padding: 1rem .8rem 3rem; font-size: 16px; }
+  h1 { font-size: 1.35rem; }
+  .card { flex-basis: 100%; }
+  figure { overflow-x: auto; }
+  figure img { width: 50rem; max-width: none; }
+  th, td { padding-right: .7rem; }
+}
 """
 
 

@@ -133,8 +133,9 @@ def _draw_whole(axes, account, levels):
     for name, joules, colour in parts:
         axes.barh(0, max(0.0, joules), left=left, color=colour, height=0.8)
         share = account.percent(joules)
-        if share is not None and share > 8:
-            axes.text(left + joules / 2, 0, f"{name} {share:.1f} %", ha="center", va="center", fontsize=8.5)
+        label = f"{name} {share:.1f} %" if share is not None else ""
+        if share is not None and share > 0.9 * len(label):  # else it would not fit into its part
+            axes.text(left + joules / 2, 0, label, ha="center", va="center", fontsize=8.5)
         left += max(0.0, joules)
     said = "unknown" if account.whole.value is None else look.scaled(whole, "J")
     axes.set_title(f"whole job, {said}", loc="left", color="#333333", pad=3)
@@ -142,25 +143,32 @@ def _draw_whole(axes, account, levels):
     axes.set_axis_off()
 
 
-def joules_text(sum_):
-    """As "≥ 1.23 kJ ± 4 J"; ≥: of a part nobody knows it."""
+def energy_text(sum_):
+    """As "≥ 1.23 kJ"; ≥: of a part nobody knows it. "< 1.23 kJ" where no more than a bound is known."""
     if sum_.value is None:
         return "unknown" if sum_.unknown else "no source"
     if sum_.bound is not None:
         return f"< {look.scaled(sum_.bound, 'J')}"
-    off = sum_.uncertainty_j
-    return f"{'≥ ' if sum_.is_partial else ''}{look.scaled(sum_.value, 'J')}" + (
-        f" ± {look.scaled(off, 'J')}" if off is not None else "")
+    return f"{'≥ ' if sum_.is_partial else ''}{look.scaled(sum_.value, 'J')}"
+
+
+def joules_text(sum_):
+    """The same, and how far it may be off, where that is no bound already."""
+    off = sum_.uncertainty_j if sum_.bound is None else None
+    return energy_text(sum_) + (f" ± {look.scaled(off, 'J')}" if off is not None else "")
 
 
 def _draw_bars(axes, title, bars, rows):
-    """A bar for each; energy that is unknown has no bar and says so."""
-    most = max([sum_.joules for _, sum_, _ in bars if sum_.known] or [1.0])
+    """A bar for each; energy that is unknown has no bar and says so, and what is only bounded has an empty one up to there."""
+    most = max([sum_.bound or sum_.joules for _, sum_, _ in bars if sum_.known] or [1.0])
     most = most if most > 0 else 1.0
     prefix, factor = look.prefix_of(most)
     for place, (_, sum_, colour) in enumerate(bars):
         value = sum_.value
-        if value is not None:
+        if sum_.bound is not None:
+            value = sum_.bound
+            axes.barh(place, value / factor, facecolor="none", edgecolor=colour, linestyle=(0, (3, 2)), height=0.72)
+        elif value is not None:
             axes.barh(place, value / factor, color=colour, height=0.72)
         axes.annotate(joules_text(sum_), (max(value or 0.0, 0.0) / factor, place), xytext=(5, 0), textcoords="offset points",
                       va="center", fontsize=8.5, color="#888888" if value is None else "black")

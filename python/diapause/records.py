@@ -114,7 +114,7 @@ class Energy:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """A line of another kind: an open, checkpoint, restart or stop; `fields` as they were read."""
+    """A line of another kind: an open, checkpoint, restart, stop or close; `fields` as they were read."""
 
     kind: str
     incarnation: int
@@ -228,9 +228,11 @@ def read_ledger(path):
 
 
 def _take(ledger, line, kind):
-    if kind not in ("open", "checkpoint", "restart", "stop", "energy"):
+    if kind not in ("open", "checkpoint", "restart", "stop", "close", "energy"):
         return
     incarnation, unix_s = count(line, "incarnation"), duration(line, "time_unix_s")
+    if kind == "close":  # of the start before it
+        incarnation = 0
     if incarnation is None or unix_s is None:
         ledger.damaged_lines += 1
     elif kind != "energy":

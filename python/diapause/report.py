@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 
 from diapause import look, page, pictures, records, timeline
+from diapause.history import History
 
 MOST_VERSIONS = 200  # rows; the newest
 
@@ -29,14 +30,13 @@ def _uncertainty_cell(sum_):
     return page.Number("-") if off is None else page.Number(f"± {off:,.2f} J", off)
 
 
-def _share_cell(account, joules):
-    percent = account.percent(joules)
-    return page.Number("-") if percent is None else page.Number(f"{percent:.2f} %", percent)
+def _share_cell(account, sum_):
+    return page.Number(account.share_text(sum_), account.percent(sum_.value))
 
 
 def _amount_cells(account, sum_):
     return [page.Number(f"{sum_.seconds:,.3f}", sum_.seconds), page.Number(bytes_text(sum_.bytes), sum_.bytes),
-            joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_.value)]
+            joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_)]
 
 
 AMOUNTS = ["seconds", "protected data", "energy", "uncertainty", "of all"]
@@ -66,7 +66,7 @@ def _phase_table(account):
     rows = [[name, page.Number(str(sum_.times), sum_.times), *_amount_cells(account, sum_)]
             for name, sum_ in account.by_phase().items()]
     for name, sum_ in (("program", account.program), ("whole job", account.whole)):
-        rows.append([name, "", "", "", joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_.value)])
+        rows.append([name, "", "", "", joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_)])
     return page.table("phases", ["<phase", "times", *AMOUNTS], rows, sums=2)
 
 
@@ -156,7 +156,10 @@ def _lost_text(lost):
     begin = f"Start {lost.incarnation} went back to version {lost.version}: "
     if lost.seconds is None:
         return begin + "how much work was done again is not known, no line tells of its capture."
-    return begin + f"{lost.seconds:.2f} s and {joules_cell(lost.joules).text} of the program were for nothing."
+    if lost.seconds < 0.005:
+        return begin + "no work that a line tells of was for nothing."
+    joules = f" and {joules_cell(lost.joules).text}" if lost.joules.known else ""
+    return begin + f"{lost.seconds:.2f} s{joules} of the program were for nothing."
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------
@@ -189,15 +192,29 @@ def pictures_of(account, traces, named):
     return made
 
 
-def _cards(account):
-    safety = account.all_phases.value
-    share = account.percent(safety)
-    of_all = f", {share:.2f} % of all" if share is not None else ""
+def _plural(count, what):
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def _time_cards(account):
+    past = History(account.ledger)
+    share = "-" if past.overhead is None else f"{past.overhead:.2%}".replace("%", " %")
+    failed = f", {past.failed} of them failed" if past.failed else ""
     return page.cards([
-        ("runtime", look.time_text(account.runtime_s)),
-        ("average power", "-" if account.watts is None else look.scaled(account.watts, "W")),
-        ("energy of the whole job", "-" if account.whole.value is None else look.scaled(account.whole.joules, "J")),
-        (f"for checkpoints and restarts{of_all}", "-" if safety is None else look.scaled(safety, "J"))])
+        ("runtime", look.time_text(past.runtime_s or account.runtime_s)),
+        (f"held up by {_plural(past.checkpoints, 'checkpoint')}{failed}: {past.blocked_s:.2f} s", share),
+        (f"in {_plural(past.starts, 'start')}; {_plural(past.restarts, 'restart')} from a checkpoint",
+         _plural(past.failures, "failure"))])
+
+
+def _energy_cards(account):
+    safety = account.all_phases
+    share = account.share_text(safety)
+    of_all = f", {share} of all" if share != "-" else ""
+    return page.cards([
+        ("energy of the whole job", pictures.energy_text(account.whole)),
+        (f"for checkpoints and restarts{of_all}", pictures.energy_text(safety)),
+        ("average power", "-" if account.watts is None else look.scaled(account.watts, "W"))])
 
 
 def _head(name, account):
@@ -205,7 +222,7 @@ def _head(name, account):
     begin = min((line.end_unix_s - line.seconds for line in account.ledger.energy), default=0.0)
     starts = f"{len(account.incarnations)} start{'s' * (len(account.incarnations) != 1)}"
     mark = account.kind + (", clocks emulated" if account.is_emulated else "")
-    return (page.heading_of_page(f"Energy of {name}") + page.paragraph(
+    return (page.heading_of_page(f"Job {name}") + page.paragraph(
         f"{date_text(begin)} to {date_text(max(times, default=0.0))}, {starts}, {account.machines} "
         f"machine{'s' * (account.machines != 1)}. Ledger: {account.ledger.path}", quiet=True)
         + "<p>" + page.kind_mark(mark) + " " + page.quiet(account.total and f"total of {account.total}") + "</p>\n")
@@ -217,7 +234,8 @@ def page_of(name, account, compared, traces):
     drawn = pictures_of(account, traces, named)
     figures = {key: page.picture(look.saved(figure, "svg"), about, caption) for key, (figure, about, caption) in
                drawn.items()}
-    parts = [_head(name, account), _cards(account), page.notes(notes_of(account)), page.heading("Power over time")]
+    parts = [_head(name, account), _time_cards(account), _energy_cards(account), page.notes(notes_of(account)),
+             page.heading("Power over time")]
     parts += [figure for key, figure in figures.items() if key.startswith("power")]
     parts += [page.heading("Who used the energy"), figures["energy"], _whole_table(account), _phase_table(account),
               page.heading("By level"), _level_table(account)]
@@ -231,4 +249,4 @@ def page_of(name, account, compared, traces):
                                                                      "baseline) / baseline."), figures["jobs"],
                   _comparison_table(named)]
     parts += [page.heading("Sources"), _source_table(account)]
-    return page.document(f"Energy of {name}", parts), {key: figure for key, (figure, _, _) in drawn.items()}
+    return page.document(f"Job {name}", parts), {key: figure for key, (figure, _, _) in drawn.items()}

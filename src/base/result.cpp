@@ -15,9 +15,19 @@ Code code_of_errno(int os_errno) {
       return Code::denied;
     case ENOMEM:
       return Code::memory;
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN:
+    case ENOBUFS:
+    case EINTR:
+      return Code::again;
     default:
       return Code::io;
   }
+}
+
+bool is_of_the_moment(Code code) {
+  return code == Code::again || code == Code::memory || code == Code::full || code == Code::timeout;
 }
 
 Error os_error(const std::string& what, int os_errno) {

@@ -23,6 +23,7 @@ enum class Code : int {
   denied = -12,
   memory = -13,
   timeout = -14,
+  again = -15,
 };
 
 struct Error {
@@ -41,8 +42,12 @@ inline tl::unexpected<Error> fail(Code code, std::string message, int os_errno =
 }
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 
-// Maps an errno to the code a user acts on: ENOSPC, EDQUOT -> full; EACCES, EPERM -> denied; ENOMEM -> memory; else io.
+// Maps an errno to the code a user acts on: ENOSPC, EDQUOT -> full; EACCES, EPERM -> denied; ENOMEM -> memory; what the
+// system is short of and may have again in a moment (EMFILE, ENFILE, EAGAIN, ENOBUFS, EINTR) -> again; else io.
 Code code_of_errno(int os_errno);
+
+// Whether a call that failed so may go well a moment later: nothing can be concluded from it about what lies on a disk.
+bool is_of_the_moment(Code code);
 
 // "<what>: <strerror>", with the code above.
 Error os_error(const std::string& what, int os_errno);

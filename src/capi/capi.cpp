@@ -1,6 +1,8 @@
 // The C functions of diapause.h: arguments checked, one call into the engine, results copied out. No logic.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "capi/instance.hpp"
@@ -32,6 +34,7 @@ static_assert(static_cast<int>(Code::internal) == DIAPAUSE_ERR_INTERNAL);
 static_assert(static_cast<int>(Code::denied) == DIAPAUSE_ERR_DENIED);
 static_assert(static_cast<int>(Code::memory) == DIAPAUSE_ERR_MEMORY);
 static_assert(static_cast<int>(Code::timeout) == DIAPAUSE_ERR_TIMEOUT);
+static_assert(static_cast<int>(Code::again) == DIAPAUSE_ERR_AGAIN);
 static_assert(static_cast<int>(diapause::format::ElementType::float64) == DIAPAUSE_FLOAT64);
 
 Status need(const void* pointer, const char* what) {
@@ -48,37 +51,44 @@ diapause::Result<diapause::format::ElementType> element_type(diapause_type type)
 }
 
 Status protect(diapause_t* instance, const char* region, void* data, diapause::format::Region description) {
-  DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+  DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
   DIAPAUSE_TRY(need(region, "the region's name"));
   description.name = region;
   return engine->protect({std::move(description), static_cast<std::byte*>(data)});
 }
 
-void copy_out(const diapause::engine::CheckpointInfo& from, diapause_checkpoint_info* to) {
+// Fills as much of the struct as the program knows; of members that only the program knows, nothing is known here.
+template <class Struct>
+void copy_out(const Struct& from, Struct* to, std::size_t bytes) {
   if (to == nullptr) return;
-  *to = {from.taken ? 1 : 0,
-         from.version,
-         from.level_asked,
-         from.level_reached,
-         from.bytes,
-         from.bytes_total,
-         from.blocked_s,
-         from.skipped ? 1 : 0,
-         from.waited_s,
-         static_cast<int>(from.background),
-         from.background_version};
+  std::memcpy(to, &from, std::min(bytes, sizeof from));
+  if (bytes > sizeof from) std::memset(reinterpret_cast<std::byte*>(to) + sizeof from, 0, bytes - sizeof from);
 }
 
-void copy_out(const diapause::engine::RestartInfo& from, diapause_restart_info* to) {
-  if (to != nullptr) *to = {from.version, from.level, from.stepped_back ? 1 : 0, from.bytes, from.greatest_error};
+diapause_checkpoint_info in_c(const diapause::library::CheckpointInfo& from) {
+  return {from.taken ? 1 : 0,
+          from.version,
+          from.level_asked,
+          from.level_reached,
+          from.bytes,
+          from.bytes_total,
+          from.blocked_s,
+          from.skipped ? 1 : 0,
+          from.waited_s,
+          static_cast<int>(from.background),
+          from.background_version};
 }
 
-void copy_out(const diapause::format::Region& from, diapause_region_info* to) {
-  *to = {from.name.c_str(), static_cast<diapause_type>(from.type), from.element_bytes, from.count};
+diapause_restart_info in_c(const diapause::library::RestartInfo& from) {
+  return {from.version, from.level, from.stepped_back ? 1 : 0, from.bytes, from.greatest_error};
+}
+
+diapause_region_info in_c(const diapause::format::Region& from) {
+  return {from.name.c_str(), static_cast<diapause_type>(from.type), from.element_bytes, from.count};
 }
 
 diapause::Result<const diapause::format::ImageIndex*> stored(const diapause_t* instance) {
-  DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+  DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
   const auto* index = engine->stored();
   if (index == nullptr) return fail(Code::argument, "no restart is open: call diapause_restart_begin first");
   return index;
@@ -88,25 +98,34 @@ diapause::Result<const diapause::format::ImageIndex*> stored(const diapause_t* i
 
 extern "C" {
 
-int diapause_open(const char* name, const char* config_path, diapause_t** out) {
+int diapause_open_sized(const char* name, const diapause_open_options* options, size_t options_bytes,
+                        diapause_t** out) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(out, "the place for the handle"));
     *out = nullptr;
     DIAPAUSE_TRY(need(name, "the instance's name"));
-    return diapause::capi::open(diapause::comm::make_self_comm(), name, config_path, out);
+    const diapause_open_options known = diapause::capi::known_options(options, options_bytes);
+    return diapause::capi::open(diapause::comm::make_self_comm(), name, known, out);
   });
+}
+
+int diapause_open(const char* name, const char* config_path, diapause_t** out) {
+  diapause_open_options options = DIAPAUSE_OPEN_OPTIONS_INIT;
+  options.config_path = config_path;
+  return diapause_open_with(name, &options, out);
+}
+
+int diapause_finish(diapause_t* instance) {
+  const std::unique_ptr<diapause_t> owned(instance);
+  return guarded([&] { return owned ? diapause::capi::end(*owned, diapause::capi::End::of_job) : Status{}; });
 }
 
 int diapause_close(diapause_t* instance) { return diapause_close_within(instance, 1e9); }
 
 int diapause_close_within(diapause_t* instance, double seconds) {
   const std::unique_ptr<diapause_t> owned(instance);
-  return guarded([&]() -> Status {
-    if (!owned) return {};
-    if (owned->rank.engine) return owned->rank.engine->close(seconds);
-    owned->rank.dedicated->serve();
-    return {};
-  });
+  return guarded(
+      [&] { return owned ? diapause::capi::end(*owned, diapause::capi::End::of_instance, seconds) : Status{}; });
 }
 
 int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count, diapause_type type) {
@@ -161,7 +180,7 @@ int diapause_protect_block(diapause_t* instance, const char* region, void* data,
 
 int diapause_unprotect(diapause_t* instance, const char* region) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
     return engine->unprotect(region);
   });
@@ -170,7 +189,7 @@ int diapause_unprotect(diapause_t* instance, const char* region) {
 int diapause_declare(diapause_t* instance, const char* region, diapause_declaration declaration) {
   return guarded([&]() -> Status {
     using diapause::capture::Declaration;
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
     const int number = declaration;
     if (number < DIAPAUSE_CHANGING || number > DIAPAUSE_CONSTANT) {
@@ -184,7 +203,7 @@ int diapause_declare(diapause_t* instance, const char* region, diapause_declarat
 int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec, double bound) {
   return guarded([&]() -> Status {
     using diapause::codec::CodecId;
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
     const int number = codec;
     if (number < DIAPAUSE_LATTICE || number > DIAPAUSE_ZFP) {
@@ -198,7 +217,7 @@ int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy
 int diapause_keep_invariant(diapause_t* instance, const char* const* regions, uint64_t count, diapause_invariant holds,
                             void* context) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(regions, "the list of names"));
     if (holds == nullptr) return fail(Code::argument, "the invariant is NULL");
     diapause::engine::Invariant invariant;
@@ -217,7 +236,7 @@ int diapause_keep_invariant(diapause_t* instance, const char* const* regions, ui
 
 int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* context) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     if (hook == nullptr) {
       engine->on_restore({});
       return {};
@@ -232,27 +251,54 @@ int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* 
   });
 }
 
-int diapause_checkpoint(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info) {
+int diapause_on_capture(diapause_t* instance, diapause_capture_hook hook, void* context) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    if (hook == nullptr) {
+      engine->on_capture({});
+      return {};
+    }
+    engine->on_capture([hook, context]() -> Status {
+      const int said = hook(context);
+      if (said == 0) return {};
+      return fail(Code::argument, fmt::format("the program's hook is not ready for a checkpoint: it said {}", said));
+    });
+    return {};
+  });
+}
+
+int diapause_is_due(diapause_t* instance) {
+  bool is_due = false;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(is_due, engine->is_due());
+    return {};
+  });
+  return status == DIAPAUSE_OK ? static_cast<int>(is_due) : status;
+}
+
+int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info,
+                              size_t info_bytes) {
   diapause::engine::CheckpointInfo done;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     return engine->checkpoint(version, level, done);
   });
-  copy_out(done, info);
+  copy_out(in_c(done), info, info_bytes);
   return status;
 }
 
-int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info) {
+int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info, size_t info_bytes) {
   diapause::engine::CheckpointInfo done;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     return engine->snapshot(version, done);
   });
-  copy_out(done, info);
+  copy_out(in_c(done), info, info_bytes);
   return status;
 }
 
-int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
+int diapause_should_stop_sized(diapause_t* instance, diapause_stop_info* info, size_t info_bytes) {
   std::optional<diapause::engine::Stop> stop;
   (void)guarded([&]() -> Status {
     if (const auto engine = engine_of(instance)) stop = (*engine)->should_stop();
@@ -260,14 +306,15 @@ int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
   });
   if (!stop) return DIAPAUSE_GO_ON;
   const bool by_signal = stop->signal != 0;
-  if (info != nullptr) *info = {stop->signal, by_signal ? static_cast<int>(stop->rank) : -1};
+  const diapause_stop_info known = {stop->signal, by_signal ? static_cast<int>(stop->rank) : -1};
+  copy_out(known, info, info_bytes);
   return by_signal ? DIAPAUSE_STOP_SIGNAL : DIAPAUSE_STOP_END;
 }
 
 int diapause_worker_of(const diapause_t* instance) {
   diapause_worker worker = DIAPAUSE_WORKER_CALL;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(const diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(const diapause::library::Engine* const engine, engine_of(instance));
     worker = static_cast<diapause_worker>(engine->worker());
     return {};
   });
@@ -276,17 +323,19 @@ int diapause_worker_of(const diapause_t* instance) {
 
 int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     return engine->wait(version, level, seconds);
   });
 }
 
-int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress) {
+int diapause_poll_sized(diapause_t* instance, uint64_t version, diapause_progress* progress, size_t progress_bytes) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(progress, "the place for the progress"));
     DIAPAUSE_TRY_ASSIGN(const diapause::engine::VersionProgress now, engine->poll(version));
-    *progress = {now.version, now.level_asked, now.level_reached, now.in_flight ? 1 : 0, now.captured ? 1 : 0};
+    const diapause_progress known = {now.version, now.level_asked, now.level_reached, now.in_flight ? 1 : 0,
+                                     now.captured ? 1 : 0};
+    copy_out(known, progress, progress_bytes);
     return {};
   });
 }
@@ -296,34 +345,36 @@ const char* diapause_background_reason(const diapause_t* instance) {
   return engine ? (*engine)->background_reason().c_str() : "";
 }
 
-int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
+int diapause_restart_begin_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info,
+                                 size_t info_bytes) {
   diapause::engine::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     return engine->restart_begin(version, chosen);
   });
-  copy_out(chosen, info);
+  copy_out(in_c(chosen), info, info_bytes);
   return status;
 }
 
-int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check, diapause_restart_info* info) {
+int diapause_restart_mapped_sized(diapause_t* instance, uint64_t version, int check, diapause_restart_info* info,
+                                  size_t info_bytes) {
   using diapause::engine::Purpose;
   diapause::engine::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     if (check != DIAPAUSE_CHECK_FIRST && check != DIAPAUSE_CHECK_BEHIND) {
       return fail(Code::argument, fmt::format("{} is no diapause_check", check));
     }
     const Purpose purpose = check == DIAPAUSE_CHECK_FIRST ? Purpose::map_checked : Purpose::map_unchecked;
     return engine->restart_begin(version, chosen, purpose);
   });
-  copy_out(chosen, info);
+  copy_out(in_c(chosen), info, info_bytes);
   return status;
 }
 
 int diapause_map(diapause_t* instance, const char* region, void** data) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
     DIAPAUSE_TRY(need(data, "the place for the address"));
     DIAPAUSE_TRY_ASSIGN(*data, engine->map(region));
@@ -333,28 +384,25 @@ int diapause_map(diapause_t* instance, const char* region, void** data) {
 
 int diapause_unmap(diapause_t* instance, void* data) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     return engine->unmap(static_cast<std::byte*>(data));
   });
 }
 
 int diapause_scrub_wait(diapause_t* instance) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     return engine->scrub_wait();
   });
 }
 
-int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
+int diapause_restart_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info, size_t info_bytes) {
   diapause::engine::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
-    DIAPAUSE_TRY(engine->restart_begin(version, chosen));
-    const Status restored = engine->restore({});
-    const Status ended = engine->restart_end();
-    return restored ? ended : restored;
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    return engine->restart(version, chosen);
   });
-  copy_out(chosen, info);
+  copy_out(in_c(chosen), info, info_bytes);
   return status;
 }
 
@@ -368,7 +416,8 @@ int64_t diapause_stored_count(const diapause_t* instance) {
   return status == DIAPAUSE_OK ? count : status;
 }
 
-int diapause_stored_at(const diapause_t* instance, uint64_t position, diapause_region_info* info) {
+int diapause_stored_at_sized(const diapause_t* instance, uint64_t position, diapause_region_info* info,
+                             size_t info_bytes) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(info, "the place for the description"));
     DIAPAUSE_TRY_ASSIGN(const auto* index, stored(instance));
@@ -376,19 +425,20 @@ int diapause_stored_at(const diapause_t* instance, uint64_t position, diapause_r
       return fail(Code::not_found,
                   fmt::format("there are {} stored regions, no number {}", index->regions.size(), position));
     }
-    copy_out(index->regions[position], info);
+    copy_out(in_c(index->regions[position]), info, info_bytes);
     return {};
   });
 }
 
-int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info) {
+int diapause_stored_find_sized(const diapause_t* instance, const char* region, diapause_region_info* info,
+                               size_t info_bytes) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(info, "the place for the description"));
     DIAPAUSE_TRY(need(region, "the region's name"));
     DIAPAUSE_TRY_ASSIGN(const auto* index, stored(instance));
     for (const auto& candidate : index->regions) {
       if (candidate.name != region) continue;
-      copy_out(candidate, info);
+      copy_out(in_c(candidate), info, info_bytes);
       return {};
     }
     return fail(Code::not_found, fmt::format("the stored version holds no region '{}'", region));
@@ -397,7 +447,7 @@ int diapause_stored_find(const diapause_t* instance, const char* region, diapaus
 
 int diapause_restore(diapause_t* instance, const char* const* regions, uint64_t count) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     std::vector<std::string> names;
     for (uint64_t i = 0; i < count; ++i) {
       DIAPAUSE_TRY(need(regions, "the list of names"));
@@ -410,7 +460,7 @@ int diapause_restore(diapause_t* instance, const char* const* regions, uint64_t 
 
 int diapause_restart_end(diapause_t* instance) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     return engine->restart_end();
   });
 }
@@ -454,6 +504,8 @@ const char* diapause_status_name(int status) {
       return "DIAPAUSE_ERR_MEMORY";
     case DIAPAUSE_ERR_TIMEOUT:
       return "DIAPAUSE_ERR_TIMEOUT";
+    case DIAPAUSE_ERR_AGAIN:
+      return "DIAPAUSE_ERR_AGAIN";
     default:
       return "unknown status";
   }
@@ -462,12 +514,7 @@ const char* diapause_status_name(int status) {
 int diapause_set_log(diapause_t* instance, diapause_log_function function, void* user) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(instance, "the instance"));
-    diapause::LogSink log = diapause::standard_error_sink();
-    if (function != nullptr) {
-      log = [function, user](diapause::Severity severity, const std::string& message) {
-        function(user, static_cast<int>(severity), message.c_str());
-      };
-    }
+    diapause::LogSink log = diapause::capi::log_to(function, user);
     if (instance->rank.engine) instance->rank.engine->set_log(log);
     if (instance->rank.dedicated) instance->rank.dedicated->set_log(std::move(log));
     return {};
@@ -476,7 +523,7 @@ int diapause_set_log(diapause_t* instance, diapause_log_function function, void*
 
 int diapause_inject_bit_flip(diapause_t* instance, const char* region, uint64_t element, uint32_t bit) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(diapause::engine::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
     return engine->inject_bit_flip(region, element, bit);
   });

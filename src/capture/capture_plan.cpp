@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sys/mappings.hpp"
+#include "sys/unseen_writers.hpp"
 
 namespace diapause::capture {
 namespace {
@@ -28,13 +29,20 @@ std::set<const CaptureJob*> overlapping(const std::vector<CaptureJob>& jobs) {
   return found;
 }
 
+// What this process is like at this moment: before anything is protected, so that what comes later has to fault.
+struct Surroundings {
+  Result<sys::Mappings> mappings = sys::Mappings::read();
+  sys::UnseenWriters writers = sys::find_unseen_writers();
+};
+
 // Why pages of the region cannot be protected, whatever for; empty if they can.
-std::string refusal_of(const CaptureJob& job, const Result<sys::Mappings>& mappings) {
+std::string refusal_of(const CaptureJob& job, const Surroundings& around) {
   if (job.source->may_be_written_by_devices) return "devices may write to it";
   const sys::PageRange pages = sys::whole_pages_in(job.memory());
   if (pages.is_empty()) return "it has no whole page";
-  if (!mappings) return mappings.error().message;
-  return mappings->is_private_anonymous(pages) ? "" : "it is not private anonymous memory";
+  if (!around.mappings) return around.mappings.error().message;
+  if (!around.mappings->is_private_anonymous(pages)) return "it is not private anonymous memory";
+  return around.writers.past_protection;
 }
 
 Way way_of(CaptureMethod method, bool tracked) {
@@ -73,7 +81,7 @@ bool plan_declared(CaptureJob& job, DrainHost drain_host) {
 }  // namespace
 
 void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
-  std::optional<Result<sys::Mappings>> mappings;
+  std::optional<Surroundings> around;
   const std::set<const CaptureJob*> shared = overlapping(jobs);
   for (CaptureJob& job : jobs) {
     if (plan_declared(job, inputs.drain_host)) continue;
@@ -85,12 +93,13 @@ void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
     }
     std::string refusal;
     if (policy::asks_for_refusals(inputs.strategy, facts)) {
-      if (!mappings) mappings.emplace(sys::Mappings::read());
-      refusal = refusal_of(job, *mappings);
+      if (!around) around.emplace();
+      refusal = refusal_of(job, *around);
     }
     if (shared.contains(&job)) refusal = "another region has some of its bytes";
     facts.tracking_refusal = refusal.empty() ? inputs.tracking_refusal : refusal;
     facts.copy_on_write_refusal = refusal.empty() ? inputs.protection_refusal : refusal;
+    if (facts.copy_on_write_refusal.empty() && around) facts.copy_on_write_refusal = around->writers.cannot_wait;
     if (inputs.drain_host == DrainHost::caller) facts.copy_on_write_refusal = "the program waits for the whole copy";
     policy::CaptureChoice choice = policy::choose_capture(inputs.strategy, facts, inputs.costs);
     const Way way = way_of(choice.method, facts.tracking_refusal.empty());

@@ -32,7 +32,7 @@ struct PlanInputs {
   std::string tracking_refusal;
 };
 
-// Gives every job its way, and its report method and reason. Reads this process's mappings.
+// Gives every job its way, and its report method and reason. Looks at this process's mappings and open files.
 void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs);
 
 }  // namespace diapause::capture

@@ -11,6 +11,7 @@
 
 #include "capture/stream_writer.hpp"
 #include "format/checksum.hpp"
+#include "support/value_of.hpp"
 #include "sys/file.hpp"
 
 namespace diapause::capture {
@@ -120,9 +121,7 @@ class InADirectory {
   sys::File old_file(std::uint64_t bytes, bool direct) const {
     const ByteVector old(round_up(bytes, kPageBytes), kOld);
     EXPECT_TRUE(directory_.create_file("image")->write_all(old, 0));
-    auto file = directory_.open_file("image", sys::Access::read_write, direct);
-    EXPECT_TRUE(file) << file.error().message;
-    return std::move(*file);
+    return test_support::value_of(directory_.open_file("image", sys::Access::read_write, direct));
   }
 
   // The first `bytes` bytes of the file.

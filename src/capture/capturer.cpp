@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "capture/copy.hpp"
 #include "capture/copy_on_write.hpp"
@@ -36,12 +38,23 @@ Status check(const CaptureRequest& request) {
   return {};
 }
 
+// What a slot holds, by the names of the regions.
+using OldRegions = std::unordered_map<std::string_view, const SlotRegion*>;
+
+OldRegions by_name(const SlotContent& content) {
+  OldRegions regions;
+  regions.reserve(content.regions.size());
+  for (const SlotRegion& region : content.regions) regions.emplace(region.name, &region);
+  return regions;
+}
+
 // Sound old content of the same memory at the same place.
-const SlotRegion* find_old(const SlotContent& content, const format::Region& region, const std::byte* data) {
-  const auto found = std::ranges::find(content.regions, region.name, &SlotRegion::name);
-  if (found == content.regions.end()) return nullptr;
-  const bool same = found->data == data && found->bytes == region.stored_bytes && found->offset == region.offset;
-  return same ? &*found : nullptr;
+const SlotRegion* find_old(const OldRegions& content, const format::Region& region, const std::byte* data) {
+  const auto found = content.find(region.name);
+  if (found == content.end()) return nullptr;
+  const SlotRegion& old = *found->second;
+  const bool same = old.data == data && old.bytes == region.stored_bytes && old.offset == region.offset;
+  return same ? &old : nullptr;
 }
 
 // Part of the blocks that differ from what the slot held before.
@@ -69,9 +82,9 @@ unsigned copying_threads(const config::CaptureSettings& settings, unsigned ranks
 
 Capturer::Capturer(CapturerOptions options)
     : options_(std::move(options)),
-      crew_(std::make_unique<sys::Crew>(copying_threads(options_.settings, options_.ranks_on_node))),
-      copy_on_write_(std::make_unique<CopyOnWrite>(*crew_)),
-      incremental_(std::make_unique<Incremental>(*crew_, options_.settings.audit_percent / 100)) {
+      pool_(std::make_unique<sys::ThreadPool>(copying_threads(options_.settings, options_.ranks_on_node))),
+      copy_on_write_(std::make_unique<CopyOnWrite>(*pool_)),
+      incremental_(std::make_unique<Incremental>(*pool_, options_.settings.audit_percent / 100)) {
   costs_.fault_bytes = CopyOnWrite::kUnitBytes;
   costs_.core_to_spare = cores_of_a_rank(options_.ranks_on_node) > 1;
 }
@@ -93,6 +106,7 @@ Status Capturer::begin(CaptureRequest request) {
 void Capturer::prepare_jobs() {
   // From here on the slot is no longer what it was.
   if (auto known = slots_.extract(open_->slot_id); !known.empty()) old_ = std::move(known.mapped());
+  const OldRegions old = by_name(old_);
   const std::size_t count = open_->regions.size();
   report_.assign(count, {});
   jobs_.assign(count, {});
@@ -103,7 +117,7 @@ void Capturer::prepare_jobs() {
     jobs_[i] = {&source,
                 &region,
                 open_->to.subspan(region.offset, region.stored_bytes),
-                find_old(old_, region, source.data),
+                find_old(old, region, source.data),
                 old_.capture,
                 &report_[i]};
   }
@@ -181,7 +195,7 @@ void Capturer::begin_job(CaptureJob& job) {
   }
   if (job.way == Way::copy) {
     const double copy_start_s = sys::monotonic_s();
-    crew_->run(job.blocks(), [&](std::uint64_t block) {
+    pool_->run(job.blocks(), [&](std::uint64_t block) {
       job.region->block_checksums[block] = copy_with_checksum(job.block_in_slot(block), job.block(block));
     });
     job.report->copied_in_begin = job.memory().size();

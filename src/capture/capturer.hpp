@@ -23,7 +23,7 @@
 #include "capture/capture_plan.hpp"
 #include "config/settings.hpp"
 #include "policy/capture_choice.hpp"
-#include "sys/crew.hpp"
+#include "sys/thread_pool.hpp"
 
 namespace diapause::capture {
 
@@ -87,7 +87,7 @@ class Capturer {
   void warn(const std::string& message) const;
 
   const CapturerOptions options_;
-  std::unique_ptr<sys::Crew> crew_;
+  std::unique_ptr<sys::ThreadPool> pool_;
   std::unique_ptr<CopyOnWrite> copy_on_write_;
   std::unique_ptr<Incremental> incremental_;
 

@@ -113,7 +113,7 @@ Status CopyOnWrite::watch(sys::PageRange pages) {
 Status CopyOnWrite::protect(sys::PageRange pages) {
   std::mutex failing;
   Status status;
-  crew_.run((pages.bytes() + kProtectBytes - 1) / kProtectBytes, [&](std::uint64_t piece) {
+  pool_.run((pages.bytes() + kProtectBytes - 1) / kProtectBytes, [&](std::uint64_t piece) {
     const std::uintptr_t begin = pages.begin + piece * kProtectBytes;
     const Status done = (*userfault_)->protect({begin, std::min<std::uintptr_t>(begin + kProtectBytes, pages.end)});
     if (done) return;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "capture/capture_job.hpp"
-#include "sys/crew.hpp"
 #include "sys/page_scan.hpp"
 #include "sys/thread.hpp"
+#include "sys/thread_pool.hpp"
 #include "sys/userfault.hpp"
 
 namespace diapause::capture {
@@ -24,7 +24,7 @@ class CopyOnWrite {
   // docs/decisions/0009-capture-strategies.md.
   static constexpr std::uint64_t kUnitBytes = std::uint64_t{256} * 1024;
 
-  explicit CopyOnWrite(sys::Crew& crew) : crew_(crew) {}
+  explicit CopyOnWrite(sys::ThreadPool& pool) : pool_(pool) {}
   CopyOnWrite(const CopyOnWrite&) = delete;
   CopyOnWrite& operator=(const CopyOnWrite&) = delete;
   ~CopyOnWrite();
@@ -79,7 +79,7 @@ class CopyOnWrite {
   static void add_checksum(const Armed& armed, std::uint64_t block);
   void release(const Armed& armed, sys::PageRange range);
 
-  sys::Crew& crew_;
+  sys::ThreadPool& pool_;
   std::optional<Result<sys::Userfault>> userfault_;
   std::optional<Result<sys::PageScan>> scan_;
   std::string refusal_;

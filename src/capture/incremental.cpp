@@ -97,7 +97,7 @@ Result<Incremental::Finding> Incremental::take_tracked(CaptureJob& job, std::uin
     const bool holds = job.old != nullptr && tracked->changed_in[block] <= job.old_capture;
     (holds ? unchanged : changed).push_back(block);
   }
-  crew_.run(changed.size(), [&](std::uint64_t i) { copy_block(job, changed[i]); });
+  pool_.run(changed.size(), [&](std::uint64_t i) { copy_block(job, changed[i]); });
   for (const std::uint64_t block : unchanged) job.region->block_checksums[block] = job.old->checksums[block];
   for (const std::uint64_t block : changed) job.report->copied_in_begin += job.block(block).size();
   Finding finding = audit(job, unchanged);
@@ -107,7 +107,7 @@ Result<Incremental::Finding> Incremental::take_tracked(CaptureJob& job, std::uin
 
 Incremental::Finding Incremental::take_by_checksum(CaptureJob& job) {
   std::vector<std::uint8_t> changed(job.blocks(), 1);  // not bool: written by several threads
-  crew_.run(job.blocks(), [&](std::uint64_t block) {
+  pool_.run(job.blocks(), [&](std::uint64_t block) {
     if (job.old != nullptr && format::checksum64(job.block(block)) == job.old->checksums[block]) {
       job.region->block_checksums[block] = job.old->checksums[block];
       changed[block] = 0;
@@ -140,7 +140,7 @@ Incremental::Finding Incremental::audit(CaptureJob& job, const std::vector<std::
   audited += count;
   std::atomic<bool> missed = false;
   std::atomic<std::uint64_t> damaged = 0;
-  crew_.run(count, [&](std::uint64_t i) {
+  pool_.run(count, [&](std::uint64_t i) {
     const std::uint64_t block = unchanged[(start + i) % unchanged.size()];
     const std::uint64_t expected = job.old->checksums[block];
     if (format::checksum64(job.block(block)) != expected) {

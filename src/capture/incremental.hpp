@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "capture/capture_job.hpp"
-#include "sys/crew.hpp"
 #include "sys/page_scan.hpp"
+#include "sys/thread_pool.hpp"
 #include "sys/userfault.hpp"
 
 namespace diapause::capture {
@@ -18,7 +18,7 @@ namespace diapause::capture {
 class Incremental {
  public:
   // `audit_part` (0..1) of the blocks that seem unchanged are compared with their checksums in each capture.
-  Incremental(sys::Crew& crew, double audit_part) : crew_(crew), audit_part_(audit_part) {}
+  Incremental(sys::ThreadPool& pool, double audit_part) : pool_(pool), audit_part_(audit_part) {}
   Incremental(const Incremental&) = delete;
   Incremental& operator=(const Incremental&) = delete;
   ~Incremental();
@@ -57,7 +57,7 @@ class Incremental {
   Result<Tracked*> note_changes(const CaptureJob& job, std::uint64_t capture);
   Finding audit(CaptureJob& job, const std::vector<std::uint64_t>& unchanged);
 
-  sys::Crew& crew_;
+  sys::ThreadPool& pool_;
   const double audit_part_;
   std::optional<Result<sys::Userfault>> userfault_;
   std::optional<Result<sys::PageScan>> scan_;

@@ -1,12 +1,15 @@
 #include "cli/arguments.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 
 #include "cli/power_options.hpp"
+#include "config/keys.hpp"
+#include "config/settings.hpp"
+#include "sys/process.hpp"
 
 namespace diapause::cli {
 namespace {
@@ -22,6 +25,17 @@ constexpr const char* kVerifyExitCodes =
     "  1  something is damaged, but the newest version can be restored\n"
     "  2  the newest version of a job cannot be restored from what can be reached from here\n"
     "  3  wrong usage, an I/O error, or nothing of that name";
+
+// An option's value, and behind it the default where there is one: the library shows only one of the two.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option);
+    const std::string value = option->get_default_str();
+    const bool is_shown = option->get_option_text().empty() || value.empty();
+    return is_shown ? text : fmt::format("{} [{}]", text, value);
+  }
+};
 
 // Examples, one a line, and what the verb's exit status says.
 std::string footer(std::initializer_list<const char*> examples, const char* exit_codes) {
@@ -42,17 +56,32 @@ CLI::Validator natural() {
   return CLI::Validator(check, "");
 }
 
+// What a job takes without a configuration.
+config::Settings default_settings() {
+  return config::parse_settings("", "", {}, sys::user_id()).value_or(config::Settings{});
+}
+
 void add_config(CLI::App& verb, std::string& config) {
   verb.add_option("--config", config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
       ->option_text("FILE");
 }
 
+void add_global(CLI::App& verb, std::optional<std::string>& global) {
+  verb.add_option("--global", global, "Directory of the global tier, instead of the configured one")
+      ->option_text("PATH")
+      ->default_str(default_settings().global_path);
+}
+
 void add_places(CLI::App& verb, Places& places) {
+  const config::Settings settings = default_settings();
   add_config(verb, places.config);
   verb.add_option("--memory", places.memory, "Directory of the memory tier, instead of the configured one")
-      ->option_text("PATH");
-  verb.add_option("--local", places.local, "The same for the local tier")->option_text("PATH");
-  verb.add_option("--global", places.global, "The same for the global tier")->option_text("PATH");
+      ->option_text("PATH")
+      ->default_str(settings.memory_path);
+  verb.add_option("--local", places.local, "Directory of the local tier, instead of the configured one")
+      ->option_text("PATH")
+      ->default_str(settings.local_path.empty() ? "none" : settings.local_path);
+  add_global(verb, places.global);
 }
 
 CLI::Option* add_job(CLI::App& verb, std::string& job) {
@@ -94,7 +123,8 @@ void add_prune(CLI::App& app, PruneArguments& arguments) {
   constexpr const char* kWhat = "What to remove (one of the first three, --unfinished, or both)";
   CLI::App& verb = *app.add_subcommand("prune", "Removes versions of a job that does not run");
   add_job(verb, arguments.job);
-  verb.add_option("--keep", arguments.keep, "Versions older than the newest N that can be restored from here")
+  verb.add_option("--keep", arguments.keep,
+                  "Versions older than the newest N that can be restored from here, which are read and checked first")
       ->option_text("N")
       ->check(natural())
       ->group(kWhat);
@@ -104,7 +134,7 @@ void add_prune(CLI::App& app, PruneArguments& arguments) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kWhat);
-  verb.add_flag("--all", arguments.all, "Everything")->group(kWhat);
+  verb.add_flag("--all", arguments.all, "Every version of the job, which must be named")->group(kWhat);
   verb.add_flag("--unfinished", arguments.unfinished, "What was begun and never became a version")->group(kWhat);
   verb.add_flag("--dry-run", arguments.dry_run, "Only say what would be removed");
   add_places(verb, arguments.places);
@@ -121,6 +151,10 @@ void check_prune(const PruneArguments& arguments) {
   }
   if (!arguments.versions.empty() && arguments.job.empty()) {
     throw CLI::ValidationError("prune", "--version needs a job");
+  }
+  if (arguments.all && arguments.job.empty()) {
+    throw CLI::ValidationError("prune",
+                               "--all removes every version of a job: name it, as in diapause prune JOB --all");
   }
 }
 
@@ -164,10 +198,27 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
       ->capture_default_str();
   verb.add_option("--delay", arguments.delay_s, "Seconds to wait before that")
       ->option_text("S")
-      ->check(CLI::Range(0.0, most_s));
+      ->check(CLI::Range(0.0, most_s))
+      ->capture_default_str();
   verb.add_option("--min-uptime", arguments.min_uptime_s, "Give up if the command fails sooner than this")
       ->option_text("S")
-      ->check(CLI::Range(0.0, most_s));
+      ->check(CLI::Range(0.0, most_s))
+      ->capture_default_str();
+  verb.add_option("--stall", arguments.stall_s,
+                  "End the command, and start it again, when no ledger and no version of any job in the tiers has\n"
+                  "changed for so many seconds; 0: never")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, most_s))
+      ->capture_default_str();
+  verb.add_option("--linger", arguments.linger_s,
+                  "End a launcher (mpirun, srun, ...) when nothing that it has started has lived for so many seconds;\n"
+                  "0: never")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, most_s))
+      ->capture_default_str();
+  add_places(verb, arguments.places);
+  verb.add_flag("--finish", arguments.finish,
+                "At exit status 0, finish the command's jobs: remove what finish.keep does not keep");
   verb.add_option("command", unmarked, "What to start; looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
   verb.footer(
       "The command runs in a process group of its own. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the group "
@@ -183,6 +234,28 @@ void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& u
              "  that of the command's last start, as a shell gives it: 128 + N if it was ended by signal N\n"
              "  75   it stopped in time and is to go on in another allocation\n"
              "  125  it could not be started, or wrong usage"));
+}
+
+void add_jobs(CLI::App& app, JobsArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("jobs", "What each job has left in the tiers, how old it is, and who is gone");
+  add_job(verb, arguments.job);
+  verb.add_flag("--json", arguments.json, "JSON instead of a table");
+  add_places(verb, arguments.places);
+  verb.footer(footer({"diapause jobs", "diapause jobs heat --json"}, kExitCodes));
+}
+
+void add_export(CLI::App& app, ExportArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("export", "The regions of a version as arrays of NumPy, each byte checked");
+  add_job(verb, arguments.job)->required();
+  verb.add_option("version", arguments.version, "Number of the version; else the newest that is complete")
+      ->option_text("VERSION")
+      ->check(natural());
+  verb.add_option("--to", arguments.to,
+                  "Directory that gets a file for each region, or one file for ParaView and VisIt")
+      ->option_text("DIRECTORY|FILE.vti")
+      ->required();
+  add_places(verb, arguments.places);
+  verb.footer(footer({"diapause export heat --to heat-arrays", "diapause export heat 1200 --to heat.vti"}, kExitCodes));
 }
 
 void add_job_or_ledger(CLI::App& verb, std::string& job) {
@@ -201,11 +274,21 @@ void add_energy(CLI::App& app, EnergyArguments& arguments) {
       ->excludes(json)
       ->excludes(baseline);
   add_config(verb, arguments.places.config);
-  verb.add_option("--global", arguments.places.global, "Directory of the global tier, instead of the configured one")
-      ->option_text("PATH");
+  add_global(verb, arguments.places.global);
   verb.footer(footer({"diapause energy heat", "diapause energy heat --baseline heat_plain --json",
                       "diapause energy runs/heat-0a1b2c3d/ledger.jsonl", "diapause energy heat --csv > heat.csv"},
                      kExitCodes));
+}
+
+void add_history(CLI::App& app, HistoryArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("history", "Checkpoints, restarts and failures of a job, and what they cost");
+  add_job_or_ledger(verb, arguments.job);
+  verb.add_flag("--follow", arguments.follow, "Show what happens as it happens, until the job closes");
+  add_config(verb, arguments.places.config);
+  add_global(verb, arguments.places.global);
+  verb.footer(footer(
+      {"diapause history heat", "diapause history heat --follow", "diapause history runs/heat-0a1b2c3d/ledger.jsonl"},
+      kExitCodes));
 }
 
 // Given once a time, as often as wanted.
@@ -221,8 +304,7 @@ void add_report(CLI::App& app, ReportArguments& arguments) {
   add_repeated(verb, "--trace", arguments.traces, "What `diapause power record` wrote on a node meanwhile");
   verb.add_option("--pictures", arguments.pictures, "Also writes each picture as a PNG file")->option_text("DIRECTORY");
   add_config(verb, arguments.places.config);
-  verb.add_option("--global", arguments.places.global, "Directory of the global tier, instead of the configured one")
-      ->option_text("PATH");
+  add_global(verb, arguments.places.global);
   verb.footer(footer({"diapause report heat -o heat.html",
                       "diapause report heat -o heat.html --compare heat_plain --trace node17.jsonl"},
                      kExitCodes));
@@ -308,6 +390,9 @@ struct Typed {
   PruneArguments prune;
   InjectArguments inject;
   RunArguments run;
+  JobsArguments jobs;
+  HistoryArguments history;
+  ExportArguments exported;
   std::vector<std::string> unmarked;  // words of `run` where its command should stand
   EnergyArguments energy;
   ReportArguments report;
@@ -327,6 +412,9 @@ struct Typed {
     add_prune(app, prune);
     add_inject(app, inject);
     add_run(app, run, unmarked);
+    add_jobs(app, jobs);
+    add_history(app, history);
+    add_export(app, exported);
     add_energy(app, energy);
     add_report(app, report);
     power = &power_options.add(app);
@@ -354,6 +442,9 @@ struct Typed {
     if (app.got_subcommand("verify")) return verify;
     if (app.got_subcommand("prune")) return prune;
     if (app.got_subcommand("inject")) return inject;
+    if (app.got_subcommand("jobs")) return jobs;
+    if (app.got_subcommand("history")) return history;
+    if (app.got_subcommand("export")) return exported;
     if (app.got_subcommand("energy")) return energy;
     if (app.got_subcommand("report")) return report;
     if (study->got_subcommand("compress")) return study_compress;
@@ -367,6 +458,28 @@ struct Typed {
   }
 };
 
+// Names of the verbs below one, without those that nobody types.
+std::vector<std::string> names_of_verbs(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+    names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+// Throws CLI::ParseError if the word at this place should be a verb and is none: the library would only miss one.
+void check_verb(const CLI::App& app, const std::vector<std::string>& words, std::size_t place) {
+  if (place >= words.size() || words[place].empty() || words[place][0] == '-') return;
+  const auto is_meant = [&](const CLI::App* verb) { return verb->get_name() == words[place]; };
+  if (!app.get_subcommands(is_meant).empty()) return;
+  const std::vector<std::string> names = names_of_verbs(app);
+  const std::string typed =
+      fmt::format("{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(place) + 1, " "));
+  const std::string nearest = config::did_you_mean(words[place], names);
+  throw CLI::ValidationError(
+      fmt::format("there is no verb {}{} The verbs are {}.", config::quoted(typed), nearest, fmt::join(names, ", ")));
+}
+
 }  // namespace
 
 std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
@@ -376,6 +489,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return fmt::format("diapause: {}\nSee diapause --help, and --help after a verb.\n", error.what());
   });
+  app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(28);
   Typed typed;
   typed.add_to(app);
@@ -384,6 +498,9 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   const bool is_run = !words.empty() && words[0] == "run";
   if (is_run) typed.run.command = take_command(words);
   try {
+    check_verb(app, words, 0);
+    if (!words.empty() && words[0] == "study") check_verb(*typed.study, words, 1);
+    if (!words.empty() && words[0] == "power") check_verb(*typed.power, words, 1);
     std::reverse(words.begin(), words.end());  // the form that the library wants
     app.parse(words);
     typed.check(app);

@@ -59,10 +59,21 @@ struct InjectArguments {
 };
 
 struct RunArguments {
+  Places places;  // where progress is looked for
   std::uint64_t restarts = 3;
   double delay_s = 0;
   double min_uptime_s = 0;
+  double stall_s = 0;    // without progress, until the command is ended; 0: for ever
+  double linger_s = 30;  // how long a launcher may live on when nothing of its job does; 0: for ever
+  bool finish = false;
   std::vector<std::string> command;
+};
+
+struct ExportArguments {
+  Places places;
+  std::string job;
+  std::optional<std::uint64_t> version;  // none: the newest that is complete
+  std::string to;                        // directory
 };
 
 struct EnergyArguments {
@@ -71,6 +82,18 @@ struct EnergyArguments {
   std::string baseline;  // a ledger or a job; empty: none
   bool json = false;
   bool csv = false;
+};
+
+struct JobsArguments {
+  Places places;
+  std::string job;  // empty: all
+  bool json = false;
+};
+
+struct HistoryArguments {
+  Places places;
+  std::string job;  // or a ledger
+  bool follow = false;
 };
 
 struct ReportArguments {
@@ -94,8 +117,9 @@ struct PowerWatchArguments {
 
 using Arguments =
     std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments, RunArguments,
-                 EnergyArguments, ReportArguments, PowerArguments, PowerRecordArguments, PowerCalibrateArguments,
-                 PowerRestoreArguments, PowerWatchArguments, StudyCompressArguments, StudyEncodeArguments>;
+                 ExportArguments, EnergyArguments, JobsArguments, HistoryArguments, ReportArguments, PowerArguments,
+                 PowerRecordArguments, PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments,
+                 StudyCompressArguments, StudyEncodeArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "cli/captures.hpp"
+#include "store/identity.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
 #include "sys/text_file.hpp"
@@ -15,15 +17,31 @@ namespace {
 
 constexpr config::TierKind kTiers[] = {config::TierKind::memory, config::TierKind::local, config::TierKind::global};
 
-void add_part(std::map<std::string, std::map<format::VersionId, StoredVersion>>& jobs,
-              const store::SurveyedPlace& place, const store::FoundVersion& found) {
+void add_part(std::map<std::string, VersionsById>& jobs, const store::SurveyedPlace& place,
+              const store::FoundVersion& found) {
   StoredVersion& version = jobs[place.job][found.id];
   version.id = found.id;
-  version.parts.push_back({&place, &found});
+  version.parts.push_back({&place, &found, {}});
   if (!found.manifest) return;
   const bool deeper =
       version.manifest == nullptr || found.manifest->deepest_level() > version.manifest->deepest_level();
   if (deeper) version.manifest = &*found.manifest;
+}
+
+// A copy of a job whose original is still there becomes a job of its own when it is started, and takes nothing of what
+// the nodes hold for the original.
+void part_copies_from_originals(Collection& collection) {
+  std::map<std::string, std::string> copies;
+  for (const store::SurveyedPlace& place : collection.places) {
+    if (!place.original.empty()) copies[place.job] = place.original;
+  }
+  for (const auto& [key, original] : copies) {
+    collection.notes.push_back(
+        fmt::format("{} is a copy of the job in {}: what the nodes hold belongs to that one", key, original));
+  }
+  std::erase_if(collection.places, [&](const store::SurveyedPlace& place) {
+    return place.kind != config::TierKind::global && copies.contains(place.job);
+  });
 }
 
 }  // namespace
@@ -61,6 +79,9 @@ Result<std::vector<std::string>> tier_roots(const Places& places) {
   std::vector<std::string> roots = {places.memory.value_or(settings.memory_path),
                                     places.local.value_or(settings.local_path),
                                     places.global.value_or(settings.global_path)};
+  if (roots[0] == config::default_settings(sys::user_id()).memory_path) {
+    roots[0] = store::own_root(sys::real_kernel(), roots[0]);
+  }
   for (std::string& root : roots) {
     if (!root.empty() && !root.starts_with('/')) root.insert(0, sys::current_directory() + "/");
   }
@@ -78,11 +99,13 @@ Result<Collection> collect(const Places& places) {
     std::move(survey.places.begin(), survey.places.end(), std::back_inserter(collection.places));
     std::move(survey.problems.begin(), survey.problems.end(), std::back_inserter(collection.problems));
   }
-  std::map<std::string, std::map<format::VersionId, StoredVersion>> jobs;
+  part_copies_from_originals(collection);
+  std::map<std::string, VersionsById> jobs;
   for (const store::SurveyedPlace& place : collection.places) {
     jobs[place.job];  // also a job without versions
     for (const store::FoundVersion& found : place.versions) add_part(jobs, place, found);
   }
+  add_captures(collection, jobs);
   for (auto& [key, versions] : jobs) {
     Job job{key, {}};
     for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
@@ -90,6 +113,7 @@ Result<Collection> collect(const Places& places) {
     }
     collection.jobs.push_back(std::move(job));
   }
+  collection.seen_s = sys::monotonic_s();
   return collection;
 }
 
@@ -104,20 +128,53 @@ Result<std::vector<const Job*>> find_jobs(const Collection& collection, const st
   return fail(Code::not_found, fmt::format("there is no job '{}' in: {}", name, fmt::join(collection.roots, ", ")));
 }
 
-Remains remains_by_name(const StoredVersion& version) {
-  std::vector<Evidence> evidence;
+namespace {
+
+// What lies there under the right name and is not shorter than the manifest says.
+redundancy::Holdings holdings_by_size(const Part& part, const format::Manifest* manifest) {
+  redundancy::Holdings holdings{store::ranks_in(*part.found, manifest), part.found->parities};
+  const auto directory = part.place->directory.open_child(store::version_directory(part.found->id));
+  if (manifest == nullptr || !part.captured.empty() || !directory) return holdings;
+  const auto is_short = [&](const std::string& name, const store::ExpectedImage& expected) {
+    const auto file = directory->open_file(name, sys::Access::read);
+    const auto size = file ? file->size() : Result<std::uint64_t>(fail(file.error()));
+    return !size || *size < expected.offset + expected.record.file_bytes;
+  };
+  std::erase_if(holdings.images, [&](std::uint32_t rank) {
+    if (rank >= manifest->ranks.size()) return true;
+    const store::LocatedImage image = store::locate_image(part.place->kind, *manifest, rank);
+    return is_short(image.file, image.expected);
+  });
+  std::erase_if(holdings.parities, [&](const auto& parity) {
+    const auto& [group, member] = parity;
+    if (group >= manifest->groups.size() || member >= manifest->groups[group].parities.size()) return true;
+    return is_short(store::parity_name(group, member), store::expected_parity(*manifest, group, member));
+  });
+  return holdings;
+}
+
+}  // namespace
+
+redundancy::Remains remains_by_name(const StoredVersion& version) {
+  std::vector<redundancy::Evidence> evidence;
   for (const Part& part : version.parts) {
     const format::Manifest* manifest = part.found->manifest ? &*part.found->manifest : nullptr;
-    evidence.push_back(
-        {part.place->node, manifest, {store::ranks_in(*part.found, version.manifest), part.found->parities}});
+    evidence.push_back({part.place->node, manifest, holdings_by_size(part, version.manifest)});
   }
-  return Remains(std::move(evidence));
+  return redundancy::Remains(std::move(evidence));
 }
 
 const char* state_of(const StoredVersion& version) {
   if (version.unfinished()) return "unfinished";
   if (version.manifest == nullptr) return "damaged";
-  return remains_by_name(version).survives({}) ? "complete" : "partial";
+  if (!remains_by_name(version).survives({})) return "partial";
+  return version.is_captured ? "captured" : "complete";
+}
+
+Result<store::ImageReader> open_image(const Part& part, const std::string& name, const store::ExpectedImage& expected) {
+  const auto captured = part.captured.find(name);
+  if (captured != part.captured.end()) return store::open_stray(part.place->directory, captured->second);
+  return store::open_image_in(part.place->directory, part.found->id, name, expected);
 }
 
 std::uint64_t data_bytes(const format::Manifest& manifest) {
@@ -143,8 +200,9 @@ std::string compression_text(const format::Manifest& manifest) {
 std::uint64_t stored_bytes(const StoredVersion& version) {
   std::uint64_t bytes = 0;
   for (const Part& part : version.parts) {
+    for (const auto& [name, stray] : part.captured) bytes += stray.header.file_bytes;
     const auto directory = part.place->directory.open_child(store::version_directory(version.id));
-    if (!directory) continue;  // gone meanwhile
+    if (!directory || !part.captured.empty()) continue;  // gone meanwhile
     const auto entries = directory->list();
     if (!entries) continue;
     for (const sys::DirectoryEntry& entry : *entries) {

@@ -1,13 +1,16 @@
 // Everything that can be reached from here, put together by job and version.
 #pragma once
 
+#include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/arguments.hpp"
-#include "cli/assessment.hpp"
 #include "config/settings.hpp"
+#include "redundancy/survival.hpp"
+#include "store/strays.hpp"
 #include "store/survey.hpp"
 
 namespace diapause::cli {
@@ -16,17 +19,21 @@ namespace diapause::cli {
 struct Part {
   const store::SurveyedPlace* place = nullptr;
   const store::FoundVersion* found = nullptr;
+  std::map<std::string, store::StrayImage> captured;  // of a capture: where its images lie, by the names they would get
 };
 
 struct StoredVersion {
   format::VersionId id;
   std::vector<Part> parts;
   const format::Manifest* manifest = nullptr;  // of the parts' the one that knows of most levels; null: there is none
+  bool is_captured = false;  // it was not published when the job ended, and the next start does that (captures.hpp)
 
   std::vector<std::string> problems() const;  // of its manifests and directories
   // Without a manifest and without a trace of one it never was a version.
   bool unfinished() const { return manifest == nullptr && problems().empty(); }
 };
+
+using VersionsById = std::map<format::VersionId, StoredVersion>;
 
 struct Job {
   std::string key;
@@ -40,7 +47,10 @@ struct Collection {
   std::vector<store::SurveyedPlace> places;
   std::vector<Job> jobs;  // point into `places`
   std::vector<std::string> problems;
-  std::vector<std::string> roots;  // where was looked, "memory /dev/shm/diapause-1000"
+  double seen_s = 0;                         // sys::monotonic_s() after all was seen
+  std::deque<store::FoundVersion> captured;  // of versions that are
+  std::vector<std::string> notes;            // what a reader has to know beside the versions, and what is no trouble
+  std::vector<std::string> roots;            // where was looked, "memory /dev/shm/diapause-1000"
 };
 
 // What is configured: the file of that name, else the one in DIAPAUSE_CONFIG, and the environment over it.
@@ -55,13 +65,17 @@ Result<Collection> collect(const Places& places);
 Result<std::vector<const Job*>> find_jobs(const Collection& collection, const std::string& name);
 
 // Judged by names: what is in the files is `verify`'s business.
-Remains remains_by_name(const StoredVersion& version);
+redundancy::Remains remains_by_name(const StoredVersion& version);
 
 //   complete    could be restored from what can be reached from here
 //   partial     parts that it takes are lost or out of reach
 //   damaged     no manifest is left whole
+//   captured    whole, and not published when the job ended: the next start makes a version of it
 //   unfinished  a checkpoint that is being taken, or that did not come to its end
 const char* state_of(const StoredVersion& version);
+
+// An image of a version, wherever it lies in that part of it.
+Result<store::ImageReader> open_image(const Part& part, const std::string& name, const store::ExpectedImage& expected);
 
 std::uint64_t data_bytes(const format::Manifest& manifest);  // protected, of all ranks
 std::uint64_t stored_bytes(const StoredVersion& version);    // of all files that can be reached

@@ -10,4 +10,6 @@ int complain(const std::string& message) {
   return kTrouble;
 }
 
+void note(const std::string& text) { fmt::print(stderr, "diapause: {}\n", printable(text)); }
+
 }  // namespace diapause::cli

@@ -201,8 +201,14 @@ std::string notes_text(const NamedEnergy& job) {
 std::string rework_text(const Rework& rework) {
   const std::string start = fmt::format("start {} went back to version {}: ", rework.incarnation, rework.version);
   if (!rework.is_known) return start + "how much work was done again is not known, no line tells of its capture\n";
-  std::string text = start + fmt::format("{:.2f} s and {} of the program were for nothing", rework.seconds,
-                                         joules_text(rework.joules));
+  std::string text = start;
+  if (rework.seconds < 0.005) {
+    text += "no work that a line tells of was for nothing";
+  } else if (rework.joules.known == 0) {
+    text += fmt::format("{:.2f} s of the program were for nothing", rework.seconds);
+  } else {
+    text += fmt::format("{:.2f} s and {} of the program were for nothing", rework.seconds, joules_text(rework.joules));
+  }
   if (rework.unaccounted_s) {
     text += fmt::format(", and what it did after its last line, {:.2f} s before this start", *rework.unaccounted_s);
   }

@@ -10,6 +10,7 @@
 
 #include "cli/text.hpp"
 #include "store/names.hpp"
+#include "sys/process.hpp"
 
 namespace diapause::cli {
 namespace {
@@ -20,6 +21,11 @@ std::string place_name(const store::SurveyedPlace& place) {
 }
 
 std::string file_path(const Part& part, const std::string& name) {
+  const auto captured = part.captured.find(name);
+  if (captured != part.captured.end()) {
+    const store::StrayImage& stray = captured->second;
+    return fmt::format("{}/{}/{}", part.place->directory.path(), stray.directory, stray.file);
+  }
   return fmt::format("{}/{}/{}", part.place->directory.path(), store::version_directory(part.found->id), name);
 }
 
@@ -32,27 +38,29 @@ std::string without_path(const std::string& message, const std::string& path) {
 
 class Inspector {
  public:
-  explicit Inspector(const StoredVersion& version) : version_(version) { result_.version = &version; }
+  Inspector(const StoredVersion& version, double seen_s) : version_(version), seen_s_(seen_s) {
+    result_.version = &version;
+  }
 
   VersionInspection run() {
-    std::vector<Evidence> evidence;
+    std::vector<redundancy::Evidence> evidence;
     for (const Part& part : version_.parts) evidence.push_back(read_part(part));
     if (version_.manifest != nullptr) look_for_missing_files();
     result_.vanished = !result_.damages.empty() && changed_meanwhile();
-    const Remains remains(std::move(evidence));
+    const redundancy::Remains remains(std::move(evidence));
     const std::set<std::uint32_t> reached = remains.reached();
     result_.nodes = remains.nodes();
     for (std::uint32_t node = 0; node < result_.nodes.size(); ++node) {
       if (!reached.contains(node)) result_.nodes_unreached.push_back(result_.nodes[node]);
     }
-    result_.assessment = assess(remains);
+    result_.assessment = redundancy::assess(remains);
     return std::move(result_);
   }
 
  private:
-  Evidence read_part(const Part& part) {
+  redundancy::Evidence read_part(const Part& part) {
     const store::FoundVersion& found = *part.found;
-    Evidence evidence{part.place->node, found.manifest ? &*found.manifest : nullptr, {}};
+    redundancy::Evidence evidence{part.place->node, found.manifest ? &*found.manifest : nullptr, {}};
     for (const store::DamagedFile& manifest : found.damaged_manifests) {
       result_.damages.push_back({manifest.path, without_path(manifest.what, manifest.path)});
     }
@@ -80,7 +88,7 @@ class Inspector {
 
   bool is_sound(const Part& part, const std::string& name, const store::ExpectedImage& expected) {
     const std::string path = file_path(part, name);
-    auto reader = store::open_image_in(part.place->directory, version_.id, name, expected);
+    auto reader = open_image(part, name, expected);
     if (!reader) {
       result_.damages.push_back({path, without_path(reader.error().message, path)});
       return false;
@@ -173,14 +181,14 @@ class Inspector {
   // may have been used for something else while we read it.
   bool changed_meanwhile() const {
     // It writes and removes the two copies of a manifest one after the other, and a disk under load may take its time
-    // between them; give it that.
-    constexpr std::chrono::milliseconds kBetweenCopies{2000}, kLookAgain{50};
-    const auto start = std::chrono::steady_clock::now();
+    // between them. All versions were seen at once, so that it has this time once, and not for each of them.
+    constexpr double kBetweenCopiesS = 2;
+    constexpr std::chrono::milliseconds kLookAgain{50};
     for (;;) {
       if (std::any_of(version_.parts.begin(), version_.parts.end(), has_changed)) return true;
       const bool half_way = std::any_of(version_.parts.begin(), version_.parts.end(), lacks_one_manifest);
       if (!half_way) return false;
-      if (std::chrono::steady_clock::now() - start > kBetweenCopies) break;
+      if (sys::monotonic_s() - seen_s_ > kBetweenCopiesS) break;
       std::this_thread::sleep_for(kLookAgain);
     }
     return std::any_of(version_.parts.begin(), version_.parts.end(),
@@ -192,14 +200,14 @@ class Inspector {
   }
 
   static bool has_changed(const Part& part) {
-    const auto now = store::scan_versions(part.place->directory, part.place->job);
-    if (!now) return false;
-    const auto same = std::find_if(now->begin(), now->end(),
-                                   [&](const store::FoundVersion& version) { return version.id == part.found->id; });
-    return same == now->end() || *same != *part.found;
+    if (!part.captured.empty()) return store::is_in_use(*part.place);
+    const auto now = store::scan_version(part.place->directory, part.found->id, part.place->job);
+    if (!now) return now.error().code == Code::not_found;
+    return *now != *part.found;
   }
 
   const StoredVersion& version_;
+  const double seen_s_;
   VersionInspection result_;
 };
 
@@ -212,7 +220,7 @@ RankDetails details_of_rank(const StoredVersion& version, std::uint32_t rank) {
         part.place->kind == config::TierKind::global && version.manifest->ranks[rank].is_encoded();
     if (details.regions && !is_compressed) continue;
     const store::LocatedImage image = store::locate_image(part.place->kind, *version.manifest, rank);
-    auto reader = store::open_image_in(part.place->directory, version.id, image.file, image.expected);
+    auto reader = open_image(part, image.file, image.expected);
     if (reader) {
       if (is_compressed) details.compressed = reader->index().regions;
       details.regions = reader->index().regions;
@@ -235,6 +243,6 @@ VersionDetails read_details(const StoredVersion& version) {
   return details;
 }
 
-VersionInspection inspect(const StoredVersion& version) { return Inspector(version).run(); }
+VersionInspection inspect(const StoredVersion& version, double seen_s) { return Inspector(version, seen_s).run(); }
 
 }  // namespace diapause::cli

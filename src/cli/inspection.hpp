@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/assessment.hpp"
 #include "cli/collection.hpp"
 #include "format/image.hpp"
+#include "redundancy/survival.hpp"
 
 namespace diapause::cli {
 
@@ -34,12 +34,13 @@ struct VersionInspection {
   std::vector<store::DamagedFile> damages;
   std::vector<std::string> nodes;            // names for the numbers in `assessment`
   std::vector<std::string> nodes_unreached;  // those the manifest names and of which nothing is to be found
-  Assessment assessment;
+  redundancy::Assessment assessment;
   std::uint64_t files = 0, bytes = 0;  // read
 };
 
-// Reads every block of every file.
-VersionInspection inspect(const StoredVersion& version);
+// Reads every block of every file. `seen_s`: when the version was seen, Collection::seen_s. A job writes the two copies
+// of a manifest one after the other; a version of which one was missing then is given some time since to become whole.
+VersionInspection inspect(const StoredVersion& version, double seen_s);
 
 struct JobInspection {
   const Job* job = nullptr;

@@ -119,7 +119,7 @@ json names_of(const std::vector<std::string>& nodes, const std::vector<std::uint
 }
 
 json assessment_of(const VersionInspection& inspection) {
-  const Assessment& found = inspection.assessment;
+  const redundancy::Assessment& found = inspection.assessment;
   json sources = json::array();
   for (const redundancy::Source& source : found.sources) {
     sources.push_back(redundancy::source_kind_name(source.kind));
@@ -127,7 +127,7 @@ json assessment_of(const VersionInspection& inspection) {
   json pairs = nullptr;  // not tried: an absent number is not a zero
   if (found.pairs_tried) {
     json examples = json::array();
-    for (const Loss& loss : found.fatal_pair_examples) examples.push_back(names_of(inspection.nodes, loss));
+    for (const redundancy::Loss& loss : found.fatal_pair_examples) examples.push_back(names_of(inspection.nodes, loss));
     pairs = {{"tried", found.pairs}, {"fatal", found.fatal_pairs}, {"examples", std::move(examples)}};
   }
   return {{"now", found.restorable},

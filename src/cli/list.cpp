@@ -17,8 +17,9 @@ std::vector<std::string> row_of(const Job& job, const StoredVersion& version) {
   if (version.manifest == nullptr) {
     row.insert(row.end(), {"", "", ""});
   } else {
-    row.insert(row.end(), {levels_text(*version.manifest), time_text(version.manifest->created_unix_ns),
-                           bytes_text(data_bytes(*version.manifest))});
+    row.insert(row.end(),
+               {levels_text(*version.manifest), version.is_captured ? "" : time_text(version.manifest->created_unix_ns),
+                bytes_text(data_bytes(*version.manifest))});
   }
   const std::string compression = version.manifest == nullptr ? "" : compression_text(*version.manifest);
   row.insert(row.end(), {bytes_text(stored_bytes(version)), compression.empty() ? "-" : compression, state,
@@ -57,6 +58,7 @@ int list(const ListArguments& arguments) {
   const auto jobs = find_jobs(*collection, arguments.job);
   if (!jobs) return complain(jobs.error());
   for (const std::string& problem : collection->problems) complain(problem);
+  for (const std::string& text : collection->notes) note(text);
   bool any = false;
   for (const Job* job : *jobs) any = any || !job->versions.empty();
   if (arguments.json) {

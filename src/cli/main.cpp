@@ -13,6 +13,9 @@ int main(int argc, char** argv) try {
     int operator()(const PruneArguments& arguments) const { return prune(arguments); }
     int operator()(const InjectArguments& arguments) const { return inject(arguments); }
     int operator()(const RunArguments& arguments) const { return run(arguments); }
+    int operator()(const JobsArguments& arguments) const { return jobs(arguments); }
+    int operator()(const HistoryArguments& arguments) const { return history(arguments); }
+    int operator()(const ExportArguments& arguments) const { return export_version(arguments); }
     int operator()(const EnergyArguments& arguments) const { return energy(arguments); }
     int operator()(const ReportArguments& arguments) const { return report(arguments); }
     int operator()(const PowerArguments& arguments) const { return power(arguments); }

@@ -1,5 +1,9 @@
 #include "cli/power_options.hpp"
 
+#include <fmt/format.h>
+
+#include "config/settings.hpp"
+
 namespace diapause::cli {
 namespace {
 
@@ -10,16 +14,20 @@ constexpr const char* kExitCodes =
 constexpr double kMostSeconds = 1e9;
 
 void add_choice(CLI::App& verb, MeterChoice& choice) {
+  const config::EnergySettings defaults;
   verb.add_option("--config", choice.config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
       ->option_text("FILE");
   verb.add_option("--meters", choice.meters, "Names of meters with commas between, or auto")
       ->option_text("NAMES")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->default_str(fmt::format("{}", fmt::join(defaults.meters, ",")));
   verb.add_option("--period-ms", choice.period_ms, "Milliseconds between two samples")
       ->option_text("N")
-      ->check(CLI::Range(1, 60000));
+      ->check(CLI::Range(1, 60000))
+      ->default_str(std::to_string(defaults.period_ms));
   verb.add_option("--profile", choice.profile, "Profile of the machine for the model: a name or a file")
-      ->option_text("PROFILE");
+      ->option_text("PROFILE")
+      ->default_str(defaults.profile);
 }
 
 void add_record(CLI::App& power, PowerRecordArguments& arguments) {

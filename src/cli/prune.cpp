@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/collection.hpp"
+#include "cli/inspection.hpp"
 #include "cli/text.hpp"
 #include "cli/verbs.hpp"
 #include "sys/process.hpp"
@@ -36,19 +37,31 @@ Result<std::vector<LockedTier>> lock_places(const Collection& collection, const 
   return locked;
 }
 
+// Whether a restart could take it from here: every file of it is read. Says which files are why not.
+bool is_restorable(const Job& job, const StoredVersion& version, double seen_s) {
+  if (version.manifest == nullptr || version.is_captured) return false;
+  const VersionInspection found = inspect(version, seen_s);
+  if (found.assessment.restorable && !found.vanished) return true;
+  for (const store::DamagedFile& damage : found.damages) {
+    complain(fmt::format("version {} of {} cannot be restored and does not count as kept: {}: {}", version.id.number,
+                         job.key, printable(damage.path), printable(damage.what)));
+  }
+  return false;
+}
+
 // Versions from where on everything older goes: behind the N-th that can be restored. What cannot be restored from here
 // counts for nothing, but may well be of use elsewhere, so newer ones of that kind stay.
-std::size_t first_beyond(const Job& job, std::uint64_t keep) {
+std::size_t first_beyond(const Job& job, std::uint64_t keep, double seen_s) {
   std::uint64_t kept = 0;
   for (std::size_t i = 0; i < job.versions.size(); ++i) {
     if (kept == keep) return i;
-    if (std::string_view(state_of(job.versions[i])) == "complete") ++kept;
+    if (is_restorable(job, job.versions[i], seen_s)) ++kept;
   }
   return job.versions.size();
 }
 
-std::vector<const StoredVersion*> choose(const Job& job, const PruneArguments& arguments) {
-  const std::size_t beyond = arguments.keep ? first_beyond(job, *arguments.keep) : job.versions.size();
+std::vector<const StoredVersion*> choose(const Job& job, const PruneArguments& arguments, double seen_s) {
+  const std::size_t beyond = arguments.keep ? first_beyond(job, *arguments.keep, seen_s) : job.versions.size();
   std::vector<const StoredVersion*> chosen;
   for (std::size_t i = 0; i < job.versions.size(); ++i) {
     const StoredVersion& version = job.versions[i];
@@ -75,9 +88,10 @@ Status remove(const StoredVersion& version, const std::vector<LockedTier>& tiers
 }
 
 // Removes, or only says what would be; returns the bytes.
-Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& tiers, const PruneArguments& arguments) {
+Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& tiers, const PruneArguments& arguments,
+                                double seen_s) {
   std::uint64_t freed = 0;
-  for (const StoredVersion* version : choose(job, arguments)) {
+  for (const StoredVersion* version : choose(job, arguments, seen_s)) {
     const std::uint64_t bytes = stored_bytes(*version);
     const std::string where = printable(places_text(*version));
     const char* state = state_of(*version);
@@ -102,7 +116,7 @@ Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArgu
 
 // Looks again once the job's places are locked: what was seen before may have changed.
 Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job, const PruneArguments& arguments) {
-  if (arguments.dry_run) return prune_job(job, {}, arguments);
+  if (arguments.dry_run) return prune_job(job, {}, arguments, seen.seen_s);
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> roots, tier_roots(arguments.places));
   DIAPAUSE_TRY_ASSIGN(std::vector<LockedTier> tiers, lock_places(seen, job, roots));
   DIAPAUSE_TRY_ASSIGN(const Collection collection, collect(arguments.places));
@@ -114,7 +128,7 @@ Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job, con
     if (same == collection.places.end()) return fail(Code::io, locked.tier.path() + " has vanished");
     locked.place = &*same;
   }
-  return prune_job(*jobs.front(), tiers, arguments);
+  return prune_job(*jobs.front(), tiers, arguments, collection.seen_s);
 }
 
 }  // namespace
@@ -126,6 +140,7 @@ int prune(const PruneArguments& arguments) {
   if (!jobs) return complain(jobs.error());
   if (const Status there = check_versions_exist(*jobs, arguments); !there) return complain(there.error());
   for (const std::string& problem : collection->problems) complain(problem);
+  for (const std::string& text : collection->notes) note(text);
   int status = collection->problems.empty() ? kDone : kTrouble;
   std::uint64_t freed = 0;
   for (const Job* job : *jobs) {

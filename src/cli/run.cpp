@@ -3,8 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "cli/finish.hpp"
 #include "cli/verbs.hpp"
+#include "cli/vigil.hpp"
 #include "sys/command.hpp"
 #include "sys/path.hpp"
 #include "sys/process.hpp"
@@ -15,6 +18,8 @@
 namespace diapause::cli {
 namespace {
 
+constexpr int kMostAgain = 20;  // starts in a row that fail because the system is short of something
+constexpr double kLongestAgain_s = 60;
 constexpr double kGrace_s = 5;  // between SIGTERM and SIGKILL for what the command left behind
 
 std::string in_words(const sys::ProcessExit& exit) {
@@ -48,37 +53,70 @@ class Run {
         supervisor_(supervisor),
         slurm_job_(variable("SLURM_JOB_ID")),
         stop_file_(
-            fmt::format("{}/.diapause-stop-{}-{}", sys::current_directory(), sys::host_name(), sys::process_id())) {}
+            fmt::format("{}/.diapause-stop-{}-{}", sys::current_directory(), sys::host_name(), sys::process_id())),
+        again_file_(
+            fmt::format("{}/.diapause-again-{}-{}", sys::current_directory(), sys::host_name(), sys::process_id())) {}
 
   int all_attempts() {
     const auto allocation = end_of_allocation(slurm_job_);
+    (void)sys::remove_file(sys::real_kernel(), jobs_file());
+    std::uint64_t failures = 0;
     for (std::uint64_t attempt = 0;; ++attempt) {
       (void)sys::remove_file(sys::real_kernel(), stop_file_);
+      (void)sys::replace_text_file(sys::real_kernel(), again_file_, "");  // without it nobody asks for another start
       const double start_s = sys::monotonic_s();
       auto variables = allocation;
       variables.push_back({"DIAPAUSE_RUN_ATTEMPT", std::to_string(attempt)});
       variables.push_back({"DIAPAUSE_RUN_STOP_FILE", stop_file_});
+      if (arguments_.finish) variables.push_back({"DIAPAUSE_RUN_JOBS_FILE", jobs_file()});
+      variables.push_back({"DIAPAUSE_RUN_AGAIN_FILE", again_file_});
       const Status started = supervisor_.start(arguments_.command, variables);
       if (!started) {
+        (void)sys::remove_file(sys::real_kernel(), again_file_);
         note(started.error().message);
         return kCannotRun;
       }
+      // PBS starts processes on other machines that are nobody's children here: nothing is known of them.
+      const double linger_s = variable("PBS_JOBID").empty() ? arguments_.linger_s : 0;
+      watch_.emplace(LauncherVigil(linger_s), ProgressVigil(arguments_.places, arguments_.stall_s));
       const sys::ProcessExit exit = wait_for_exit();
+      const bool is_stalled = watch_->is_stalled;
+      watch_.reset();
       const double uptime_s = sys::monotonic_s() - start_s;
-      if (supervisor_.end_leftovers(kGrace_s)) note("ended processes that the command had left behind");
-      if (has_stopped(exit)) return stop();
-      if (exit.succeeded() || !goes_on(exit, attempt, uptime_s)) return exit.shell_status();
+      if (supervisor_.end_leftovers(kGrace_s) && !is_stalled) note("ended processes that the command had left behind");
+      const std::string shortage = take_note(again_file_);
+      // What gets nowhere may still take the signal that ends it for one to stop in time.
+      if (!is_stalled && has_stopped(exit)) return stop();
+      if (!is_stalled && exit.succeeded() && arguments_.finish) finish();
+      if (exit.succeeded()) return exit.shell_status();
+      const bool again = shortage.empty() ? goes_on(exit, failures++, uptime_s) : tries_again(shortage);
+      if (!again) return exit.shell_status();
     }
   }
 
  private:
+  struct Watch {
+    Watch(LauncherVigil over_launchers, ProgressVigil over_progress)
+        : launchers(std::move(over_launchers)), progress(std::move(over_progress)) {}
+    LauncherVigil launchers;
+    ProgressVigil progress;
+    bool is_stalled = false;
+  };
+
   static void note(const std::string& text) { fmt::print(stderr, "diapause run: {}\n", text); }
 
-  // Hands signals on until the command is over.
+  // Hands signals on until the command is over, or gets nowhere any more: then it is ended.
   sys::ProcessExit wait_for_exit() {
+    double look_s = 2;
+    for (const double limit_s : {arguments_.stall_s, arguments_.linger_s}) {
+      if (limit_s > 0) look_s = std::min(look_s, std::max(limit_s / 4, 0.1));
+    }
     for (;;) {
-      const auto signal = supervisor_.wait(std::nullopt);
-      if (!signal) continue;
+      const auto signal = supervisor_.wait(look_s);
+      if (!signal) {
+        if (const auto ended = look_after_command()) return *ended;
+        continue;
+      }
       if (signal->meaning == sys::SignalMeaning::child_ended) {
         if (const auto exit = supervisor_.bury()) return *exit;
         continue;
@@ -87,9 +125,28 @@ class Run {
     }
   }
 
+  // Ends what hangs. The exit of the command if that was the command as a whole.
+  std::optional<sys::ProcessExit> look_after_command() {
+    if (!watch_) return std::nullopt;
+    const double now_s = sys::monotonic_s();
+    for (const auto& order : watch_->launchers.look(supervisor_.leader(), now_s)) {
+      note(fmt::format("{} (process {}) lives on and nothing that it started does; sending it {}", order.name,
+                       order.process, sys::signal_name(order.signal)));
+      sys::Supervisor::signal_process(order.process, order.signal);
+    }
+    if (!watch_->progress.has_stalled(now_s)) return std::nullopt;
+    note(fmt::format("no new line in a ledger and no new version for {} s; ending the command", arguments_.stall_s));
+    watch_->is_stalled = true;
+    (void)supervisor_.end_leftovers(kGrace_s);
+    return sys::ProcessExit{true, SIGKILL};
+  }
+
   void obey(const sys::ReceivedSignal& signal) {
     supervisor_.signal_group(signal.number);
-    if (signal.meaning == sys::SignalMeaning::stop) sys::Supervisor::stop_self();
+    if (signal.meaning == sys::SignalMeaning::stop) {
+      sys::Supervisor::stop_self();
+      if (watch_) watch_->progress.begin_anew();  // the time in which all stood still does not count
+    }
     if (signal.meaning != sys::SignalMeaning::end) return;
     end_wanted_ = true;
     note(fmt::format("passed {} on; the command will not be started again", sys::signal_name(signal.number)));
@@ -103,6 +160,42 @@ class Run {
     if (noted) reason_ = noted->substr(0, noted->find('\n'));
     const bool told = noted && noted->find("\ntold\n") != std::string::npos;
     return told || (noted && !exit.succeeded()) || (!exit.by_signal && exit.value == kStopped);
+  }
+
+  std::string jobs_file() const { return stop_file_ + "-jobs"; }
+
+  void finish() {
+    const auto notes = sys::read_text_file(sys::real_kernel(), jobs_file());
+    (void)sys::remove_file(sys::real_kernel(), jobs_file());
+    if (!notes) return note("the command has opened no job: there is nothing to finish");
+    for (const OpenedJob& job : parse_opened_jobs(*notes)) {
+      const auto removed = finish_job(job);
+      if (!removed) note(removed.error().message);
+      if (removed && *removed > 0) {
+        note(fmt::format("finished {}: removed {} version{}", job.key, *removed, *removed == 1 ? "" : "s"));
+      }
+    }
+  }
+
+  // What the program has left in the file, which is removed.
+  static std::string take_note(const std::string& path) {
+    const auto noted = sys::read_text_file(sys::real_kernel(), path);
+    (void)sys::remove_file(sys::real_kernel(), path);
+    return noted ? noted->substr(0, noted->find('\n')) : "";
+  }
+
+  // After a start that failed only because the system was short of something. It says nothing of the program, so it is
+  // no failure that counts; the pauses get longer.
+  bool tries_again(const std::string& shortage) {
+    const double pause_s = std::max(arguments_.delay_s, std::min(kLongestAgain_s, std::exp2(shortages_)));
+    if (end_wanted_ || shortages_ == kMostAgain) {
+      note(fmt::format("{}; giving up", shortage));
+      return false;
+    }
+    ++shortages_;
+    note(fmt::format("{}; that may be over soon: starting again in {} s", shortage, pause_s));
+    pause(pause_s);
+    return !end_wanted_;
   }
 
   int stop() {
@@ -124,6 +217,7 @@ class Run {
 
   // Whether to start again, after the pause; says so either way.
   bool goes_on(const sys::ProcessExit& exit, std::uint64_t attempt, double uptime_s) {
+    shortages_ = 0;
     const std::string what = fmt::format("start {} {} after {:.1f} s", attempt + 1, in_words(exit), uptime_s);
     if (end_wanted_) {
       note(what);
@@ -140,12 +234,12 @@ class Run {
     }
     note(arguments_.delay_s > 0 ? fmt::format("{}; starting again in {} s", what, arguments_.delay_s)
                                 : fmt::format("{}; starting again", what));
-    pause();
+    pause(arguments_.delay_s);
     return !end_wanted_;
   }
 
-  void pause() {
-    const double until_s = sys::monotonic_s() + arguments_.delay_s;
+  void pause(double seconds) {
+    const double until_s = sys::monotonic_s() + seconds;
     do {  // also without a delay: a signal that came meanwhile counts
       const double left_s = until_s - sys::monotonic_s();
       const auto signal = supervisor_.wait(left_s > 0 ? left_s : 0);
@@ -156,8 +250,11 @@ class Run {
 
   const RunArguments& arguments_;
   sys::Supervisor& supervisor_;
-  const std::string slurm_job_;  // empty: not under Slurm
-  const std::string stop_file_;  // where the program notes that it has to stop
+  const std::string slurm_job_;   // empty: not under Slurm
+  const std::string stop_file_;   // where the program notes that it has to stop
+  const std::string again_file_;  // and that a start failed because the system was short of something
+  int shortages_ = 0;             // of that kind, in a row
+  std::optional<Watch> watch_;    // while the command runs
   std::string reason_;
   bool end_wanted_ = false;
 };

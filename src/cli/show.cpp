@@ -50,24 +50,42 @@ void print_head(const Job& job, const StoredVersion& version) {
   for (const std::string& problem : version.problems()) fmt::print("problem      {}\n", printable(problem));
 }
 
+// Ranks of one node that are alike in all that is shown.
+struct AlikeRanks {
+  std::vector<std::uint32_t> ranks, partners;
+};
+
+// One line for ranks that are alike.
 void print_ranks(const VersionDetails& details) {
   const format::Manifest& manifest = *details.version->manifest;
-  Table table(
-      {{"RANK", Align::right}, {"NODE"}, {"PARTNER"}, {"DATA", Align::right}, {"FILE", Align::right}, {"FOUND IN"}});
+  std::vector<std::vector<std::string>> order;
+  std::map<std::vector<std::string>, AlikeRanks> alike;
   std::string problems;
-  for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < manifest.ranks.size(); ++rank) {
     const format::RankRecord& record = manifest.ranks[rank];
     const RankDetails& found = details.ranks[rank];
-    std::string partner = "-";
-    if (record.partner != format::kNoRank) {
-      partner = fmt::format("{} on {}", record.partner, manifest.node_names[manifest.ranks[record.partner].node]);
-    }
-    table.add({fmt::format("{}", rank), printable(manifest.node_names[record.node]), printable(partner),
-               bytes_text(record.protected_bytes), bytes_text(record.image.file_bytes),
-               printable(fmt::format("{}", fmt::join(found.found_in, ", ")))});
+    const bool has_partner = record.partner != format::kNoRank;
+    const std::vector<std::string> cells = {
+        printable(manifest.node_names[record.node]),
+        has_partner ? printable(manifest.node_names[manifest.ranks[record.partner].node]) : "",
+        bytes_text(record.protected_bytes), bytes_text(record.image.file_bytes),
+        printable(fmt::format("{}", fmt::join(found.found_in, ", ")))};
+    AlikeRanks& same = alike[cells];
+    if (same.ranks.empty()) order.push_back(cells);
+    same.ranks.push_back(rank);
+    if (has_partner) same.partners.push_back(record.partner);
     if (!found.regions) problems += fmt::format("rank {}: {}\n", rank, printable(found.problem));
   }
-  fmt::print("\n{}{}", table.text(), problems);
+  Table table({{"RANKS"}, {"NODE"}, {"PARTNERS"}, {"DATA", Align::right}, {"FILE", Align::right}, {"FOUND IN"}});
+  for (const std::vector<std::string>& cells : order) {
+    AlikeRanks& same = alike[cells];
+    std::sort(same.partners.begin(), same.partners.end());
+    const std::string partners =
+        same.partners.empty() ? "-" : fmt::format("{} on {}", numbers_text(same.partners), cells[1]);
+    table.add({numbers_text(same.ranks), cells[0], partners, cells[2], cells[3], cells[4]});
+  }
+  fmt::print("\n{}{}{}", table.text(),
+             manifest.ranks.size() > order.size() ? "data and file are those of each rank\n" : "", problems);
 }
 
 void print_groups(const format::Manifest& manifest) {

@@ -54,6 +54,12 @@ std::string printable(std::string text) {
   return text;
 }
 
+std::string printable_lines(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 0x7f; }, '?');
+  return text;
+}
+
 std::string Table::text(const std::string& indent) const {
   std::vector<std::vector<std::string>> lines;
   lines.emplace_back();

@@ -16,6 +16,7 @@ std::string levels_text(const format::Manifest& manifest);  // "1 2 3"
 std::string numbers_text(const std::vector<std::uint32_t>& numbers);
 // What a file may hold and a terminal must not see: control characters become '?'.
 std::string printable(std::string text);
+std::string printable_lines(std::string text);  // the same, where line ends are meant
 
 enum class Align { left, right };
 

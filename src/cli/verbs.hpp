@@ -11,6 +11,7 @@ namespace diapause::cli {
 
 // One line on standard error; returns kTrouble.
 int complain(const std::string& message);
+void note(const std::string& text);  // the same, of what is no trouble
 inline int complain(const Error& error) { return complain(error.message); }
 
 int list(const ListArguments& arguments);
@@ -19,6 +20,9 @@ int verify(const VerifyArguments& arguments);
 int prune(const PruneArguments& arguments);
 int inject(const InjectArguments& arguments);
 int run(const RunArguments& arguments);
+int jobs(const JobsArguments& arguments);
+int history(const HistoryArguments& arguments);
+int export_version(const ExportArguments& arguments);
 int energy(const EnergyArguments& arguments);
 int report(const ReportArguments& arguments);
 int power(const PowerArguments& arguments);

@@ -28,14 +28,14 @@ std::string sources_text(const std::vector<redundancy::Source>& sources) {
   return text;
 }
 
-std::string now_text(const Assessment& found) {
+std::string now_text(const redundancy::Assessment& found) {
   if (found.restorable) return "can be restored: " + sources_text(found.sources);
   if (found.missing.empty()) return "CANNOT be restored: no manifest is left";
   return fmt::format("CANNOT be restored: no intact image of rank{} {}", found.missing.size() == 1 ? "" : "s",
                      numbers_text(found.missing));
 }
 
-std::string loss_text(const VersionInspection& inspection, const Loss& loss) {
+std::string loss_text(const VersionInspection& inspection, const redundancy::Loss& loss) {
   std::vector<std::string> names;
   for (const std::uint32_t node : loss) names.push_back(inspection.nodes[node]);
   return fmt::format("{}", fmt::join(names, "+"));
@@ -51,12 +51,12 @@ std::string one_node_text(const VersionInspection& inspection) {
 }
 
 std::string two_nodes_text(const VersionInspection& inspection) {
-  const Assessment& found = inspection.assessment;
+  const redundancy::Assessment& found = inspection.assessment;
   if (!found.pairs_tried) return fmt::format("not tried: {} nodes are too many", inspection.nodes.size());
   if (found.fatal_pairs == 0) return "can be restored";
   if (found.fatal_pairs == found.pairs) return "CANNOT be restored, whichever they are";
   std::vector<std::string> names;
-  for (const Loss& loss : found.fatal_pair_examples) names.push_back(loss_text(inspection, loss));
+  for (const redundancy::Loss& loss : found.fatal_pair_examples) names.push_back(loss_text(inspection, loss));
   return fmt::format("CANNOT be restored after {} of {} losses: {}{}", found.fatal_pairs, found.pairs,
                      fmt::join(names, ", "), found.fatal_pairs > names.size() ? ", ..." : "");
 }
@@ -129,12 +129,13 @@ int verify(const VerifyArguments& arguments) {
   const auto jobs = find_jobs(*collection, arguments.job);
   if (!jobs) return complain(jobs.error());
   for (const std::string& problem : collection->problems) complain(problem);
+  for (const std::string& text : collection->notes) note(text);
   std::vector<JobInspection> inspections;
   for (const Job* job : *jobs) {
     JobInspection one{job, {}};
     for (const StoredVersion& version : job->versions) {
       const bool wanted = !arguments.version || version.id.number == *arguments.version;
-      if (wanted && !version.unfinished()) one.versions.push_back(inspect(version));
+      if (wanted && !version.unfinished()) one.versions.push_back(inspect(version, collection->seen_s));
     }
     if (!arguments.json && !one.versions.empty()) {
       fmt::print("{}\n", job->key);

@@ -9,7 +9,8 @@
 
 namespace diapause::codec {
 
-// Calls piece(i) for every i below `pieces`, in whatever threads, and returns when all is done; sys::Crew::run is one.
+// Calls piece(i) for every i below `pieces`, in whatever threads, and returns when all is done; sys::ThreadPool::run is
+// one.
 using RunPieces = std::function<void(std::uint64_t pieces, const std::function<void(std::uint64_t piece)>& piece)>;
 
 // The `scratch.size()` bytes of a region at `offset`: in `scratch`, or where they lie until the region is encoded.

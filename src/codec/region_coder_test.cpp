@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "codec/test_samples.hpp"
+#include "support/value_of.hpp"
 
 namespace diapause::codec {
 namespace {
@@ -38,12 +39,12 @@ BlockPlan plan_of_ten() {
 ByteVector encode(const ByteVector& raw, const Workforce& force, RegionReport* report = nullptr) {
   auto encoder = RegionEncoder::create({}, force).value();
   ByteVector encoded;
-  const auto done = encoder.encode(raw, plan_of_ten(), [&](ByteView block) -> Status {
+  const auto append = [&](ByteView block) -> Status {
     encoded.insert(encoded.end(), block.begin(), block.end());
     return {};
-  });
-  EXPECT_TRUE(done) << done.error().message;
-  if (report) *report = *done;
+  };
+  const RegionReport done = test_support::value_of(encoder.encode(raw, plan_of_ten(), append));
+  if (report) *report = done;
   return encoded;
 }
 

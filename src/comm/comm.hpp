@@ -74,8 +74,8 @@ class Comm {
 
   // Whether write_files() can be called. Not collective.
   virtual bool has_file_writes() const { return false; }
-  // Writes `bytes` by collective writes, and syncs them: all ranks call this, each with its own part. Code::io if this
-  // rank's file could not be written; the others are not told.
+  // Writes `bytes` by collective writes, syncs them, and reads them back: all ranks call this, each with its own part.
+  // Code::io if this rank's part is not in its file; the others are not told.
   virtual Status write_files(const FilePart& part, ByteSource& bytes);
 };
 

@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 4> kCaptureStrategies{"auto", "copy", "co
 constexpr std::array<std::string_view, 4> kCodecMethods{"none", "lz4", "zstd", "auto"};
 constexpr std::array<std::string_view, 2> kCodecGoals{"time", "energy"};
 constexpr std::array<std::string_view, 3> kAsyncModes{"off", "thread", "rank"};
+constexpr std::array<std::string_view, 3> kFinishKeep{"nothing", "last", "all"};
 constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
 constexpr std::array<std::string_view, 3> kThrottlePolicies{"off", "fixed", "measured"};
 constexpr std::array<std::string_view, 6> kActuators{"auto", "cpufreq", "powercap", "uclamp", "dry-run", "emulated"};
@@ -168,6 +169,7 @@ std::vector<Key> make_keys() {
   keys.push_back(
       {"level3", "parity", [](Draft& draft) -> std::uint32_t& { return draft.settings.parity; }, Rule::any, 1, 254});
   add_level<4>("level4", keys);
+  add_choice({"finish", "keep", [](Draft& draft) { return ChoiceRef(draft.settings.finish_keep); }}, kFinishKeep, keys);
   add_capture(keys);
   add_codec(keys);
   add_deadline(keys);

@@ -129,25 +129,43 @@ Status read_file(const std::string& text, Reading& reading) {
   }
 }
 
+// Why a variable that is no key must be meant as one; empty if it need not. Sites set names of their own, such as
+// DIAPAUSE_ROOT and DIAPAUSE_HOME, in the modules that make the library available.
+std::string resembles_key(std::string_view name) {
+  std::vector<std::string> candidates{"DIAPAUSE_CONFIG"};
+  for (const Key& key : all_keys()) candidates.push_back(key.environment());
+  const std::string nearest = did_you_mean(name, candidates);
+  if (nearest != ".") return nearest;
+  for (const std::string& section : section_names()) {
+    if (name.starts_with(Key{section, "", {}}.environment())) {
+      return fmt::format(". Keys of [{}] are {}.", section, fmt::join(key_names(section), ", "));
+    }
+  }
+  return "";
+}
+
+Status read_variable(const std::string& name, const std::string& value, Reading& reading) {
+  const auto keys = all_keys();
+  const auto key = std::ranges::find_if(keys, [&](const Key& one) { return one.environment() == name; });
+  if (key != keys.end()) {
+    return set_key(*key, found_in_text(*key, value), "environment variable " + name, reading);
+  }
+  const std::string why = resembles_key(name);
+  if (!why.empty()) {
+    return fail(Code::config, fmt::format("environment variable {} is not known{} A variable is DIAPAUSE_, the "
+                                          "table, _ and the key, such as DIAPAUSE_LEVEL1_KEEP",
+                                          printable(name), why));
+  }
+  reading.draft.settings.unknown_variables.push_back(printable(name));
+  return {};
+}
+
 Status read_environment(const Environment& environment, Reading& reading) {
-  constexpr std::string_view kPrefix = "DIAPAUSE_";
-  std::map<std::string, const Key*> keys;
-  for (const Key& key : all_keys()) keys[key.environment()] = &key;
   for (const auto& [name, value] : environment) {
-    if (!name.starts_with(kPrefix) || name == "DIAPAUSE_CONFIG" || name.starts_with("DIAPAUSE_TEST_") ||
-        name.starts_with("DIAPAUSE_RUN_")) {
-      continue;
-    }
-    const auto found = keys.find(name);
-    if (found == keys.end()) {
-      std::vector<std::string> candidates{"DIAPAUSE_CONFIG"};
-      for (const auto& known : keys) candidates.push_back(known.first);
-      return fail(Code::config, fmt::format("environment variable {} is not known{} A variable is DIAPAUSE_, the "
-                                            "table, _ and the key, such as DIAPAUSE_LEVEL1_KEEP",
-                                            printable(name), did_you_mean(name, candidates)));
-    }
-    DIAPAUSE_TRY(
-        set_key(*found->second, found_in_text(*found->second, value), "environment variable " + name, reading));
+    const bool is_ours =
+        name == "DIAPAUSE_CONFIG" || name.starts_with("DIAPAUSE_TEST_") || name.starts_with("DIAPAUSE_RUN_");
+    if (is_ours || !name.starts_with("DIAPAUSE_")) continue;
+    DIAPAUSE_TRY(read_variable(name, value, reading));
   }
   return {};
 }

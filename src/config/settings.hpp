@@ -87,6 +87,10 @@ struct DeadlineSettings {
 // Who does the work behind the capture: the call itself, a thread of each node's first rank, or its last rank.
 enum class AsyncMode { off, thread, rank };
 
+// What stays of a job that the program has finished: nothing, the newest version of level 4, or everything, as if it
+// had only been closed.
+enum class FinishKeep { nothing, last, all };
+
 // What a checkpoint does where no more versions may be in flight.
 enum class WhenFull { wait, skip };
 
@@ -142,7 +146,8 @@ struct Settings {
   std::array<LevelSettings, 5> levels;  // [1]..[4]; [0] unused
   std::uint32_t group_nodes = 4;        // level 3: n
   std::uint32_t parity = 1;             // level 3: m
-  double lock_wait_s = 10;              // how long to wait for an earlier run of this job to let go
+  FinishKeep finish_keep = FinishKeep::nothing;
+  double lock_wait_s = 10;  // how long to wait for an earlier run of this job to let go
   CaptureSettings capture;
   CodecSettings codec;
   FlipSettings flips;
@@ -151,6 +156,8 @@ struct Settings {
   EnergySettings energy;
   GovernorSettings governor;
   std::string source;  // file the settings came from; empty = defaults and environment
+  // Variables that begin with DIAPAUSE_ and are no keys. They change nothing.
+  std::vector<std::string> unknown_variables;
 
   LevelSettings& level(int number) { return levels[static_cast<std::size_t>(number)]; }
   const LevelSettings& level(int number) const { return levels[static_cast<std::size_t>(number)]; }

@@ -5,7 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sys/process.hpp"
+#include "support/scratch_directory.hpp"
+#include "support/value_of.hpp"
 
 namespace diapause::energy {
 namespace {
@@ -29,9 +30,6 @@ class ActivityOfANode : public testing::Test {
     write("/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "2000000");
     write("/sys/devices/system/cpu/cpufreq/policy1/scaling_cur_freq", "1000000");
   }
-  ~ActivityOfANode() override { std::filesystem::remove_all(root_); }
-  ActivityOfANode(const ActivityOfANode&) = delete;
-  ActivityOfANode& operator=(const ActivityOfANode&) = delete;
 
   void write(const std::string& path, const std::string& text) {
     const std::filesystem::path file = root_.string() + path;
@@ -39,14 +37,13 @@ class ActivityOfANode : public testing::Test {
     std::ofstream(file) << text << "\n";
   }
   ActivityReader open() {
-    auto reader = ActivityReader::open(sys::real_kernel(), root_, moved_bytes_);
-    EXPECT_TRUE(reader.has_value());
-    EXPECT_TRUE(reader->since_last(100).has_value());
-    return std::move(*reader);
+    auto reader = test_support::value_of(ActivityReader::open(sys::real_kernel(), root_, moved_bytes_));
+    EXPECT_TRUE(reader.since_last(100).has_value());
+    return reader;
   }
 
-  const std::filesystem::path root_ =
-      std::filesystem::temp_directory_path() / ("node-" + std::to_string(sys::process_id()));
+  const test_support::ScratchDirectory scratch_;
+  const std::filesystem::path& root_ = scratch_.path();
   std::atomic<std::uint64_t> moved_bytes_{0};
 };
 

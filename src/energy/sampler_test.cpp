@@ -9,6 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "support/scratch_directory.hpp"
+#include "support/value_of.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::energy {
@@ -27,10 +29,7 @@ class Machine : public testing::Test {
     write("max_energy_range_uj", "262143328850");
     write("energy_uj", "1000000");
   }
-  ~Machine() override {
-    stop_driver();
-    std::filesystem::remove_all(root_);
-  }
+  ~Machine() override { stop_driver(); }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
@@ -45,8 +44,11 @@ class Machine : public testing::Test {
       std::fstream counter(path, std::ios::in | std::ios::out);  // the file is never empty
       const double begin_s = sys::monotonic_s();
       while (!ends_) {
+        const auto more_uj = static_cast<std::uint64_t>((sys::monotonic_s() - begin_s) * 100e6);
+        next_j_ = static_cast<double>(more_uj) / 1e6;
         counter.seekp(0);
-        counter << 1000000000 + static_cast<std::uint64_t>((sys::monotonic_s() - begin_s) * 100e6) << std::flush;
+        counter << 1000000000 + more_uj << std::flush;
+        shown_j_ = next_j_.load();
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
     });
@@ -60,28 +62,40 @@ class Machine : public testing::Test {
     settings.meters = std::move(meters);
     settings.period_ms = period_ms;
     settings.root = root_;
-    auto sampler = Sampler::start(settings, sys::real_kernel());
-    EXPECT_TRUE(sampler.has_value());
-    return std::move(*sampler);
+    return test_support::value_of(Sampler::start(settings, sys::real_kernel()));
   }
 
-  const std::filesystem::path root_ =
-      std::filesystem::temp_directory_path() / ("sampler-" + std::to_string(sys::process_id()));
+  const test_support::ScratchDirectory scratch_;
+  const std::filesystem::path& root_ = scratch_.path();
+  // A moment, and between which numbers the counter stood when the sampler read it right before and right after. The
+  // numbers are as far apart as the machine is busy, and so a test may ask for no more than that.
+  struct Moment {
+    double time_s, least_j, most_j;
+  };
+  Moment moment(Sampler& sampler) const {
+    const double least_j = shown_j_;
+    (void)sampler.now();
+    const double time_s = sys::monotonic_s();
+    (void)sampler.now();
+    return {time_s, least_j, next_j_};
+  }
+
   std::thread driver_;
   std::atomic<bool> ends_{false};
+  std::atomic<double> next_j_{0}, shown_j_{0};  // since the beginning: about to be written, and written
 };
 
 TEST_F(Machine, EnergyBetweenTwoMomentsIsWhatTheCounterSaysItIs) {
   drive();
   const auto sampler = start({"powercap"});
   ASSERT_THAT(sampler->domains(), SizeIs(1));
-  const double from_s = sys::monotonic_s();
+  const Moment from = moment(*sampler);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  const double to_s = sys::monotonic_s();
-  const Usage usage = sampler->between(from_s, to_s);
-  EXPECT_FALSE(usage.total.has_gap());
-  // The driver may be held up for longer than it sleeps: what it has shown late is not the sampler's error.
-  EXPECT_NEAR(usage.total.joules, 100 * (to_s - from_s), 5);
+  const Moment to = moment(*sampler);
+  const Amount total = sampler->between(from.time_s, to.time_s).total;
+  EXPECT_GE(total.joules, to.least_j - from.most_j);
+  EXPECT_LE(total.joules, to.most_j - from.least_j);
+  EXPECT_DOUBLE_EQ(total.covered_s + total.gap_s, to.time_s - from.time_s);
   EXPECT_EQ(sampler->total().name, "package");
 }
 
@@ -89,13 +103,19 @@ TEST_F(Machine, TheEnergyUntilAMarkIsKnownBetterThanThatBetweenSamples) {
   drive();
   const auto sampler = start({"powercap"}, 60'000);
   ASSERT_THAT(sampler->domains(), SizeIs(1));
-  const double from_s = sys::monotonic_s();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  const double to_s = sys::monotonic_s();
-  sampler->mark();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  // Were there no sample between from_s and now, 20 J in 0.2 s might as well be 0 or 40.
-  EXPECT_LT(sampler->between(from_s, to_s).total.uncertainty_j, 10);
+  bool is_known_well = false;
+  // A busy machine may take the sample late: then the times are too short to tell, and longer ones are tried.
+  for (int ms = 200; ms <= 6400 && !is_known_well; ms *= 2) {
+    const double from_s = sys::monotonic_s();
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    const double to_s = sys::monotonic_s();
+    sampler->mark();
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    // Were there no sample between from_s and now, the energy might as well be nothing or twice as much.
+    const Amount total = sampler->between(from_s, to_s).total;
+    is_known_well = total.uncertainty_j < total.joules / 2;
+  }
+  EXPECT_TRUE(is_known_well);
 }
 
 TEST_F(Machine, CounterThatStandsStillIsNoSource) {
@@ -159,14 +179,14 @@ TEST(Sampler, ModelsWhereNothingIsMeasured) {
 }
 
 TEST(Sampler, TakesAModelForASourceThatSaysNoPowerIsUsed) {
-  const std::string path = testing::TempDir() + "idle-" + std::to_string(sys::process_id()) + ".toml";
-  std::ofstream(path) << R"(
+  const test_support::ScratchDirectory scratch;
+  const std::string path = scratch.write("idle.toml", R"(
 name = "idle"
 machine = "none"
 [domain.dram]
 idle_w = { value = 0, source = "a test" }
 busy_w = { value = 0, source = "a test" }
-)";
+)");
   config::EnergySettings settings;
   settings.meters = {"model"};
   settings.profile = path;

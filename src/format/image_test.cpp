@@ -9,6 +9,7 @@
 
 #include "format/checksum.hpp"
 #include "format/test_bytes.hpp"
+#include "support/value_of.hpp"
 
 namespace diapause::format {
 namespace {
@@ -39,13 +40,12 @@ Image seal(ImageIndex index, std::uint64_t index_offset) {
 }
 
 Image lay_out_and_seal(ImageIndex index) {
-  const auto offset = lay_out(index);
-  EXPECT_TRUE(offset) << offset.error().message;
+  const std::uint64_t offset = test_support::value_of(lay_out(index));
   for (Region& region : index.regions) {
     std::uint64_t value = region.offset;
     for (std::uint64_t& checksum : region.block_checksums) checksum = value += 0x9e3779b97f4a7c15;
   }
-  return seal(std::move(index), *offset);
+  return seal(std::move(index), offset);
 }
 
 Region region_of(std::string name, ElementType type, std::uint64_t count) {

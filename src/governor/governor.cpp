@@ -65,7 +65,8 @@ std::size_t Governor::Parts::index_of(const std::string& name) {
 }
 
 auto Governor::Parts::mark() const -> Mark {
-  return {sys::monotonic_s(), surroundings.node_joules ? surroundings.node_joules() : std::nullopt};
+  const double now_s = surroundings.clock_s ? surroundings.clock_s() : sys::monotonic_s();
+  return {now_s, surroundings.node_joules ? surroundings.node_joules() : std::nullopt};
 }
 
 // While all wait for a phase, everything that the node uses is used for it. In the background the program runs anyway:

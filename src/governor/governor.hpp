@@ -67,6 +67,7 @@ struct Surroundings {
   // Model of what the node draws because of a phase on such cores; empty, or none: unknown.
   std::function<std::optional<policy::NodePower>(policy::PhaseKind, Scope)> node_power = {};
   std::function<std::optional<double>()> node_joules = {};  // counted so far, of the whole node; empty: no counter
+  std::function<double()> clock_s = {};  // seconds that only go on, from any beginning; empty: those of the machine
   LogSink log;
 };
 

@@ -113,11 +113,27 @@ Result<std::vector<std::uint32_t>> partners(std::span<const std::uint32_t> node_
   return partner;
 }
 
+namespace {
+
+std::uint32_t set_count(std::uint32_t node_count, std::uint32_t group_nodes) {
+  return group_nodes == 0 ? 1 : std::max(1U, node_count / group_nodes);
+}
+
+}  // namespace
+
+NodeSet node_set_of(std::uint32_t node, std::uint32_t node_count, std::uint32_t group_nodes) {
+  const std::uint32_t sets = set_count(node_count, group_nodes);
+  const std::uint32_t smallest = node_count / sets;
+  const std::uint32_t in_larger = node_count % sets * (smallest + 1);
+  if (node < in_larger) return {node / (smallest + 1) * (smallest + 1), smallest + 1};
+  return {in_larger + (node - in_larger) / smallest * smallest, smallest};
+}
+
 Result<std::vector<format::Group>> groups(std::span<const std::uint32_t> node_of_rank, std::uint32_t group_nodes,
                                           std::uint32_t parity) {
   DIAPAUSE_TRY_ASSIGN(const auto ranks, ranks_by_node(node_of_rank));
   const auto node_count = static_cast<std::uint32_t>(ranks.size());
-  const std::uint32_t sets = group_nodes == 0 ? 1 : std::max(1U, node_count / group_nodes);
+  const std::uint32_t sets = set_count(node_count, group_nodes);
   const std::uint32_t smallest = node_count / sets, larger = node_count % sets;
   if (parity == 0 || smallest <= parity || smallest + (larger > 0 ? 1 : 0) > kMaxMembers) {
     return fail(Code::argument, "level 3 over " + std::to_string(node_count) + " nodes in groups of " +
@@ -126,11 +142,10 @@ Result<std::vector<format::Group>> groups(std::span<const std::uint32_t> node_of
                                     ": parity is at least 1, a group has more nodes than that and at most 255");
   }
   std::vector<format::Group> result;
-  std::uint32_t first = 0;
-  for (std::uint32_t set = 0; set < sets; ++set) {
-    const std::uint32_t count = smallest + (set < larger ? 1 : 0);
-    append_groups(ranks, first, count, result);
-    first += count;
+  for (std::uint32_t first = 0; first < node_count;) {
+    const NodeSet set = node_set_of(first, node_count, group_nodes);
+    append_groups(ranks, set.first, set.count, result);
+    first += set.count;
   }
   return result;
 }

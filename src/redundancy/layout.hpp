@@ -56,6 +56,14 @@ std::uint32_t partner_node(std::uint32_t node, std::uint32_t node_count);
 // (Code::argument).
 Result<std::vector<std::uint32_t>> partners(std::span<const std::uint32_t> node_of_rank);
 
+// The nodes whose ranks form groups with one another: `count` consecutive ones from `first`.
+struct NodeSet {
+  std::uint32_t first = 0, count = 0;
+};
+
+// The set of level 3 that `node` belongs to: see groups(). Needs node < node_count; group_nodes = 0 makes one set.
+NodeSet node_set_of(std::uint32_t node, std::uint32_t node_count, std::uint32_t group_nodes);
+
 // Level 3: nodes are cut into consecutive sets of `group_nodes` (a remainder is spread over the sets, so that a set may
 // be larger; fewer nodes than asked for make one set); in each set, the i-th ranks of all nodes form a group. parity =
 // m, chunk_bytes and parities are left 0/empty. Code::argument, naming both numbers, if a set would have m or fewer

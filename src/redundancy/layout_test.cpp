@@ -171,5 +171,21 @@ TEST(Groups, RefuseSetsOfMoreThan255Nodes) {
   EXPECT_EQ(groups(one_rank_per_node(4), 4, 0).error().code, Code::argument);
 }
 
+TEST(Groups, ASetIsToldForEachNodeAlone) {
+  for (const std::uint32_t nodes : {1U, 3U, 4U, 5U, 7U, 8U, 11U, 254U}) {
+    for (const std::uint32_t group_nodes : {0U, 1U, 3U, 4U, 300U}) {
+      std::uint32_t end = 0;
+      for (std::uint32_t node = 0; node < nodes; ++node) {
+        const NodeSet set = node_set_of(node, nodes, group_nodes);
+        EXPECT_LE(set.first, node);
+        EXPECT_LT(node, set.first + set.count);
+        EXPECT_TRUE(set.first == end || set.first + set.count == end);  // no gaps, and the same for all of a set
+        end = set.first + set.count;
+      }
+      EXPECT_EQ(end, nodes);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace diapause::redundancy

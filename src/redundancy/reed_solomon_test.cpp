@@ -6,6 +6,8 @@
 #include <bit>
 #include <random>
 
+#include "support/value_of.hpp"
+
 namespace diapause::redundancy {
 namespace {
 
@@ -53,10 +55,9 @@ Chunks decoded(const ReedSolomon& code, const Chunks& word, std::uint32_t erased
       from.push_back(word[i].data());
     }
   }
-  const auto decoder = code.decoder(available, wanted);
-  EXPECT_TRUE(decoder.has_value());
+  const auto decoder = test_support::value_of(code.decoder(available, wanted));
   Chunks result(wanted.size(), ByteVector(word[0].size()));
-  decoder->decode(from, targets(result), word[0].size());
+  decoder.decode(from, targets(result), word[0].size());
   return result;
 }
 

@@ -43,16 +43,16 @@ Result<EncodedRegions> EncodedRegions::of(const format::ImageIndex& index) {
   return encoded;
 }
 
-Status EncodedRegions::decode(const format::Region& described, std::size_t region, std::uint64_t block,
-                              ByteSource& image, MutableBytes to) {
+Status EncodedRegions::decode(Workspace& workspace, const format::Region& described, std::size_t region,
+                              std::uint64_t block, ByteSource& image, MutableBytes to) const {
   const std::uint64_t size = described.encoded.sizes[block];
-  stored_.resize(std::max<std::size_t>(stored_.size(), size));
+  workspace.stored.resize(std::max<std::size_t>(workspace.stored.size(), size));
   DIAPAUSE_TRY_ASSIGN(const ByteView stored,
-                      image.view(regions_[region]->begins[block], MutableBytes(stored_).first(size)));
+                      image.view(regions_[region]->begins[block], MutableBytes(workspace.stored).first(size)));
   if (format::checksum64(stored) != described.block_checksums[block]) {
     return fail(Code::corrupt, fmt::format("block {} of region '{}' is damaged", block, described.name));
   }
-  Status decoded = decoder_.decode(stored, regions_[region]->plan.shape_of(block), to);
+  Status decoded = workspace.decoder.decode(stored, regions_[region]->plan.shape_of(block), to);
   if (decoded) return {};
   return fail(decoded.error().code,
               fmt::format("block {} of region '{}': {}", block, described.name, decoded.error().message));

@@ -13,7 +13,7 @@
 
 namespace diapause::store {
 
-// Not for several threads at once.
+// Several threads may decode at once, each with a workspace of its own.
 class EncodedRegions {
  public:
   // Code::mismatch or Code::config, naming the region, for a codec that this build does not have; Code::corrupt for
@@ -32,9 +32,15 @@ class EncodedRegions {
     return regions_[region]->plan.offset_of(block);
   }
 
+  // What one thread needs to decode: kept between calls because its memory is used again.
+  struct Workspace {
+    codec::BlockDecoder decoder;
+    ByteVector stored;
+  };
+
   // Fills `to`, which has the block's length. Code::corrupt if the stored bytes or the values have not their checksums.
-  Status decode(const format::Region& described, std::size_t region, std::uint64_t block, ByteSource& image,
-                MutableBytes to);
+  Status decode(Workspace& workspace, const format::Region& described, std::size_t region, std::uint64_t block,
+                ByteSource& image, MutableBytes to) const;
 
  private:
   struct Region {
@@ -43,8 +49,6 @@ class EncodedRegions {
   };
 
   std::vector<std::optional<Region>> regions_;  // by number; empty if none is compressed
-  codec::BlockDecoder decoder_;
-  ByteVector stored_;
 };
 
 }  // namespace diapause::store

@@ -7,9 +7,12 @@
 
 #include "format/checksum.hpp"
 #include "store/names.hpp"
+#include "sys/shares.hpp"
 
 namespace diapause::store {
 namespace {
+
+constexpr std::size_t kLeastShare = 8;  // blocks, for which a thread is worth its start
 
 class FileBytes : public ByteSource {
  public:
@@ -19,7 +22,7 @@ class FileBytes : public ByteSource {
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
     const std::uint64_t inside = offset < size_ ? std::min<std::uint64_t>(scratch.size(), size_ - offset) : 0;
     if (inside > 0) DIAPAUSE_TRY(file_.read_exact(scratch.first(inside), begin_ + offset));
-    std::memset(scratch.data() + inside, 0, scratch.size() - inside);
+    std::ranges::fill(scratch.subspan(inside), std::byte{0});
     return ByteView(scratch);
   }
 
@@ -117,22 +120,28 @@ std::uint64_t ImageReader::block_offset(std::size_t region, std::uint64_t block)
 }
 
 Result<ByteView> ImageReader::read_block(std::size_t region, std::uint64_t block, MutableBytes scratch) {
-  const format::Region& r = index_.regions[region];
-  if (encoded_.holds(region)) {
-    Status decoded = encoded_.decode(r, region, block, *bytes_, scratch);
+  return read_block_with(workspace_, {region, block}, scratch);
+}
+
+Result<ByteView> ImageReader::read_block_with(EncodedRegions::Workspace& workspace, BlockName block,
+                                              MutableBytes scratch) const {
+  const format::Region& r = index_.regions[block.region];
+  if (encoded_.holds(block.region)) {
+    Status decoded = encoded_.decode(workspace, r, block.region, block.number, *bytes_, scratch);
     if (!decoded) return fail(decoded.error().code, name_ + ": " + decoded.error().message);
     return ByteView(scratch);
   }
-  DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes_->view(r.offset + block * format::kBlockBytes, scratch));
-  if (format::checksum64(view) != r.block_checksums[block]) {
-    return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_, block, r.name));
+  DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes_->view(r.offset + block.number * format::kBlockBytes, scratch));
+  if (format::checksum64(view) != r.block_checksums[block.number]) {
+    return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_, block.number, r.name));
   }
   return view;
 }
 
-Status ImageReader::verify(Spare spare) {
-  if (staged_ != nullptr) return staged_->verify(index_, spare);
-  return verify_through_cache([] { return true; });
+Status ImageReader::verify(unsigned threads) {
+  if (reads_past_cache()) return direct_->verify(index_, threads);
+  const std::vector<std::byte*> nowhere(index_.regions.size());
+  return visit_blocks(std::vector<bool>(index_.regions.size(), true), nowhere, threads);
 }
 
 Status ImageReader::verify_through_cache(const std::function<bool()>& go_on) {
@@ -147,8 +156,8 @@ Status ImageReader::verify_through_cache(const std::function<bool()>& go_on) {
 
 Result<sys::PrivateMemory> ImageReader::own_memory(std::size_t region) {
   const std::uint64_t bytes = index_.regions[region].raw_bytes();
-  if (staged_ != nullptr && bytes > 0) {
-    auto mapped = staged_->map(index_.regions[region]);
+  if (direct_ != nullptr && bytes > 0) {
+    auto mapped = direct_->map(index_.regions[region]);
     if (mapped) return mapped;
   }
   DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory, sys::PrivateMemory::anonymous(bytes));
@@ -158,17 +167,40 @@ Result<sys::PrivateMemory> ImageReader::own_memory(std::size_t region) {
   return memory;
 }
 
-Status ImageReader::deliver(std::span<std::byte* const> targets) {
-  if (staged_ != nullptr) return staged_->deliver(index_, targets);
-  ByteVector scratch(format::kBlockBytes);
+Status ImageReader::deliver(std::span<std::byte* const> targets, unsigned threads) {
+  if (reads_past_cache()) return direct_->deliver(index_, targets, threads);
+  std::vector<bool> is_wanted;
+  for (const std::byte* target : targets) is_wanted.push_back(target != nullptr);
+  return visit_blocks(is_wanted, targets, threads);
+}
+
+Status ImageReader::visit_blocks(const std::vector<bool>& is_wanted, std::span<std::byte* const> targets,
+                                 unsigned threads) const {
+  std::vector<BlockName> blocks;
   for (std::size_t region = 0; region < index_.regions.size(); ++region) {
-    if (targets[region] == nullptr) continue;
-    for (std::uint64_t block = 0; block < index_.regions[region].block_count(); ++block) {
-      const MutableBytes room = MutableBytes(scratch).first(block_length(region, block));
-      DIAPAUSE_TRY_ASSIGN(const ByteView view, read_block(region, block, room));
-      std::memcpy(targets[region] + block_offset(region, block), view.data(), view.size());
-    }
+    const std::uint64_t count = is_wanted[region] ? index_.regions[region].block_count() : 0;
+    for (std::uint64_t number = 0; number < count; ++number) blocks.push_back({region, number});
   }
+  return sys::in_shares(blocks.size(), threads, kLeastShare, [&](std::size_t begin, std::size_t end) -> Status {
+    EncodedRegions::Workspace workspace;
+    ByteVector scratch;
+    for (std::size_t i = begin; i < end; ++i) {
+      DIAPAUSE_TRY(visit_block(blocks[i], targets[blocks[i].region], workspace, scratch));
+    }
+    return {};
+  });
+}
+
+// Without a target the block is only checked.
+Status ImageReader::visit_block(BlockName block, std::byte* target, EncodedRegions::Workspace& workspace,
+                                ByteVector& scratch) const {
+  const std::uint64_t length = block_length(block.region, block.number);
+  if (target == nullptr) scratch.resize(std::max<std::size_t>(scratch.size(), length));
+  const MutableBytes to = target == nullptr ? MutableBytes(scratch).first(length)
+                                            : MutableBytes(target + block_offset(block.region, block.number), length);
+  DIAPAUSE_TRY_ASSIGN(const ByteView view, read_block_with(workspace, block, to));
+  // Memory that holds the image already is seen where it is, and not copied by the read.
+  if (target != nullptr && view.data() != to.data()) std::memcpy(to.data(), view.data(), view.size());
   return {};
 }
 

@@ -10,8 +10,8 @@
 #include "config/settings.hpp"
 #include "format/image.hpp"
 #include "format/manifest.hpp"
+#include "store/direct_image.hpp"
 #include "store/encoded_regions.hpp"
-#include "store/staged_image.hpp"
 #include "sys/file.hpp"
 
 namespace diapause::store {
@@ -31,6 +31,12 @@ struct ExpectedImage {
 ExpectedImage expected_image(const format::Manifest& manifest, std::uint32_t rank);
 ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t group, std::uint32_t member);
 
+// One block of an image.
+struct BlockName {
+  std::size_t region = 0;
+  std::uint64_t number = 0;
+};
+
 class ImageReader {
  public:
   // `name` is for messages. Code::corrupt if the bytes are not that image: damaged, cut short, another rank's, or of
@@ -48,8 +54,8 @@ class ImageReader {
   std::uint64_t block_length(std::size_t region, std::uint64_t block) const;
   std::uint64_t block_offset(std::size_t region, std::uint64_t block) const;
 
-  // Reads and checks every block. With a file to read ahead in, as much as `spare` allows is kept for deliver().
-  Status verify(Spare spare = {});
+  // Reads and checks every block, in up to `threads` threads.
+  Status verify(unsigned threads = 1);
 
   // The same by ordinary reads, after which the pages of a mapping are at hand. `go_on` is asked between blocks; a
   // false ends it with success.
@@ -59,26 +65,40 @@ class ImageReader {
   // else, and if it is compressed, it is read, with all checks, into anonymous memory.
   Result<sys::PrivateMemory> own_memory(std::size_t region);
 
-  // Copies every region r with targets[r] not null there, and checks what it reads. After a successful verify():
-  // without, what comes before a damaged block is copied.
-  Status deliver(std::span<std::byte* const> targets);
+  // Reads every region r with targets[r] not null straight to that place, and checks every block, in up to `threads`
+  // threads. After a failure the targets hold no data that can be used: damaged blocks may have been written to them.
+  Status deliver(std::span<std::byte* const> targets, unsigned threads = 1);
 
-  // The file of `bytes`, opened for direct access, and where the image begins in it: verify() and deliver() then read
-  // far ahead.
-  void read_ahead_in(sys::File file, std::uint64_t offset) {
-    if (!encoded_.is_empty()) return;  // where storage is so slow that it pays, memory to decode into is not the limit
-    staged_ = std::make_unique<StagedImage>(std::move(file), offset, name_);
+  // Where the file of `bytes` lies, which is what decides how it is read fastest.
+  enum class Storage { disk, memory };
+  // The file of `bytes`, opened for direct access, and where the image begins in it. own_memory() then maps it, and
+  // from a disk verify() and deliver() read past the page cache and far ahead.
+  void read_from(sys::File file, std::uint64_t offset, Storage storage) {
+    if (!encoded_.is_empty()) return;  // where storage is so slow that compression pays, decoding is not the limit
+    direct_ = std::make_unique<DirectImage>(std::move(file), offset, name_);
+    storage_ = storage;
   }
 
  private:
   ImageReader(std::unique_ptr<ByteSource> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
+
+  bool reads_past_cache() const { return direct_ != nullptr && storage_ == Storage::disk; }
+
+  // read_block() for several threads, each of which has a workspace.
+  Result<ByteView> read_block_with(EncodedRegions::Workspace& workspace, BlockName block, MutableBytes scratch) const;
+  // Checks the blocks of the wanted regions, and copies those that have a target.
+  Status visit_blocks(const std::vector<bool>& is_wanted, std::span<std::byte* const> targets, unsigned threads) const;
+  Status visit_block(BlockName block, std::byte* target, EncodedRegions::Workspace& workspace,
+                     ByteVector& scratch) const;
 
   std::unique_ptr<ByteSource> bytes_;
   std::string name_;
   format::ImageHeader header_;
   format::ImageIndex index_;
   EncodedRegions encoded_;
-  std::unique_ptr<StagedImage> staged_;
+  EncodedRegions::Workspace workspace_;  // of read_block()
+  std::unique_ptr<DirectImage> direct_;
+  Storage storage_ = Storage::memory;
 };
 
 // Where the images of a kind of tier lie.

@@ -9,6 +9,8 @@
 namespace diapause::store {
 namespace {
 
+constexpr std::size_t kKeyDigits = 8;
+
 // Takes a decimal number without leading zeros off the front of `text`.
 template <class Number>
 bool take_number(std::string_view& text, Number& out) {
@@ -77,9 +79,24 @@ std::optional<std::uint32_t> parse_shared_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::string job_key(std::string_view name, std::string_view absolute_global_path) {
+std::string job_key(std::string_view name, const format::JobId& id) {
+  return fmt::format("{}-{}", name, id.hex().substr(0, kKeyDigits));
+}
+
+std::string old_job_key(std::string_view name, std::string_view absolute_global_path) {
   const std::uint64_t hash = format::checksum64(as_byte_view(absolute_global_path));
   return fmt::format("{}-{:08x}", name, hash & 0xffffffffu);
+}
+
+bool is_job_key(std::string_view key) {
+  if (key.size() < kKeyDigits + 2 || key[key.size() - kKeyDigits - 1] != '-') return false;
+  return key.substr(key.size() - kKeyDigits).find_first_not_of("0123456789abcdef") == key.npos;
+}
+
+std::string name_in_key(std::string_view key) { return std::string(key.substr(0, key.size() - kKeyDigits - 1)); }
+
+bool is_key_of(std::string_view key, std::string_view job) {
+  return is_job_key(key) && key.substr(0, key.size() - kKeyDigits - 1) == job;
 }
 
 }  // namespace diapause::store

@@ -6,6 +6,7 @@
 //                                                   a<number>.img   (global: images of several ranks)
 //                              spare/   files being written, or kept for reuse
 //                              lock     ranks
+//   <root>/<job key>/identity  which job this is (store/identity.hpp); global: starts, those of the job
 #pragma once
 
 #include <optional>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "format/identity.hpp"
 #include "format/ids.hpp"
 
 namespace diapause::store {
@@ -30,13 +32,21 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_parity_name(std::st
 std::string shared_name(std::uint32_t number);
 std::optional<std::uint32_t> parse_shared_name(std::string_view name);
 
-// A job is its name and its global directory: two programs of one name in different directories do not share a tier.
-// "<name>-<8 hex digits>".
-std::string job_key(std::string_view name, std::string_view absolute_global_path);
+// The name of a job's directory in every tier, "<name>-<8 hex digits>": the first digits of its identity.
+std::string job_key(std::string_view name, const format::JobId& id);
+// What releases without identities called it: by the path of its global directory, as it was spelled.
+std::string old_job_key(std::string_view name, std::string_view absolute_global_path);
+bool is_job_key(std::string_view key);
+// The job's name; the key must be one.
+std::string name_in_key(std::string_view key);
+// Whether it is the key of a job of that name.
+bool is_key_of(std::string_view key, std::string_view job);
 
 inline constexpr const char* kManifestNames[2] = {"manifest.a", "manifest.b"};
 inline constexpr const char* kSpareDirectory = "spare";
 inline constexpr const char* kLockName = "lock";
 inline constexpr const char* kRanksName = "ranks";
+inline constexpr const char* kIdentityName = "identity";
+inline constexpr const char* kStartsName = "starts";
 
 }  // namespace diapause::store

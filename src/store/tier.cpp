@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "store/names.hpp"
 #include "store/survey.hpp"
+#include "sys/cgroup.hpp"
 #include "sys/memory.hpp"
 #include "sys/process.hpp"
 
@@ -63,18 +65,20 @@ std::uint64_t Tier::rounded_capacity(std::uint64_t bytes) const {
   return round_up(bytes, bytes > 16 * kMiB ? kMiB : kPageBytes);
 }
 
-// In memory, what the file system would still take may be more than the machine has: filling it would end in the
-// program being killed.
 bool Tier::is_in_memory() const {
   const auto space = directory_.space();
   return space && space->is_memory;
 }
 
+// In memory, what the file system would still take may be more than the machine has, or than a job may have of it:
+// filling it would end in the program being killed.
 Result<std::uint64_t> Tier::free_bytes() const {
   DIAPAUSE_TRY_ASSIGN(const sys::FileSystemSpace space, directory_.space());
   if (kind_ != config::TierKind::memory) return space.free_bytes;
-  const auto available = sys::available_memory_bytes(directory_.kernel());
-  return available ? std::min(space.free_bytes, *available) : space.free_bytes;
+  std::uint64_t free = space.free_bytes;
+  if (const auto available = sys::available_memory_bytes(directory_.kernel())) free = std::min(free, *available);
+  if (const auto room = sys::cgroup_room_bytes(directory_.kernel())) free = std::min(free, *room);
+  return free;
 }
 
 Error Tier::no_room(std::uint64_t needed, std::uint64_t free) const {
@@ -122,18 +126,40 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
     DIAPAUSE_TRY_ASSIGN(free, free_bytes());
   }
   if (free < wanted) return fail(no_room(wanted, free));
-  Slot slot;
-  slot.spare_name_ = fmt::format("o{}-{}", owner, next_name_++);
-  DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.create_file(slot.spare_name_, !mapped));
+  DIAPAUSE_TRY_ASSIGN(Slot slot, create_slot(owner));
   if (use == SlotUse::shrinking) {
     slot.capacity_ = wanted;
     return slot;
   }
   if (Status sized = slot.resize(wanted, mapped); !sized) {
-    (void)spare_.remove_file(slot.spare_name_);
+    discard(std::move(slot));
     return fail(sized.error().code == Code::full ? no_room(wanted, free) : sized.error());
   }
   return slot;
+}
+
+// Under a name that no file has, whoever has left it there.
+Result<Slot> Tier::create_slot(std::uint32_t owner) {
+  while (true) {
+    Slot slot;
+    slot.name_ = fmt::format("o{}-{}", owner, next_name_++);
+    auto file = spare_.create_new_file(slot.name_, kind_ != config::TierKind::memory);
+    if (file) {
+      slot.file_ = std::move(*file);
+      return slot;
+    }
+    if (file.error().os_errno == EEXIST) continue;
+    (void)spare_.remove_file(slot.name_);  // it may be there and not pass for what was asked for
+    return fail(std::move(file.error()));
+  }
+}
+
+void Tier::succeed(Tier before) {
+  next_name_ = std::max(next_name_, before.next_name_);
+  const auto here = spare_.id();
+  const auto there = before.spare_.id();
+  if (!here || !there || *here != *there) return;
+  for (Slot& slot : before.lent_) lent_.push_back(std::move(slot));
 }
 
 void Tier::lend(Slot slot) { lent_.push_back(std::move(slot)); }
@@ -150,10 +176,10 @@ void Tier::take_back_lent() {
   const auto entries = spare_.list();
   if (!entries) return;
   for (auto slot = lent_.begin(); slot != lent_.end();) {
-    const std::string returned = returned_name(slot->spare_name_);
+    const std::string returned = returned_name(slot->name_);
     const bool is_back = std::any_of(entries->begin(), entries->end(),
                                      [&](const sys::DirectoryEntry& entry) { return entry.name == returned; });
-    if (is_back && spare_.rename(returned, spare_, slot->spare_name_)) {
+    if (is_back && take_back(*slot)) {
       give_back(std::move(*slot));
       slot = lent_.erase(slot);
     } else if (slot->file_.has_no_name()) {
@@ -164,15 +190,25 @@ void Tier::take_back_lent() {
   }
 }
 
-Result<Slot> Tier::adopt(const std::string& spare_name) const {
+bool Tier::take_back(const Slot& slot) const {
+  const std::string returned = returned_name(slot.name_);
+  return compare(slot, spare_, returned) && spare_.rename(returned, spare_, slot.name_);
+}
+
+Result<Slot> Tier::adopt(const std::string& name, const sys::FileId& id) const {
   const bool direct = kind_ != config::TierKind::memory;
   Slot slot;
-  DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.open_file(spare_name, sys::Access::read_write, direct));
+  DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.open_file(name, sys::Access::read_write, direct));
+  if (slot.file_.id() != id) {
+    return fail(Code::io, slot.file_.path() + " is another file than the one that was captured into");
+  }
   DIAPAUSE_TRY_ASSIGN(slot.capacity_, slot.file_.size());
-  slot.spare_name_ = spare_name;
-  slot.lent_name_ = spare_name;
+  slot.name_ = name;
+  slot.is_adopted_ = true;
   return slot;
 }
+
+void Tier::return_unused(const std::string& name) const { (void)spare_.rename(name, spare_, returned_name(name)); }
 
 Result<sys::File> Tier::open_spare(const std::string& name) const {
   return spare_.open_file(name, sys::Access::read_write, true);
@@ -188,9 +224,21 @@ Status Tier::make_version(const format::VersionId& version) const {
 Status Tier::settle(Slot& slot, const format::VersionId& version, const std::string& name) {
   DIAPAUSE_TRY(slot.file_.sync());
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
-  DIAPAUSE_TRY(spare_.rename(slot.spare_name_, directory, name));
-  slot.spare_name_.clear();
-  return {};
+  DIAPAUSE_TRY(spare_.rename(slot.name_, directory, name));
+  slot.is_settled_ = true;
+  return compare(slot, directory, name);
+}
+
+Status Tier::prove(const Slot& slot, const format::VersionId& version, const std::string& name) const {
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
+  return compare(slot, directory, name);
+}
+
+Status Tier::compare(const Slot& slot, const sys::Directory& directory, const std::string& name) {
+  DIAPAUSE_TRY_ASSIGN(const sys::FileId there, directory.id_of(name));
+  if (there == slot.file_.id()) return {};
+  return fail(Code::io, fmt::format("{}/{} is not the file that was written: something else renames files there",
+                                    directory.path(), name));
 }
 
 Status Tier::sync_version(const format::VersionId& version) const {
@@ -202,12 +250,7 @@ Status Tier::publish(const format::Manifest& manifest) const {
   const ByteVector bytes = format::encode_manifest(manifest);
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(manifest.version)));
   for (const char* name : kManifestNames) {
-    const std::string temporary = std::string(name) + ".tmp";
-    DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.create_file(temporary));
-    DIAPAUSE_TRY(file.write_all(bytes, 0));
-    DIAPAUSE_TRY(file.sync());
-    DIAPAUSE_TRY(directory.rename(temporary, directory, name));
-    DIAPAUSE_TRY(directory.sync());
+    DIAPAUSE_TRY(sys::publish_file(directory, name, bytes, std::string(name) + ".tmp"));
   }
   return {};
 }
@@ -216,24 +259,27 @@ void Tier::recycle(Slot slot, const format::VersionId& version, const std::strin
   if (!slot.is_open()) return;
   auto directory = directory_.open_child(version_directory(version));
   if (!directory) return;  // deleted from outside; the slot goes with it
-  const bool is_lent = !slot.lent_name_.empty();
-  slot.spare_name_ = is_lent ? returned_name(slot.lent_name_) : fmt::format("{}-{}", name, next_name_++);
-  if (!directory->rename(name, spare_, slot.spare_name_)) return;
-  if (!is_lent) give_back(std::move(slot));
+  // Of an adopted slot under the name by which its owner knows that it is free.
+  const std::string to = slot.is_adopted_ ? returned_name(slot.name_) : slot.name_;
+  if (!directory->rename(name, spare_, to)) return;
+  slot.is_settled_ = false;
+  if (!slot.is_adopted_) give_back(std::move(slot));
 }
 
 // Of too many, the smallest goes: it is the cheapest to make anew.
 void Tier::give_back(Slot slot) {
-  if (!slot.lent_name_.empty()) {
-    (void)spare_.rename(slot.spare_name_, spare_, returned_name(slot.lent_name_));  // its owner finds it
-    return;
-  }
+  if (slot.is_adopted_) return return_unused(slot.name_);
   spares_.push_back(std::move(slot));
   if (spares_.size() <= kSpares) return;
   const auto smallest = std::min_element(spares_.begin(), spares_.end(),
                                          [](const Slot& a, const Slot& b) { return a.capacity_ < b.capacity_; });
-  (void)spare_.remove_file(smallest->spare_name_);
+  discard(std::move(*smallest));
   spares_.erase(smallest);
+}
+
+// Whoever has lent it sees that it is gone.
+void Tier::discard(Slot slot) {
+  if (!slot.is_settled_) (void)spare_.remove_file(slot.name_);
 }
 
 Status Tier::unpublish(const format::VersionId& version) const {
@@ -261,7 +307,7 @@ Status Tier::remove_unpublished(const format::VersionId& version) const {
 }
 
 void Tier::drop_spares() {
-  for (Slot& spare : spares_) (void)spare_.remove_file(spare.spare_name_);
+  for (Slot& spare : spares_) (void)spare_.remove_file(spare.name_);
   spares_.clear();
 }
 

@@ -1,9 +1,10 @@
 // A place that holds versions of one job: a node's memory or local disk, or the global directory. Knows how files
 // become visible and how they go away; nothing of levels.
 //
-// Publication: every file is written under spare/, synced, and renamed into its version directory; when all ranks have
-// done so, the directory is synced and the manifest is written the same way, twice. A version exists when one of its
-// manifests does. Removal goes backwards: manifests first, then the directory's sync, then the rest.
+// Publication: every file is written under spare/, synced, renamed into its version directory, and what lies there
+// under its name is proven to be this file; when all ranks have done so, the directory is synced and the manifest is
+// written the same way, twice. A version exists when one of its manifests does. Removal goes backwards: manifests
+// first, then the directory's sync, then the rest.
 //
 // Each rank has a Tier object of its own over the same directory. Not thread-safe.
 #pragma once
@@ -41,7 +42,8 @@ struct FoundVersion {
   // Why there is no manifest though there was one, or which copy of it is damaged or missing. Empty if all is well, and
   // if there never was one: a checkpoint that did not come to its end.
   std::string problem;
-  bool is_unreadable = false;  // it cannot be read, and may be sound
+  bool is_unreadable = false;     // it cannot be read, and may be sound
+  bool is_of_the_moment = false;  // and `problem` may be none a moment later: diapause::is_of_the_moment
 
   bool operator==(const FoundVersion&) const = default;
 };
@@ -72,18 +74,28 @@ class Tier {
   // Code::full names the tier, what is needed and what there is.
   Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use = SlotUse::other);
   void give_back(Slot slot);  // one that was acquired and not settled
+  void discard(Slot slot);    // the same, of one that is not to be used again
 
   // A slot that another process is to publish: it stays known here, and acquire() hands it out again when the other has
-  // put it back. The other adopts it under its spare_name(), unmapped: what is only published is never touched.
+  // put it back. The other adopts it under its name, unmapped: what is only published is never touched. Code::io if
+  // that name has become another file's.
   void lend(Slot slot);
-  Result<Slot> adopt(const std::string& spare_name) const;
+  Result<Slot> adopt(const std::string& name, const sys::FileId& id) const;
+  void return_unused(const std::string& name) const;  // one that was lent and not adopted
 
-  // A file that another rank has acquired, to write a part of it: Slot::spare_name() there.
+  // From the object that this one replaces, of the same tier, in the same process: it no longer is of any use. What was
+  // lent is waited for on, where the directory is still the same; no name is given twice.
+  void succeed(Tier before);
+  void unlock() { lock_.reset(); }
+
+  // A file that another rank has acquired, to write a part of it: Slot::name() there.
   Result<sys::File> open_spare(const std::string& name) const;
   Result<sys::File> read_spare(const std::string& name) const;  // through the page cache
   Status make_version(const format::VersionId& version) const;
-  // Syncs the slot and gives it its final name. Not durable before sync_version.
+  // Syncs the slot, gives it its final name and proves it. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
+  // That what is called `name` in the version is this slot's file. Code::io names the path where it is not.
+  Status prove(const Slot& slot, const format::VersionId& version, const std::string& name) const;
   Status sync_version(const format::VersionId& version) const;
   Status publish(const format::Manifest& manifest) const;
 
@@ -100,6 +112,9 @@ class Tier {
       : kind_(kind), job_(std::move(job)), directory_(std::move(directory)), spare_(std::move(spare)) {}
   Result<std::uint64_t> free_bytes() const;
   void take_back_lent();
+  bool take_back(const Slot& slot) const;
+  Result<Slot> create_slot(std::uint32_t owner);
+  static Status compare(const Slot& slot, const sys::Directory& directory, const std::string& name);
   std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
   Error no_room(std::uint64_t needed, std::uint64_t free) const;
   std::uint64_t rounded_capacity(std::uint64_t bytes) const;
@@ -114,7 +129,7 @@ class Tier {
   std::optional<sys::FileLock> lock_;
   std::vector<Slot> spares_;
   std::vector<Slot> lent_;
-  std::uint64_t next_name_ = 0;
+  std::uint64_t next_name_ = 0;  // never goes back, see succeed()
 };
 
 const char* tier_name(config::TierKind kind);  // "memory", "local", "global"

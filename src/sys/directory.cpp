@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "sys/path.hpp"
 #include "sys/robust.hpp"
 
 namespace diapause::sys {
@@ -194,6 +195,10 @@ Result<File> Directory::create_file(std::string_view name, bool direct) const {
   return open_checked(*this, name, O_RDWR | O_CREAT | O_TRUNC | (direct ? O_DIRECT : 0));
 }
 
+Result<File> Directory::create_new_file(std::string_view name, bool direct) const {
+  return open_checked(*this, name, O_RDWR | O_CREAT | O_EXCL | (direct ? O_DIRECT : 0));
+}
+
 Status Directory::rename(std::string_view from, const Directory& to_directory, std::string_view to) const {
   DIAPAUSE_TRY(check_plain_name(from, *this));
   DIAPAUSE_TRY(check_plain_name(to, to_directory));
@@ -232,6 +237,22 @@ Result<std::vector<DirectoryEntry>> Directory::list() const {
   return entries;
 }
 
+Result<FileId> Directory::id() const {
+  struct stat status;
+  const int result = uninterrupted([&] { return kernel_->fstat(fd_, &status); });
+  if (result < 0) return fail(path_error("inspect", path_, result));
+  return FileId{status.st_dev, status.st_ino};
+}
+
+Result<FileId> Directory::id_of(std::string_view name) const {
+  DIAPAUSE_TRY(check_plain_name(name, *this));
+  const std::string component(name);
+  struct stat status;
+  const int result = uninterrupted([&] { return kernel_->fstatat(fd_, component.c_str(), &status); });
+  if (result < 0) return fail(path_error("inspect", path_ + "/" + component, result));
+  return FileId{status.st_dev, status.st_ino};
+}
+
 Result<FileSystemSpace> Directory::space() const {
   FileSystemSpace space{};
   const int result = uninterrupted([&] { return kernel_->fstatvfs(fd_, &space); });
@@ -242,6 +263,32 @@ Result<FileSystemSpace> Directory::space() const {
 bool Directory::has_no_name() const {
   struct stat status;
   return uninterrupted([&] { return kernel_->fstat(fd_, &status); }) >= 0 && status.st_nlink == 0;
+}
+
+Status publish_file(const Directory& directory, std::string_view name, ByteView bytes, std::string_view temporary) {
+  DIAPAUSE_TRY_ASSIGN(const File file, directory.create_file(temporary));
+  DIAPAUSE_TRY(file.write_all(bytes, 0));
+  DIAPAUSE_TRY(file.sync());
+  DIAPAUSE_TRY(directory.rename(temporary, directory, name));
+  return directory.sync();
+}
+
+Result<bool> Directory::is_same_as(const Directory& other) const {
+  struct stat mine;
+  struct stat its;
+  if (const int result = uninterrupted([&] { return kernel_->fstat(fd_, &mine); }); result < 0) {
+    return fail(path_error("inspect", path_, result));
+  }
+  if (const int result = uninterrupted([&] { return other.kernel_->fstat(other.fd_, &its); }); result < 0) {
+    return fail(path_error("inspect", other.path_, result));
+  }
+  return mine.st_dev == its.st_dev && mine.st_ino == its.st_ino;
+}
+
+std::string Directory::real_path() const {
+  std::string path;
+  if (kernel_->real_path(fd_, &path) == 0 && path.starts_with('/')) return path;
+  return plain_spelling(path_);
 }
 
 }  // namespace diapause::sys

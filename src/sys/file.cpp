@@ -11,7 +11,11 @@
 namespace diapause::sys {
 
 File::File(File&& other) noexcept
-    : kernel_(other.kernel_), fd_(std::exchange(other.fd_, -1)), flags_(other.flags_), path_(std::move(other.path_)) {}
+    : kernel_(other.kernel_),
+      fd_(std::exchange(other.fd_, -1)),
+      flags_(other.flags_),
+      path_(std::move(other.path_)),
+      id_(other.id_) {}
 
 File& File::operator=(File&& other) noexcept {
   if (this == &other) return *this;
@@ -20,6 +24,7 @@ File& File::operator=(File&& other) noexcept {
   fd_ = std::exchange(other.fd_, -1);
   flags_ = other.flags_;
   path_ = std::move(other.path_);
+  id_ = other.id_;
   return *this;
 }
 

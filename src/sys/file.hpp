@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,14 @@
 #include "sys/kernel.hpp"
 
 namespace diapause::sys {
+
+// What makes a file or directory the same one, whatever it is called. Given to another only when it is gone and closed.
+struct FileId {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+
+  bool operator==(const FileId&) const = default;
+};
 
 class File {
  public:
@@ -27,7 +36,8 @@ class File {
   int fd() const { return fd_; }
   Kernel& kernel() const { return *kernel_; }
   const std::string& path() const { return path_; }
-  bool is_direct() const;  // whether transfers go past the page cache
+  bool is_direct() const;            // whether transfers go past the page cache
+  FileId id() const { return id_; }  // of files that a Directory has opened
 
   // Both go through the page cache from the first transfer on that the file system refuses with O_DIRECT (EINVAL): it
   // may want other alignments, or find out only then. Fills all of `data`; a file that ends before is Code::corrupt
@@ -42,11 +52,13 @@ class File {
   bool has_no_name() const;  // no directory holds it any more
 
  private:
+  friend Result<File> open_checked(const class Directory& directory, std::string_view name, int flags);
   bool stops_direct(std::int64_t result) const;
   Kernel* kernel_ = nullptr;
   int fd_ = -1;
   mutable int flags_ = 0;  // less O_DIRECT where a transfer was refused
   std::string path_;
+  FileId id_;
 };
 
 // append: whatever is written goes behind what the file holds by then, at no matter which offset.
@@ -75,6 +87,8 @@ class Directory {
   // by this user (Code::denied otherwise).
   Result<File> open_file(std::string_view name, Access access, bool direct = false) const;
   Result<File> create_file(std::string_view name, bool direct = false) const;  // truncates an old one of that name
+  // Only if there is nothing of that name: os_errno EEXIST otherwise.
+  Result<File> create_new_file(std::string_view name, bool direct = false) const;
 
   Status rename(std::string_view from, const Directory& to_directory, std::string_view to) const;
   Status remove_file(std::string_view name) const;   // absent is fine
@@ -82,7 +96,13 @@ class Directory {
   Status sync() const;
   Result<std::vector<DirectoryEntry>> list() const;
   bool has_no_name() const;  // it was removed
+  // Whether both are one directory, whatever paths they were opened by.
+  Result<bool> is_same_as(const Directory& other) const;
+  // Absolute and without links where the kernel can tell; else the path that it was opened by, in plain spelling.
+  std::string real_path() const;
   Result<FileSystemSpace> space() const;
+  Result<FileId> id() const;
+  Result<FileId> id_of(std::string_view name) const;  // of what is called so in here by now; Code::not_found
 
   bool is_open() const { return fd_ >= 0; }
   int fd() const { return fd_; }
@@ -100,7 +120,14 @@ class Directory {
 // Whether `name` is one plain path component: not empty, no '/', no NUL, not "." or "..", at most 255 bytes.
 bool is_plain_name(std::string_view name);
 
-// An exclusive lock on a file, held until this object dies or the process does.
+// Makes `directory` hold a file of that name with these bytes, all of them or none, and durable when this returns. Two
+// who do so at the same time need different `temporary` names.
+Status publish_file(const Directory& directory, std::string_view name, ByteView bytes, std::string_view temporary);
+
+class HeldFile;
+
+// An exclusive lock on a file, held until this object dies or the process does: of flock where the file system has it,
+// else of the whole file by fcntl, else by a file beside it that only one can make (docs/locks.md).
 class FileLock {
  public:
   // Tries until `wait_s` seconds are over. Code::busy names the path and what the holder wrote into it.
@@ -108,13 +135,15 @@ class FileLock {
                                   double wait_s);
   // Whether somebody has it. Makes no file; who acquires it at this very moment may have to try once more.
   static bool is_held(const Directory& directory, std::string_view name);
-  FileLock(FileLock&&) noexcept = default;
+  FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();
 
  private:
-  explicit FileLock(File file) : file_(std::move(file)) {}
+  explicit FileLock(File file);
   File file_;
+  bool is_range_ = false;
+  std::unique_ptr<HeldFile> held_;
 };
 
 // Page-aligned heap memory, for O_DIRECT.

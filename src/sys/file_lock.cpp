@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "sys/held_file.hpp"
+#include "sys/lock_holders.hpp"
 #include "sys/robust.hpp"
 
 namespace diapause::sys {
@@ -28,7 +30,51 @@ std::string holder_of(const File& file) {
   return line;
 }
 
+// Whether the file system, or how it is mounted, has no such lock (Lustre without -o flock, old NFS).
+bool has_none(int result) { return result == -ENOSYS || result == -EOPNOTSUPP || result == -ENOLCK; }
+
+enum class Kind { flock, range, file };
+
+struct Attempt {
+  int result = 0;
+  Kind kind = Kind::flock;
+  std::unique_ptr<HeldFile> held;
+};
+
+// 0, -EWOULDBLOCK or another -errno.
+Attempt attempt(const Directory& directory, const File& file, const std::string& name, HeldFile::Watch& watch) {
+  Kernel& kernel = directory.kernel();
+  Attempt done;
+  done.result = uninterrupted([&] { return kernel.try_lock(file.fd()); });
+  if (!has_none(done.result)) return done;
+  done.kind = Kind::range;
+  done.result = uninterrupted([&] { return kernel.try_range_lock(file.fd()); });
+  if (done.result == -EACCES) done.result = -EWOULDBLOCK;
+  if (!has_none(done.result)) return done;
+  done.kind = Kind::file;
+  auto held = HeldFile::acquire(directory, name + ".held", watch);
+  if (held) {
+    done.result = 0;
+    done.held = std::make_unique<HeldFile>(std::move(*held));
+  } else {
+    done.result =
+        held.error().code == Code::busy ? -EWOULDBLOCK : -(held.error().os_errno != 0 ? held.error().os_errno : EIO);
+  }
+  return done;
+}
+
+// What was written names who took the lock; who has it now may be a child that it left behind.
+std::string who_holds(const File& file) {
+  const std::string written = holder_of(file);
+  const std::string now = lock_holders(file);
+  const std::string taker = written.substr(0, written.find(" on "));  // "process 4711"
+  if (now.empty() || (taker.starts_with("process ") && now.find(taker + " ") != std::string::npos)) return written;
+  return fmt::format("{}; it is held now by {}, which has inherited it: end that first", written, now);
+}
+
 }  // namespace
+
+FileLock::FileLock(File file) : file_(std::move(file)) {}
 
 Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view name, std::string_view holder_text,
                                    double wait_s) {
@@ -36,36 +82,61 @@ Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view 
   const auto start = Clock::now();
   // Not truncated: the text in it belongs to whoever holds the lock.
   DIAPAUSE_TRY_ASSIGN(File file, open_checked(directory, name, O_RDWR | O_CREAT));
+  HeldFile::Watch watch;
   for (;;) {
-    const int result = uninterrupted([&] { return directory.kernel().try_lock(file.fd()); });
-    if (result == 0) break;
-    if (result != -EWOULDBLOCK) return fail(path_error("lock", file.path(), result));
-    if (std::chrono::duration<double>(Clock::now() - start).count() >= wait_s) {
-      return fail(Code::busy, fmt::format("{} is locked by: {}", file.path(), holder_of(file)), EWOULDBLOCK);
+    Attempt done = attempt(directory, file, std::string(name), watch);
+    if (done.result == 0) {
+      FileLock lock(std::move(file));
+      lock.is_range_ = done.kind == Kind::range;
+      lock.held_ = std::move(done.held);
+      // The lock is ours whether or not its text can be written: a full disk must not keep anybody from what lies on
+      // it.
+      if (lock.file_.truncate(0)) (void)lock.file_.write_all(as_byte_view(holder_text), 0);
+      return lock;
+    }
+    if (done.result != -EWOULDBLOCK) return fail(path_error("lock", file.path(), done.result));
+    // A file left behind on another machine shows only by not changing for a while.
+    const double patience_s = done.kind == Kind::file && wait_s > 0 ? std::max(wait_s, HeldFile::kDead_s + 1) : wait_s;
+    if (std::chrono::duration<double>(Clock::now() - start).count() >= patience_s) {
+      return fail(Code::busy, fmt::format("{} is locked by: {}", file.path(), who_holds(file)), EWOULDBLOCK);
     }
     std::this_thread::sleep_for(kPollInterval);
   }
-  FileLock lock(std::move(file));
-  // The lock is ours whether or not its text can be written: a full disk must not keep anybody from what lies on it.
-  if (lock.file_.truncate(0)) (void)lock.file_.write_all(as_byte_view(holder_text), 0);
-  return lock;
 }
 
 bool FileLock::is_held(const Directory& directory, std::string_view name) {
   const auto file = directory.open_file(name, Access::read);
   if (!file) return false;
-  const int result = uninterrupted([&] { return directory.kernel().try_lock(file->fd()); });
-  if (result == 0) directory.kernel().unlock(file->fd());
-  return result == -EWOULDBLOCK;
+  Kernel& kernel = directory.kernel();
+  int result = uninterrupted([&] { return kernel.try_lock(file->fd()); });
+  if (result == 0) kernel.unlock(file->fd());
+  if (!has_none(result)) return result == -EWOULDBLOCK;
+  const auto writable = directory.open_file(name, Access::read_write);
+  if (!writable) return false;
+  result = uninterrupted([&] { return kernel.try_range_lock(writable->fd()); });
+  if (result == 0) kernel.unlock_range(writable->fd());
+  if (!has_none(result)) return result == -EWOULDBLOCK || result == -EACCES;
+  return HeldFile::is_held(directory, std::string(name) + ".held");
 }
+
+FileLock::FileLock(FileLock&& other) noexcept
+    : file_(std::move(other.file_)), is_range_(other.is_range_), held_(std::move(other.held_)) {}
 
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
   std::swap(file_, other.file_);
+  std::swap(is_range_, other.is_range_);
+  std::swap(held_, other.held_);
   return *this;
 }
 
 FileLock::~FileLock() {
-  if (file_.is_open()) file_.kernel().unlock(file_.fd());
+  if (!file_.is_open()) return;
+  if (held_) return;  // its file goes with it
+  if (is_range_) {
+    file_.kernel().unlock_range(file_.fd());
+  } else {
+    file_.kernel().unlock(file_.fd());
+  }
 }
 
 }  // namespace diapause::sys

@@ -1,6 +1,8 @@
 // What a kernel has that has no queues, private mappings or devices: transfers that are over when they were submitted.
 #include "sys/kernel.hpp"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <unordered_map>
 
@@ -71,6 +73,17 @@ class PlainWrites final : public WriteQueue {
 
 }  // namespace
 
+int Kernel::fstatat(int directory, const char* path, struct stat* out) {
+  const int fd = openat(directory, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+  if (fd < 0) return fd;
+  const int result = fstat(fd, out);
+  close(fd);
+  return result;
+}
+
+int Kernel::try_range_lock(int) { return -ENOSYS; }
+int Kernel::unlock_range(int) { return -ENOSYS; }
+int Kernel::real_path(int, std::string*) { return -ENOSYS; }
 int Kernel::stop_direct(int) { return -EINVAL; }
 
 std::byte* Kernel::map_private(int, std::uint64_t, std::uint64_t, int* error) {

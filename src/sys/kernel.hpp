@@ -44,16 +44,23 @@ class Kernel {
   virtual int fallocate(int fd, std::uint64_t offset, std::uint64_t length) = 0;
   virtual int ftruncate(int fd, std::uint64_t length) = 0;
   virtual int fstat(int fd, struct stat* out) = 0;
+  // Of what is called `path` there; of a symbolic link the link itself. The base implementation opens it.
+  virtual int fstatat(int directory, const char* path, struct stat* out);
   virtual int fstatvfs(int fd, FileSystemSpace* out) = 0;
   virtual int renameat(int from_directory, const char* from, int to_directory, const char* to) = 0;
   virtual int unlinkat(int directory, const char* path, int flags) = 0;
   virtual int mkdirat(int directory, const char* path, mode_t mode) = 0;
   // All entries but "." and "..", in no order.
   virtual int list(int directory, std::vector<DirectoryEntry>* out) = 0;
+  // The path that leads to an open directory without any link, as it is now. -ENOSYS of the base implementation.
+  virtual int real_path(int directory, std::string* out);
   // LOCK_EX | LOCK_NB.
   virtual int try_lock(int fd) = 0;
   // LOCK_UN: also takes the lock away from descriptors that a forked child still holds.
   virtual int unlock(int fd) = 0;
+  // The same by F_OFD_SETLK, for file systems without flock. -ENOSYS of the base implementation.
+  virtual int try_range_lock(int fd);
+  virtual int unlock_range(int fd);
   // Shared, readable and writable, populated mapping of [0, length). nullptr with *error = errno on failure.
   virtual std::byte* map_shared(int fd, std::uint64_t length, int* error) = 0;
   virtual int unmap(std::byte* base, std::uint64_t length) = 0;

@@ -1,6 +1,7 @@
 #include "sys/mappings.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "sys/file.hpp"
+#include "sys/memory.hpp"
 
 namespace diapause::sys {
 namespace {
@@ -18,6 +20,7 @@ struct Line {
   PageRange range;
   std::string_view rights;
   std::string_view inode;
+  std::string_view name;
 };
 
 std::string_view next_word(std::string_view& rest) {
@@ -37,6 +40,7 @@ bool parse(std::string_view text, Line& line) {
   next_word(text);  // offset
   next_word(text);  // device
   line.inode = next_word(text);
+  line.name = text.substr(std::min(text.find_first_not_of(' '), text.size()));
   return true;
 }
 
@@ -78,6 +82,11 @@ Result<Mappings> Mappings::read() {
       return fail(Code::io, "a line of /proc/self/maps is not understood");
     }
     start = end + 1;
+    const std::string device =
+        line.name.starts_with("/dev/") && !line.name.starts_with("/dev/shm/") && !line.name.starts_with("/dev/zero")
+            ? std::string(line.name)
+            : "";
+    mappings.all_.push_back({line.range, line.rights.starts_with("r"), line.rights.substr(1).starts_with("w"), device});
     if (line.inode != "0" || !line.rights.starts_with("rw") || !line.rights.ends_with('p')) continue;
     if (!known.empty() && known.back().end == line.range.begin) {
       known.back().end = line.range.end;
@@ -91,6 +100,47 @@ Result<Mappings> Mappings::read() {
 bool Mappings::is_private_anonymous(PageRange range) const {
   const auto behind = std::ranges::upper_bound(private_anonymous_, range.begin, {}, &PageRange::begin);
   return behind != private_anonymous_.begin() && std::prev(behind)->end >= range.end;
+}
+
+std::string Mappings::why_unreadable(ByteView memory) const { return why_refused(memory, Right::read); }
+std::string Mappings::why_unwritable(ByteView memory) const { return why_refused(memory, Right::write); }
+
+std::string Mappings::why_refused(ByteView memory, Right right) const {
+  if (memory.empty()) return "";
+  auto at = reinterpret_cast<std::uintptr_t>(memory.data());
+  const std::uintptr_t end = at + memory.size();
+  auto mapping = std::ranges::upper_bound(all_, at, {}, [](const Mapping& one) { return one.range.end; });
+  for (; at < end; ++mapping) {
+    if (mapping == all_.end() || mapping->range.begin > at) return fmt::format("no memory at {:#x}{}", at, hint());
+    const bool allowed = right == Right::read ? mapping->is_readable : mapping->is_writable;
+    if (!allowed && !mapping->device.empty()) {
+      return fmt::format("the memory at {:#x} belongs to the device {}", at, mapping->device);
+    }
+    if (!allowed && mapping->is_readable) return fmt::format("the memory at {:#x} is read-only", at);
+    if (!allowed) return fmt::format("the memory at {:#x} is protected from every access (PROT_NONE){}", at, hint());
+    at = mapping->range.end;
+  }
+  return "";
+}
+
+// Memory of a GPU has addresses that no processor can use, and a driver keeps them from being used otherwise.
+std::string Mappings::hint() const {
+  const auto gpu = std::ranges::find_if(all_, [](const Mapping& one) {
+    return one.device.starts_with("/dev/nvidia") || one.device.starts_with("/dev/kfd") ||
+           one.device.starts_with("/dev/dri/");
+  });
+  if (gpu == all_.end()) return "";
+  return fmt::format(", which may be an address of a GPU ({} is in use): copy such data to the host's memory first",
+                     gpu->device);
+}
+
+std::string why_ends_are_unreadable(ByteView memory) {
+  if (memory.empty()) return "";
+  std::byte room{};
+  const MutableBytes to(&room, 1);
+  if (copy_if_mapped(to, memory.first(1)) && copy_if_mapped(to, memory.last(1))) return "";
+  const auto mappings = Mappings::read();
+  return mappings ? mappings->why_unreadable(memory) : "";
 }
 
 }  // namespace diapause::sys

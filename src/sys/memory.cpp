@@ -1,7 +1,6 @@
 #include "sys/memory.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -49,14 +48,6 @@ Status copy_if_mapped(MutableBytes to, ByteView from) {
     done += static_cast<std::size_t>(copied);
   }
   return {};
-}
-
-void bring_in(MutableBytes memory) {
-#ifdef MADV_POPULATE_WRITE
-  (void)::madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE);
-#else
-  (void)memory;
-#endif
 }
 
 }  // namespace diapause::sys

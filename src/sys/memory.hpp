@@ -16,8 +16,4 @@ Result<std::uint64_t> available_memory_bytes(Kernel& kernel);
 // as slow; a memcpy in sandboxes that forbid the call. Sizes are equal.
 Status copy_if_mapped(MutableBytes to, ByteView from);
 
-// Makes the pages of memory that was never touched be there; what is in them stays. Without effect where the system
-// cannot (Linux before 5.14): they come when they are touched.
-void bring_in(MutableBytes memory);
-
 }  // namespace diapause::sys

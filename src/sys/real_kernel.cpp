@@ -13,6 +13,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "sys/kernel.hpp"
 #include "sys/uring_queue.hpp"
@@ -41,6 +44,14 @@ int read_entries(DIR* stream, std::vector<DirectoryEntry>* out) {
   }
 }
 
+// Of the whole file, for as long as any descriptor of this opening is there, as flock has it.
+int set_range_lock(int fd, short type) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return value_or_errno(::fcntl(fd, F_OFD_SETLK, &lock));
+}
+
 class RealKernel final : public Kernel {
  public:
   int openat(int directory, const char* path, int flags, mode_t mode) override {
@@ -65,6 +76,9 @@ class RealKernel final : public Kernel {
     return value_or_errno(::ftruncate(fd, static_cast<off_t>(length)));
   }
   int fstat(int fd, struct stat* out) override { return value_or_errno(::fstat(fd, out)); }
+  int fstatat(int directory, const char* path, struct stat* out) override {
+    return value_or_errno(::fstatat(directory, path, out, AT_SYMLINK_NOFOLLOW));
+  }
   int fstatvfs(int fd, FileSystemSpace* out) override {
     struct statvfs space;
     struct statfs kind;
@@ -99,8 +113,18 @@ class RealKernel final : public Kernel {
     return result;
   }
 
+  int real_path(int directory, std::string* out) override {
+    std::error_code error;
+    const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(directory), error);
+    if (error) return -error.value();
+    *out = path.string();
+    return 0;
+  }
+
   int try_lock(int fd) override { return value_or_errno(::flock(fd, LOCK_EX | LOCK_NB)); }
   int unlock(int fd) override { return value_or_errno(::flock(fd, LOCK_UN)); }
+  int try_range_lock(int fd) override { return set_range_lock(fd, F_WRLCK); }
+  int unlock_range(int fd) override { return set_range_lock(fd, F_UNLCK); }
 
   std::byte* map_shared(int fd, std::uint64_t length, int* error) override {
     void* base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);

@@ -31,7 +31,7 @@ Status check_plain_name(std::string_view name, const Directory& directory) {
 
 namespace {
 
-Status check_own_regular_file(const File& file) {
+Result<FileId> check_own_regular_file(const File& file) {
   struct stat status;
   if (const int result = uninterrupted([&] { return file.kernel().fstat(file.fd(), &status); }); result < 0) {
     return fail(path_error("inspect", file.path(), result));
@@ -43,7 +43,7 @@ Status check_own_regular_file(const File& file) {
     return fail(Code::denied, fmt::format("{} belongs to user {} and not to user {}, who runs this program; remove it",
                                           file.path(), status.st_uid, ::geteuid()));
   }
-  return {};
+  return FileId{status.st_dev, status.st_ino};
 }
 
 }  // namespace
@@ -60,11 +60,13 @@ Result<File> open_checked(const Directory& directory, std::string_view name, int
   if (fd == -EINVAL && (flags & O_DIRECT) != 0) {
     flags &= ~O_DIRECT;
     fd = open(flags);
+    // It is the refused open that has made it: had it been there before, that would have been said.
+    if (fd == -EEXIST) fd = open(flags & ~O_EXCL);
   }
   const std::string path = directory.path() + "/" + component;
   if (fd < 0) return fail(path_error((flags & O_CREAT) != 0 ? "create" : "open", path, fd));
   File file(kernel, fd, path, flags);
-  DIAPAUSE_TRY(check_own_regular_file(file));
+  DIAPAUSE_TRY_ASSIGN(file.id_, check_own_regular_file(file));
   return file;
 }
 

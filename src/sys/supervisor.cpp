@@ -165,6 +165,8 @@ void Supervisor::signal_group(int number) const {
   if (group_ > 0) ::kill(-group_, number);
 }
 
+void Supervisor::signal_process(std::int64_t process, int number) { ::kill(static_cast<pid_t>(process), number); }
+
 bool Supervisor::group_has_processes() const { return group_ > 0 && (::kill(-group_, 0) == 0 || errno == EPERM); }
 
 bool Supervisor::wait_for_empty_group(double limit_s) {

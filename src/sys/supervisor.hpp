@@ -3,6 +3,7 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,9 @@ class Supervisor {
   // Buries all ended children and adopted orphans; the exit of the command once it is among them.
   std::optional<ProcessExit> bury();
 
+  std::int64_t leader() const { return group_; }  // process id of the command; 0: none was started
+  // A process that the command has started, or what it has started.
+  static void signal_process(std::int64_t process, int number);
   void signal_group(int number) const;  // nothing if there is no such process any more
   bool group_has_processes() const;
   // Ends what is left of the group: SIGTERM, after `grace_s` seconds SIGKILL. True if there was something.

@@ -34,6 +34,14 @@ bool parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// The letter for what a process does; 0 if it is not there.
+char state_of(Kernel& kernel, std::int64_t process) {
+  const auto text = read_value(kernel, fmt::format("/proc/{}/stat", process));
+  if (!text) return 0;
+  const std::size_t letter = text->find_first_not_of(' ', text->rfind(')') + 1);
+  return letter < text->size() ? (*text)[letter] : '\0';
+}
+
 }  // namespace
 
 std::int64_t thread_id() { return ::syscall(SYS_gettid); }
@@ -64,6 +72,30 @@ Result<std::vector<std::int64_t>> threads_of(Kernel& kernel, std::int64_t proces
   }
   std::ranges::sort(threads);
   return threads;
+}
+
+std::vector<std::int64_t> living_children(Kernel& kernel, std::int64_t process) {
+  std::vector<std::int64_t> children;
+  const auto threads = threads_of(kernel, process);
+  if (!threads) return children;
+  for (const std::int64_t thread : *threads) {
+    const auto text = read_value(kernel, fmt::format("/proc/{}/task/{}/children", process, thread));
+    if (!text) continue;
+    std::string_view rest = *text;
+    while (!rest.empty()) {
+      const std::string_view word = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+      std::int64_t child = 0;
+      if (!parse(word, child)) continue;
+      const char state = state_of(kernel, child);
+      if (state != 0 && state != 'Z' && state != 'X') children.push_back(child);
+    }
+  }
+  return children;
+}
+
+std::string program_name(Kernel& kernel, std::int64_t process) {
+  return read_value(kernel, fmt::format("/proc/{}/comm", process)).value_or("");
 }
 
 Result<std::uint64_t> start_ticks(Kernel& kernel, std::int64_t process) {

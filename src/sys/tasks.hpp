@@ -18,6 +18,13 @@ std::vector<std::uint32_t> usable_cpus();
 // Threads of a process that runs, in order. Code::not_found if it has ended.
 Result<std::vector<std::int64_t>> threads_of(Kernel& kernel, std::int64_t process);
 
+// Living children of a process, without those that have ended and that nobody has waited for yet. Empty also if the
+// process has ended, or if the kernel does not tell (it was built without CONFIG_PROC_CHILDREN).
+std::vector<std::int64_t> living_children(Kernel& kernel, std::int64_t process);
+
+// Name of the program that a process runs, of which the kernel keeps 15 characters. Empty if the process has ended.
+std::string program_name(Kernel& kernel, std::int64_t process);
+
 // When a process started, in clock ticks since boot: with its number, what tells it from any other.
 // Code::not_found if it has ended.
 Result<std::uint64_t> start_ticks(Kernel& kernel, std::int64_t process);

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <unordered_map>
 
+#include "sys/unseen_writers.hpp"
+
 namespace diapause::sys {
 namespace {
 
@@ -166,6 +168,7 @@ std::unique_ptr<Queue> make_queue(unsigned depth) {
   const unsigned entries = std::clamp(depth, 1U, kLargestDepth);
   io_uring ring;
   if (::io_uring_queue_init(entries, &ring, 0) != 0) return nullptr;
+  mark_own_ring(ring.ring_fd);
   return std::make_unique<Queue>(ring, entries);
 }
 

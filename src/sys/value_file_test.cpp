@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/scratch_directory.hpp"
 #include "sys/line_file.hpp"
-#include "sys/process.hpp"
 #include "sys/text_file.hpp"
 
 namespace diapause::sys {
@@ -17,11 +17,6 @@ using testing::HasSubstr;
 
 class Files : public testing::Test {
  protected:
-  Files() { std::filesystem::create_directories(folder_); }
-  ~Files() override { std::filesystem::remove_all(folder_); }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-
   std::string write(const std::string& name, const std::string& text, std::ios::openmode mode = std::ios::out) {
     std::ofstream(folder_ / name, mode) << text;
     return folder_ / name;
@@ -31,8 +26,8 @@ class Files : public testing::Test {
     return line && *line ? **line : "none";
   }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("values-" + std::to_string(process_id()));
+  const test_support::ScratchDirectory scratch_;
+  const std::filesystem::path& folder_ = scratch_.path();
 };
 
 TEST_F(Files, OfTheKernelAreReadAnewEachTime) {

@@ -39,6 +39,21 @@ def keeps_nothing_of_a_longer_version_of_the_same_number(site):
             place.run("again", "read", level)
 
 
+def closes_at_the_end_of_mpi_what_is_open(site):
+    for mode, messages in {"off": [], "thread": ["MPI_THREAD_MULTIPLE"]}.items():
+        for part in ("leaves", "closes"):
+            with Place(site, ranks=3, **{"async": {"mode": mode}}) as place:
+                place.run("finalizes", part, messages=messages)
+                place.run("finalizes", "reads", messages=messages)
+
+
+def keeps_the_edges_of_its_interface(site):
+    with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": "off"}}) as place:
+        # The program's own text takes the place of the file: the tiers come from the environment.
+        place.run("interface", environment={"DIAPAUSE_ROOT": "/opt/diapause", "DIAPAUSE_MEMORY_PATH": str(place.memory),
+                                            "DIAPAUSE_GLOBAL_PATH": str(place.global_)})
+
+
 def survives_wrong_calls(site):
     with Place(site, ranks=2) as place:
         place.run("misuse")
@@ -50,7 +65,7 @@ def sets_the_last_rank_of_each_node_aside(site):
     # Without MPI_THREAD_MULTIPLE. The second number is that of the worker.
     for mode, told in {"off": ("2", "0"), "thread": ("2", "2"), "rank": ("1", "3")}.items():
         with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": mode}}) as place:
-            place.run("aside", *told, messages=["MPI_THREAD_MULTIPLE"] if mode == "thread" else [])
+            place.run("aside", *told)  # one node has nobody to communicate with
 
 
 def leaves_the_processor_to_others_while_a_rank_waits(site):

@@ -70,8 +70,8 @@ def is_there():
     return shutil.which("chromium") is not None
 
 
-def look(page, scratch, picture=None):
-    """(tables, what the probe saw) of the page; saves what is to be seen to the file `picture`."""
+def look(page, scratch, picture=None, size="1200,4000"):
+    """(tables, what the probe saw) of the page; saves what is to be seen in a window of that size to the file `picture`."""
     text = pathlib.Path(page).read_text()
     assert text.count("default-src 'none'") == 1 and text.count("<head>") == 1
     copy = pathlib.Path(scratch) / "looked-at.html"
@@ -79,7 +79,7 @@ def look(page, scratch, picture=None):
                     .replace("<style>", PROBE + "<style>", 1))
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
                "--disable-background-networking", "--disable-component-update", "--no-first-run", "--mute-audio",
-               f"--user-data-dir={scratch}/browser", "--window-size=1200,4000", "--dump-dom"]
+               f"--user-data-dir={scratch}/browser", f"--window-size={size}", "--dump-dom"]
     command += [f"--screenshot={picture}"] if picture else []
     done = subprocess.run([*command, copy.as_uri()], capture_output=True, text=True, timeout=LIMIT_S)
     reader = _Reader()

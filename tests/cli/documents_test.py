@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The help, docs/command-line.md and the man page tell of the same verbs and options."""
 
+import os
 import pathlib
 import re
 
@@ -8,7 +9,8 @@ import support
 from support import CommandTest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-VERBS = ["list", "show", "verify", "prune", "inject", "run", "energy", "report", "power", "study"]
+VERBS = ["list", "show", "verify", "prune", "inject", "run", "jobs", "history", "export",
+         "energy", "report", "power", "study"]
 # Each with what is typed to get at it.
 ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "calibrate", "restore")] + [
     ["study", "compress"]]
@@ -44,6 +46,21 @@ class DocumentsTest(CommandTest):
                 out, err = self.diapause(*arguments, status=3)
                 self.assertEqual(out, "")
                 self.assertIn("diapause: ", err)
+
+    def test_a_wrong_verb_is_named_with_the_one_that_was_meant(self):
+        for words, meant in ((["lisst"], "list"), (["histroy", "heat"], "history"), (["power", "recrd"], "record")):
+            with self.subTest(words):
+                _, err = self.diapause(*words, status=3)
+                self.assertIn(f'there is no verb "{" ".join(words[:2 if words[0] == "power" else 1])}"; did you mean {meant}?', err)
+        self.assertIn('there is no verb "foo". The verbs are list, show,', self.diapause("foo", status=3)[1])
+
+    def test_the_help_tells_the_defaults_of_the_code(self):
+        run, power = self.help("run"), self.help("power")
+        for text in ("--restarts N [3]", "--delay S [0]", "--stall S [0]", "--linger S [30]", "--global PATH [diapause]",
+                     f"--memory PATH [/dev/shm/diapause-{os.getuid()}]", "--local PATH [none]"):
+            self.assertIn(text, run)
+        for text in ("--interval S [1]", "--meters NAMES [auto]", "--period-ms N [100]", "--profile PROFILE [generic]"):
+            self.assertIn(text, power)
 
     def test_a_wrong_configuration_is_refused(self):
         (self.scratch / "bad.toml").write_text("[memory]\npaht = 'x'\n")

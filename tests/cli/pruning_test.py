@@ -41,7 +41,7 @@ class PruneTest(MinimalTest):
         self.assertIn("continuing after step 50", self.run_minimal(status=0))
 
     def test_dry_run_only_tells(self):
-        text, _ = self.diapause("prune", "--all", "--dry-run", tiers=self.tiers)
+        text, _ = self.diapause("prune", "minimal", "--all", "--dry-run", tiers=self.tiers)
         self.assert_in_order(["would remove", "version 50", "version 40", "would free"], text)
         self.assertEqual(self.numbers(), [50, 40])
 
@@ -53,8 +53,11 @@ class PruneTest(MinimalTest):
     def test_a_version_that_is_not_there_is_an_error(self):
         self.assertIn("no version 41", self.diapause("prune", "minimal", "--version", 41, tiers=self.tiers, status=3)[1])
 
-    def test_all_removes_every_version(self):
-        self.diapause("prune", "--all", tiers=self.tiers)
+    def test_all_removes_every_version_of_the_job_that_is_named(self):
+        _, errors = self.diapause("prune", "--all", tiers=self.tiers, status=3)
+        self.assertIn("name it, as in diapause prune JOB --all", errors)
+        self.assertEqual(self.numbers(), [50, 40])
+        self.diapause("prune", "minimal", "--all", tiers=self.tiers)
         self.assertEqual(self.numbers(), [])
         self.assertEqual(self.tiers.files("memory/*/*/v*"), [])
 
@@ -64,7 +67,7 @@ class PruneTest(MinimalTest):
                 held.write("process 42 on somewhere\n")
                 held.flush()
                 fcntl.flock(held, fcntl.LOCK_EX)
-                _, errors = self.diapause("prune", "--all", tiers=self.tiers, status=3)
+                _, errors = self.diapause("prune", "minimal", "--all", tiers=self.tiers, status=3)
                 self.assertIn("locked by: process 42 on somewhere", errors)
                 self.assertEqual(self.numbers(), [50, 40])
 
@@ -72,6 +75,19 @@ class PruneTest(MinimalTest):
         (self.directory(50) / "r0.img").unlink()
         self.diapause("prune", "minimal", "--keep", 1, tiers=self.tiers)
         self.assertEqual(self.numbers(), [50, 40])
+
+    def test_what_is_kept_is_read_before_anything_older_goes(self):
+        image = self.directory(50) / "r0.img"
+        for damage in (lambda: os.truncate(image, 0), lambda: support.flip(image, 4096)):
+            image_before = image.read_bytes()
+            damage()
+            for options in (["--dry-run"], []):
+                text, errors = self.diapause("prune", "minimal", "--keep", 1, *options, tiers=self.tiers)
+                self.assertNotIn("version 40", text)
+                self.assertIn(f"version 50 of {self.directory(50).parents[1].name} cannot be restored", errors)
+            self.assertEqual(self.numbers(), [50, 40])
+            image.write_bytes(image_before)
+        self.assertIn("continuing after step 50", self.run_minimal(status=0))
 
     def test_unfinished_checkpoints_go_and_versions_stay(self):
         unfinished = self.directory(50).parent / f"v60-i1-{'ab' * 16}"
@@ -81,7 +97,7 @@ class PruneTest(MinimalTest):
         self.assertEqual(self.numbers(), [50, 40])
 
     def test_what_to_remove_must_be_said_and_only_once(self):
-        for arguments in (["minimal"], ["--all", "--keep", 1], ["--version", 40], ["--keep", "many"]):
+        for arguments in (["minimal"], ["--all"], ["minimal", "--all", "--keep", 1], ["--version", 40], ["--keep", "many"]):
             with self.subTest(arguments):
                 self.diapause("prune", *arguments, tiers=self.tiers, status=3)
         self.assertEqual(self.numbers(), [50, 40])

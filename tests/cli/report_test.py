@@ -71,6 +71,37 @@ class JobTest(ReportTest):
         self.assertEqual({path.name for path in (self.scratch / "pictures").iterdir()},
                          {"power.png", "power-1.png", "energy.png"})
 
+    def test_what_the_command_and_the_page_say_of_shares_overhead_and_failures_is_the_same(self):
+        bounded = samples.phase("keep", 11, 1, 10.0, uncertainty_j=15.0)
+        lines = [*samples.RUN, samples.event("checkpoint", 1107.0, 2, version=11, level_reached=1, blocked_s=0.53),
+                 samples.energy(1116.0, 10.0, 990.0, [bounded], incarnation=2), samples.event("close", 1116.0)]
+        ledger = self.leave("run.jsonl", lines)
+        self.diapause("report", ledger, "-o", self.page)
+        told = {line.split()[0]: line for line in self.diapause("energy", ledger)[0].splitlines() if line}
+        tables, seen = self.look()
+        for row in tables["phases"][1:]:
+            self.assertTrue(told[row[0][0].split()[0]].endswith(row[6][0]), (row, told[row[0][0].split()[0]]))
+        self.assertIn("< 0.21 %", [row[6][0] for row in tables["phases"]])
+        self.assertIn("0.53 s of 111.00 s (0.48 %); 2 starts, 1 failure, 1 restart", self.diapause("history", ledger)[0])
+        page = self.page.read_text()
+        for text in ("<b>0.48 %</b>", "1 checkpoint: 0.53 s", "<b>1 failure</b>", "in 2 starts; 1 restart"):
+            self.assertIn(text, page)
+        self.assertLess(page.index("<b>0.48 %</b>"), page.index("energy of the whole job"))
+
+    def test_a_telephone_needs_no_page_that_is_wider_than_it_is(self):
+        self.diapause("report", self.leave("run.jsonl", samples.RUN), "-o", self.page)
+        _, seen = browser.look(self.page, self.scratch, size="500,2000")  # the narrowest window of the browser
+        self.assertLessEqual(seen["width"], 500)
+
+    def test_work_that_was_not_lost_is_not_told_as_none(self):
+        lines = [samples.RUN[0], samples.RUN[1], samples.event("open", 1065.0, 2),
+                 samples.event("restart", 1066.0, 2, version=12, captured_unix_s=1064.0)]
+        ledger = self.leave("run.jsonl", lines)
+        self.diapause("report", ledger, "-o", self.page)
+        for text in (self.diapause("energy", ledger)[0], self.page.read_text()):
+            self.assertIn("went back to version 12: no work that a line tells of was for nothing", text)
+            self.assertNotIn("0.00 s and - of the program", text)
+
     def assert_is_picture(self, path, width):
         data = path.read_bytes()
         self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")

@@ -49,6 +49,16 @@ class Runs(CommandTest):
 
 
 class RunTest(Runs):
+    # ---- a shortage ----
+
+    def test_a_start_that_failed_for_want_of_something_is_repeated_and_counts_for_nothing(self):
+        _, err = self.diapause("run", "--restarts", 0, "--min-uptime", 1000, "--", "sh", "-c",
+                               "echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 1 && exit;"
+                               "echo no room >> $DIAPAUSE_RUN_AGAIN_FILE; exit 7")
+        self.assertEqual(self.log(), ["0", "1"])
+        self.assertIn("no room; that may be over soon: starting again in 1 s", err)
+        self.assertEqual([path.name for path in self.scratch.iterdir()], ["log"])
+
     # ---- starting again ----
 
     def test_a_command_that_fails_twice_is_started_three_times(self):
@@ -66,6 +76,24 @@ class RunTest(Runs):
     def test_success_is_not_repeated(self):
         self.diapause("run", "--", "sh", "-c", "echo x >> log")
         self.assertEqual(self.log(), ["x"])
+
+    def test_success_finishes_the_jobs_of_the_command_if_told(self):
+        tiers = support.Tiers(self.scratch)
+        half = ["--", "sh", "-c", f"{support.MINIMAL}; test $? = 3"]  # stops half-way without closing, and that is a success
+        for keep in ("nothing", "last"):
+            settings = tiers.settings() | {"DIAPAUSE_FINISH_KEEP": keep}
+            self.diapause("run", *half, **settings)
+            self.assertTrue(tiers.files("*/*/**/*.img"), "without --finish")
+            _, err = self.diapause("run", "--finish", "--", "sh", "-c", f"{support.MINIMAL} > said; true", **settings)
+            self.assertIn("continuing", (self.scratch / "said").read_text())
+            if keep == "last":  # the program has only level 1: nothing can be kept, and nothing is lost
+                self.assertIn("no version of level 4", err)
+                continue
+            self.assertFalse(tiers.files("*/*/**/*.img"))
+            _, err = self.diapause("run", "--finish", *half, **settings)
+            self.assertIn("finished minimal-", err)
+            self.assertFalse(tiers.files("*/*/**/*.img"))
+            self.assertFalse(list(self.scratch.glob(".diapause-stop*")))
 
     def test_death_by_a_signal_is_a_failure_with_128_more(self):
         _, err = self.diapause("run", "--restarts", 1, "--", "sh", "-c", "echo x >> log; kill -9 $$", status=128 + 9)
@@ -182,6 +210,47 @@ class RunTest(Runs):
         wait_until(lambda: pathlib.Path(f"/proc/{command}/comm").read_text() == "sleep\n", "the command to run")
         run.kill()
         wait_until(lambda: state_of(command) in (None, "Z"), "the command to end")
+
+    # ---- commands that get nowhere ----
+
+    def launcher(self, *lines):
+        """A program of the name of a launcher."""
+        path = self.scratch / "mpirun"
+        path.write_text("#!/bin/sh\n" + "\n".join(lines) + "\n")
+        path.chmod(0o755)
+        os.mkfifo(self.scratch / "never")
+        return path
+
+    def test_a_launcher_whose_processes_are_all_gone_is_ended_and_started_again(self):
+        for deaf in (":", "trap '' TERM"):
+            with self.subTest(deaf):
+                (self.scratch / "log").unlink(missing_ok=True)
+                (self.scratch / "never").unlink(missing_ok=True)
+                launcher = self.launcher("echo $DIAPAUSE_RUN_ATTEMPT >> log", deaf, "sleep 0.5 & wait",
+                                         "test $DIAPAUSE_RUN_ATTEMPT = 1 || read word < never")
+                _, err = self.diapause("run", "--linger", 1, "--", launcher)
+                self.assertEqual(self.log(), ["0", "1"])
+                self.assertIn("mpirun (process ", err)
+
+    def test_a_launcher_inside_a_script_is_ended_and_the_script_goes_on(self):
+        launcher = self.launcher("sleep 0.5 & wait", "read word < never")
+        self.diapause("run", "--linger", 1, "--restarts", 0, "--", "sh", "-c", f"{launcher}; echo after $? >> log; exit 3",
+                      status=3)
+        self.assertEqual(self.log(), ["after", str(128 + signal.SIGTERM)])
+
+    def test_a_command_that_is_no_launcher_may_work_alone(self):
+        self.diapause("run", "--linger", 0.2, "--", "sh", "-c", "sleep 0.3 & wait; sleep 1; echo done >> log")
+        self.assertEqual(self.log(), ["done"])
+
+    def test_without_progress_the_command_is_ended_and_started_again(self):
+        ledger = self.scratch / "tiers/job-0a1b2c3d/ledger.jsonl"
+        ledger.parent.mkdir(parents=True, mode=0o700)
+        ledger.parent.parent.chmod(0o700)
+        script = ("echo $DIAPAUSE_RUN_ATTEMPT >> log; test $DIAPAUSE_RUN_ATTEMPT = 1 && exit; "
+                  f"for i in 1 2 3 4 5 6; do echo x >> {ledger}; sleep 0.5; done; echo silent >> log; sleep 1000")
+        _, err = self.diapause("run", "--stall", 2, "--global", self.scratch / "tiers", "--memory", "", "--", "sh", "-c", script)
+        self.assertEqual(self.log(), ["0", "silent", "1"])
+        self.assertIn("no new line in a ledger and no new version for 2 s; ending the command", err)
 
     def test_waiting_takes_no_processor_time(self):
         run = self.start_shell("echo up >> log; while ! test -e end; do sleep 0.05; done")

@@ -19,9 +19,9 @@ LIMIT_S = 120
 
 
 def environment(**settings):
-    """The caller's, without settings of Diapause but these."""
+    """The caller's, without settings of Diapause but these. What programs leave at their end is what is looked at."""
     plain = {key: value for key, value in os.environ.items() if not key.startswith("DIAPAUSE_")}
-    return plain | {key: str(value) for key, value in settings.items()}
+    return plain | {"DIAPAUSE_FINISH_KEEP": "all"} | {key: str(value) for key, value in settings.items()}
 
 
 class Tiers:

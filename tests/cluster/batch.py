@@ -79,7 +79,7 @@ class Batch(Cluster):
 
     def wait_for(self, condition, what):
         try:
-            self.slurm.wait_until(condition, what, limit_s=90)
+            self.slurm.wait_until(condition, what, limit_s=400)
         except RuntimeError as error:
             raise Failure(f"{error}\nThe job said:\n{self.output()}") from None
 
@@ -95,14 +95,14 @@ class Batch(Cluster):
         found = re.findall(r"stopped in time: (.*): version (\d+) at level (\d)", self.output())
         return [(why, int(version), int(level)) for why, version, level in found]
 
-    def expect_started_again_after(self, why):
-        """The job stopped once, with a checkpoint of the deepest level, and the next run ended it."""
+    def expect_started_again_after(self, why, most=1):
+        """The job stopped, with a checkpoint of the deepest level each time, and the last run ended it."""
         self.wait_for_state("COMPLETED")
         stops = self.stops()
-        expect(len(stops) == 1 and re.fullmatch(why, stops[0][0]) and stops[0][2] == 4,
-               f"stops: {stops}\n{self.output()}")
-        expect(self.job_field("Restarts") == "1", "Slurm did not start the job again")
-        self.expect_finished_from([stops[0][1]])
+        as_it_should = all(re.fullmatch(why, reason) and level == 4 for reason, _, level in stops)
+        expect(1 <= len(stops) <= most and as_it_should, f"stops: {stops}\n{self.output()}")
+        expect(self.job_field("Restarts") == str(len(stops)), "Slurm did not start the job again each time")
+        self.expect_finished_from([version for _, version, _ in stops])
 
     def expect_finished_from(self, versions):
         if not filecmp.cmp(self.heat.result, self.heat.right, shallow=False):
@@ -114,7 +114,8 @@ class Batch(Cluster):
 def goes_on_in_the_next_allocation_when_the_time_is_over(site):
     with Batch(site) as batch:
         batch.submit(DIAPAUSE_DEADLINE_MARGIN_S="46")  # of the minute: so it stops after some ten seconds
-        batch.expect_started_again_after("the allocation ends")
+        # A busy machine gets less far in its ten seconds, and needs more allocations.
+        batch.expect_started_again_after("the allocation ends", most=6)
 
 
 def goes_on_in_the_next_allocation_after_a_signal(site):

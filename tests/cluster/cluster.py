@@ -33,6 +33,8 @@ path = "{global_path}"
 files = {files}
 [level{level}]
 every_calls = 50
+[finish]
+keep = "all"
 """
 
 

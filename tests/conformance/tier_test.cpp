@@ -16,6 +16,7 @@
 #include "store/names.hpp"
 #include "support/fault_kernel.hpp"
 #include "support/file_helpers.hpp"
+#include "support/value_of.hpp"
 
 namespace diapause::conformance {
 namespace {
@@ -37,22 +38,12 @@ class TierTest : public testing::TestWithParam<std::tuple<TierKind, Ground>> {
 
   TierKind kind() const { return std::get<TierKind>(GetParam()); }
   Result<Tier> open(bool create = true) { return open_tier(world_.kernel(), kind(), world_.root(), create); }
-  Tier opened() {
-    auto tier = open();
-    EXPECT_TRUE(tier) << tier.error().message;
-    return std::move(*tier);
-  }
+  Tier opened() { return test_support::value_of(open()); }
 
   static Stored stored(Tier& tier, const Content& content) {
-    auto result = store_version(tier, content);
-    EXPECT_TRUE(result) << result.error().message;
-    return std::move(*result);
+    return test_support::value_of(store_version(tier, content));
   }
-  static std::vector<FoundVersion> scanned(const Tier& tier) {
-    auto found = tier.scan();
-    EXPECT_TRUE(found) << found.error().message;
-    return std::move(*found);
-  }
+  static std::vector<FoundVersion> scanned(const Tier& tier) { return test_support::value_of(tier.scan()); }
   static FoundVersion only_version(const Tier& tier) {
     auto found = scanned(tier);
     EXPECT_EQ(found.size(), 1U);
@@ -60,9 +51,7 @@ class TierTest : public testing::TestWithParam<std::tuple<TierKind, Ground>> {
   }
   static std::vector<std::string> names_in(const sys::Directory& directory) {
     std::vector<std::string> names;
-    const auto entries = directory.list();
-    EXPECT_TRUE(entries);
-    for (const sys::DirectoryEntry& entry : *entries) names.push_back(entry.name);
+    for (const sys::DirectoryEntry& entry : test_support::value_of(directory.list())) names.push_back(entry.name);
     std::ranges::sort(names);
     return names;
   }
@@ -187,11 +176,12 @@ TEST_P(TierTest, HandsALentSlotOutAgainOnlyWhenTheOtherHasPutItBack) {
   Tier publisher = opened();
   store::Slot slot = *owner.acquire(kPageBytes, 0);
   const auto inode = status_of(slot).st_ino;
-  const std::string name = slot.spare_name();
+  const std::string name = slot.name();
+  const sys::FileId id = slot.file().id();
   owner.lend(std::move(slot));
   store::Slot meanwhile = *owner.acquire(kPageBytes, 0);
   EXPECT_NE(status_of(meanwhile).st_ino, inode);
-  auto adopted = publisher.adopt(name);
+  auto adopted = publisher.adopt(name, id);
   ASSERT_TRUE(adopted) << adopted.error().message;
   ASSERT_TRUE(publisher.make_version(version_of(1)));
   ASSERT_TRUE(publisher.settle(*adopted, version_of(1), store::image_name(0)));

@@ -10,9 +10,10 @@
 #include <set>
 #include <thread>
 
-#include "engine/clerk.hpp"
+#include "engine/accounting/background_worker.hpp"
 #include "engine/cluster.hpp"
 #include "engine/ledger_events.hpp"
+#include "support/scratch_directory.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::test_support {
@@ -212,8 +213,8 @@ TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
 
 // In a model of a machine that uses energy for nothing else.
 TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
-  const std::string path = fmt::format("{}memory-only-{}-{}.toml", ::testing::TempDir(), GetParam(), sys::process_id());
-  std::ofstream(path) << kMemoryOnly;
+  const test_support::ScratchDirectory scratch;
+  const std::string path = scratch.write("memory-only.toml", kMemoryOnly);
   shape_.adjust = [path](engine::OpenRequest& request, std::uint32_t) {
     request.environment.emplace_back("DIAPAUSE_ENERGY_METERS", "model");
     request.environment.emplace_back("DIAPAUSE_ENERGY_PERIOD_MS", "5");
@@ -258,32 +259,32 @@ TEST_P(Accounting, WithoutAMeterThereAreTimesAndNoJoules) {
   }
 }
 
-TEST(TheClerk, DoesOnePieceAfterTheOtherInAnotherThread) {
-  engine::Clerk clerk{config::AsyncSettings{}};
+TEST(TheBackgroundWorker, DoesOnePieceAfterTheOtherInAnotherThread) {
+  engine::BackgroundWorker worker{config::AsyncSettings{}};
   std::vector<int> done;
   std::thread::id where;
-  clerk.post([&] { where = std::this_thread::get_id(); });
-  for (int piece = 0; piece < 100; ++piece) clerk.post([&, piece] { done.push_back(piece); });
-  clerk.wait();
+  worker.post([&] { where = std::this_thread::get_id(); });
+  for (int piece = 0; piece < 100; ++piece) worker.post([&, piece] { done.push_back(piece); });
+  worker.wait();
   EXPECT_NE(where, std::this_thread::get_id());
   EXPECT_THAT(done, ::testing::SizeIs(100));
   EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
 }
 
-TEST(TheClerk, GoesOnAfterAPieceThatThrows) {
-  engine::Clerk clerk{config::AsyncSettings{}};
+TEST(TheBackgroundWorker, GoesOnAfterAPieceThatThrows) {
+  engine::BackgroundWorker worker{config::AsyncSettings{}};
   bool is_done = false;
-  clerk.post([] { throw std::bad_alloc(); });
-  clerk.post([&] { is_done = true; });
-  clerk.wait();
+  worker.post([] { throw std::bad_alloc(); });
+  worker.post([&] { is_done = true; });
+  worker.wait();
   EXPECT_TRUE(is_done);
 }
 
-TEST(TheClerk, GoesWhenAllIsDone) {
+TEST(TheBackgroundWorker, GoesWhenAllIsDone) {
   int done = 0;
   {
-    engine::Clerk clerk{config::AsyncSettings{}};
-    for (int piece = 0; piece < 100; ++piece) clerk.post([&] { ++done; });
+    engine::BackgroundWorker worker{config::AsyncSettings{}};
+    for (int piece = 0; piece < 100; ++piece) worker.post([&] { ++done; });
   }
   EXPECT_EQ(done, 100);
 }

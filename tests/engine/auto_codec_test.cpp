@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/encoding_plan.hpp"
+#include "engine/encoding/encoding_plan.hpp"
 
 namespace diapause::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.hpp"
+#include "library/engine.hpp"
 #include "support/fault_kernel.hpp"
 #include "support/thread_comm.hpp"
 #include "support/volatile_disk.hpp"
@@ -52,6 +52,7 @@ struct Restarted {
   std::string reason;
   bool intact = true;  // every rank holds exactly that version; after a refusal: nobody's memory was touched
 };
+// In one call, or in this process in three steps: DIAPAUSE_TEST_RESTART=steps.
 Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version = engine::Engine::kNewest);
 
 // After all nodes are lost: that version comes back from what is left on the disk.

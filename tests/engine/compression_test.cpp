@@ -11,7 +11,7 @@
 
 #include "capture/capture.hpp"
 #include "engine/cluster.hpp"
-#include "engine/encoding.hpp"
+#include "engine/encoding/encoding.hpp"
 #include "format/manifest.hpp"
 #include "store/image_reader.hpp"
 #include "store/names.hpp"
@@ -161,9 +161,9 @@ TEST(Encoding, RefusesToMakeDamagedDataLookSound) {
   ByteVector image = image_of(std::vector<double>(300'000, 1.5));
   image[2'000'000] ^= std::byte{1};
   engine::Encoding encoding(1);
-  sys::Pacer pacer(0);
+  sys::RateLimiter limiter(0);
   const auto bytes = capture::memory_bytes(image, image.size());
-  const auto written = encoding.write(*bytes, plan_of(codec::CodecId::shuffle_lz4), new_file(disk), pacer);
+  const auto written = encoding.write(*bytes, plan_of(codec::CodecId::shuffle_lz4), new_file(disk), limiter);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::corrupt);
   EXPECT_THAT(written.error().message, HasSubstr("block 1 of region 'field' is damaged"));
@@ -179,9 +179,9 @@ TEST(Encoding, NeedsNoMoreRoomThanItSays) {
   VolatileDisk disk;
   const ByteVector image = image_of(noise);
   engine::Encoding encoding(2);
-  sys::Pacer pacer(0);
+  sys::RateLimiter limiter(0);
   const auto bytes = capture::memory_bytes(image, image.size());
-  const auto written = encoding.write(*bytes, plan_of(codec::CodecId::shuffle_zstd), new_file(disk), pacer);
+  const auto written = encoding.write(*bytes, plan_of(codec::CodecId::shuffle_zstd), new_file(disk), limiter);
   ASSERT_TRUE(written) << written.error().message;
   EXPECT_LE(written->record.file_bytes, engine::most_encoded_bytes(engine::describe(*bytes)->index));
 }

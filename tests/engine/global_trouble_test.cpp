@@ -150,6 +150,7 @@ class GlobalTrouble : public ::testing::TestWithParam<const char*> {
     std::vector<sys::DirectoryEntry> files;
     const int root = disk_.openat(AT_FDCWD, kGlobal.data(), O_RDONLY | O_DIRECTORY, 0);
     EXPECT_EQ(disk_.list(root, &jobs), 0);
+    std::erase_if(jobs, [](const sys::DirectoryEntry& entry) { return !entry.is_directory; });
     EXPECT_EQ(jobs.size(), 1u);
     const int spare = disk_.openat(root, (jobs.at(0).name + "/spare").c_str(), O_RDONLY | O_DIRECTORY, 0);
     EXPECT_EQ(disk_.list(spare, &files), 0);

@@ -1,5 +1,5 @@
 // What the governor does around the steps of a checkpoint in the background, as a dry run says it.
-#include "engine/governing.hpp"
+#include "engine/accounting/governing.hpp"
 
 #include <gmock/gmock.h>
 
@@ -55,20 +55,26 @@ class Governing : public ::testing::Test {
     return said;
   }
 
+  // On a busy machine the first checkpoint may take long enough to be governed too.
+  static std::vector<std::string> of_the_second(std::vector<std::string> said) {
+    if (said.size() > 2) said.erase(said.begin(), said.end() - 2);
+    return said;
+  }
+
   std::size_t elements_ = 4000;
   VolatileDisk disk_;
 };
 
 TEST_F(Governing, SlowsAFlushInTheBackgroundAndLetsGoAfterIt) {
   const auto said = two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
-  EXPECT_THAT(said, ElementsAre(HasSubstr("1 threads to 0.850"), HasSubstr("put the clock back")));
+  EXPECT_THAT(of_the_second(said), ElementsAre(HasSubstr("1 threads to 0.850"), HasSubstr("put the clock back")));
 }
 
 TEST_F(Governing, SlowsAFlushThatCompressesAsCompressionIsSlowed) {
   elements_ = 200000;  // little is left of them
   const auto said =
       two_checkpoints("[codec]\nmethod = \"lz4\"\n[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
-  EXPECT_THAT(said, ElementsAre(HasSubstr("1 threads to 0.875"), HasSubstr("put the clock back")));
+  EXPECT_THAT(of_the_second(said), ElementsAre(HasSubstr("1 threads to 0.875"), HasSubstr("put the clock back")));
 }
 
 TEST_F(Governing, IsOnTheBill) {

@@ -1,5 +1,5 @@
 // The accounts of several machines as one.
-#include "engine/machine_accounts.hpp"
+#include "engine/accounting/machine_accounts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -73,7 +73,7 @@ TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
   shape.ranks_per_node = 2;
   shape.elements = 4000;
   VolatileDisk disk;
-  disk.set_capacity(344 * 1024);  // room for some four files of 36 KiB a rank, and the mailbox
+  disk.set_capacity(360 * 1024);  // room for some four files of 36 KiB a rank, and the mailbox
   ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 1; version <= 6; ++version) {
       program.compute(version);

@@ -1,5 +1,5 @@
 // What the step of level 4 draws: measured where there is a counter, else by the profile. And what is decided by it.
-#include "engine/step_power.hpp"
+#include "engine/accounting/step_power.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,8 @@
 
 #include "engine/cluster.hpp"
 #include "engine/ledger_events.hpp"
+#include "support/scratch_directory.hpp"
+#include "support/value_of.hpp"
 
 namespace diapause::engine {
 namespace {
@@ -26,17 +28,11 @@ idle_w = { value = 100, source = "a test" }
 busy_w = { value = 1000, source = "a test" }
 )";
 
-// A counter that says 50 W for an hour.
+// A counter that says 50 W for a minute.
 constexpr const char* kTrace =
     R"({"domains":[{"domain":"node","kind":"measured","part":"","resolution_j":1e-06,"source":"a test","update_s":0.001}],)"
     R"("host":"n1","period_s":0.005,"schema":1,"started_unix_s":0,"total":{"domains":[0],"kind":"measured","name":"node"},)"
     R"("what":"diapause power trace"})";
-
-std::string file_of(const std::string& name, const std::string& content) {
-  const std::string path = ::testing::TempDir() + "step-power-" + name;
-  std::ofstream(path) << content;
-  return path;
-}
 
 class StepPowerTest : public ::testing::Test {
  protected:
@@ -46,18 +42,17 @@ class StepPowerTest : public ::testing::Test {
     context_.topology.node_of_rank = {0};
     energy().meters = {"model"};
     energy().period_ms = 5;
-    energy().profile = file_of("hot.toml", kHotProcessors);
+    energy().profile = scratch_.write("hot.toml", kHotProcessors);
   }
   config::CodecSettings& codec() { return context_.settings.codec; }
   config::EnergySettings& energy() { return context_.settings.energy; }
   StepPower open() {
-    auto started = energy::Sampler::start(energy(), sys::real_kernel());
-    EXPECT_TRUE(started) << started.error().message;
-    sampler_ = std::move(*started);
+    sampler_ = test_support::value_of(energy::Sampler::start(energy(), sys::real_kernel()));
     return StepPower(context_, sampler_.get());
   }
 
   Context context_{sys::real_kernel(), nullptr, {}, {}, {}, {}, {}, {}};
+  const test_support::ScratchDirectory scratch_;
   std::unique_ptr<energy::Sampler> sampler_;
 };
 
@@ -84,21 +79,23 @@ TEST_F(StepPowerTest, BehindTheProgramIsOnlyWhatTheStepAdds) {
 
 TEST_F(StepPowerTest, IsMeasuredWhereThereIsACounter) {
   std::string trace = std::string(kTrace) + "\n";
-  for (int i = 1; i < 2000; ++i) {
+  for (int i = 1; i < 12000; ++i) {
     const double t = 0.005 * i;
     trace +=
         "{\"c\":[" + std::to_string(t) + "],\"j\":[" + std::to_string(50 * t) + "],\"t\":" + std::to_string(t) + "}\n";
   }
   energy().meters = {"replay"};
-  energy().trace = file_of("trace.jsonl", trace);
+  energy().trace = scratch_.write("trace.jsonl", trace);
   StepPower power = open();
+  // The longer a step, the better it is known, also where the machine is so busy that samples are rare.
   const double start_s = sampler_->started_s();
-  while (sys::monotonic_s() < start_s + 0.2) continue;
-  power.learn({1, start_s, start_s + 0.15, {}});
+  double now_s = start_s;
+  while (sampler_->between(start_s, now_s).total.uncertainty_j > 1 || now_s < start_s + 0.2) now_s = sys::monotonic_s();
+  power.learn({1, start_s, now_s, {}});
   EXPECT_NEAR(*power.draw().write_w, 50, 1);
   EXPECT_GT(*power.draw().compress_w, 51);
   EXPECT_THAT(power.draw().source, HasSubstr("writing measured: node, and how much more compressing draws modelled"));
-  power.learn({1, start_s, start_s + 0.15, {}, Stored::compressed, 0.1});
+  power.learn({1, start_s, now_s, {}, Stored::compressed, (now_s - start_s) * 2 / 3});
   EXPECT_NEAR(*power.draw().compress_w, 50, 2);
   EXPECT_EQ(power.draw().source, "measured: node");
 }
@@ -134,7 +131,8 @@ std::vector<json> chosen_for(const std::string& goal) {
   shape.ranks = 1;
   shape.ranks_per_node = 1;
   shape.config = "[async]\nmode = \"thread\"\nflush_mib_s = 32\n[codec]\nmethod = \"auto\"\ngoal = \"" + goal + "\"\n";
-  const std::string profile = file_of("hot.toml", kHotProcessors);
+  const test_support::ScratchDirectory scratch;
+  const std::string profile = scratch.write("hot.toml", kHotProcessors);
   shape.adjust = [profile](OpenRequest& request, std::uint32_t) {
     request.environment.emplace_back("DIAPAUSE_ENERGY_METERS", "model");
     request.environment.emplace_back("DIAPAUSE_ENERGY_PROFILE", profile);

@@ -117,6 +117,22 @@ void add_broken_files(std::map<std::string, ByteVector>& files) {
   files[folder + "broken-manifest-truncated.bin"] = front(sound, sound.size() - 1);
   files[folder + "broken-manifest-flipped.bin"] = flipped(sound, 100);
   files[folder + "broken-manifest-magic.bin"] = other_manifest_magic;
+  const ByteVector job = encode_identity(identity());
+  ByteVector other_identity_magic = job, future_identity = job;
+  put(other_identity_magic, 0, 0x4745504a, 4);
+  put(future_identity, 8, kIdentityFormatVersion + 1, 4);
+  files[folder + "broken-identity-truncated.bin"] = front(job, job.size() - 1);
+  files[folder + "broken-identity-flipped.bin"] = flipped(job, 20);
+  files[folder + "broken-identity-magic.bin"] = other_identity_magic;
+  files[folder + "broken-identity-future.bin"] = seal(future_identity);
+  const ByteVector list = encode_starts(starts());
+  ByteVector other_starts_magic = list, future_starts = list;
+  put(other_starts_magic, 0, 0x4745504a, 4);
+  put(future_starts, 8, kStartsFormatVersion + 1, 4);
+  files[folder + "broken-starts-truncated.bin"] = front(list, list.size() - 1);
+  files[folder + "broken-starts-flipped.bin"] = flipped(list, 30);
+  files[folder + "broken-starts-magic.bin"] = other_starts_magic;
+  files[folder + "broken-starts-future.bin"] = seal(future_starts);
   files[folder + "broken-manifest-future.bin"] = of_next_manifest_version(sound);
 }
 
@@ -149,6 +165,8 @@ void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/manifest/version-1"] = of_version_1(manifest());
   files["fuzz/corpus/manifest/shared"] = encode_manifest(shared_manifest());
   files["fuzz/corpus/manifest/compressed"] = encode_manifest(compressed_manifest());
+  files["fuzz/corpus/identity/home"] = encode_identity(identity());
+  files["fuzz/corpus/starts/three"] = encode_starts(starts());
   Manifest plain = manifest();
   plain.groups.clear();
   files["fuzz/corpus/manifest/plain"] = encode_manifest(plain);
@@ -250,6 +268,26 @@ Manifest shared_manifest() {
   return shared;
 }
 
+JobIdentity identity() {
+  JobIdentity identity;
+  for (std::uint8_t i = 0; i < 16; ++i) identity.id.bytes[i] = static_cast<std::uint8_t>(0x10 + i);
+  identity.created_unix_ns = 1767225600'000000000;  // 1 January 2026, 00:00 UTC
+  identity.job = "heat";
+  identity.key = "heat-10111213";
+  identity.home = "/scratch/diapause";
+  return identity;
+}
+
+Starts starts() {
+  Starts starts;
+  starts.list.push_back({1, 1767225600'000000000, std::nullopt, true, "a b"});
+  starts.list.push_back({2, 1767312000'000000000, std::nullopt, true, "c d"});
+  VersionId from = version_id();
+  from.incarnation = 2;
+  starts.list.push_back({3, 1767398400'000000000, from, false, "a b"});
+  return starts;
+}
+
 Manifest compressed_manifest() {
   Manifest compressed = manifest();
   compressed.levels |= 1u << 4;
@@ -272,6 +310,8 @@ std::map<std::string, ByteVector> all_files() {
   files["tests/golden/files/manifest-v2.bin"] = encode_manifest(manifest());
   files["tests/golden/files/manifest-v2-shared.bin"] = encode_manifest(shared_manifest());
   files["tests/golden/files/manifest-v3.bin"] = encode_manifest(compressed_manifest());
+  files["tests/golden/files/identity-v1.bin"] = encode_identity(identity());
+  files["tests/golden/files/starts-v1.bin"] = encode_starts(starts());
   add_broken_files(files);
   add_fuzz_seeds(files);
   return files;

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "format/identity.hpp"
 #include "format/image.hpp"
 #include "format/manifest.hpp"
+#include "format/starts.hpp"
 
 namespace diapause::golden {
 
@@ -23,6 +25,12 @@ format::Manifest shared_manifest();
 
 // The first one with compressed images of ranks 0 to 3 in the global tier, of a run with one lossy restart.
 format::Manifest compressed_manifest();
+
+// The identity of a job `heat` that is no copy.
+format::JobIdentity identity();
+
+// Three starts of it: two that began anew, on other nodes, and one that went on from the second.
+format::Starts starts();
 
 // A block of the codec `lattice` at bound 0.01: 2 x 8 doubles, 20 + i * i / 10 for element i.
 ByteVector lattice_block();

@@ -52,8 +52,9 @@ TEST(GoldenFiles, AreWhatTheLibraryWritesToday) {
 
 TEST(GoldenFiles, AreAllMadeByTheProgram) {
   const auto made = all_files();
-  for (const char* folder : {"tests/golden/files", "fuzz/corpus/image_header", "fuzz/corpus/image_index",
-                             "fuzz/corpus/manifest", "fuzz/corpus/block", "fuzz/corpus/payload"}) {
+  for (const char* folder :
+       {"tests/golden/files", "fuzz/corpus/image_header", "fuzz/corpus/image_index", "fuzz/corpus/manifest",
+        "fuzz/corpus/identity", "fuzz/corpus/starts", "fuzz/corpus/block", "fuzz/corpus/payload"}) {
     for (const auto& entry : std::filesystem::directory_iterator(kRoot / folder)) {
       const std::string name = std::filesystem::relative(entry.path(), kRoot).generic_string();
       EXPECT_TRUE(made.contains(name)) << name << " is not made by make_golden";
@@ -99,6 +100,38 @@ TEST(GoldenFiles, HoldAManifestOfFormatVersion1) {
   const auto read = decode_manifest(golden("manifest-v1.bin"));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, manifest());
+}
+
+TEST(GoldenFiles, HoldAnIdentityOfFormatVersion1) {
+  const auto read = decode_identity(golden("identity-v1.bin"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, identity());
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/identity.md")) == golden("identity-v1.bin"));
+}
+
+TEST(GoldenFiles, HoldBrokenIdentitiesThatAreRefused) {
+  for (const char* what : {"truncated", "flipped", "magic"}) {
+    const auto read = decode_identity(golden("broken-identity-" + std::string(what) + ".bin"));
+    ASSERT_FALSE(read) << what;
+    EXPECT_EQ(read.error().code, Code::corrupt) << what;
+  }
+  EXPECT_EQ(decode_identity(golden("broken-identity-future.bin")).error().code, Code::mismatch);
+}
+
+TEST(GoldenFiles, HoldStartsOfFormatVersion1) {
+  const auto read = decode_starts(golden("starts-v1.bin"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, starts());
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/starts.md")) == golden("starts-v1.bin"));
+}
+
+TEST(GoldenFiles, HoldBrokenStartsThatAreRefused) {
+  for (const char* what : {"truncated", "flipped", "magic"}) {
+    const auto read = decode_starts(golden("broken-starts-" + std::string(what) + ".bin"));
+    ASSERT_FALSE(read) << what;
+    EXPECT_EQ(read.error().code, Code::corrupt) << what;
+  }
+  EXPECT_EQ(decode_starts(golden("broken-starts-future.bin")).error().code, Code::mismatch);
 }
 
 TEST(GoldenFiles, HoldManifestsOfFormatVersion2) {

@@ -2,6 +2,7 @@
 """Installs a build and uses what was installed as a user would, outside of the source tree."""
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples"
-SOURCES = {"serial": {"c": "minimal.c", "cpp": "minimal.cpp"}, "mpi": {"c": "minimal_mpi.c", "cpp": "minimal_mpi.c"}}
+SOURCES = {"serial": {"c": "minimal.c", "cpp": "minimal.cpp", "f90": "growing.f90"},
+           "mpi": {"c": "minimal_mpi.c", "cpp": "minimal_mpi.c", "f90": "minimal_mpi.f90"}}
 RANKS = "4"
+SKIPPED = 77
 
 
 def run(*command, **options):
@@ -24,16 +27,33 @@ def version():
     return re.search(r"project\(diapause VERSION (\S+)", (REPOSITORY / "CMakeLists.txt").read_text())[1]
 
 
-def promised_files(libdir, mpi):
+def fortran_files(libdir, mpi):
+    kinds = {"diapause_fortran": "serial"} | ({"diapause_mpi_fortran": "mpi"} if mpi else {})
+    files = {f"include/diapause/fortran/{kind}/diapause.mod" for kind in kinds.values()}
+    exports = ["FortranTargets"] + (["MpiFortranTargets"] if mpi else [])
+    files |= {f"{libdir}/cmake/diapause/diapause{name}{end}.cmake" for name in exports for end in ("", "-build")}
+    return files | library_files(libdir, kinds)
+
+
+def library_files(libdir, names):
+    short = ".".join(version().split(".")[:2])
+    files = {f"{libdir}/pkgconfig/{name}.pc" for name in names}
+    return files | {f"{libdir}/lib{name}.so{end}" for name in names for end in ("", f".{short}", f".{version()}")}
+
+
+def promised_files(libdir, mpi, fortran):
     names = ["diapause", "diapause_mpi"] if mpi else ["diapause"]
     files = {"bin/diapause", "share/man/man1/diapause.1", "include/diapause/diapause.hpp"}
     files |= {f"include/diapause/{name}.h" for name in names}
-    files |= {f"{libdir}/pkgconfig/{name}.pc" for name in names}
-    short = ".".join(version().split(".")[:2])
-    files |= {f"{libdir}/lib{name}.so{end}" for name in names for end in ("", f".{short}", f".{version()}")}
+    files |= library_files(libdir, names)
+    files |= fortran_files(libdir, mpi) if fortran else set()
     files |= {f"share/diapause/profiles/{profile.name}" for profile in REPOSITORY.glob("profiles/*.toml")}
     files |= {f"share/diapause/{path.relative_to(REPOSITORY)}" for path in REPOSITORY.glob("python/**/*.*")
               if path.suffix in (".py", ".csv")}
+    files |= {f"share/diapause/{path.relative_to(REPOSITORY)}" for path in EXAMPLES.rglob("*")
+              if path.suffix in (".c", ".cpp", ".f90", ".py", ".toml", ".sh")}
+    if mpi:
+        files.add("libexec/diapause/heat")
     package = ["Config", "ConfigVersion", "Targets", "Targets-build"] + (["MpiTargets", "MpiTargets-build"] if mpi else [])
     return files | {f"{libdir}/cmake/diapause/diapause{name}.cmake" for name in package}
 
@@ -49,7 +69,7 @@ def files(arguments):
     found = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
     # The package has one file a build type; its name is no promise.
     found = {re.sub(r"(Targets)-(?!build)\w+\.cmake$", r"\1-build.cmake", path) for path in found}
-    promised = promised_files(arguments.libdir, arguments.mpi)
+    promised = promised_files(arguments.libdir, arguments.mpi, arguments.fortran)
     for path in sorted(promised - found):
         print(f"missing: {path}")
     for path in sorted(found - promised):
@@ -81,6 +101,10 @@ def exports(arguments):
         for function in sorted(promised - exported[name]):
             print(f"{name}.h declares {function}, which lib{name}.so does not export")
             broken = 1
+        dynamic = run("readelf", "--dynamic", arguments.prefix / arguments.libdir / f"lib{name}.so", capture_output=True).stdout
+        if "NODELETE" not in dynamic:
+            print(f"lib{name}.so goes with dlclose() while its threads work")
+            broken = 1
     return broken if all(declared.values()) else 1
 
 
@@ -99,22 +123,23 @@ def pkg_config(arguments, *options):
 
 def build_with_pkg_config(arguments, source, work):
     package = "diapause_mpi" if arguments.kind == "mpi" else "diapause"
-    compiler = {"c": arguments.cc, "cpp": arguments.cxx}[arguments.language]
+    package += "_fortran" if arguments.language == "f90" else ""
+    compiler = {"c": arguments.cc, "cpp": arguments.cxx, "f90": arguments.fc}[arguments.language]
     if arguments.kind == "mpi":
-        variable = {"c": "mpicc", "cpp": "mpicxx"}[arguments.language]
+        variable = {"c": "mpicc", "cpp": "mpicxx", "f90": "mpifort"}[arguments.language]
         compiler = pkg_config(arguments, f"--variable={variable}", package)[0]
-    standard = {"c": "-std=gnu11", "cpp": "-std=c++20"}[arguments.language]
-    libdir = pkg_config(arguments, "--variable=libdir", package)[0]
+    standard = {"c": "-std=gnu11", "cpp": "-std=c++17", "f90": "-std=f2018"}[arguments.language]
     flags = pkg_config(arguments, "--cflags", "--libs", package)
-    run(compiler, standard, source, "-o", work / "program", *flags, f"-Wl,-rpath,{libdir}", "-lm")
+    run(compiler, standard, source, "-o", work / "program", *flags, "-lm")
     return work / "program"
 
 
 def build_with_find_package(arguments, source, work):
     shutil.copy(REPOSITORY / "tests/install/user/CMakeLists.txt", work)
-    language, compiler = {"c": ("C", arguments.cc), "cpp": ("CXX", arguments.cxx)}[arguments.language]
+    language, compiler = {"c": ("C", arguments.cc), "cpp": ("CXX", arguments.cxx),
+                          "f90": ("Fortran", arguments.fc)}[arguments.language]
     run("cmake", "-G", "Ninja", "-S", work, "-B", work / "build", f"-DCMAKE_{language}_COMPILER={compiler}",
-        f"-DLANGUAGE={language}", f"-DKIND={arguments.kind}", f"-DSOURCE={source.name}",
+        f"-DLANGUAGE={language}", f"-DLANGUAGES={language}{';C' if language == 'Fortran' else ''}", f"-DKIND={arguments.kind}", f"-DSOURCE={source.name}",
         f"-DCMAKE_PREFIX_PATH={arguments.prefix}")
     run("cmake", "--build", work / "build")
     return work / "build/program"
@@ -133,22 +158,126 @@ def program(arguments):
     return 0
 
 
+CPP_PROGRAM = """
+{includes}
+int main(int argc, char** argv) {{
+  MPI_Init(&argc, &argv);
+  int right = 0;
+  {{
+    diapause::Instance diapause(MPI_COMM_WORLD, "headers");
+    double one = 1;
+    diapause.protect("one", &one);
+    diapause.checkpoint(1);
+    MPI_Comm_size(diapause.comm(), &right);
+    diapause.finish();
+  }}
+  MPI_Finalize();
+  return right == 1 ? 0 : 1;
+}}
+"""
+
+
+def headers(arguments):
+    """The headers of C++ and of MPI work in any order, in C++17 and later, without a warning, and say what they need."""
+    orders = [("diapause.hpp", "diapause_mpi.h"), ("diapause_mpi.h", "diapause.hpp")]
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    compiler = pkg_config(arguments, "--variable=mpicxx", "diapause_mpi")[0]
+    with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
+        work = Path(folder)
+        settings = {"DIAPAUSE_MEMORY_PATH": str(work / "memory"), "DIAPAUSE_GLOBAL_PATH": str(work / "global")}
+        for order, standard in zip(orders, ("-std=c++17", "-std=c++20")):
+            includes = "\n".join(f'#include "diapause/{header}"' for header in order)
+            (work / "program.cpp").write_text(CPP_PROGRAM.format(includes=includes))
+            run(compiler, standard, *flags, "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", work / "program.cpp", "-o",
+                work / "program", *pkg_config(arguments, "--cflags", "--libs", "diapause_mpi"))
+            run(arguments.mpiexec, "-n", "1", work / "program", env=os.environ | settings)
+        (work / "old.cpp").write_text('#include "diapause/diapause.hpp"\n')
+        old = subprocess.run([compiler, "-std=c++14", "-fsyntax-only", f"-I{arguments.prefix}/include", work / "old.cpp"],
+                             capture_output=True, text=True)
+        return 0 if old.returncode != 0 and "needs C++17" in old.stderr else 1
+
+
+MISMATCHED = """
+#include <stdio.h>
+#include "diapause/diapause_mpi.h"
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  diapause_t* diapause = NULL;
+  const int status = diapause_mpi_open(MPI_COMM_WORLD, "other", NULL, &diapause);
+  printf("%s: %s\\n", diapause_status_name(status), diapause_last_error());
+  fflush(stdout);
+  _exit(0);
+}
+"""
+
+
+def other_mpi(arguments):
+    """A program of another MPI than the library's is told so, and does not crash."""
+    own = pkg_config(arguments, "--variable=mpicc", "diapause_mpi")[0]
+    others = [path for path in ("/usr/bin/mpicc.mpich", "/usr/bin/mpicc.openmpi") if path != own and Path(path).exists()]
+    if not others:
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
+        work = Path(folder)
+        (work / "program.c").write_text("#include <unistd.h>\n" + MISMATCHED)
+        run(others[0], work / "program.c", "-o", work / "program", *pkg_config(arguments, "--cflags", "--libs", "diapause_mpi"))
+        launcher = others[0].replace("mpicc", "mpiexec")
+        # The program ends without MPI_Finalize, which launchers take differently.
+        done = subprocess.run([launcher, "-n", "1", work / "program"], text=True, capture_output=True)
+        print(done.stdout)
+        said = "compiled with" in done.stdout and "MPICH" in done.stdout and "Open MPI" in done.stdout
+        return 0 if said and "DIAPAUSE_ERR_ARGUMENT" in done.stdout else 1
+
+
+def job_script(arguments):
+    """examples/slurm/job.sh as it was installed, in a shell instead of Slurm."""
+    with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
+        work = Path(folder)
+        (work / "bin").mkdir()
+        # No link: a launcher may look for its parts beside the name that it was started by.
+        (work / "bin/mpirun").write_text(f'#!/bin/sh\nexec {arguments.mpiexec} "$@"\n')
+        (work / "bin/mpirun").chmod(0o755)
+        settings = {"DIAPAUSE_MEMORY_PATH": str(work / "memory"), "DIAPAUSE_GLOBAL_PATH": str(work / "global"),
+                    "PATH": f"{arguments.prefix}/bin:{work}/bin:/usr/bin:/bin"}
+        run("sh", arguments.prefix / "share/diapause/examples/slurm/job.sh", "--size", "60", "--iterations", "40", cwd=work,
+            env=os.environ | settings)
+        return 0 if (work / "field.raw").stat().st_size == 60 * 60 * 8 else 1
+
+
+def plain(arguments):
+    """What a user types who has neither ccache nor GoogleTest nor libpng is configured; building it all again takes too long."""
+    with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
+        work = Path(folder)
+        done = run("cmake", "-S", REPOSITORY, "-B", work / "build", f"-DCMAKE_INSTALL_PREFIX={work / 'prefix'}",
+                   "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_PNG=ON", "-DCCACHE=CCACHE-NOTFOUND",
+                   capture_output=True)
+        cache = (work / "build/CMakeCache.txt").read_text()
+        return 0 if "GoogleTest was not found" in done.stdout and "LAUNCHER:" not in cache else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prefix", type=Path, required=True)
     parser.add_argument("--libdir", required=True, help="below the prefix")
     parser.add_argument("--mpi", action="store_true", help="the build has an MPI library")
+    parser.add_argument("--fortran", action="store_true", help="the build has the Fortran module")
     verbs = parser.add_subparsers(required=True)
     files_parser = verbs.add_parser("files")
     files_parser.add_argument("--build", type=Path, required=True)
     files_parser.set_defaults(check=files)
     verbs.add_parser("exports").set_defaults(check=exports)
     verbs.add_parser("command").set_defaults(check=command)
+    verbs.add_parser("plain").set_defaults(check=plain)
+    verbs.add_parser("other_mpi").set_defaults(check=other_mpi)
+    for name, check in {"headers": headers, "job_script": job_script}.items():
+        launched = verbs.add_parser(name)
+        launched.add_argument("--mpiexec")
+        launched.set_defaults(check=check)
     program_parser = verbs.add_parser("program")
     program_parser.add_argument("--way", choices=["find_package", "pkg_config"], required=True)
     program_parser.add_argument("--kind", choices=["serial", "mpi"], required=True)
-    program_parser.add_argument("--language", choices=["c", "cpp"], required=True)
-    for tool in ("--cc", "--cxx", "--mpiexec"):
+    program_parser.add_argument("--language", choices=["c", "cpp", "f90"], required=True)
+    for tool in ("--cc", "--cxx", "--fc", "--mpiexec"):
         program_parser.add_argument(tool)
     program_parser.set_defaults(check=program)
     arguments = parser.parse_args()

@@ -9,9 +9,9 @@ namespace diapause::test_support {
 namespace {
 
 constexpr std::array<const char*, static_cast<std::size_t>(Call::any)> kNames = {
-    "openat",    "close",  "pread",      "pwrite",   "stop_direct", "fsync",   "fallocate",
-    "ftruncate", "fstat",  "fstatvfs",   "renameat", "unlinkat",    "mkdirat", "list",
-    "try_lock",  "unlock", "map_shared", "unmap",    "map_private"};
+    "openat",    "close",    "pread",   "pwrite",     "stop_direct", "fsync",      "fallocate",
+    "ftruncate", "fstat",    "fstatat", "fstatvfs",   "renameat",    "unlinkat",   "mkdirat",
+    "list",      "try_lock", "unlock",  "map_shared", "unmap",       "map_private"};
 
 // Whole pages stay whole, because a transfer with O_DIRECT never ends within a sector.
 std::size_t half(std::size_t bytes) {
@@ -20,6 +20,22 @@ std::size_t half(std::size_t bytes) {
 }
 
 }  // namespace
+
+void FaultKernel::arm(const FaultPlan& plan) {
+  const std::lock_guard lock(mutex_);
+  plan_ = plan;
+  counts_ = {};
+  reached_ = false;
+  failing_.reset();
+  failed_ = 0;
+  trace_.clear();
+}
+
+void FaultKernel::disarm() {
+  const std::lock_guard lock(mutex_);
+  plan_.fault = Fault::none;
+  tracing_ = false;
+}
 
 std::uint64_t FaultKernel::calls(Call call) const {
   const std::lock_guard lock(mutex_);
@@ -63,7 +79,10 @@ FaultKernel::Verdict FaultKernel::judge(Call call) {
     case Fault::fail_from_here:
       return {index >= plan_.index ? -plan_.error : 0};
     case Fault::fail_once:
-      return {now ? -plan_.error : 0};
+      if (now) failing_ = call;
+      if (failing_ != call || failed_ == plan_.times) return {};
+      ++failed_;
+      return {-plan_.error};
     case Fault::interrupt_once:
       return {now ? -EINTR : 0};
     case Fault::short_transfer:
@@ -158,6 +177,10 @@ int FaultKernel::ftruncate(int fd, std::uint64_t length) {
 
 int FaultKernel::fstat(int fd, struct stat* out) {
   return perform(Call::fstat, path_of(fd), [&] { return inner_.fstat(fd, out); });
+}
+
+int FaultKernel::fstatat(int directory, const char* path, struct stat* out) {
+  return perform(Call::fstatat, path_of(directory, path), [&] { return inner_.fstatat(directory, path, out); });
 }
 
 int FaultKernel::fstatvfs(int fd, sys::FileSystemSpace* out) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,7 @@ enum class Call {
   fallocate,
   ftruncate,
   fstat,
+  fstatat,
   fstatvfs,
   renameat,
   unlinkat,
@@ -40,7 +42,7 @@ enum class Call {
 enum class Fault {
   none,
   stop,            // the process dies here: neither this call nor any later one happens, all return -EIO
-  fail_once,       // returns -error
+  fail_once,       // returns -error; with FaultPlan::times, so do the next calls of its kind
   fail_from_here,  // this call and every later one of that kind return -error
   interrupt_once,  // returns -EINTR
   short_transfer,  // a read or write moves half of its bytes, at least one; of whole pages half of the pages, at least
@@ -52,6 +54,7 @@ struct FaultPlan {
   std::uint64_t index = 0;  // the first call is number 0
   Call call = Call::any;    // which calls are counted for `index`
   int error = EIO;
+  std::uint64_t times = 1;  // fail_once: how many calls fail
 };
 
 // A close or unmap that is to go wrong still gives its descriptor or memory back, as Linux does, and as the death of a
@@ -59,6 +62,11 @@ struct FaultPlan {
 class FaultKernel final : public sys::Kernel {
  public:
   explicit FaultKernel(sys::Kernel& inner, FaultPlan plan = {}) : inner_(inner), plan_(plan) {}
+
+  // From now on this is the plan, and calls are counted from here. Not after a stop.
+  void arm(const FaultPlan& plan);
+  // From now on no call fails any more. What was recorded stays.
+  void disarm();
 
   std::uint64_t calls(Call call = Call::any) const;
   bool stopped() const;
@@ -77,6 +85,7 @@ class FaultKernel final : public sys::Kernel {
   int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override;
   int ftruncate(int fd, std::uint64_t length) override;
   int fstat(int fd, struct stat* out) override;
+  int fstatat(int directory, const char* path, struct stat* out) override;
   int fstatvfs(int fd, sys::FileSystemSpace* out) override;
   int renameat(int from_directory, const char* from, int to_directory, const char* to) override;
   int unlinkat(int directory, const char* path, int flags) override;
@@ -101,8 +110,10 @@ class FaultKernel final : public sys::Kernel {
   std::string path_of(int directory, const char* path) const;
 
   sys::Kernel& inner_;
-  const FaultPlan plan_;
   mutable std::mutex mutex_;
+  FaultPlan plan_;
+  std::optional<Call> failing_;  // of fail_once: the kind of the call that failed first
+  std::uint64_t failed_ = 0;     // and how many have
   std::array<std::uint64_t, static_cast<std::size_t>(Call::any) + 1> counts_{};
   bool stopped_ = false;
   bool reached_ = false;

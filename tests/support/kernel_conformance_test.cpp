@@ -199,6 +199,24 @@ TEST_P(KernelConformance, SaysWhoOwnsAFileAndWhoMayUseIt) {
   kernel_->close(fd);
 }
 
+TEST_P(KernelConformance, TellsWhichFileANameIsOf) {
+  const int fd = make_file("a", "text");
+  kernel_->close(make_file("b", "text"));
+  struct stat opened {};
+  struct stat named {};
+  ASSERT_EQ(kernel_->fstat(fd, &opened), 0);
+  ASSERT_EQ(kernel_->fstatat(root_, "a", &named), 0);
+  EXPECT_EQ(std::pair(named.st_dev, named.st_ino), std::pair(opened.st_dev, opened.st_ino));
+  ASSERT_EQ(kernel_->Kernel::fstatat(root_, "a", &named), 0) << "by opening it";
+  EXPECT_EQ(named.st_ino, opened.st_ino);
+  ASSERT_EQ(kernel_->renameat(root_, "b", root_, "a"), 0);
+  ASSERT_EQ(kernel_->fstatat(root_, "a", &named), 0);
+  EXPECT_NE(named.st_ino, opened.st_ino);
+  EXPECT_EQ(kernel_->fstatat(root_, "b", &named), -ENOENT);
+  EXPECT_EQ(kernel_->Kernel::fstatat(root_, "b", &named), -ENOENT);
+  kernel_->close(fd);
+}
+
 TEST_P(KernelConformance, CutsAndExtendsWithZeros) {
   const int fd = make_file("a", "12345678");
   EXPECT_EQ(kernel_->ftruncate(fd, 4), 0);

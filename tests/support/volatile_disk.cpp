@@ -282,7 +282,20 @@ int VolatileDisk::fstat(int fd, struct stat* out) {
   int error = 0;
   const OpenFile* file = file_of(fd, &error);
   if (file == nullptr) return error;
-  const Node& node = *file->node;
+  describe(*file->node, out);
+  return 0;
+}
+
+int VolatileDisk::fstatat(int directory, const char* path, struct stat* out) {
+  const std::lock_guard lock(mutex_);
+  const Place place = look_up(directory, path);
+  if (place.error != 0) return place.error;
+  if (place.node == nullptr) return -ENOENT;
+  describe(*place.node, out);
+  return 0;
+}
+
+void VolatileDisk::describe(const Node& node, struct stat* out) {
   *out = {};
   out->st_ino = node.inode;
   out->st_nlink = node.removed ? 0 : 1;
@@ -290,7 +303,6 @@ int VolatileDisk::fstat(int fd, struct stat* out) {
   out->st_uid = node.owner;
   out->st_size = static_cast<off_t>(node.size());
   out->st_blocks = static_cast<blkcnt_t>(node.blocks() * (kPageBytes / 512));
-  return 0;
 }
 
 int VolatileDisk::fstatvfs(int fd, sys::FileSystemSpace* out) {

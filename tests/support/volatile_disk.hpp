@@ -54,6 +54,7 @@ class VolatileDisk final : public sys::Kernel {
   int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override;
   int ftruncate(int fd, std::uint64_t length) override;
   int fstat(int fd, struct stat* out) override;
+  int fstatat(int directory, const char* path, struct stat* out) override;
   int fstatvfs(int fd, sys::FileSystemSpace* out) override;
   int renameat(int from_directory, const char* from, int to_directory, const char* to) override;
   int unlinkat(int directory, const char* path, int flags) override;
@@ -86,6 +87,7 @@ class VolatileDisk final : public sys::Kernel {
 
   // All with mutex_ held.
   Place look_up(int directory, std::string_view path) const;
+  static void describe(const Node& node, struct stat* out);
   NodePtr node_at(const std::string& path) const;
   const OpenFile* file_of(int fd, int* error) const;
   bool is_transfer_allowed(int flags, ByteView data, std::uint64_t offset) const;

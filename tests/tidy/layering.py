@@ -19,12 +19,25 @@ ALLOWED = {
     "governor": "base sys config policy",
     "comm": "base",
     "engine": "base sys format codec config redundancy policy capture store energy governor comm",
-    "capi": "engine comm base sys config diapause",
+    "library": "engine base sys format codec config policy capture store energy governor comm",
+    "capi": "library engine comm base sys config diapause",
     "cli": "base sys format store codec energy governor policy config redundancy diapause",
 }
 
+# The rooms of a folder, in their order: a room includes only rooms before it, so that there is no circle.
+ROOMS = {
+    "engine": {
+        "job": "",
+        "encoding": "",
+        "accounting": "job encoding",
+        "node": "job encoding accounting",
+        "restart": "job accounting",
+        "host": "job node",
+    },
+}
+
 # Written as users would write them: they see the public headers and nothing else of src/ or include/.
-USERS = ("apps/", "examples/", "tests/behaviour/", "tests/install/")
+USERS = ("bindings/", "apps/", "examples/", "tests/behaviour/", "tests/install/", "tests/languages/")
 
 MPI_HEADERS = ("mpi.h", "diapause/diapause_mpi.h")
 MPI_PLACES = {
@@ -77,6 +90,20 @@ def _folder_problem(path, header, folders):
     return f"includes {header}: {own} may include {ALLOWED[own] or 'nothing'}"
 
 
+def _room_problem(path, header):
+    """A header of another room of the same folder that this file must not see."""
+    parts, target = path.split("/"), header.split("/")
+    rooms = ROOMS.get(target[0])
+    if rooms is None or parts[0] != "src" or parts[1] != target[0]:
+        return None
+    if len(parts) < 4 or parts[2] not in rooms:
+        return f"lies in no room of src/{parts[1]} that the table of tests/tidy/layering.py knows"
+    own = parts[2]
+    if len(target) > 2 and (target[1] == own or target[1] in rooms[own].split()):
+        return None
+    return f"includes {header}: {parts[1]}/{own} may include {rooms[own] or 'nothing'} of {parts[1]}"
+
+
 def _place_problem(path, header, system):
     """<mpi.h> or a kernel header where it does not belong."""
     if not path.startswith(("src/", "include/")):
@@ -94,7 +121,7 @@ def check(tree):
     for path in tree.code():
         for header, system, line in includes(tree.read(path)):
             ours = None if system and header.startswith("sys/") else _folder_problem(path, header, folders)
-            for text in (ours, _place_problem(path, header, system)):
+            for text in (ours, _room_problem(path, header), _place_problem(path, header, system)):
                 if text:
                     problems.append(Problem(path, line, text))
     return problems

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import analysis
 import calls
+import disturbance
 import documents
 import formatting
 import headers
@@ -72,8 +73,21 @@ class Layering(RuleTest):
     def test_a_folder_without_a_line_in_the_table_is_named(self):
         self.assert_broken(layering.check, "src/magic/a.cpp", '#include "base/bytes.hpp"\n')
 
+    def test_a_room_includes_only_rooms_before_it(self):
+        self.assert_broken(layering.check, "src/engine/job/a.cpp", '#include "engine/host/host.hpp"\n')
+        self.assert_broken(layering.check, "src/engine/node/levels/a.cpp", '#include "engine/restart/fetch.hpp"\n')
+        self.assert_broken(layering.check, "src/engine/a.cpp", '#include "engine/job/context.hpp"\n')
+        self.assert_broken(layering.check, "src/engine/attic/a.cpp", '#include "engine/job/context.hpp"\n')
+        self.assert_kept(layering.check, "src/engine/node/levels/b.cpp", '#include "engine/job/context.hpp"\n')
+        self.assert_kept(layering.check, "src/library/b.cpp", '#include "engine/host/host.hpp"\n')
+        for rooms in layering.ROOMS.values():
+            before = []
+            for room, includes in rooms.items():
+                self.assertLessEqual(set(includes.split()), set(before), f"{room} comes before what it includes")
+                before.append(room)
+
     def test_users_programs_see_only_the_public_headers(self):
-        self.assert_broken(layering.check, "apps/heat/main.cpp", '#include "engine/engine.hpp"\n')
+        self.assert_broken(layering.check, "apps/heat/main.cpp", '#include "library/engine.hpp"\n')
         self.assert_kept(layering.check, "apps/heat/grid.cpp", '#include <mpi.h>\n#include <diapause/diapause_mpi.h>\n')
 
     def test_mpi_is_named_in_comm_alone(self):
@@ -160,6 +174,31 @@ class Calls(RuleTest):
 
     def test_notes_to_self_are_refused_everywhere(self):
         self.assert_broken(calls.check, "apps/a.cpp", "\n// TODO: later\n", line=2)
+
+
+class Disturbance(RuleTest):
+    def test_names_that_another_test_may_use_are_refused(self):
+        for bad in ('std::ofstream(::testing::TempDir() + "hot.toml") << text;', 'const std::string path = "/tmp/hot.toml";',
+                    'open("/dev/shm/job");', 'std::ofstream("hot.toml") << text;', 'fopen("hot.toml", "w");',
+                    'std::filesystem::temp_directory_path() / ("values-" + std::to_string(process_id()));'):
+            self.assert_broken(disturbance.check, "src/base/a_test.cpp", f"void f() {{\n  {bad}\n}}\n", line=2)
+            self.assert_broken(disturbance.check, "tests/engine/a.cpp", f"void f() {{\n  {bad}\n}}\n", line=2)
+            self.assert_kept(disturbance.check, "src/base/a.cpp", bad + "\n")
+        self.assert_broken(disturbance.check, "tests/cli/a.py", "path = pathlib.Path('/tmp/hot.toml')\n")
+
+    def test_directories_of_a_tests_own_are_fine(self):
+        good = ('std::string name = testing::TempDir() + "devices-XXXXXX";\nconst ScratchDirectory scratch;\n'
+                '// "/tmp/a"\nscratch.write("hot.toml", text);\nstd::ofstream(scratch.path() / "a");\n')
+        self.assert_kept(disturbance.check, "tests/engine/a.cpp", good)
+        self.assert_kept(disturbance.check, "tests/cli/a.py", 'tempfile.mkdtemp(prefix="a-", dir="/dev/shm")\n')
+
+    def test_a_result_that_was_only_expected_is_not_used(self):
+        for use in ("return std::move(*started);", "started->stop();", "take(*started);"):
+            text = f"Sampler open() {{\n  auto started = start();\n  EXPECT_TRUE(started);\n  {use}\n}}\n"
+            self.assert_broken(disturbance.check, "tests/engine/a.cpp", text, line=3)
+            self.assert_kept(disturbance.check, "tests/engine/a.cpp", text.replace("EXPECT", "ASSERT"))
+        self.assert_kept(disturbance.check, "tests/engine/a.cpp",
+                         "int f() {\n  EXPECT_TRUE(done);\n  return done ? *done : 0;\n}\n")
 
 
 class Documents(RuleTest):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import analysis
 import calls
+import disturbance
 import documents
 import formatting
 import headers
@@ -23,6 +24,7 @@ RULES = {
     "limits": limits.check,
     "state": state.check,
     "calls": calls.check,
+    "disturbance": disturbance.check,
     "documents": documents.check,
     "format": formatting.check,
     "headers": headers.check,

@@ -1,5 +1,7 @@
 #include "comm/mpi/mpi_comm.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -234,14 +236,45 @@ void note(Status& status, int code, const char* call, const std::string& path) {
   status = fail(Code::io, path + ": " + check(code, call).error().message);
 }
 
+constexpr std::uint64_t kPieceBytes = 16 * kMiB;
+
+// An MPI may say success of a transfer that has moved less, or nothing.
+void note_count(Status& status, const MPI_Status& told, std::uint64_t length, const std::string& what) {
+  int count = 0;
+  const int code = MPI_Get_count(&told, MPI_BYTE, &count);
+  if (!status || (code == MPI_SUCCESS && count >= 0 && static_cast<std::uint64_t>(count) == length)) return;
+  status = fail(Code::io, fmt::format("{}: {} of {} bytes", what, code == MPI_SUCCESS ? count : 0, length));
+}
+
+// What others have written for this rank, in a collective call, may have failed there without a word here.
+Status compare_with_file(MPI_File file, const FilePart& part, ByteSource& bytes) {
+  ByteVector scratch(std::min(bytes.size(), kPieceBytes));
+  ByteVector room(scratch.size());
+  for (std::uint64_t offset = 0; offset < bytes.size(); offset += kPieceBytes) {
+    const std::uint64_t length = std::min(kPieceBytes, bytes.size() - offset);
+    Status status;
+    MPI_Status told;
+    note(status,
+         MPI_File_read_at(file, static_cast<MPI_Offset>(part.offset + offset), room.data(), static_cast<int>(length),
+                          MPI_BYTE, &told),
+         "MPI_File_read_at", part.path);
+    if (status) note_count(status, told, length, part.path + " was read back");
+    DIAPAUSE_TRY(status);
+    DIAPAUSE_TRY_ASSIGN(const ByteView written, bytes.view(offset, MutableBytes(scratch).first(length)));
+    if (std::ranges::equal(written, ByteView(room).first(length))) continue;
+    return fail(Code::io, fmt::format("{} does not hold what was written into it, between bytes {} and {}", part.path,
+                                      part.offset + offset, part.offset + offset + length));
+  }
+  return {};
+}
+
 // All ranks of `together` write parts of one file.
 Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes) {
-  constexpr std::uint64_t kPieceBytes = 16 * kMiB;
   Status status;
   std::uint64_t pieces = (bytes.size() + kPieceBytes - 1) / kPieceBytes;
   DIAPAUSE_TRY(check(MPI_Allreduce(MPI_IN_PLACE, &pieces, 1, MPI_UINT64_T, MPI_MAX, together), "MPI_Allreduce"));
   MPI_File file = MPI_FILE_NULL;
-  note(status, MPI_File_open(together, part.path.c_str(), MPI_MODE_WRONLY, MPI_INFO_NULL, &file), "MPI_File_open",
+  note(status, MPI_File_open(together, part.path.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open",
        part.path);
   if (!status) return status;
   ByteVector scratch(std::min(bytes.size(), kPieceBytes));
@@ -251,12 +284,18 @@ Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes
     auto view = bytes.view(offset, MutableBytes(scratch).first(length));
     if (!view && status) status = fail(std::move(view.error()));
     const ByteView data = view ? *view : ByteView(scratch).first(length);
+    MPI_Status told;
     note(status,
          MPI_File_write_at_all(file, static_cast<MPI_Offset>(part.offset) + static_cast<MPI_Offset>(offset),
-                               data.data(), static_cast<int>(length), MPI_BYTE, MPI_STATUS_IGNORE),
+                               data.data(), static_cast<int>(length), MPI_BYTE, &told),
          "MPI_File_write_at_all", part.path);
+    if (status) note_count(status, told, length, part.path + " was written");
   }
+  // Once everybody has synced, what all have written can be read, after another sync of the reader's own.
   note(status, MPI_File_sync(file), "MPI_File_sync", part.path);
+  note(status, MPI_Barrier(together), "MPI_Barrier", part.path);
+  note(status, MPI_File_sync(file), "MPI_File_sync", part.path);
+  if (status) status = compare_with_file(file, part, bytes);
   note(status, MPI_File_close(&file), "MPI_File_close", part.path);
   return status;
 }

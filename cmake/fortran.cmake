@@ -1,0 +1,16 @@
+# Whether the Fortran module can be built: DIAPAUSE_WITH_FORTRAN. The descriptors of arrays that its C is given are those of
+# the Fortran compiler, so both compilers must be of one family.
+include(CheckLanguage)
+set(DIAPAUSE_WITH_FORTRAN FALSE)
+if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT DIAPAUSE_SANITIZE)
+  check_language(Fortran)
+  if(CMAKE_Fortran_COMPILER)
+    enable_language(Fortran)
+  endif()
+  if(CMAKE_Fortran_COMPILER_ID STREQUAL GNU AND CMAKE_Fortran_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
+    set(DIAPAUSE_WITH_FORTRAN TRUE)
+  endif()
+endif()
+if(NOT DIAPAUSE_WITH_FORTRAN)
+  message(STATUS "Without the Fortran module: it needs gfortran 12 or newer and gcc, and no sanitizers")
+endif()

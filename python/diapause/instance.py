@@ -1,0 +1,420 @@
+"""Checkpoints of a running program: what `diapause.open` gives."""
+
+import ctypes
+import logging
+import os
+import pickle
+import struct
+import threading
+from ctypes import byref, c_char_p, c_uint64
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+from diapause import library as c
+from diapause.failures import ARGUMENT, MISMATCH, NOT_FOUND, OK, TIMEOUT, DiapauseError, failure
+from diapause.library import CheckpointInfo, Progress, RestartInfo, StopInfo
+from diapause.memory import BYTES, memory_of
+
+NEWEST = c.NEWEST
+CAPTURED = 0
+CHANGING, STABLE, CONSTANT = 0, 1, 2
+LATTICE, SZ3, ZFP = 0, 1, 2
+FOREVER_S = 1e9
+
+_LOG = logging.getLogger("diapause")
+_SEVERITIES = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
+_STATE_HEADER = struct.Struct("<8sQ")  # a mark, and the bytes of the pickle behind it
+_STATE_MARK = b"DIAPYST1"
+
+
+class StoredRegion(NamedTuple):
+    """A region of the version that a restart has opened: `count` elements of `element_bytes` bytes."""
+
+    name: str
+    type: int
+    element_bytes: int
+    count: int
+
+
+class Attribute(NamedTuple):
+    """The array that is an attribute of an object, or an item of a dictionary, whichever it is at the time."""
+
+    owner: Any
+    name: str
+
+    def get(self) -> Any:
+        return self.owner[self.name] if isinstance(self.owner, dict) else getattr(self.owner, self.name)
+
+    def set(self, data: Any) -> None:
+        if isinstance(self.owner, dict):
+            self.owner[self.name] = data
+        else:
+            setattr(self.owner, self.name, data)
+
+
+class State(NamedTuple):
+    """A dictionary of small things that is pickled into every version."""
+
+    values: Dict[str, Any]
+    most_bytes: int
+
+
+def _on_log(_user, severity, message):
+    _LOG.log(_SEVERITIES.get(severity, logging.INFO), "%s", message.decode(errors="replace"))
+
+
+_LOG_FUNCTION = c.LogFunction(_on_log)
+
+
+def _numbers(values: Sequence[int]):
+    return (c_uint64 * len(values))(*values)
+
+
+class Instance:
+    """One instance: a named set of protected regions and its checkpoints. Made by `diapause.open`.
+
+    Calls that are collective in C are collective here. Every call lets other threads of Python run; calls of two threads
+    on one instance wait for each other. A call that fails raises a DiapauseError."""
+
+    def __init__(self, name: str, comm: Optional[Any] = None, config: "str | os.PathLike | None" = None):
+        path = os.fspath(config) if config is not None else None
+        self._lock = threading.RLock()
+        self._regions: Dict[str, Any] = {}  # what keeps the memory of a region where it is
+        self._attributes: Dict[str, Attribute] = {}
+        self._states: Dict[str, State] = {}
+        self._ranks = 1 if comm is None else comm.Get_size()
+        self._handle = None
+        self._library, status, handle = c.open_mpi(comm, name, path) if comm is not None else c.open_serial(name, path)
+        if status != OK:
+            raise self._failure(status)
+        self._handle = handle
+        self._check(self._library.diapause_set_log(handle, _LOG_FUNCTION, None))
+
+    # ---- opening and closing --------------------------------------------------------------------
+
+    def __enter__(self) -> "Instance":
+        return self
+
+    def __exit__(self, kind, _value, _trace) -> None:
+        """Closes. Not where an exception takes one of several ranks out: closing is collective, and this rank would wait
+        for others that do not come. Start such programs by `python -m mpi4py`, which ends the others."""
+        if kind is None or self._ranks == 1:
+            self.close()
+
+    def close(self, within_s: Optional[float] = None) -> None:
+        """Waits for all versions in flight, or about `within_s` seconds, and releases everything; checkpoints stay.
+        Collective."""
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle is None:
+                return
+            if within_s is None:
+                status = self._library.diapause_close(handle)
+            else:
+                status = self._library.diapause_close_within(handle, within_s)
+            self._regions.clear()
+            self._check(status)
+
+    def finish(self) -> None:
+        """Closes, and ends the job: its versions are removed, and the next start begins anew. Call it when the results are
+        safe; after it the end of the `with` block does nothing. Collective."""
+        with self._lock:
+            handle, self._handle = self._handle, None
+            status = self._library.diapause_finish(handle)
+            self._regions.clear()
+            self._check(status)
+
+    @property
+    def comm(self) -> Any:
+        """The mpi4py communicator that the program computes on; MPI.COMM_NULL on a rank that is set aside, which closes
+        next. It belongs to the instance."""
+        with self._lock:
+            status, comm = c.program_comm(self._library, self._open())
+            self._check(status)
+            return comm
+
+    # ---- what is protected ----------------------------------------------------------------------
+
+    def protect(self, region: str, data: Any) -> None:
+        """Protects the memory of `data`: anything with a buffer that can be written to and is contiguous, such as a NumPy
+        array, an array.array or a memoryview, or a tensor of PyTorch on the host. It is kept where it is until the region
+        is protected anew or unprotected. Give an array that is replaced now and then by `protect_attribute`."""
+        memory = memory_of(region, data)
+        with self._lock:
+            if memory.type == BYTES:
+                status = self._library.diapause_protect_bytes(self._open(), region.encode(), memory.address,
+                                                              memory.count, max(memory.element_bytes, 1))
+            else:
+                status = self._library.diapause_protect(self._open(), region.encode(), memory.address, memory.count,
+                                                        memory.type)
+            self._check(status)
+            self._regions[region] = memory.owner
+
+    def protect_block(self, region: str, data: Any, global_shape: Sequence[int], start: Sequence[int]) -> None:
+        """As `protect`, and records that `data`, in C order, is the block of a global array of `global_shape` that
+        begins at `start`. Numbers only."""
+        memory = memory_of(region, data)
+        if not len(memory.shape) == len(global_shape) == len(start):
+            raise failure(ARGUMENT, f"region '{region}': the data, global_shape and start have not the same dimensions")
+        if not memoryview(data).c_contiguous:
+            raise failure(ARGUMENT, f"region '{region}': a block is in C order")
+        with self._lock:
+            self._check(self._library.diapause_protect_block(
+                self._open(), region.encode(), memory.address, memory.type, len(start), _numbers(memory.shape),
+                _numbers(global_shape), _numbers(start)))
+            self._regions[region] = memory.owner
+
+    def protect_attribute(self, owner: Any, name: str, region: Optional[str] = None) -> None:
+        """Protects the NumPy array `owner.name`, or `owner[name]` of a dictionary, whichever it is when a checkpoint is
+        taken: it may be replaced by one of another length. A restart puts a new array there, as long as the stored one;
+        all dimensions but the first stay."""
+        with self._lock:
+            attribute = Attribute(owner, name)
+            self.protect(region or name, attribute.get())
+            self._attributes[region or name] = attribute
+
+    def protect_state(self, values: Dict[str, Any], region: str = "python.state", most_bytes: int = 1 << 20) -> None:
+        """Keeps a dictionary of small things beside the arrays: it is pickled into every version, at most `most_bytes`
+        bytes long, and a restart puts back what it held. Only what the library has verified is unpickled: data with a
+        wrong checksum, or in files of another user, is refused before. Do not let others write to the directories."""
+        with self._lock:
+            state = State(values, most_bytes)
+            self._protect_bytes(region, self._pickled(region, state))
+            self._states[region] = state
+
+    def unprotect(self, region: str) -> None:
+        """Forgets a region; later checkpoints do not hold it."""
+        with self._lock:
+            self._check(self._library.diapause_unprotect(self._open(), region.encode()))
+            for kept in (self._regions, self._attributes, self._states):
+                kept.pop(region, None)
+
+    def declare(self, region: str, declaration: int) -> None:
+        """Promises CHANGING, STABLE or CONSTANT of a region, until it is protected anew."""
+        self._call("diapause_declare", region.encode(), declaration)
+
+    def allow_loss(self, region: str, bound: float, codec: int = LATTICE) -> None:
+        """Allows values in the global tier to be off by at most `bound`; docs/compression.md says for what."""
+        self._call("diapause_allow_loss", region.encode(), codec, bound)
+
+    # ---- checkpoints ----------------------------------------------------------------------------
+
+    def checkpoint(self, version: int, level: int = 1) -> CheckpointInfo:
+        """Takes a checkpoint now. Collective."""
+        info = CheckpointInfo()
+        with self._lock:
+            self._follow()
+            self._check(self._library.diapause_checkpoint(self._open(), version, level, byref(info)), info)
+        return info
+
+    def snapshot(self, version: int) -> CheckpointInfo:
+        """Takes a checkpoint if one is due, or the last one if the program has to stop. Collective."""
+        with self._lock:
+            self._follow()
+            return self._snapshot(version)
+
+    def should_stop(self) -> Optional[StopInfo]:
+        """Why the program has to stop, as the last snapshot has found out; None if it need not. Equal on all ranks."""
+        info = StopInfo()
+        with self._lock:
+            return info if self._library.diapause_should_stop(self._handle, byref(info)) else None
+
+    def wait(self, version: int, level: int = 1, seconds: float = FOREVER_S) -> bool:
+        """Whether the version holds at `level` or deeper, or is CAPTURED, before so many seconds are over."""
+        with self._lock:
+            status = self._library.diapause_wait(self._open(), version, level, seconds)
+            if status != TIMEOUT:
+                self._check(status)
+            return status == OK
+
+    def poll(self, version: int) -> Progress:
+        """How far a version has come."""
+        progress = Progress()
+        self._call("diapause_poll", version, byref(progress))
+        return progress
+
+    @property
+    def background_reason(self) -> str:
+        """The failure that `background` of a CheckpointInfo was about."""
+        with self._lock:
+            return self._library.diapause_background_reason(self._open()).decode(errors="replace")
+
+    def steps(self, count: int, first: int = 0) -> Iterator[int]:
+        """Hides the loop: restarts, and gives the numbers of the steps that are left of `range(first, count)`. After each
+        step a checkpoint is taken if one is due, whose version is the number of steps done; one that fails is told in the
+        log. Ends early if the program has to stop. Protect everything before, and call it on all ranks."""
+        found = self.restart()
+        step = found.version if found is not None else first
+        while step < count:
+            yield step
+            step += 1
+            with self._lock:
+                self._follow()  # a failure here is one of this rank alone, and ends it
+                try:
+                    self._snapshot(step)
+                except DiapauseError as error:  # the same on all ranks; what was computed is worth more than a checkpoint
+                    _LOG.error("going on without a checkpoint of step %d: %s", step, error)
+            if self.should_stop() is not None:
+                return
+
+    # ---- restart --------------------------------------------------------------------------------
+
+    def restart(self, version: int = NEWEST) -> Optional[RestartInfo]:
+        """Restores everything protected from the newest version that all ranks can have, or from the one named. None if
+        there is none yet: a fresh start. Arrays protected by `protect_attribute` are made anew in the stored length.
+        Collective."""
+        with self._lock:
+            if not self._attributes and not self._states:
+                return self._begun("diapause_restart", version)  # which reads everything once, straight to its place
+            info = self._begun("diapause_restart_begin", version)
+            if info is None:
+                return None
+            self._make_room()
+            try:
+                self._check(self._library.diapause_restore(self._open(), None, 0))
+            except DiapauseError:  # the same on all ranks
+                self._library.diapause_restart_end(self._open())
+                raise
+            self._check(self._library.diapause_restart_end(self._open()))
+            for region, state in self._states.items():
+                self._unpickle(region, state)
+        return info
+
+    def restart_begin(self, version: int = NEWEST) -> Optional[RestartInfo]:
+        """The same in steps: begin, look at what is stored and make room, protect, restore, end. Collective."""
+        with self._lock:
+            return self._begun("diapause_restart_begin", version)
+
+    def stored(self) -> List[StoredRegion]:
+        """The regions that this rank stored in the opened version."""
+        with self._lock:
+            count = self._library.diapause_stored_count(self._open())
+            if count < 0:
+                raise self._failure(count)
+            regions, info = [], c.RegionInfo()
+            for index in range(count):
+                self._check(self._library.diapause_stored_at(self._open(), index, byref(info)))
+                regions.append(StoredRegion(info.name.decode(), info.type, info.element_bytes, info.count))
+            return regions
+
+    def restore(self, regions: Optional[Sequence[str]] = None) -> None:
+        """Restores all protected regions, or those named. Collective."""
+        if regions is not None and not regions:
+            raise failure(ARGUMENT, "restore: name at least one region")
+        names = [name.encode() for name in regions or []]
+        with self._lock:
+            self._check(self._library.diapause_restore(self._open(), (c_char_p * len(names))(*names) if names else None,
+                                                       len(names)))
+            for region in self._states:
+                if regions is None or region in regions:
+                    self._unpickle(region, self._states[region])
+
+    def restart_end(self) -> None:
+        """Ends a restart. Collective."""
+        self._call("diapause_restart_end")
+
+    @property
+    def restart_reason(self) -> str:
+        """Why the last restart stepped back or refused; "" if it did not."""
+        with self._lock:
+            return self._library.diapause_restart_reason(self._open()).decode(errors="replace")
+
+    def inject_bit_flip(self, region: str, element: int, bit: int) -> None:
+        """Flips one bit of protected memory on purpose."""
+        self._call("diapause_inject_bit_flip", region.encode(), element, bit)
+
+    # ---- inside ---------------------------------------------------------------------------------
+
+    def _open(self):
+        if self._handle is None:
+            raise failure(ARGUMENT, "the instance is closed")
+        return self._handle
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        with self._lock:
+            self._check(getattr(self._library, function)(self._open(), *arguments))
+
+    def _snapshot(self, version: int) -> CheckpointInfo:
+        info = CheckpointInfo()
+        self._check(self._library.diapause_snapshot(self._open(), version, byref(info)), info)
+        return info
+
+    def _begun(self, function: str, version: int) -> Optional[RestartInfo]:
+        """None if there is nothing to go on from."""
+        info = RestartInfo()
+        status = getattr(self._library, function)(self._open(), version, byref(info))
+        if status == NOT_FOUND and version == NEWEST:
+            return None
+        self._check(status)
+        return info
+
+    def _failure(self, status: int, info: Optional[CheckpointInfo] = None):
+        return failure(status, self._library.diapause_last_error().decode(errors="replace"), info)
+
+    def _check(self, status: int, info: Optional[CheckpointInfo] = None) -> None:
+        if status != OK:
+            raise self._failure(status, info)
+
+    def _protect_bytes(self, region: str, data: bytearray) -> None:
+        held = (ctypes.c_char * len(data)).from_buffer(data)
+        self._check(self._library.diapause_protect_bytes(self._open(), region.encode(), ctypes.addressof(held),
+                                                         len(data), 1))
+        self._regions[region] = held
+
+    def _pickled(self, region: str, state: State) -> bytearray:
+        body = pickle.dumps(state.values, protocol=4)
+        if len(body) > state.most_bytes:
+            raise failure(ARGUMENT, f"region '{region}': the state takes {len(body)} bytes, and {state.most_bytes} are"
+                                    " allowed; protect arrays by themselves, or allow more")
+        return bytearray(_STATE_HEADER.pack(_STATE_MARK, len(body)) + body)
+
+    def _unpickle(self, region: str, state: State) -> None:
+        stored = bytes(self._regions[region])
+        mark, length = _STATE_HEADER.unpack_from(stored) if len(stored) >= _STATE_HEADER.size else (b"", 0)
+        if mark != _STATE_MARK or length != len(stored) - _STATE_HEADER.size or length > state.most_bytes:
+            raise failure(MISMATCH, f"region '{region}' holds no state of a Python program, or more than"
+                                    f" {state.most_bytes} bytes")
+        values = pickle.loads(stored[_STATE_HEADER.size:])
+        state.values.clear()
+        state.values.update(values)
+
+    def _follow(self) -> None:
+        """Protects what has been replaced, or has changed its length, since the last time."""
+        for region, attribute in self._attributes.items():
+            data = attribute.get()
+            if getattr(self._regions[region], "obj", None) is not data:
+                self.protect(region, data)
+        for region, state in self._states.items():
+            self._protect_bytes(region, self._pickled(region, state))
+
+    def _make_room(self) -> None:
+        """Memory as long as what is stored, for all that may change its length. What does not fit stays as it is: the
+        restore tells of it, on all ranks."""
+        stored = {region.name: region for region in self.stored()}
+        for region, attribute in self._attributes.items():
+            if region in stored and _fits(attribute.get(), stored[region]):
+                attribute.set(_array_like(attribute.get(), stored[region].count))
+                self.protect(region, attribute.get())
+        for region, state in self._states.items():
+            bytes_ = stored[region].count * stored[region].element_bytes if region in stored else 0
+            if 0 < bytes_ <= state.most_bytes + _STATE_HEADER.size:
+                self._protect_bytes(region, bytearray(bytes_))
+
+
+def _row_elements(array: Any) -> int:
+    elements = 1
+    for extent in array.shape[1:]:
+        elements *= extent
+    return elements
+
+
+def _fits(array: Any, stored: StoredRegion) -> bool:
+    """Whether what is stored is so many rows of an array like this one."""
+    row = _row_elements(array)
+    return array.dtype.itemsize == stored.element_bytes and row > 0 and stored.count % row == 0
+
+
+def _array_like(array: Any, count: int) -> Any:
+    """A NumPy array of so many elements with the type and the other dimensions of `array`."""
+    import numpy
+
+    return numpy.empty((count // _row_elements(array), *array.shape[1:]), dtype=array.dtype)

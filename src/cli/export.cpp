@@ -1,0 +1,160 @@
+// `diapause export`: the regions of a version as arrays of NumPy, each byte checked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/collection.hpp"
+#include "cli/inspection.hpp"
+#include "cli/json_report.hpp"
+#include "cli/npy.hpp"
+#include "cli/python.hpp"
+#include "cli/text.hpp"
+#include "cli/verbs.hpp"
+#include "store/names.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::cli {
+namespace {
+
+// A region of one rank.
+struct Piece {
+  std::uint32_t rank;
+  std::size_t region;  // in the rank's image
+};
+
+class Exporter {
+ public:
+  Exporter(const StoredVersion& version, const VersionDetails& details, const sys::Directory& to)
+      : version_(version), details_(details), to_(to) {}
+
+  // Paths of the files.
+  Result<std::vector<std::string>> run() {
+    std::map<std::string, std::vector<Piece>> by_name;
+    for (std::uint32_t rank = 0; rank < details_.ranks.size(); ++rank) {
+      const RankDetails& found = details_.ranks[rank];
+      if (!found.regions) return fail(Code::not_found, fmt::format("rank {}: {}", rank, found.problem));
+      for (std::size_t i = 0; i < found.regions->size(); ++i) by_name[(*found.regions)[i].name].push_back({rank, i});
+    }
+    for (const auto& [name, pieces] : by_name) DIAPAUSE_TRY(export_region(name, pieces));
+    return std::move(written_);
+  }
+
+ private:
+  const format::Region& region_of(const Piece& piece) const {
+    return (*details_.ranks[piece.rank].regions)[piece.region];
+  }
+
+  // One file where the ranks' pieces make up an array, else one for each rank.
+  Status export_region(const std::string& name, const std::vector<Piece>& pieces) {
+    std::vector<const format::Region*> regions;
+    for (const Piece& piece : pieces) regions.push_back(&region_of(piece));
+    const auto whole = whole_of(regions);
+    if (whole) return write_array(name + ".npy", *whole, pieces);
+    for (const Piece& piece : pieces) {
+      const format::Region& region = region_of(piece);
+      const ArrayShape own{region.type, region.element_bytes, {region.count}};
+      DIAPAUSE_TRY(write_array(fmt::format("{}.r{}.npy", name, piece.rank), own, {piece}));
+    }
+    return {};
+  }
+
+  Status write_array(const std::string& file_name, const ArrayShape& shape, const std::vector<Piece>& pieces) {
+    const std::string temporary = file_name + ".tmp";
+    DIAPAUSE_TRY_ASSIGN(const sys::File file, to_.create_file(temporary));
+    const std::string head = npy_head(shape);
+    DIAPAUSE_TRY(file.write_all(as_byte_view(head), 0));
+    const bool is_whole = shape.dims.size() == region_of(pieces.front()).place.size() && shape.dims.size() > 0 &&
+                          !file_name.ends_with(fmt::format(".r{}.npy", pieces.front().rank));
+    for (const Piece& piece : pieces) {
+      DIAPAUSE_TRY_ASSIGN(const ByteVector bytes, read(piece));
+      const auto write = [&](std::uint64_t in_array, std::uint64_t in_piece, std::uint64_t length) -> Status {
+        return file.write_all(ByteView(bytes).subspan(in_piece, length), head.size() + in_array);
+      };
+      DIAPAUSE_TRY(is_whole ? for_each_run(region_of(piece), write) : write(0, 0, bytes.size()));
+    }
+    DIAPAUSE_TRY(to_.rename(temporary, to_, file_name));
+    written_.push_back(fmt::format("{}/{}", to_.path(), file_name));
+    return {};
+  }
+
+  // Each block is checked; where a place has it damaged, the next one is asked.
+  Result<ByteVector> read(const Piece& piece) const {
+    Error last{Code::not_found, fmt::format("no image of rank {} can be reached from here", piece.rank), 0};
+    for (const Part& part : version_.parts) {
+      if (!store::ranks_in(*part.found, version_.manifest).contains(piece.rank)) continue;
+      auto bytes = read_from(part, piece);
+      if (bytes) return bytes;
+      last = bytes.error();
+    }
+    return fail(std::move(last));
+  }
+
+  Result<ByteVector> read_from(const Part& part, const Piece& piece) const {
+    const store::LocatedImage image = store::locate_image(part.place->kind, *version_.manifest, piece.rank);
+    DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
+                        store::open_image_in(part.place->directory, version_.id, image.file, image.expected));
+    const format::Region& wanted = region_of(piece);
+    const auto& regions = reader.index().regions;
+    const bool is_same = piece.region < regions.size() && regions[piece.region].name == wanted.name &&
+                         regions[piece.region].raw_bytes() == wanted.raw_bytes();
+    if (!is_same) return fail(Code::corrupt, reader.name() + " holds other regions than another copy of it");
+    ByteVector bytes(wanted.raw_bytes());
+    std::vector<std::byte*> targets(regions.size(), nullptr);
+    targets[piece.region] = bytes.data();
+    DIAPAUSE_TRY(reader.deliver(targets));
+    return bytes;
+  }
+
+  const StoredVersion& version_;
+  const VersionDetails& details_;
+  const sys::Directory& to_;
+  std::vector<std::string> written_;
+};
+
+// The version of that number, else the newest that could be restored from here.
+const StoredVersion* choose_version(const Job& job, const std::optional<std::uint64_t>& number) {
+  for (const StoredVersion& version : job.versions) {
+    if (version.manifest == nullptr || (number && version.id.number != *number)) continue;
+    if (number || std::string_view(state_of(version)) == "complete") return &version;
+  }
+  return nullptr;
+}
+
+Result<std::vector<std::string>> export_to(const Job& job, const StoredVersion& version, const std::string& path) {
+  const std::string absolute = path.starts_with('/') ? path : sys::current_directory() + "/" + path;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory to, sys::Directory::make_private(sys::real_kernel(), absolute));
+  const VersionDetails details = read_details(version);
+  DIAPAUSE_TRY_ASSIGN(std::vector<std::string> written, Exporter(version, details, to).run());
+  DIAPAUSE_TRY_ASSIGN(const sys::File file, to.create_file("version.json"));
+  const std::string about = show_json(job, details) + "\n";
+  DIAPAUSE_TRY(file.write_all(as_byte_view(about), 0));
+  return written;
+}
+
+}  // namespace
+
+int export_version(const ExportArguments& arguments) {
+  const auto collection = collect(arguments.places);
+  if (!collection) return complain(collection.error());
+  const auto jobs = find_jobs(*collection, arguments.job);
+  if (!jobs) return complain(jobs.error());
+  if (jobs->size() > 1)
+    return complain(
+        fmt::format("there are several jobs '{}'; take a whole name, as {}", arguments.job, jobs->front()->key));
+  const Job& job = *jobs->front();
+  const StoredVersion* const version = choose_version(job, arguments.version);
+  if (version == nullptr) {
+    return complain(arguments.version ? fmt::format("there is no version {} of {}", *arguments.version, job.key)
+                                      : fmt::format("no version of {} is complete here", job.key));
+  }
+  const bool is_image = arguments.to.ends_with(".vti");
+  const std::string directory = is_image ? fmt::format("{}.parts-{}", arguments.to, sys::process_id()) : arguments.to;
+  const auto written = export_to(job, *version, directory);
+  if (!written) return complain(written.error());
+  if (is_image) return become_python({"export-vti", directory, arguments.to});  // and removes the directory
+  for (const std::string& path : *written) fmt::print("{}\n", printable(path));
+  return kDone;
+}
+
+}  // namespace diapause::cli

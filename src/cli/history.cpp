@@ -1,0 +1,80 @@
+// `diapause history`: what happened to a job, and with --follow, what happens to it.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "cli/job_history.hpp"
+#include "cli/ledgers.hpp"
+#include "cli/verbs.hpp"
+#include "sys/line_file.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::cli {
+namespace {
+
+class Display {
+ public:
+  explicit Display(bool follows) : has_progress_(follows && sys::is_terminal(stdout)) {}
+
+  void lines(const std::vector<std::string>& texts) {
+    if (texts.empty()) return;
+    clear();
+    for (const std::string& text : texts) fmt::print("{}\n", text);
+    std::fflush(stdout);
+  }
+  // One line at the end, written anew each time.
+  void progress(const HistorySums& sums) {
+    if (!has_progress_ || sums.starts == 0) return;
+    const double now_s = static_cast<double>(sys::unix_time_ns()) / 1e9;
+    clear();
+    fmt::print("  {}; the last line {:.0f} s ago", history_text(sums), std::max(0.0, now_s - sums.last_unix_s));
+    std::fflush(stdout);
+    is_shown_ = true;
+  }
+  void clear() {
+    if (is_shown_) fmt::print("\r\033[K");
+    is_shown_ = false;
+  }
+
+ private:
+  const bool has_progress_;
+  bool is_shown_ = false;
+};
+
+// All whole lines that there are now.
+Status read_what_is_there(sys::LineFile& ledger, HistoryReader& reader, Display& display) {
+  for (;;) {
+    DIAPAUSE_TRY_ASSIGN(const auto line, ledger.next());
+    if (!line) return {};
+    display.lines(reader.add_line(*line));
+  }
+}
+
+}  // namespace
+
+int history(const HistoryArguments& arguments) {
+  constexpr std::chrono::milliseconds kLookAgain{500};
+  const auto path = ledger_of(arguments.job, arguments.places);
+  if (!path) return complain(path.error());
+  auto ledger = sys::LineFile::open(sys::real_kernel(), *path);
+  if (!ledger) return complain(ledger.error().message + ": a job writes it if it has a global tier");
+  HistoryReader reader;
+  Display display(arguments.follow);
+  display.lines({history_head()});
+  for (;;) {
+    if (const Status read = read_what_is_there(*ledger, reader, display); !read) return complain(read.error());
+    if (!arguments.follow || reader.sums().is_closed) break;
+    display.lines(reader.flush());
+    display.progress(reader.sums());
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  display.lines(reader.flush());
+  display.clear();
+  fmt::print("\n{}\n", history_text(reader.sums()));
+  return kDone;
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,143 @@
+// `diapause jobs`: what each job has left here, and which of them are gone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cli/collection.hpp"
+#include "cli/text.hpp"
+#include "cli/verbs.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::cli {
+namespace {
+
+// What lies in one tier directory of a job, with slots that wait to be used again.
+std::uint64_t bytes_below(const sys::Directory& directory, int depth) {
+  std::uint64_t bytes = 0;
+  const auto entries = directory.list();
+  if (!entries) return bytes;  // gone meanwhile
+  for (const sys::DirectoryEntry& entry : *entries) {
+    if (entry.is_directory) {
+      const auto child = depth > 0 ? directory.open_child(entry.name) : fail(Code::not_found, "");
+      if (child) bytes += bytes_below(*child, depth - 1);
+      continue;
+    }
+    const auto file = directory.open_file(entry.name, sys::Access::read);
+    if (file) bytes += file->size().value_or(0);
+  }
+  return bytes;
+}
+
+struct JobRow {
+  const Job* job;
+  const char* state;
+  std::array<std::uint64_t, 3> bytes{};  // by config::TierKind
+  std::optional<double> age_s;           // of the newest version; none: there is none with a manifest
+};
+
+//   running       a process holds the lock of one of its places
+//   gone          nothing is left in the global tier: a job makes its directory there at its first open, and nothing
+//                 else here tells where that was
+//   not running   neither
+const char* state_of_job(bool is_running, bool has_global, bool looked_into_global) {
+  if (is_running) return "running";
+  return looked_into_global && !has_global ? "gone" : "not running";
+}
+
+JobRow row_of_job(const Collection& collection, const Job& job, bool looked_into_global) {
+  JobRow row{&job, "", {}, std::nullopt};
+  bool is_running = false, has_global = false;
+  for (const store::SurveyedPlace& place : collection.places) {
+    if (place.job != job.key) continue;
+    is_running = is_running || store::is_in_use(place);
+    has_global = has_global || place.kind == config::TierKind::global;
+    row.bytes[static_cast<std::size_t>(place.kind)] += bytes_below(place.directory, 2);
+  }
+  std::uint64_t newest_ns = 0;
+  for (const StoredVersion& version : job.versions) {
+    if (version.manifest != nullptr) newest_ns = std::max(newest_ns, version.manifest->created_unix_ns);
+  }
+  const std::uint64_t now_ns = sys::unix_time_ns();
+  if (newest_ns > 0) row.age_s = now_ns > newest_ns ? static_cast<double>(now_ns - newest_ns) / 1e9 : 0;
+  row.state = state_of_job(is_running, has_global, looked_into_global);
+  return row;
+}
+
+std::string age_text(const std::optional<double>& age_s) {
+  if (!age_s) return "-";
+  constexpr std::pair<double, const char*> kUnits[] = {{86400, "d"}, {3600, "h"}, {60, "min"}};
+  for (const auto& [length_s, unit] : kUnits) {
+    if (*age_s >= 2 * length_s) return fmt::format("{:.0f} {}", *age_s / length_s, unit);
+  }
+  return fmt::format("{:.0f} s", *age_s);
+}
+
+std::uint64_t bytes_in(const JobRow& row, config::TierKind kind) { return row.bytes[static_cast<std::size_t>(kind)]; }
+
+void print_jobs(const std::vector<JobRow>& rows) {
+  Table table({{"JOB"},
+               {"STATE"},
+               {"VERSIONS", Align::right},
+               {"NEWEST", Align::right},
+               {"AGE", Align::right},
+               {"MEMORY", Align::right},
+               {"LOCAL", Align::right},
+               {"GLOBAL", Align::right}});
+  std::uint64_t idle = 0;
+  for (const JobRow& row : rows) {
+    const StoredVersion* newest = row.job->newest();
+    table.add({row.job->key, row.state, fmt::format("{}", row.job->versions.size()),
+               newest == nullptr ? "-" : fmt::format("{}", newest->id.number), age_text(row.age_s),
+               bytes_text(bytes_in(row, config::TierKind::memory)), bytes_text(bytes_in(row, config::TierKind::local)),
+               bytes_text(bytes_in(row, config::TierKind::global))});
+    if (std::string_view(row.state) != "running") idle += bytes_in(row, config::TierKind::memory);
+  }
+  fmt::print("{}", table.text());
+  if (idle > 0) {
+    fmt::print("\njobs that do not run occupy {} of memory; diapause prune JOB --all gives it back\n",
+               bytes_text(idle));
+  }
+}
+
+void print_json(const std::vector<JobRow>& rows) {
+  nlohmann::ordered_json document = {{"schema", 1}, {"jobs", nlohmann::ordered_json::array()}};
+  for (const JobRow& row : rows) {
+    nlohmann::ordered_json one = {{"job", row.job->key},
+                                  {"state", row.state},
+                                  {"versions", row.job->versions.size()},
+                                  {"memory_bytes", bytes_in(row, config::TierKind::memory)},
+                                  {"local_bytes", bytes_in(row, config::TierKind::local)},
+                                  {"global_bytes", bytes_in(row, config::TierKind::global)}};
+    if (const StoredVersion* newest = row.job->newest()) one["newest"] = newest->id.number;
+    if (row.age_s) one["age_s"] = *row.age_s;
+    document["jobs"].push_back(std::move(one));
+  }
+  fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+}  // namespace
+
+int jobs(const JobsArguments& arguments) {
+  const auto collection = collect(arguments.places);
+  if (!collection) return complain(collection.error());
+  const auto found = find_jobs(*collection, arguments.job);
+  if (!found) return complain(found.error());
+  const auto roots = tier_roots(arguments.places);
+  if (!roots) return complain(roots.error());
+  const bool looked_into_global = !(*roots)[static_cast<std::size_t>(config::TierKind::global)].empty();
+  std::vector<JobRow> rows;
+  for (const Job* job : *found) rows.push_back(row_of_job(*collection, *job, looked_into_global));
+  for (const std::string& problem : collection->problems) complain(problem);
+  if (arguments.json) {
+    print_json(rows);
+  } else if (rows.empty()) {
+    fmt::print("no jobs in: {}\n", fmt::join(collection->roots, ", "));
+  } else {
+    print_jobs(rows);
+  }
+  return collection->problems.empty() ? kDone : kTrouble;
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,207 @@
+#include "engine/accounting/account.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "base/fixed_text.hpp"
+#include "engine/accounting/governing.hpp"
+#include "engine/accounting/machine_accounts.hpp"
+#include "engine/accounting/step_power.hpp"
+#include "engine/job/gather.hpp"
+#include "sys/process.hpp"
+#include "sys/value_file.hpp"
+
+namespace diapause::engine {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostPhases = 4096;  // between two settlements; there are a handful
+// How many times the bytes of a phase go through memory. What is drained is counted with the capture.
+constexpr std::pair<std::string_view, double> kThroughMemory[] = {
+    {"capture", 2}, {"partner", 2}, {"parity", 1}, {"encode", 1}, {"global", 1}, {"verify", 1}, {"restore", 2}};
+
+bool keeps_account(const Context& context) { return context.comm->node_leader() == context.comm->rank(); }
+
+constexpr const char* kBeside[] = {"nothing", "waiting", "program"};
+
+// Joules by name of the domain, parts of one machine added up; "total" is what sampler.total() says, if there is one. A
+// domain of which nothing is known is left out, and a total of which nothing is known is null.
+void put_joules(json& line, const energy::Charge& charge, const energy::Sampler& sampler, bool has_total) {
+  json joules = json::object();
+  const std::vector<energy::Zone>& zones = sampler.domains();
+  for (std::size_t z = 0; z < zones.size() && z < charge.is_known.size(); ++z) {
+    if (!charge.is_known[z]) continue;
+    const std::string domain(energy::domain_name(zones[z].domain));
+    joules[domain] = joules.value(domain, 0.0) + charge.joules[z];
+  }
+  if (has_total && charge.is_known.back()) {
+    joules["total"] = charge.joules.back();
+    line["uncertainty_j"] = charge.uncertainty_j.back();
+  } else if (has_total) {
+    joules["total"] = nullptr;
+  }
+  line["joules"] = std::move(joules);
+}
+
+json sources_of(const energy::Sampler& sampler) {
+  json sources = json::array();
+  for (const energy::Zone& zone : sampler.domains()) {
+    sources.push_back({{"domain", energy::domain_name(zone.domain)},
+                       {"source", zone.source},
+                       {"kind", energy::kind_name(zone.kind)}});
+  }
+  return sources;
+}
+
+// Phases of one name in one version are told apart by their order. `to_unix_s`: what is to be added to their times.
+json lines_of(const std::vector<Phase>& phases, double to_unix_s, const std::string& actuator) {
+  std::map<std::tuple<std::uint64_t, std::int32_t, std::string>, std::size_t> seen;
+  json lines = json::array();
+  for (const Phase& phase : phases) {
+    const std::string name = get_text(phase.name);
+    lines.push_back({{"version", phase.version},
+                     {"level", phase.level},
+                     {"phase", name},
+                     {"beside", kBeside[static_cast<std::size_t>(phase.beside)]},
+                     {"nth", seen[{phase.version, phase.level, name}]++},
+                     {"start_unix_s", phase.from_s + to_unix_s},
+                     {"seconds", phase.seconds()},
+                     {"bytes", phase.bytes}});
+    if (!phase.ratios.are_slowed()) continue;
+    lines.back()["slowed"] = {
+        {"actuator", actuator}, {"asked", phase.ratios.asked}, {"obtained", phase.ratios.obtained}};
+  }
+  return lines;
+}
+
+}  // namespace
+
+Phase make_phase(std::string_view name, double from_s, double to_s) {
+  Phase phase;
+  put_text(phase.name, name);
+  phase.from_s = from_s;
+  phase.to_s = to_s;
+  return phase;
+}
+
+std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
+  if (!keeps_account(context) && !governs_by_joules(context) && !weighs_joules(context)) return nullptr;
+  for (const std::string& path : {context.settings.energy.stream, context.settings.energy.trace}) {
+    if (path.empty()) continue;
+    const auto file = sys::ValueFile::open(sys::real_kernel(), path);
+    if (!file) context.log(Severity::warning, "energy of a file is not measured: " + file.error().message);
+  }
+  auto sampler = energy::Sampler::start(context.settings.energy, sys::real_kernel());
+  if (sampler) return std::move(*sampler);
+  context.log(Severity::warning, "energy is not measured: " + sampler.error().message);
+  return nullptr;
+}
+
+Status Account::open(const Context& context, Surroundings surroundings) {
+  settled_s_ = sys::monotonic_s();
+  is_kept_here_ = keeps_account(context);
+  sampler_ = is_kept_here_ ? surroundings.sampler : nullptr;
+  actuator_ = std::move(surroundings.actuator);
+  deliver_ = std::move(surroundings.deliver);
+  background_.emplace(context.settings.async);
+  const std::uint32_t machine = context.comm->node_leader();
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> all, gather_one(*context.comm, machine));
+  processes_here_ = static_cast<std::size_t>(std::ranges::count(all, machine));
+  is_only_machine_ = processes_here_ == all.size();
+  ranks_here_.clear();
+  for (std::uint32_t rank = 0; rank < context.rank_count(); ++rank) {
+    if (all[context.actor(rank)] == machine) ranks_here_.push_back(rank);
+  }
+  share_ = static_cast<double>(ranks_here_.size()) / context.rank_count();
+  return {};
+}
+
+double Account::share_here(std::span<const double> seconds_of_rank, double seconds) const {
+  double sum = 0;
+  for (const std::uint32_t rank : ranks_here_) sum += rank < seconds_of_rank.size() ? seconds_of_rank[rank] : 0;
+  return seconds > 0 ? std::min(sum / (static_cast<double>(processes_here_) * seconds), 1.0) : 0;
+}
+
+void Account::add(const Phase& phase) {
+  if (!is_kept_here_ || phases_.size() == kMostPhases) return;
+  phases_.push_back(phase);
+  const auto* const known = std::ranges::find(kThroughMemory, std::string_view(get_text(phase.name)),
+                                              [](const auto& one) { return one.first; });
+  if (sampler_ == nullptr || known == std::end(kThroughMemory)) return;
+  sampler_->moved(static_cast<std::uint64_t>(known->second * phase.share * share_ * static_cast<double>(phase.bytes)));
+}
+
+Account::Book Account::take_book() {
+  Book book{std::exchange(phases_, {}), settled_s_, sys::monotonic_s(),
+            static_cast<double>(sys::unix_time_ns()) * 1e-9};
+  phases_.reserve(book.phases.size());
+  settled_s_ = book.to_s;
+  return book;
+}
+
+std::string Account::describe(const Book& book) {
+  json machine = {
+      {"time_unix_s", book.to_unix_s}, {"seconds", book.to_s - book.from_s}, {"gap_s", 0.0},           {"total", ""},
+      {"sources", json::array()},      {"program", json::object()},          {"whole", json::object()}};
+  machine["phases"] = lines_of(book.phases, book.to_unix_s - book.to_s, actuator_);
+  if (sampler_ != nullptr && !sampler_->domains().empty()) {
+    std::vector<energy::Span> spans;
+    for (const Phase& phase : book.phases) spans.push_back({phase.from_s, phase.to_s, phase.beside, phase.share});
+    const auto between = [this](double from_s, double to_s) {
+      energy::Usage usage = sampler_->between(from_s, to_s);
+      usage.domains.push_back(usage.total);
+      return std::move(usage.domains);
+    };
+    const energy::Charges charges = charger_.charge(spans, book.from_s, book.to_s, between);
+    machine["gap_s"] = charges.gap_s;
+    machine["total"] = sampler_->total().name;
+    machine["sources"] = sources_of(*sampler_);
+    // A machine of which no source knows anything now has no total.
+    const bool has_total = !charges.whole.is_known.empty() && charges.whole.is_known.back();
+    put_joules(machine["program"], charges.program, *sampler_, has_total);
+    put_joules(machine["whole"], charges.whole, *sampler_, has_total);
+    for (std::size_t i = 0; i < charges.spans.size(); ++i) {
+      put_joules(machine["phases"][i], charges.spans[i], *sampler_, has_total);
+    }
+  }
+  return machine.dump();
+}
+
+// A line that cannot be made is a line less.
+void Account::deliver(const std::vector<std::string>& machines) const {
+  std::vector<json> accounts;
+  for (const std::string& text : machines) {
+    accounts.push_back(json::parse(text, nullptr, false));
+    if (accounts.back().is_discarded()) return;  // it did not arrive whole
+  }
+  deliver_(add_up(accounts).dump());
+}
+
+// Where no energy is measured there is little to reckon, and a program that wants no threads gets none.
+void Account::behind(std::function<void()> work) {
+  if (sampler_ == nullptr || !sampler_->is_running()) return work();
+  background_->post(std::move(work));
+}
+
+Status Account::settle(Context& context) {
+  if (is_only_machine_) {
+    if (!is_kept_here_) return {};
+    behind([this, book = take_book()] { deliver({describe(book)}); });
+    return {};
+  }
+  const std::string mine = is_kept_here_ ? describe(take_book()) : "";
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(mine)));
+  if (context.comm->rank() != 0) return {};
+  std::vector<std::string> machines;
+  for (const ByteVector& one : all) {
+    if (!one.empty()) machines.emplace_back(reinterpret_cast<const char*>(one.data()), one.size());
+  }
+  behind([this, machines = std::move(machines)] { deliver(machines); });
+  return {};
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,146 @@
+#include "engine/accounting/governing.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "sys/process.hpp"
+#include "sys/tasks.hpp"
+
+namespace diapause::engine {
+namespace {
+
+// Process, then processors, as this machine writes them: only ranks of this node look into it.
+ByteVector to_bytes(const Neighbour& neighbour) {
+  const ByteView process = as_byte_view(neighbour.process);
+  const ByteView cpus = std::as_bytes(std::span(neighbour.cpus));
+  ByteVector bytes(process.begin(), process.end());
+  bytes.insert(bytes.end(), cpus.begin(), cpus.end());
+  return bytes;
+}
+
+Neighbour from_bytes(const ByteVector& bytes) {
+  Neighbour neighbour;
+  if (bytes.size() < sizeof neighbour.process) return neighbour;
+  std::memcpy(&neighbour.process, bytes.data(), sizeof neighbour.process);
+  neighbour.cpus.resize((bytes.size() - sizeof neighbour.process) / sizeof(std::uint32_t));
+  std::ranges::copy(std::span(bytes).subspan(sizeof neighbour.process),
+                    std::as_writable_bytes(std::span(neighbour.cpus)).begin());
+  return neighbour;
+}
+
+governor::Surroundings surroundings_of(const Context& context) {
+  governor::Surroundings surroundings;
+  surroundings.kernel = &sys::real_kernel();  // the machine's, wherever checkpoints lie
+  surroundings.sysfs = context.settings.energy.root + "/sys";
+  surroundings.log = context.log;
+  std::set<std::uint32_t> cpus;
+  for (const Neighbour& neighbour : context.neighbours) {
+    surroundings.processes.push_back(neighbour.process);
+    cpus.insert(neighbour.cpus.begin(), neighbour.cpus.end());
+  }
+  surroundings.cpus.assign(cpus.begin(), cpus.end());
+  return surroundings;
+}
+
+// Where every rank acts for itself, one governs for its node.
+config::ThrottlePolicy policy_of(const Context& context) {
+  const bool governs = context.topology.by_node || context.topology.is_leader();
+  return governs ? context.settings.governor.policy : config::ThrottlePolicy::off;
+}
+
+double busy_watts(const energy::DomainModel& domain, double share) {
+  return domain.idle_w.value + share * domain.busy_w.value;
+}
+
+}  // namespace
+
+Status find_neighbours(Context& context) {
+  const ByteVector mine = to_bytes({sys::process_id(), sys::usable_cpus()});
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(mine));
+  for (std::uint32_t rank = 0; rank < context.rank_count(); ++rank) {
+    if (context.topology.node_of_rank[rank] != context.topology.node) continue;
+    context.neighbours.push_back(from_bytes(all[rank]));
+  }
+  return {};
+}
+
+bool Gaps::are_passed(const energy::Amount& since_start) {
+  constexpr double kLeastGapS = 0.001;
+  const bool has_grown = since_start.gap_s > gap_s_ + kLeastGapS;
+  gap_s_ = since_start.gap_s;
+  return !has_grown && since_start.covered_s > 0;
+}
+
+bool governs_by_joules(const Context& context) { return policy_of(context) == config::ThrottlePolicy::measured; }
+
+NodeGovernor::NodeGovernor(Context& context, energy::Sampler* sampler)
+    : is_background_(context.topology.by_node), sampler_(governs_by_joules(context) ? sampler : nullptr) {
+  config::GovernorSettings settings = context.settings.governor;
+  settings.policy = policy_of(context);
+  governor::Surroundings surroundings = surroundings_of(context);
+  if (sampler_ != nullptr) {
+    const std::size_t cpus = std::max<std::size_t>(surroundings.cpus.size(), 1);
+    surroundings.node_joules = [this] { return node_joules(); };
+    surroundings.node_power = [this, cpus](policy::PhaseKind kind, governor::Scope scope) {
+      return power_of(sampler_->profile(), kind, scope, cpus);
+    };
+  }
+  governor_ = governor::Governor::create(settings, std::move(surroundings));
+}
+
+void NodeGovernor::begin_checkpoint() {
+  const double now_s = sys::monotonic_s();
+  if (begun_s_) interval_s_ = now_s - *begun_s_;
+  begun_s_ = now_s;
+}
+
+governor::PhaseGuard NodeGovernor::begin_capture(std::uint64_t bytes) {
+  return governor_->begin_phase({.name = "capture", .bytes = bytes, .scope = governor::Scope::job});
+}
+
+governor::PhaseGuard NodeGovernor::begin_phase(const char* step, policy::PhaseKind kind, std::uint64_t bytes) {
+  governor::PhaseStart start{.name = step, .kind = kind, .bytes = bytes};
+  start.scope = is_background_ ? governor::Scope::engine : governor::Scope::job;
+  if (interval_s_) start.due_s = *begun_s_ + *interval_s_ - sys::monotonic_s();
+  return governor_->begin_phase(start);
+}
+
+// Of the whole node: where counters leave parts of it out, the profile says what these draw at least.
+std::optional<double> NodeGovernor::node_joules() {
+  const energy::Total& total = sampler_->total();
+  if (total.zones.empty() || total.kind != energy::Kind::measured) return std::nullopt;
+  const energy::Usage usage = sampler_->since_start();
+  if (!gaps_.are_passed(usage.total)) return std::nullopt;
+  if (total.name.starts_with("node")) return usage.total.joules;
+  double rest_w = 0;
+  for (const energy::DomainModel& domain : sampler_->profile().domains) {
+    const std::string name(energy::domain_name(domain.domain));
+    if (total.name.find(name) == std::string::npos) rest_w += domain.idle_w.value;
+  }
+  return usage.total.joules + rest_w * (usage.total.covered_s + usage.total.gap_s);
+}
+
+std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy::PhaseKind kind, governor::Scope scope,
+                                          std::size_t cpus) {
+  const auto phase = profile.phases.find(kind == policy::PhaseKind::compress ? "compress" : "write");
+  const energy::PowerCurve* curve = profile.curve ? &*profile.curve : nullptr;
+  if (phase != profile.phases.end()) curve = &phase->second;
+  if (curve == nullptr || !profile.base_clock_ghz) return std::nullopt;
+  double package_w = 0, core_w = 0, rest_w = 0;
+  for (const energy::DomainModel& domain : profile.domains) {
+    if (domain.domain == energy::Domain::package) {
+      package_w += busy_watts(domain, 1);
+      core_w += domain.busy_w.value / static_cast<double>(cpus);
+    } else {
+      rest_w += busy_watts(domain, 1);
+    }
+  }
+  const bool all_wait = scope == governor::Scope::job;
+  const double base_ghz = profile.base_clock_ghz->value;
+  const double scale = (all_wait ? package_w : core_w) / curve->at(base_ghz);
+  return policy::NodePower{{scale * curve->a.value, curve->b.value, scale * curve->c.value, base_ghz},
+                           all_wait ? rest_w : 0};
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,160 @@
+#include "engine/accounting/ledger_lines.hpp"
+
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/fixed_text.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+using nlohmann::json;
+
+json event(const char* name, std::uint64_t time_unix_ns) {
+  return {{"schema", 1}, {"event", name}, {"time_unix_s", static_cast<double>(time_unix_ns) * 1e-9}};
+}
+
+// Names of files and nodes in error texts need not be UTF-8.
+std::string text(const json& line) { return line.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string open_line(const OpenLine& open) {
+  constexpr std::array<const char*, 4> kWorkers = {"call", "thread", "thread in calls", "rank"};
+  json line = event("open", sys::unix_time_ns());
+  line["incarnation"] = open.incarnation;
+  line["ranks"] = open.ranks;
+  line["nodes"] = open.nodes;
+  line["worker"] = kWorkers.at(static_cast<std::size_t>(open.worker));
+  return text(line);
+}
+
+std::string checkpoint_line(const CheckpointLine& checkpoint) {
+  const format::Manifest& manifest = *checkpoint.manifest;
+  json line = event("checkpoint", manifest.created_unix_ns);
+  line["incarnation"] = manifest.version.incarnation;
+  line["version"] = manifest.version.number;
+  line["level_asked"] = checkpoint.level_asked;
+  line["level_reached"] = manifest.deepest_level();
+  line["bytes_total"] = manifest.protected_bytes();
+  line["blocked_s"] = checkpoint.blocked_s;
+  line["phases"] = {{"capture", checkpoint.capture_s}};
+  for (const Phase& step : *checkpoint.steps) line["phases"][get_text(step.name)] = step.to_s - step.from_s;
+  if (!checkpoint.actuator.empty()) {
+    json slowed = json::object();
+    const auto add = [&](const std::string& name, governor::Ratios ratios) {
+      if (ratios.are_slowed()) slowed[name] = {{"asked", ratios.asked}, {"obtained", ratios.obtained}};
+    };
+    add("capture", checkpoint.capture_ratios);
+    for (const Phase& step : *checkpoint.steps) add(get_text(step.name), step.ratios);
+    line["slowed"] = {{"actuator", checkpoint.actuator}, {"phases", std::move(slowed)}};
+  }
+  line["error"] = checkpoint.error.empty() ? json(nullptr) : json(checkpoint.error);
+  return text(line);
+}
+
+// Regions of several ranks that went the same way are one entry.
+std::string compression_line(const format::VersionId& version, std::span<const EncodedRegion> regions) {
+  struct Sum {
+    codec::RegionReport report;
+    std::string reason;
+    double encode_s = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (const EncodedRegion& region : regions) {
+    Sum& sum = sums[{region.name, codec::codec_name(region.choice.method.codec)}];
+    sum.report.add(region.report);
+    sum.reason = region.choice.reason;
+    sum.encode_s += region.encode_s;
+  }
+  json line = event("compression", sys::unix_time_ns());
+  line["incarnation"] = version.incarnation;
+  line["version"] = version.number;
+  line["regions"] = json::array();
+  for (const auto& [what, sum] : sums) {
+    line["regions"].push_back({{"region", what.first},
+                               {"codec", what.second},
+                               {"reason", sum.reason},
+                               {"bytes", sum.report.raw_bytes},
+                               {"stored_bytes", sum.report.stored_bytes},
+                               {"blocks", sum.report.blocks},
+                               {"lossy_blocks", sum.report.lossy_blocks},
+                               {"smaller_without_loss", sum.report.smaller_without_loss},
+                               {"bound_too_small", sum.report.bound_too_small},
+                               {"guarded", sum.report.guarded},
+                               {"greatest_error", sum.report.greatest_error},
+                               {"encode_s", sum.encode_s}});
+  }
+  return text(line);
+}
+
+// Regions taken the same way for the same reason are one entry: there may be hundreds.
+std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions) {
+  constexpr std::size_t kNamed = 4;
+  struct Way {
+    std::vector<std::string> named;
+    std::uint64_t regions = 0, in_call = 0, behind = 0, stopped_writes = 0;
+    double blocked_s = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Way> ways;
+  for (const capture::RegionReport& region : regions) {
+    Way& way = ways[{policy::capture_method_name(region.method), region.reason}];
+    if (++way.regions <= kNamed) way.named.push_back(region.region);
+    way.in_call += region.copied_in_begin;
+    way.behind += region.copied_in_drain;
+    way.stopped_writes += region.faults;
+    way.blocked_s += region.blocked_s;
+  }
+  json line = event("capture", sys::unix_time_ns());
+  line["incarnation"] = version.incarnation;
+  line["version"] = version.number;
+  line["ways"] = json::array();
+  for (const auto& [what, way] : ways) {
+    line["ways"].push_back({{"method", what.first},
+                            {"reason", what.second},
+                            {"regions", way.regions},
+                            {"named", way.named},
+                            {"bytes_copied_in_call", way.in_call},
+                            {"bytes_copied_behind", way.behind},
+                            {"stopped_writes", way.stopped_writes},
+                            {"blocked_s", way.blocked_s}});
+  }
+  return text(line);
+}
+
+std::string restart_line(const RestartLine& restart) {
+  json line = event("restart", sys::unix_time_ns());
+  line["incarnation"] = restart.incarnation;
+  line["version"] = restart.manifest->version.number;
+  line["level"] = restart.manifest->deepest_level();
+  line["captured_unix_s"] = static_cast<double>(restart.manifest->created_unix_ns) * 1e-9;
+  line["stepped_back"] = restart.stepped_back;
+  line["reason"] = restart.reason;
+  line["sources"] = restart.sources;
+  line["healed"] = restart.healed;
+  line["seconds"] = restart.seconds;
+  line["greatest_error"] = restart.greatest_error;
+  return text(line);
+}
+
+std::string stop_line(const StopLine& stop) {
+  json line = event("stop", sys::unix_time_ns());
+  line["incarnation"] = stop.incarnation;
+  line["why"] = stop.why;
+  line["version"] = stop.version;
+  line["level_reached"] = stop.level_reached;
+  return text(line);
+}
+
+std::string energy_line(std::uint32_t incarnation, const std::string& account) {
+  json line = event("energy", sys::unix_time_ns());
+  line["incarnation"] = incarnation;
+  line.update(json::parse(account));
+  return text(line);
+}
+
+std::string close_line() { return text(event("close", sys::unix_time_ns())); }
+
+}  // namespace diapause::engine

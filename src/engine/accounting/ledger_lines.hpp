@@ -1,0 +1,64 @@
+// The lines of the ledger, as docs/formats/ledger.md describes them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/capture_job.hpp"
+#include "engine/accounting/account.hpp"
+#include "engine/encoding/encoding.hpp"
+#include "engine/job/worker.hpp"
+#include "format/manifest.hpp"
+
+namespace diapause::engine {
+
+struct CheckpointLine {
+  const format::Manifest* manifest = nullptr;
+  int level_asked = 0;
+  double blocked_s = 0;
+  double capture_s = 0;
+  governor::Ratios capture_ratios;
+  const std::vector<Phase>* steps = nullptr;
+  std::string actuator;  // of the governor; empty: it is off
+  std::string error;     // empty: none
+};
+
+struct RestartLine {
+  std::uint32_t incarnation = 0;
+  const format::Manifest* manifest = nullptr;
+  bool stepped_back = false;
+  std::string reason;
+  std::vector<std::string> sources;
+  bool healed = false;
+  double seconds = 0;
+  double greatest_error = 0;  // of what came back; 0: exact
+};
+
+struct StopLine {
+  std::uint32_t incarnation = 0;
+  std::string why;
+  std::uint64_t version = 0;  // of the last checkpoint
+  int level_reached = 0;      // 0: it failed
+};
+
+struct OpenLine {
+  std::uint32_t incarnation = 0;
+  std::uint32_t ranks = 0;
+  std::size_t nodes = 0;
+  Worker worker = Worker::call;
+};
+
+std::string open_line(const OpenLine& open);
+std::string checkpoint_line(const CheckpointLine& line);
+// How the regions of this process went to the global tier.
+std::string compression_line(const format::VersionId& version, std::span<const EncodedRegion> regions);
+std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
+std::string restart_line(const RestartLine& line);
+std::string stop_line(const StopLine& line);
+// `account`: what Account::settle() delivers; its time is the line's.
+std::string energy_line(std::uint32_t incarnation, const std::string& account);
+std::string close_line();
+
+}  // namespace diapause::engine

@@ -1,0 +1,134 @@
+#include "engine/accounting/machine_accounts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace diapause::engine {
+namespace {
+
+using nlohmann::json;
+
+// By domain. Where nothing is known, or was measured, it is empty.
+json known_joules(const json& part) {
+  json known = json::object();
+  if (!part.contains("joules")) return known;
+  for (const auto& [domain, joules] : part["joules"].items()) {
+    if (!joules.is_null()) known[domain] = joules;
+  }
+  return known;
+}
+
+// Not where there is none.
+bool is_total_unknown(const json& part) {
+  return part.contains("joules") && part["joules"].contains("total") && part["joules"]["total"].is_null();
+}
+
+void add_numbers(json& to, const json& more) {
+  for (const auto& [key, value] : more.items()) to[key] = to.value(key, 0.0) + value.get<double>();
+}
+
+// Readings of different machines err independently.
+void add_uncertainty(json& to, const json& more) {
+  if (!more.contains("uncertainty_j")) return;
+  to["uncertainty_j"] = std::hypot(to.value("uncertainty_j", 0.0), more["uncertainty_j"].get<double>());
+}
+
+void take_longest(json& to, const json& more, const char* key) {
+  to[key] = std::max(to[key].get<double>(), more[key].get<double>());
+}
+
+class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
+ public:
+  void add(const json& machine) {
+    ++machines_;
+    if (!known_joules(machine["whole"]).contains("total")) ++unmetered_;
+    if (sum_.is_null()) {
+      sum_ = machine;
+      sum_.erase("phases");
+    } else {
+      for (const char* const part : {"program", "whole"}) add_part(sum_[part], machine[part]);
+      for (const char* const longest : {"seconds", "gap_s"}) take_longest(sum_, machine, longest);
+      add_sources(machine);
+    }
+    for (const json& phase : machine["phases"]) add_phase(phase);
+  }
+
+  json take() {
+    sum_["machines"] = machines_;
+    if (unmetered_ > 0) sum_["unmetered"] = unmetered_;
+    sum_["phases"] = json::array();
+    for (const auto& key : order_) sum_["phases"].push_back(std::move(phases_[key]));
+    return std::move(sum_);
+  }
+
+ private:
+  using Key = std::tuple<std::uint64_t, int, std::string, std::string, std::size_t>;
+
+  void add_part(json& to, const json& more) {
+    if (!more.contains("joules")) return;
+    json joules = known_joules(to);
+    add_numbers(joules, known_joules(more));
+    to["joules"] = std::move(joules);
+    add_uncertainty(to, more);
+  }
+
+  void add_sources(const json& machine) {
+    for (const json& source : machine["sources"]) {
+      auto& known = sum_["sources"];
+      if (std::find(known.begin(), known.end(), source) == known.end()) known.push_back(source);
+    }
+    const std::string total = machine["total"];
+    const std::string total_so_far = sum_["total"];
+    if (total.empty() || total == total_so_far) return;
+    sum_["total"] = total_so_far.empty() ? total : "mixed";
+  }
+
+  void add_phase(const json& phase) {
+    Key key{phase["version"], phase["level"], phase["phase"], phase["beside"], phase["nth"]};
+    const auto [found, is_new] = phases_.try_emplace(key, phase);
+    json& sum = found->second;
+    if (is_new) {
+      sum.erase("nth");
+      order_.push_back(std::move(key));
+      return;
+    }
+    const bool is_unknown = is_total_unknown(sum) || is_total_unknown(phase);
+    add_part(sum, phase);
+    if (is_unknown) give_up_total(sum);
+    const auto ratio = [](const json& line) { return line.contains("slowed") ? line["slowed"]["obtained"] : json(2); };
+    if (ratio(phase) < ratio(sum)) sum["slowed"] = phase["slowed"];
+    take_longest(sum, phase, "seconds");
+  }
+
+  // The program's total takes what is known of it.
+  void give_up_total(json& phase) {
+    json known = known_joules(phase);
+    if (known.contains("total")) add_numbers(sum_["program"]["joules"], {{"total", known["total"]}});
+    known["total"] = nullptr;
+    phase["joules"] = std::move(known);
+    phase.erase("uncertainty_j");
+  }
+
+  std::uint64_t machines_ = 0;
+  std::uint64_t unmetered_ = 0;  // of them, those without a total
+  json sum_;
+  std::map<Key, json> phases_;  // what each was on all machines
+  std::vector<Key> order_;
+};
+
+}  // namespace
+
+json add_up(std::span<const json> machines) {
+  Sum sum;
+  for (const json& machine : machines) sum.add(machine);
+  return sum.take();
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,285 @@
+// Work in the background, as a rank sees it: posted to whoever acts for its node.
+#include <fmt/core.h>
+
+#include <atomic>
+#include <deque>
+
+#include "engine/host/host.hpp"
+#include "engine/host/node_worker.hpp"
+#include "engine/node/tiers.hpp"
+#include "sys/process.hpp"
+#include "sys/thread.hpp"
+
+namespace diapause::engine {
+namespace {
+
+// Messages of the thread wait here for the program's next call: the log is only ever called from the program's threads.
+class MessageQueue {
+ public:
+  void put(Severity severity, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    messages_.emplace_back(severity, text);
+  }
+  void pass_on(const LogSink& log) {
+    std::deque<std::pair<Severity, std::string>> messages;
+    {
+      const std::lock_guard lock(mutex_);
+      messages.swap(messages_);
+    }
+    for (const auto& [severity, text] : messages) log(severity, text);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<Severity, std::string>> messages_;
+};
+
+// What the node's first rank has besides, if no rank is set aside: the worker and its thread.
+class WorkerThread {
+ public:
+  // Collective over `comm`.
+  static Result<std::unique_ptr<WorkerThread>> open(const Context& rank, std::unique_ptr<comm::Comm> comm, Bill& bill) {
+    auto thread = std::make_unique<WorkerThread>();
+    const auto log = [&messages = thread->messages_](Severity severity, const std::string& text) {
+      messages.put(severity, text);
+    };
+    DIAPAUSE_TRY_ASSIGN(thread->worker_, NodeWorker::open(rank, std::move(comm), log, bill));
+    return thread;
+  }
+
+  NodeWorker& worker() { return *worker_; }
+  MessageQueue& messages() { return messages_; }
+  bool is_running() const { return thread_.has_value(); }
+
+  Status start() {
+    auto thread = sys::Thread::start([this] { worker_->serve(); });
+    if (!thread) return fail(thread.error());
+    thread_.emplace(std::move(*thread));
+    return {};
+  }
+
+ private:
+  MessageQueue messages_;
+  std::unique_ptr<NodeWorker> worker_;
+  std::optional<sys::Thread> thread_;
+};
+
+// A rank's end of the mailbox of its node.
+class BackgroundHost : public Host {
+ public:
+  explicit BackgroundHost(Context& context) : context_(context) {}
+
+  ~BackgroundHost() override {
+    if (!is_started_) {
+      // Another node's thread did not start; this one waits for all of its ranks, which will not post.
+      for (std::uint32_t place = 0; thread_ && thread_->is_running() && place < rank_count_; ++place) {
+        mailbox_->post(place, {});
+      }
+      return;
+    }
+    (void)finished(post({}));
+    attend();
+  }
+
+  // Collective; fails on all ranks or on none.
+  Status open_with_thread(Bill& bill, ThreadsMay threads_may) {
+    using Part = comm::Comm::Part;
+    const bool leads = context_.topology.is_leader();
+    const bool is_relayed = threads_may == ThreadsMay::not_communicate;
+    worker_ = is_relayed ? Worker::thread_in_calls : Worker::thread;
+    if (leads && is_relayed) relay_ = std::make_shared<comm::Relay>();
+    const Part part{context_.topology.node, comm::Waiting::patient, relay_};
+    DIAPAUSE_TRY_ASSIGN(auto comm, context_.comm->split(leads ? std::optional(part) : std::nullopt));
+    Status mine;
+    if (leads) {
+      auto thread = WorkerThread::open(context_, std::move(comm), bill);
+      if (thread) thread_ = std::move(*thread);
+      if (!thread) mine = fail(thread.error());
+    }
+    DIAPAUSE_TRY(meet(context_, mine, thread_ ? &thread_->worker() : nullptr));
+    if (relay_) relay_->engage();
+    if (leads) mine = thread_->start();
+    DIAPAUSE_TRY(agree(context_, mine));
+    is_started_ = true;
+    if (is_relayed) context_.comm->while_waiting([relay = relay_] { relay ? relay->advance() : void(); });
+    return {};
+  }
+
+  Status open_with_ranks(Context& whole) {
+    DIAPAUSE_TRY(meet(whole, {}, nullptr));
+    is_started_ = true;
+    return {};
+  }
+
+  std::uint32_t incarnation() const override { return facts_.incarnation; }
+  std::uint32_t other_rank_count() const override { return facts_.other_rank_count; }
+  Worker worker() const override { return worker_; }
+
+  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) override {
+    while (true) {
+      if (context_.tiers.find(kind) == nullptr) DIAPAUSE_TRY(open_tier(context_, kind));
+      store::Tier* const tier = context_.tiers.find(kind);
+      auto slot = tier->acquire(bytes, context_.rank(), store::SlotUse::capture);
+      const Status all = agree(context_, slot ? Status{} : fail(slot.error()));
+      if (all) return slot;
+      if (slot) tier->give_back(std::move(*slot));
+      if (all.error().code != Code::full) {
+        context_.tiers.close(kind);  // opened anew at the next attempt
+        return fail(all.error());
+      }
+      Note note;
+      note.kind = JobKind::make_room;
+      note.node_tier = kind;
+      const Progress made = finished(post(note));
+      DIAPAUSE_TRY(made.result);
+      if (made.levels == 0) return fail(all.error());
+    }
+  }
+
+  Status check_tier(config::TierKind kind) override {
+    const store::Tier* const tier = context_.tiers.find(kind);
+    DIAPAUSE_TRY_ASSIGN(const std::uint64_t is_gone,
+                        context_.comm->all_max(tier != nullptr && tier->directory().has_no_name() ? 1 : 0));
+    if (is_gone != 0) context_.tiers.close(kind);
+    return {};
+  }
+
+  governor::PhaseGuard begin_capture(std::uint64_t bytes) override {
+    return thread_ ? thread_->worker().begin_capture(bytes) : governor::PhaseGuard();
+  }
+  std::uint64_t next_number() const override { return mailbox_->next_number(place_); }
+  std::uint64_t submit(Captures captures) override {
+    Note note;
+    note.kind = JobKind::capture;
+    note.decision = captures.decision;
+    note.node_tier = captures.node_tier;
+    note.capture_tier = captures.capture_tier;
+    note.capture_s = captures.capture_s;
+    note.times = captures.times;
+    note.times.blocked_s = captures.blocked_s();
+    if (captures.result) {
+      Image& image = captures.images.front();
+      note.facts = image.facts;
+      put_text(note.slot_name, image.slot.name());
+      note.slot_id = image.slot.file().id();
+      context_.tiers.find(captures.capture_tier)->lend(std::move(image.slot));
+    } else {
+      store::Tier* const tier = context_.tiers.find(captures.capture_tier);
+      for (Image& image : captures.images) tier->give_back(std::move(image.slot));
+      note.code = static_cast<std::int32_t>(captures.result.error().code);
+      put_text(note.text, captures.result.error().message);
+    }
+    return post(note);
+  }
+
+  Progress progress(std::uint64_t number) override { return mailbox_->progress(number); }
+  void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) override {
+    if (!relay_) return mailbox_->wait(number, levels, at_most_s);
+    const double end_s = sys::monotonic_s() + at_most_s;
+    while (true) {
+      relay_->advance();
+      const Progress now = mailbox_->progress(number);
+      const double left_s = end_s - sys::monotonic_s();
+      if (now.is_done || (now.levels & levels) != 0 || left_s <= 0) return;
+      mailbox_->wait(number, levels, std::min(left_s, kBetweenSteps_s));
+    }
+  }
+  int stop_signal() const override { return mailbox_->stop_signal(); }
+  void give_up() override { mailbox_->give_up(); }
+  void attend() override {
+    if (relay_) relay_->advance();
+    if (thread_) thread_->messages().pass_on(context_.log);
+  }
+
+  void add(std::span<const Phase> phases) override {
+    Note note;
+    note.kind = JobKind::phases;
+    for (; !phases.empty(); phases = phases.subspan(note.phase_count)) {
+      note.phase_count = static_cast<std::uint32_t>(std::min(phases.size(), note.phases.size()));
+      std::copy_n(phases.begin(), note.phase_count, note.phases.begin());
+      post(note);
+    }
+  }
+  void settle() override {
+    Note note;
+    note.kind = JobKind::settle;
+    (void)finished(post(note));
+  }
+  Status finish() override {
+    Note note;
+    note.kind = JobKind::finish;
+    return finished(post(note)).result;
+  }
+  void reject(const format::VersionId& version) override {
+    Note note;
+    note.kind = JobKind::reject;
+    note.version = version;
+    post(note);
+  }
+  void pin(std::optional<format::VersionId> version) override {
+    Note note;
+    note.kind = version ? JobKind::pin : JobKind::unpin;
+    if (version) note.version = *version;
+    (void)finished(post(note));
+  }
+
+ private:
+  // All processes of `whole` and their workers find each other. `opened` and `worker` are of the worker in this
+  // process, if there is one.
+  Status meet(Context& whole, const Status& opened, const NodeWorker* worker) {
+    DIAPAUSE_TRY_ASSIGN(facts_, announce(whole, opened, worker));
+    return agree(whole, open_own_end());
+  }
+
+  Status open_own_end() {
+    for (const config::TierKind kind : kAllTiers) {
+      Status opened = open_tier(context_, kind);
+      if (!opened && opened.error().code == Code::comm) return opened;
+    }
+    DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(config::TierKind::memory));
+    const Topology by_node = acting_for_nodes(context_.topology);
+    const auto& ranks = by_node.acted_for;
+    place_ = static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), context_.rank()) - ranks.begin());
+    rank_count_ = static_cast<std::uint32_t>(ranks.size());
+    auto mailbox = Mailbox::open(tier->directory(), rank_count_);
+    if (!mailbox) return fail(mailbox.error());
+    mailbox_.emplace(std::move(*mailbox));
+    return {};
+  }
+
+  // There is room at once: no more jobs that communicate are under way than versions may be in flight.
+  std::uint64_t post(const Note& note) { return mailbox_->post(place_, note); }
+  Progress finished(std::uint64_t number) {
+    while (!progress(number).is_done) wait(number, 0, 3600);
+    return progress(number);
+  }
+
+  // Of communication that waits for other nodes, while there is nothing else to do.
+  static constexpr double kBetweenSteps_s = 200e-6;
+
+  Context& context_;
+  StoredFacts facts_;
+  Worker worker_ = Worker::rank;
+  std::uint32_t place_ = 0;  // of this rank among those of its node
+  std::uint32_t rank_count_ = 0;
+  std::optional<Mailbox> mailbox_;
+  std::shared_ptr<comm::Relay> relay_;    // of a node's first rank, if its thread may not communicate
+  std::unique_ptr<WorkerThread> thread_;  // of a node's first rank, if no rank is set aside
+  bool is_started_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill, ThreadsMay threads_may) {
+  auto host = std::make_unique<BackgroundHost>(context);
+  DIAPAUSE_TRY(host->open_with_thread(bill, threads_may));
+  return host;
+}
+
+Result<std::unique_ptr<Host>> open_rank_host(Context& context, Context& whole) {
+  auto host = std::make_unique<BackgroundHost>(context);
+  DIAPAUSE_TRY(host->open_with_ranks(whole));
+  return host;
+}
+
+}  // namespace diapause::engine

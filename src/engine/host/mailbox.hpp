@@ -1,0 +1,106 @@
+// What the ranks of a node and the process that acts for them tell each other: jobs one way, how far they have come the
+// other way. Lies in memory they share, a file in the node's memory tier, and needs no MPI: a rank that posts a job
+// never waits for another rank.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/fixed_text.hpp"
+#include "engine/host/host.hpp"
+#include "sys/file.hpp"
+
+namespace diapause::engine {
+
+enum class JobKind : std::uint32_t { capture, make_room, reject, pin, unpin, phases, settle, finish, stop };
+
+// One rank's part of a job; all ranks post the same jobs in the same order. Plain bytes: it is copied between
+// processes.
+struct Note {
+  JobKind kind = JobKind::stop;
+  config::TierKind node_tier = config::TierKind::memory;     // capture; make_room: where
+  config::TierKind capture_tier = config::TierKind::memory;  // capture: where the image lies
+  Decision decision;                                         // capture
+  format::VersionId version;                                 // reject, pin
+  ImageFacts facts;                                          // capture that succeeded
+  double capture_s = 0;
+  CaptureTimes times;
+  std::uint32_t phase_count = 0;  // phases
+  std::array<Phase, 8> phases{};
+  std::int32_t code = 0;             // capture that failed: base Code
+  std::array<char, 64> slot_name{};  // capture that succeeded: where the image lies
+  sys::FileId slot_id;               // and which file that is
+  std::array<char, 512> text{};      // why it failed
+};
+
+class Mailbox {
+ public:
+  static constexpr std::uint64_t kJobs = 16;     // that a rank may be ahead
+  static constexpr std::uint64_t kResults = 64;  // that stay readable
+  static constexpr const char* kFileName = "mailbox";
+
+  // Made by one process of the node, then opened by the others; `rank_count` of the node.
+  static Result<Mailbox> create(const sys::Directory& directory, std::uint32_t rank_count);
+  static Result<Mailbox> open(const sys::Directory& directory, std::uint32_t rank_count);
+  Mailbox(Mailbox&& other) noexcept;
+  Mailbox& operator=(Mailbox&&) = delete;
+  ~Mailbox();
+
+  // ---- by a rank, `place` counted within the node
+  std::uint64_t post(std::uint32_t place, const Note& note);  // the job's number; waits while too many are under way
+  std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
+  Progress progress(std::uint64_t number) const;
+  void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
+  int stop_signal() const { return shared_->stop_signal.load(); }  // 0: none was passed on
+  void give_up() { shared_->given_up.store(1); }                   // what is under way need not come to its end
+
+  // ---- by the process that acts for the node
+  // The parts of job `number`, when all ranks have posted theirs. Calls `meanwhile` now and then, and whenever a signal
+  // has come to this thread.
+  std::vector<Note> take(std::uint64_t number, const std::function<void()>& meanwhile);
+  // Somebody has asked this process to stop by a signal: the ranks are to know.
+  void pass_on(int stop_signal) { shared_->stop_signal.store(stop_signal); }
+  void begin(std::uint64_t number);
+  void reached(std::uint64_t number, std::uint32_t levels);
+  void finish(std::uint64_t number, const Progress& progress);
+  bool is_given_up() const { return shared_->given_up.load() != 0; }
+
+ private:
+  struct Box {
+    std::atomic<std::uint64_t> posted;
+    std::array<Note, kJobs> notes;
+  };
+  struct Entry {
+    std::atomic<std::uint64_t> number_plus_1;
+    std::atomic<std::uint32_t> levels;
+    std::atomic<std::uint32_t> is_done;
+    std::uint64_t bytes_total;
+    double seconds;
+    std::int32_t code;
+    std::array<char, 1024> text;
+  };
+  struct Shared {
+    std::atomic<std::uint32_t> bell;  // changes with every post
+    std::atomic<std::uint32_t> news;  // changes with every progress
+    std::atomic<std::uint32_t> given_up;
+    std::atomic<std::int32_t> stop_signal;
+    std::atomic<std::uint64_t> finished;  // jobs
+    std::array<Entry, kResults> entries;
+  };
+
+  Mailbox(sys::File file, std::uint32_t rank_count) : file_(std::move(file)), rank_count_(rank_count) {}
+  static std::uint64_t bytes(std::uint32_t rank_count);
+  Status map();
+  void tell();
+  Entry& entry(std::uint64_t number) const { return shared_->entries[number % kResults]; }
+
+  sys::File file_;
+  std::uint32_t rank_count_;
+  Shared* shared_ = nullptr;
+  Box* boxes_ = nullptr;  // one a rank
+};
+
+}  // namespace diapause::engine

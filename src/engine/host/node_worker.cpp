@@ -1,0 +1,166 @@
+#include "engine/host/node_worker.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "engine/job/gather.hpp"
+#include "sys/process.hpp"
+#include "sys/thread.hpp"
+
+namespace diapause::engine {
+
+NodeWorker::NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log)
+    : context_{
+          rank.kernel,  std::move(comm), rank.settings, acting_for_nodes(rank.topology), {}, std::move(log), rank.job,
+          rank.job_key, rank.neighbours, rank.identity} {}
+
+Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
+                                                     Bill& bill) {
+  std::unique_ptr<NodeWorker> worker(new NodeWorker(rank, std::move(comm), std::move(log)));
+  DIAPAUSE_TRY_ASSIGN(worker->engine_, NodeEngine::open(worker->context_, bill));
+  DIAPAUSE_TRY(worker->make_mailbox());
+  return worker;
+}
+
+Status NodeWorker::make_mailbox() {
+  auto memory = context_.tiers.get(config::TierKind::memory);
+  if (!memory) return fail(Code::io, "work in the background needs the memory tier: " + memory.error().message);
+  const auto rank_count = static_cast<std::uint32_t>(context_.topology.acted_for.size());
+  auto mailbox = Mailbox::create((*memory)->directory(), rank_count);
+  if (!mailbox) return fail(mailbox.error());
+  mailbox_.emplace(std::move(*mailbox));
+  engine_->give_up_when([this] {
+    pass_on_signal();
+    return mailbox_->is_given_up();
+  });
+  return {};
+}
+
+void NodeWorker::pass_on_signal() {
+  if (const int signal = received_(); signal != 0) mailbox_->pass_on(signal);
+}
+
+void NodeWorker::serve() {
+  const config::AsyncSettings& async = context_.settings.async;
+  const Status gives_way = sys::give_way(static_cast<int>(async.nice), async.cpu);
+  if (!gives_way) context_.log(Severity::warning, gives_way.error().message);
+  for (std::uint64_t number = 0;; ++number) {
+    const std::vector<Note> notes = mailbox_->take(number, [this] { pass_on_signal(); });
+    mailbox_->begin(number);
+    Progress progress;
+    const double start_s = sys::monotonic_s();
+    try {
+      progress = work(number, notes);
+    } catch (const std::exception& error) {
+      progress.result = fail(Code::internal, fmt::format("the engine in the background: {}", error.what()));
+    }
+    progress.is_done = true;
+    progress.seconds = sys::monotonic_s() - start_s;
+    mailbox_->finish(number, progress);
+    if (notes[0].kind == JobKind::stop) return;
+  }
+}
+
+Progress NodeWorker::work(std::uint64_t number, const std::vector<Note>& notes) {
+  Progress progress;
+  const Note& first = notes[0];
+  switch (first.kind) {
+    case JobKind::capture:
+      return checkpoint(number, notes);
+    case JobKind::make_room: {
+      const Result<bool> made = engine_->make_room(first.node_tier);
+      if (made) progress.levels = *made ? 1 : 0;
+      if (!made) progress.result = fail(made.error());
+      break;
+    }
+    case JobKind::reject:
+      engine_->reject(first.version);
+      break;
+    case JobKind::pin:
+      engine_->pin(first.version);
+      break;
+    case JobKind::unpin:
+      engine_->pin(std::nullopt);
+      break;
+    case JobKind::phases:
+      for (std::uint32_t i = 0; i < first.phase_count; ++i) engine_->add(first.phases[i]);
+      break;
+    case JobKind::settle:
+      engine_->settle();
+      break;
+    case JobKind::finish:
+      progress.result = finish();
+      break;
+    case JobKind::stop:
+      break;
+  }
+  return progress;
+}
+
+// The mailbox goes with the rest; those who have it open go on using it.
+Status NodeWorker::finish() {
+  DIAPAUSE_TRY(engine_->finish());
+  if (context_.settings.finish_keep == config::FinishKeep::all) return {};
+  DIAPAUSE_TRY_ASSIGN(const store::Tier* const memory, context_.tiers.get(config::TierKind::memory));
+  return memory->directory().remove_file(Mailbox::kFileName);
+}
+
+Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& notes) {
+  engine_->revive_tiers();
+  Captures captures;
+  captures.decision = notes[0].decision;
+  captures.node_tier = notes[0].node_tier;
+  captures.capture_tier = notes[0].capture_tier;
+  captures.is_direct = captures.capture_tier == config::TierKind::global;
+  for (const Note& note : notes) {
+    Status adopted = captures.result ? adopt(note, captures.images) : captures.result;
+    if (!adopted) return_unused(note);
+    captures.result = std::move(adopted);
+  }
+  captures.capture_s = notes[0].capture_s;
+  captures.times = notes[0].times;
+  captures.blocked_s = [blocked_s = notes[0].times.blocked_s] { return blocked_s; };
+  Outcome outcome =
+      engine_->checkpoint(std::move(captures), [&](std::uint32_t levels) { mailbox_->reached(number, levels); });
+  Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
+  progress.bytes_total = outcome.manifest.protected_bytes();
+  return progress;
+}
+
+// What nobody will publish belongs to its rank again.
+void NodeWorker::return_unused(const Note& note) {
+  const store::Tier* const tier = context_.tiers.find(note.capture_tier);
+  if (tier != nullptr && note.code == 0) tier->return_unused(get_text(note.slot_name));
+}
+
+Status NodeWorker::adopt(const Note& note, std::vector<Image>& images) {
+  if (note.code != 0) return fail(static_cast<Code>(note.code), get_text(note.text));
+  DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(note.capture_tier));
+  Image image;
+  DIAPAUSE_TRY_ASSIGN(image.slot, tier->adopt(get_text(note.slot_name), note.slot_id));
+  image.facts = note.facts;
+  const std::uint64_t bytes = note.facts.image.file_bytes;
+  if (note.capture_tier == config::TierKind::memory) {
+    DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory, sys::PrivateMemory::of_file(image.slot.file(), 0, bytes));
+    image.bytes = capture::memory_bytes(std::move(memory), bytes);
+  } else {
+    DIAPAUSE_TRY_ASSIGN(sys::File file, tier->read_spare(image.slot.name()));
+    image.bytes = store::file_bytes(std::move(file), 0, bytes);
+  }
+  images.push_back(std::move(image));
+  return {};
+}
+
+Result<StoredFacts> announce(Context& whole, const Status& opened, const NodeWorker* worker) {
+  std::vector<StoredFacts> mine;
+  if (worker != nullptr) mine.push_back(worker->facts());
+  DIAPAUSE_TRY_ASSIGN(const Gathered<StoredFacts> all,
+                      gather_values<StoredFacts>(whole, opened, mine, "what a worker has found"));
+  for (const std::vector<StoredFacts>& of_process : all) {
+    if (!of_process.empty()) return of_process.front();  // the same from all of them
+  }
+  return fail(Code::internal, "no worker has opened");
+}
+
+}  // namespace diapause::engine

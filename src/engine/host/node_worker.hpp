@@ -1,0 +1,55 @@
+// The node engine as it acts for all ranks of its node: jobs come through the mailbox, and how far they have come goes
+// back. It runs where its owner calls serve(): in a thread of the node's first rank, or in a rank of its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "engine/host/mailbox.hpp"
+
+namespace diapause::engine {
+
+// What the ranks have to know of what was stored before.
+struct StoredFacts {
+  std::uint32_t incarnation = 1;
+  std::uint32_t other_rank_count = 0;
+};
+
+class NodeWorker {
+ public:
+  // For the node of `rank`, which has the context of one of its ranks; `comm` holds the workers of all nodes in the
+  // order of the nodes. Opens the tiers and makes the mailbox. `log` is called in the thread that calls open() or
+  // serve(), and `bill` must outlive the object. Collective over `comm`.
+  static Result<std::unique_ptr<NodeWorker>> open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
+                                                  Bill& bill);
+
+  StoredFacts facts() const { return {engine_->incarnation(), engine_->other_rank_count()}; }
+  governor::PhaseGuard begin_capture(std::uint64_t bytes) { return engine_->begin_capture(bytes); }
+  // What comes to this process alone is passed on to the ranks: `received` gives the signal that asks to stop, or 0.
+  void listen(std::function<int()> received) { received_ = std::move(received); }
+  // Does what the ranks post until all have told it to stop. The calling thread gives way to the ranks that compute, as
+  // async.nice and async.cpu say, and keeps to that afterwards.
+  void serve();
+  Context& context() { return context_; }
+
+ private:
+  NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log);
+  Status make_mailbox();
+  void pass_on_signal();
+  Progress work(std::uint64_t number, const std::vector<Note>& notes);
+  Status finish();
+  Progress checkpoint(std::uint64_t number, const std::vector<Note>& notes);
+  void return_unused(const Note& note);
+  Status adopt(const Note& note, std::vector<Image>& images);
+
+  Context context_;
+  std::unique_ptr<NodeEngine> engine_;
+  std::optional<Mailbox> mailbox_;
+  std::function<int()> received_ = [] { return 0; };
+};
+
+// Tells all processes of `whole` whether the workers have opened, and what they found. `opened` and `worker` are of the
+// worker in this process; success and nullptr where there is none. Collective.
+Result<StoredFacts> announce(Context& whole, const Status& opened, const NodeWorker* worker);
+
+}  // namespace diapause::engine

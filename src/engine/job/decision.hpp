@@ -1,0 +1,49 @@
+// What all ranks agree on before a capture. Every front end that takes checkpoints begins with it: the library in a
+// rank's own calls, or a process that takes them of other processes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "engine/job/context.hpp"
+
+namespace diapause::engine {
+
+// Plain bytes: it is broadcast, and copied between processes.
+struct Decision {
+  std::uint64_t number = 0;
+  std::uint64_t created_unix_ns = 0;
+  std::int32_t level = 0;
+  std::array<std::uint8_t, 16> commit{};
+  std::uint8_t ok = 0;               // the system gave the random bytes of the commit id
+  std::uint8_t skip = 0;             // too many versions are in flight
+  std::uint8_t settle = 0;           // the account of energy is settled afterwards
+  std::uint8_t suspect = 0;          // an earlier version was not kept: the tier may be gone
+  std::uint32_t lossy_restarts = 0;  // format::Manifest
+};
+
+// A front end asks for this. Of the flags that of rank 0 counts for all ranks.
+struct DecisionRequest {
+  std::uint64_t number = 0;
+  int level = 0;
+  std::uint32_t lossy_restarts = 0;
+  bool skip = false;
+  bool settle = false;
+  bool suspect = false;
+};
+
+// One object decides for all attempts of an instance, because attempts at one number are ordered by their count.
+class Decider {
+ public:
+  // This number stands for the newest version and cannot be that of one.
+  static constexpr std::uint64_t kNewest = UINT64_MAX;
+
+  // All ranks get the decision of rank 0. Code::argument on all ranks where one asks for another version or level, or
+  // for a level that does not exist. Collective.
+  Result<Decision> decide(Context& context, const DecisionRequest& mine);
+
+ private:
+  std::uint32_t attempts_ = 0;  // counted by rank 0
+};
+
+}  // namespace diapause::engine

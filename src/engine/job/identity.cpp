@@ -1,0 +1,365 @@
+#include "engine/job/identity.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "format/wire.hpp"
+#include "store/identity.hpp"
+#include "store/names.hpp"
+#include "sys/path.hpp"
+
+namespace diapause::engine {
+namespace {
+
+constexpr const char* kBirthLockName = "lock";
+constexpr double kBirthWait_s = 10;
+
+// What rank 0 found in the global directory, as all ranks are told.
+enum class Found : std::uint32_t { job, nothing, unusable };
+struct Answer {
+  Found found = Found::unusable;
+  format::JobIdentity identity;     // job
+  std::array<std::string, 2> home;  // else: the paths of the global directory, real and as it is spelled
+};
+
+void put_path_text(format::Writer& writer, std::string_view text) {
+  writer.u64(text.size());
+  writer.text(text);
+}
+
+std::string get_path_text(format::Reader& reader) {
+  const std::uint64_t length = reader.u64();
+  return reader.text(length);
+}
+
+ByteVector pack_answer(const Answer& answer) {
+  format::Writer writer(256);
+  writer.u32(static_cast<std::uint32_t>(answer.found));
+  if (answer.found == Found::job) {
+    writer.append(format::encode_identity(answer.identity));
+  } else {
+    for (const std::string& path : answer.home) put_path_text(writer, path);
+  }
+  return writer.take();
+}
+
+Result<Answer> unpack_answer(ByteView bytes) {
+  format::Reader reader(bytes);
+  Answer answer;
+  answer.found = static_cast<Found>(reader.u32());
+  if (answer.found == Found::job) {
+    DIAPAUSE_TRY_ASSIGN(answer.identity, format::decode_identity(reader.take(reader.remaining())));
+  } else {
+    for (std::string& path : answer.home) path = get_path_text(reader);
+  }
+  if (!reader.ok()) return fail(Code::comm, "what rank 0 says of the job's identity did not arrive whole");
+  return answer;
+}
+
+// The job in the global directory, as rank 0 finds and, where it has to, makes or changes it.
+class Registry {
+ public:
+  explicit Registry(Context& context)
+      : context_(context), spelled_(sys::plain_spelling(context.settings.global_path)) {}
+
+  Answer look() {
+    Answer answer;
+    answer.home = {spelled_, spelled_};
+    if (context_.settings.global_path.empty()) return answer;
+    auto root = sys::Directory::make_private(context_.kernel, context_.settings.global_path);
+    if (!root) return answer;
+    root_ = std::move(*root);
+    answer.home[0] = root_.real_path();
+    auto found = store::find_jobs(root_, context_.job);
+    if (!found) return answer;
+    if (!is_settled(*found)) {
+      take_lock();
+      found = store::find_jobs(root_, context_.job);
+      if (!found) return answer;
+    }
+    answer.found = found->empty() ? Found::nothing : Found::job;
+    if (!found->empty()) answer.identity = settle(*found);
+    return answer;
+  }
+
+  // Where look() found nothing. Failures show when the tier is opened.
+  void bear(const format::JobIdentity& identity) {
+    const auto job = root_.make_child(identity.key);
+    const Status written = job ? store::write_identity(*job, identity, "0") : fail(job.error());
+    if (!written) say(Severity::warning, "the identity of the job could not be written: " + written.error().message);
+    lock_.reset();
+  }
+
+ private:
+  void say(Severity severity, const std::string& text) const { context_.log(severity, text); }
+
+  // Whether all is as it has to be, and nothing needs to be written.
+  static bool is_settled(const std::vector<store::FoundJob>& found) {
+    return found.size() == 1 && found[0].standing == store::Standing::home &&
+           found[0].identity.key == found[0].directory;
+  }
+
+  // Two programs that start at the same time must not both make the job. Without a lock it is done all the same.
+  void take_lock() {
+    auto lock = sys::FileLock::acquire(root_, kBirthLockName, "a job that is about to begin\n", kBirthWait_s);
+    if (lock) lock_.emplace(std::move(*lock));
+    if (!lock) say(Severity::information, lock.error().message);
+  }
+
+  format::JobIdentity settle(const std::vector<store::FoundJob>& all) {
+    const store::FoundJob& found = store::choose_job(root_, all);
+    for (const store::FoundJob& other : all) {
+      if (&other == &found) continue;
+      say(Severity::warning, fmt::format("{} holds two jobs called '{}', {} and {}: going on with {}", root_.path(),
+                                         context_.job, found.directory, other.directory, found.directory));
+    }
+    if (!found.trouble.empty()) say(Severity::warning, found.trouble);
+    switch (found.standing) {
+      case store::Standing::home:
+        return keep(found);
+      case store::Standing::moved:
+        return move(found);
+      case store::Standing::copy:
+        return part_from_original(found);
+      case store::Standing::unnamed:
+        break;
+    }
+    return name(found);
+  }
+
+  // Makes the directory the one that `identity` says. A name that could not be given is given at the next start.
+  void write(const std::string& directory, const format::JobIdentity& identity) const {
+    const auto write_all = [&]() -> Status {
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root_.open_child(directory));
+      DIAPAUSE_TRY(store::write_identity(job, identity, "0"));
+      if (directory == identity.key) return {};
+      DIAPAUSE_TRY(root_.rename(directory, root_, identity.key));
+      return root_.sync();
+    };
+    const Status written = write_all();
+    if (!written) say(Severity::warning, "the identity of the job could not be changed: " + written.error().message);
+  }
+
+  // Also ends a change of name that was cut short.
+  format::JobIdentity keep(const store::FoundJob& found) const {
+    if (found.directory != found.identity.key) write(found.directory, found.identity);
+    return found.identity;
+  }
+
+  format::JobIdentity move(const store::FoundJob& found) const {
+    format::JobIdentity identity = found.identity;
+    say(Severity::information, fmt::format("job '{}' has moved from {} to {} and goes on there", context_.job,
+                                           identity.home, root_.real_path()));
+    identity.home = root_.real_path();
+    write(found.directory, identity);
+    return identity;
+  }
+
+  format::JobIdentity part_from_original(const store::FoundJob& found) const {
+    auto own = store::draw_identity(context_.job, root_.real_path());
+    if (!own) return found.identity;
+    own->copied_from = found.identity.id;
+    say(Severity::warning,
+        fmt::format("{}/{} is a copy of the job in {}, which is still there: it goes on as a job of its own, {}, from "
+                    "what the copy holds; what lies in the nodes' tiers stays with the original",
+                    root_.path(), found.directory, found.identity.home, own->key));
+    write(found.directory, *own);
+    return *own;
+  }
+
+  // Of an older release: it keeps the name that the nodes' tiers know it by.
+  format::JobIdentity name(const store::FoundJob& found) const {
+    auto identity = store::draw_identity(context_.job, root_.real_path());
+    if (!identity) return {};
+    identity->key = found.directory;
+    if (found.trouble.empty()) {
+      say(Severity::information,
+          fmt::format("{}/{} was made by an earlier release: it gets an identity", root_.path(), found.directory));
+    }
+    write(found.directory, *identity);
+    return *identity;
+  }
+
+  Context& context_;
+  const std::string spelled_;
+  sys::Directory root_;
+  std::optional<sys::FileLock> lock_;
+};
+
+// What this process's node remembers of a job of this name and home: its identities, then the directories of releases
+// that wrote none.
+struct Memories {
+  std::vector<format::JobIdentity> identities;
+  std::vector<std::string> old_keys;
+};
+
+void remember(const sys::Directory& root, const Context& context, const Answer& answer, Memories& memories) {
+  const auto entries = root.list();
+  if (!entries) return;
+  const std::string absolute = context.settings.global_path;
+  const std::set<std::string> old_keys = {store::old_job_key(context.job, absolute),
+                                          store::old_job_key(context.job, answer.home[0]),
+                                          store::old_job_key(context.job, answer.home[1])};
+  for (const sys::DirectoryEntry& entry : *entries) {
+    if (!entry.is_directory || !store::is_key_of(entry.name, context.job)) continue;
+    const auto job = root.open_child(entry.name);
+    if (!job) continue;
+    const auto identity = store::read_identity(*job);
+    const bool is_here =
+        identity && identity->key == entry.name && std::ranges::find(answer.home, identity->home) != answer.home.end();
+    if (is_here) memories.identities.push_back(*identity);
+    if (!identity && old_keys.contains(entry.name)) memories.old_keys.push_back(entry.name);
+  }
+}
+
+ByteVector pack_memories(const Memories& memories) {
+  format::Writer writer(256);
+  writer.u64(memories.identities.size());
+  for (const format::JobIdentity& identity : memories.identities) {
+    const ByteVector bytes = format::encode_identity(identity);
+    writer.u64(bytes.size());
+    writer.append(bytes);
+  }
+  writer.u64(memories.old_keys.size());
+  for (const std::string& key : memories.old_keys) put_path_text(writer, key);
+  return writer.take();
+}
+
+// False if they are cut short.
+bool unpack_memories(ByteView bytes, Memories& memories) {
+  format::Reader reader(bytes);
+  const std::uint64_t identities = reader.u64();
+  for (std::uint64_t i = 0; i < identities && reader.ok(); ++i) {
+    const std::uint64_t length = reader.u64();
+    auto identity = format::decode_identity(reader.take(length));
+    if (!identity) return false;
+    memories.identities.push_back(std::move(*identity));
+  }
+  const std::uint64_t keys = reader.u64();
+  for (std::uint64_t i = 0; i < keys && reader.ok(); ++i) memories.old_keys.push_back(get_path_text(reader));
+  return reader.ok();
+}
+
+// What all nodes remember, the same on all ranks.
+Result<Memories> ask_nodes(Context& context, const Answer& answer) {
+  Memories mine;
+  for (const config::TierKind kind : kNodeTiers) {
+    const std::string& path = root_of(context.settings, kind);
+    if (path.empty() || !context.acts_for(kind)) continue;
+    const auto root = sys::Directory::open_private(context.kernel, path);
+    if (root) remember(*root, context, answer, mine);
+  }
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, pack_memories(mine)));
+  Memories memories;
+  for (const ByteVector& part : all) {
+    if (!unpack_memories(part, memories)) {
+      return fail(Code::comm, "what a node remembers of the job did not arrive whole");
+    }
+  }
+  return memories;
+}
+
+// Of a job that its global directory does not know: the one that was born there last, as far as the nodes remember.
+// Rank 0 alone.
+Result<format::JobIdentity> remembered_or_new(const Context& context, const Answer& answer, const Memories& memories) {
+  const auto last = std::ranges::max_element(memories.identities, {}, &format::JobIdentity::created_unix_ns);
+  if (last != memories.identities.end()) {
+    format::JobIdentity identity = *last;
+    identity.home = answer.home[0];
+    return identity;
+  }
+  DIAPAUSE_TRY_ASSIGN(format::JobIdentity identity, store::draw_identity(context.job, answer.home[0]));
+  if (!memories.old_keys.empty()) {
+    identity.key = memories.old_keys.front();
+  } else if (answer.found == Found::unusable) {
+    // The next start cannot ask the directory either: it has to come to the same name on nodes that remember nothing.
+    identity.key = store::old_job_key(context.job, answer.home[0]);
+  }
+  return identity;
+}
+
+Result<format::JobIdentity> agree_on_identity(Context& context) {
+  Registry registry(context);
+  Answer answer;
+  if (context.rank() == 0) answer = registry.look();
+  const ByteVector told = context.rank() == 0 ? pack_answer(answer) : ByteVector{};
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, told));
+  DIAPAUSE_TRY_ASSIGN(answer, unpack_answer(all[0]));
+  if (answer.found == Found::job) return answer.identity;
+  DIAPAUSE_TRY_ASSIGN(const Memories memories, ask_nodes(context, answer));
+  Status mine;
+  ByteVector chosen;
+  if (context.rank() == 0) {
+    const auto identity = remembered_or_new(context, answer, memories);
+    if (identity && answer.found == Found::nothing) registry.bear(*identity);
+    if (identity) chosen = format::encode_identity(*identity);
+    if (!identity) mine = fail(identity.error());
+  }
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> identities, agree_and_gather(context, mine, chosen));
+  return format::decode_identity(identities[0]);
+}
+
+}  // namespace
+
+const std::string& root_of(const config::Settings& settings, config::TierKind kind) {
+  switch (kind) {
+    case config::TierKind::memory:
+      return settings.memory_path;
+    case config::TierKind::local:
+      return settings.local_path;
+    case config::TierKind::global:
+      break;
+  }
+  return settings.global_path;
+}
+
+Status find_identity(Context& context) {
+  DIAPAUSE_TRY_ASSIGN(context.identity, agree_on_identity(context));
+  context.job_key = context.identity.key;
+  return {};
+}
+
+void leave_identity(Context& context) {
+  for (const config::TierKind kind : kNodeTiers) {
+    if (context.tiers.find(kind) == nullptr || !context.acts_for(kind)) continue;
+    const auto leave = [&]() -> Status {
+      const std::string& path = root_of(context.settings, kind);
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory root, sys::Directory::open_private(context.kernel, path));
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root.open_child(context.job_key));
+      const auto known = store::read_identity(job);
+      if (known && *known == context.identity) return {};
+      return store::write_identity(job, context.identity, std::to_string(context.topology.node));
+    };
+    const Status left = leave();
+    if (!left) context.log(Severity::information, left.error().message);
+  }
+}
+
+// Emulated nodes have the names that they are given; only a machine can be called otherwise from one day to the next.
+void take_over_renamed_node(Context& context) {
+  const Topology& topology = context.topology;
+  if (context.settings.ranks_per_node > 0) return;
+  const std::string& name = topology.node_names[topology.node];
+  for (const config::TierKind kind : kNodeTiers) {
+    const std::string& path = root_of(context.settings, kind);
+    if (path.empty() || !context.acts_for(kind) || !sys::is_plain_name(name)) continue;
+    const auto take = [&]() -> Result<std::vector<std::string>> {
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory root, sys::Directory::open_private(context.kernel, path));
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root.open_child(context.job_key));
+      return store::take_over_renamed(job, name, {topology.node_names.begin(), topology.node_names.end()});
+    };
+    const auto taken = take();
+    if (!taken) {
+      const bool is_first_start = taken.error().code == Code::not_found;
+      if (!is_first_start) context.log(Severity::warning, taken.error().message);
+    } else if (!taken->empty()) {
+      context.log(Severity::information, fmt::format("what {} left in {} when this machine was called so is {}'s now",
+                                                     fmt::join(*taken, ", "), path, name));
+    }
+  }
+}
+
+}  // namespace diapause::engine

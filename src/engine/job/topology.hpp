@@ -1,0 +1,47 @@
+// The ranks of a job and the nodes that they are on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "comm/comm.hpp"
+#include "config/settings.hpp"
+
+namespace diapause::engine {
+
+// Says which rank is on which node. It is equal on all ranks but for the first two members.
+struct Topology {
+  std::uint32_t rank = 0;
+  std::uint32_t node = 0;  // of this rank
+  std::vector<std::uint32_t> node_of_rank;
+  std::vector<std::string> node_names;
+  std::vector<std::uint32_t> leaders;  // the lowest rank of each node
+
+  // Behind the capture, every rank acts for itself, or one process acts for all ranks of its node. In a Comm of the
+  // processes that act, actor_of_rank is the place of the one that acts for a rank.
+  std::vector<std::uint32_t> actor_of_rank;
+  std::vector<std::uint32_t> acted_for;  // the ranks that this process acts for, ascending
+  bool by_node = false;
+
+  bool is_leader() const { return leaders[node] == rank; }
+  bool acts_for(std::uint32_t of_rank) const { return actor_of_rank[of_rank] == actor_of_rank[rank]; }
+};
+
+// Gives the topology as the process sees it that acts for all ranks of a node, in a Comm with one such process a node.
+Topology acting_for_nodes(Topology topology);
+
+// Finds out which ranks share a node. The nodes are in the order of their lowest ranks. Collective.
+Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name);
+
+// Takes the last rank of each node away, which is dedicated to act for its node; the others are numbered anew in their
+// order. A dedicated rank gets the topology as the first rank of its node sees it. Code::config names a node that has
+// one rank only.
+struct Parted {
+  Topology computing;
+  bool is_set_aside = false;
+};
+Result<Parted> set_last_ranks_aside(const Topology& whole);
+
+}  // namespace diapause::engine

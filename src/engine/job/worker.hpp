@@ -1,0 +1,8 @@
+#pragma once
+
+namespace diapause::engine {
+
+// Who does what comes behind a capture. The numbers are those of diapause_worker.
+enum class Worker { call = 0, thread = 1, thread_in_calls = 2, rank = 3 };
+
+}  // namespace diapause::engine

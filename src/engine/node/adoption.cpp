@@ -1,0 +1,147 @@
+#include "engine/node/adoption.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "engine/job/gather.hpp"
+#include "engine/node/publish.hpp"
+#include "store/names.hpp"
+#include "store/strays.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+constexpr config::TierKind kMemory = config::TierKind::memory;
+
+class Adoption {
+ public:
+  explicit Adoption(Context& context) : context_(context), place_(context.tiers.find(kMemory)->directory()) {}
+
+  Result<bool> run(const std::optional<format::VersionId>& newest) {
+    DIAPAUSE_TRY_ASSIGN(const std::vector<format::VersionId> whole, find_whole(look(newest)));
+    for (const format::VersionId& version : whole) {
+      Status adopted = adopt(version);
+      if (adopted) return true;
+      const Code code = adopted.error().code;
+      if (code == Code::comm || is_of_the_moment(code)) return fail(std::move(adopted.error()));
+      if (context_.rank() == 0) {
+        context_.log(Severity::information, fmt::format("version {}, captured when the last run ended, is not used: {}",
+                                                        version.number, adopted.error().message));
+      }
+    }
+    return false;
+  }
+
+ private:
+  struct Place {
+    std::string directory, file;
+  };
+
+  // Images of this node's ranks that are newer than what there is, a text each: where ranks act for themselves, one of
+  // them looks for all.
+  Result<std::vector<std::string>> look(const std::optional<format::VersionId>& newest) const {
+    std::vector<std::string> found;
+    if (!context_.acts_for(kMemory)) return found;
+    const auto strays = store::find_strays(place_);
+    if (!strays && is_of_the_moment(strays.error().code)) return fail(strays.error());
+    if (!strays) return found;
+    for (const store::StrayImage& stray : *strays) {
+      const format::ImageHeader& header = stray.header;
+      const bool is_new = !newest || header.version > *newest;
+      if (!is_new || header.rank_count != context_.rank_count() || header.owner >= header.rank_count) continue;
+      if (context_.topology.node_of_rank[header.owner] != context_.topology.node) continue;
+      found.push_back(fmt::format("{}/{}/{}/{}", store::version_directory(header.version), header.owner,
+                                  stray.directory, stray.file));
+    }
+    return found;
+  }
+
+  // False if the text is damaged.
+  bool take_line(std::string_view line, std::map<format::VersionId, std::set<std::uint32_t>>& ranks) {
+    std::array<std::string_view, 4> parts;
+    for (std::string_view& part : parts) {
+      part = line.substr(0, line.find('/'));
+      line.remove_prefix(std::min(part.size() + 1, line.size()));
+    }
+    const auto version = store::parse_version_directory(parts[0]);
+    std::uint32_t rank = 0;
+    const auto read = std::from_chars(parts[1].begin(), parts[1].end(), rank);
+    if (!version || read.ec != std::errc() || rank >= context_.rank_count() || parts[3].empty()) return false;
+    ranks[*version].insert(rank);
+    if (context_.topology.acts_for(rank)) {
+      found_[*version].try_emplace(rank, Place{std::string(parts[2]), std::string(parts[3])});
+    }
+    return true;
+  }
+
+  // The versions of which all images were seen, newest first.
+  Result<std::vector<format::VersionId>> find_whole(const Result<std::vector<std::string>>& mine) {
+    const std::vector<std::string> seen = mine ? *mine : std::vector<std::string>();
+    DIAPAUSE_TRY_ASSIGN(const Gathered<std::string> all,
+                        gather_texts(context_, mine ? Status() : fail(mine.error()), seen, "a list of captures"));
+    std::map<format::VersionId, std::set<std::uint32_t>> ranks;
+    for (const std::vector<std::string>& of_process : all) {
+      for (const std::string& line : of_process) {
+        if (!take_line(line, ranks)) return fail(Code::comm, "a list of captures did not arrive whole");
+      }
+    }
+    std::vector<format::VersionId> whole;
+    for (const auto& [version, of] : ranks) {
+      if (of.size() == context_.rank_count()) whole.insert(whole.begin(), version);
+    }
+    return whole;
+  }
+
+  Status verify(const format::VersionId& version, std::vector<ImageFacts>& facts,
+                std::vector<store::StrayImage>& strays) {
+    for (const auto& [rank, at] : found_[version]) {
+      DIAPAUSE_TRY_ASSIGN(store::StrayImage stray, store::find_stray(place_, at.directory, at.file));
+      if (stray.header.version != version || stray.header.owner != rank) {
+        return fail(Code::corrupt, fmt::format("{}/{} is another image by now", at.directory, at.file));
+      }
+      DIAPAUSE_TRY_ASSIGN(store::ImageReader image, store::open_stray(place_, stray));
+      DIAPAUSE_TRY(image.verify_through_cache([] { return true; }));
+      facts.push_back(facts_of(image.header(), image.index()));
+      strays.push_back(std::move(stray));
+    }
+    return {};
+  }
+
+  Status adopt(const format::VersionId& version) {
+    format::Manifest manifest = make_manifest(context_, version, sys::unix_time_ns());
+    manifest.levels = 1u << 1;
+    std::vector<ImageFacts> facts;
+    std::vector<store::StrayImage> strays;
+    Status mine = verify(version, facts, strays);
+    DIAPAUSE_TRY(share_images(context_, manifest, mine, facts));
+    for (const store::StrayImage& stray : strays) {
+      if (mine) mine = store::settle_stray(place_, stray);
+    }
+    DIAPAUSE_TRY(agree(context_, mine));
+    if (context_.acts_for(kMemory)) {
+      const store::Tier& tier = *context_.tiers.find(kMemory);
+      mine = tier.sync_version(version);
+      if (mine) mine = tier.publish(manifest);
+    }
+    return agree(context_, mine);
+  }
+
+  Context& context_;
+  const sys::Directory& place_;
+  std::map<format::VersionId, std::map<std::uint32_t, Place>> found_;  // by rank acted for
+};
+
+}  // namespace
+
+Result<bool> adopt_captures(Context& context, const std::optional<format::VersionId>& newest) {
+  if (context.tiers.find(kMemory) == nullptr) return false;
+  return Adoption(context).run(newest);
+}
+
+}  // namespace diapause::engine

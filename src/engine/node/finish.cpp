@@ -1,0 +1,86 @@
+// The end of a job: a mark in the global tier says so first, then what there is goes. Whoever is killed in between has
+// finished: the next start finds the mark, and removes the rest (tiers.cpp).
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "engine/node/node_engine.hpp"
+#include "store/names.hpp"
+
+namespace diapause::engine {
+namespace {
+
+// Oldest first: if only the newest is left, and nobody could write the mark, a start begins from that.
+Status remove_all_but(const std::optional<format::VersionId>& archive, store::Tier& tier) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<store::FoundVersion> found, tier.scan());
+  Status result;
+  for (auto version = found.rbegin(); version != found.rend(); ++version) {
+    const bool stays = version->id == archive && tier.kind() == config::TierKind::global;
+    if (stays) continue;
+    Status removed = tier.remove_version(version->id);
+    if (result) result = std::move(removed);
+  }
+  tier.drop_spares();
+  Status cleared = tier.clear_spares();
+  if (result) result = std::move(cleared);
+  return result;
+}
+
+}  // namespace
+
+// What there will be of the job, as the settings want it.
+Result<store::FinishedMark> NodeEngine::mark_of_end() const {
+  store::FinishedMark mark{incarnation_, std::nullopt};
+  if (context_.settings.finish_keep == config::FinishKeep::nothing) return mark;
+  const auto newest = std::ranges::find_if(catalogue_.versions(), [](const KnownVersion& known) {
+    return known.is_in(config::TierKind::global) && !known.rejected;
+  });
+  if (newest == catalogue_.versions().end()) {
+    return fail(
+        Code::not_found,
+        fmt::format("'{}' is not finished: finish.keep is \"last\", and there is no version of level 4 to keep; "
+                    "take one before, or set finish.keep to \"nothing\"",
+                    context_.job));
+  }
+  mark.archive = newest->manifest.version;
+  return mark;
+}
+
+Status NodeEngine::finish() {
+  Context& context = context_;
+  if (context.settings.finish_keep == config::FinishKeep::all) return {};
+  DIAPAUSE_TRY_ASSIGN(const store::FinishedMark mark, mark_of_end());
+  auto global = context.tiers.get(config::TierKind::global);
+  if (!global) {
+    return fail(global.error().code, fmt::format("'{}' is not finished, and all of it is kept: the global directory, "
+                                                 "which has to know of that, cannot be used: {}",
+                                                 context.job, global.error().message));
+  }
+  Status mine;
+  if (context.acts_for(config::TierKind::global)) mine = store::write_finished((*global)->directory(), mark);
+  DIAPAUSE_TRY(agree(context, mine));
+  for (const config::TierKind kind : kAllTiers) {
+    store::Tier* const tier = context.tiers.find(kind);
+    if (tier == nullptr || !context.acts_for(kind)) continue;
+    Status removed = remove_all_but(mark.archive, *tier);
+    if (removed) removed = tier->directory().remove_file(store::kRanksName);
+    if (mine) mine = std::move(removed);
+  }
+  return agree(context, mine);
+}
+
+// What is found of a job that was finished: on nodes that were not there then, or because the end was cut short.
+void NodeEngine::drop_leftovers(const Inventory& inventory) {
+  incarnation_ = std::max(incarnation_, inventory.mark.incarnation + 1);
+  for (const StoredVersion& version : inventory.finished) {
+    for (const config::TierKind kind : kAllTiers) {
+      store::Tier* const tier = context_.tiers.find(kind);
+      const bool stays = kind == config::TierKind::global && version.id == inventory.mark.archive;
+      if (tier == nullptr || stays || !context_.acts_for(kind)) continue;
+      const Status removed = tier->remove_version(version.id);
+      if (!removed) context_.log(Severity::warning, removed.error().message);
+    }
+  }
+}
+
+}  // namespace diapause::engine

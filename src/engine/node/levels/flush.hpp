@@ -1,0 +1,22 @@
+// Level 4: images into the global tier, in a file per rank or in files that ranks share.
+#pragma once
+
+#include <vector>
+
+#include "engine/node/catalogue.hpp"
+#include "engine/node/image_source.hpp"
+
+namespace diapause::engine {
+
+// How long the parts of the step of level 4 took.
+struct GlobalTimes {
+  std::vector<double> encode_s;  // by rank, GlobalFacts
+  double published_from_s = 0;   // sys::monotonic_s()
+};
+
+// Writes the images that this process acts for, and publishes the version in the global tier, with level 4 added to the
+// manifest. After a failure nothing of it is left there. Collective.
+Result<GlobalTimes> write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
+                                    const Outgoing& outgoing);
+
+}  // namespace diapause::engine

@@ -1,0 +1,145 @@
+#include "engine/node/levels/partner.hpp"
+
+#include <cstring>
+#include <span>
+
+#include "capture/stream_writer.hpp"
+#include "engine/node/publish.hpp"
+#include "redundancy/layout.hpp"
+#include "store/names.hpp"
+
+namespace diapause::engine {
+namespace {
+
+// A copy this rank keeps for another.
+struct Incoming {
+  std::uint32_t owner;
+  std::uint64_t bytes;
+  store::Slot slot;
+};
+
+// Takes the pieces of one copy, front to back.
+class CopySink {
+ public:
+  static Result<CopySink> create(const Incoming& incoming) {
+    CopySink sink(incoming);
+    if (incoming.slot.mapping().empty()) {
+      DIAPAUSE_TRY_ASSIGN(sink.writer_, capture::StreamWriter::create(incoming.slot.file(), 0));
+    }
+    return sink;
+  }
+  std::uint64_t left() const { return incoming_->bytes - done_; }
+  MutableBytes room(std::uint64_t length) {
+    return writer_ ? writer_->room(length) : incoming_->slot.mapping().subspan(done_, length);
+  }
+  Status advance(std::uint64_t length) {
+    done_ += length;
+    return writer_ ? writer_->advance(length) : Status{};
+  }
+  Status finish() { return writer_ ? writer_->finish() : Status{}; }
+
+ private:
+  explicit CopySink(const Incoming& incoming) : incoming_(&incoming) {}
+  const Incoming* incoming_;
+  std::uint64_t done_ = 0;
+  std::optional<capture::StreamWriter> writer_;
+};
+
+Result<std::vector<CopySink>> make_sinks(const std::vector<Incoming>& incoming) {
+  std::vector<CopySink> sinks;
+  for (const Incoming& one : incoming) {
+    DIAPAUSE_TRY_ASSIGN(CopySink sink, CopySink::create(one));
+    sinks.push_back(std::move(sink));
+  }
+  return sinks;
+}
+
+// How many bytes travel in one message. Every message costs a meeting of both ranks, so between memories they are long;
+// what goes to a file travels in the pieces that the file is written in, to overlap with them.
+std::uint64_t piece_bytes(config::TierKind tier) {
+  return tier == config::TierKind::memory ? 64 * kMiB : capture::StreamWriter::kBufferBytes;
+}
+
+// Sends and receives in step until both are through. A failed local read or write is remembered, and the messages go
+// on: whoever waits for them must not hang.
+// Images of several ranks go side by side, in the order of their ranks: that is how both sides match them.
+Status transfer(Context& context, Work& work, const std::vector<Incoming>& incoming, std::vector<CopySink>& sinks,
+                std::span<const sys::AlignedBuffer> scratch) {
+  Status result;
+  const auto note = [&result](Status step) {
+    if (result && !step) result = std::move(step);
+  };
+  const std::uint64_t piece = piece_bytes(work.node_tier);
+  for (std::uint64_t sent = 0; true; sent += piece) {
+    std::vector<comm::Send> sends;
+    std::vector<comm::Receive> receives;
+    for (std::size_t i = 0; i < work.images.size(); ++i) {
+      Image& image = work.images[i];
+      if (sent >= image.bytes->size()) continue;
+      const MutableBytes room = scratch[i].bytes().first(std::min(piece, image.bytes->size() - sent));
+      auto view = image.bytes->view(sent, room);
+      const std::uint32_t partner = work.manifest.ranks[image.facts.rank].partner;
+      sends.push_back({context.actor(partner), view ? *view : ByteView(room)});
+      if (!view) note(fail(std::move(view.error())));
+    }
+    for (std::size_t i = 0; i < sinks.size(); ++i) {
+      const std::uint64_t length = std::min(piece, sinks[i].left());
+      if (length > 0) receives.push_back({context.actor(incoming[i].owner), sinks[i].room(length)});
+    }
+    if (sends.empty() && receives.empty()) break;
+    DIAPAUSE_TRY(context.comm->exchange(sends, receives));
+    for (CopySink& sink : sinks) note(sink.advance(std::min(piece, sink.left())));
+  }
+  for (CopySink& sink : sinks) note(sink.finish());
+  return result;
+}
+
+// Keeps a copy and reads it back from where it now lies, to compare it with what its owner says it is.
+Status keep_copy(Context& context, Catalogue& catalogue, const Work& work, Incoming copy) {
+  const std::string name = store::image_name(copy.owner);
+  const store::ExpectedImage expected = store::expected_image(work.manifest, copy.owner);
+  if (!copy.slot.mapping().empty()) {
+    auto bytes = capture::memory_bytes(copy.slot.mapping(), copy.bytes);
+    DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
+                        store::ImageReader::open(std::move(bytes), "the copy of " + name, expected));
+    DIAPAUSE_TRY(reader.verify());
+    return keep(context, catalogue, work, std::move(copy.slot), name);
+  }
+  DIAPAUSE_TRY(keep(context, catalogue, work, std::move(copy.slot), name));
+  store::Tier* tier = context.tiers.find(work.node_tier);
+  DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, tier->open_image(work.manifest.version, name, expected));
+  return reader.verify();
+}
+
+}  // namespace
+
+Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> partners, redundancy::partners(context.topology.node_of_rank));
+  std::vector<Incoming> incoming;
+  std::vector<std::uint64_t> sizes;
+  for (std::uint32_t r = 0; r < partners.size(); ++r) {
+    work.manifest.ranks[r].partner = partners[r];
+    if (!context.topology.acts_for(partners[r])) continue;
+    incoming.push_back({r, work.manifest.ranks[r].image.file_bytes, {}});
+    sizes.push_back(incoming.back().bytes);
+  }
+  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue.acquire(context, work.node_tier, sizes));
+  for (std::size_t i = 0; i < slots.size(); ++i) incoming[i].slot = std::move(slots[i]);
+
+  auto sinks = make_sinks(incoming);
+  Status ready = sinks ? Status{} : fail(sinks.error());
+  std::vector<sys::AlignedBuffer> scratch;
+  for (std::size_t i = 0; i < work.images.size() && ready; ++i) {
+    auto buffer = sys::AlignedBuffer::allocate(piece_bytes(work.node_tier));
+    ready = buffer ? Status{} : fail(buffer.error());
+    if (buffer) scratch.push_back(std::move(*buffer));
+  }
+  DIAPAUSE_TRY(agree(context, ready));
+  Status mine = transfer(context, work, incoming, *sinks, scratch);
+  for (Incoming& copy : incoming) {
+    if (mine) mine = keep_copy(context, catalogue, work, std::move(copy));
+  }
+  return agree(context, mine);
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,258 @@
+#include "engine/node/node_engine.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/fixed_text.hpp"
+#include "engine/accounting/ledger_lines.hpp"
+#include "engine/node/levels/parity.hpp"
+#include "engine/node/levels/partner.hpp"
+#include "engine/node/publish.hpp"
+#include "store/names.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+
+// A step runs if `level` is 1 or the level asked for. Its result is agreed: all go on, or none. After a failure the
+// steps of other levels still run where `needs_images` allows it: a level that fails costs no other.
+struct NodeEngine::Step {
+  const char* phase;
+  int level;
+  bool needs_images;  // kept in the node tier
+  Status (NodeEngine::*run)(Work&, const Captures&);
+};
+
+const NodeEngine::Step NodeEngine::kSteps[] = {
+    {"keep", 1, false, &NodeEngine::keep_images},    {"publish", 1, true, &NodeEngine::publish_level1},
+    {"partner", 2, true, &NodeEngine::copy_level2},  {"parity", 3, true, &NodeEngine::encode_level3},
+    {"global", 4, false, &NodeEngine::write_level4},
+};
+
+Work NodeEngine::begin(const Captures& captures) const {
+  const Decision& decision = captures.decision;
+  Work work;
+  work.level = decision.level;
+  work.node_tier = captures.node_tier;
+  const format::VersionId version{incarnation_, decision.number, {decision.commit}};
+  work.manifest = make_manifest(context_, version, decision.created_unix_ns);
+  work.manifest.lossy_restarts = decision.lossy_restarts;
+  return work;
+}
+
+// Copies images that were captured elsewhere into the node tier and keeps the copies. Collective.
+Status NodeEngine::move_images(Work& work, const Captures& captures) {
+  DIAPAUSE_TRY(agree(context_, captures.result));
+  std::vector<std::uint64_t> sizes;
+  for (const Image& image : work.images) sizes.push_back(image.bytes->size());
+  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context_, work.node_tier, sizes));
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    DIAPAUSE_TRY(capture::write_bytes(*work.images[i].bytes, slots[i].file()));
+    DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(slots[i]), store::image_name(work.images[i].facts.rank)));
+  }
+  return {};
+}
+
+Status NodeEngine::keep_images(Work& work, const Captures& captures) {
+  const auto keep_all = [&]() -> Status {
+    DIAPAUSE_TRY(captures.result);
+    DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(work.node_tier));
+    DIAPAUSE_TRY(tier->make_version(work.manifest.version));
+    if (captures.capture_tier != work.node_tier) return {};
+    for (Image& image : work.images) {
+      DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(image.slot), store::image_name(image.facts.rank)));
+    }
+    return {};
+  };
+  Status mine = keep_all();
+  if (captures.capture_tier != work.node_tier) {
+    const Status moved = move_images(work, captures);
+    if (mine) mine = moved;
+  }
+  std::vector<ImageFacts> facts;
+  for (const Image& image : work.images) facts.push_back(image.facts);
+  Status kept = share_images(context_, work.manifest, mine, facts);
+  work.is_kept = kept.has_value();
+  if (!kept) catalogue_.discard(context_, work.manifest.version, work.node_tier);
+  return kept;
+}
+
+Status NodeEngine::publish_level1(Work& work, const Captures&) {
+  return publish_on_nodes(context_, catalogue_, work, 1);
+}
+
+// At the end of another step.
+Status NodeEngine::publish(Work& work, int level) {
+  if (parts_.published_from_s == 0) parts_.published_from_s = sys::monotonic_s();
+  return publish_on_nodes(context_, catalogue_, work, level);
+}
+
+Status NodeEngine::copy_level2(Work& work, const Captures&) {
+  DIAPAUSE_TRY(copy_to_partners(context_, catalogue_, work));
+  return publish(work, 2);
+}
+
+Status NodeEngine::encode_level3(Work& work, const Captures&) {
+  DIAPAUSE_TRY(encode_parity(context_, catalogue_, work));
+  return publish(work, 3);
+}
+
+// As the program saw it, and what of it went on behind. After the first step, when all know how many bytes these are.
+void NodeEngine::account_for_capture(const Work& work, const Captures& captures) {
+  const CaptureTimes& times = captures.times;
+  const double blocked_s = times.blocked_s > 0 ? times.blocked_s : captures.capture_s;
+  Phase phases[] = {make_phase("wait", times.called_s, times.begun_s),
+                    make_phase("capture", times.begun_s, times.begun_s + blocked_s),
+                    make_phase("drain", times.drain_begun_s, times.drain_begun_s + times.drain_s)};
+  phases[0].beside = energy::Beside::waiting;
+  phases[1].ratios = times.ratios;
+  phases[2].beside = energy::Beside::program;
+  for (Phase& phase : phases) {
+    if (!(phase.to_s > phase.from_s)) continue;
+    phase.version = captures.decision.number;
+    phase.bytes = work.manifest.protected_bytes();
+    account_.add(phase);
+  }
+}
+
+// A step that publishes, or compresses, is several phases.
+void NodeEngine::account_for_step(const Phase& step) {
+  Phase rest = step;
+  Phase published = step;
+  put_text(published.name, "publish");
+  if (parts_.published_from_s > 0) rest.to_s = published.from_s = parts_.published_from_s;
+  if (parts_.encode_share > 0) {
+    Phase encoded = rest;
+    put_text(encoded.name, "encode");
+    encoded.share = parts_.encode_share;
+    rest.share = 1 - encoded.share;
+    account_.add(encoded);
+  }
+  account_.add(rest);
+  if (parts_.published_from_s > 0) account_.add(published);
+}
+
+// Agreed, as one who stops alone would leave the others waiting.
+Status NodeEngine::go_on() {
+  if (!is_given_up_) return {};
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t given_up, context_.comm->all_max(is_given_up_() ? 1 : 0));
+  if (given_up == 0) return {};
+  return fail(Code::off, "given up when the program closed the instance");
+}
+
+Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captures) {
+  std::uint64_t bytes = 0;
+  for (const Image& image : work.images) bytes += image.bytes->size();
+  if (work.images.empty()) {
+    for (const auto& image : captures.direct) bytes += image->bytes();
+  }
+  Phase phase = make_phase(step.phase, sys::monotonic_s(), 0);
+  parts_ = {};
+  Status done;
+  {
+    // What is compressed is compressed while it is written; most versions are like the last one.
+    const bool compresses = step.level == 4 && !encoded_.empty();
+    const auto kind = compresses ? policy::PhaseKind::compress : policy::PhaseKind::write;
+    governor::PhaseGuard governed = governor_.begin_phase(step.phase, kind, bytes);
+    done = (this->*step.run)(work, captures);
+    if (done) governed.succeeded();
+    phase.ratios = governed.ratios();
+  }
+  phase.to_s = sys::monotonic_s();
+  mark();
+  phase.level = step.level;
+  phase.beside = context_.topology.by_node ? energy::Beside::program : energy::Beside::nothing;
+  phase.version = captures.decision.number;
+  phase.bytes = work.manifest.protected_bytes();
+  if (work.steps.empty()) account_for_capture(work, captures);
+  account_for_step(phase);
+  work.steps.push_back(phase);
+  return done;
+}
+
+Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reached) {
+  Status result;
+  for (const Step& step : kSteps) {
+    if (step.level != 1 && step.level != work.level) continue;
+    if (step.needs_images && !work.is_kept) continue;
+    if (step.level == 1 && captures.is_direct) continue;
+    if (Status wanted = go_on(); !wanted) return wanted;
+    const std::uint32_t before = work.manifest.levels;
+    Status done = run_step(step, work, captures);
+    if (work.manifest.levels != before) reached(work.manifest.levels);
+    if (done) continue;
+    const config::TierKind kind = step.level == 4 ? config::TierKind::global : work.node_tier;
+    suspect_[static_cast<std::size_t>(kind)] = true;
+    if (step.level != 4) suspect_[static_cast<std::size_t>(captures.capture_tier)] = true;
+    if (done.error().code == Code::comm) {
+      is_cut_off_ = true;
+      return done;
+    }
+    // A directory that is gone; to a program "not found" says that there is no such version.
+    if (done.error().code == Code::not_found) done.error().code = Code::io;
+    if (result) result = std::move(done);
+  }
+  return result;
+}
+
+Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
+  mark();
+  governor_.begin_checkpoint();
+  Work work = begin(captures);
+  work.images = std::move(captures.images);
+  Status result = run(work, captures, reached);
+  if (work.steps.empty()) account_for_capture(work, captures);
+  if (work.manifest.levels != 0) {
+    book_.note_version(context_);
+    catalogue_.prune(context_);
+  } else if (work.is_kept) {
+    catalogue_.discard(context_, work.manifest.version, work.node_tier);
+  }
+  if (store::Tier* tier = context_.tiers.find(captures.capture_tier)) {
+    for (Image& image : work.images) {
+      if (image.slot.is_open()) tier->give_back(std::move(image.slot));
+    }
+  }
+  record(work, captures, result);
+  if (captures.decision.settle != 0) settle_behind();
+  return {std::move(work.manifest), std::move(result)};
+}
+
+Status NodeEngine::open_account() {
+  return account_.open(context_, {sampler_.get(), governor_.actuator(), [this](const std::string& fields) {
+                                    if (bill_.is_open()) bill_.append_quietly(energy_line(incarnation_, fields));
+                                  }});
+}
+
+// A failure of the ranks to communicate shows in whatever comes next.
+void NodeEngine::settle_behind() {
+  if (!is_cut_off_) (void)account_.settle(context_);
+}
+
+void NodeEngine::settle() {
+  settle_behind();
+  account_.wait();
+}
+
+Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes) {
+  revive_tiers();
+  auto slots = catalogue_.acquire(context_, kind, sizes, store::SlotUse::capture);
+  if (!slots) suspect_[static_cast<std::size_t>(kind)] = true;
+  return slots;
+}
+
+void NodeEngine::record(const Work& work, const Captures& captures, const Status& result) {
+  if (!bill_.is_open()) return;
+  CheckpointLine line;
+  line.manifest = &work.manifest;
+  line.level_asked = work.level;
+  line.blocked_s = captures.blocked_s();
+  line.capture_s = captures.capture_s;
+  line.capture_ratios = captures.times.ratios;
+  line.steps = &work.steps;
+  line.actuator = governor_.actuator();
+  if (!result) line.error = result.error().message;
+  bill_.append(context_, checkpoint_line(line));
+}
+
+}  // namespace diapause::engine

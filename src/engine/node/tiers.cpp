@@ -1,0 +1,256 @@
+// The tiers and what lies in them: opened and locked at the start, opened anew when their use failed. The members of
+// NodeEngine that do so stand here, too.
+#include "engine/node/tiers.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "engine/job/identity.hpp"
+#include "engine/job/inventory.hpp"
+#include "engine/node/adoption.hpp"
+#include "engine/node/node_engine.hpp"
+#include "redundancy/recovery.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::engine {
+namespace {
+
+// Collective.
+bool may_hold(Context& context, const std::string& root, const std::string& node) {
+  if (root.empty()) return false;
+  const std::string path = root + "/" + context.job_key + (node.empty() ? "" : "/" + node);
+  const auto any = context.comm->all_max(sys::Directory::may_exist(context.kernel, path) ? 1 : 0);
+  return !any || *any != 0;
+}
+
+}  // namespace
+
+// First whoever acts for the tier makes what is missing, then the others open it.
+Status open_tier(Context& context, config::TierKind kind) {
+  const std::string root = root_of(context.settings, kind);
+  context.tiers.close(kind);
+  std::optional<store::Tier>& tier = context.tiers.tiers[static_cast<std::size_t>(kind)];
+  std::optional<store::Tier>& before = context.tiers.before[static_cast<std::size_t>(kind)];
+  std::optional<store::Tier>& read_only = context.tiers.read_only[static_cast<std::size_t>(kind)];
+  read_only.reset();
+  const std::string node = kind == config::TierKind::global ? "" : context.topology.node_names[context.topology.node];
+  const auto open = [&](bool create) -> Status {
+    if (!node.empty() && !sys::is_plain_name(node)) {
+      return fail(Code::config, fmt::format("'{}' cannot name a node: set node.name", node));
+    }
+    DIAPAUSE_TRY_ASSIGN(tier, store::Tier::open(context.kernel, kind, root, context.job_key, node, create));
+    return {};
+  };
+  Status mine;
+  if (root.empty())
+    mine = fail(Code::config,
+                fmt::format("there is no {} tier: set {}.path", store::tier_name(kind), store::tier_name(kind)));
+  if (mine && context.acts_for(kind)) mine = open(true);
+  Status all = agree(context, mine);
+  if (all) {
+    if (!context.acts_for(kind)) mine = open(false);
+    all = agree(context, mine);
+  }
+  if (!all) {
+    if (!tier && mine && !root.empty()) (void)open(false);  // what lies here can be read all the same
+    context.tiers.keep_to_read(kind);
+    context.tiers.why_not[static_cast<std::size_t>(kind)] = all.error();
+    context.tiers.may_hold[static_cast<std::size_t>(kind)] = may_hold(context, root, node);
+  }
+  if (all && before) {
+    tier->succeed(std::move(*before));
+    before.reset();
+  }
+  return all;
+}
+
+namespace {
+
+std::string holder_text(const Context& context) {
+  return fmt::format("process {} on {}\n", sys::process_id(), context.topology.node_names[context.topology.node]);
+}
+
+// What lies in spare/ is either of an earlier process, or, while this one acts for a node, may be a rank's.
+enum class Spares { clear, leave };
+
+Status lock_tier(Context& context, config::TierKind kind, double wait_s, Spares spares) {
+  store::Tier* tier = context.tiers.find_to_read(kind);
+  Status mine;
+  if (tier != nullptr && context.acts_for(kind)) {
+    mine = tier->lock(holder_text(context), wait_s);
+    if (mine && spares == Spares::clear) mine = tier->clear_spares();
+  }
+  if (!mine && mine.error().code == Code::busy) {
+    mine.error().message +=
+        "; if that is an earlier run, wait for its end; another program needs another name or directory";
+  }
+  return agree(context, mine);
+}
+
+}  // namespace
+
+// A tier that cannot be opened costs only the levels that need it; without any there is nothing to do.
+Status NodeEngine::open_tiers() {
+  Context& context = context_;
+  take_over_renamed_node(context);
+  std::string problems;
+  Code code = Code::io;
+  bool any = false;
+  for (const config::TierKind kind : kAllTiers) {
+    Status opened = open_tier(context, kind);
+    if (opened) any = true;
+    if (opened || root_of(context.settings, kind).empty()) continue;
+    if (opened.error().code == Code::comm) return opened;
+    problems += opened.error().message + "\n";
+    if (is_of_the_moment(opened.error().code)) code = opened.error().code;
+    if (context.rank() == 0) {
+      context.log(Severity::warning,
+                  fmt::format("the {} tier cannot be used: {}", store::tier_name(kind), opened.error().message));
+    }
+  }
+  if (!any) return fail(code, "no tier can be used:\n" + problems);
+  leave_identity(context);
+  return {};
+}
+
+// Goes on without the tier, but for what can be read there, and says so.
+void NodeEngine::do_without(config::TierKind kind, const Error& why) {
+  context_.tiers.keep_to_read(kind);
+  context_.tiers.why_not[static_cast<std::size_t>(kind)] = why;
+  context_.tiers.may_hold[static_cast<std::size_t>(kind)] = true;  // it could be opened
+  if (context_.rank() == 0) context_.log(Severity::warning, why.message);
+}
+
+Status NodeEngine::lock_tiers() {
+  for (const config::TierKind kind : kAllTiers) {
+    Status locked = lock_tier(context_, kind, context_.settings.lock_wait_s, Spares::leave);
+    if (locked) continue;
+    if (locked.error().code == Code::busy || locked.error().code == Code::comm) return locked;
+    do_without(kind, locked.error());
+  }
+  return {};
+}
+
+Status NodeEngine::clear_spares() {
+  for (const config::TierKind kind : kAllTiers) {
+    const store::Tier* const tier = context_.tiers.find(kind);
+    const bool is_mine = tier != nullptr && context_.acts_for(kind);
+    Status cleared = agree(context_, is_mine ? tier->clear_spares() : Status{});
+    if (cleared) continue;
+    if (cleared.error().code == Code::comm) return cleared;
+    do_without(kind, cleared.error());
+  }
+  return {};
+}
+
+void NodeEngine::revive_tiers() {
+  for (const config::TierKind kind : kAllTiers) {
+    bool& suspect = suspect_[static_cast<std::size_t>(kind)];
+    if (!suspect || root_of(context_.settings, kind).empty()) continue;
+    if (!open_tier(context_, kind)) continue;  // until it is back
+    const Status locked = lock_tier(context_, kind, 0, context_.topology.by_node ? Spares::leave : Spares::clear);
+    suspect = !locked;
+    if (locked) continue;
+    context_.tiers.close(kind);
+    context_.tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
+    context_.tiers.may_hold[static_cast<std::size_t>(kind)] = true;
+  }
+}
+
+Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bill) {
+  std::unique_ptr<NodeEngine> engine(new NodeEngine(context, bill));
+  DIAPAUSE_TRY(engine->open_account());
+  DIAPAUSE_TRY(engine->open_tiers());
+  DIAPAUSE_TRY(engine->lock_tiers());
+  DIAPAUSE_TRY(engine->read_catalogue());
+  DIAPAUSE_TRY(engine->clear_spares());
+  return engine;
+}
+
+namespace {
+
+// Whoever was killed between the two copies of a manifest has left one. Tiers are looked at again only if one has.
+void mend_manifests(Context& context, const std::vector<StoredVersion>& stored) {
+  const auto may_lack_one = [](const StoredVersion& one) { return one.manifest && !one.problems.empty(); };
+  if (std::ranges::none_of(stored, may_lack_one)) return;
+  for (const config::TierKind kind : kAllTiers) {
+    store::Tier* tier = context.tiers.find(kind);
+    const auto found = tier != nullptr && context.acts_for(kind) ? tier->scan() : std::vector<store::FoundVersion>();
+    if (!found) continue;  // taking the inventory has told
+    for (const store::FoundVersion& version : *found) {
+      if (!version.manifest || version.problem.empty()) continue;
+      const Status mended = tier->publish(*version.manifest);
+      if (!mended) context.log(Severity::warning, mended.error().message);
+    }
+  }
+}
+
+constexpr auto kInGlobal = static_cast<std::size_t>(config::TierKind::global);
+
+// Whoever was killed on the way to level 4 has left it.
+bool is_unfinished_in_global(const StoredVersion& version) {
+  return version.is_without_manifest_in[kInGlobal] && version.published_on[kInGlobal].empty();
+}
+
+// Not if a restart may need what was written: until then it is kept like the version itself. Whether it is gone.
+bool remove_unfinished(Context& context, const StoredVersion& version) {
+  const auto plan = redundancy::plan_recovery(*version.manifest, version.nodes, {}, context.topology.node_of_rank);
+  if (!plan.missing().empty()) return false;
+  store::Tier* const tier = context.tiers.find(config::TierKind::global);
+  if (tier == nullptr) return false;
+  const Status removed = context.rank() == 0 ? tier->remove_version(version.id) : Status();
+  if (!removed) context.log(Severity::warning, removed.error().message);
+  return true;
+}
+
+}  // namespace
+
+// Learns what there is, makes a version of what was captured last, and removes what never became one.
+Status NodeEngine::read_catalogue() {
+  Context& context = context_;
+  DIAPAUSE_TRY_ASSIGN(Inventory inventory, take_inventory(context));
+  drop_leftovers(inventory);
+  const std::vector<StoredVersion>& stored = inventory.versions;
+  mend_manifests(context, stored);
+  const auto newest =
+      std::ranges::find_if(stored, [](const StoredVersion& one) { return one.manifest || !one.problems.empty(); });
+  std::optional<format::VersionId> oldest_wanted;  // a capture must be newer than this
+  if (inventory.mark.incarnation != 0) oldest_wanted = {inventory.mark.incarnation + 1, 0, {}};
+  if (newest != stored.end()) oldest_wanted = newest->id;
+  DIAPAUSE_TRY_ASSIGN(const bool adopted, adopt_captures(context, oldest_wanted));
+  if (adopted) {
+    DIAPAUSE_TRY_ASSIGN(inventory, take_inventory(context));
+  }
+  std::vector<KnownVersion> known;
+  for (const StoredVersion& version : stored) {
+    incarnation_ = std::max(incarnation_, version.id.incarnation + 1);
+    if (!version.manifest) {
+      if (!version.problems.empty()) continue;  // was one once: a restart has to say so
+      for (const config::TierKind kind : kAllTiers) {
+        store::Tier* tier = context.tiers.find(kind);
+        if (tier == nullptr || !context.acts_for(kind)) continue;
+        if (Status removed = tier->remove_version(version.id); !removed) {
+          context.log(Severity::warning, removed.error().message);
+        }
+      }
+      continue;
+    }
+    const auto ranks = static_cast<std::uint32_t>(version.manifest->ranks.size());
+    if (ranks != context.rank_count()) {
+      other_rank_count_ = ranks;
+      continue;
+    }
+    KnownVersion one{*version.manifest, {}, false};
+    for (const config::TierKind kind : kAllTiers) {
+      one.in[static_cast<std::size_t>(kind)] = !version.published_on[static_cast<std::size_t>(kind)].empty();
+    }
+    if (is_unfinished_in_global(version)) one.in[kInGlobal] = !remove_unfinished(context, version);
+    known.push_back(std::move(one));
+  }
+  catalogue_.replace_all(std::move(known));
+  DIAPAUSE_TRY_ASSIGN(incarnation_, book_.begin(context, incarnation_));
+  return {};
+}
+
+}  // namespace diapause::engine

@@ -1,0 +1,71 @@
+// A restart under way: the version chosen and this rank's image of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/accounting/account.hpp"
+#include "engine/job/inventory.hpp"
+#include "redundancy/recovery.hpp"
+#include "store/image_reader.hpp"
+
+namespace diapause::engine {
+
+// What a version is fetched for.
+enum class Purpose {
+  place,         // regions are read straight into the program's memory, and every block is checked there
+  copy,          // regions are copied into the program's memory, with every block checked before
+  map_checked,   // regions become memory of the program; every block is checked before
+  map_unchecked  // this rank's own file is left to be checked while the program runs
+};
+
+// One version's images on all ranks.
+struct FetchedVersion {
+  format::Manifest manifest;
+  store::ImageReader image;          // this rank's; verified, but for Purpose::place
+  unsigned reading_threads = 1;      // that may deliver it
+  double greatest_error = 0;         // of what all ranks get; 0: exact
+  std::vector<std::string> sources;  // of every rank, for people: "own node", "peer node1", "parity", "global"
+  bool needs_healing = false;        // a level the version had does not hold any more
+  std::optional<store::ImageReader> unchecked;  // this rank's image once more, whose blocks are still to be checked
+  std::vector<Phase> phases;                    // that the restart had so far
+};
+
+// Gets one version's images on all ranks, from wherever they are intact. All calls are collective.
+class Fetch {
+ public:
+  // `context` must outlive the object.
+  Fetch(Context& context, StoredVersion version, Purpose purpose);
+  Fetch(Fetch&&) noexcept;
+  Fetch& operator=(Fetch&&) noexcept;
+  ~Fetch();
+
+  // Code::corrupt if the version cannot be had, with the reasons; Code::again if nothing is known to be damaged, and
+  // the system was short of something.
+  Result<FetchedVersion> get();
+
+  // After Purpose::place: `mine` tells whether the image that get() gave to this rank was sound when it was read. True
+  // if all ranks' were. Else get() gives images from other sources, and checks them before.
+  Result<bool> was_sound(const Status& mine);
+
+ private:
+  class Fetcher;
+  std::unique_ptr<Fetcher> fetcher_;
+};
+
+struct Restart {
+  Fetch fetch;
+  FetchedVersion fetched;
+  Purpose purpose = Purpose::copy;
+  double started_s = 0;
+  bool stepped_back = false;
+  std::vector<format::VersionId> damaged;  // newer ones, which no rank can have any more
+  std::optional<Error> lost;               // why the version turned out to be one of these
+
+  store::ImageReader& image() { return fetched.image; }
+  const store::ImageReader& image() const { return fetched.image; }
+};
+
+}  // namespace diapause::engine

@@ -1,0 +1,82 @@
+// Rebuilding a lost image from its group, and the files that ranks read for each other.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "engine/job/context.hpp"
+#include "engine/job/inventory.hpp"
+#include "store/image_reader.hpp"
+
+namespace diapause::engine {
+
+inline constexpr std::uint64_t kRebuildPieceBytes = kMiB;
+
+// One file of a version, in a node's tiers or the global one.
+struct FileRef {
+  bool is_parity = false;
+  bool is_global = false;
+  std::uint32_t node = 0;
+  std::uint32_t group = 0;  // parity only
+  std::uint32_t index = 0;  // rank, or member of the group
+  auto operator<=>(const FileRef&) const = default;
+
+  static FileRef image(std::uint32_t rank, std::uint32_t node) { return {false, false, node, 0, rank}; }
+  static FileRef global_image(std::uint32_t rank) { return {false, true, 0, 0, rank}; }
+  static FileRef parity(std::uint32_t group, std::uint32_t member, std::uint32_t node) {
+    return {true, false, node, group, member};
+  }
+};
+
+struct ServedFile {
+  FileRef file;
+  std::uint32_t server;  // the rank that reads it
+  auto operator<=>(const ServedFile&) const = default;
+};
+
+// The files of one version that this rank has open.
+class FileCache {
+ public:
+  FileCache(Context& context, const StoredVersion& version) : context_(&context), version_(&version) {}
+  // Opens and checks header and index; valid until clear() or take().
+  Result<store::ImageReader*> open(const FileRef& file);
+  Result<store::ImageReader> take(const FileRef& file);
+  void clear() { readers_.clear(); }
+
+ private:
+  Context* context_;
+  const StoredVersion* version_;
+  std::map<FileRef, store::ImageReader> readers_;
+};
+
+// How one lost image is computed: for every row in which the target holds data, k chunks of others.
+struct Rebuild {
+  struct Chunk {
+    std::uint32_t position;            // in the codeword
+    std::optional<ServedFile> served;  // none: the chunk of a member without a rank, all zeros
+    std::uint64_t offset;              // in the served file's data: of an image's bytes, or of the parity region
+  };
+  struct Row {
+    std::uint32_t target_position;
+    std::uint64_t target_offset;  // in the target's image
+    std::vector<Chunk> chunks;    // k of them
+  };
+  std::uint32_t target;  // rank
+  std::uint32_t group;
+  std::vector<Row> rows;
+
+  std::vector<ServedFile> files() const;
+};
+
+// The version's plan must say that this rank can be rebuilt.
+Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std::uint32_t rank);
+
+// All ranks that read or receive something call this with the same rebuild; the target gets the image's bytes, the
+// others an empty buffer. A server that cannot read sends zeros and lets the target's check find out. Ranks not
+// involved return at once.
+Result<sys::AlignedBuffer> execute_rebuild(Context& context, const format::Manifest& manifest, const Rebuild& rebuild,
+                                           FileCache& files);
+
+}  // namespace diapause::engine

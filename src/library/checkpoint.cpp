@@ -1,0 +1,181 @@
+// The checkpoint as the calling rank sees it: agree, capture, hand over.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "library/engine.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::library {
+
+Status Engine::usable() const {
+  if (off_) return fail(Code::off, "this instance turned itself off: " + off_->message);
+  if (host_->other_rank_count() != 0) {
+    return fail(
+        Code::mismatch,
+        fmt::format("the checkpoints of '{}' were written by {} ranks and this run has {}: run with as many, open it "
+                    "under another name, or remove them with 'diapause prune {} --all'",
+                    context_->job, host_->other_rank_count(), context_->rank_count(), context_->job));
+  }
+  return {};
+}
+
+// Decides on the next version. Whether it is skipped, rank 0 finds out, and waits for room if it is to. Collective.
+Result<engine::Decision> Engine::begin(std::uint64_t version, int level, std::uint64_t next_bytes,
+                                       CheckpointInfo& info) {
+  engine::DecisionRequest request{version, level, lossy_restarts_};
+  if (context_->rank() == 0) {
+    request.suspect = flights_->take_suspicion();
+    const double now_s = sys::monotonic_s();
+    request.settle = now_s - settled_s_ >= kSettleEvery_s;
+    if (request.settle) settled_s_ = now_s;
+    request.skip = !make_room_in_flight(next_bytes, info);
+  }
+  return decider_.decide(*context_, request);
+}
+
+// Captures the subject and hands it over. Collective.
+Status Engine::checkpoint_from(Subject subject, const engine::Decision& decision, CheckpointInfo& info) {
+  DIAPAUSE_TRY_ASSIGN(const Taken taken, capture_->take(std::move(subject), decision));
+  // What could not be captured is an error of this call, whatever becomes of it in the background.
+  Status failed = host_->is_background() ? taken.captured : Status{};
+  Flight flight{taken.job, decision.number, decision.level, taken.image_bytes, {}};
+  if (!host_->is_background()) {
+    flight.progress = host_->progress(flight.job);
+    info.level_reached = flight.progress.deepest_level();
+    info.bytes_total = flight.progress.bytes_total;
+    failed = flight.progress.result;
+  }
+  flights_->add(std::move(flight));
+  catch_up();
+  return failed;
+}
+
+Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info) {
+  const double start = sys::monotonic_s();
+  info = {};
+  info.version = version;
+  info.level_asked = level;
+  DIAPAUSE_TRY(usable());
+  DIAPAUSE_TRY(scrub_wait());  // a checkpoint would make damage look sound
+  catch_up();
+  report_background(info);
+  decided_level_.reset();
+  info.bytes = regions_.bytes();
+  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, begin(version, level, info.bytes, info));
+  info.taken = decision.skip == 0;
+  info.skipped = decision.skip != 0;
+  if (info.skipped) {
+    info.blocked_s = sys::monotonic_s() - start;
+    return {};
+  }
+  capture_->wait();
+  capture_->report();
+  Status ready = on_capture_ ? on_capture_() : Status{};
+  info.bytes = regions_.bytes();  // the program may have packed more, or less
+  std::vector<const std::byte*> data;
+  for (const ProtectedRegion& region : regions_) data.push_back(region.data);
+  capture::MemorySource source(std::move(data));
+  Subject subject{source, {}, {}, start};
+  for (const ProtectedRegion& region : regions_) {
+    subject.index.regions.push_back(region.description);
+    subject.memory.push_back({region.data, region.declaration, capture_->are_devices_about()});
+  }
+  if (ready) ready = regions_.check_readable();
+  Status result = engine::agree(*context_, ready);
+  if (result && level == 4) result = invariants_.apply(*context_, regions_, subject.index);
+  if (result) result = checkpoint_from(std::move(subject), decision, info);
+  // A failed attempt counts too: the next one is due after the interval, not at the next call.
+  double now_s = sys::monotonic_s() - opened_s_;
+  if (context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0)) schedule_.taken(level, now_s);
+  if (!result && result.error().code == Code::comm) off_ = result.error();
+  info.blocked_s = sys::monotonic_s() - start;
+  if (info.level_reached == level) deadline_.learn(level, info.bytes_total, info.blocked_s);
+  return result;
+}
+
+// Learns what the background has done since the last call.
+void Engine::catch_up() {
+  host_->attend();
+  capture_->report();
+  flights_->catch_up();
+  if (!off_) off_ = flights_->cut_off();
+}
+
+void Engine::finish_flights() {
+  flights_->finish();
+  catch_up();
+}
+
+void Engine::report_background(CheckpointInfo& info) {
+  const std::optional<Flight> failed = flights_->take_failure();
+  if (!failed) return;
+  info.background = failed->progress.result.error().code;
+  info.background_version = failed->version;
+  background_reason_ = fmt::format("version {}: {}", failed->version, failed->progress.result.error().message);
+}
+
+// By rank 0, for all: false if the checkpoint is to be skipped.
+bool Engine::make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info) {
+  const bool skips = context_->settings.async.when_full == config::WhenFull::skip;
+  const double start = sys::monotonic_s();
+  if (!capture_->is_done()) {
+    if (skips) return false;
+    capture_->wait();
+    info.waited_s = sys::monotonic_s() - start;
+  }
+  while (flights_->is_full(next_bytes)) {
+    if (skips) return false;
+    flights_->wait_for_oldest();
+    catch_up();
+    info.waited_s = sys::monotonic_s() - start;
+  }
+  return true;
+}
+
+// Captures end in the order that they begin in.
+bool Engine::is_captured(const Flight& flight) const { return &flight != &flights_->newest() || capture_->is_done(); }
+
+Result<VersionProgress> Engine::poll(std::uint64_t version) {
+  catch_up();
+  DIAPAUSE_TRY_ASSIGN(const Flight* const flight, flights_->get(version));
+  const engine::Progress now = flights_->progress_of(*flight);
+  return VersionProgress{version, flight->level, now.deepest_level(), !now.is_done, is_captured(*flight)};
+}
+
+Status Engine::wait(std::uint64_t version, int level, double at_most_s) {
+  if (level < 0 || level > 4) {
+    return fail(Code::argument, fmt::format("level {}: levels are 1 to 4, and 0 is the capture", level));
+  }
+  catch_up();
+  DIAPAUSE_TRY_ASSIGN(const Flight* const flight, flights_->get(version));
+  if (level == 0) {
+    if (is_captured(*flight) || capture_->wait(at_most_s)) return {};
+    return fail(Code::timeout, fmt::format("version {} is not captured after {:.3g} s", version, at_most_s));
+  }
+  Status reached = flights_->wait(*flight, level, at_most_s);
+  catch_up();
+  return reached;
+}
+
+Status Engine::close(double at_most_s) {
+  flights_->finish_within(at_most_s);
+  catch_up();
+  capture_->wait();
+  host_->settle();
+  const std::optional<Flight> failed = flights_->take_failure();
+  if (!failed) return {};
+  const Error& error = failed->progress.result.error();
+  return fail(error.code, fmt::format("version {}: {}", failed->version, error.message));
+}
+
+Status Engine::finish() {
+  finish_flights();
+  capture_->wait();
+  const Status done = off_ ? usable() : host_->finish();
+  const Status closed = close(1e9);
+  if (done && !closed && context_->rank() == 0) context_->log(Severity::information, closed.error().message);
+  return done;
+}
+
+}  // namespace diapause::library

@@ -1,0 +1,152 @@
+#include "library/deadline.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sys/process.hpp"
+#include "sys/text_file.hpp"
+
+namespace diapause::library {
+namespace {
+
+// What rank 0's settings ask for: launchers do not always pass the environment on to other nodes.
+struct Watch {
+  std::uint64_t signals = 0;  // bit n - 1: number n
+  std::uint8_t has_end = 0;
+};
+
+struct Choice {
+  std::int32_t level = 0;
+  double left_s = 0;
+};
+
+// A rank's wish to stop as a number, of which the largest counts: 0 none, then the end of the allocation, then signals,
+// those of lower ranks first.
+constexpr std::uint64_t kEndIsNear = std::uint64_t{1} << 32;
+
+std::uint64_t wish_of(int signal, std::uint32_t rank) {
+  return (static_cast<std::uint64_t>(signal) + 1) << 32 | (UINT32_MAX - rank);
+}
+
+Stop stop_of(std::uint64_t wish) {
+  if (wish == kEndIsNear) return {};
+  return {static_cast<int>(wish >> 32) - 1, UINT32_MAX - static_cast<std::uint32_t>(wish)};
+}
+
+std::optional<double> seconds_to_end(const config::DeadlineSettings& settings) {
+  if (settings.in_s > 0) return settings.in_s;
+  if (settings.at_unix_s == 0) return std::nullopt;
+  return static_cast<double>(settings.at_unix_s) - static_cast<double>(sys::unix_time_ns()) * 1e-9;
+}
+
+}  // namespace
+
+std::string in_words(const Stop& stop) {
+  if (stop.signal == 0) return "the allocation ends";
+  return fmt::format("{} on rank {}", sys::signal_name(stop.signal), stop.rank);
+}
+
+std::size_t nodes_needed(const config::Settings& settings, int level) {
+  return level == 2 ? 2 : level == 3 ? settings.parity + 1u : 1;
+}
+
+Status Deadline::open(engine::Context& context, std::unique_ptr<sys::StopSignals> signals, std::string note_path) {
+  config::DeadlineSettings& settings = context.settings.deadline;
+  agreed_s_ = sys::monotonic_s();
+  Watch watch;
+  if (context.rank() == 0) {
+    note_path_ = std::move(note_path);
+    for (const std::string& name : settings.signals) {
+      if (const auto number = sys::signal_number(name)) watch.signals |= std::uint64_t{1} << (*number - 1);
+    }
+    if (const auto left_s = seconds_to_end(settings)) {
+      whole_s_ = *left_s;
+      end_s_ = agreed_s_ + *left_s;
+      watch.has_end = 1;
+    }
+  }
+  DIAPAUSE_TRY(context.comm->broadcast(std::as_writable_bytes(std::span(&watch, 1)), 0));
+  watches_ = watch.signals != 0 || watch.has_end != 0;
+  std::vector<int> numbers;
+  for (int number = 1; number <= 64; ++number) {
+    if ((watch.signals >> (number - 1) & 1) != 0) numbers.push_back(number);
+  }
+  Status taken;
+  if (signals && !numbers.empty()) {
+    taken = signals->take(numbers);
+    signals_ = std::move(signals);
+  }
+  return agree(context, taken);
+}
+
+policy::LevelSeconds Deadline::expected(const engine::Context& context, std::uint64_t bytes) const {
+  const engine::Topology& topology = context.topology;
+  const std::uint64_t all_bytes = bytes * context.rank_count();  // rank 0 stands for all
+  policy::LevelSeconds levels;
+  for (int level = 1; level <= 4; ++level) {
+    const bool has_tier = level < 4 || context.tiers.tiers[static_cast<std::size_t>(config::TierKind::global)];
+    if (!has_tier || topology.node_names.size() < nodes_needed(context.settings, level)) continue;
+    levels[static_cast<std::size_t>(level)] = times_.expect(level, all_bytes, topology.node_names.size());
+  }
+  return levels;
+}
+
+std::uint64_t Deadline::wish(const engine::Context& context, double next_s, std::uint64_t bytes) const {
+  const int signal = signals_ ? signals_->received() : 0;
+  if (signal != 0) return wish_of(signal, context.rank());
+  if (!end_s_) return 0;
+  const double left_s = *end_s_ - sys::monotonic_s() - context.settings.deadline.margin_s;
+  return policy::must_begin(left_s, policy::lead_s(expected(context, bytes), whole_s_), next_s) ? kEndIsNear : 0;
+}
+
+Result<int> Deadline::level_now(engine::Context& context, double next_s, std::uint64_t bytes, int due) {
+  if (!watches_ || stop_) return due;
+  const double now_s = sys::monotonic_s();
+  const double since_s = now_s - agreed_s_;  // a signal may have come any time since
+  agreed_s_ = now_s;
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t most, context.comm->all_max(wish(context, next_s, bytes)));
+  if (most == 0) return due;
+  stop_ = stop_of(most);
+  const double margin_s = context.settings.deadline.margin_s;
+  Choice choice;
+  if (context.rank() == 0) {
+    if (end_s_) choice.left_s = *end_s_ - now_s;
+    if (stop_->signal != 0) {
+      const double until_killed_s = context.settings.deadline.grace_s - since_s;
+      choice.left_s = end_s_ ? std::min(choice.left_s, until_killed_s) : until_killed_s;
+    }
+    choice.level = policy::deepest_in_time(expected(context, bytes), choice.left_s - margin_s);
+  }
+  DIAPAUSE_TRY(context.comm->broadcast(std::as_writable_bytes(std::span(&choice, 1)), 0));
+  if (context.rank() == 0) {
+    context.log(Severity::information,
+                fmt::format("{}: stopping with a checkpoint at level {}; {:.0f} s are left, {:.0f} s of them for the "
+                            "program itself",
+                            in_words(*stop_), choice.level, choice.left_s, margin_s));
+  }
+  return choice.level;
+}
+
+std::optional<Stop> Deadline::note_checkpoint(engine::Context& context, std::uint64_t version, int level_reached) {
+  if (!stop_ || std::exchange(noted_, true)) return std::nullopt;
+  note(context, level_reached > 0 ? fmt::format("{}: version {} at level {}", in_words(*stop_), version, level_reached)
+                                  : fmt::format("{}: the last checkpoint failed", in_words(*stop_)));
+  return stop_;
+}
+
+std::optional<Stop> Deadline::ask(engine::Context& context) {
+  if (stop_ && !std::exchange(told_, true)) note(context, "told");
+  return stop_;
+}
+
+void Deadline::note(engine::Context& context, const std::string& line) {
+  if (note_path_.empty()) return;
+  if (Status noted = sys::append_line(context.kernel, note_path_, line); !noted) {
+    context.log(Severity::warning, noted.error().message);
+  }
+}
+
+}  // namespace diapause::library

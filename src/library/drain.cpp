@@ -1,0 +1,45 @@
+#include "library/drain.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace diapause::library {
+
+void Drain::start(const config::AsyncSettings& async, const std::function<void()>& work) {
+  wait();
+  is_running_ = true;
+  auto thread = sys::Thread::start([this, async, work] {
+    (void)sys::give_way(static_cast<int>(async.nice), async.cpu);  // what is refused, the engine's thread tells
+    work();
+    const std::lock_guard lock(mutex_);
+    is_running_ = false;
+    changed_.notify_all();
+  });
+  if (thread) {
+    thread_.emplace(std::move(*thread));
+    return;
+  }
+  work();
+  is_running_ = false;
+}
+
+bool Drain::is_done() const {
+  const std::lock_guard lock(mutex_);
+  return !is_running_;
+}
+
+void Drain::wait() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !is_running_; });
+  }
+  thread_.reset();
+}
+
+bool Drain::wait(double at_most_s) {
+  const std::chrono::duration<double> limit(std::min(at_most_s, 1e6));  // what the clock can add to the present time
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, limit, [this] { return !is_running_; });
+}
+
+}  // namespace diapause::library

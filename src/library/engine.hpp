@@ -1,0 +1,239 @@
+// One instance, as a rank of the program sees it: what is protected, when a checkpoint is due, the capture, the
+// restart. What comes behind the capture is the node engine's (engine/node/node_engine.hpp), wherever it runs
+// (engine/host/host.hpp). docs/life-of-a-checkpoint.md and docs/life-of-a-restart.md walk through it.
+//
+// All state of an instance is in its object. Collective calls run in the calling thread. Calls must not overlap.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/host/dedicated_rank.hpp"
+#include "engine/host/host.hpp"
+#include "engine/job/context.hpp"
+#include "engine/restart/fetch.hpp"
+#include "engine/restart/scrub.hpp"
+#include "library/again.hpp"
+#include "library/deadline.hpp"
+#include "library/flip_injector.hpp"
+#include "library/image_capture.hpp"
+#include "library/invariants.hpp"
+#include "library/region_table.hpp"
+#include "library/versions_in_flight.hpp"
+#include "policy/schedule.hpp"
+
+namespace diapause::library {
+
+struct CheckpointInfo {
+  bool taken = false;
+  bool skipped = false;  // due, and not taken: too many versions were in flight
+  std::uint64_t version = 0;
+  int level_asked = 0;
+  int level_reached = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_total = 0;
+  double blocked_s = 0;
+  double waited_s = 0;       // of it, for versions in flight to make room
+  Code background = Code{};  // 0: none. An earlier version's work in the background failed since the last call
+  std::uint64_t background_version = 0;
+};
+
+// How far a version has come.
+struct VersionProgress {
+  std::uint64_t version = 0;
+  int level_asked = 0;
+  int level_reached = 0;
+  bool in_flight = false;
+  bool captured = false;  // the program may write to regions it declared stable, and free what it protected
+};
+
+struct RestartInfo {
+  std::uint64_t version = 0;
+  int level = 0;
+  bool stepped_back = false;
+  std::uint64_t bytes = 0;
+  double greatest_error = 0;  // of any value, on any rank; 0: exact
+};
+
+// Everything an engine gets from outside.
+struct OpenRequest {
+  std::unique_ptr<comm::Comm> comm;
+  sys::Kernel* kernel = nullptr;
+  std::string name;
+  std::string config_path;  // empty: none
+  std::string config_text;  // TOML, used if there is no path
+  config::Environment environment;
+  std::string host_name;
+  std::string working_directory;
+  std::uint32_t user_id = 0;
+  LogSink log;
+  std::unique_ptr<sys::StopSignals> stop_signals;  // nullptr: signals are not watched
+};
+
+struct Opened;
+
+class Engine {
+ public:
+  static constexpr std::uint64_t kNewest = engine::Decider::kNewest;
+
+  // Collective.
+  static Result<Opened> open(OpenRequest request);
+  ~Engine();
+
+  Status protect(ProtectedRegion region);
+  Status unprotect(const std::string& name);
+  // Until the region is protected anew.
+  Status declare(const std::string& name, capture::Declaration declaration);
+
+  // Until the region is protected anew: lets its values be changed on the way to the global tier
+  // (library/invariants.hpp).
+  Status allow_loss(const std::string& name, const codec::Method& method) {
+    return library::allow_loss(regions_, name, method);
+  }
+  // Asked, before anything else of a version of level 4 is done, of the values that would come back; if not, the
+  // regions named are stored without loss in that version.
+  Status keep_invariant(Invariant invariant) { return invariants_.add(regions_, std::move(invariant)); }
+  // Called at the end of each restore() that succeeded, before the program goes on.
+  void on_restore(std::function<Status()> hook) { on_restore_ = std::move(hook); }
+
+  // Fills `info` also on failure.
+  Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
+  Status snapshot(std::uint64_t version, CheckpointInfo& info);
+  // Whether the next snapshot will take a checkpoint. Decides for that call, which then decides no more: collective as
+  // snapshot() is, and no communication besides.
+  Result<bool> is_due();
+  // Called by each checkpoint that is taken, in its thread, before it reads memory; may protect and unprotect.
+  void on_capture(std::function<Status()> hook) { on_capture_ = std::move(hook); }
+  // Why the program has to stop, as of the last snapshot.
+  std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
+
+  // Until `version` holds at `level` or deeper; level 0: until it is captured. The error that kept it from doing so;
+  // Code::timeout; Code::not_found for a version that this instance has not taken lately. Not collective.
+  Status wait(std::uint64_t version, int level, double at_most_s);
+  Result<VersionProgress> poll(std::uint64_t version);
+  // Until nothing is in flight; what is not done when the time is over is given up. Returns the first failure that was
+  // not reported yet. Collective; nothing but destruction may follow.
+  Status close(double at_most_s);
+  // As close(), and the job is over: what finish.keep does not keep is removed, and the next start of the program
+  // begins anew. If that fails, the error says what is left. Collective; nothing but destruction may follow.
+  Status finish();
+  engine::Worker worker() const { return host_->worker(); }
+  const std::string& background_reason() const { return background_reason_; }
+
+  // Restores all protected regions from that version and ends the restart. Everything is read once, straight to its
+  // place, and checked there: if a version turns out to be damaged on the way, and no other copy is intact, the next
+  // older one is taken. After Code::corrupt the regions hold nothing that can be used; after Code::mismatch they are as
+  // they were.
+  Status restart(std::uint64_t version, RestartInfo& info);
+  // In steps: all is checked before restart_begin() returns, and then read again by restore().
+  Status restart_begin(std::uint64_t version, RestartInfo& info, engine::Purpose purpose = engine::Purpose::copy);
+  Status restore(const std::vector<std::string>& names);
+  Status restart_end();
+  // A stored region as memory that lives until unmap() or this object's end. Not collective.
+  Result<std::byte*> map(const std::string& region);
+  Status unmap(std::byte* data);
+  // Whether all that a restart left to be checked is sound; waits for it. The same on all ranks, also when asked again.
+  // Collective.
+  Status scrub_wait();
+  const format::ImageIndex* stored() const { return restart_ ? &restart_->image().index() : nullptr; }
+  const std::string& restart_reason() const { return restart_reason_; }
+
+  Status inject_bit_flip(const std::string& region, std::uint64_t element, std::uint32_t bit) {
+    return flip_bit(regions_, region, element, bit);
+  }
+  void set_log(LogSink log) { context_->log = std::move(log); }
+
+ private:
+  explicit Engine(std::unique_ptr<engine::Context> context);
+
+  // ---- open (open.cpp)
+  static Result<Opened> open_instance(OpenRequest& request);
+  static Result<Opened> open_beside_dedicated(std::unique_ptr<engine::Context> whole, OpenRequest& request);
+  Status start(std::unique_ptr<engine::Host> host, OpenRequest& request);
+  Status watch_deadline(OpenRequest& request);
+  void write_open_record();
+
+  // ---- checkpoint (checkpoint.cpp)
+  Status usable() const;
+  Result<engine::Decision> begin(std::uint64_t version, int level, std::uint64_t next_bytes, CheckpointInfo& info);
+  Status checkpoint_from(Subject subject, const engine::Decision& decision, CheckpointInfo& info);
+  void catch_up();
+  void finish_flights();
+  void report_background(CheckpointInfo& info);
+  bool make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info);
+  bool is_captured(const Flight& flight) const;
+
+  // ---- snapshot (snapshot.cpp)
+  Result<int> decide_level();
+  int deepest_possible(int level);
+  void tell_of_too_few_nodes();
+
+  // ---- restart (restart.cpp)
+  Result<std::vector<std::byte*>> targets_of(const std::vector<std::string>& names);
+  Status deliver(const std::vector<std::byte*>& targets);
+  void reject_damaged();
+  void account_for_restart();
+  void leave_restart();
+  Status heal();
+  Error for_now(const Error& why) const;
+
+  // ---- mapped restart (mapped.cpp)
+  void begin_scrub(engine::Purpose purpose);
+
+  std::unique_ptr<engine::Context> context_;
+  engine::Bill bill_;
+  std::unique_ptr<engine::Host> host_;
+  policy::Schedule schedule_;
+  Deadline deadline_;
+  AgainNote again_note_;
+  RegionTable regions_;
+  Invariants invariants_;
+  FlipInjector flips_;
+  std::function<Status()> on_restore_;  // empty: nobody wants to know
+  std::function<Status()> on_capture_;  // the same
+  std::optional<int> decided_level_;    // by is_due(), for the next snapshot; 0: none
+  std::uint32_t lossy_restarts_ = 0;    // format::Manifest, of what is computed now
+  std::string background_reason_;
+  std::optional<engine::Restart> restart_;
+  std::map<format::VersionId, Error> given_up_;  // versions that restart() found to be lost, and why
+  std::string restart_reason_;
+  std::map<std::byte*, sys::PrivateMemory> mapped_;
+  std::unique_ptr<engine::Scrub> scrub_;  // of this rank's image, if it was left to be checked
+  bool is_scrubbed_ = true;               // and all ranks know the result
+  std::optional<Error> scrub_found_;      // until another restart succeeds
+  engine::Decider decider_;
+  std::optional<Error> off_;  // why the instance turned itself off
+  bool told_too_few_nodes_ = false;
+  static constexpr double kSettleEvery_s = 1;
+  double settled_s_ = 0;  // rank 0: when the account of energy was settled last
+  double opened_s_ = 0;
+
+  std::unique_ptr<ImageCapture> capture_;      // both are there once the instance has started; the capture goes first,
+  std::unique_ptr<VersionsInFlight> flights_;  // because it may still be handing over
+};
+
+// What a rank becomes when it opens an instance: one that computes, or the one of its node that is set aside.
+struct Opened {
+  std::unique_ptr<Engine> engine;  // null on a rank set aside
+  std::unique_ptr<engine::DedicatedRank> dedicated;
+};
+
+}  // namespace diapause::library
+
+// Until all who name these in the other namespace have followed.
+namespace diapause::engine {
+using library::CheckpointInfo;
+using library::Engine;
+using library::Invariant;
+using library::Opened;
+using library::OpenRequest;
+using library::ProtectedRegion;
+using library::RestartInfo;
+using library::Stop;
+using library::VersionProgress;
+}  // namespace diapause::engine

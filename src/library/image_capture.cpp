@@ -1,0 +1,197 @@
+#include "library/image_capture.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "engine/accounting/ledger_lines.hpp"
+#include "engine/job/gather.hpp"
+#include "engine/node/publish.hpp"
+#include "sys/devices.hpp"
+
+namespace diapause::library {
+namespace {
+
+// Level 4 straight from where the data are, for when there is no image in a tier, or none is wanted there.
+class DirectImage : public engine::RawImageSource {
+ public:
+  DirectImage(engine::Context& context, capture::BlockSource& source, const engine::ImagePlan& plan)
+      : context_(context), source_(source), plan_(plan) {}
+
+  std::uint32_t rank() const override { return context_.rank(); }
+  std::uint64_t bytes() const override { return plan_.bytes(); }
+  Result<engine::GlobalFacts> write(const engine::GlobalTarget& to) override {
+    if (is_written_by_mpi()) return write_by_mpi(to);
+    DIAPAUSE_TRY_ASSIGN(const capture::Captured captured,
+                        capture::capture_to_file(source_, plan_.index, plan_.index_offset, plan_.identity, to.range));
+    return engine::GlobalFacts{engine::facts_of(captured.header, captured.index), {}, 0};
+  }
+
+  // Writes of MPI are collective, and of a size known before.
+  const format::ImageIndex* index() const override { return is_written_by_mpi() ? nullptr : &plan_.index; }
+  Result<ByteView> read(std::size_t region, std::uint64_t offset, MutableBytes scratch) override {
+    DIAPAUSE_TRY(source_.copy(region, offset, scratch));
+    return ByteView(scratch);
+  }
+  Result<Whole> open() override {
+    DIAPAUSE_TRY_ASSIGN(capture::Captured captured,
+                        capture::capture_in_place(source_, plan_.index, plan_.index_offset, plan_.identity));
+    const engine::ImageFacts facts = engine::facts_of(captured.header, captured.index);
+    bytes_ = capture::captured_bytes(std::move(captured), source_);
+    return Whole{facts, bytes_.get()};
+  }
+
+ private:
+  bool is_written_by_mpi() const { return context_.settings.global_mode == config::GlobalMode::mpi_io; }
+
+  Result<engine::GlobalFacts> write_by_mpi(const engine::GlobalTarget& to) {
+    const auto image = open();
+    DIAPAUSE_TRY(agree(context_, image ? Status{} : fail(image.error())));
+    DIAPAUSE_TRY(context_.comm->write_files({to.range.file.path(), to.file, to.range.begin}, *image->bytes));
+    return engine::GlobalFacts{image->facts, {}, 0};
+  }
+
+  engine::Context& context_;
+  capture::BlockSource& source_;
+  const engine::ImagePlan& plan_;
+  std::unique_ptr<ByteSource> bytes_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ImageCapture>> ImageCapture::open(engine::Context& context, engine::Host& host,
+                                                         engine::Bill& bill) {
+  const std::uint32_t leader = context.comm->node_leader();
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> leaders, engine::gather_one(*context.comm, leader));
+  capture::CapturerOptions options;
+  options.settings = context.settings.capture;
+  options.ranks_on_node = static_cast<unsigned>(std::ranges::count(leaders, leader));
+  options.drain_host = host.is_background() ? capture::DrainHost::own_thread : capture::DrainHost::caller;
+  options.log = [&context](Severity severity, const std::string& text) { context.log(severity, text); };
+  std::unique_ptr<ImageCapture> capture(new ImageCapture(context, host, bill));
+  capture->capturer_ = std::make_unique<capture::Capturer>(std::move(options));
+  const std::string device = sys::device_that_writes_memory("");
+  capture->are_devices_about_ = !device.empty();
+  if (capture->are_devices_about_ && context.rank() == 0) {
+    context.log(Severity::information, device +
+                                           " may write to memory behind the processor's back: captures use neither "
+                                           "write protection nor write tracking");
+  }
+  return capture;
+}
+
+// Takes hold of this rank's memory; what is left to be done, end() does.
+Status ImageCapture::begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
+                           engine::Captures& captures) {
+  const bool is_memory = subject.memory.size() == plan.index.regions.size();
+  if (slot.mapping().empty() || !is_memory) return engine::add_image(captures, plan, subject.source, std::move(slot));
+  if (slot.content() == 0) slot.set_content(++slot_contents_);
+  captures.images.push_back({{}, std::move(slot), nullptr});
+  const store::Slot& to = captures.images.front().slot;
+  if (bill_.is_open()) unreported_ = plan.identity.version;
+  return capturer_->begin({subject.memory, plan.index, plan.index_offset, plan.identity, to.mapping(), to.content()});
+}
+
+// Nothing, where that was done before. Whatever goes wrong, the others wait for what this rank says of its capture.
+Status ImageCapture::end(engine::Captures& captures) try {
+  if (captures.images.empty() || captures.images.front().bytes != nullptr) return {};
+  engine::Image& image = captures.images.front();
+  DIAPAUSE_TRY_ASSIGN(const capture::Captured captured, capturer_->drain());
+  image.facts = engine::facts_of(captured.header, captured.index);
+  image.bytes = capture::memory_bytes(image.slot.mapping(), captured.header.file_bytes);
+  return {};
+} catch (const std::exception& error) {
+  return fail(Code::internal, std::string("the capture: ") + error.what());
+}
+
+// What the program waits for of a capture: all of it, unless the rest can be done behind its back.
+void ImageCapture::capture_now(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
+                               engine::Captures& captures) {
+  governor::PhaseGuard phase = host_.begin_capture(plan.bytes());
+  captures.result = begin(subject, plan, std::move(slot), captures);
+  if (captures.result && !goes_on_behind()) captures.result = end(captures);
+  if (captures.result) phase.succeeded();
+  captures.times.ratios = phase.ratios();
+}
+
+// The line on how the last capture was made, once it is.
+void ImageCapture::report() {
+  if (!unreported_ || !drain_.is_done()) return;
+  bill_.append(context_, engine::capture_line(*unreported_, capturer_->report()));
+  unreported_.reset();
+}
+
+// Completes the capture and submits it. Returns the job's number.
+std::uint64_t ImageCapture::complete(engine::Captures captures) {
+  const double start = sys::monotonic_s();
+  if (captures.result) captures.result = end(captures);
+  const double took_s = sys::monotonic_s() - start;
+  captures.capture_s += took_s;
+  if (captures.times.blocked_s > 0) {  // the program went on before
+    captures.times.drain_begun_s = start;
+    captures.times.drain_s = took_s;
+  }
+  return host_.submit(std::move(captures));
+}
+
+// The same behind the program's back, if the program would have to wait for it.
+std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
+  if (!captures.result || !goes_on_behind()) return complete(std::move(captures));
+  const std::uint64_t number = host_.next_number();
+  const double blocked_s = captures.blocked_s();
+  captures.times.blocked_s = blocked_s;
+  captures.blocked_s = [blocked_s] { return blocked_s; };
+  const auto pending = std::make_shared<engine::Captures>(std::move(captures));
+  drain_.start(context_.settings.async, [this, pending] { complete(std::move(*pending)); });
+  return number;
+}
+
+// A slot in the first tier that takes the image: behind the program memory, else where the image is to lie at the end.
+Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes) {
+  std::vector<config::TierKind> tiers = {captures.node_tier};
+  if (host_.is_background()) {
+    if (captures.node_tier != config::TierKind::memory) tiers.insert(tiers.begin(), config::TierKind::memory);
+    if (captures.decision.level == 4) tiers.push_back(config::TierKind::global);
+  }
+  std::optional<Error> why;
+  for (const config::TierKind kind : tiers) {
+    if (captures.decision.suspect != 0) DIAPAUSE_TRY(host_.check_tier(kind));
+    auto slot = host_.acquire(kind, bytes);
+    if (slot || slot.error().code == Code::comm) {
+      captures.capture_tier = kind;
+      if (why && std::exchange(told_of_capture_in_, kind) != kind && context_.rank() == 0) {
+        context_.log(Severity::warning, fmt::format("captures are written to the {} tier while the program waits: {}",
+                                                    store::tier_name(kind), why->message));
+      }
+      return slot;
+    }
+    if (!why) why = std::move(slot.error());
+  }
+  return fail(std::move(*why));
+}
+
+Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decision) {
+  auto planned = engine::plan_image(context_, host_.incarnation(), decision, std::move(subject.index));
+  engine::Captures captures = engine::begin_captures(context_, decision, subject.called_s);
+  const double start = captures.times.begun_s;
+  DIAPAUSE_TRY(agree(context_, planned ? Status{} : fail(planned.error())));
+  const engine::ImagePlan& plan = *planned;
+  Taken taken;
+  taken.image_bytes = plan.bytes();
+  if (!captures.is_direct) {
+    auto slot = acquire_slot(captures, taken.image_bytes);
+    if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
+    if (slot) capture_now(subject, plan, std::move(*slot), captures);
+    if (!slot) give_up(captures, slot.error());
+  }
+  if (decision.level == 4 && !host_.is_background()) {
+    captures.direct.push_back(std::make_unique<DirectImage>(context_, subject.source, plan));
+  }
+  captures.capture_s = sys::monotonic_s() - start;
+  captures.blocked_s = [start] { return sys::monotonic_s() - start; };
+  taken.captured = captures.result;
+  taken.job = hand_over(std::move(captures));
+  return taken;
+}
+
+}  // namespace diapause::library

@@ -1,0 +1,82 @@
+// The captures of this rank's image: room for it, the copy out of the program's memory, and the hand-over to the host,
+// behind the program's back where that is possible.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "capture/capturer.hpp"
+#include "engine/host/host.hpp"
+#include "engine/job/context.hpp"
+#include "engine/job/decision.hpp"
+#include "engine/node/captures.hpp"
+#include "library/drain.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::library {
+
+// What a checkpoint is taken of.
+struct Subject {
+  capture::BlockSource& source;
+  format::ImageIndex index;
+  std::vector<capture::SourceRegion> memory;  // what `source` reads, if that is memory of the program
+  double called_s = sys::monotonic_s();       // when the program began to wait
+};
+
+// A capture that was handed over.
+struct Taken {
+  std::uint64_t job = 0;          // its number at the host
+  std::uint64_t image_bytes = 0;  // of this rank
+  Status captured;                // why this rank has no image for the background; the job is there all the same
+};
+
+// All calls come from the program's thread. Whatever else posts jobs to the host must wait() before.
+class ImageCapture {
+ public:
+  // Ranks that share a machine share its cores, whatever nodes are emulated. All arguments must outlive the object.
+  // Collective.
+  static Result<std::unique_ptr<ImageCapture>> open(engine::Context& context, engine::Host& host, engine::Bill& bill);
+  ImageCapture(const ImageCapture&) = delete;
+  ImageCapture& operator=(const ImageCapture&) = delete;
+  ~ImageCapture() { drain_.wait(); }
+
+  // Captures the subject and hands it over. Memory of the subject must stay until is_done(). Fails only if nothing was
+  // handed over on any rank. Collective.
+  Result<Taken> take(Subject subject, const engine::Decision& decision);
+
+  // Whether the last capture is complete, so that the program may free its memory.
+  bool is_done() const { return drain_.is_done(); }
+  void wait() { drain_.wait(); }
+  bool wait(double at_most_s) { return drain_.wait(at_most_s); }
+
+  // Writes the ledger's line on how the last capture was made, once it is complete.
+  void report();
+
+  // Whether there are devices that write to memory past the processor.
+  bool are_devices_about() const { return are_devices_about_; }
+
+ private:
+  ImageCapture(engine::Context& context, engine::Host& host, engine::Bill& bill)
+      : context_(context), host_(host), bill_(bill) {}
+  Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes);
+  Status begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
+  Status end(engine::Captures& captures);
+  void capture_now(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
+  bool goes_on_behind() const { return host_.is_background() && capturer_->has_bytes_left(); }
+  std::uint64_t hand_over(engine::Captures captures);
+  std::uint64_t complete(engine::Captures captures);
+
+  engine::Context& context_;
+  engine::Host& host_;
+  engine::Bill& bill_;
+  std::unique_ptr<capture::Capturer> capturer_;
+  std::optional<config::TierKind> told_of_capture_in_;  // another tier than the best
+  bool are_devices_about_ = false;
+  std::uint64_t slot_contents_ = 0;              // numbers given to slots
+  std::optional<format::VersionId> unreported_;  // version whose capture is not in the ledger yet
+  Drain drain_;                                  // of the capture that is open
+};
+
+}  // namespace diapause::library

@@ -1,0 +1,337 @@
+// Opening and closing an instance, and what is protected.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/accounting/governing.hpp"
+#include "engine/accounting/ledger_lines.hpp"
+#include "engine/job/identity.hpp"
+#include "library/engine.hpp"
+#include "store/identity.hpp"
+#include "store/names.hpp"
+#include "sys/process.hpp"
+#include "sys/text_file.hpp"
+
+namespace diapause::library {
+namespace {
+
+Status check_name(const std::string& name) {
+  const bool sound = !name.empty() && name.size() <= 64 && name != "." && name != ".." &&
+                     std::all_of(name.begin(), name.end(), [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                              c == '_' || c == '-';
+                     });
+  if (sound) return {};
+  return fail(Code::argument,
+              fmt::format("'{}' cannot name an instance: use 1 to 64 letters, digits, '.', '_' and '-'", name));
+}
+
+// Rank 0 reads the file, so that thousands of ranks do not.
+Result<std::string> shared_config_text(OpenRequest& request) {
+  Status mine;
+  std::string text = request.config_text;
+  if (request.comm->rank() == 0 && !request.config_path.empty()) {
+    auto read = sys::read_text_file(*request.kernel, request.config_path);
+    if (read) text = std::move(*read);
+    if (!read) mine = fail(Code::config, read.error().message);
+  }
+  // One byte of status before the text.
+  std::string message = (mine ? "+" + text : "-" + mine.error().message);
+  if (request.comm->rank() != 0) message.clear();
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, request.comm->all_gather(as_byte_view(message)));
+  const std::string from_root(reinterpret_cast<const char*>(all[0].data()), all[0].size());
+  if (from_root.empty() || from_root[0] == '-') return fail(Code::config, from_root.empty() ? "" : from_root.substr(1));
+  return from_root.substr(1);
+}
+
+std::string absolute(const std::string& path, const std::string& working_directory) {
+  return path.starts_with('/') ? path : working_directory + "/" + path;
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<engine::Context> context)
+    : context_(std::move(context)),
+      schedule_(context_->settings),
+      flips_(context_->settings.flips, context_->rank()),
+      opened_s_(sys::monotonic_s()) {}
+
+namespace {
+
+// Direct writing is from the program's memory, and therefore in its calls.
+bool writes_directly(const engine::Context& context) {
+  return context.settings.global_mode != config::GlobalMode::staged;
+}
+
+Result<std::unique_ptr<engine::Host>> open_inline_host(engine::Context& context, engine::Bill& bill,
+                                                       const std::string& why) {
+  if (context.rank() == 0) {
+    context.log(Severity::warning, "checkpoints hold the program up until they are done: " + why);
+  }
+  return open_inline_host(context, bill);
+}
+
+// In the background if that is asked for and can be; else in the program's calls, and it is said why.
+Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine::Bill& bill) {
+  if (context.settings.async.mode == config::AsyncMode::off || writes_directly(context)) {
+    return open_inline_host(context, bill);
+  }
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
+  auto host =
+      open_thread_host(context, bill, all == 1 ? engine::ThreadsMay::communicate : engine::ThreadsMay::not_communicate);
+  // On a single node the background has nobody to communicate with.
+  if (host && all == 0 && context.rank() == 0 && context.topology.node_names.size() > 1) {
+    context.log(Severity::warning,
+                "MPI was not initialised with MPI_THREAD_MULTIPLE: what the background has to communicate is done in "
+                "the program's next calls of Diapause; to have it done beside the program, initialise MPI with "
+                "MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) or set async.mode = \"rank\"");
+  }
+  if (host || !engine::can_go_inline(host.error())) return host;
+  return open_inline_host(context, bill, host.error().message);
+}
+
+// The same where ranks are set aside. They make the same way through `whole`: DedicatedRank::open.
+Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context, engine::Bill& bill,
+                                                        engine::Context& whole) {
+  std::string why = "global.mode asks for direct writing";
+  if (!writes_directly(context)) {
+    auto host = open_rank_host(context, whole);
+    if (host || !engine::can_go_inline(host.error())) return host;
+    why = host.error().message;
+  }
+  DIAPAUSE_TRY(agree(whole, {}));  // from here on the ranks set aside hold no tier
+  return open_inline_host(context, bill, why);
+}
+
+}  // namespace
+
+namespace {
+
+void tell_of_unknown_variables(const engine::Context& context) {
+  const std::vector<std::string>& names = context.settings.unknown_variables;
+  if (names.empty()) return;
+  context.log(Severity::information,
+              fmt::format("nothing is known of the environment variable{} {}: not used (docs/configuration.md lists "
+                          "those that are)",
+                          names.size() == 1 ? "" : "s", fmt::join(names, ", ")));
+}
+
+// Anybody can make a directory under the name that a user's memory tier has by default.
+void choose_memory_root(engine::Context& context, std::uint32_t user_id) {
+  std::string& path = context.settings.memory_path;
+  if (path != config::default_settings(user_id).memory_path) return;
+  const std::string own = store::own_root(context.kernel, path);
+  if (own != path && context.comm->node_leader() == context.comm->rank()) {
+    context.log(Severity::warning, fmt::format("{} is not this user's: the memory tier is {}", path, own));
+  }
+  path = own;
+}
+
+// All that ranks must agree on before any tier is touched.
+Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
+  // Until the topology is known, errors are agreed with a context that has none.
+  auto context = std::make_unique<engine::Context>(
+      engine::Context{*request.kernel, nullptr, {}, {}, {}, request.log, request.name, {}});
+  auto text = shared_config_text(request);
+  if (!text) return fail(std::move(text.error()));
+  Status mine = check_name(request.name);
+  if (mine) {
+    auto settings = config::parse_settings(*text, request.config_path, request.environment, request.user_id);
+    if (settings) context->settings = std::move(*settings);
+    if (!settings) mine = fail(std::move(settings.error()));
+  }
+  if (context->settings.global_mode == config::GlobalMode::mpi_io && !request.comm->has_file_writes()) {
+    mine = fail(Code::config,
+                "global.mode is \"mpi-io\", and this instance is opened without MPI; set it to \"direct\", or open "
+                "the instance on a communicator");
+  }
+  context->comm = std::move(request.comm);
+  DIAPAUSE_TRY(agree(*context, mine));
+  if (context->comm->rank() == 0) tell_of_unknown_variables(*context);
+  context->settings.global_path = absolute(context->settings.global_path, request.working_directory);
+  choose_memory_root(*context, request.user_id);
+  DIAPAUSE_TRY_ASSIGN(context->topology, engine::find_topology(*context->comm, context->settings, request.host_name));
+  const std::string key =
+      fmt::format("{}/{}/{}/{}", request.name, static_cast<int>(context->settings.async.mode),
+                  static_cast<int>(context->settings.governor.policy), context->settings.global_path);
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> keys, agree_and_gather(*context, {}, as_byte_view(key)));
+  const bool same = std::all_of(keys.begin(), keys.end(), [&](const ByteVector& one) { return one == keys[0]; });
+  if (!same) {
+    return fail(Code::argument,
+                "ranks disagree on the instance's name, the global directory, async.mode or governor.policy; they must "
+                "be the same on all");
+  }
+  DIAPAUSE_TRY(engine::find_identity(*context));
+  if (context->settings.governor.policy != config::ThrottlePolicy::off) DIAPAUSE_TRY(find_neighbours(*context));
+  return context;
+}
+
+}  // namespace
+
+namespace {
+
+// `diapause run --finish` wants to know which jobs the program has, and where they lie: a line each, words separated by
+// tabs. Should it not be told, their versions stay.
+void tell_launcher(const engine::Context& context, const OpenRequest& request) {
+  const auto file = std::ranges::find_if(
+      request.environment, [](const auto& variable) { return variable.first == "DIAPAUSE_RUN_JOBS_FILE"; });
+  if (file == request.environment.end() || context.rank() != 0) return;
+  const config::Settings& settings = context.settings;
+  const std::string line = fmt::format("{}\t{}\t{}\t{}\t{}", context.job_key, settings.memory_path, settings.local_path,
+                                       settings.global_path, static_cast<int>(settings.finish_keep));
+  if (std::ranges::count(line, '\t') != 4) return;
+  const Status told = sys::append_line(context.kernel, file->second, line);
+  if (!told) context.log(Severity::warning, told.error().message);
+}
+
+}  // namespace
+
+Status Engine::start(std::unique_ptr<engine::Host> host, OpenRequest& request) {
+  host_ = std::move(host);
+  DIAPAUSE_TRY_ASSIGN(capture_, ImageCapture::open(*context_, *host_, bill_));
+  flights_ = std::make_unique<VersionsInFlight>(
+      *context_, *host_,
+      [this](int level, std::uint64_t bytes, double seconds) { deadline_.learn(level, bytes, seconds); });
+  write_open_record();
+  tell_launcher(*context_, request);
+  return watch_deadline(request);
+}
+
+Result<Opened> Engine::open(OpenRequest request) {
+  AgainNote note;
+  if (request.comm->rank() == 0) note.open(*request.kernel, request.environment);
+  auto opened = open_instance(request);
+  if (!opened && is_of_the_moment(opened.error().code)) note.leave(opened.error().message);
+  if (opened && opened->engine) opened->engine->again_note_ = std::move(note);
+  return opened;
+}
+
+Result<Opened> Engine::open_instance(OpenRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Context> context, open_context(request));
+  if (context->settings.async.mode == config::AsyncMode::rank)
+    return open_beside_dedicated(std::move(context), request);
+  Opened opened;
+  opened.engine.reset(new Engine(std::move(context)));
+  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Host> host, open_host(*opened.engine->context_, opened.engine->bill_));
+  DIAPAUSE_TRY(opened.engine->start(std::move(host), request));
+  return opened;
+}
+
+Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> whole, OpenRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(engine::Parted parted, set_last_ranks_aside(whole->topology));
+  using Part = comm::Comm::Part;
+  const auto part = [](bool joins, Part as) { return joins ? std::optional(as) : std::nullopt; };
+  const Part worker{whole->topology.node, comm::Waiting::patient};
+  DIAPAUSE_TRY_ASSIGN(auto workers, whole->comm->split(part(parted.is_set_aside, worker)));
+  DIAPAUSE_TRY_ASSIGN(auto ranks, whole->comm->split(part(!parted.is_set_aside, {0, comm::Waiting::alert})));
+  auto context = std::make_unique<engine::Context>(engine::Context{whole->kernel,
+                                                                   std::move(ranks),
+                                                                   whole->settings,
+                                                                   std::move(parted.computing),
+                                                                   {},
+                                                                   whole->log,
+                                                                   whole->job,
+                                                                   whole->job_key,
+                                                                   std::move(whole->neighbours),
+                                                                   whole->identity});
+  if (!context->neighbours.empty()) context->neighbours.pop_back();  // the rank set aside
+  Opened opened;
+  Status mine;
+  if (parted.is_set_aside) {
+    DIAPAUSE_TRY_ASSIGN(opened.dedicated, engine::DedicatedRank::open(*whole, *context, std::move(workers),
+                                                                      std::move(request.stop_signals)));
+  } else {
+    opened.engine.reset(new Engine(std::move(context)));
+    Engine& engine = *opened.engine;
+    DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Host> host, open_host_of_rank(*engine.context_, engine.bill_, *whole));
+    mine = engine.start(std::move(host), request);
+  }
+  DIAPAUSE_TRY(agree(*whole, mine));
+  return opened;
+}
+
+namespace {
+
+// Those of this process, and those of the one that acts for its node.
+class SignalsOfNode final : public sys::StopSignals {
+ public:
+  SignalsOfNode(std::unique_ptr<sys::StopSignals> own, const engine::Host& host) : own_(std::move(own)), host_(host) {}
+
+  Status take(std::span<const int> numbers) override { return own_->take(numbers); }
+  int received() const override {
+    const int own = own_->received();
+    return own != 0 ? own : host_.stop_signal();
+  }
+
+ private:
+  std::unique_ptr<sys::StopSignals> own_;
+  const engine::Host& host_;
+};
+
+}  // namespace
+
+Status Engine::watch_deadline(OpenRequest& request) {
+  auto& signals = request.stop_signals;
+  if (signals && host_->worker() == engine::Worker::rank)
+    signals = std::make_unique<SignalsOfNode>(std::move(signals), *host_);
+
+  const auto note = std::ranges::find_if(
+      request.environment, [](const auto& variable) { return variable.first == "DIAPAUSE_RUN_STOP_FILE"; });
+  DIAPAUSE_TRY(deadline_.open(*context_, std::move(request.stop_signals),
+                              note == request.environment.end() ? "" : note->second));
+  if (deadline_.watches()) schedule_.agree_every(Deadline::kAgreeEvery_s);
+  return {};
+}
+
+// The record of this start, and, in each node's directory, which process is which rank.
+void Engine::write_open_record() {
+  engine::Context& context = *context_;
+  const std::int64_t pid = sys::process_id();
+  const auto pids = context.comm->all_gather(as_byte_view(pid));
+  if (!pids) return;
+  std::string ranks;
+  for (std::uint32_t r = 0; r < context.rank_count(); ++r) {
+    if (context.topology.node_of_rank[r] != context.topology.node) continue;
+    std::int64_t of_rank = 0;
+    std::copy((*pids)[r].begin(), (*pids)[r].end(), reinterpret_cast<std::byte*>(&of_rank));
+    ranks += fmt::format("{} {}\n", r, of_rank);
+  }
+  for (const config::TierKind kind : engine::kNodeTiers) {
+    store::Tier* tier = context.tiers.find(kind);
+    if (tier == nullptr || !context.topology.is_leader()) continue;
+    auto file = tier->directory().create_file(store::kRanksName);
+    if (file) (void)file->write_all(as_byte_view(ranks), 0);  // for people and tools; nothing depends on it
+  }
+  bill_.open(context);
+  if (!bill_.is_open()) return;
+  bill_.append(context, engine::open_line({host_->incarnation(), context.rank_count(),
+                                           context.topology.node_names.size(), host_->worker()}));
+}
+
+Engine::~Engine() {
+  if (capture_) capture_->wait();
+  try {
+    if (capture_) capture_->report();
+    if (bill_.is_open()) bill_.append(*context_, engine::close_line());
+  } catch (...) {
+    // Out of memory. A line less on the bill must not take the program down.
+  }
+}
+
+Status Engine::protect(ProtectedRegion region) {
+  capture_->wait();  // the memory that the region lay in before may be freed now
+  return regions_.protect(std::move(region));
+}
+
+Status Engine::declare(const std::string& name, capture::Declaration declaration) {
+  DIAPAUSE_TRY_ASSIGN(ProtectedRegion* const region, regions_.get(name));
+  region->declaration = declaration;
+  return {};
+}
+
+Status Engine::unprotect(const std::string& name) {
+  capture_->wait();  // the memory may be freed now
+  return regions_.unprotect(name);
+}
+
+}  // namespace diapause::library

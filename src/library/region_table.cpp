@@ -1,0 +1,103 @@
+#include "library/region_table.hpp"
+
+#include <fmt/core.h>
+
+#include <functional>
+
+#include "sys/mappings.hpp"
+
+namespace diapause::library {
+namespace {
+
+Status check(const ProtectedRegion& region) {
+  const format::Region& description = region.description;
+  if (description.name.empty() || description.name.size() > 255) {
+    return fail(Code::argument, "a region's name has 1 to 255 bytes");
+  }
+  if (description.element_bytes == 0) {
+    return fail(Code::argument, fmt::format("region '{}': an element has at least 1 byte", description.name));
+  }
+  constexpr std::uint64_t kAddressSpaceBytes = std::uint64_t{1} << 47;
+  if (description.count > kAddressSpaceBytes / description.element_bytes) {
+    return fail(Code::argument, fmt::format("region '{}': {} elements of {} bytes are more than there can be",
+                                            description.name, description.count, description.element_bytes));
+  }
+  if (region.data == nullptr && description.count > 0) {
+    return fail(Code::argument,
+                fmt::format("region '{}': no address for {} elements", description.name, description.count));
+  }
+  return {};
+}
+
+ByteView memory_of(const ProtectedRegion& region) { return {region.data, region.description.stored_bytes}; }
+
+Status check_readable_as(const ProtectedRegion& region, const std::string& why) {
+  if (why.empty()) return {};
+  return fail(Code::argument, fmt::format("region '{}' cannot be read: {}", region.description.name, why));
+}
+
+}  // namespace
+
+Status RegionTable::check_readable() const {
+  const auto mappings = sys::Mappings::read();
+  if (!mappings) return {};  // nobody can tell
+  for (const ProtectedRegion& region : regions_) {
+    DIAPAUSE_TRY(check_readable_as(region, mappings->why_unreadable(memory_of(region))));
+  }
+  return {};
+}
+
+Status RegionTable::protect(ProtectedRegion region) {
+  DIAPAUSE_TRY(check(region));
+  region.description.stored_bytes = region.description.element_bytes * region.description.count;
+  DIAPAUSE_TRY(check_readable_as(region, sys::why_ends_are_unreadable(memory_of(region))));
+  if (const auto known = by_name_.find(region.description.name); known != by_name_.end()) {
+    const Regions::iterator place = known->second;
+    remove(place);
+    *place = std::move(region);
+    add(place);
+    return {};
+  }
+  regions_.push_back(std::move(region));
+  add(std::prev(regions_.end()));
+  return {};
+}
+
+Status RegionTable::unprotect(const std::string& name) {
+  const auto known = by_name_.find(name);
+  if (known == by_name_.end()) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  const Regions::iterator place = known->second;
+  remove(place);
+  regions_.erase(place);
+  return {};
+}
+
+void RegionTable::add(Regions::iterator region) {
+  by_name_.emplace(region->description.name, region);
+  by_address_.emplace(region->data, &*region);
+}
+
+void RegionTable::remove(Regions::iterator region) {
+  by_name_.erase(region->description.name);
+  by_address_.erase({region->data, &*region});
+}
+
+Result<ProtectedRegion*> RegionTable::get(const std::string& name) {
+  const auto known = by_name_.find(name);
+  if (known == by_name_.end()) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  return &*known->second;
+}
+
+const ProtectedRegion* RegionTable::find_in(ByteView memory) const {
+  const auto first = by_address_.lower_bound({memory.data(), nullptr});
+  if (first == by_address_.end() || !std::less<>()(first->first, memory.data() + memory.size())) return nullptr;
+  return first->second;
+}
+
+std::uint64_t RegionTable::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const ProtectedRegion& region : regions_) bytes += region.description.stored_bytes;
+  return bytes;
+}
+
+}  // namespace diapause::library

@@ -1,0 +1,83 @@
+// Calls made in every iteration: is a checkpoint due, is a bit flip due.
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "engine/accounting/ledger_lines.hpp"
+#include "library/engine.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::library {
+
+// The level that is due at this call; 0: none. Equal on all ranks.
+Result<int> Engine::decide_level() {
+  if (!schedule_.tick()) return schedule_.calls_due();
+  double now_s = sys::monotonic_s() - opened_s_;
+  DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0));
+  const int level = schedule_.decide(now_s);
+  return deadline_.level_now(*context_, schedule_.until_next_s(), regions_.bytes(), level);
+}
+
+// Whoever is told that a checkpoint is due takes it; else the next question is one about the next call.
+Result<bool> Engine::is_due() {
+  if (off_ || host_->other_rank_count() != 0) return fail(usable().error());
+  if (decided_level_.value_or(0) == 0) {
+    DIAPAUSE_TRY_ASSIGN(decided_level_, decide_level());
+  }
+  return *decided_level_ != 0;
+}
+
+Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
+  info = {};
+  info.version = version;
+  if (off_ || host_->other_rank_count() != 0) return usable();
+  flips_.flip_what_is_due(regions_, sys::monotonic_s() - opened_s_, context_->log);
+  const std::optional<int> decided = std::exchange(decided_level_, std::nullopt);
+  DIAPAUSE_TRY_ASSIGN(const int level, decided ? Result<int>(*decided) : decide_level());
+  if (level == 0) {
+    catch_up();
+    report_background(info);
+    return {};
+  }
+  Status result = checkpoint(version, deepest_possible(level), info);
+  if (deadline_.is_last() && host_->is_background() && info.taken) {
+    // The program is about to be told to stop: what it is told must hold.
+    finish_flights();
+    info.level_reached = flights_->newest().progress.deepest_level();
+    if (result) result = flights_->newest().progress.result;
+  }
+  const std::optional<Stop> stop = deadline_.note_checkpoint(*context_, version, info.level_reached);
+  if (stop && bill_.is_open()) {
+    bill_.append(*context_, engine::stop_line({host_->incarnation(), in_words(*stop), version, info.level_reached}));
+  }
+  return result;
+}
+
+// A schedule may name levels that the job has too few nodes for, as the default one does on a single node: level 1 is
+// taken instead, and it is said once for all such levels.
+int Engine::deepest_possible(int level) {
+  const std::size_t nodes = context_->topology.node_names.size();
+  if (nodes >= nodes_needed(context_->settings, level)) return level;
+  if (!told_too_few_nodes_ && context_->rank() == 0) tell_of_too_few_nodes();
+  told_too_few_nodes_ = true;
+  return 1;
+}
+
+void Engine::tell_of_too_few_nodes() {
+  const config::Settings& settings = context_->settings;
+  const std::size_t nodes = context_->topology.node_names.size();
+  std::string needs;
+  for (int level = 2; level <= 3; ++level) {
+    const std::size_t needed = nodes_needed(settings, level);
+    const config::Interval& interval = settings.level(level).interval;
+    const bool is_scheduled = interval.seconds > 0 || interval.calls > 0;
+    if (!is_scheduled || nodes >= needed) continue;
+    needs += fmt::format("{}level {} needs {} nodes", needs.empty() ? "" : ", ", level, needed);
+  }
+  context_->log(Severity::information,
+                fmt::format("this job runs on {} node{}, and the schedule names levels that mean nothing here ({}): "
+                            "level 1 is taken when they are due",
+                            nodes, nodes == 1 ? "" : "s", needs));
+}
+
+}  // namespace diapause::library

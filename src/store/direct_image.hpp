@@ -1,0 +1,50 @@
+// An image on a disk, read past the page cache and far ahead of the copy. Every block is checked in a small buffer
+// before it is copied to where it belongs, so no wrong byte is ever written, and no memory is needed but the buffers.
+//
+// Several threads share the work where the caller allows it: a disk is faster than one thread can touch fresh memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "format/image.hpp"
+#include "sys/file.hpp"
+#include "sys/private_memory.hpp"
+
+namespace diapause::store {
+
+class DirectImage {
+ public:
+  // `file` holds the image from byte `begin` (the start of a page) on. It is opened for direct access where the file
+  // system allows that. `name` is used in messages. All calls must give the index of that image.
+  DirectImage(sys::File file, std::uint64_t begin, std::string name)
+      : file_(std::move(file)), begin_(begin), name_(std::move(name)) {}
+
+  // Reads and checks every block in up to `threads` threads. Code::corrupt names the first damaged block that was met.
+  Status verify(const format::ImageIndex& index, unsigned threads) const;
+
+  // Copies every region r with targets[r] not null there, block by block, each after its check. After a failure some
+  // blocks may have been copied.
+  Status deliver(const format::ImageIndex& index, std::span<std::byte* const> targets, unsigned threads) const;
+
+  // A region as memory that is backed by the file. Nothing is read or checked.
+  Result<sys::PrivateMemory> map(const format::Region& region) const {
+    return sys::PrivateMemory::of_file(file_, begin_ + region.offset, region.stored_bytes);
+  }
+
+ private:
+  // Checks the blocks of the wanted regions and copies those that have a target.
+  Status visit_blocks(const format::ImageIndex& index, const std::vector<bool>& is_wanted,
+                      std::span<std::byte* const> targets, unsigned threads) const;
+
+  sys::File file_;
+  std::uint64_t begin_;
+  std::string name_;
+};
+
+}  // namespace diapause::store

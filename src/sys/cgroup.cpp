@@ -1,0 +1,132 @@
+#include "sys/cgroup.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace diapause::sys {
+namespace {
+
+// How the two versions call the same things.
+struct Dialect {
+  std::string_view limits[2];  // "max" or a huge number: none
+  std::string_view usage;
+  std::string_view reclaimable;  // key in memory.stat
+};
+constexpr Dialect kVersion2{{"memory.max", "memory.high"}, "memory.current", "inactive_file"};
+constexpr Dialect kVersion1{{"memory.limit_in_bytes", ""}, "memory.usage_in_bytes", "total_inactive_file"};
+
+std::optional<std::string> text_of(Kernel& kernel, const std::string& path) {
+  const int fd = kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return std::nullopt;
+  std::string text;
+  std::int64_t got = 1;
+  while (got > 0 || got == -EINTR) {
+    constexpr std::size_t kPieceBytes = 16384;
+    const std::size_t before = text.size();
+    text.resize(before + kPieceBytes);
+    got = kernel.pread(fd, std::as_writable_bytes(std::span(text)).subspan(before), before);
+    text.resize(before + static_cast<std::size_t>(std::max<std::int64_t>(got, 0)));
+  }
+  kernel.close(fd);
+  if (got < 0) return std::nullopt;
+  return text;
+}
+
+std::optional<std::uint64_t> number_at(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc()) return std::nullopt;  // "max" is none
+  return value;
+}
+
+std::optional<std::uint64_t> number_of_file(Kernel& kernel, const std::string& path) {
+  const auto text = text_of(kernel, path);
+  return text ? number_at(*text) : std::nullopt;
+}
+
+// Calls `visit` for every line.
+template <class Visit>
+void for_each_line(std::string_view text, Visit visit) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    visit(line);
+  }
+}
+
+std::uint64_t reclaimable_in(Kernel& kernel, const std::string& group, std::string_view key) {
+  std::uint64_t found = 0;
+  for_each_line(text_of(kernel, group + "/memory.stat").value_or(""), [&](std::string_view line) {
+    if (line.starts_with(key) && line.substr(key.size()).starts_with(' ')) {
+      found = number_at(line.substr(key.size() + 1)).value_or(0);
+    }
+  });
+  return found;
+}
+
+std::optional<std::uint64_t> room_in(Kernel& kernel, const std::string& group, const Dialect& dialect) {
+  std::optional<std::uint64_t> limit;
+  for (const std::string_view name : dialect.limits) {
+    const auto one = name.empty() ? std::nullopt : number_of_file(kernel, group + "/" + std::string(name));
+    if (one) limit = std::min(limit.value_or(*one), *one);
+  }
+  if (!limit) return std::nullopt;
+  const auto usage = number_of_file(kernel, group + "/" + std::string(dialect.usage));
+  if (!usage) return std::nullopt;
+  const std::uint64_t needed = *usage - std::min(*usage, reclaimable_in(kernel, group, dialect.reclaimable));
+  return *limit - std::min(*limit, needed);
+}
+
+// A process in a container may be told the path that its host uses, while the container's own group lies at the mount:
+// what is not there is passed over, and the mount is always asked.
+std::optional<std::uint64_t> least_room(Kernel& kernel, const std::string& mount, std::string_view path,
+                                        const Dialect& dialect) {
+  std::optional<std::uint64_t> least;
+  while (true) {
+    const auto room = room_in(kernel, mount + std::string(path), dialect);
+    if (room) least = std::min(least.value_or(*room), *room);
+    if (path.empty()) return least;
+    path = path.substr(0, path.find_last_of('/') == path.npos ? 0 : path.find_last_of('/'));
+  }
+}
+
+// "4:memory,hugetlb:/job/step": whether `controllers` has memory.
+bool has_memory(std::string_view controllers) {
+  while (!controllers.empty()) {
+    const std::string_view one = controllers.substr(0, controllers.find(','));
+    controllers.remove_prefix(std::min(one.size() + 1, controllers.size()));
+    if (one == "memory") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> cgroup_room_bytes(Kernel& kernel) {
+  std::optional<std::uint64_t> least;
+  const auto take = [&](const std::optional<std::uint64_t>& room) {
+    if (room) least = std::min(least.value_or(*room), *room);
+  };
+  for_each_line(text_of(kernel, "/proc/self/cgroup").value_or(""), [&](std::string_view line) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
+    if (second == line.npos) return;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    std::string_view path = line.substr(second + 1);
+    if (path == "/") path = {};
+    if (controllers.empty()) {
+      take(least_room(kernel, "/sys/fs/cgroup", path, kVersion2));
+      take(least_room(kernel, "/sys/fs/cgroup/unified", path, kVersion2));
+    }
+    if (has_memory(controllers)) take(least_room(kernel, "/sys/fs/cgroup/memory", path, kVersion1));
+  });
+  return least;
+}
+
+}  // namespace diapause::sys

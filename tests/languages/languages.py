@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Programs in other languages than C, killed and run again: the examples, and what the tests alone need.
+
+languages.py TEST --programs DIR --examples DIR --libraries DIR --mpiexec COMMAND --work DIR
+Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
+"""
+
+import argparse
+import ctypes
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "behaviour"))
+
+from harness import Failure, Place, Skip, expect, expect_equal  # noqa: E402  from there
+
+SKIPPED = 77
+FOREVER = 1_000_000_000
+RANKS = 3
+REPOSITORY = HERE.parents[1]
+PYTHON = "/usr/bin/python3"  # packages of the system are for its own Python
+
+
+def newest_version(place, job):
+    versions = [event["version"] for event in place.events(job, "checkpoint")]
+    return max(versions, default=0)
+
+
+def killed_and_continued(site, command, environment={}, **config):
+    """A solver that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone.
+
+    `command(name, iterations, result)` gives the words that start it."""
+    with Place(site, ranks=RANKS, level1={"every_calls": 40}, **config) as place:
+        for _ in range(2):
+            before = newest_version(place, "killed")
+            run = place.start(*command("killed", FOREVER, "never"), environment=environment)
+            run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
+            run.kill("killed", rank=RANKS - 1)
+            run.be_killed()
+        steps = newest_version(place, "killed") + 2017  # what was in flight may be restored too
+        place.run(*command("killed", steps, "killed.raw"), environment=environment)
+        place.run(*command("alone", steps, "alone.raw"), environment=environment)
+        restarts = [event["version"] for event in place.events("killed", "restart")]
+        expect(len(restarts) == 2 and min(restarts) > 100, f"restarted from {restarts}")
+        killed, alone = ((place.path / f"{name}.raw").read_bytes() for name in ("killed", "alone"))
+        expect(len(alone) > 0 and killed == alone, "the killed job ended with another result")
+
+
+def fortran_heat(name, iterations, result):
+    return "fortran_heat", name, "100", iterations, result
+
+
+def a_fortran_solver_that_is_killed_ends_the_same(site):
+    site.programs = site.examples
+    killed_and_continued(site, fortran_heat)
+
+
+def a_fortran_solver_that_is_killed_with_work_in_the_background_ends_the_same(site):
+    site.programs = site.examples
+    killed_and_continued(site, fortran_heat, **{"async": {"mode": "thread"}})
+
+
+def fortran_variables_of_every_type_come_back(site):
+    with Place(site, ranks=0) as place:
+        place.run("fortran_types")
+
+
+def python_environment(site):
+    """Of a Python program that finds the package of the sources and the libraries of the build."""
+    return {"PYTHONPATH": str(REPOSITORY / "python"), "DIAPAUSE_LIBRARY_PATH": str(site.libraries.resolve()),
+            "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def python_heat(name, iterations, result):
+    return PYTHON, "-m", "mpi4py", REPOSITORY / "examples/heat.py", name, "100", iterations, result
+
+
+def need_mpi4py(site):
+    """With the MPI of this build: that of the system's package is Open MPI."""
+    asks = "from mpi4py import MPI; import numpy; print(MPI.Get_library_version())"
+    done = subprocess.run([PYTHON, "-c", asks], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Skip("no mpi4py or no NumPy: " + done.stderr.strip().splitlines()[-1])
+    if "mpich" in site.mpiexec or "Open MPI" not in done.stdout:
+        raise Skip("mpi4py is for another MPI: " + done.stdout.strip().splitlines()[0])
+
+
+def a_python_solver_that_is_killed_ends_the_same(site):
+    need_mpi4py(site)
+    killed_and_continued(site, python_heat, python_environment(site))
+
+
+def a_python_solver_that_is_killed_with_work_in_the_background_ends_the_same(site):
+    need_mpi4py(site)
+    killed_and_continued(site, python_heat, python_environment(site), **{"async": {"mode": "thread"}})
+
+
+def a_wheel_of_the_package_runs_where_nothing_else_is(site):
+    """Built by pip, installed into an environment of its own, and used by an example that stops and goes on."""
+    with Place(site, ranks=0) as place:
+        builder, user = place.path / "builder", place.path / "user"
+        if subprocess.run([REPOSITORY / "tools/python-environment", builder]).returncode != 0:
+            raise Skip("the packages that build a wheel cannot be had")
+        pip = [builder / "bin/python", "-m", "pip", "--disable-pip-version-check"]
+        options = ["-C", f"build-dir={site.libraries.resolve().parent}-wheel"]  # as deep as it, for ccache
+        if site.mpicc:
+            options += ["-C", f"cmake.define.MPI_C_COMPILER={site.mpicc}"]
+            options += ["-C", f"cmake.define.MPI_CXX_COMPILER={site.mpicc.replace('mpicc', 'mpicxx')}"]
+        subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", place.path, *options,
+                        REPOSITORY / "python"], check=True)
+        wheel = next(place.path.glob("diapause-*.whl"))
+        subprocess.run([PYTHON, "-m", "venv", "--system-site-packages", "--without-pip", user], check=True)
+        subprocess.run([*pip, "--python", user / "bin/python", "install", "--no-deps", "--no-index", wheel], check=True)
+        subprocess.run(["cmake", f"-DDIRECTORY={place.path / 'run'}",
+                        f"-DCOMMAND={user / 'bin/python'};{REPOSITORY / 'examples/training.py'}",
+                        "-P", REPOSITORY / "examples/run_twice.cmake"], check=True)
+
+
+def python_structures_are_those_of_c(site):
+    sys.path.insert(0, str(REPOSITORY / "python"))
+    from diapause import library
+
+    in_c = (ctypes.c_int64 * 5)()
+    ctypes.CDLL(str(site.programs / "libsizes_of_c.so")).sizes_of_c(in_c)
+    kinds = (library.CheckpointInfo, library.Progress, library.RestartInfo, library.StopInfo, library.RegionInfo)
+    expect_equal([ctypes.sizeof(kind) for kind in kinds], list(in_c), "bytes of the structures")
+
+
+TESTS = {name: function for name, function in list(globals().items())
+         if name.startswith(("a_", "fortran_variables", "python_structures"))}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("test", choices=TESTS, metavar="test")
+    for folder in ("--programs", "--examples", "--libraries", "--work"):
+        parser.add_argument(folder, type=pathlib.Path)
+    parser.add_argument("--mpiexec")
+    parser.add_argument("--mpicc", default="")
+    site = parser.parse_args()
+    site.work.mkdir(parents=True, exist_ok=True)
+    site.work, site.programs, site.examples = site.work.resolve(), site.programs.resolve(), site.examples.resolve()
+    try:
+        TESTS[site.test](site)
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

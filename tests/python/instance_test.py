@@ -1,0 +1,309 @@
+"""The binding in one process: what is protected comes back, and what must be refused is."""
+
+import array
+import ctypes
+import logging
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy
+
+import diapause
+from diapause import instance, memory
+
+PACKAGE = pathlib.Path(diapause.__file__).resolve().parents[1]
+
+
+class InADirectory(unittest.TestCase):
+    """With checkpoints in a directory of the test's own."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="diapause-python-")
+        self.addCleanup(holder.cleanup)
+        self.path = pathlib.Path(holder.name)
+        self.configure("")
+
+    def configure(self, more):
+        self.config = self.path / "diapause.toml"
+        self.config.write_text(f'[memory]\npath = "{self.path}/memory"\n[global]\npath = "{self.path}/global"\n' + more)
+
+    def open(self, name="test"):
+        run = diapause.open(name, config=self.config)
+        self.addCleanup(run.close)
+        return run
+
+    def stored_and_back(self, data):
+        """What comes back of a writable object after everything in it was overwritten."""
+        with self.open() as run:
+            run.protect("data", data)
+            run.checkpoint(1)
+            size = memoryview(data).nbytes
+            place = memory.memory_of("data", data).address
+            ctypes.memset(place, 0xEE, size)
+            self.assertEqual(run.restart().version, 1)
+        return data
+
+
+class Protecting(InADirectory):
+    def test_arrays_of_every_type_come_back(self):
+        for kind in ("i1", "u2", "i4", "u8", "f2", "f4", "f8", "c16", "?", "S5", "U3", ">i4", "V7", "i4,f8", "M8[s]"):
+            before = numpy.frombuffer(bytes(range(1, 241)), "u1").copy()
+            values = before[: 240 // numpy.dtype(kind).itemsize * numpy.dtype(kind).itemsize].view(kind)
+            wanted = values.tobytes()
+            with self.subTest(kind), self.open("types") as run:
+                run.protect("values", values)
+                run.checkpoint(1)
+                before[:] = 0
+                run.restart()
+                self.assertEqual(values.tobytes(), wanted)
+
+    def test_other_buffers_come_back(self):
+        self.assertEqual(self.stored_and_back(array.array("d", [1.5, 2.5])), array.array("d", [1.5, 2.5]))
+        self.assertEqual(self.stored_and_back(bytearray(b"seven bytes")), bytearray(b"seven bytes"))
+        self.assertEqual(self.stored_and_back(memoryview(bytearray(b"view"))).tobytes(), b"view")
+        self.assertEqual(list(self.stored_and_back((ctypes.c_int * 3)(4, 5, 6))), [4, 5, 6])
+        fortran = numpy.asfortranarray(numpy.arange(12.0).reshape(3, 4))
+        numpy.testing.assert_array_equal(self.stored_and_back(fortran), numpy.arange(12.0).reshape(3, 4))
+
+    def test_numbers_are_stored_as_numbers_and_the_rest_as_it_is(self):
+        kinds = {"i1": memory.INT8, "u2": memory.UINT16, "i8": memory.INT64, "u8": memory.UINT64, "f4": memory.FLOAT32,
+                 "f8": memory.FLOAT64, "f2": memory.BYTES, "c8": memory.BYTES, "?": memory.BYTES, ">f8": memory.BYTES}
+        for kind, wanted in kinds.items():
+            found = memory.memory_of("x", numpy.zeros(4, kind))
+            self.assertEqual((found.type, found.count, found.element_bytes), (wanted, 4, numpy.dtype(kind).itemsize))
+
+    def test_an_empty_array_is_a_region(self):
+        with self.open() as run:
+            run.protect("nothing", numpy.zeros((0, 3)))
+            run.checkpoint(1)
+            run.restart_begin()
+            self.assertEqual([(region.name, region.count) for region in run.stored()], [("nothing", 0)])
+            run.restart_end()
+
+    def test_refuses_what_would_come_back_wrong(self):
+        constant = numpy.zeros(3)
+        constant.flags.writeable = False
+        for data, word in ((numpy.zeros((4, 4))[:, 1], "contiguous"), (constant, "read-only"), (b"bytes", "read-only"),
+                           (numpy.array([{}, []], dtype=object), "protect_state"), ([1.0, 2.0], "no access"),
+                           (numpy.zeros(2, [("d", "i4"), ("o", "O")]), "protect_state"), (3.5, "no access")):
+            with self.open() as run, self.assertRaisesRegex(diapause.ArgumentError, "region 'x'.*" + word):
+                run.protect("x", data)
+
+    def test_memory_stays_while_it_is_protected(self):
+        values = array.array("i", [1, 2, 3])
+        with self.open() as run:
+            run.protect("values", values)
+            with self.assertRaises(BufferError):
+                values.append(4)
+            run.unprotect("values")
+            values.append(4)
+
+    def test_a_tensor_is_taken_by_its_address(self):
+        class Tensor:  # what is asked of one of PyTorch
+            dtype, shape, device = "torch.float32", (2, 3), type("", (), {"type": "cpu"})()
+            values = numpy.zeros(6, "f4")
+            is_contiguous = staticmethod(lambda: True)
+            element_size, numel = staticmethod(lambda: 4), staticmethod(lambda: 6)
+            data_ptr = staticmethod(lambda: Tensor.values.ctypes.data)
+
+        found = memory.memory_of("x", Tensor())
+        self.assertEqual((found.address, found.count, found.type), (Tensor.values.ctypes.data, 6, memory.FLOAT32))
+        Tensor.device.type = "cuda"
+        with self.assertRaisesRegex(diapause.ArgumentError, "host"):
+            memory.memory_of("x", Tensor())
+
+
+class Growing(InADirectory):
+    def test_an_attribute_that_is_replaced_is_followed_and_made_anew(self):
+        class Model:
+            particles = numpy.arange(6.0).reshape(2, 3)
+
+        model, items = Model(), {"list": numpy.zeros(0, "i4")}
+        with self.open() as run:
+            run.protect_attribute(model, "particles")
+            run.protect_attribute(items, "list", "items")
+            run.checkpoint(1)
+            model.particles, items["list"] = numpy.arange(15.0).reshape(5, 3), numpy.arange(7, dtype="i4")
+            run.checkpoint(2)
+        model.particles, items["list"] = numpy.zeros((1, 3)), numpy.zeros(1, "i4")
+        with self.open() as run:
+            run.protect_attribute(model, "particles")
+            run.protect_attribute(items, "list", "items")
+            run.restart()
+            numpy.testing.assert_array_equal(model.particles, numpy.arange(15.0).reshape(5, 3))
+            self.assertEqual(items["list"].tolist(), list(range(7)))
+            run.restart(1)
+            self.assertEqual((model.particles.shape, items["list"].size), ((2, 3), 0))
+            model.particles = numpy.zeros((1, 7))
+            with self.assertRaisesRegex(diapause.MismatchError, "particles"):
+                run.restart()
+            with self.assertRaisesRegex(diapause.ArgumentError, "restart"):
+                run.restart_end()  # it is closed already
+
+    def test_a_checkpoint_that_fails_does_not_end_the_steps(self):
+        total = numpy.zeros(1)
+        self.configure('[level1]\nevery_calls = 1\n[async]\nmode = "off"\n')
+        with self.assertLogs("diapause", logging.ERROR) as logs, self.open() as run:
+            run.protect("total", total)
+            for step in run.steps(3):
+                total += 1
+                if step == 1:
+                    for folder in (self.path / "memory").iterdir():
+                        shutil.rmtree(folder)
+                    shutil.rmtree(self.path / "memory")
+                    (self.path / "memory").write_text("no directory")
+        self.assertEqual(total[0], 3)
+        self.assertIn("going on without a checkpoint of step 2", "".join(logs.output))
+
+
+class States(InADirectory):
+    def test_a_state_comes_back_as_it_was(self):
+        state = {"seed": 5, "history": [1.0], "name": "a"}
+        with self.open() as run:
+            run.protect_state(state)
+            state["history"].append(2.5)
+            run.checkpoint(1)
+        fresh = {"other": True}
+        with self.open() as run:
+            run.protect_state(fresh)
+            run.restart()
+        self.assertEqual(fresh, {"seed": 5, "history": [1.0, 2.5], "name": "a"})
+
+    def test_a_state_that_is_too_long_is_refused(self):
+        state = {"text": ""}
+        with self.open() as run:
+            run.protect_state(state, most_bytes=1000)
+            state["text"] = "x" * 2000
+            with self.assertRaisesRegex(diapause.ArgumentError, "1000 are allowed"):
+                run.checkpoint(1)
+
+    def test_nothing_is_unpickled_that_is_no_state_or_damaged(self):
+        class Trap:
+            def __reduce__(self):
+                return os.mkdir, (str(trap),)
+
+        trap = self.path / "sprung"
+        with self.open() as run:
+            run.protect_state({"trap": Trap()})
+            run.checkpoint(1)
+        for image in self.path.glob("memory/**/v1-*/*"):
+            if image.is_file():
+                data = bytearray(image.read_bytes())
+                data[len(data) // 2] ^= 0x10
+                image.write_bytes(data)
+        with self.open() as run:
+            run.protect_state({})
+            with self.assertRaises(diapause.DiapauseError):
+                run.restart()
+        self.assertFalse(trap.exists())
+        with self.open("other") as run:
+            run.protect("python.state", numpy.frombuffer(bytearray(b"no state of Python"), "S1"))
+            run.checkpoint(1)
+            run.unprotect("python.state")
+            run.protect_state({})
+            with self.assertRaisesRegex(diapause.MismatchError, "holds no state"):
+                run.restart()
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can give a file to somebody else")
+    def test_nothing_is_unpickled_from_a_file_of_another_user(self):
+        for tier, level in (("memory", 1), ("global", 4)):
+            with self.subTest(tier):
+                with self.open(tier) as run:
+                    run.protect_state({"level": level})
+                    run.checkpoint(1, level)
+                if tier == "global":
+                    shutil.rmtree(self.path / "memory")
+                for place in (self.path / tier).rglob("*"):
+                    os.chown(place, 12345, 12345)
+                state = {"untouched": True}
+                with self.assertRaises(diapause.DiapauseError), self.open(tier) as run:
+                    run.protect_state(state)
+                    if run.restart() is None:
+                        raise diapause.NotFoundError("nothing")
+                self.assertEqual(state, {"untouched": True})
+
+
+class Running(InADirectory):
+    def test_steps_hide_the_loop_and_go_on_after_an_exception(self):
+        self.configure("[level1]\nevery_calls = 10\n")
+        total = numpy.zeros(1)
+        with self.assertRaises(ZeroDivisionError), self.open() as run:
+            run.protect("total", total)
+            for step in run.steps(50):
+                total += step
+                if step == 34:
+                    raise ZeroDivisionError
+        total[:] = -1
+        seen = []
+        with self.open() as run:
+            run.protect("total", total)
+            for step in run.steps(50):
+                seen.append(step)
+                total += step
+        self.assertEqual((seen[0], seen[-1], total[0]), (30, 49, sum(range(50))))
+
+    def test_a_job_that_is_finished_begins_anew(self):
+        for end, is_there in (("close", True), ("finish", False)):
+            with self.open(end) as run:
+                run.protect("x", numpy.zeros(4))
+                run.checkpoint(1)
+                getattr(run, end)()
+            with self.open(end) as run:
+                run.protect("x", numpy.zeros(4))
+                self.assertEqual(run.restart() is not None, is_there)
+
+    def test_statuses_are_exceptions_with_the_text_of_the_library(self):
+        with self.open() as run:
+            with self.assertRaisesRegex(diapause.NotFoundError, "7") as caught:
+                run.restart(7)
+            self.assertEqual(caught.exception.status, -7)
+            self.assertIsNone(run.restart())
+            with self.assertRaises(diapause.ArgumentError):
+                run.checkpoint(1, 9)
+        with self.assertRaisesRegex(diapause.ArgumentError, "closed"):
+            run.checkpoint(1)
+        self.configure("[memory2]\n")
+        with self.assertRaisesRegex(diapause.ConfigError, "memory2"):
+            self.open()
+        self.assertTrue(issubclass(diapause.DeniedError, PermissionError))
+        self.assertEqual(str(diapause.FullError("text", -4)), "text")
+
+    def test_other_threads_run_while_a_call_waits(self):
+        counted, done = [0], threading.Event()
+
+        def count():
+            while not done.is_set():
+                counted[0] += 1
+                time.sleep(0)
+
+        self.configure('[async]\nmode = "off"\n')
+        with self.open() as run:
+            run.protect("x", numpy.random.default_rng(1).random(8 << 20))
+            other = threading.Thread(target=count)
+            other.start()
+            before = counted[0]
+            run.checkpoint(1, 4)
+            after = counted[0]
+            done.set()
+            other.join()
+        self.assertGreater(after, before + 10)
+
+    def test_the_log_goes_to_logging(self):
+        with self.assertLogs("diapause", logging.WARNING) as logs:
+            instance._LOG_FUNCTION(None, 1, b"of the library")
+        self.assertEqual(logs.output, ["WARNING:diapause:of the library"])
+
+    def test_importing_needs_no_packages(self):
+        program = "import sys; sys.modules.update(numpy=None, matplotlib=None, mpi4py=None); import diapause"
+        subprocess.run([sys.executable, "-S", "-B", "-c", program], env={"PYTHONPATH": str(PACKAGE)}, check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
