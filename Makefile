@@ -26,9 +26,9 @@ TARGETS_tsan := engine_test sys_test
 SELECT_tsan := --tests-regex '^($(IN_THREAD)|sys\.)'
 EXCLUDE_tsan := --exclude-regex 'CrashPoint|Shortage'
 # AddressSanitizer is for what reads files and moves memory. It need not see every fault that a disk may have.
-TARGETS_asan := $(patsubst %,%_test,format config codec store capture sys redundancy energy engine) support_test conformance_test capture_conformance_test meter_test \
-  golden_test fuzz_image_header fuzz_image_index fuzz_manifest fuzz_config fuzz_block fuzz_payload fuzz_identity fuzz_starts
-SELECT_asan := --tests-regex '^((format|config|codec|store|capture|sys|redundancy|energy|support|conformance|golden|fuzz)\.|$(IN_THREAD)|engine\.Integrity|engine\..*StoppingAt.*/OneProcessL1)'
+TARGETS_asan := $(patsubst %,%_test,format config codec store capture sys redundancy energy process engine) support_test conformance_test capture_conformance_test meter_test \
+  golden_test fuzz_image_header fuzz_image_index fuzz_manifest fuzz_config fuzz_block fuzz_payload fuzz_identity fuzz_starts fuzz_processes
+SELECT_asan := --tests-regex '^((format|config|codec|store|capture|sys|redundancy|energy|process|support|conformance|golden|fuzz)\.|$(IN_THREAD)|engine\.Integrity|engine\..*StoppingAt.*/OneProcessL1)'
 EXCLUDE_asan := --exclude-regex 'codec.exchange|TierPowerLoss|engine_thread.*(CrashPoint|Integrity|Shortage)'
 
 # Containers run as root, and more ranks than cores are normal in tests: Open MPI refuses both unless told.

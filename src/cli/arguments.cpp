@@ -258,6 +258,56 @@ void add_export(CLI::App& app, ExportArguments& arguments) {
   verb.footer(footer({"diapause export heat --to heat-arrays", "diapause export heat 1200 --to heat.vti"}, kExitCodes));
 }
 
+constexpr const char* kJobExitCodes =
+    "Exit status:\n"
+    "  that of the command, as a shell gives it: 128 + N if it was ended by signal N\n"
+    "  125  it could not be started or restarted, or wrong usage";
+
+void add_intervals(CLI::App& verb, double& interval_s, int& level) {
+  verb.add_option("--interval", interval_s, "Seconds between checkpoints that nobody asks for; else there are none")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, 1e9));
+  verb.add_option("--level", level, "Level of those")->option_text("N")->check(CLI::Range(1, 4))->capture_default_str();
+}
+
+void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::string>& unmarked) {
+  CLI::App& verb = *app.add_subcommand("launch", "Starts a command that can be checkpointed, whatever it is");
+  verb.add_option("-n,--name", arguments.name, "Name of the job")->option_text("NAME")->required();
+  add_intervals(verb, arguments.interval_s, arguments.level);
+  add_config(verb, arguments.config);
+  verb.add_option("command", unmarked, "What to start; looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
+  verb.footer(
+      "The command and all that it starts are the job. It ends with the command; what is left of it then is "
+      "ended.\n\n" +
+      footer({"diapause launch -n simulation -- ./simulation input",
+              "diapause launch -n simulation --interval 600 --level 4 -- ./simulation input"},
+             kJobExitCodes));
+}
+
+void add_checkpoint(CLI::App& app, CheckpointArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("checkpoint", "Takes a checkpoint of a job that was launched on this machine");
+  verb.add_option("name", arguments.name, "Name of the job")->option_text("NAME")->required();
+  verb.add_option("--level", arguments.level, "What it is to outlive: 1 a process, 4 the machine")
+      ->option_text("N")
+      ->check(CLI::Range(1, 4))
+      ->capture_default_str();
+  verb.add_flag("--check", arguments.check, "Only say whether one could be taken now, and what stands in the way");
+  add_config(verb, arguments.config);
+  verb.footer(
+      footer({"diapause checkpoint simulation --level 4", "diapause checkpoint simulation --check"}, kExitCodes));
+}
+
+void add_restart(CLI::App& app, RestartArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("restart", "Goes on with a launched job from its newest sound version");
+  verb.add_option("name", arguments.name, "Name of the job")->option_text("NAME")->required();
+  verb.add_option("version", arguments.version, "Number of the version; else the newest")
+      ->option_text("VERSION")
+      ->check(natural());
+  add_intervals(verb, arguments.interval_s, arguments.level);
+  add_config(verb, arguments.config);
+  verb.footer(footer({"diapause restart simulation", "diapause restart simulation 12"}, kJobExitCodes));
+}
+
 void add_job_or_ledger(CLI::App& verb, std::string& job) {
   verb.add_option("job", job, "Name of a job, or path of a ledger")->option_text("JOB|LEDGER")->required();
 }
@@ -373,7 +423,7 @@ void add_study_encode(CLI::App& study, StudyEncodeArguments& arguments) {
   verb.add_option("--seconds", arguments.seconds)->required();
 }
 
-// What follows the first "--" of `run` is the command, whatever it looks like.
+// What follows the first "--" of `run` or `launch` is the command, whatever it looks like.
 std::vector<std::string> take_command(std::vector<std::string>& words) {
   const auto mark = std::find(words.begin(), words.end(), "--");
   if (mark == words.end()) return {};
@@ -394,6 +444,10 @@ struct Typed {
   HistoryArguments history;
   ExportArguments exported;
   std::vector<std::string> unmarked;  // words of `run` where its command should stand
+  LaunchArguments launch;
+  std::vector<std::string> unmarked_launch;  // the same of `launch`
+  CheckpointArguments checkpoint;
+  RestartArguments restart;
   EnergyArguments energy;
   ReportArguments report;
   PowerOptions power_options;
@@ -415,6 +469,9 @@ struct Typed {
     add_jobs(app, jobs);
     add_history(app, history);
     add_export(app, exported);
+    add_launch(app, launch, unmarked_launch);
+    add_checkpoint(app, checkpoint);
+    add_restart(app, restart);
     add_energy(app, energy);
     add_report(app, report);
     power = &power_options.add(app);
@@ -432,6 +489,12 @@ struct Typed {
       if (!unmarked.empty()) throw CLI::ValidationError("run", "put -- before the command: -- " + unmarked[0]);
       if (run.command.empty()) throw CLI::ValidationError("run", "give a command: -- COMMAND");
     }
+    if (app.got_subcommand("launch")) {
+      if (!unmarked_launch.empty()) {
+        throw CLI::ValidationError("launch", "put -- before the command: -- " + unmarked_launch[0]);
+      }
+      if (launch.command.empty()) throw CLI::ValidationError("launch", "give a command: -- COMMAND");
+    }
     if (app.got_subcommand("prune")) check_prune(prune);
     if (app.got_subcommand("inject")) check_inject(inject);
   }
@@ -445,6 +508,9 @@ struct Typed {
     if (app.got_subcommand("jobs")) return jobs;
     if (app.got_subcommand("history")) return history;
     if (app.got_subcommand("export")) return exported;
+    if (app.got_subcommand("launch")) return launch;
+    if (app.got_subcommand("checkpoint")) return checkpoint;
+    if (app.got_subcommand("restart")) return restart;
     if (app.got_subcommand("energy")) return energy;
     if (app.got_subcommand("report")) return report;
     if (study->got_subcommand("compress")) return study_compress;
@@ -496,7 +562,10 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
 
   std::vector<std::string> words(argv + 1, argv + argc);
   const bool is_run = !words.empty() && words[0] == "run";
+  const bool is_launch = !words.empty() && words[0] == "launch";
+  const bool is_restart = !words.empty() && words[0] == "restart";
   if (is_run) typed.run.command = take_command(words);
+  if (is_launch) typed.launch.command = take_command(words);
   try {
     check_verb(app, words, 0);
     if (!words.empty() && words[0] == "study") check_verb(*typed.study, words, 1);
@@ -506,7 +575,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
     typed.check(app);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kDone;
-    return is_run ? kCannotRun : kTrouble;
+    return is_run || is_launch || is_restart ? kCannotRun : kTrouble;
   }
   return typed.chosen(app);
 }

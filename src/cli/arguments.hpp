@@ -76,6 +76,30 @@ struct ExportArguments {
   std::string to;                        // directory
 };
 
+// A job that knows nothing of checkpoints.
+struct LaunchArguments {
+  std::string config;
+  std::string name;
+  double interval_s = 0;
+  int level = 1;
+  std::vector<std::string> command;
+};
+
+struct CheckpointArguments {
+  std::string config;
+  std::string name;
+  int level = 1;
+  bool check = false;
+};
+
+struct RestartArguments {
+  std::string config;
+  std::string name;
+  std::optional<std::uint64_t> version;  // none: the newest
+  double interval_s = 0;
+  int level = 1;
+};
+
 struct EnergyArguments {
   Places places;
   std::string job;
@@ -115,11 +139,11 @@ struct PowerWatchArguments {
   std::string state, owner;
 };
 
-using Arguments =
-    std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments, RunArguments,
-                 ExportArguments, EnergyArguments, JobsArguments, HistoryArguments, ReportArguments, PowerArguments,
-                 PowerRecordArguments, PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments,
-                 StudyCompressArguments, StudyEncodeArguments>;
+using Arguments = std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
+                               RunArguments, ExportArguments, LaunchArguments, CheckpointArguments, RestartArguments,
+                               EnergyArguments, JobsArguments, HistoryArguments, ReportArguments, PowerArguments,
+                               PowerRecordArguments, PowerCalibrateArguments, PowerRestoreArguments,
+                               PowerWatchArguments, StudyCompressArguments, StudyEncodeArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

@@ -16,6 +16,9 @@ int main(int argc, char** argv) try {
     int operator()(const JobsArguments& arguments) const { return jobs(arguments); }
     int operator()(const HistoryArguments& arguments) const { return history(arguments); }
     int operator()(const ExportArguments& arguments) const { return export_version(arguments); }
+    int operator()(const LaunchArguments& arguments) const { return launch(arguments); }
+    int operator()(const CheckpointArguments& arguments) const { return checkpoint(arguments); }
+    int operator()(const RestartArguments& arguments) const { return restart(arguments); }
     int operator()(const EnergyArguments& arguments) const { return energy(arguments); }
     int operator()(const ReportArguments& arguments) const { return report(arguments); }
     int operator()(const PowerArguments& arguments) const { return power(arguments); }

@@ -18,10 +18,12 @@ ALLOWED = {
     "energy": "base sys config",
     "governor": "base sys config policy",
     "comm": "base",
+    "process": "base sys format",
     "engine": "base sys format codec config redundancy policy capture store energy governor comm",
     "library": "engine base sys format codec config policy capture store energy governor comm",
+    "agent": "process engine base sys format codec config capture store energy governor comm",
     "capi": "library engine comm base sys config diapause",
-    "cli": "base sys format store codec energy governor policy config redundancy diapause",
+    "cli": "agent base sys format store codec energy governor policy config redundancy diapause",
 }
 
 # The rooms of a folder, in their order: a room includes only rooms before it, so that there is no circle.
@@ -53,6 +55,7 @@ KERNEL_HEADERS = re.compile(
 KERNEL_EXCEPTIONS = {
     "*": {"sys/types.h": "names of types only"},
     "src/sys/*": {"*": "the folder whose business it is"},
+    "src/process/*": {"*": "asks the kernel of other processes: ptrace, namespaces, /proc"},
     "src/*_test.cpp": {"*": "tests prepare and look at the files and processes they talk about"},
     "src/base/log.cpp": {"unistd.h": "the one write to standard error, with nothing below it to report to"},
 }
@@ -111,7 +114,7 @@ def _place_problem(path, header, system):
     if header in MPI_HEADERS and not any(fnmatch.fnmatch(path, p) for p in MPI_PLACES[header]):
         return f"includes {header}: only {', '.join(MPI_PLACES[header])} may"
     if system and KERNEL_HEADERS.fullmatch(header) and not _kernel_exception(path, header):
-        return f"includes <{header}>: only src/sys asks the kernel (exceptions: tests/tidy/layering.py)"
+        return f"includes <{header}>: only src/sys and src/process ask the kernel (exceptions: tests/tidy/layering.py)"
     return None
 
 

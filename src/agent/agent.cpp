@@ -1,0 +1,198 @@
+#include "agent/agent.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "agent/images.hpp"
+#include "process/freeze.hpp"
+#include "process/keeper.hpp"
+#include "process/restore.hpp"
+#include "process/watch.hpp"
+#include "sys/local_socket.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::agent {
+namespace {
+
+constexpr double kRequestLimit_s = 5;
+constexpr double kAnswerLimit_s = 24 * 3600;  // a checkpoint takes as long as it takes
+
+// Looks after a job that runs.
+class Caretaker {
+ public:
+  Caretaker(const StoreRequest& request, JobStore& store, process::Keeper& keeper, process::Watch& watch,
+            sys::LocalSocket& door)
+      : request_(request), store_(store), keeper_(keeper), watch_(watch), door_(door) {}
+
+  void take_every(double interval_s, int level) {
+    interval_s_ = interval_s;
+    level_ = level;
+    next_s_ = sys::monotonic_s() + interval_s;
+  }
+  void goes_on(std::uint32_t command, process::TimedCalls timed) {
+    command_ = command;
+    timed_ = std::move(timed);
+  }
+
+  int until_end() {
+    for (;;) {
+      const auto event = watch_.wait(door_.fd(), time_left());
+      if (!event) take_due();
+      if (!event) continue;
+      // The end of the job's command comes before what somebody wants of it.
+      if (const auto status = keeper_.exit_status()) return *status;
+      if (event->signal != 0) keeper_.signal_command(event->signal);
+      if (event->has_knocked) answer_door();
+    }
+  }
+
+ private:
+  std::optional<double> time_left() const {
+    if (interval_s_ <= 0) return std::nullopt;
+    return std::max(0.0, next_s_ - sys::monotonic_s());
+  }
+
+  void take_due() {
+    const auto taken = checkpoint(Wish::checkpoint, level_);
+    if (!taken) request_.log(Severity::warning, "a checkpoint failed: " + taken.error().message);
+    next_s_ = sys::monotonic_s() + interval_s_;
+  }
+
+  // Whatever goes wrong, the job runs on.
+  Result<Answer> checkpoint(Wish wish, int level) {
+    const double start_s = sys::monotonic_s();
+    DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(keeper_.process(), timed_));
+    DIAPAUSE_TRY_ASSIGN(const process::Dump dump, process::dump(frozen, own_process(), command_));
+    Answer answer;
+    if (wish == Wish::check_only) {
+      DIAPAUSE_TRY(frozen.thaw());
+      answer.stopped_s = sys::monotonic_s() - start_s;
+      return answer;
+    }
+    DumpSource source(dump);
+    auto captured = store_.capture(level, source.index(), source);
+    const Status thawed = frozen.thaw();
+    answer.stopped_s = sys::monotonic_s() - start_s;
+    if (!captured) return fail(std::move(captured.error()));
+    DIAPAUSE_TRY(thawed);
+    DIAPAUSE_TRY_ASSIGN(const Stored stored, store_.store(std::move(*captured)));
+    answer.version = stored.version;
+    answer.level = stored.level;
+    answer.bytes = stored.bytes;
+    return answer;
+  }
+
+  static std::int32_t own_process() { return static_cast<std::int32_t>(sys::process_id()); }
+
+  void answer_door() {
+    auto visitor = door_.accept();
+    if (!visitor) return;
+    const auto line = visitor->receive(kRequestLimit_s);
+    if (!line) return;
+    std::istringstream words(*line);
+    std::string verb;
+    int level = 0;
+    words >> verb >> level;
+    if (!words || (verb != "checkpoint" && verb != "check")) {
+      (void)visitor->send("error -1 this agent knows no such request");
+      return;
+    }
+    const auto answer = checkpoint(verb == "check" ? Wish::check_only : Wish::checkpoint, level);
+    if (answer) {
+      (void)visitor->send(
+          fmt::format("done {} {} {} {:.6f}", answer->version, answer->level, answer->bytes, answer->stopped_s));
+      return;
+    }
+    std::string text = answer.error().message;
+    std::ranges::replace(text, '\n', '\t');  // an answer is one line
+    (void)visitor->send(fmt::format("error {} {}", static_cast<int>(answer.error().code), text));
+  }
+
+  const StoreRequest& request_;
+  JobStore& store_;
+  process::Keeper& keeper_;
+  process::Watch& watch_;
+  sys::LocalSocket& door_;
+  std::uint32_t command_ = 2;
+  process::TimedCalls timed_;
+  double interval_s_ = 0, next_s_ = 0;
+  int level_ = 1;
+};
+
+Result<sys::LocalSocket> open_door(const StoreRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(request.config_path, request.environment));
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory,
+                      sys::Directory::make_private(sys::real_kernel(), door_directory(settings)));
+  return sys::LocalSocket::listen(directory, door_name(request.name, settings));
+}
+
+}  // namespace
+
+Result<int> launch(const LaunchRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store));
+  DIAPAUSE_TRY_ASSIGN(sys::LocalSocket door, open_door(request.store));
+  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::launch(request.command, watch));
+  Caretaker caretaker(request.store, *store, keeper, watch, door);
+  if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level);
+  return caretaker.until_end();
+}
+
+Result<int> restart(const RestartRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store));
+  DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched, store->fetch(request.version));
+  DIAPAUSE_TRY_ASSIGN(const StoredJob stored, read_job(fetched.image));
+  DIAPAUSE_TRY(process::check_machine(stored.job));
+  DIAPAUSE_TRY_ASSIGN(sys::LocalSocket door, open_door(request.store));
+  const process::ReadContents read = [&](const process::StoredContents& one, const process::TakePiece& take) {
+    return read_contents(fetched.image, one, take);
+  };
+  DIAPAUSE_TRY_ASSIGN(process::Openings openings, process::Openings::open(stored.job, stored.contents, read));
+  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::wait_for_processes(watch));
+  auto restored = process::restore(stored.job, openings, stored.contents, read, keeper.process());
+  Status begun = restored ? keeper.begin(stored.job.command) : fail(restored.error());
+  if (!begun) {
+    keeper.end();
+    return fail(std::move(begun.error()));
+  }
+  openings.close_all();
+  Caretaker caretaker(request.store, *store, keeper, watch, door);
+  caretaker.goes_on(stored.job.command, std::move(*restored));
+  if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level);
+  return caretaker.until_end();
+}
+
+Result<Answer> ask(const StoreRequest& job, Wish wish, int level) {
+  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(job.config_path, job.environment));
+  const auto nobody = [&] {
+    return fail(Code::not_found, fmt::format("no job '{}' of yours runs on this machine", job.name));
+  };
+  auto directory = sys::Directory::open_private(sys::real_kernel(), door_directory(settings));
+  if (!directory && directory.error().code == Code::not_found) return nobody();
+  if (!directory) return fail(std::move(directory.error()));
+  auto door = sys::connect_local(*directory, door_name(job.name, settings));
+  if (!door && door.error().code == Code::not_found) return nobody();
+  if (!door) return fail(std::move(door.error()));
+  DIAPAUSE_TRY(door->send(fmt::format("{} {}", wish == Wish::check_only ? "check" : "checkpoint", level)));
+  DIAPAUSE_TRY_ASSIGN(const std::string line, door->receive(kAnswerLimit_s));
+  std::istringstream words(line);
+  std::string verb;
+  words >> verb;
+  Answer answer;
+  if (verb == "done") {
+    words >> answer.version >> answer.level >> answer.bytes >> answer.stopped_s;
+    return answer;
+  }
+  int code = static_cast<int>(Code::internal);
+  words >> code;
+  std::string text;
+  std::getline(words >> std::ws, text);
+  std::ranges::replace(text, '\t', '\n');
+  return fail(static_cast<Code>(code), text);
+}
+
+}  // namespace diapause::agent

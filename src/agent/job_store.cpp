@@ -1,0 +1,150 @@
+#include "agent/job_store.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "capture/capture.hpp"
+#include "comm/self_comm.hpp"
+#include "engine/accounting/ledger_lines.hpp"
+#include "engine/job/identity.hpp"
+#include "engine/job/inventory.hpp"
+#include "store/image_reader.hpp"
+#include "store/names.hpp"
+#include "sys/path.hpp"
+#include "sys/process.hpp"
+#include "sys/text_file.hpp"
+
+namespace diapause::agent {
+namespace {
+
+bool is_sound_name(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && name != "." && name != ".." && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
+}
+
+}  // namespace
+
+Result<config::Settings> read_settings(const std::string& config_path, const config::Environment& environment) {
+  std::string path = config_path;
+  for (const auto& [name, value] : environment) {
+    if (path.empty() && name == "DIAPAUSE_CONFIG") path = value;
+  }
+  std::string text;
+  if (!path.empty()) {
+    DIAPAUSE_TRY_ASSIGN(text, sys::read_text_file(sys::real_kernel(), path));
+  }
+  DIAPAUSE_TRY_ASSIGN(config::Settings settings, config::parse_settings(text, path, environment, sys::user_id()));
+  if (!settings.global_path.starts_with('/')) {
+    settings.global_path = sys::current_directory() + "/" + settings.global_path;
+  }
+  return settings;
+}
+
+std::string door_directory(const config::Settings& settings) { return settings.memory_path + "-agents"; }
+
+std::string door_name(const std::string& job, const config::Settings& settings) {
+  return store::old_job_key(job, settings.global_path);
+}
+
+Status JobStore::open_context(const StoreRequest& request) {
+  if (!is_sound_name(request.name)) {
+    return fail(Code::argument,
+                fmt::format("'{}' cannot name a job: use 1 to 64 letters, digits, '.', '_' and '-'", request.name));
+  }
+  DIAPAUSE_TRY_ASSIGN(config::Settings settings, read_settings(request.config_path, request.environment));
+  settings.async.mode = config::AsyncMode::off;  // this process is beside the job, and not in it
+  settings.global_mode = config::GlobalMode::staged;
+  settings.ranks_per_node = 0;
+  context_ = std::make_unique<engine::Context>(engine::Context{
+      sys::real_kernel(), comm::make_self_comm(), std::move(settings), {}, {}, request.log, request.name, {}});
+  DIAPAUSE_TRY_ASSIGN(context_->topology, engine::find_topology(*context_->comm, context_->settings, sys::host_name()));
+  return engine::find_identity(*context_);
+}
+
+Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request) {
+  std::unique_ptr<JobStore> store(new JobStore);
+  DIAPAUSE_TRY(store->open_context(request));
+  engine::Context& context = *store->context_;
+  DIAPAUSE_TRY_ASSIGN(store->engine_, engine::NodeEngine::open(context, store->bill_));
+  if (store->engine_->other_rank_count() != 0) {
+    return fail(Code::mismatch, fmt::format("'{}' names a job of {} ranks that takes its checkpoints itself: use "
+                                            "another name",
+                                            request.name, store->engine_->other_rank_count()));
+  }
+  store->bill_.open(context);
+  if (store->bill_.is_open()) {
+    store->bill_.append(context, engine::open_line({store->engine_->incarnation(), 1, 1, engine::Worker::call}));
+  }
+  DIAPAUSE_TRY_ASSIGN(const engine::Inventory inventory, engine::take_inventory(context));
+  for (const engine::StoredVersion& one : inventory.versions) {
+    store->next_version_ = std::max(store->next_version_, one.id.number + 1);
+  }
+  return store;
+}
+
+JobStore::~JobStore() {
+  if (engine_ != nullptr) engine_->settle();
+  if (bill_.is_open()) bill_.append(*context_, engine::close_line());
+}
+
+Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, capture::BlockSource& source) {
+  const double called_s = sys::monotonic_s();
+  engine::DecisionRequest request;
+  request.number = next_version_;
+  request.level = level;
+  request.settle = true;
+  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, decider_.decide(*context_, request));
+  ++next_version_;
+  engine::Captures captures = engine::begin_captures(*context_, decision, called_s);
+  DIAPAUSE_TRY_ASSIGN(const engine::ImagePlan plan,
+                      engine::plan_image(*context_, engine_->incarnation(), decision, std::move(index)));
+  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(captures.node_tier, {plan.bytes()}));
+  DIAPAUSE_TRY(engine::add_image(captures, plan, source, std::move(slots.front())));
+  engine::Image& image = captures.images.front();
+  if (image.slot.mapping().empty()) {
+    // The source ends when the job runs on, and all that it gave is in the file.
+    DIAPAUSE_TRY_ASSIGN(sys::File again, sys::open_again(image.slot.file()));
+    image.bytes = store::file_bytes(std::move(again), 0, image.bytes->size());
+  }
+  captures.capture_s = sys::monotonic_s() - captures.times.begun_s;
+  captures.blocked_s = [blocked_s = captures.capture_s] { return blocked_s; };
+  return captures;
+}
+
+Result<Stored> JobStore::store(engine::Captures captures) {
+  engine_->revive_tiers();
+  const std::uint64_t version = captures.decision.number;
+  engine::Outcome outcome = engine_->checkpoint(std::move(captures), [](std::uint32_t) {});
+  if (!outcome.result) return fail(std::move(outcome.result.error()));
+  return Stored{version, outcome.manifest.deepest_level(), outcome.manifest.protected_bytes()};
+}
+
+Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> version) {
+  DIAPAUSE_TRY_ASSIGN(engine::Inventory inventory, engine::take_inventory(*context_));
+  std::string reasons;
+  if (inventory.unread) reasons += inventory.unread->message + "\n";
+  bool is_any = false;
+  for (engine::StoredVersion& candidate : inventory.versions) {
+    if (version && candidate.id.number != *version) continue;
+    if (!candidate.manifest && candidate.problems.empty()) continue;  // it never became a version
+    is_any = true;
+    std::string why = candidate.manifest ? "" : candidate.problems.front();
+    if (candidate.manifest) {
+      fetch_.emplace(*context_, candidate, engine::Purpose::copy);
+      auto fetched = fetch_->get();
+      if (fetched) {
+        if (!reasons.empty()) context_->log(Severity::warning, reasons);
+        return fetched;
+      }
+      why = fetched.error().message;
+    }
+    reasons += fmt::format("version {}: {}\n", candidate.id.number, why);
+  }
+  if (is_any || inventory.unread) return fail(Code::corrupt, "nothing of the job can be restored:\n" + reasons);
+  return fail(Code::not_found, fmt::format("there are no checkpoints of '{}' yet", context_->job));
+}
+
+}  // namespace diapause::agent

@@ -1,0 +1,66 @@
+// The checkpoints of a job that knows nothing of them, by way of the node engine: the job is one rank, its image holds
+// the memory of all its processes, and a region named "processes" says what else they are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/log.hpp"
+#include "capture/block_source.hpp"
+#include "config/settings.hpp"
+#include "engine/job/decision.hpp"
+#include "engine/node/captures.hpp"
+#include "engine/node/node_engine.hpp"
+#include "engine/restart/fetch.hpp"
+
+namespace diapause::agent {
+
+struct StoreRequest {
+  std::string name;
+  std::string config_path;  // empty: none
+  config::Environment environment;
+  LogSink log;
+};
+
+struct Stored {
+  std::uint64_t version = 0;
+  int level = 0;  // that was reached
+  std::uint64_t bytes = 0;
+};
+
+class JobStore {
+ public:
+  // Opens and locks the tiers of the job. Code::busy: a job of that name runs.
+  static Result<std::unique_ptr<JobStore>> open(const StoreRequest& request);
+  ~JobStore();
+
+  // What comes before the job may run on again: an image of `source`.
+  Result<engine::Captures> capture(int level, format::ImageIndex index, capture::BlockSource& source);
+  // The rest, for which the job does not wait.
+  Result<Stored> store(engine::Captures captures);
+
+  // The newest version that is sound, or the one of that number; its reasons if there is none. What had to be passed
+  // over is logged.
+  Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version);
+
+ private:
+  JobStore() = default;
+  Status open_context(const StoreRequest& request);
+
+  std::unique_ptr<engine::Context> context_;
+  engine::Bill bill_;
+  std::unique_ptr<engine::NodeEngine> engine_;
+  std::optional<engine::Fetch> fetch_;  // of what is restarted from
+  std::uint64_t next_version_ = 1;
+  engine::Decider decider_;
+};
+
+// Where the agents of a user leave their sockets, and how that of a job is called there.
+std::string door_directory(const config::Settings& settings);
+std::string door_name(const std::string& job, const config::Settings& settings);
+// What is configured for the user; paths absolute.
+Result<config::Settings> read_settings(const std::string& config_path, const config::Environment& environment);
+
+}  // namespace diapause::agent

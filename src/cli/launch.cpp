@@ -1,0 +1,53 @@
+// `diapause launch`, `checkpoint` and `restart`: jobs that know nothing of checkpoints.
+#include <fmt/core.h>
+
+#include "agent/agent.hpp"
+#include "cli/text.hpp"
+#include "cli/verbs.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::cli {
+namespace {
+
+agent::StoreRequest store_request(const std::string& name, const std::string& config) {
+  return {name, config, sys::environment(), standard_error_sink()};
+}
+
+// The status of the command, or why there is none.
+int status_of_job(const char* verb, const Result<int>& status) {
+  if (status) return *status;
+  fmt::print(stderr, "diapause {}: {}\n", verb, printable_lines(status.error().message));
+  return kCannotRun;
+}
+
+}  // namespace
+
+int launch(const LaunchArguments& arguments) {
+  const agent::LaunchRequest request{store_request(arguments.name, arguments.config), arguments.command,
+                                     arguments.interval_s, arguments.level};
+  return status_of_job("launch", agent::launch(request));
+}
+
+int restart(const RestartArguments& arguments) {
+  const agent::RestartRequest request{store_request(arguments.name, arguments.config), arguments.version,
+                                      arguments.interval_s, arguments.level};
+  return status_of_job("restart", agent::restart(request));
+}
+
+int checkpoint(const CheckpointArguments& arguments) {
+  const auto wish = arguments.check ? agent::Wish::check_only : agent::Wish::checkpoint;
+  const auto answer = agent::ask(store_request(arguments.name, arguments.config), wish, arguments.level);
+  if (!answer) {
+    fmt::print(stderr, "diapause checkpoint: {}\n", printable_lines(answer.error().message));
+    return kTrouble;
+  }
+  if (arguments.check) {
+    fmt::print("a checkpoint of {} can be taken\n", arguments.name);
+  } else {
+    fmt::print("version {} at level {}: {}, the job stood still for {:.1f} ms\n", answer->version, answer->level,
+               bytes_text(answer->bytes), answer->stopped_s * 1e3);
+  }
+  return kDone;
+}
+
+}  // namespace diapause::cli

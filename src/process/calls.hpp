@@ -1,0 +1,66 @@
+// System calls that a stopped process does for us: a page of code and some room for arguments are mapped in it, and
+// taken away again. The process runs none of its own code meanwhile, and signals wait.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "process/trace.hpp"
+
+namespace diapause::process {
+
+// A thread by all the names it has.
+struct ThreadName {
+  pid_t here = 0;             // in the namespace of this process
+  std::uint32_t process = 0;  // as it knows itself
+  std::uint32_t thread = 0;
+};
+
+class Calls {
+ public:
+  static constexpr std::uint64_t kCodeBytes = kPageBytes;
+  static constexpr std::uint64_t kRoomBytes = 64 * 1024;
+  static constexpr std::uint64_t kBytes = kCodeBytes + kRoomBytes;
+
+  // Maps code and room in the process of the stopped thread, at `address`, where nothing must be. `instruction` is the
+  // address of an instruction for system calls in its memory.
+  static Result<Calls> plant(const ThreadName& thread, std::uint64_t address, std::uint64_t instruction);
+  // The same where somebody has planted it already: in a process forked from another.
+  static Calls inherited(std::uint64_t address) { return Calls(address); }
+
+  // Does the calls in their order. Stops at the first that fails, unless it may. Results are in `calls`; `made` gets
+  // the threads and processes that they made. The thread's registers and mask are lost.
+  Status run(const ThreadName& thread, std::vector<Call>& calls, std::vector<pid_t>* made = nullptr) const;
+  // Lets the thread do the calls with that signal mask, and lets go of it: it must end by them.
+  Status run_away(const ThreadName& thread, std::span<Call> calls, std::uint64_t mask) const;
+  // One call that must succeed; its result.
+  Result<std::uint64_t> one(const ThreadName& thread, const Call& call, std::vector<pid_t>* made = nullptr) const;
+
+  // Room for arguments in the memory of the process; what lies there is lost in the next run().
+  std::uint64_t room() const { return address_ + kCodeBytes + kTableBytes; }
+  static constexpr std::uint64_t room_bytes() { return kRoomBytes - kTableBytes; }
+  std::uint64_t address() const { return address_; }
+
+  // Takes all of it away. `instruction`: as of plant().
+  Status remove(const ThreadName& thread, std::uint64_t instruction) const;
+
+ private:
+  static constexpr std::uint64_t kTableBytes = 32 * 1024;
+  static constexpr std::size_t kMostCalls = kTableBytes / sizeof(Call);
+
+  explicit Calls(std::uint64_t address) : address_(address) {}
+  Status make_ready(const ThreadName& thread, std::span<Call> calls, std::uint64_t mask) const;
+  Status run_part(const ThreadName& thread, std::span<Call> calls, std::vector<pid_t>* made) const;
+
+  std::uint64_t address_;
+};
+
+// Where in the memory of a process an instruction for system calls lies, from its mappings.
+Result<std::uint64_t> find_call_instruction_of(pid_t process);
+
+}  // namespace diapause::process

@@ -1,0 +1,44 @@
+#include "process/contents.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "process/trace.hpp"
+
+namespace diapause::process {
+namespace {
+
+// Of a file that has no name: by way of the process that has it open. What is behind its end is empty.
+Status read_open_file(const Contents& contents, std::uint64_t offset, MutableBytes to) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", contents.here, contents.descriptor);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail(os_error("opening " + path, errno));
+  std::uint64_t done = 0;
+  int error = 0;
+  while (done < to.size()) {
+    const ssize_t got =
+        ::pread(file, to.data() + done, to.size() - done, static_cast<off_t>(contents.begin + offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) error = errno;
+    if (got <= 0) break;
+    done += static_cast<std::uint64_t>(got);
+  }
+  ::close(file);
+  if (error != 0) return fail(os_error("reading " + path, error));
+  std::memset(to.data() + done, 0, to.size() - done);
+  return {};
+}
+
+}  // namespace
+
+Status read_contents(const Contents& contents, std::uint64_t offset, MutableBytes to) {
+  if (contents.descriptor >= 0) return read_open_file(contents, offset, to);
+  const std::uint64_t address = contents.begin + offset;
+  return contents.is_forced ? read_any_memory(contents.here, address, to) : read_memory(contents.here, address, to);
+}
+
+}  // namespace diapause::process

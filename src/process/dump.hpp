@@ -1,0 +1,34 @@
+// Takes down what a frozen job is, all but the contents of its memory, and says where those are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "process/freeze.hpp"
+#include "process/state.hpp"
+
+namespace diapause::process {
+
+// Memory that belongs into the image.
+struct Contents {
+  pid_t here = 0;           // process to read it from
+  std::uint64_t begin = 0;  // address there
+  std::uint64_t bytes = 0;
+  std::uint32_t process = 0;     // of the process alone: its id; 0: of a shared memory
+  std::uint32_t shared = kNone;  // index of it
+  std::uint64_t offset = 0;      // where it belongs: address, or offset in the shared memory
+  bool is_forced = false;        // the process itself may not read it
+  int descriptor = -1;           // of the process, to read it from instead, from `begin` on; -1: from its memory
+};
+
+struct Dump {
+  Job job;
+  std::vector<Contents> contents;
+};
+
+// Process `standard` has the descriptors that the job was started with, by their numbers. If something cannot be taken
+// down, Code::argument with a line for each: process, thing and reason. The job must be thawed afterwards in any case.
+Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command);
+
+}  // namespace diapause::process

@@ -1,0 +1,289 @@
+// Open files of a frozen process.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/kcmp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "process/borrowed.hpp"
+#include "process/dump_parts.hpp"
+
+namespace diapause::process {
+namespace {
+
+// One descriptor of a process, as /proc shows it.
+struct Found {
+  pid_t here = 0;
+  int number = 0;
+  std::string link;
+  std::string details;  // fdinfo
+  struct stat stat {};
+  std::uint64_t number_of(std::string_view key, int base) const { return number_in(details, key, base).value_or(0); }
+};
+
+Result<Found> look_at(pid_t here, int number) {
+  Found found{here, number, {}, {}, {}};
+  const std::string path = fmt::format("/proc/{}/fd/{}", here, number);
+  DIAPAUSE_TRY_ASSIGN(found.link, read_link(path));
+  DIAPAUSE_TRY_ASSIGN(found.details, read_proc(fmt::format("/proc/{}/fdinfo/{}", here, number)));
+  if (::stat(path.c_str(), &found.stat) != 0) return fail(os_error("looking at " + path, errno));
+  return found;
+}
+
+bool are_same(pid_t one, int number, pid_t other, int other_number) {
+  return ::syscall(SYS_kcmp, one, other, KCMP_FILE, number, other_number) == 0;
+}
+
+// The index of a description that is known already.
+std::optional<std::uint32_t> find_known(const DumpWork& work, const Found& found) {
+  for (std::uint32_t i = 0; i < work.seen.size(); ++i) {
+    const DumpWork::Seen& one = work.seen[i];
+    if (one.link == found.link && are_same(found.here, found.number, one.here, one.number)) return i;
+  }
+  return std::nullopt;
+}
+
+// Which of those that the job was started with: the same open file, or the same terminal.
+std::optional<std::uint32_t> find_standard(const DumpWork& work, const Found& found) {
+  for (int number = 0; number < 3; ++number) {
+    if (are_same(found.here, found.number, work.standard, number)) return static_cast<std::uint32_t>(number);
+  }
+  if (are_same(found.here, found.number, work.standard, found.number)) return static_cast<std::uint32_t>(found.number);
+  if (!S_ISCHR(found.stat.st_mode)) return std::nullopt;
+  for (int number = 0; number < 3; ++number) {
+    struct stat own {};
+    const bool is_terminal =
+        major(found.stat.st_rdev) == 4 || (major(found.stat.st_rdev) >= 136 && major(found.stat.st_rdev) <= 143);
+    if (is_terminal && ::fstat(number, &own) == 0 && S_ISCHR(own.st_mode) && own.st_rdev == found.stat.st_rdev) {
+      return static_cast<std::uint32_t>(number);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string device_path(const struct stat& found) {
+  constexpr std::pair<unsigned, const char*> kMemoryDevices[] = {
+      {3, "/dev/null"}, {5, "/dev/zero"}, {7, "/dev/full"}, {8, "/dev/random"}, {9, "/dev/urandom"}};
+  if (major(found.st_rdev) == 1) {
+    for (const auto& [number, path] : kMemoryDevices) {
+      if (minor(found.st_rdev) == number) return path;
+    }
+  }
+  if (major(found.st_rdev) == 5 && minor(found.st_rdev) == 0) return "/dev/tty";
+  return "";
+}
+
+// A file without a name any more, or one that never had any: its contents go into the image.
+void describe_nameless(DumpWork& work, const Found& found, Description& to) {
+  to.kind = DescriptionKind::memory;
+  std::vector<SharedMemory>& memories = work.result.job.memories;
+  const auto [known, is_new] =
+      work.memories.try_emplace({found.stat.st_dev, found.stat.st_ino}, static_cast<std::uint32_t>(memories.size()));
+  if (is_new) memories.emplace_back();
+  to.which = known->second;
+  SharedMemory& memory = memories[to.which];
+  memory.bytes = static_cast<std::uint64_t>(found.stat.st_size);
+  memory.mode = found.stat.st_mode & 07777;
+  memory.is_stored = memory.is_writable = true;
+  for (const Extent& one : take_unstored(work, to.which, {0, memory.bytes})) {
+    work.result.contents.push_back(
+        {found.here, one.begin, one.end - one.begin, 0, to.which, one.begin, false, found.number});
+  }
+}
+
+Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+  if (found.stat.st_nlink == 0 || found.link.starts_with("/memfd:")) {
+    describe_nameless(work, found, to);
+    return {};
+  }
+  struct stat by_path {};
+  const bool is_there = ::stat(found.link.c_str(), &by_path) == 0 && by_path.st_ino == found.stat.st_ino &&
+                        by_path.st_dev == found.stat.st_dev;
+  const bool is_of_proc = found.link.starts_with("/proc/");
+  if (!is_there || is_of_proc) {
+    work.refuse(frozen.status, fmt::format("has descriptor {} ({}), which cannot be opened by that name again",
+                                           found.number, found.link));
+  }
+  to.kind = DescriptionKind::file;
+  to.path = found.link;
+  to.bytes = S_ISREG(found.stat.st_mode) ? static_cast<std::uint64_t>(found.stat.st_size) : 0;
+  return {};
+}
+
+Status describe_pipe(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+  if (!found.link.starts_with("pipe:")) {
+    work.refuse(frozen.status, fmt::format("has descriptor {} open on the named pipe {}, which is not restored yet",
+                                           found.number, found.link));
+    return {};
+  }
+  to.kind = DescriptionKind::pipe;
+  to.is_write_end = (to.flags & O_ACCMODE) == O_WRONLY;
+  std::vector<Channel>& channels = work.result.job.channels;
+  const auto [known, is_new] =
+      work.channels.try_emplace({found.stat.st_dev, found.stat.st_ino}, static_cast<std::uint32_t>(channels.size()));
+  if (is_new) channels.emplace_back();
+  to.which = known->second;
+  return {};
+}
+
+// "it_value: (3, 500)": seconds and nanoseconds.
+std::uint64_t time_in(const Found& found, std::string_view key) {
+  const std::vector<std::string> values = values_in(found.details, key);
+  if (values.empty()) return 0;
+  std::uint64_t seconds = 0, nanoseconds = 0;
+  const std::string& text = values.front();
+  const std::size_t comma = text.find(", ");
+  if (comma == std::string::npos) return 0;
+  std::from_chars(text.data() + 1, text.data() + comma, seconds);
+  std::from_chars(text.data() + comma + 2, text.data() + text.size(), nanoseconds);
+  return seconds * 1'000'000'000 + nanoseconds;
+}
+
+// "       5 events:       19 data:                5  pos:0 ino:61af sdev:7"
+Watched parse_watched(const std::string& line) {
+  const auto number_behind = [&](std::string_view key, int base) {
+    const std::size_t at = key.empty() ? 0 : line.find(key);
+    std::uint64_t number = 0;
+    if (at == std::string::npos) return number;
+    const std::size_t begin = std::min(line.find_first_not_of(' ', at + key.size()), line.size());
+    std::from_chars(line.data() + begin, line.data() + line.size(), number, base);
+    return number;
+  };
+  return {static_cast<std::uint32_t>(number_behind("", 10)), static_cast<std::uint32_t>(number_behind("events:", 16)),
+          number_behind("data:", 16)};
+}
+
+// True if it is one of those without a file that are restored.
+bool describe_event_source(const Found& found, Description& to) {
+  if (found.link == "anon_inode:[eventfd]") {
+    to.kind = DescriptionKind::counter;
+    to.count = found.number_of("eventfd-count", 16);
+    to.is_semaphore = found.number_of("eventfd-semaphore", 10) != 0;
+  } else if (found.link == "anon_inode:[timerfd]") {
+    to.kind = DescriptionKind::timer;
+    to.count = found.number_of("clockid", 10);
+    to.left_ns = time_in(found, "it_value");
+    to.period_ns = time_in(found, "it_interval");
+    return found.number_of("ticks", 10) == 0 && to.count <= 1;
+  } else if (found.link == "anon_inode:[signalfd]") {
+    to.kind = DescriptionKind::signals;
+    to.count = found.number_of("sigmask", 16);
+  } else if (found.link == "anon_inode:[eventpoll]") {
+    to.kind = DescriptionKind::poll;
+    for (const std::string& line : values_in(found.details, "tfd")) to.watched.push_back(parse_watched(line));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+  to.flags = static_cast<std::uint32_t>(found.number_of("flags", 8)) & ~static_cast<std::uint32_t>(O_CLOEXEC);
+  to.offset = found.number_of("pos", 10);
+  if (const auto which = find_standard(work, found)) {
+    to.kind = DescriptionKind::standard;
+    to.which = *which;
+    return {};
+  }
+  if (!values_in(found.details, "lock").empty()) {
+    work.refuse(frozen.status,
+                fmt::format("holds a lock on descriptor {} ({}), which is not restored yet", found.number, found.link));
+  }
+  if (S_ISREG(found.stat.st_mode) || S_ISDIR(found.stat.st_mode)) return describe_file(work, frozen, found, to);
+  if (S_ISFIFO(found.stat.st_mode)) return describe_pipe(work, frozen, found, to);
+  if (S_ISCHR(found.stat.st_mode) && !device_path(found.stat).empty()) {
+    to.kind = DescriptionKind::device;
+    to.path = device_path(found.stat);
+    return {};
+  }
+  if (describe_event_source(found, to)) return {};
+  work.refuse(frozen.status,
+              fmt::format("has descriptor {} ({}), which is not restored yet", found.number, found.link));
+  return {};
+}
+
+// All that lies in a pipe, without taking it out.
+Result<ByteVector> peek_pipe(int pipe, std::uint32_t capacity_bytes) {
+  int bytes = 0;
+  if (::ioctl(pipe, FIONREAD, &bytes) != 0) return fail(os_error("asking what a pipe holds", errno));
+  ByteVector contents(static_cast<std::size_t>(bytes));
+  if (bytes == 0) return contents;
+  std::array<int, 2> copy{};
+  if (::pipe2(copy.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail(os_error("making a pipe", errno));
+  ::fcntl(copy[1], F_SETPIPE_SZ, capacity_bytes);
+  const ssize_t copied = ::tee(pipe, copy[1], contents.size(), SPLICE_F_NONBLOCK);
+  const ssize_t got = copied < 0 ? copied : ::read(copy[0], contents.data(), contents.size());
+  const int error = errno;
+  ::close(copy[0]);
+  ::close(copy[1]);
+  if (got < 0) return fail(os_error("reading what a pipe holds", error));
+  if (got != bytes) return fail(Code::io, "a pipe holds more than can be read from it");
+  return contents;
+}
+
+}  // namespace
+
+Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> numbers, numbers_in(fmt::format("/proc/{}/fd", frozen.here)));
+  for (const pid_t number : numbers) {
+    DIAPAUSE_TRY_ASSIGN(const Found found, look_at(frozen.here, number));
+    std::uint32_t index = 0;
+    if (const auto known = find_known(work, found)) {
+      index = *known;
+    } else {
+      index = static_cast<std::uint32_t>(work.seen.size());
+      Description description;
+      DIAPAUSE_TRY(describe(work, frozen, found, description));
+      work.result.job.descriptions.push_back(std::move(description));
+      work.seen.push_back({frozen.here, number, found.link});
+    }
+    const bool closes = (found.number_of("flags", 8) & O_CLOEXEC) != 0;
+    process.descriptors.push_back({static_cast<std::uint32_t>(number), index, closes});
+  }
+  return {};
+}
+
+Status dump_channels(DumpWork& work) {
+  Job& job = work.result.job;
+  for (std::uint32_t i = 0; i < job.channels.size(); ++i) {
+    bool has_read_end = false, has_write_end = false;
+    const DumpWork::Seen* reader = nullptr;
+    const DumpWork::Seen* any = nullptr;
+    for (std::size_t d = 0; d < job.descriptions.size(); ++d) {
+      const Description& one = job.descriptions[d];
+      if (one.kind != DescriptionKind::pipe || one.which != i) continue;
+      any = &work.seen[d];
+      if ((one.flags & O_ACCMODE) != O_WRONLY) reader = any;
+      has_read_end = has_read_end || (one.flags & O_ACCMODE) != O_WRONLY;
+      has_write_end = has_write_end || (one.flags & O_ACCMODE) != O_RDONLY;
+    }
+    if (any == nullptr) continue;
+    if (reader != nullptr) any = reader;
+    DIAPAUSE_TRY_ASSIGN(const Borrowed pipe, Borrowed::of(any->here, any->number));
+    pollfd asked{pipe.number(), 0, 0};
+    ::poll(&asked, 1, 0);
+    const bool is_alone = (asked.revents & (POLLHUP | POLLERR)) != 0;
+    if (has_read_end != has_write_end && !is_alone) {
+      const auto status = status_of(fmt::format("/proc/{}", any->here));
+      work.refuse(status.value_or(ProcStatus{}),
+                  fmt::format("has descriptor {} ({}), whose other end is outside of the job", any->number, any->link));
+    }
+    const int capacity = ::fcntl(pipe.number(), F_GETPIPE_SZ);
+    job.channels[i].capacity_bytes = capacity < 0 ? 65536 : static_cast<std::uint32_t>(capacity);
+    if (reader == nullptr) continue;
+    DIAPAUSE_TRY_ASSIGN(ByteVector contents, peek_pipe(pipe.number(), job.channels[i].capacity_bytes));
+    if (!contents.empty()) job.channels[i].forward.push_back(std::move(contents));
+  }
+  return {};
+}
+
+}  // namespace diapause::process

@@ -1,0 +1,176 @@
+// Mappings of a frozen process, and which of their contents belong into the image.
+#include <fmt/core.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "format/checksum.hpp"
+#include "process/dump_parts.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr std::string_view kDeleted = " (deleted)";
+constexpr std::string_view kSegment = "/SYSV";
+
+std::uint32_t flags_of(const Mapping& mapping) {
+  constexpr std::pair<std::string_view, std::uint32_t> kFlags[] = {
+      {"gd", kGrowsDown},   {"hg", kHuge},      {"nh", kNoHuge}, {"dc", kNotForked},
+      {"wf", kWipedByFork}, {"dd", kNotDumped}, {"lo", kLocked}, {"nr", kNoReserve}};
+  std::uint32_t flags = 0;
+  for (const auto& [name, flag] : kFlags) {
+    if (mapping.has(name)) flags |= flag;
+  }
+  return flags;
+}
+
+bool is_of_kernel(const Mapping& mapping) { return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar"); }
+
+// Without a file: what was never written to is empty.
+bool is_anonymous(const Mapping& mapping) {
+  return mapping.inode == 0 || mapping.name.starts_with("[") || mapping.name.starts_with("/dev/zero") ||
+         mapping.name.starts_with("/anon_hugepage");
+}
+
+std::string place_of(const Mapping& mapping) {
+  return fmt::format("memory at {:#x} ({})", mapping.begin, mapping.name.empty() ? "no name" : mapping.name);
+}
+
+// Why such memory cannot be restored; empty: it can.
+std::string refusal_of(const Mapping& mapping) {
+  if (mapping.has("io") || mapping.has("pf")) return is_of_kernel(mapping) ? "" : "of a device";
+  if (mapping.has("um") || mapping.has("uw") || mapping.has("ui")) return "watched by userfaultfd";
+  if (mapping.has("ss")) return "a shadow stack";
+  if (mapping.name.starts_with(kSegment)) return "of a System V segment";
+  const bool is_device = mapping.name.starts_with("/dev/") && !mapping.name.starts_with("/dev/shm/") &&
+                         !mapping.name.starts_with("/dev/zero") && !mapping.name.starts_with("/dev/hugepages");
+  if (is_device) return "of a device";
+  if (mapping.name.starts_with("anon_inode:")) return "of " + mapping.name;
+  return "";
+}
+
+bool lies_in_memory(const std::string& path) {
+  struct statfs found {};
+  return ::statfs(path.c_str(), &found) == 0 && (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
+}
+
+// Whether writes of one process are to be seen by others, or in the file.
+bool is_really_shared(const DumpWork& work, const Mapping& mapping) {
+  if (!mapping.is_shared) return false;
+  if (mapping.has("mw") || work.memories.contains({mapping.device, mapping.inode})) return true;
+  return lies_in_memory(mapping.name) || mapping.name.ends_with(kDeleted);
+}
+
+SharedMemory describe(const Mapping& mapping) {
+  SharedMemory memory;
+  memory.is_writable = true;
+  memory.is_stored = true;
+  struct stat found {};
+  const bool has_file =
+      !mapping.name.ends_with(kDeleted) && ::stat(mapping.name.c_str(), &found) == 0 && found.st_ino == mapping.inode;
+  if (!has_file) return memory;
+  memory.kind = SharedKind::file;
+  memory.path = mapping.name;
+  memory.bytes = static_cast<std::uint64_t>(found.st_size);
+  memory.mode = found.st_mode & 07777;
+  return memory;
+}
+
+std::uint32_t shared_memory(DumpWork& work, const Mapping& mapping) {
+  std::vector<SharedMemory>& memories = work.result.job.memories;
+  const auto [known, is_new] =
+      work.memories.try_emplace({mapping.device, mapping.inode}, static_cast<std::uint32_t>(memories.size()));
+  if (is_new) memories.push_back(describe(mapping));
+  SharedMemory& memory = memories[known->second];
+  const std::uint64_t end = mapping.offset + (mapping.end - mapping.begin);
+  if (memory.kind != SharedKind::file) memory.bytes = std::max(memory.bytes, end);
+  return known->second;
+}
+
+void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping, const Area& area) {
+  const std::uint64_t end = mapping.offset + (mapping.end - mapping.begin);
+  const bool is_forced = (mapping.protection & PROT_READ) == 0;
+  for (const Extent& fresh : take_unstored(work, area.shared, {mapping.offset, end})) {
+    const Extent range{mapping.begin + fresh.begin - mapping.offset, mapping.begin + fresh.end - mapping.offset};
+    const auto extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
+    for (const Extent& one : extents) {
+      work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, 0, area.shared,
+                                      one.begin - mapping.begin + mapping.offset, is_forced, -1});
+    }
+  }
+}
+
+Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping) {
+  const Extent range{mapping.begin, mapping.end};
+  const bool is_forced = (mapping.protection & PROT_READ) == 0;
+  std::vector<Extent> extents;
+  if (is_anonymous(mapping)) {
+    DIAPAUSE_TRY_ASSIGN(extents, populated_extents(frozen.here, range));
+  } else {
+    extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
+  }
+  for (const Extent& one : extents) {
+    work.result.contents.push_back(
+        {frozen.here, one.begin, one.end - one.begin, frozen.status.id, kNone, one.begin, is_forced, -1});
+  }
+  return {};
+}
+
+Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mapping, Process& process) {
+  Area area;
+  area.begin = mapping.begin;
+  area.end = mapping.end;
+  area.protection = mapping.protection;
+  area.flags = flags_of(mapping);
+  area.name = mapping.name;
+  if (mapping.name == "[vsyscall]") {
+    area.kind = AreaKind::foreign;
+  } else if (is_of_kernel(mapping)) {
+    area.kind = AreaKind::kernel;
+    if (mapping.name == "[vdso]") {
+      ByteVector code(mapping.end - mapping.begin);
+      DIAPAUSE_TRY(read_memory(frozen.here, mapping.begin, code));
+      area.checksum = format::checksum64(code);
+    }
+  } else if (const std::string refusal = refusal_of(mapping); !refusal.empty()) {
+    work.refuse(frozen.status, "has " + place_of(mapping) + " " + refusal);
+  } else if (is_really_shared(work, mapping)) {
+    area.kind = AreaKind::shared;
+    area.shared = shared_memory(work, mapping);
+    area.offset = mapping.offset;
+    store_shared(work, frozen, mapping, area);
+  } else {
+    DIAPAUSE_TRY(store_private(work, frozen, mapping));
+  }
+  process.areas.push_back(std::move(area));
+  return {};
+}
+
+}  // namespace
+
+std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent range) {
+  std::vector<Extent>& stored = work.stored[shared];
+  std::vector<Extent> fresh;
+  std::uint64_t at = range.begin;
+  for (const Extent& one : stored) {  // in rising order
+    if (one.end <= at || one.begin >= range.end) continue;
+    if (one.begin > at) fresh.push_back({at, one.begin});
+    at = std::max(at, one.end);
+  }
+  if (at < range.end) fresh.push_back({at, range.end});
+  stored.insert(stored.end(), fresh.begin(), fresh.end());
+  std::ranges::sort(stored, {}, &Extent::begin);
+  return fresh;
+}
+
+Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(frozen.here));
+  for (const Mapping& mapping : mappings) DIAPAUSE_TRY(dump_mapping(work, frozen, mapping, process));
+  return {};
+}
+
+}  // namespace diapause::process

@@ -1,0 +1,42 @@
+// The parts of dump(), for the files that do it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "process/dump.hpp"
+
+namespace diapause::process {
+
+// What is found on the way over all processes.
+struct DumpWork {
+  FrozenJob& frozen;
+  pid_t standard;
+  Dump result = {};
+  std::vector<std::string> refusals = {};
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> memories = {};  // device and inode -> index
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> channels = {};  // the same of pipes
+  struct Seen {  // a description and one descriptor that has it
+    pid_t here;
+    int number;
+    std::string link;
+  };
+  std::map<std::uint32_t, std::vector<Extent>> stored = {};  // of shared memories: what `contents` holds already
+  std::vector<Seen> seen = {};                               // beside result.job.descriptions
+
+  void refuse(const ProcStatus& process, const std::string& what) {
+    refusals.push_back("process " + std::to_string(process.id) + " (" + process.name + ") " + what);
+  }
+};
+
+Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process);
+Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process);
+Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process);
+// Once all descriptors are known: what pipes and sockets hold.
+Status dump_channels(DumpWork& work);
+// Of a shared memory, the range that is not in the contents yet; from then on it counts as if it were.
+std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent range);
+
+}  // namespace diapause::process

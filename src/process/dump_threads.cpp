@@ -1,0 +1,124 @@
+// Threads of a frozen process, as they are taken down.
+#include <fmt/core.h>
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "process/dump_parts.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end of the call
+
+// How long a call was to last, from its arguments; kForever: until something happens.
+constexpr std::uint64_t kForever = ~std::uint64_t{0};
+std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call, const Registers& registers) {
+  const auto time_at = [&](std::uint64_t address) -> std::optional<std::uint64_t> {
+    timespec length{};
+    if (!read_memory(process, address, std::as_writable_bytes(std::span(&length, 1)))) return std::nullopt;
+    return static_cast<std::uint64_t>(length.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(length.tv_nsec);
+  };
+  switch (call) {
+    case SYS_nanosleep:
+      return time_at(registers.rdi);
+    case SYS_clock_nanosleep:
+      return time_at(registers.rdx);
+    case SYS_poll: {
+      const auto milliseconds = static_cast<std::int32_t>(registers.rdx);
+      return milliseconds < 0 ? kForever : static_cast<std::uint64_t>(milliseconds) * 1'000'000;
+    }
+    case SYS_futex:
+      // Only FUTEX_WAIT counts from now on; others name the time at which they end, and are done again.
+      return (registers.rsi & FUTEX_CMD_MASK) == FUTEX_WAIT ? time_at(registers.r10) : kForever;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Turns a call whose end only the kernel knows into one that can be begun anew.
+void take_down_call(DumpWork& work, const FrozenProcess& frozen, const FrozenThread& thread, Registers& registers,
+                    Thread& to) {
+  if (call_under_way(registers) < 0 || result_of(registers) != kRestartBlock) return;
+  const auto length_ns = length_of_call(frozen.here, thread.call, registers);
+  if (!length_ns) {
+    work.refuse(frozen.status,
+                fmt::format("is in a call (thread {}) whose rest cannot be found out", thread.name.thread));
+    return;
+  }
+  registers.orig_rax = static_cast<std::uint64_t>(thread.call);
+  if (*length_ns == kForever) {
+    work.frozen.timed()[thread.name.here] = {registers.rsp, thread.call, 0};
+    wind_back(registers);
+    return;
+  }
+  to.timed_call = thread.call;
+  const std::uint64_t now_ns = work.frozen.monotonic_ns();
+  std::uint64_t end_ns = thread.call_end_ns;
+  if (end_ns == 0) {
+    const bool is_known = thread.slept_since_ns != 0 && thread.slept_since_ns < now_ns;
+    end_ns = (is_known ? thread.slept_since_ns : now_ns) + *length_ns;
+  }
+  to.left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+  work.frozen.timed()[thread.name.here] = {registers.rsp, thread.call, end_ns};
+}
+
+// What only the thread itself can ask.
+Status ask_thread(const FrozenProcess& frozen, const FrozenThread& thread, Thread& to) {
+  const std::uint64_t room = frozen.calls->room();
+  struct Answers {
+    stack_t stack;
+    std::uint64_t cleared_address;
+  } answers{};
+  std::vector<Call> calls = {{SYS_sigaltstack, {0, room}, 0},
+                             {SYS_prctl, {PR_GET_TID_ADDRESS, room + offsetof(Answers, cleared_address)}, 0}};
+  DIAPAUSE_TRY(frozen.calls->run(thread.name, calls));
+  DIAPAUSE_TRY(read_memory(frozen.here, room, std::as_writable_bytes(std::span(&answers, 1))));
+  to.stack_address = reinterpret_cast<std::uint64_t>(answers.stack.ss_sp);
+  to.stack_bytes = answers.stack.ss_size;
+  to.stack_flags = static_cast<std::uint32_t>(answers.stack.ss_flags);
+  to.cleared_address = answers.cleared_address;
+  return {};
+}
+
+Status dump_thread(DumpWork& work, FrozenProcess& frozen, FrozenThread& thread, Thread& to) {
+  const pid_t here = thread.name.here;
+  to.id = thread.name.thread;
+  DIAPAUSE_TRY_ASSIGN(to.name, read_proc(fmt::format("/proc/{}/task/{}/comm", frozen.here, here)));
+  if (to.name.ends_with('\n')) to.name.pop_back();
+  Registers registers = registers_to_go_on_with(thread);
+  take_down_call(work, frozen, thread, registers, to);
+  const ByteView bytes = as_byte_view(registers);
+  to.registers.assign(bytes.begin(), bytes.end());
+  DIAPAUSE_TRY_ASSIGN(to.extended_registers, extended_registers_of(here));
+  to.signal_mask = thread.mask;
+  to.sequence_address = thread.sequence.address;
+  to.sequence_bytes = thread.sequence.size;
+  to.sequence_signature = thread.sequence.signature;
+  to.sequence_section = thread.section;
+  DIAPAUSE_TRY_ASSIGN(to.waiting_signals, waiting_signals_of(here, Queue::thread));
+  std::uint64_t list = 0, bytes_of_list = 0;
+  if (::syscall(SYS_get_robust_list, here, &list, &bytes_of_list) != 0) {
+    return fail(os_error(fmt::format("asking for the robust list of thread {}", to.id), errno));
+  }
+  to.robust_list = list;
+  to.robust_list_bytes = bytes_of_list;
+  return ask_thread(frozen, thread, to);
+}
+
+}  // namespace
+
+Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process) {
+  for (FrozenThread& thread : frozen.threads) {
+    DIAPAUSE_TRY(dump_thread(work, frozen, thread, process.threads.emplace_back()));
+  }
+  return {};
+}
+
+}  // namespace diapause::process

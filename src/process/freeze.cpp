@@ -1,0 +1,305 @@
+#include "process/freeze.hpp"
+
+#include <fmt/core.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <set>
+
+namespace diapause::process {
+namespace {
+
+constexpr double kStopLimit_s = 5;
+constexpr std::int64_t kInterrupted = -EINTR;
+
+// "se.exec_start : 1051898.677847": the number behind a name in /proc/<pid>/sched.
+std::optional<double> scheduler_value(const std::string& text, std::string_view name) {
+  const std::size_t line = text.find(name);
+  const std::size_t colon = line == std::string::npos ? line : text.find(':', line);
+  const std::size_t begin = colon == std::string::npos ? colon : text.find_first_not_of(" \t", colon + 1);
+  double value = 0;
+  if (begin == std::string::npos) return std::nullopt;
+  std::from_chars(text.data() + begin, text.data() + text.size(), value);
+  return value;
+}
+
+// When a thread last ran, by the clock of the processor that it ran on, and how often it has begun to wait since its
+// birth.
+struct LastRun {
+  std::uint64_t ran_ns = 0;
+  std::uint64_t waits = 0;
+};
+std::optional<LastRun> last_run(const std::string& directory) {
+  const auto text = read_proc(directory + "/sched");
+  if (!text) return std::nullopt;
+  const auto ran_ms = scheduler_value(*text, "se.exec_start");
+  const auto waits = scheduler_value(*text, "nr_voluntary_switches");
+  if (!ran_ms || !waits) return std::nullopt;
+  return LastRun{static_cast<std::uint64_t>(*ran_ms * 1e6), static_cast<std::uint64_t>(*waits)};
+}
+
+// What to add to times of a processor's clock to get CLOCK_MONOTONIC, asked on that processor. Those clocks stand still
+// while a virtual machine gets no time, so what comes out is too late rather than too early, and a call lasts longer
+// rather than shorter.
+std::optional<std::uint64_t> clock_offset_ns(std::uint64_t processor) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  if (processor >= CPU_SETSIZE) return std::nullopt;
+  CPU_SET(processor, &only);
+  if (::sched_setaffinity(0, sizeof only, &only) != 0) return std::nullopt;
+  ::sched_yield();
+  const auto now = last_run("/proc/thread-self");
+  if (!now) return std::nullopt;
+  return monotonic_ns() - now->ran_ns;
+}
+
+// Calls that an interruption ends with EINTR although no signal has come.
+bool is_ended_by_interruption(std::int64_t call) {
+  constexpr std::int64_t kCalls[] = {
+      SYS_epoll_wait,   SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop,           SYS_semtimedop,   SYS_recvfrom,
+      SYS_recvmsg,      SYS_recvmmsg,    SYS_sendto,       SYS_sendmsg,         SYS_accept,       SYS_accept4,
+      SYS_connect,      SYS_read,        SYS_write,        SYS_rt_sigtimedwait, SYS_io_getevents, SYS_mq_timedreceive,
+      SYS_mq_timedsend, SYS_msgrcv,      SYS_msgsnd};
+  return std::ranges::find(kCalls, call) != std::end(kCalls);
+}
+
+// Whether one of the signals is about to be delivered.
+bool has_open_signal(const Result<std::vector<ByteVector>>& waiting, std::uint64_t mask) {
+  return waiting && std::ranges::any_of(*waiting, [&](const ByteVector& one) {
+           std::uint32_t number = 0;
+           std::memcpy(&number, one.data(), sizeof number);
+           return number > 0 && number <= 64 && (mask >> (number - 1) & 1) == 0;
+         });
+}
+
+std::string task_directory(pid_t process, pid_t thread) { return fmt::format("/proc/{}/task/{}", process, thread); }
+
+}  // namespace
+
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+Result<std::vector<pid_t>> processes_with(pid_t first) {
+  DIAPAUSE_TRY_ASSIGN(const std::string space, read_link(fmt::format("/proc/{}/ns/pid", first)));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> all, numbers_in("/proc"));
+  std::vector<pid_t> members;
+  for (const pid_t process : all) {
+    const auto of_process = read_link(fmt::format("/proc/{}/ns/pid", process));
+    if (of_process && *of_process == space) members.push_back(process);
+  }
+  return members;
+}
+
+Result<FrozenJob> FrozenJob::freeze(pid_t first, TimedCalls& timed) {
+  FrozenJob job;
+  job.timed_ = &timed;
+  DIAPAUSE_TRY(job.note_waits(first));
+  DIAPAUSE_TRY(job.stop_all(first));
+  job.monotonic_ns_ = process::monotonic_ns();
+  for (FrozenProcess& process : job.processes_) DIAPAUSE_TRY(job.look(process));
+  std::ranges::sort(job.processes_, {}, [](const FrozenProcess& one) { return one.status.id; });
+  return job;
+}
+
+FrozenJob::~FrozenJob() { (void)thaw(); }
+
+// Before anything is stopped, as a stop is the end of a wait.
+Status FrozenJob::note_waits(pid_t first) {
+  cpu_set_t before;
+  if (::sched_getaffinity(0, sizeof before, &before) != 0) return {};
+  std::map<std::uint64_t, std::optional<std::uint64_t>> offsets;
+  DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> members, processes_with(first));
+  for (const pid_t process : members) {
+    const auto threads = numbers_in(fmt::format("/proc/{}/task", process));
+    if (process == first || !threads) continue;
+    for (const pid_t thread : *threads) {
+      const auto run = last_run(task_directory(process, thread));
+      const auto stat = StatFields::of(thread);
+      if (!run || !stat) continue;
+      constexpr std::size_t kProcessor = 39;
+      const auto [offset, is_new] = offsets.try_emplace(stat->number(kProcessor));
+      if (is_new) offset->second = clock_offset_ns(offset->first);
+      if (offset->second) waits_[thread] = {run->ran_ns + *offset->second, run->waits};
+    }
+  }
+  ::sched_setaffinity(0, sizeof before, &before);
+  return {};
+}
+
+// 0 if the thread has begun to wait once more since it was looked at: for what it waits now is not known.
+std::uint64_t FrozenJob::waits_since(pid_t process, pid_t thread) const {
+  const auto noted = waits_.find(thread);
+  const auto now = noted == waits_.end() ? std::nullopt : last_run(task_directory(process, thread));
+  // To stand still for us is a wait, too.
+  return now && now->waits <= noted->second.count + 1 ? noted->second.since_ns : 0;
+}
+
+// Until a look finds nothing new: what stands still makes no processes.
+Status FrozenJob::stop_all(pid_t first) {
+  for (bool is_new = true; is_new;) {
+    is_new = false;
+    zombies_.clear();
+    DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> members, processes_with(first));
+    for (const pid_t process : members) {
+      if (process == first) continue;
+      const auto status = status_of(fmt::format("/proc/{}", process));
+      if (!status) continue;  // it has ended
+      if (status->state == 'Z' || status->state == 'X') {
+        if (numbers_in(fmt::format("/proc/{}/task", process)).value_or(std::vector<pid_t>{}).size() > 1) {
+          return fail(Code::argument, fmt::format("process {} ({}) goes on in other threads than its first, which has "
+                                                  "ended: that cannot be restored yet",
+                                                  status->id, status->name));
+        }
+        zombies_.push_back({process, *status});
+        continue;
+      }
+      DIAPAUSE_TRY_ASSIGN(const bool stopped, stop_new(process, *status));
+      is_new = is_new || stopped;
+    }
+  }
+  return {};
+}
+
+// Stops the threads of a process that do not stand still yet; whether there were any.
+Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
+  auto known = std::ranges::find_if(processes_, [&](const FrozenProcess& one) { return one.here == process; });
+  if (known == processes_.end()) {
+    processes_.push_back({process, status, {}, std::nullopt, 0});
+    known = processes_.end() - 1;
+  }
+  std::vector<pid_t> fresh;
+  for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", process)).value_or(std::vector<pid_t>{})) {
+    const bool is_known =
+        std::ranges::any_of(known->threads, [&](const FrozenThread& one) { return one.name.here == thread; });
+    if (is_known) continue;
+    const auto of_thread = status_of(task_directory(process, thread));
+    if (!of_thread || of_thread->state == 'Z' || of_thread->state == 'X') continue;
+    if (of_thread->tracer_here == 0) {
+      if (const Status attached = attach(thread); !attached) {
+        if (attached.error().os_errno == ESRCH) continue;
+        return fail(attached.error());
+      }
+      DIAPAUSE_TRY(ask_to_stop(thread));
+    } else if (of_thread->tracer_here != ::getpid()) {
+      return fail(Code::denied, fmt::format("process {} ({}) is traced by process {}: let that one go first", status.id,
+                                            status.name, of_thread->tracer_here));
+    }
+    known->threads.push_back({});
+    known->threads.back().name = {thread, of_thread->id, of_thread->thread_id};
+    fresh.push_back(thread);
+  }
+  for (const pid_t thread : fresh) {
+    auto lives = await_stillness(thread, kStopLimit_s);
+    if (!lives && lives.error().code == Code::timeout) {
+      lives.error().message = fmt::format(
+          "process {} ({}) cannot be stopped now: it waits for a program that a child of "
+          "it is starting, or for a device",
+          status.id, status.name);
+    }
+    if (!lives) return fail(std::move(lives.error()));
+    if (!*lives) std::erase_if(known->threads, [&](const FrozenThread& one) { return one.name.here == thread; });
+  }
+  if (known->threads.empty()) processes_.erase(known);
+  return !fresh.empty();
+}
+
+Status FrozenJob::look(FrozenProcess& process) {
+  DIAPAUSE_TRY_ASSIGN(process.status, status_of(fmt::format("/proc/{}", process.here)));
+  std::ranges::sort(process.threads, {}, [&](const FrozenThread& one) {
+    return std::pair(one.name.thread != process.status.id, one.name.thread);
+  });
+  for (FrozenThread& thread : process.threads) {
+    DIAPAUSE_TRY_ASSIGN(thread.registers, registers_of(thread.name.here));
+    DIAPAUSE_TRY_ASSIGN(thread.mask, signal_mask_of(thread.name.here));
+    DIAPAUSE_TRY_ASSIGN(thread.sequence, sequence_area_of(thread.name.here));
+    if (thread.sequence.address != 0) {
+      thread.section_address = thread.sequence.address + 8;  // struct rseq: rseq_cs
+      DIAPAUSE_TRY(
+          read_memory(process.here, thread.section_address, std::as_writable_bytes(std::span(&thread.section, 1))));
+    }
+    thread.call = call_under_way(thread.registers);
+    constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end of the call
+    const bool is_timed = thread.call >= 0 && result_of(thread.registers) == kRestartBlock;
+    if (is_timed) thread.slept_since_ns = waits_since(process.here, thread.name.here);
+    if (thread.call != SYS_restart_syscall) continue;
+    const auto known = timed_->find(thread.name.here);
+    if (known != timed_->end() && known->second.stack == thread.registers.rsp) {
+      thread.call = known->second.call;
+      thread.call_end_ns = known->second.end_ns;
+      continue;
+    }
+    std::array<std::byte, 9> code{};
+    const bool is_read{read_any_memory(process.here, thread.registers.rip - code.size(), code)};
+    thread.call = is_read ? number_before_call(code) : -1;
+  }
+  return {};
+}
+
+// What a signal has ended stays ended: the program's handler is about to run.
+Registers registers_to_go_on_with(const FrozenThread& thread) {
+  Registers registers = thread.registers;
+  if (result_of(registers) != kInterrupted || !is_ended_by_interruption(thread.call)) return registers;
+  const bool has_signal = has_open_signal(waiting_signals_of(thread.name.here, Queue::thread), thread.mask) ||
+                          has_open_signal(waiting_signals_of(thread.name.here, Queue::process), thread.mask);
+  if (!has_signal) wind_back(registers);
+  return registers;
+}
+
+Status FrozenJob::plant(FrozenProcess& process) {
+  if (process.calls) return {};
+  DIAPAUSE_TRY_ASSIGN(process.instruction, find_call_instruction_of(process.here));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(process.here));
+  // The lowest gap that is large enough, with room to spare on both sides.
+  std::uint64_t address = 0x100000;
+  for (const Mapping& one : mappings) {
+    if (one.begin >= address + Calls::kBytes + kPageBytes) break;
+    address = std::max(address, one.end + 16 * kPageBytes);
+  }
+  for (FrozenThread& thread : process.threads) thread.is_touched = true;
+  DIAPAUSE_TRY_ASSIGN(process.calls, Calls::plant(process.leader().name, address, process.instruction));
+  return {};
+}
+
+Status FrozenJob::thaw(FrozenProcess& process) {
+  Status result;
+  const auto note = [&](Status done) {
+    if (result && !done) result = std::move(done);
+  };
+  if (process.calls) note(process.calls->remove(process.leader().name, process.instruction));
+  process.calls.reset();
+  for (FrozenThread& thread : process.threads) {
+    const pid_t here = thread.name.here;
+    const Registers registers = registers_to_go_on_with(thread);
+    if (thread.is_touched) {
+      note(settle(here));
+      if (thread.section != 0) note(write_memory(process.here, thread.section_address, as_byte_view(thread.section)));
+    }
+    note(set_registers(here, registers));
+    note(set_signal_mask(here, thread.mask));
+  }
+  for (const FrozenThread& thread : process.threads) note(detach(thread.name.here));
+  return result;
+}
+
+Status FrozenJob::thaw() {
+  Status result;
+  for (FrozenProcess& process : processes_) {
+    Status done = thaw(process);
+    if (result && !done) result = std::move(done);
+  }
+  processes_.clear();
+  return result;
+}
+
+}  // namespace diapause::process

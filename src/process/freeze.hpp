@@ -1,0 +1,105 @@
+// A job that stands still: every thread of every process in its namespace, seen from outside.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "process/calls.hpp"
+#include "process/proc.hpp"
+#include "process/trace.hpp"
+
+namespace diapause::process {
+
+// Which calls threads are in and when those are to end, by the thread's id here: the kernel does not tell it of calls
+// that it has begun anew after an earlier freeze, or a restart.
+struct TimedCall {
+  std::uint64_t stack = 0;  // pointer, by which the same call is known again
+  std::int64_t call = -1;
+  std::uint64_t end_ns = 0;  // CLOCK_MONOTONIC; 0: not known
+};
+using TimedCalls = std::map<pid_t, TimedCall>;
+
+struct FrozenThread {
+  ThreadName name;
+  Registers registers{};  // when it stopped
+  std::uint64_t mask = 0;
+  std::int64_t call = -1;             // that it was stopped in, also where the kernel had begun it anew
+  std::uint64_t section_address = 0;  // where the kernel keeps the rseq section under way, and which it was
+  std::uint64_t section = 0;
+  SequenceArea sequence;
+  std::uint64_t slept_since_ns = 0;  // CLOCK_MONOTONIC; 0: not known
+  std::uint64_t call_end_ns = 0;     // of a call begun anew, if it is known; 0: not
+  bool is_touched = false;           // its registers are not those any more
+};
+
+struct FrozenProcess {
+  pid_t here = 0;
+  ProcStatus status;
+  std::vector<FrozenThread> threads;  // the leader first
+  std::optional<Calls> calls;
+  std::uint64_t instruction = 0;
+
+  FrozenThread& leader() { return threads.front(); }
+};
+
+// What a thread is to have in its registers when it goes on: calls that the freeze has ended are done again.
+Registers registers_to_go_on_with(const FrozenThread& thread);
+
+// An ended process that nobody has waited for.
+struct Zombie {
+  pid_t here = 0;
+  ProcStatus status;
+};
+
+class FrozenJob {
+ public:
+  // Stops all processes in the PID namespace of process `first`, but that one. On failure all run on.
+  // `timed`: from the last time; must outlive the object, which adds to it.
+  static Result<FrozenJob> freeze(pid_t first, TimedCalls& timed);
+  FrozenJob(FrozenJob&&) noexcept = default;
+  FrozenJob& operator=(FrozenJob&&) = delete;
+  ~FrozenJob();  // thaws
+
+  std::vector<FrozenProcess>& processes() { return processes_; }
+  const std::vector<Zombie>& zombies() const { return zombies_; }
+  std::uint64_t monotonic_ns() const { return monotonic_ns_; }
+  TimedCalls& timed() { return *timed_; }
+
+  // Makes a process ready to do calls for us.
+  Status plant(FrozenProcess& process);
+  // Lets all run on as if nothing had happened; the first failure.
+  Status thaw();
+
+ private:
+  FrozenJob() = default;
+  Status note_waits(pid_t first);
+  std::uint64_t waits_since(pid_t process, pid_t thread) const;
+  Status stop_all(pid_t first);
+  Result<bool> stop_new(pid_t process, const ProcStatus& status);
+  Status look(FrozenProcess& process);
+  Status thaw(FrozenProcess& process);
+
+  std::vector<FrozenProcess> processes_;
+  std::vector<Zombie> zombies_;
+  struct Wait {
+    std::uint64_t since_ns = 0, count = 0;
+  };
+  std::map<pid_t, Wait> waits_;  // of threads, just before they were stopped
+  std::uint64_t monotonic_ns_ = 0;
+  TimedCalls* timed_ = nullptr;
+};
+
+// CLOCK_MONOTONIC.
+std::uint64_t monotonic_ns();
+
+// All processes here that are in the PID namespace of `first`, `first` among them.
+Result<std::vector<pid_t>> processes_with(pid_t first);
+
+}  // namespace diapause::process

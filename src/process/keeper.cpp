@@ -1,0 +1,220 @@
+#include "process/keeper.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "process/freeze.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr int kNoStart = 127;
+
+struct Pipe {
+  int read = -1, write = -1;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(os_error("making a pipe", errno));
+  return Pipe{ends[0], ends[1]};
+}
+
+// What process 1 gets. It is forked from a process that may have threads: nothing that allocates or locks may be
+// called in it.
+struct Orders {
+  Pipe from_maker;                 // "go", then, for a job that is restored, which process is its command
+  Pipe report;                     // errno of what could not be done
+  char* const* command = nullptr;  // null: the job is restored
+  sigset_t mask{};                 // of the command
+};
+
+void report(const Orders& orders, int error) { (void)!::write(orders.report.write, &error, sizeof error); }
+
+[[noreturn]] void run_command(const Orders& orders) {
+  ::sigprocmask(SIG_SETMASK, &orders.mask, nullptr);
+  ::execvp(orders.command[0], orders.command);
+  report(orders, errno);
+  ::_exit(kNoStart);
+}
+
+// A /proc that shows the job to itself. Where the machine forbids it, that of the whole machine stays.
+void mount_proc() {
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+  (void)::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+}
+
+// Standard streams would keep pipes of the job's surroundings open.
+void let_go_of_streams() {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int stream = 0; stream < 3; ++stream) {
+    if (null >= 0) ::dup2(null, stream);
+  }
+  if (null > 2) ::close(null);
+}
+
+[[noreturn]] void bury_until_end(pid_t command) {
+  for (;;) {
+    int status = 0;
+    const pid_t ended = ::waitpid(-1, &status, __WALL);
+    if (ended < 0 && errno == ECHILD) ::_exit(kNoStart);
+    if (ended == command) ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+  }
+}
+
+[[noreturn]] void be_process_1(const Orders& orders) {
+  ::close(orders.from_maker.write);
+  ::close(orders.report.read);
+  std::uint32_t word = 0;
+  if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
+  mount_proc();
+  if (orders.command != nullptr) {
+    const auto child = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    if (child == 0) run_command(orders);
+    if (child < 0) report(orders, errno);
+    ::close(orders.report.write);
+    word = static_cast<std::uint32_t>(child);
+  } else {
+    ::close(orders.report.write);
+    // The maker makes the processes from outside meanwhile.
+    if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
+  }
+  let_go_of_streams();
+  bury_until_end(static_cast<pid_t>(word));
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return fail(os_error("opening " + path, errno));
+  const ssize_t written = ::write(file, text.data(), text.size());
+  const int error = errno;
+  ::close(file);
+  if (written != static_cast<ssize_t>(text.size())) return fail(os_error("writing " + path, error));
+  return {};
+}
+
+// Everybody keeps the ids that they have.
+Status map_ids(pid_t process) {
+  const std::string directory = fmt::format("/proc/{}", process);
+  DIAPAUSE_TRY(write_text(directory + "/uid_map", fmt::format("{} {} 1\n", ::geteuid(), ::geteuid())));
+  DIAPAUSE_TRY(write_text(directory + "/setgroups", "deny"));
+  return write_text(directory + "/gid_map", fmt::format("{} {} 1\n", ::getegid(), ::getegid()));
+}
+
+// Root as it usually is needs no user namespace, and would lose rights in one.
+bool may_without_user_namespace() {
+  constexpr std::uint64_t kAdmin = 21, kTrace = 19;  // CAP_SYS_ADMIN, CAP_SYS_PTRACE
+  const auto own = status_of("/proc/self");
+  return ::geteuid() == 0 && own && (own->effective >> kAdmin & 1) != 0 && (own->effective >> kTrace & 1) != 0;
+}
+
+Error namespace_error(int error) {
+  Error made = os_error("making namespaces for the job", error);
+  if (error == EPERM || error == ENOSPC || error == EUSERS) {
+    made.code = Code::denied;
+    made.message +=
+        ": this machine allows users no namespaces of their own (user.max_user_namespaces, "
+        "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)";
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch& watch) {
+  std::vector<char*> arguments;
+  if (command != nullptr) {
+    for (const std::string& word : *command) arguments.push_back(const_cast<char*>(word.c_str()));
+  }
+  arguments.push_back(nullptr);
+  Orders orders;
+  DIAPAUSE_TRY_ASSIGN(orders.from_maker, make_pipe());
+  DIAPAUSE_TRY_ASSIGN(orders.report, make_pipe());
+  if (command != nullptr) orders.command = arguments.data();
+  orders.mask = watch.mask_before();
+  const bool is_user_space_new = !may_without_user_namespace();
+  const int flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | (is_user_space_new ? CLONE_NEWUSER : 0);
+  const auto process = static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
+  if (process == 0) be_process_1(orders);
+  const int error = errno;
+  ::close(orders.from_maker.read);
+  ::close(orders.report.write);
+  Keeper keeper(process, orders.from_maker.write);
+  const auto give_up = [&](Error why) -> Result<Keeper> {
+    ::close(orders.report.read);
+    if (process > 0) {
+      keeper.end();
+      ::waitpid(process, nullptr, 0);
+    }
+    return fail(std::move(why));
+  };
+  if (process < 0) return give_up(namespace_error(error));
+  if (is_user_space_new) {
+    if (Status mapped = map_ids(process); !mapped) return give_up(namespace_error(mapped.error().os_errno));
+  }
+  const std::uint32_t go = 0;
+  (void)!::write(keeper.orders_, &go, sizeof go);
+  int reported = 0;
+  const bool has_failed = ::read(orders.report.read, &reported, sizeof reported) == sizeof reported;
+  if (!has_failed) {
+    ::close(orders.report.read);
+    return keeper;
+  }
+  Error why = os_error("cannot run " + (command != nullptr ? command->front() : ""), reported);
+  if (reported == ENOENT) why.code = Code::not_found;
+  return give_up(std::move(why));
+}
+
+Result<Keeper> Keeper::launch(const std::vector<std::string>& command, const Watch& watch) {
+  return make(&command, watch);
+}
+Result<Keeper> Keeper::wait_for_processes(const Watch& watch) { return make(nullptr, watch); }
+
+Keeper::Keeper(Keeper&& other) noexcept
+    : process_(std::exchange(other.process_, 0)), orders_(std::exchange(other.orders_, -1)), command_(other.command_) {}
+
+Keeper::~Keeper() {
+  if (orders_ >= 0) ::close(orders_);
+}
+
+Status Keeper::begin(std::uint32_t command) {
+  command_ = command;
+  if (::write(orders_, &command, sizeof command) == sizeof command) return {};
+  return fail(os_error("telling process 1 of the job to go on", errno));
+}
+
+void Keeper::end() const {
+  if (process_ > 0) ::kill(process_, SIGKILL);
+}
+
+void Keeper::signal_command(int number) const {
+  const auto members = processes_with(process_);
+  if (!members) return;
+  for (const pid_t one : *members) {
+    const auto status = status_of(fmt::format("/proc/{}", one));
+    if (status && status->id == command_) ::kill(one, number);
+  }
+}
+
+std::optional<int> Keeper::exit_status() {
+  int status = 0;
+  const pid_t ended = ::waitpid(process_, &status, WNOHANG);
+  if (ended != process_) return std::nullopt;
+  process_ = 0;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace diapause::process

@@ -1,0 +1,47 @@
+// Process 1 of a job: it owns the job's namespaces, starts its command or waits until that is restored, buries orphans,
+// and ends with the command. It lives on if the process that made it dies, and the job with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "process/watch.hpp"
+
+namespace diapause::process {
+
+class Keeper {
+ public:
+  // Starts `command` (looked up in PATH) as process 2 of new PID, IPC and mount namespaces, and of a user namespace
+  // unless this process may do without. Code::denied says what the machine forbids; Code::not_found: no such command.
+  static Result<Keeper> launch(const std::vector<std::string>& command, const Watch& watch);
+  // The same without a command: process 1 waits. Descriptors of this process are inherited.
+  static Result<Keeper> wait_for_processes(const Watch& watch);
+  Keeper(Keeper&& other) noexcept;
+  Keeper& operator=(Keeper&&) = delete;
+  ~Keeper();  // the job goes on
+
+  pid_t process() const { return process_; }
+  // After wait_for_processes(): the processes are there, and the job ends with `command`.
+  Status begin(std::uint32_t command);
+  // Ends the job, with all its processes.
+  void end() const;
+  void signal_command(int number) const;
+
+  // Not waited for yet: nullopt. The status as a shell gives it: 128 + N after signal N.
+  std::optional<int> exit_status();
+
+ private:
+  Keeper(pid_t process, int orders) : process_(process), orders_(orders) {}
+  static Result<Keeper> make(const std::vector<std::string>* command, const Watch& watch);
+
+  pid_t process_;
+  int orders_;  // pipe to it
+  std::uint32_t command_ = 2;
+};
+
+}  // namespace diapause::process

@@ -1,0 +1,59 @@
+// All open files and shared memories of a stored job, opened again in this process. Processes that are made from it
+// inherit them, and so share them as they did.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/result.hpp"
+#include "process/state.hpp"
+
+namespace diapause::process {
+
+// Where a part of the contents belongs.
+struct StoredContents {
+  std::uint32_t process = 0;     // 0: of a shared memory
+  std::uint32_t shared = kNone;  // its index
+  std::uint64_t offset = 0;      // address, or offset in the shared memory
+  std::uint64_t bytes = 0;
+  std::size_t region = 0;  // by which it is read
+};
+// Calls `take` with the contents, piece by piece: offset from the beginning, and bytes.
+using TakePiece = std::function<Status(std::uint64_t, ByteView)>;
+using ReadContents = std::function<Status(const StoredContents&, const TakePiece&)>;
+
+class Openings {
+ public:
+  // Files that the job could write to are cut to the length that they had. Code::mismatch names what is not there any
+  // more, or shorter.
+  static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read);
+  Openings(Openings&& other) noexcept;
+  Openings& operator=(Openings&&) = delete;
+  ~Openings();  // closes what was not closed
+  // What processes have inherited stays open in them.
+  void close_all();
+
+  // Numbers in this process, all above those that the job uses; -1: none.
+  int of_description(std::uint32_t index) const { return descriptions_[index]; }
+  std::vector<int> numbers() const;
+  int of_memory(std::uint32_t index) const { return memories_[index]; }
+
+ private:
+  Openings() = default;
+  Status open_memory(const SharedMemory& memory);
+  Status fill_memories(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read);
+  Result<int> open_description(const Job& job, const Description& one);
+  Result<int> open_file(const Description& one) const;
+  Status open_channels(const Job& job);
+  Result<int> raise(int number) const;
+
+  int lowest_ = 0;  // number that may be given
+  std::vector<int> descriptions_, memories_;
+  struct Ends {
+    int read = -1, write = -1;
+  };
+  std::vector<Ends> channels_;
+};
+
+}  // namespace diapause::process

@@ -1,0 +1,310 @@
+#include "process/proc.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/ioctl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+
+#include "process/trace.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr std::uint64_t kPagePresent = std::uint64_t{1} << 63;
+constexpr std::uint64_t kPageSwapped = std::uint64_t{1} << 62;
+
+// As in <linux/fs.h> of Linux 6.7; the headers that must suffice to build this are older.
+struct PageScanArguments {
+  std::uint64_t size, flags, start, end;
+  std::uint64_t walk_end;  // out: where the walk stopped
+  std::uint64_t found, found_room, most_pages;
+  std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+struct PageRun {
+  std::uint64_t start, end, categories;
+};
+constexpr unsigned long kPageScan = _IOWR('f', 16, PageScanArguments);
+constexpr std::uint64_t kScanPresent = 8, kScanSwapped = 16, kScanZero = 32;
+static_assert(sizeof(PageScanArguments) == 96 && sizeof(PageRun) == 24);
+
+std::string_view next_word(std::string_view& rest) {
+  const std::size_t begin = std::min(rest.find_first_not_of(" \t"), rest.size());
+  const std::size_t end = std::min(rest.find_first_of(" \t", begin), rest.size());
+  const std::string_view word = rest.substr(begin, end - begin);
+  rest.remove_prefix(end);
+  return word;
+}
+
+std::uint64_t to_number(std::string_view text, int base) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return number;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string last_word(std::string_view text) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  const std::size_t space = text.find_last_of(" \t");
+  return std::string(space == std::string_view::npos ? text : text.substr(space + 1));
+}
+
+// "7f0000000000-7f0000001000 r-xp 00000000 08:01 1234   /lib/x.so"
+std::optional<Mapping> parse_mapping(std::string_view line) {
+  std::string_view rest = line;
+  const std::string_view range = next_word(rest);
+  const std::size_t dash = range.find('-');
+  const std::string_view rights = next_word(rest);
+  if (dash == std::string_view::npos || rights.size() != 4) return std::nullopt;
+  if (rights[0] != 'r' && rights[0] != '-') return std::nullopt;
+  Mapping found;
+  found.begin = to_number(range.substr(0, dash), 16);
+  found.end = to_number(range.substr(dash + 1), 16);
+  found.protection =
+      (rights[0] == 'r' ? PROT_READ : 0u) | (rights[1] == 'w' ? PROT_WRITE : 0u) | (rights[2] == 'x' ? PROT_EXEC : 0u);
+  found.is_shared = rights[3] == 's';
+  found.offset = to_number(next_word(rest), 16);
+  const std::string_view device = next_word(rest);
+  const std::size_t colon = std::min(device.find(':'), device.size() - 1);
+  found.device = makedev(static_cast<unsigned>(to_number(device.substr(0, colon), 16)),
+                         static_cast<unsigned>(to_number(device.substr(colon + 1), 16)));
+  found.inode = to_number(next_word(rest), 10);
+  const std::size_t name = rest.find_first_not_of(' ');
+  if (name != std::string_view::npos) found.name = rest.substr(name);
+  return found;
+}
+
+// Few empty pages between two runs are cheaper to store than another run.
+constexpr std::uint64_t kSmallGapBytes = 8 * kPageBytes;
+
+// Adds a run, to the last one if no more than `gap_bytes` lie between.
+void extend(std::vector<Extent>& extents, std::uint64_t gap_bytes, std::uint64_t begin, std::uint64_t end) {
+  if (!extents.empty() && begin - extents.back().end <= gap_bytes) {
+    extents.back().end = end;
+  } else {
+    extents.push_back({begin, end});
+  }
+}
+
+}  // namespace
+
+Result<std::string> read_proc(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail(os_error("opening " + path, errno));
+  std::string text;
+  std::array<char, 16384> part;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
+  ssize_t got = 0;
+  do {
+    got = ::read(file, part.data(), part.size());
+    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
+  } while (got > 0 || (got < 0 && errno == EINTR));
+  const int error = errno;
+  ::close(file);
+  if (got < 0) return fail(os_error("reading " + path, error));
+  return text;
+}
+
+Result<std::string> read_link(const std::string& path) {
+  std::array<char, 4097> target{};
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size() - 1);
+  if (length < 0) return fail(os_error("reading the link " + path, errno));
+  return std::string(target.data(), static_cast<std::size_t>(length));
+}
+
+Result<std::vector<pid_t>> numbers_in(const std::string& directory) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), ::closedir);
+  if (!open) return fail(os_error("opening " + directory, errno));
+  std::vector<pid_t> numbers;
+  while (const dirent* entry = ::readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) numbers.push_back(number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+std::vector<std::string> values_in(const std::string& text, std::string_view key) {
+  std::vector<std::string> values;
+  for (const std::string_view line : lines_of(text)) {
+    if (line.size() <= key.size() || !line.starts_with(key) || line[key.size()] != ':') continue;
+    const std::string_view value = line.substr(key.size() + 1);
+    const std::size_t begin = value.find_first_not_of(" \t");
+    values.emplace_back(begin == std::string_view::npos ? "" : value.substr(begin));
+  }
+  return values;
+}
+
+std::optional<std::uint64_t> number_in(const std::string& text, std::string_view key, int base) {
+  const std::vector<std::string> values = values_in(text, key);
+  if (values.empty()) return std::nullopt;
+  std::string_view value = values.front();
+  if (base == 16 && value.starts_with("0x")) value.remove_prefix(2);
+  return to_number(value, base);
+}
+
+Result<ProcStatus> status_of(const std::string& directory) {
+  DIAPAUSE_TRY_ASSIGN(const std::string text, read_proc(directory + "/status"));
+  const auto innermost = [&](std::string_view key) -> std::uint32_t {
+    const std::vector<std::string> values = values_in(text, key);
+    return values.empty() ? 0 : static_cast<std::uint32_t>(to_number(last_word(values.front()), 10));
+  };
+  ProcStatus status;
+  status.id = innermost("NStgid");
+  status.thread_id = innermost("NSpid");
+  status.group = innermost("NSpgid");
+  status.session = innermost("NSsid");
+  status.parent_here = static_cast<pid_t>(number_in(text, "PPid", 10).value_or(0));
+  status.tracer_here = static_cast<pid_t>(number_in(text, "TracerPid", 10).value_or(0));
+  const std::vector<std::string> state = values_in(text, "State");
+  if (!state.empty() && !state.front().empty()) status.state = state.front().front();
+  status.mask = static_cast<std::uint32_t>(number_in(text, "Umask", 8).value_or(022));
+  status.seccomp = static_cast<std::uint32_t>(number_in(text, "Seccomp", 10).value_or(0));
+  status.no_new_privileges = static_cast<std::uint32_t>(number_in(text, "NoNewPrivs", 10).value_or(0));
+  status.inheritable = number_in(text, "CapInh", 16).value_or(0);
+  status.permitted = number_in(text, "CapPrm", 16).value_or(0);
+  status.effective = number_in(text, "CapEff", 16).value_or(0);
+  const std::vector<std::string> name = values_in(text, "Name");
+  if (!name.empty()) status.name = name.front();
+  return status;
+}
+
+// The second field is a name in brackets, in which anything may stand.
+Result<StatFields> StatFields::of(pid_t process) {
+  DIAPAUSE_TRY_ASSIGN(const std::string text, read_proc(fmt::format("/proc/{}/stat", process)));
+  StatFields found;
+  const std::size_t name_end = text.rfind(')');
+  std::string_view rest = std::string_view(text).substr(name_end == std::string::npos ? text.size() : name_end + 1);
+  while (!rest.empty()) {
+    const std::string_view word = next_word(rest);
+    if (!word.empty() && word != "\n") found.fields_.emplace_back(word);
+  }
+  return found;
+}
+
+std::uint64_t StatFields::number(std::size_t field) const {
+  const std::size_t index = field - 3;
+  return index < fields_.size() ? to_number(fields_[index], 10) : 0;
+}
+
+Result<std::vector<Mapping>> mappings_of(pid_t process) {
+  DIAPAUSE_TRY_ASSIGN(const std::string text, read_proc(fmt::format("/proc/{}/smaps", process)));
+  std::vector<Mapping> mappings;
+  for (const std::string_view line : lines_of(text)) {
+    constexpr std::string_view kFlags = "VmFlags: ";
+    if (line.starts_with(kFlags)) {
+      if (!mappings.empty()) mappings.back().flags = line.substr(kFlags.size());
+      continue;
+    }
+    if (auto mapping = parse_mapping(line)) mappings.push_back(std::move(*mapping));
+  }
+  return mappings;
+}
+
+namespace {
+
+// One read of eight bytes a page: what kernels before 6.7 offer.
+int list_pages(int file, const Extent& range, std::vector<Extent>& extents) {
+  std::vector<std::uint64_t> entries(4096);
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    const std::uint64_t pages = std::min<std::uint64_t>(entries.size(), (range.end - at) / kPageBytes);
+    const ssize_t got = ::pread(file, entries.data(), pages * sizeof entries[0],
+                                static_cast<off_t>(at / kPageBytes * sizeof entries[0]));
+    if (got <= 0) return got == 0 ? EIO : errno;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(got) / sizeof entries[0]; ++i, at += kPageBytes) {
+      if ((entries[i] & (kPagePresent | kPageSwapped)) != 0) extend(extents, kSmallGapBytes, at, at + kPageBytes);
+    }
+  }
+  return 0;
+}
+
+// Pages that hold zeros only because they were read count as empty.
+int scan_pages(int file, const Extent& range, std::vector<Extent>& extents) {
+  std::vector<PageRun> runs(512);
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    PageScanArguments scan{};
+    scan.size = sizeof scan;
+    scan.start = at;
+    scan.end = range.end;
+    scan.found = reinterpret_cast<std::uint64_t>(runs.data());
+    scan.found_room = runs.size();
+    scan.category_inverted = scan.category_mask = kScanZero;
+    scan.category_anyof_mask = scan.return_mask = kScanPresent | kScanSwapped;
+    const int found = ::ioctl(file, kPageScan, &scan);
+    if (found < 0) return errno;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(found); ++i) {
+      extend(extents, kSmallGapBytes, runs[i].start, runs[i].end);
+    }
+    at = scan.walk_end;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::vector<Extent>> populated_extents(pid_t process, const Extent& range) {
+  const std::string path = fmt::format("/proc/{}/pagemap", process);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail(os_error("opening " + path, errno));
+  std::vector<Extent> extents;
+  int error = scan_pages(file, range, extents);
+  if (error == ENOTTY || error == EINVAL) {
+    extents.clear();
+    error = list_pages(file, range, extents);
+  }
+  ::close(file);
+  if (error != 0) return fail(os_error("reading " + path, error));
+  return extents;
+}
+
+std::vector<Extent> forced_extents(pid_t process, const Extent& range) {
+  std::vector<Extent> extents;
+  std::byte first{};
+  for (std::uint64_t at = range.begin; at < range.end; at += kPageBytes) {
+    if (read_any_memory(process, at, {&first, 1})) extend(extents, 0, at, at + kPageBytes);
+  }
+  return extents;
+}
+
+std::vector<Extent> readable_extents(pid_t process, const Extent& range) {
+  constexpr std::size_t kProbes = 512;
+  std::vector<Extent> extents;
+  std::array<std::byte, kProbes> bytes;  // NOLINT(cppcoreguidelines-pro-type-member-init): only written to
+  std::uint64_t at = range.begin;
+  while (at < range.end) {
+    std::vector<iovec> pages;
+    for (std::uint64_t page = at; page < range.end && pages.size() < kProbes; page += kPageBytes) {
+      pages.push_back({reinterpret_cast<void*>(page), 1});
+    }
+    iovec here{bytes.data(), pages.size()};
+    const ssize_t got = ::process_vm_readv(process, &here, 1, pages.data(), pages.size(), 0);
+    const std::uint64_t readable = got < 0 ? 0 : static_cast<std::uint64_t>(got);
+    if (readable > 0) extend(extents, 0, at, at + readable * kPageBytes);
+    // The page behind those cannot be read.
+    at += (readable + (readable < pages.size() ? 1 : 0)) * kPageBytes;
+  }
+  return extents;
+}
+
+}  // namespace diapause::process

@@ -1,0 +1,78 @@
+// What /proc tells of a process, as this process sees it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "process/state.hpp"
+
+namespace diapause::process {
+
+// The whole file, of any length.
+Result<std::string> read_proc(const std::string& path);
+// Where a link of /proc leads.
+Result<std::string> read_link(const std::string& path);
+// The numbers among the names in a directory of /proc, in rising order.
+Result<std::vector<pid_t>> numbers_in(const std::string& directory);
+
+// The lines of /proc/<pid>/status that matter. Ids are those of the innermost namespace.
+struct ProcStatus {
+  std::uint32_t id = 0, thread_id = 0, group = 0, session = 0;
+  pid_t parent_here = 0;  // the only id in the namespace of this process
+  pid_t tracer_here = 0;
+  char state = '?';
+  std::uint32_t mask = 0;
+  std::uint32_t seccomp = 0;
+  std::uint32_t no_new_privileges = 0;
+  std::uint64_t inheritable = 0, permitted = 0, effective = 0;  // capabilities
+  std::string name;
+};
+Result<ProcStatus> status_of(const std::string& directory);
+
+// The fields of /proc/<pid>/stat by their numbers in proc(5), from 3 on.
+class StatFields {
+ public:
+  static Result<StatFields> of(pid_t process);
+  std::uint64_t number(std::size_t field) const;
+
+ private:
+  std::vector<std::string> fields_;
+};
+
+// A line of /proc/<pid>/maps, with what smaps says of it.
+struct Mapping {
+  std::uint64_t begin = 0, end = 0;
+  std::uint32_t protection = 0;
+  bool is_shared = false;
+  std::uint64_t offset = 0;
+  std::uint64_t device = 0, inode = 0;
+  std::string name;
+  std::string flags;  // VmFlags: "rd wr mr"
+  bool has(std::string_view flag) const { return flags.find(flag) != std::string::npos; }
+};
+Result<std::vector<Mapping>> mappings_of(pid_t process);
+
+// Runs of pages that hold something, in [begin, end) of memory that is not shared.
+struct Extent {
+  std::uint64_t begin = 0, end = 0;
+};
+// Of anonymous memory: pages that were never written are left out.
+Result<std::vector<Extent>> populated_extents(pid_t process, const Extent& range);
+// Of a mapped file: pages that can be read, which those behind its end cannot.
+std::vector<Extent> readable_extents(pid_t process, const Extent& range);
+
+// The same of pages that the process itself must not read now.
+std::vector<Extent> forced_extents(pid_t process, const Extent& range);
+
+// The lines of /proc/<pid>/fdinfo/<n>: "pos" and so on, all that begin so.
+std::vector<std::string> values_in(const std::string& text, std::string_view key);
+std::optional<std::uint64_t> number_in(const std::string& text, std::string_view key, int base);
+
+}  // namespace diapause::process

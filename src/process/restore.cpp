@@ -1,0 +1,222 @@
+#include "process/restore.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "format/checksum.hpp"
+#include "process/proc.hpp"
+#include "process/restore_parts.hpp"
+
+namespace diapause::process {
+namespace {
+
+// The lowest address at which our code collides with nothing: neither here nor in any process of the job.
+std::uint64_t find_free_address(const Job& job, const std::vector<Mapping>& mappings) {
+  std::vector<Extent> taken;
+  for (const Mapping& one : mappings) taken.push_back({one.begin, one.end});
+  for (const Process& process : job.processes) {
+    for (const Area& area : process.areas) taken.push_back({area.begin, area.end});
+  }
+  std::ranges::sort(taken, {}, &Extent::begin);
+  constexpr std::uint64_t kMargin = 256 * kPageBytes;  // stacks grow down
+  std::uint64_t address = 0x100000;
+  for (const Extent& one : taken) {
+    if (one.begin >= address + Calls::kBytes + kMargin) break;
+    address = std::max(address, one.end + kPageBytes);
+  }
+  return address;
+}
+
+}  // namespace
+
+Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id) {
+  struct {
+    clone_args arguments;
+    pid_t id;
+  } room{};
+  const std::uint64_t address = work.calls.room();
+  room.arguments.flags = flags;
+  room.arguments.exit_signal = (flags & CLONE_THREAD) != 0 ? 0 : SIGCHLD;
+  room.arguments.set_tid = address + offsetof(decltype(room), id);
+  room.arguments.set_tid_size = 1;
+  room.id = static_cast<pid_t>(id);
+  DIAPAUSE_TRY(write_memory(parent.here, address, as_byte_view(room)));
+  std::vector<pid_t> made;
+  auto done = work.calls.one(parent, {SYS_clone3, {address, sizeof room.arguments}, 0}, &made);
+  if (!done && done.error().os_errno == EEXIST) {
+    return fail(Code::busy, fmt::format("process id {} is in use in the new namespace", id));
+  }
+  if (!done) return fail(std::move(done.error()));
+  if (made.size() != 1) return fail(Code::internal, fmt::format("process {} was not seen when it was made", id));
+  DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(made[0], 10));
+  if (!lives) return fail(Code::internal, fmt::format("process {} ended when it was made", id));
+  return made[0];
+}
+
+namespace {
+
+// Sessions are inherited: children that are in the one that their parent was born into are made before it begins one.
+Status make_process(RestoreWork& work, const ThreadName& parent, const Process& process) {
+  DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, process.id));
+  const ThreadName leader{here, process.id, process.id};
+  Made& made = work.made.emplace_back();
+  made.stored = &process;
+  made.threads.push_back(leader);
+  std::vector<const Process*> before, after;
+  for (const Process& child : work.job.processes) {
+    if (child.parent != process.id) continue;
+    const bool is_older = process.session == process.id && child.session != process.id && child.session != child.id;
+    (is_older ? before : after).push_back(&child);
+  }
+  for (const Process* child : before) DIAPAUSE_TRY(make_process(work, leader, *child));
+  if (process.session == process.id) DIAPAUSE_TRY(work.calls.one(leader, {SYS_setsid, {}, 0}));
+  for (const Process* child : after) DIAPAUSE_TRY(make_process(work, leader, *child));
+  return {};
+}
+
+// Leaders first, so that there are groups to join.
+Status restore_groups(RestoreWork& work) {
+  for (const bool is_leader : {true, false}) {
+    for (const Made& made : work.made) {
+      const Process& process = *made.stored;
+      if ((process.group == process.id) != is_leader) continue;
+      if (process.group == 0 || process.session == process.id) continue;
+      DIAPAUSE_TRY(work.calls.one(made.leader(), {SYS_setpgid, {0, process.group}, 0}));
+    }
+  }
+  return {};
+}
+
+// A process that has ended ends again, in the same way. Its parent is told of that for a second time, which it must not
+// see.
+Status end_process(const RestoreWork& work, const Made& made, const Made& parent) {
+  const ThreadName& leader = made.leader();
+  const std::uint32_t status = made.stored->exit_status;
+  const std::uint32_t signal = status & 0x7f;
+  const Call by_itself{SYS_exit_group, {status >> 8 & 0xff}, 0};
+  const Call by_signal{SYS_kill, {made.stored->id, signal}, 0};
+  std::vector<Call> calls = {signal == 0 ? by_itself : by_signal};
+  DIAPAUSE_TRY(work.calls.run_away(leader, calls, signal == 0 ? kMaskInCalls : 0));
+  const std::string directory = fmt::format("/proc/{}", leader.here);
+  for (int look = 0;; ++look) {
+    DIAPAUSE_TRY_ASSIGN(const ProcStatus now, status_of(directory));
+    if (now.state == 'Z') break;
+    if (look > 10'000) return fail(Code::timeout, fmt::format("process {} does not end", made.stored->id));
+    ::usleep(100);
+  }
+  struct {
+    std::uint64_t set = std::uint64_t{1} << (SIGCHLD - 1);
+    timespec no_time{0, 0};
+  } argument;
+  const std::uint64_t room = work.calls.room();
+  const Call take{SYS_rt_sigtimedwait, {room, 0, room + offsetof(decltype(argument), no_time), sizeof argument.set}, 0};
+  DIAPAUSE_TRY(call_with(work, parent.leader(), as_byte_view(argument), take));
+  return {};
+}
+
+Status end_processes(RestoreWork& work) {
+  for (const Made& made : work.made) {
+    if (!made.stored->has_ended) continue;
+    const auto parent =
+        std::ranges::find_if(work.made, [&](const Made& one) { return one.stored->id == made.stored->parent; });
+    if (parent == work.made.end()) return fail(Code::corrupt, "a process that has ended has no parent");
+    DIAPAUSE_TRY(end_process(work, made, *parent));
+  }
+  std::erase_if(work.made, [](const Made& one) { return one.stored->has_ended; });
+  return {};
+}
+
+Status let_go(RestoreWork& work, const ThreadName& first, const Registers& registers, std::uint64_t mask,
+              std::uint64_t instruction) {
+  // Process 1 must not keep pipes open that its children close.
+  std::vector<Call> closes;
+  for (const int number : work.openings.numbers()) {
+    closes.push_back({SYS_close, {static_cast<std::uint64_t>(number)}, 0});
+  }
+  DIAPAUSE_TRY(work.calls.run(first, closes));
+  DIAPAUSE_TRY(work.calls.remove(first, instruction));
+  DIAPAUSE_TRY(settle(first.here));
+  DIAPAUSE_TRY(set_registers(first.here, registers));
+  DIAPAUSE_TRY(set_signal_mask(first.here, mask));
+  DIAPAUSE_TRY(detach(first.here));
+  for (const Made& made : work.made) {
+    for (const ThreadName& thread : made.threads) DIAPAUSE_TRY(detach(thread.here));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread, ByteView argument,
+                                const Call& call) {
+  if (argument.size() > Calls::room_bytes()) return fail(Code::corrupt, "an argument in the image is too long");
+  DIAPAUSE_TRY(write_memory(thread.here, work.calls.room(), argument));
+  return work.calls.one(thread, call);
+}
+
+Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
+                           const ReadContents& read, pid_t first) {
+  DIAPAUSE_TRY(attach(first));
+  DIAPAUSE_TRY(ask_to_stop(first));
+  DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(first, 10));
+  if (!lives) return fail(Code::internal, "process 1 of the job has ended");
+  DIAPAUSE_TRY_ASSIGN(const Registers registers, registers_of(first));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t mask, signal_mask_of(first));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(first));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t instruction, find_call_instruction_of(first));
+  const ThreadName keeper{first, 1, 1};
+  DIAPAUSE_TRY_ASSIGN(const Calls calls, Calls::plant(keeper, find_free_address(job, mappings), instruction));
+  RestoreWork work{job, openings, contents, read, calls};
+  work.made.reserve(job.processes.size());
+  for (const Process& process : job.processes) {
+    if (process.parent == 1) DIAPAUSE_TRY(make_process(work, keeper, process));
+  }
+  DIAPAUSE_TRY(restore_groups(work));
+  DIAPAUSE_TRY(end_processes(work));
+  for (Made& made : work.made) {
+    DIAPAUSE_TRY(restore_memory(work, made));
+    DIAPAUSE_TRY(restore_descriptors(work, made));
+    DIAPAUSE_TRY(restore_threads(work, made));
+    DIAPAUSE_TRY(restore_attributes(work, made));
+  }
+  for (Made& made : work.made) DIAPAUSE_TRY(finish_threads(work, made));
+  DIAPAUSE_TRY(let_go(work, keeper, registers, mask, instruction));
+  return std::move(work.timed);
+}
+
+Status check_machine(const Job& job) {
+  if (job.machine != "x86_64") return fail(Code::mismatch, "the image is of a machine of the kind " + job.machine);
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(::getpid()));
+  for (const Process& process : job.processes) {
+    for (const Thread& thread : process.threads) {
+      if (process.has_ended) continue;
+      if (thread.registers.size() != sizeof(Registers)) return fail(Code::corrupt, "registers of another length");
+    }
+    for (const Area& area : process.areas) {
+      if (area.kind != AreaKind::kernel) continue;
+      const auto own = std::ranges::find_if(mappings, [&](const Mapping& one) { return one.name == area.name; });
+      const bool is_there = own != mappings.end() && own->end - own->begin == area.end - area.begin;
+      ByteVector code;
+      if (is_there && area.checksum != 0) {
+        code.resize(own->end - own->begin);
+        DIAPAUSE_TRY(read_memory(::getpid(), own->begin, code));
+      }
+      if (is_there && (area.checksum == 0 || format::checksum64(code) == area.checksum)) continue;
+      return fail(Code::mismatch, fmt::format("the kernel here gives processes another {} than the one that the image "
+                                              "was made under: restart under that kernel",
+                                              area.name));
+    }
+  }
+  return {};
+}
+
+}  // namespace diapause::process

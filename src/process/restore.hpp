@@ -1,0 +1,24 @@
+// Makes the processes of a stored job again, in the namespaces of a process 1 that waits, with the ids they had.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "process/freeze.hpp"
+#include "process/openings.hpp"
+#include "process/state.hpp"
+
+namespace diapause::process {
+
+// `first`: process 1 of the new namespaces, forked from this process after `openings` were made, and waiting.
+// `contents` are of processes. On success all run, and the calls that go on until a time are the result; on failure
+// nothing does, and `first` is to be ended.
+Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
+                           const ReadContents& read, pid_t first);
+
+// Whether this machine can run what the registers and the kernel's own code in the image are of. Before any process.
+Status check_machine(const Job& job);
+
+}  // namespace diapause::process

@@ -1,0 +1,195 @@
+// Mappings and their contents.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/prctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "process/proc.hpp"
+#include "process/restore_parts.hpp"
+
+namespace diapause::process {
+namespace {
+
+bool overlaps(const Extent& one, const Extent& other) { return one.begin < other.end && other.begin < one.end; }
+
+bool is_of_kernel_here(const Mapping& mapping) { return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar"); }
+
+// Where the kernel's code can wait while everything else goes: beside our own.
+std::uint64_t waiting_place(const RestoreWork& work) { return work.calls.address() + Calls::kBytes; }
+
+// The kernel's own code moves to where the process knows it. What is in the way there goes first, and it goes by way of
+// a place where nothing is if old and new overlap.
+Status move_kernel_code(const RestoreWork& work, const Made& made, const std::vector<Mapping>& mappings) {
+  std::vector<Call> calls;
+  std::uint64_t spare = waiting_place(work) + kPageBytes;
+  for (const Mapping& mapping : mappings) {
+    if (!is_of_kernel_here(mapping)) continue;
+    const auto area = std::ranges::find_if(
+        made.stored->areas, [&](const Area& one) { return one.kind == AreaKind::kernel && one.name == mapping.name; });
+    const std::uint64_t bytes = mapping.end - mapping.begin;
+    if (area == made.stored->areas.end()) {
+      calls.push_back({SYS_munmap, {mapping.begin, bytes}, 0});
+      continue;
+    }
+    calls.push_back({SYS_mremap, {mapping.begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, spare}, 0});
+    spare += bytes + kPageBytes;
+  }
+  spare = waiting_place(work) + kPageBytes;
+  for (const Mapping& mapping : mappings) {
+    if (!is_of_kernel_here(mapping)) continue;
+    const auto area = std::ranges::find_if(
+        made.stored->areas, [&](const Area& one) { return one.kind == AreaKind::kernel && one.name == mapping.name; });
+    if (area == made.stored->areas.end()) continue;
+    const std::uint64_t bytes = mapping.end - mapping.begin;
+    calls.push_back({SYS_mremap, {spare, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, area->begin}, 0});
+    spare += bytes + kPageBytes;
+  }
+  return work.calls.run(made.leader(), calls);
+}
+
+// A forked process inherits where the kernel writes the number of its processor; that memory goes.
+Status end_sequences(const RestoreWork& work, const Made& made) {
+  constexpr std::uint64_t kUnregister = 1;
+  DIAPAUSE_TRY_ASSIGN(const SequenceArea area, sequence_area_of(made.leader().here));
+  if (area.address == 0) return {};
+  const Call end{SYS_rseq, {area.address, area.size, kUnregister, area.signature}, 0};
+  DIAPAUSE_TRY(work.calls.one(made.leader(), end));
+  return {};
+}
+
+Status unmap_everything(const RestoreWork& work, const Made& made, const std::vector<Mapping>& mappings) {
+  const Extent own{work.calls.address(), work.calls.address() + Calls::kBytes};
+  std::vector<Call> calls;
+  for (const Mapping& mapping : mappings) {
+    if (is_of_kernel_here(mapping) || mapping.name == "[vsyscall]" || overlaps(own, {mapping.begin, mapping.end})) {
+      continue;
+    }
+    calls.push_back({SYS_munmap, {mapping.begin, mapping.end - mapping.begin}, 0});
+  }
+  return work.calls.run(made.leader(), calls);
+}
+
+Call mapping_call(const RestoreWork& work, const Area& area, bool has_contents) {
+  std::uint64_t flags = MAP_FIXED_NOREPLACE;
+  std::uint64_t protection = area.protection;
+  std::uint64_t file = ~std::uint64_t{0};
+  std::uint64_t offset = 0;
+  if (area.kind == AreaKind::shared) {
+    flags |= MAP_SHARED;
+    file = static_cast<std::uint64_t>(work.openings.of_memory(area.shared));
+    offset = area.offset;
+  } else {
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+    if ((area.flags & kGrowsDown) != 0) flags |= MAP_GROWSDOWN;
+    if ((area.flags & kNoReserve) != 0) flags |= MAP_NORESERVE;
+    if (has_contents) protection = PROT_READ | PROT_WRITE;
+  }
+  return {SYS_mmap, {area.begin, area.end - area.begin, protection, flags, file, offset}, 0};
+}
+
+void add_advice(const Area& area, std::vector<Call>& calls) {
+  constexpr std::pair<std::uint32_t, std::uint64_t> kAdvice[] = {{kHuge, MADV_HUGEPAGE},
+                                                                 {kNoHuge, MADV_NOHUGEPAGE},
+                                                                 {kNotForked, MADV_DONTFORK},
+                                                                 {kWipedByFork, MADV_WIPEONFORK},
+                                                                 {kNotDumped, MADV_DONTDUMP}};
+  const std::uint64_t bytes = area.end - area.begin;
+  for (const auto& [flag, advice] : kAdvice) {
+    // Where the machine has no huge pages, nothing is lost.
+    const std::uint64_t may_fail = flag == kHuge || flag == kNoHuge ? kMayFail : 0;
+    if ((area.flags & flag) != 0) calls.push_back({SYS_madvise | may_fail, {area.begin, bytes, advice}, 0});
+  }
+}
+
+bool is_mapped(const Area& area) { return area.kind == AreaKind::memory || area.kind == AreaKind::shared; }
+
+Status fill_memory(const RestoreWork& work, const Made& made) {
+  for (const StoredContents& one : work.contents) {
+    if (one.process != made.stored->id) continue;
+    DIAPAUSE_TRY(work.read(one, [&](std::uint64_t offset, ByteView bytes) {
+      return write_memory(made.leader().here, one.offset + offset, bytes);
+    }));
+  }
+  return {};
+}
+
+Status map_areas(const RestoreWork& work, const Made& made) {
+  std::vector<bool> has_contents;
+  for (const Area& area : made.stored->areas) {
+    has_contents.push_back(std::ranges::any_of(work.contents, [&](const StoredContents& one) {
+      return one.process == made.stored->id && one.offset >= area.begin && one.offset < area.end;
+    }));
+  }
+  const std::vector<Area>& areas = made.stored->areas;
+  std::vector<Call> before, after;
+  for (std::size_t i = 0; i < areas.size(); ++i) {
+    if (!is_mapped(areas[i])) continue;
+    before.push_back(mapping_call(work, areas[i], has_contents[i]));
+    if ((areas[i].flags & kHuge) != 0) add_advice(areas[i], before);  // before the pages come
+    const std::uint64_t bytes = areas[i].end - areas[i].begin;
+    if (has_contents[i] && areas[i].protection != (PROT_READ | PROT_WRITE)) {
+      after.push_back({SYS_mprotect, {areas[i].begin, bytes, areas[i].protection}, 0});
+    }
+    add_advice(areas[i], after);
+    if ((areas[i].flags & kLocked) != 0) after.push_back({SYS_mlock, {areas[i].begin, bytes}, 0});
+  }
+  DIAPAUSE_TRY(work.calls.run(made.leader(), before));
+  DIAPAUSE_TRY(fill_memory(work, made));
+  return work.calls.run(made.leader(), after);
+}
+
+// Where the heap, the arguments and the program are.
+Status describe_to_kernel(const RestoreWork& work, const Made& made) {
+  const MemoryMap& from = made.stored->map;
+  prctl_mm_map map{};
+  map.start_code = from.start_code;
+  map.end_code = from.end_code;
+  map.start_data = from.start_data;
+  map.end_data = from.end_data;
+  map.start_brk = from.start_brk;
+  map.brk = from.brk;
+  map.start_stack = from.start_stack;
+  map.arg_start = from.arg_start;
+  map.arg_end = from.arg_end;
+  map.env_start = from.env_start;
+  map.env_end = from.env_end;
+  map.auxv = reinterpret_cast<__u64*>(work.calls.room() + sizeof map);
+  map.auxv_size = static_cast<__u32>(from.auxiliary.size());
+  map.exe_fd = ~__u32{0};
+  const ThreadName& leader = made.leader();
+  ByteVector path(made.stored->program.size() + 1);
+  std::memcpy(path.data(), made.stored->program.data(), made.stored->program.size());
+  const std::uint64_t at_cwd = static_cast<std::uint64_t>(AT_FDCWD);
+  const auto program = call_with(work, leader, path, {SYS_openat, {at_cwd, work.calls.room(), O_RDONLY}, 0});
+  if (program) map.exe_fd = static_cast<__u32>(*program);
+  ByteVector argument(sizeof map + from.auxiliary.size());
+  std::memcpy(argument.data(), &map, sizeof map);
+  std::memcpy(argument.data() + sizeof map, from.auxiliary.data(), from.auxiliary.size());
+  const Call set{SYS_prctl, {PR_SET_MM, PR_SET_MM_MAP, work.calls.room(), sizeof map, 0}, 0};
+  auto done = call_with(work, leader, argument, set);
+  if (!done) {
+    done.error().message =
+        fmt::format("process {} ({}): {}", made.stored->id, made.stored->program, done.error().message);
+    return fail(std::move(done.error()));
+  }
+  if (program) DIAPAUSE_TRY(work.calls.one(leader, {SYS_close, {*program}, 0}));
+  return {};
+}
+
+}  // namespace
+
+Status restore_memory(RestoreWork& work, Made& made) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(made.leader().here));
+  DIAPAUSE_TRY(end_sequences(work, made));
+  DIAPAUSE_TRY(unmap_everything(work, made, mappings));
+  DIAPAUSE_TRY(move_kernel_code(work, made, mappings));
+  DIAPAUSE_TRY(map_areas(work, made));
+  DIAPAUSE_TRY_ASSIGN(made.instruction, find_call_instruction_of(made.leader().here));
+  return describe_to_kernel(work, made);
+}
+
+}  // namespace diapause::process

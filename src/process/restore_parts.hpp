@@ -1,0 +1,47 @@
+// The parts of restore(), for the files that do it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "process/calls.hpp"
+#include "process/restore.hpp"
+
+namespace diapause::process {
+
+// A process under way.
+struct Made {
+  const Process* stored = nullptr;
+  std::vector<ThreadName> threads;  // beside stored->threads
+  std::uint64_t instruction = 0;    // for system calls, in the kernel's code at its final place
+
+  const ThreadName& leader() const { return threads.front(); }
+};
+
+struct RestoreWork {
+  const Job& job;
+  const Openings& openings;
+  const std::vector<StoredContents>& contents;
+  const ReadContents& read;
+  Calls calls;  // at the same address in all
+  std::vector<Made> made = {};
+  TimedCalls timed = {};
+};
+
+// A call with a text or a structure among its arguments, which lies at room().
+Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread, ByteView argument, const Call& call);
+
+// A process or thread with an id of our choice, by clone3 in `parent`. It stands still.
+Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id);
+
+Status restore_memory(RestoreWork& work, Made& made);
+Status restore_descriptors(RestoreWork& work, Made& made);
+// What belongs to the whole process and is neither.
+Status restore_attributes(RestoreWork& work, Made& made);
+// Makes the other threads, and gives all what is theirs but registers.
+Status restore_threads(RestoreWork& work, Made& made);
+// Takes our code away, and sets the registers: what is left is to let go.
+Status finish_threads(RestoreWork& work, Made& made);
+
+}  // namespace diapause::process

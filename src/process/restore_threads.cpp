@@ -1,0 +1,251 @@
+// Threads, descriptors and whatever else a process has besides its memory.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "process/proc.hpp"
+#include "process/restore_parts.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr std::uint64_t kSetBytes = 8;  // of the kernel's sigset_t
+
+ByteVector with_end(const std::string& text) {
+  ByteVector bytes(text.size() + 1);
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+Status restore_actions(const RestoreWork& work, const Made& made) {
+  const std::uint64_t room = work.calls.room();
+  std::vector<Call> calls;
+  for (std::uint64_t i = 0; i < made.stored->actions.size(); ++i) {
+    if (i + 1 == SIGKILL || i + 1 == SIGSTOP) continue;
+    calls.push_back({SYS_rt_sigaction, {i + 1, room + i * sizeof(SignalAction), 0, kSetBytes}, 0});
+  }
+  DIAPAUSE_TRY(write_memory(made.leader().here, room, std::as_bytes(std::span(made.stored->actions))));
+  return work.calls.run(made.leader(), calls);
+}
+
+Status queue_signals(const RestoreWork& work, const ThreadName& thread, const std::vector<ByteVector>& waiting,
+                     Queue queue) {
+  for (const ByteVector& one : waiting) {
+    std::uint32_t number = 0;
+    if (one.size() != sizeof(siginfo_t)) return fail(Code::corrupt, "a signal of another length");
+    std::memcpy(&number, one.data(), sizeof number);
+    const std::uint64_t room = work.calls.room();
+    const Call to_thread{SYS_rt_tgsigqueueinfo, {thread.process, thread.thread, number, room}, 0};
+    const Call to_process{SYS_rt_sigqueueinfo, {thread.process, number, room}, 0};
+    DIAPAUSE_TRY(call_with(work, thread, one, queue == Queue::thread ? to_thread : to_process));
+  }
+  return {};
+}
+
+Status restore_limits(const Made& made) {
+  for (std::size_t i = 0; i < made.stored->limits.size(); ++i) {
+    const Limit& stored = made.stored->limits[i];
+    rlimit now{};
+    const auto which = static_cast<__rlimit_resource>(i);
+    if (::prlimit(made.leader().here, which, nullptr, &now) == 0 && now.rlim_cur == stored.soft &&
+        now.rlim_max == stored.hard) {
+      continue;
+    }
+    // A hard limit that is lower here stays so.
+    const rlimit wanted{std::min<rlim_t>(stored.soft, now.rlim_max), std::min<rlim_t>(stored.hard, now.rlim_max)};
+    if (::prlimit(made.leader().here, which, &wanted, nullptr) != 0) {
+      return fail(os_error(fmt::format("setting the limits of process {}", made.stored->id), errno));
+    }
+  }
+  return {};
+}
+
+// As exec of an ordinary user would have left them.
+Status restore_capabilities(const RestoreWork& work, const Made& made) {
+  struct {
+    __user_cap_header_struct header;
+    __user_cap_data_struct data[2];
+  } argument{};
+  argument.header.version = _LINUX_CAPABILITY_VERSION_3;
+  const Process& stored = *made.stored;
+  for (int half = 0; half < 2; ++half) {
+    argument.data[half].effective = static_cast<__u32>(stored.effective >> (32 * half));
+    argument.data[half].permitted = static_cast<__u32>(stored.permitted >> (32 * half));
+    argument.data[half].inheritable = static_cast<__u32>(stored.inheritable >> (32 * half));
+  }
+  const std::uint64_t room = work.calls.room();
+  for (const ThreadName& thread : made.threads) {
+    DIAPAUSE_TRY(
+        call_with(work, thread, as_byte_view(argument), {SYS_capset, {room, room + sizeof argument.header}, 0}));
+  }
+  return {};
+}
+
+Status restore_thread(const RestoreWork& work, const ThreadName& name, const Thread& thread) {
+  const std::uint64_t room = work.calls.room();
+  struct {
+    stack_t stack;
+    char name[16];
+  } argument{};
+  constexpr std::uint32_t kOnStack = 1;  // tells where the thread is, and cannot be set
+  argument.stack.ss_sp = reinterpret_cast<void*>(thread.stack_address);
+  argument.stack.ss_flags = static_cast<int>(thread.stack_flags & ~kOnStack);
+  argument.stack.ss_size = thread.stack_bytes;
+  std::memcpy(argument.name, thread.name.data(), std::min<std::size_t>(thread.name.size(), sizeof argument.name - 1));
+  std::vector<Call> calls = {{SYS_set_tid_address, {thread.cleared_address}, 0},
+                             {SYS_set_robust_list | (thread.robust_list == 0 ? kMayFail : 0),
+                              {thread.robust_list, thread.robust_list_bytes},
+                              0},
+                             {SYS_sigaltstack, {room, 0}, 0},
+                             {SYS_prctl, {PR_SET_NAME, room + offsetof(decltype(argument), name)}, 0}};
+  if (thread.sequence_address != 0) {
+    calls.push_back({SYS_rseq, {thread.sequence_address, thread.sequence_bytes, 0, thread.sequence_signature}, 0});
+  }
+  DIAPAUSE_TRY(write_memory(name.here, room, as_byte_view(argument)));
+  DIAPAUSE_TRY(work.calls.run(name, calls));
+  return queue_signals(work, name, thread.waiting_signals, Queue::thread);
+}
+
+// Begins a call that was to last until a time, for the rest of it, and interrupts it: from then on the kernel knows its
+// end, as it did before. What it has returned if it ended at once.
+Status begin_timed_call(const RestoreWork& work, const ThreadName& name, const Thread& thread, Registers& registers) {
+  Call call{static_cast<std::uint64_t>(thread.timed_call),
+            {registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9},
+            0};
+  const timespec left{static_cast<time_t>(thread.left_ns / 1'000'000'000),
+                      static_cast<long>(thread.left_ns % 1'000'000'000)};
+  const std::uint64_t room = work.calls.room();
+  DIAPAUSE_TRY(write_memory(name.here, room, as_byte_view(left)));
+  if (thread.timed_call == SYS_nanosleep) call.arguments[0] = room;
+  if (thread.timed_call == SYS_clock_nanosleep) call.arguments[2] = room;
+  if (thread.timed_call == SYS_futex) call.arguments[3] = room;
+  if (thread.timed_call == SYS_poll) call.arguments[2] = (thread.left_ns + 999'999) / 1'000'000;
+  const std::uint64_t instruction = work.calls.address() + find_call_instruction(call_table_code());
+  DIAPAUSE_TRY_ASSIGN(const Registers before, registers_of(name.here));
+  DIAPAUSE_TRY(set_registers(name.here, registers_for_call(call, instruction, before)));
+  // It has begun once it has been entered; what comes behind must not run.
+  DIAPAUSE_TRY(enter_call(name.here));
+  DIAPAUSE_TRY(settle(name.here));
+  DIAPAUSE_TRY_ASSIGN(const Registers after, registers_of(name.here));
+  registers.rax = after.rax;
+  registers.orig_rax = after.orig_rax;
+  return {};
+}
+
+}  // namespace
+
+Status restore_descriptors(RestoreWork& work, Made& made) {
+  std::vector<Call> calls;
+  std::uint64_t next = 0;
+  std::vector<Descriptor> descriptors = made.stored->descriptors;
+  std::ranges::sort(descriptors, {}, &Descriptor::number);
+  for (const Descriptor& one : descriptors) {
+    const auto from = static_cast<std::uint64_t>(work.openings.of_description(one.description));
+    const std::uint64_t flags = one.closes_on_exec ? O_CLOEXEC : 0;
+    calls.push_back({SYS_dup3, {from, one.number, flags}, 0});
+    if (one.number > next) calls.push_back({SYS_close_range, {next, one.number - 1}, 0});
+    next = one.number + std::uint64_t{1};
+  }
+  calls.push_back({SYS_close_range, {next, ~0u}, 0});
+  DIAPAUSE_TRY(work.calls.run(made.leader(), calls));
+  for (const Descriptor& one : descriptors) {
+    for (const Watched& watched : work.job.descriptions[one.description].watched) {
+      epoll_event event{};
+      event.events = watched.events;
+      event.data.u64 = watched.data;
+      const Call add{SYS_epoll_ctl, {one.number, EPOLL_CTL_ADD, watched.number, work.calls.room()}, 0};
+      const auto added = call_with(work, made.leader(), as_byte_view(event), add);
+      // Another process that has the same set has added it already.
+      if (!added && added.error().os_errno != EEXIST) return fail(added.error());
+    }
+  }
+  return {};
+}
+
+Status restore_attributes(RestoreWork& work, Made& made) {
+  const Process& stored = *made.stored;
+  const ThreadName& leader = made.leader();
+  const std::uint64_t room = work.calls.room();
+  auto moved = call_with(work, leader, with_end(stored.directory), {SYS_chdir, {room}, 0});
+  if (!moved) {
+    moved.error().message =
+        fmt::format("process {}: its directory {}: {}", stored.id, stored.directory, moved.error().message);
+    return fail(std::move(moved.error()));
+  }
+  DIAPAUSE_TRY(restore_actions(work, made));
+  DIAPAUSE_TRY(queue_signals(work, leader, stored.waiting_signals, Queue::process));
+  DIAPAUSE_TRY(restore_limits(made));
+  std::vector<Call> calls = {{SYS_umask, {stored.mask}, 0},
+                             {SYS_personality, {stored.personality}, 0},
+                             {SYS_prctl, {PR_SET_PDEATHSIG, stored.death_signal}, 0},
+                             {SYS_prctl, {PR_SET_CHILD_SUBREAPER, stored.subreaper}, 0}};
+  if (stored.dumpable <= 1) calls.push_back({SYS_prctl, {PR_SET_DUMPABLE, stored.dumpable}, 0});
+  if (stored.no_new_privileges != 0) calls.push_back({SYS_prctl, {PR_SET_NO_NEW_PRIVS, 1}, 0});
+  DIAPAUSE_TRY(work.calls.run(leader, calls));
+  return restore_capabilities(work, made);
+}
+
+Status restore_threads(RestoreWork& work, Made& made) {
+  constexpr std::uint64_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+  const std::vector<Thread>& threads = made.stored->threads;
+  for (std::size_t i = 1; i < threads.size(); ++i) {
+    DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, made.leader(), kThread, threads[i].id));
+    made.threads.push_back({here, made.stored->id, threads[i].id});
+  }
+  for (std::size_t i = 0; i < threads.size(); ++i) DIAPAUSE_TRY(restore_thread(work, made.threads[i], threads[i]));
+  return {};
+}
+
+Status finish_threads(RestoreWork& work, Made& made) {
+  const Process& stored = *made.stored;
+  std::vector<Call> timers;
+  std::array<itimerval, 3> settings{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Interval& one = stored.intervals[i];
+    if (one.left_us == 0 && one.period_us == 0) continue;
+    // A periodic timer with nothing left has expired: it goes on once its signal, which waits, has been taken.
+    const std::uint64_t left_us = std::max<std::uint64_t>(one.left_us, 1);
+    settings[i].it_value = {static_cast<time_t>(left_us / 1'000'000), static_cast<suseconds_t>(left_us % 1'000'000)};
+    settings[i].it_interval = {static_cast<time_t>(one.period_us / 1'000'000),
+                               static_cast<suseconds_t>(one.period_us % 1'000'000)};
+    timers.push_back({SYS_setitimer, {i, work.calls.room() + i * sizeof(itimerval), 0}, 0});
+  }
+  DIAPAUSE_TRY(write_memory(made.leader().here, work.calls.room(), as_byte_view(settings)));
+  DIAPAUSE_TRY(work.calls.run(made.leader(), timers));
+  std::vector<Registers> registers(stored.threads.size());
+  for (std::size_t i = 0; i < registers.size(); ++i) {
+    std::memcpy(&registers[i], stored.threads[i].registers.data(), sizeof(Registers));
+    if (stored.threads[i].timed_call < 0) continue;
+    DIAPAUSE_TRY(begin_timed_call(work, made.threads[i], stored.threads[i], registers[i]));
+    work.timed[made.threads[i].here] = {registers[i].rsp, stored.threads[i].timed_call,
+                                        monotonic_ns() + stored.threads[i].left_ns};
+  }
+  DIAPAUSE_TRY(work.calls.remove(made.leader(), made.instruction));
+  for (std::size_t i = 0; i < registers.size(); ++i) {
+    const Thread& thread = stored.threads[i];
+    const pid_t here = made.threads[i].here;
+    DIAPAUSE_TRY(settle(here));
+    if (thread.sequence_section != 0) {
+      DIAPAUSE_TRY(write_memory(here, thread.sequence_address + 8, as_byte_view(thread.sequence_section)));
+    }
+    DIAPAUSE_TRY(set_extended_registers(here, thread.extended_registers));
+    DIAPAUSE_TRY(set_registers(here, registers[i]));
+    DIAPAUSE_TRY(set_signal_mask(here, thread.signal_mask));
+  }
+  return {};
+}
+
+}  // namespace diapause::process

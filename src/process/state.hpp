@@ -1,0 +1,191 @@
+// All of a job that is not the contents of its memory, as plain values: what an image keeps of processes, threads,
+// mappings and descriptors. docs/formats/processes.md says how it is stored.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace diapause::process {
+
+inline constexpr std::uint32_t kNone = 0xffffffff;
+
+// How a range of addresses came to be. The numbers are stored.
+enum class AreaKind : std::uint32_t {
+  memory = 0,   // of the process alone, whatever it was at first
+  shared = 1,   // a range of one of the job's shared memories
+  kernel = 2,   // code and data that the kernel gives to every process: vdso, vvar
+  foreign = 3,  // at an address that no process can change: vsyscall
+};
+
+// Of Area::flags.
+inline constexpr std::uint32_t kGrowsDown = 1;
+inline constexpr std::uint32_t kHuge = 2;          // madvise(MADV_HUGEPAGE)
+inline constexpr std::uint32_t kNoHuge = 4;        // MADV_NOHUGEPAGE
+inline constexpr std::uint32_t kNotForked = 8;     // MADV_DONTFORK
+inline constexpr std::uint32_t kWipedByFork = 16;  // MADV_WIPEONFORK
+inline constexpr std::uint32_t kNotDumped = 32;    // MADV_DONTDUMP
+inline constexpr std::uint32_t kLocked = 64;       // mlock
+inline constexpr std::uint32_t kNoReserve = 128;   // MAP_NORESERVE
+
+struct Area {
+  std::uint64_t begin = 0, end = 0;
+  std::uint32_t protection = 0;  // PROT_READ | PROT_WRITE | PROT_EXEC
+  AreaKind kind = AreaKind::memory;
+  std::uint32_t flags = 0;
+  std::uint32_t shared = kNone;  // index of the shared memory
+  std::uint64_t offset = 0;      // in it
+  std::string name;              // as the kernel calls it; of AreaKind::kernel, what it must be called
+  std::uint64_t checksum = 0;    // of the vdso's contents; 0: none
+};
+
+// Memory that several processes may have, or that has a descriptor.
+enum class SharedKind : std::uint32_t {
+  anonymous = 0,  // without a name: of MAP_SHARED | MAP_ANONYMOUS, or of memfd_create
+  file = 1,       // a file that has a name; contents that are not of a memory file system are not stored
+  system_v = 2,   // a segment with a key and an id
+};
+
+struct SharedMemory {
+  SharedKind kind = SharedKind::anonymous;
+  std::string path;         // of a file
+  std::uint64_t bytes = 0;  // its length
+  std::uint32_t mode = 0;
+  std::uint64_t key = 0;   // system_v
+  std::uint32_t id = 0;    // system_v
+  bool is_stored = false;  // its contents are in the image
+  bool is_writable = false;
+};
+
+struct SignalAction {
+  std::uint64_t handler = 0, flags = 0, restorer = 0, mask = 0;
+  bool operator==(const SignalAction&) const = default;
+};
+
+// A thread. Addresses are those of its process.
+struct Thread {
+  std::uint32_t id = 0;
+  std::string name;
+  ByteVector registers;           // process::Registers
+  ByteVector extended_registers;  // as the processor saves them
+  std::uint64_t signal_mask = 0;
+  std::uint64_t robust_list = 0, robust_list_bytes = 0;
+  std::uint64_t cleared_address = 0;   // set_tid_address
+  std::uint64_t sequence_address = 0;  // rseq; 0: none
+  std::uint32_t sequence_bytes = 0, sequence_signature = 0;
+  std::uint64_t sequence_section = 0;                // the critical section under way
+  std::uint64_t stack_address = 0, stack_bytes = 0;  // alternative signal stack
+  std::uint32_t stack_flags = 0;
+  std::vector<ByteVector> waiting_signals;  // siginfo_t
+  // A call that was to end at a time: its number, and how much of that time was left. -1: none.
+  std::int64_t timed_call = -1;
+  std::uint64_t left_ns = 0;
+};
+
+// What prctl(PR_SET_MM_MAP) takes, but the descriptor of the program.
+struct MemoryMap {
+  std::uint64_t start_code = 0, end_code = 0, start_data = 0, end_data = 0, start_brk = 0, brk = 0, start_stack = 0;
+  std::uint64_t arg_start = 0, arg_end = 0, env_start = 0, env_end = 0;
+  ByteVector auxiliary;
+};
+
+struct Limit {
+  std::uint64_t soft = 0, hard = 0;
+};
+
+// A descriptor of a process.
+struct Descriptor {
+  std::uint32_t number = 0;
+  std::uint32_t description = 0;  // index in Job::descriptions
+  bool closes_on_exec = false;
+};
+
+struct Interval {
+  std::uint64_t left_us = 0, period_us = 0;
+};
+
+struct Process {
+  std::uint32_t id = 0, parent = 0, group = 0, session = 0;  // 0: outside of the job
+  bool has_ended = false;                                    // and nobody has waited for it
+  std::uint32_t exit_status = 0;
+  std::string program;  // path of what it runs
+  std::string directory;
+  std::uint32_t mask = 0;  // umask
+  std::uint32_t personality = 0;
+  std::uint32_t death_signal = 0, dumpable = 0, no_new_privileges = 0, subreaper = 0;
+  std::uint64_t inheritable = 0, permitted = 0, effective = 0;  // capabilities
+  std::vector<Thread> threads;                                  // the first is the leader
+  std::vector<Area> areas;                                      // in rising order
+  MemoryMap map;
+  std::array<SignalAction, 64> actions{};
+  std::array<Limit, 16> limits{};
+  std::array<Interval, 3> intervals{};  // setitimer
+  std::vector<ByteVector> waiting_signals;
+  std::vector<Descriptor> descriptors;
+};
+
+// What an open file is. The numbers are stored.
+enum class DescriptionKind : std::uint32_t {
+  standard = 0,  // one that the job was started with, as standard input
+  file = 1,      // a regular file or directory, by its path
+  device = 2,    // null, zero, full, random, urandom
+  pipe = 3,
+  counter = 4,  // eventfd
+  memory = 5,   // a memory without a name that is one of Job::memories
+  timer = 6,    // timerfd
+  signals = 7,  // signalfd
+  poll = 8,     // epoll
+  socket_pair = 9,
+};
+
+// What an epoll set watches.
+struct Watched {
+  std::uint32_t number = 0;  // of the descriptor by which it was added
+  std::uint32_t events = 0;
+  std::uint64_t data = 0;
+};
+
+// An open file description: what descriptors that were duplicated or inherited share.
+struct Description {
+  DescriptionKind kind = DescriptionKind::file;
+  std::uint32_t flags = 0;  // as fcntl(F_GETFL)
+  std::string path;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;                   // of a file, when it was stored
+  std::uint32_t which = 0;                   // standard: its number. pipe and socket_pair: index of the channel
+  std::uint64_t count = 0;                   // counter. signals: the mask. timer: the clock
+  bool is_semaphore = false;                 // counter
+  bool is_write_end = false;                 // pipe; socket_pair: the second end
+  std::uint64_t left_ns = 0, period_ns = 0;  // timer
+  std::vector<Watched> watched;              // poll
+};
+
+// What a pipe, or one direction of a pair of sockets, held.
+struct Channel {
+  std::uint32_t capacity_bytes = 0;
+  std::uint32_t type = 0;                     // of sockets: SOCK_STREAM ...
+  std::vector<ByteVector> forward, backward;  // pieces in their order; of a pipe only `forward`
+};
+
+struct Job {
+  std::string machine;             // what the registers are of
+  std::uint32_t command = 0;       // the process whose end is the job's
+  std::uint64_t monotonic_ns = 0;  // CLOCK_MONOTONIC when it stood still
+  std::vector<Process> processes;  // parents before their children
+  std::vector<SharedMemory> memories;
+  std::vector<Description> descriptions;
+  std::vector<Channel> channels;
+};
+
+inline constexpr std::uint32_t kProcessesFormatVersion = 1;
+
+// With magic, version and checksum.
+ByteVector encode_job(const Job& job);
+// Believes nothing. Code::corrupt for what is damaged or cannot be, Code::mismatch for a newer version.
+Result<Job> decode_job(ByteView data);
+
+}  // namespace diapause::process

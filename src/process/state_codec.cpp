@@ -1,0 +1,294 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <type_traits>
+
+#include "format/checksum.hpp"
+#include "format/wire.hpp"
+#include "process/state.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr char kMagic[8] = {'D', 'I', 'A', 'P', 'P', 'R', 'O', 'C'};
+constexpr std::uint64_t kHeadBytes = 24;  // magic, format version, nothing, length
+constexpr std::uint64_t kDigestBytes = 16;
+constexpr std::uint64_t kMostTextBytes = 1 << 20;
+constexpr std::uint64_t kAddressSpaceEnd = std::uint64_t{1} << 57;
+
+// The fields of everything, in the order in which they are stored: said once, for both directions.
+template <class A>
+void fields(A& a, Area& x) {
+  a(x.begin, x.end, x.protection, x.kind, x.flags, x.shared, x.offset, x.name, x.checksum);
+}
+template <class A>
+void fields(A& a, SharedMemory& x) {
+  a(x.kind, x.path, x.bytes, x.mode, x.key, x.id, x.is_stored, x.is_writable);
+}
+template <class A>
+void fields(A& a, SignalAction& x) {
+  a(x.handler, x.flags, x.restorer, x.mask);
+}
+template <class A>
+void fields(A& a, Thread& x) {
+  a(x.id, x.name, x.registers, x.extended_registers, x.signal_mask, x.robust_list, x.robust_list_bytes);
+  a(x.cleared_address, x.sequence_address, x.sequence_bytes, x.sequence_signature, x.sequence_section);
+  a(x.stack_address, x.stack_bytes, x.stack_flags, x.waiting_signals, x.timed_call, x.left_ns);
+}
+template <class A>
+void fields(A& a, MemoryMap& x) {
+  a(x.start_code, x.end_code, x.start_data, x.end_data, x.start_brk, x.brk, x.start_stack);
+  a(x.arg_start, x.arg_end, x.env_start, x.env_end, x.auxiliary);
+}
+template <class A>
+void fields(A& a, Limit& x) {
+  a(x.soft, x.hard);
+}
+template <class A>
+void fields(A& a, Interval& x) {
+  a(x.left_us, x.period_us);
+}
+template <class A>
+void fields(A& a, Descriptor& x) {
+  a(x.number, x.description, x.closes_on_exec);
+}
+template <class A>
+void fields(A& a, Process& x) {
+  a(x.id, x.parent, x.group, x.session, x.has_ended, x.exit_status, x.program, x.directory, x.mask, x.personality);
+  a(x.death_signal, x.dumpable, x.no_new_privileges, x.subreaper, x.inheritable, x.permitted, x.effective);
+  a(x.threads, x.areas, x.map, x.actions, x.limits, x.intervals, x.waiting_signals, x.descriptors);
+}
+template <class A>
+void fields(A& a, Watched& x) {
+  a(x.number, x.events, x.data);
+}
+template <class A>
+void fields(A& a, Description& x) {
+  a(x.kind, x.flags, x.path, x.offset, x.bytes, x.which, x.count, x.is_semaphore, x.is_write_end);
+  a(x.left_ns, x.period_ns, x.watched);
+}
+template <class A>
+void fields(A& a, Channel& x) {
+  a(x.capacity_bytes, x.type, x.forward, x.backward);
+}
+template <class A>
+void fields(A& a, Job& x) {
+  a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
+}
+
+class Encoder {
+ public:
+  explicit Encoder(format::Writer& to) : to_(to) {}
+
+  template <class... Fields>
+  void operator()(Fields&... each) {
+    (one(each), ...);
+  }
+
+ private:
+  void one(std::uint32_t& value) { to_.u32(value); }
+  void one(std::uint64_t& value) { to_.u64(value); }
+  void one(std::int64_t& value) { to_.u64(static_cast<std::uint64_t>(value)); }
+  void one(bool& value) { to_.u32(value ? 1 : 0); }
+  void one(std::string& text) {
+    to_.u64(text.size());
+    to_.text(text);
+  }
+  void one(ByteVector& bytes) {
+    to_.u64(bytes.size());
+    to_.append(bytes);
+  }
+  template <class T>
+  void one(std::vector<T>& items) {
+    to_.u64(items.size());
+    for (T& item : items) one(item);
+  }
+  template <class T, std::size_t kCount>
+  void one(std::array<T, kCount>& items) {
+    for (T& item : items) one(item);
+  }
+  template <class T>
+  void one(T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      to_.u32(static_cast<std::uint32_t>(value));
+    } else {
+      fields(*this, value);
+    }
+  }
+
+  format::Writer& to_;
+};
+
+class Decoder {
+ public:
+  explicit Decoder(format::Reader& from) : from_(from) {}
+
+  bool ok() const { return is_sound_ && from_.ok(); }
+  template <class... Fields>
+  void operator()(Fields&... each) {
+    (one(each), ...);
+  }
+
+ private:
+  void one(std::uint32_t& value) { value = from_.u32(); }
+  void one(std::uint64_t& value) { value = from_.u64(); }
+  void one(std::int64_t& value) { value = static_cast<std::int64_t>(from_.u64()); }
+  void one(bool& value) {
+    const std::uint32_t stored = from_.u32();
+    is_sound_ = is_sound_ && stored <= 1;
+    value = stored == 1;
+  }
+  void one(std::string& text) {
+    const std::uint64_t size = from_.u64();
+    is_sound_ = is_sound_ && size <= kMostTextBytes;
+    if (is_sound_) text = from_.text(size);
+    is_sound_ = is_sound_ && text.find('\0') == std::string::npos;
+  }
+  void one(ByteVector& bytes) {
+    const ByteView view = from_.take(from_.u64());
+    bytes.assign(view.begin(), view.end());
+  }
+  // Every item takes at least four bytes, so a list cannot be told to be longer than what follows.
+  template <class T>
+  void one(std::vector<T>& items) {
+    const std::uint64_t count = from_.u64();
+    is_sound_ = is_sound_ && from_.has_items(count, 4);
+    for (std::uint64_t i = 0; i < count && ok(); ++i) one(items.emplace_back());
+  }
+  template <class T, std::size_t kCount>
+  void one(std::array<T, kCount>& items) {
+    for (T& item : items) one(item);
+  }
+  template <class T>
+  void one(T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      value = static_cast<T>(from_.u32());
+    } else {
+      fields(*this, value);
+    }
+  }
+
+  format::Reader& from_;
+  bool is_sound_ = true;
+};
+
+tl::unexpected<Error> unsound(const std::string& what) {
+  return fail(Code::corrupt, "the processes of the image cannot be: " + what);
+}
+
+Status check_areas(const Job& job, const Process& process) {
+  std::uint64_t end = 0;
+  for (const Area& area : process.areas) {
+    const bool is_range = area.begin < area.end && area.begin % kPageBytes == 0 && area.end % kPageBytes == 0;
+    const bool is_foreign = area.kind == AreaKind::foreign;
+    if (!is_range || area.begin < end || (!is_foreign && area.end > kAddressSpaceEnd) || area.protection > 7 ||
+        area.kind > AreaKind::foreign) {
+      return unsound(fmt::format("process {} has memory from {:#x} to {:#x}", process.id, area.begin, area.end));
+    }
+    end = area.end;
+    if (area.kind != AreaKind::shared) continue;
+    if (area.shared >= job.memories.size() || area.offset % kPageBytes != 0 || area.offset > format::kMaxFileBytes) {
+      return unsound(fmt::format("process {} shares a memory that is not there", process.id));
+    }
+  }
+  return {};
+}
+
+Status check_descriptors(const Job& job, const Process& process) {
+  std::set<std::uint32_t> numbers;
+  for (const Descriptor& one : process.descriptors) {
+    if (one.number >= (1u << 20) || one.description >= job.descriptions.size() || !numbers.insert(one.number).second) {
+      return unsound(fmt::format("descriptor {} of process {}", one.number, process.id));
+    }
+  }
+  return {};
+}
+
+Status check_process(const Job& job, const Process& process, std::set<std::uint32_t>& ids) {
+  constexpr std::uint32_t kMostIds = 1u << 22;
+  if (process.threads.empty() || process.threads.front().id != process.id) {
+    return unsound(fmt::format("process {} has no leader", process.id));
+  }
+  // Process 1 is ours, and parents come before their children.
+  if (process.parent != 1 && !ids.contains(process.parent)) {
+    return unsound(fmt::format("process {} has no parent", process.id));
+  }
+  for (const Thread& thread : process.threads) {
+    if (thread.id < 2 || thread.id > kMostIds || !ids.insert(thread.id).second) {
+      return unsound(fmt::format("thread {} of process {}", thread.id, process.id));
+    }
+  }
+  DIAPAUSE_TRY(check_areas(job, process));
+  return check_descriptors(job, process);
+}
+
+Status check_description(const Job& job, const Description& one) {
+  const bool is_channel = one.kind == DescriptionKind::pipe || one.kind == DescriptionKind::socket_pair;
+  if (one.kind > DescriptionKind::socket_pair || (is_channel && one.which >= job.channels.size()) ||
+      (one.kind == DescriptionKind::standard && one.which >= (1u << 20)) ||
+      (one.kind == DescriptionKind::memory && one.which >= job.memories.size())) {
+    return unsound(fmt::format("an open file of kind {}", static_cast<std::uint32_t>(one.kind)));
+  }
+  return {};
+}
+
+Status check_job(const Job& job) {
+  std::set<std::uint32_t> ids;
+  bool has_command = false;
+  for (const Process& process : job.processes) {
+    DIAPAUSE_TRY(check_process(job, process, ids));
+    has_command = has_command || process.id == job.command;
+  }
+  if (!has_command) return unsound("the command is not among them");
+  for (const Description& one : job.descriptions) DIAPAUSE_TRY(check_description(job, one));
+  for (const SharedMemory& memory : job.memories) {
+    if (memory.kind > SharedKind::system_v || memory.bytes > format::kMaxFileBytes) return unsound("a shared memory");
+  }
+  return {};
+}
+
+}  // namespace
+
+ByteVector encode_job(const Job& job) {
+  format::Writer body(4096);
+  Encoder encoder(body);
+  encoder(const_cast<Job&>(job));  // fields() serves both directions; an Encoder only reads
+  format::Writer all(kHeadBytes + body.written().size() + kDigestBytes);
+  all.text(std::string_view(kMagic, sizeof kMagic));
+  all.u32(kProcessesFormatVersion);
+  all.u32(0);
+  all.u64(kHeadBytes + body.written().size() + kDigestBytes);
+  all.append(body.written());
+  all.digest(format::digest128(all.written()));
+  return all.take();
+}
+
+Result<Job> decode_job(ByteView data) {
+  if (data.size() < kHeadBytes + kDigestBytes || std::memcmp(data.data(), kMagic, sizeof kMagic) != 0) {
+    return unsound("it does not begin as such");
+  }
+  format::Reader head(data.subspan(sizeof kMagic));
+  const std::uint32_t version = head.u32();
+  head.u32();
+  const std::uint64_t length = head.u64();
+  if (version > kProcessesFormatVersion) {
+    return fail(Code::mismatch, fmt::format("the processes of the image are stored in format version {}, and this "
+                                            "program knows {}",
+                                            version, kProcessesFormatVersion));
+  }
+  if (version == 0 || length != data.size()) return unsound("its length or version");
+  const ByteView digested = data.first(data.size() - kDigestBytes);
+  format::Reader tail(data.last(kDigestBytes));
+  if (tail.digest() != format::digest128(digested)) return unsound("its checksum");
+  format::Reader reader(digested.subspan(kHeadBytes));
+  Decoder decoder(reader);
+  Job job;
+  decoder(job);
+  if (!decoder.ok() || reader.remaining() != 0) return unsound("its length");
+  DIAPAUSE_TRY(check_job(job));
+  return job;
+}
+
+}  // namespace diapause::process

@@ -1,0 +1,115 @@
+#include "process/state.hpp"
+
+#include <gmock/gmock.h>
+
+#include "format/checksum.hpp"
+
+namespace diapause::process {
+namespace {
+
+using ::testing::HasSubstr;
+
+Job small_job() {
+  Job job;
+  job.machine = "x86_64";
+  job.command = 2;
+  Process shell;
+  shell.id = 2;
+  shell.parent = 1;
+  shell.program = "/bin/sh";
+  Thread leader;
+  leader.id = 2;
+  leader.name = "sh";
+  leader.registers = ByteVector(27 * 8, std::byte{3});
+  leader.waiting_signals = {ByteVector(128, std::byte{1})};
+  shell.threads.push_back(leader);
+  Area code;
+  code.begin = 0x400000;
+  code.end = 0x402000;
+  code.protection = 5;
+  shell.areas.push_back(code);
+  shell.descriptors.push_back({0, 0, false});
+  shell.actions[9].handler = 0x401000;
+  Process child = shell;
+  child.id = 5;
+  child.parent = 2;
+  child.threads[0].id = 5;
+  job.processes = {shell, child};
+  Description standard;
+  standard.kind = DescriptionKind::standard;
+  job.descriptions.push_back(standard);
+  return job;
+}
+
+// What a decoder says of a job that was encoded although it cannot be.
+std::string refusal(const Job& job) {
+  const auto decoded = decode_job(encode_job(job));
+  EXPECT_FALSE(decoded);
+  return decoded ? "" : decoded.error().message;
+}
+
+TEST(ProcessesOfAnImage, ComeBackAsTheyWere) {
+  const ByteVector encoded = encode_job(small_job());
+  const auto decoded = decode_job(encoded);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->processes.size(), 2u);
+  EXPECT_EQ(decoded->processes[1].threads[0].waiting_signals[0].size(), 128u);
+  EXPECT_EQ(decoded->processes[0].actions[9].handler, 0x401000u);
+  EXPECT_EQ(encode_job(*decoded), encoded);
+}
+
+TEST(ProcessesOfAnImage, AreRefusedWhateverByteIsDamagedOrMissing) {
+  const ByteVector sound = encode_job(small_job());
+  for (std::size_t i = 0; i < sound.size(); ++i) {
+    ByteVector damaged = sound;
+    damaged[i] ^= std::byte{1};
+    EXPECT_FALSE(decode_job(damaged)) << i;
+    EXPECT_FALSE(decode_job(ByteView(sound).first(i))) << i;
+  }
+}
+
+TEST(ProcessesOfAnImage, AreRefusedFromTheFuture) {
+  ByteVector encoded = encode_job(small_job());
+  encoded[8] = std::byte{2};
+  const auto decoded = decode_job(encoded);
+  ASSERT_FALSE(decoded);
+  EXPECT_EQ(decoded.error().code, Code::mismatch);
+}
+
+TEST(ProcessesOfAnImage, AreRefusedIfTheyCannotBe) {
+  Job job = small_job();
+  job.processes[1].threads[0].id = job.processes[1].id = 2;
+  EXPECT_THAT(refusal(job), HasSubstr("thread 2"));
+
+  job = small_job();
+  std::swap(job.processes[0], job.processes[1]);
+  EXPECT_THAT(refusal(job), HasSubstr("has no parent"));
+
+  job = small_job();
+  job.processes[0].areas[0].end += 1;
+  EXPECT_THAT(refusal(job), HasSubstr("has memory from"));
+
+  job = small_job();
+  job.processes[0].areas.push_back(job.processes[0].areas[0]);
+  EXPECT_THAT(refusal(job), HasSubstr("has memory from"));
+
+  job = small_job();
+  job.processes[0].areas[0].kind = AreaKind::shared;
+  job.processes[0].areas[0].shared = 0;
+  EXPECT_THAT(refusal(job), HasSubstr("shares a memory"));
+
+  job = small_job();
+  job.processes[0].descriptors[0].description = 1;
+  EXPECT_THAT(refusal(job), HasSubstr("descriptor 0"));
+
+  job = small_job();
+  job.descriptions[0].kind = DescriptionKind::pipe;
+  EXPECT_THAT(refusal(job), HasSubstr("an open file"));
+
+  job = small_job();
+  job.command = 3;
+  EXPECT_THAT(refusal(job), HasSubstr("the command"));
+}
+
+}  // namespace
+}  // namespace diapause::process

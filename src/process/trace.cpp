@@ -1,0 +1,243 @@
+#include "process/trace.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include "sys/process.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr double kCallLimit_s = 10;
+constexpr std::size_t kMostExtendedBytes = 64 * 1024;
+constexpr unsigned long kOptions =
+    PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+
+tl::unexpected<Error> trace_error(pid_t thread, const char* what, int error) {
+  return fail(os_error(fmt::format("thread {}: {}", thread, what), error));
+}
+
+// The kernel takes and gives numbers and addresses by the same parameters.
+void* as_pointer(unsigned long value) { return reinterpret_cast<void*>(value); }
+
+Status request(int number, pid_t thread, unsigned long address, void* data, const char* what) {
+  if (::ptrace(static_cast<__ptrace_request>(number), thread, as_pointer(address), data) == 0) return {};
+  return trace_error(thread, what, errno);
+}
+
+Status transfer_memory(pid_t process, std::uint64_t address, MutableBytes bytes, bool is_write) {
+  while (!bytes.empty()) {
+    iovec here{bytes.data(), bytes.size()};
+    iovec there{as_pointer(address), bytes.size()};
+    const ssize_t moved = is_write ? ::process_vm_writev(process, &here, 1, &there, 1, 0)
+                                   : ::process_vm_readv(process, &here, 1, &there, 1, 0);
+    if (moved <= 0) {
+      const int error = moved == 0 ? EFAULT : errno;
+      return fail(os_error(fmt::format("process {}: memory at {:#x}", process, address), error));
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(moved));
+    address += static_cast<std::uint64_t>(moved);
+  }
+  return {};
+}
+
+Status transfer_any_memory(pid_t process, std::uint64_t address, MutableBytes bytes, bool is_write) {
+  const std::string path = fmt::format("/proc/{}/mem", process);
+  const int file = ::open(path.c_str(), (is_write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (file < 0) return fail(os_error("opening " + path, errno));
+  int error = 0;
+  while (!bytes.empty() && error == 0) {
+    const auto offset = static_cast<off_t>(address);
+    const ssize_t moved = is_write ? ::pwrite(file, bytes.data(), bytes.size(), offset)
+                                   : ::pread(file, bytes.data(), bytes.size(), offset);
+    if (moved <= 0) {
+      error = moved == 0 ? EIO : errno;
+      break;
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(moved));
+    address += static_cast<std::uint64_t>(moved);
+  }
+  ::close(file);
+  if (error != 0) return fail(os_error(fmt::format("process {}: memory at {:#x}", process, address), error));
+  return {};
+}
+
+MutableBytes without_const(ByteView bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
+
+}  // namespace
+
+Status attach(pid_t thread) { return request(PTRACE_SEIZE, thread, 0, as_pointer(kOptions), "cannot be attached to"); }
+
+Status ask_to_stop(pid_t thread) { return request(PTRACE_INTERRUPT, thread, 0, nullptr, "cannot be stopped"); }
+
+// Most stops come within microseconds, so the processor is given away only between looks, and slept on only later.
+Result<Stop> await_stop(pid_t thread, double limit_s) {
+  constexpr int kLooks = 200;
+  const double end_s = sys::monotonic_s() + limit_s;
+  for (int look = 0;; ++look) {
+    int status = 0;
+    const pid_t got = ::waitpid(thread, &status, __WALL | WNOHANG);
+    if (got < 0 && errno != EINTR) {
+      if (errno == ECHILD) return Stop{true, 0, 0};
+      return trace_error(thread, "cannot be waited for", errno);
+    }
+    if (got == thread) {
+      if (WIFSTOPPED(status)) return Stop{false, WSTOPSIG(status), status >> 16};
+      return Stop{true, 0, 0};
+    }
+    if (look < kLooks) {
+      ::sched_yield();
+      continue;
+    }
+    if (sys::monotonic_s() > end_s) return fail(Code::timeout, fmt::format("thread {} does not stop", thread));
+    const timespec pause{0, 50'000};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+Result<bool> await_stillness(pid_t thread, double limit_s) {
+  for (;;) {
+    DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, limit_s));
+    if (stop.has_ended) return false;
+    if (stop.event == PTRACE_EVENT_STOP) return true;
+    // A signal that was on its way, or a child that was just made.
+    DIAPAUSE_TRY(run_on(thread, stop.event == 0 ? stop.signal & 0x7f : 0));
+  }
+}
+
+Status run_on(pid_t thread, int signal) {
+  return request(PTRACE_CONT, thread, 0, as_pointer(static_cast<unsigned long>(signal)), "cannot be run on");
+}
+
+Status detach(pid_t thread) { return request(PTRACE_DETACH, thread, 0, nullptr, "cannot be let go"); }
+
+Result<Registers> registers_of(pid_t thread) {
+  Registers registers{};
+  iovec place{&registers, sizeof registers};
+  DIAPAUSE_TRY(request(PTRACE_GETREGSET, thread, NT_PRSTATUS, &place, "its registers cannot be read"));
+  return registers;
+}
+
+Status set_registers(pid_t thread, const Registers& registers) {
+  iovec place{const_cast<Registers*>(&registers), sizeof registers};
+  return request(PTRACE_SETREGSET, thread, NT_PRSTATUS, &place, "its registers cannot be set");
+}
+
+Result<ByteVector> extended_registers_of(pid_t thread) {
+  ByteVector bytes(kMostExtendedBytes);
+  iovec place{bytes.data(), bytes.size()};
+  DIAPAUSE_TRY(request(PTRACE_GETREGSET, thread, NT_X86_XSTATE, &place, "its vector registers cannot be read"));
+  bytes.resize(place.iov_len);
+  return bytes;
+}
+
+Status set_extended_registers(pid_t thread, ByteView data) {
+  iovec place{without_const(data).data(), data.size()};
+  return request(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &place, "its vector registers cannot be set");
+}
+
+Result<std::uint64_t> signal_mask_of(pid_t thread) {
+  std::uint64_t mask = 0;
+  DIAPAUSE_TRY(request(PTRACE_GETSIGMASK, thread, sizeof mask, &mask, "its signal mask cannot be read"));
+  return mask;
+}
+
+Status set_signal_mask(pid_t thread, std::uint64_t mask) {
+  return request(PTRACE_SETSIGMASK, thread, sizeof mask, &mask, "its signal mask cannot be set");
+}
+
+Result<SequenceArea> sequence_area_of(pid_t thread) {
+  __ptrace_rseq_configuration found{};
+  const long got = ::ptrace(PTRACE_GET_RSEQ_CONFIGURATION, thread, sizeof found, &found);
+  if (got < 0) return trace_error(thread, "its restartable sequences cannot be asked for", errno);
+  return SequenceArea{found.rseq_abi_pointer, found.rseq_abi_size, found.signature};
+}
+
+Result<std::vector<ByteVector>> waiting_signals_of(pid_t thread, Queue queue) {
+  std::vector<ByteVector> signals;
+  for (;;) {
+    siginfo_t found{};
+    __ptrace_peeksiginfo_args ask{};
+    ask.off = signals.size();
+    ask.flags = queue == Queue::process ? PTRACE_PEEKSIGINFO_SHARED : 0;
+    ask.nr = 1;
+    const long got = ::ptrace(PTRACE_PEEKSIGINFO, thread, &ask, &found);
+    if (got < 0) return trace_error(thread, "its waiting signals cannot be read", errno);
+    if (got == 0) return signals;
+    const ByteView bytes = as_byte_view(found);
+    signals.emplace_back(bytes.begin(), bytes.end());
+  }
+}
+
+Result<std::int64_t> call_at(pid_t thread, std::uint64_t instruction, const Call& call) {
+  DIAPAUSE_TRY_ASSIGN(const Registers before, registers_of(thread));
+  DIAPAUSE_TRY(set_registers(thread, registers_for_call(call, instruction, before)));
+  // The kernel stops it before and behind the call.
+  for (int stops = 0; stops < 2;) {
+    DIAPAUSE_TRY(request(PTRACE_SYSCALL, thread, 0, nullptr, "cannot be run to a call"));
+    DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
+    if (stop.has_ended) return fail(Code::internal, fmt::format("thread {} ended in a call for us", thread));
+    if (stop.event == 0 && stop.signal == (SIGTRAP | 0x80)) ++stops;
+  }
+  DIAPAUSE_TRY_ASSIGN(const Registers after, registers_of(thread));
+  return result_of(after);
+}
+
+Status enter_call(pid_t thread) {
+  for (;;) {
+    DIAPAUSE_TRY(request(PTRACE_SYSCALL, thread, 0, nullptr, "cannot be run to a call"));
+    DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
+    if (stop.has_ended) return fail(Code::internal, fmt::format("thread {} ended in a call for us", thread));
+    if (stop.event == 0 && stop.signal == (SIGTRAP | 0x80)) return {};
+  }
+}
+
+Status run_table(pid_t thread, std::vector<pid_t>* made) {
+  for (;;) {
+    DIAPAUSE_TRY(run_on(thread));
+    DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
+    if (stop.has_ended) return fail(Code::internal, fmt::format("thread {} ended in calls for us", thread));
+    if (stop.event == 0 && stop.signal == SIGTRAP) return {};
+    if (stop.event == 0) {
+      return fail(Code::internal, fmt::format("thread {} got signal {} in calls for us", thread, stop.signal));
+    }
+    const bool is_birth = stop.event == PTRACE_EVENT_CLONE || stop.event == PTRACE_EVENT_FORK;
+    if (!is_birth || made == nullptr) continue;
+    unsigned long child = 0;
+    DIAPAUSE_TRY(request(PTRACE_GETEVENTMSG, thread, 0, &child, "does not tell what it has made"));
+    made->push_back(static_cast<pid_t>(child));
+  }
+}
+
+Status settle(pid_t thread) {
+  DIAPAUSE_TRY(ask_to_stop(thread));
+  DIAPAUSE_TRY(run_on(thread));
+  DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(thread, kCallLimit_s));
+  if (!lives) return fail(Code::internal, fmt::format("thread {} has ended", thread));
+  return {};
+}
+
+Status read_memory(pid_t process, std::uint64_t address, MutableBytes to) {
+  return transfer_memory(process, address, to, false);
+}
+Status write_memory(pid_t process, std::uint64_t address, ByteView from) {
+  return transfer_memory(process, address, without_const(from), true);
+}
+Status read_any_memory(pid_t process, std::uint64_t address, MutableBytes to) {
+  return transfer_any_memory(process, address, to, false);
+}
+Status write_any_memory(pid_t process, std::uint64_t address, ByteView from) {
+  return transfer_any_memory(process, address, without_const(from), true);
+}
+
+}  // namespace diapause::process

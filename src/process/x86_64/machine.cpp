@@ -1,0 +1,121 @@
+#include "process/x86_64/machine.hpp"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstring>
+
+// The code that is copied into processes. rbx: the next call, r12: how many are left, r13 and r14: who gets the signal.
+// A call that fails ends the table, unless the upper half of its number is set.
+asm(R"(
+  .pushsection .rodata
+  .balign 16
+  .globl diapause_call_table_begin
+  .hidden diapause_call_table_begin
+  .globl diapause_call_table_end
+  .hidden diapause_call_table_end
+diapause_call_table_begin:
+1:
+  test %r12, %r12
+  jz 3f
+  mov (%rbx), %eax
+  mov 8(%rbx), %rdi
+  mov 16(%rbx), %rsi
+  mov 24(%rbx), %rdx
+  mov 32(%rbx), %r10
+  mov 40(%rbx), %r8
+  mov 48(%rbx), %r9
+  syscall
+  mov %rax, 56(%rbx)
+  cmpl $0, 4(%rbx)
+  jne 2f
+  cmp $-4095, %rax
+  jae 3f
+2:
+  add $64, %rbx
+  dec %r12
+  jmp 1b
+3:
+  mov $234, %eax
+  mov %r13, %rdi
+  mov %r14, %rsi
+  mov $5, %edx
+  syscall
+  jmp 3b
+diapause_call_table_end:
+  .popsection
+)");
+
+extern "C" const std::byte diapause_call_table_begin[];
+extern "C" const std::byte diapause_call_table_end[];
+
+namespace diapause::process {
+namespace {
+
+constexpr std::byte kCallInstruction[] = {std::byte{0x0f}, std::byte{0x05}};
+constexpr std::uint64_t kNoCall = ~std::uint64_t{0};
+
+}  // namespace
+
+static_assert(SYS_tgkill == 234, "the number stands in the code above");
+
+ByteView call_table_code() { return {diapause_call_table_begin, diapause_call_table_end}; }
+
+Registers registers_for(const TableRun& run, Registers base) {
+  base.rip = run.code;
+  base.rbx = run.table;
+  base.r12 = run.count;
+  base.r13 = run.process;
+  base.r14 = run.thread;
+  base.orig_rax = kNoCall;
+  base.eflags &= ~std::uint64_t{0x500};  // neither single steps nor backwards
+  return base;
+}
+
+std::uint64_t calls_left(const Registers& registers) { return registers.r12; }
+
+Registers registers_for_call(const Call& call, std::uint64_t instruction, Registers base) {
+  base.rip = instruction;
+  base.rax = call.number;
+  base.rdi = call.arguments[0];
+  base.rsi = call.arguments[1];
+  base.rdx = call.arguments[2];
+  base.r10 = call.arguments[3];
+  base.r8 = call.arguments[4];
+  base.r9 = call.arguments[5];
+  base.orig_rax = kNoCall;
+  return base;
+}
+
+std::int64_t result_of(const Registers& registers) { return static_cast<std::int64_t>(registers.rax); }
+
+std::size_t find_call_instruction(ByteView code) {
+  const auto found = std::search(code.begin(), code.end(), std::begin(kCallInstruction), std::end(kCallInstruction));
+  return found == code.end() ? std::string::npos : static_cast<std::size_t>(found - code.begin());
+}
+
+std::int64_t call_under_way(const Registers& registers) {
+  const auto number = static_cast<std::int64_t>(registers.orig_rax);
+  return number < 0 ? -1 : number;
+}
+
+void wind_back(Registers& registers) {
+  registers.rip -= sizeof kCallInstruction;
+  registers.rax = registers.orig_rax;
+  registers.orig_rax = kNoCall;
+}
+
+// mov $number, %eax (b8), or the same with sign extension to %rax (48 c7 c0), right before the call.
+std::int64_t number_before_call(ByteView code) {
+  if (code.size() < 9) return -1;
+  const ByteView last = code.last(9);
+  if (!std::equal(std::begin(kCallInstruction), std::end(kCallInstruction), last.begin() + 7)) return -1;
+  const bool is_short = last[2] == std::byte{0xb8};
+  const bool is_long = last[0] == std::byte{0x48} && last[1] == std::byte{0xc7} && last[2] == std::byte{0xc0};
+  if (!is_short && !is_long) return -1;
+  std::int32_t number = 0;
+  std::memcpy(&number, last.data() + 3, sizeof number);
+  return number;
+}
+
+}  // namespace diapause::process

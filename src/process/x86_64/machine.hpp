@@ -1,0 +1,56 @@
+// What depends on the processor: registers of a stopped thread, and how it is made to do system calls.
+#pragma once
+
+#include <sys/user.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.hpp"
+
+namespace diapause::process {
+
+// As PTRACE_GETREGSET gives them for NT_PRSTATUS.
+using Registers = user_regs_struct;
+
+// One system call that a stopped thread is to do. A table of them lies in the memory of its process.
+struct Call {
+  std::uint64_t number = 0;  // with kMayFail: the table goes on after a failure
+  std::array<std::uint64_t, 6> arguments{};
+  std::int64_t result = 0;  // or -errno
+};
+static_assert(sizeof(Call) == 64);
+inline constexpr std::uint64_t kMayFail = std::uint64_t{1} << 32;
+
+// Code that does all calls of a table, one behind the other, and then sends SIGTRAP to its own thread, for ever. It
+// needs no stack and no library, and runs at any address.
+ByteView call_table_code();
+
+// A thread whose signals wait, made ready to run that code.
+struct TableRun {
+  std::uint64_t code = 0;   // where it lies
+  std::uint64_t table = 0;  // the first Call
+  std::uint64_t count = 0;
+  std::uint64_t process = 0;  // the ids that the thread knows itself by
+  std::uint64_t thread = 0;
+};
+Registers registers_for(const TableRun& run, Registers base);
+// How many calls of the table were not done when the thread stopped; the first of them is the one that failed.
+std::uint64_t calls_left(const Registers& registers);
+
+// A thread made ready for one call of its own, by an instruction for that which lies at `instruction`.
+Registers registers_for_call(const Call& call, std::uint64_t instruction, Registers base);
+std::int64_t result_of(const Registers& registers);
+// Where in `code` such an instruction is; npos: nowhere.
+std::size_t find_call_instruction(ByteView code);
+
+// The system call that a thread was stopped in; -1: it was in none.
+std::int64_t call_under_way(const Registers& registers);
+// Makes a thread that comes out of a call do it again, whatever the call has returned.
+void wind_back(Registers& registers);
+// The number that the code before the instruction of the call puts into its register; -1: that is not to be seen there.
+// `code` ends behind that instruction.
+std::int64_t number_before_call(ByteView code);
+
+}  // namespace diapause::process

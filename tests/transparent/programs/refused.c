@@ -1,0 +1,24 @@
+/* Has something that cannot be restored: a socket, or, with the argument `segment`, memory of System V. */
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+
+#include "step.h"
+
+static void have_segment(void) {
+  const int segment = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+  MUST(segment >= 0);
+  MUST(shmat(segment, NULL, 0) != (void*)-1);
+  MUST(shmctl(segment, IPC_RMID, NULL) == 0);
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "segment") == 0) {
+    have_segment();
+  } else {
+    MUST(socket(AF_INET, SOCK_STREAM, 0) >= 0);
+  }
+  for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i);
+  return DONE;
+}

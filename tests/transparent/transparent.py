@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Runs programs that know nothing of checkpoints undisturbed, checkpointed and going on, killed and restarted, and restarted
+twice, as this user and, if that is root, as an ordinary one. What they print and how they end must be the same.
+
+    transparent.py TEST --programs DIRECTORY --diapause COMMAND
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+LIMIT_S = 120
+NOBODY = 65534
+
+
+class Failed(Exception):
+    pass
+
+
+def must(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+class Place:
+    """A directory of its own for tiers and for what the job writes, owned by the user that it runs as."""
+
+    def __init__(self, diapause, user):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="diapause-transparent-"))
+        self.diapause = diapause
+        self.user = user
+        self.work = self.root / "work"
+        self.work.mkdir()
+        for path in (self.root, self.work):
+            os.chown(path, user, -1)
+        # Another user may not be allowed to read the build.
+        self.command = self.root / "diapause"
+        shutil.copy(diapause, self.command)
+        self.command.chmod(0o755)
+
+    def own_copy(self, program):
+        path = self.root / "programs" / pathlib.Path(program).name
+        path.parent.mkdir(exist_ok=True)
+        shutil.copy(program, path)
+        path.chmod(0o755)
+        return str(path)
+
+    def environment(self):
+        plain = {key: value for key, value in os.environ.items() if not key.startswith("DIAPAUSE_")}
+        return plain | {"DIAPAUSE_MEMORY_PATH": str(self.root / "memory"),
+                        "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0"}
+
+    def start(self, words, output):
+        credentials = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
+        return subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=output,
+                                stderr=subprocess.PIPE, cwd=self.work, env=self.environment(), text=True, **credentials)
+
+    def run(self, words):
+        """(status, output, errors)"""
+        path = self.root / "output"
+        with open(path, "w") as output:
+            started = self.start(words, output)
+            _, errors = started.communicate(timeout=LIMIT_S)
+        return started.returncode, path.read_text(), errors
+
+    def verb(self, *words):
+        return self.run([self.command, *words])
+
+    def remove(self):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+class Job:
+    """One that was started by `launch` or `restart`, and goes on until it is waited for."""
+
+    def __init__(self, place, *words):
+        self.place = place
+        self.path = place.root / f"output-{time.monotonic_ns()}"
+        with open(self.path, "w") as output:
+            self.process = place.start([place.command, *words], output)
+
+    def output(self):
+        return self.path.read_text()
+
+    def wait_for_lines(self, count):
+        end = time.monotonic() + LIMIT_S
+        while self.output().count("\n") < count:
+            if self.process.poll() is not None:
+                raise Failed(f"ended early: {self.output()}{self.process.stderr.read()}")
+            must(time.monotonic() < end, "prints nothing")
+            time.sleep(0.01)
+
+    def checkpoint(self, *options):
+        status, output, errors = self.place.verb("checkpoint", "job", *options)
+        must(status == 0, f"no checkpoint: {errors}")
+        return output
+
+    def kill(self):
+        """Its first process, and so all of it at once."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        must(len(children) == 1, f"the agent has {len(children)} children")
+        os.kill(int(children[0]), signal.SIGKILL)
+        status, _ = self.wait()
+        must(status == 128 + signal.SIGKILL, f"killed, it ended with {status}")
+
+    def wait(self):
+        _, errors = self.process.communicate(timeout=LIMIT_S)
+        return self.process.returncode, errors
+
+
+def first_difference(text, reference):
+    for number, (one, other) in enumerate(zip(text.splitlines(), reference.splitlines())):
+        if one != other:
+            return f"line {number}: {one!r} instead of {other!r}"
+    return f"{text.count(chr(10))} lines instead of {reference.count(chr(10))}"
+
+
+class Scenario:
+    """A command, and what it does undisturbed."""
+
+    def __init__(self, place, command, lines=8):
+        self.place = place
+        self.command = command
+        self.lines = lines
+        self.status, self.reference, errors = place.run(command)
+        must(self.status in (0, 7), f"undisturbed, it ended with {self.status}: {self.reference}{errors}")
+
+    def launch(self):
+        return Job(self.place, "launch", "--name", "job", "--", *self.command)
+
+    def ends_well(self, job, printed, begins_anywhere=False):
+        status, errors = job.wait()
+        is_same = self.reference.endswith(printed()) if begins_anywhere else printed() == self.reference
+        must(is_same, first_difference(printed(), self.reference) + errors)
+        must(status == self.status, f"ended with {status} instead of {self.status}: {errors}")
+
+    def goes_on(self):
+        job = self.launch()
+        job.wait_for_lines(self.lines)
+        job.checkpoint()
+        job.checkpoint()
+        self.ends_well(job, job.output)
+
+    def is_restarted(self, times):
+        job = self.launch()
+        job.wait_for_lines(self.lines)
+        for _ in range(times):
+            job.checkpoint("--level", "4")
+            job.kill()
+            must(self.reference.startswith(job.output()) or self.reference.find(job.output()) >= 0,
+                 f"before it was killed: {job.output()}")
+            job = Job(self.place, "restart", "job")
+            if times > 1:
+                self.wait_until_restored(job)
+        self.ends_well(job, job.output, begins_anywhere=True)
+
+    @staticmethod
+    def wait_until_restored(job):
+        """Until the restarted job has printed something of its own."""
+        job.wait_for_lines(1)
+
+    def all(self):
+        self.goes_on()
+        self.is_restarted(1)
+        self.is_restarted(2)
+
+
+def program_test(name, lines=8):
+    def test(place, options):
+        Scenario(place, [place.own_copy(options.programs / name)], lines).all()
+
+    return test
+
+
+def waiting(place, options):
+    """Calls of a second: it is checkpointed while they wait, and once only, so that they are waiting still."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "waiting")], 1)
+    for disturb in (scenario.goes_on, lambda: scenario.is_restarted(1)):
+        disturb()
+
+
+def pipeline(place, options):
+    del options
+    scenario = Scenario(place, ["sh", "-c", "for i in $(seq 30); do echo $i; sleep 0.04; done | while read x; do "
+                                            "echo got $((x * x)); done"], 5)
+    scenario.all()
+
+
+def interpreter(place, options):
+    del options
+    source = """
+import threading, time, hashlib
+total = [0]
+def work(k):
+    for i in range(20):
+        total[0] += int(hashlib.sha256(b"%d %d" % (k, i)).hexdigest(), 16) % 1000
+        time.sleep(0.01)
+for i in range(20):
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(3)] if i == 5 else []
+    for t in threads: t.start()
+    time.sleep(0.05)
+    for t in threads: t.join()
+    print(i, total[0], flush=True)
+"""
+    Scenario(place, ["/usr/bin/python3", "-c", source], 4).all()
+
+
+def refuses(place, command, what):
+    """`what`: how the thing that cannot be restored is named, as a pattern."""
+    scenario = Scenario(place, command)
+    job = scenario.launch()
+    job.wait_for_lines(4)
+    for words in (["checkpoint", "job", "--check"], ["checkpoint", "job"]):
+        status, _, errors = place.verb(*words)
+        must(status == 3 and re.search(r"process 2 \(refused\) has " + what, errors), errors)
+    scenario.ends_well(job, job.output)
+    status, _, errors = place.verb("restart", "job")
+    must(status == 125 and "no checkpoints" in errors, errors)
+    status, _, errors = place.verb("checkpoint", "job")
+    must(status == 3 and "no job 'job'" in errors, errors)
+
+
+def refused(place, options):
+    """What cannot be restored is named, and the job runs on."""
+    program = place.own_copy(options.programs / "refused")
+    refuses(place, [program], r"descriptor \d+ \(socket:")
+    refuses(place, [program, "segment"], r"memory at 0x[0-9a-f]+ \(/SYSV.*\) of a System V segment")
+
+
+def hostile(place, options):
+    """A job is not started beside itself, a damaged image restarts nothing, and if the agent dies the job does not."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
+    job = scenario.launch()
+    job.wait_for_lines(4)
+    job.checkpoint()
+    status, _, errors = place.verb("restart", "job")
+    must(status == 125, f"restarted beside itself: {errors}")
+    job.kill()
+    images = list(place.root.glob("memory/**/*.img"))
+    must(len(images) == 1, f"{images}")
+    with open(images[0], "r+b") as image:
+        image.seek(3 * 4096 + 17)
+        byte = image.read(1)
+        image.seek(3 * 4096 + 17)
+        image.write(bytes([byte[0] ^ 4]))
+    status, output, errors = place.verb("restart", "job")
+    must(status == 125 and output == "" and "block" in errors, f"{status} {output} {errors}")
+    job = scenario.launch()
+    job.wait_for_lines(4)
+    os.kill(job.process.pid, signal.SIGKILL)
+    end = time.monotonic() + LIMIT_S
+    while job.output() != scenario.reference and time.monotonic() < end:
+        time.sleep(0.05)
+    must(job.output() == scenario.reference, "the job ended with its agent")
+
+
+TESTS = {
+    "counting": program_test("counting"), "threads": program_test("threads"), "signals": program_test("signals"),
+    "memory": program_test("memory"), "files": program_test("files"), "tree": program_test("tree"),
+    "events": program_test("events"), "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
+    "refused": refused, "hostile": hostile,
+}
+
+
+def users():
+    return [0, NOBODY] if os.geteuid() == 0 else [0]
+
+
+def may_make_namespaces(place):
+    status, _, _ = place.run(["unshare", "--user", "--map-current-user", "--pid", "--fork", "true"])
+    return status == 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("test", choices=sorted(TESTS))
+    parser.add_argument("--programs", type=pathlib.Path, required=True)
+    parser.add_argument("--diapause", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    was_run = False
+    for user in users():
+        place = Place(options.diapause, user)
+        try:
+            if not may_make_namespaces(place):
+                print(f"user {user} may make no namespaces")
+                continue
+            TESTS[options.test](place, options)
+            was_run = True
+        except Failed as failure:
+            print(f"{options.test} as user {user or os.geteuid()}: {failure}")
+            return 1
+        finally:
+            place.remove()
+    return 0 if was_run else SKIPPED
+
+
+sys.exit(main())
