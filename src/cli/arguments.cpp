@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "cli/plan_options.hpp"
 #include "cli/power_options.hpp"
 #include "config/keys.hpp"
 #include "config/settings.hpp"
@@ -455,6 +456,8 @@ struct Typed {
   PowerWatchArguments power_watch;
   StudyCompressArguments study_compress;
   StudyEncodeArguments study_encode;
+  PlanArguments plan;
+  SimulateArguments simulate;
   CLI::App* power = nullptr;
   CLI::App* study = nullptr;
 
@@ -474,6 +477,8 @@ struct Typed {
     add_restart(app, restart);
     add_energy(app, energy);
     add_report(app, report);
+    add_plan(app, plan);
+    add_simulate(app, simulate);
     power = &power_options.add(app);
     add_power_restore(*power, power_restore);
     add_power_watch(*power, power_watch);
@@ -513,6 +518,8 @@ struct Typed {
     if (app.got_subcommand("restart")) return restart;
     if (app.got_subcommand("energy")) return energy;
     if (app.got_subcommand("report")) return report;
+    if (app.got_subcommand("plan")) return plan;
+    if (app.got_subcommand("simulate")) return simulate;
     if (study->got_subcommand("compress")) return study_compress;
     if (study->got_subcommand("encode")) return study_encode;
     if (power->got_subcommand("restore")) return power_restore;

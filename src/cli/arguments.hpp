@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/exit_codes.hpp"
+#include "cli/plan_arguments.hpp"
 #include "cli/power_arguments.hpp"
 #include "cli/study_arguments.hpp"
 
@@ -139,11 +140,12 @@ struct PowerWatchArguments {
   std::string state, owner;
 };
 
-using Arguments = std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
-                               RunArguments, ExportArguments, LaunchArguments, CheckpointArguments, RestartArguments,
-                               EnergyArguments, JobsArguments, HistoryArguments, ReportArguments, PowerArguments,
-                               PowerRecordArguments, PowerCalibrateArguments, PowerRestoreArguments,
-                               PowerWatchArguments, StudyCompressArguments, StudyEncodeArguments>;
+using Arguments =
+    std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments, RunArguments,
+                 ExportArguments, LaunchArguments, CheckpointArguments, RestartArguments, EnergyArguments,
+                 JobsArguments, HistoryArguments, ReportArguments, PowerArguments, PowerRecordArguments,
+                 PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments, StudyCompressArguments,
+                 StudyEncodeArguments, PlanArguments, SimulateArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

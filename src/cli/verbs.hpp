@@ -33,6 +33,8 @@ int power_record(const PowerRecordArguments& arguments);
 int power_calibrate(const PowerCalibrateArguments& arguments);
 int power_restore(const PowerRestoreArguments& arguments);
 int power_watch(const PowerWatchArguments& arguments);
+int plan(const PlanArguments& arguments);
+int simulate_job(const SimulateArguments& arguments);
 int study_compress(const StudyCompressArguments& arguments);
 int study_encode(const StudyEncodeArguments& arguments);
 

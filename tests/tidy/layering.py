@@ -12,6 +12,8 @@ ALLOWED = {
     "codec": "base format",
     "config": "base",
     "redundancy": "base format",
+    "model": "base",
+    "simulate": "base model redundancy",
     "policy": "base config",
     "capture": "base sys format config policy",
     "store": "base sys format codec config",
@@ -23,7 +25,7 @@ ALLOWED = {
     "library": "engine base sys format codec config policy capture store energy governor comm",
     "agent": "process engine base sys format codec config capture store energy governor comm",
     "capi": "library engine comm base sys config diapause",
-    "cli": "agent base sys format store codec energy governor policy config redundancy diapause",
+    "cli": "agent base sys format store codec energy governor policy config redundancy model simulate diapause",
 }
 
 # The rooms of a folder, in their order: a room includes only rooms before it, so that there is no circle.

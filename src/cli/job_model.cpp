@@ -1,0 +1,266 @@
+#include "cli/job_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "cli/ledgers.hpp"
+#include "cli/quantities.hpp"
+#include "sys/text_file.hpp"
+
+namespace diapause::cli {
+namespace {
+
+using Values = std::map<std::string, double>;
+
+// "a=1,b=2" into values, of which only those names are known.
+Status read_values(std::string_view words, const std::vector<std::string>& names, const std::string& option,
+                   const std::function<Result<double>(std::string_view)>& parse, Values& values) {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(','), words.size());
+    const std::string_view word = words.substr(0, end);
+    words.remove_prefix(std::min(words.size(), end + 1));
+    const std::size_t sign = word.find('=');
+    const std::string name(word.substr(0, sign));
+    if (sign == std::string_view::npos || std::ranges::find(names, name) == names.end()) {
+      return fail(Code::argument, fmt::format("{}: '{}' is not NAME=VALUE with a name out of {}", option, word,
+                                              fmt::join(names, ", ")));
+    }
+    DIAPAUSE_TRY_ASSIGN(values[name], parse(word.substr(sign + 1)));
+  }
+  return {};
+}
+
+class ModelMaker {
+ public:
+  ModelMaker(const JobOptions& options, const energy::Profile& profile, const MeasuredJob& measured)
+      : options_(options), profile_(profile), measured_(measured) {}
+
+  Result<JobModel> make() {
+    DIAPAUSE_TRY(read_options());
+    DIAPAUSE_TRY(set_size());
+    set_powers();
+    for (const int number : numbers_) {
+      DIAPAUSE_TRY(add_level(number));
+    }
+    DIAPAUSE_TRY(set_failures());
+    return std::move(job_);
+  }
+
+ private:
+  Status read_options() {
+    numbers_ = options_.levels.empty() ? std::vector{1, 2, 3, 4} : options_.levels;
+    std::ranges::sort(numbers_);
+    numbers_.erase(std::ranges::unique(numbers_).begin(), numbers_.end());
+    for (const std::string& word : options_.level) {
+      if (word.size() < 3 || word[1] != ':' || word[0] < '1' || word[0] > '5') {
+        return fail(Code::argument,
+                    fmt::format("--level: '{}' does not begin with the number of a level and ':'", word));
+      }
+      const std::vector<std::string> names = {"blocked", "behind", "restart", "down"};
+      DIAPAUSE_TRY(
+          read_values(std::string_view(word).substr(2), names, "--level", parse_time_s, times_[word[0] - '0']));
+    }
+    for (const std::string& word : options_.rates) {
+      DIAPAUSE_TRY(read_values(word, {"memory", "network", "storage"}, "--rate", parse_amount, rates_));
+    }
+    for (const std::string& word : options_.watts) {
+      const std::vector<std::string> names = {"compute", "checkpoint", "restart", "idle", "behind"};
+      DIAPAUSE_TRY(read_values(word, names, "--watts", parse_amount, watts_));
+    }
+    for (const std::string& word : options_.mtbf) {
+      const std::vector<std::string> names = {"process", "node", "nodes", "system", "site"};
+      DIAPAUSE_TRY(read_values(word, names, "--mtbf", parse_time_s, mtbf_));
+    }
+    return {};
+  }
+
+  Status set_size() {
+    job_.nodes = options_.nodes.value_or(std::max(measured_.nodes, 1U));
+    job_.group_nodes = options_.group_nodes;
+    job_.parity = options_.parity;
+    const double ranks = options_.ranks.value_or(measured_.ranks > 0 && !options_.nodes ? measured_.ranks : job_.nodes);
+    if (options_.bytes_per_rank.empty()) {
+      job_.bytes = static_cast<double>(measured_.bytes);
+      if (measured_.nodes > 0) job_.bytes *= static_cast<double>(job_.nodes) / measured_.nodes;
+      return {};
+    }
+    DIAPAUSE_TRY_ASSIGN(const double bytes, parse_size_bytes(options_.bytes_per_rank));
+    job_.bytes = bytes * ranks;
+    return {};
+  }
+
+  template <class... T>
+  void note(fmt::format_string<T...> text, T&&... values) {
+    job_.notes.push_back(fmt::format(text, std::forward<T>(values)...));
+  }
+
+  // MB/s: typed, else of the profile, else assumed.
+  double rate(const std::string& name, const std::string& key, double assumed, const char* why) {
+    if (const auto typed = rates_.find(name); typed != rates_.end()) return typed->second;
+    if (const auto known = profile_.rates.find(key); known != profile_.rates.end()) return known->second.value;
+    const std::string text = fmt::format("{} rate: {:g} MB/s, assumed: {}", name, assumed, why);
+    if (std::ranges::find(job_.notes, text) == job_.notes.end()) job_.notes.push_back(text);
+    return assumed;
+  }
+
+  double memory_s(double bytes) { return bytes / 1e6 / rate("memory", "memory_copy_mb_s", 8000, "a copy by one core"); }
+  double network_s(double bytes) {
+    return bytes / 1e6 / rate("network", "network_mb_s", 10000, "one adapter of 100 Gbit/s");
+  }
+  double storage_s() {
+    const double assumed = std::min(500.0 * job_.nodes, 100000.0);
+    return job_.bytes / 1e6 / rate("storage", "storage_write_mb_s", assumed, "500 MB/s a node, at most 100 GB/s");
+  }
+
+  // {blocked, behind, restart}, if nothing is measured.
+  std::array<double, 3> times_from_rates(int number) {
+    const double node_bytes = job_.bytes / job_.nodes;
+    const double copy_s = memory_s(node_bytes);
+    if (number == 1) return {copy_s, 0, copy_s};
+    const double share = static_cast<double>(job_.parity) / std::max(1.0, 1.0 * job_.group_nodes - job_.parity);
+    if (number == 2) return {copy_s, network_s(node_bytes), network_s(node_bytes)};
+    if (number == 3) {
+      // Each member takes in what its parity is made of, and a lost one everything of its group.
+      return {copy_s, network_s(node_bytes * (1 + share)), network_s(node_bytes * (job_.group_nodes - job_.parity))};
+    }
+    return {copy_s, storage_s(), storage_s()};
+  }
+
+  Status add_level(int number) {
+    const MeasuredLevel& seen = measured_.levels[static_cast<std::size_t>(number)];
+    const Values& typed = times_[number];
+    const bool all_typed =
+        typed.contains("blocked") && (typed.contains("behind") || options_.sync) && typed.contains("restart");
+    // What is typed as the whole time of a checkpoint is that of a restart, too, unless that is said.
+    const bool known = job_.bytes > 0 || typed.contains("blocked") || seen.blocked_s;
+    if (!known) {
+      return fail(Code::argument, fmt::format("nothing says how long level {} takes: give --bytes-per-rank, --level "
+                                              "{}:blocked=TIME, or --from a job that has taken it",
+                                              number, number));
+    }
+    std::array<double, 3> times{};
+    if (job_.bytes > 0 && !all_typed) times = times_from_rates(number);
+    if (job_.bytes == 0 && typed.contains("blocked")) times = {0, 0, typed.at("blocked")};
+    if (seen.blocked_s) times[0] = *seen.blocked_s;
+    if (seen.behind_s) times[1] = *seen.behind_s;
+    if (seen.restart_s) times[2] = *seen.restart_s;
+    const std::array<const char*, 3> names = {"blocked", "behind", "restart"};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (const auto at = typed.find(names[i]); at != typed.end()) times[i] = at->second;
+    }
+    model::Level level;
+    level.number = number;
+    level.blocked_s = times[0] + (options_.sync ? times[1] : 0);
+    level.behind_s = options_.sync ? 0 : times[1];
+    level.slowed = level.behind_s > 0 ? options_.slowed : 0;
+    level.restart_s = times[2];
+    if (const auto down = typed.find("down"); down != typed.end()) level.downtime_s = down->second;
+    job_.levels.push_back(level);
+    if (seen.blocked_s)
+      note("level {}: measured in {} checkpoints and {} restarts", number, seen.checkpoints, seen.restarts);
+    return {};
+  }
+
+  Status set_failures() {
+    if (!options_.node_mtbf.empty()) {
+      DIAPAUSE_TRY_ASSIGN(const double node_s, parse_time_s(options_.node_mtbf));
+      if (!(node_s > 0)) return fail(Code::argument, "--node-mtbf must be above 0");
+      if (!mtbf_.contains("node")) mtbf_["node"] = node_s / job_.nodes;
+    }
+    if (mtbf_.empty() && measured_.failed_starts > 0 && measured_.ran_s > 0) {
+      mtbf_["process"] = measured_.ran_s / static_cast<double>(measured_.failed_starts);
+      note("failures: {} starts in {} did not end with a close; taken for failures of the process",
+           measured_.failed_starts, duration_text(measured_.ran_s));
+    }
+    if (mtbf_.empty())
+      return fail(Code::argument, "nothing says what fails: give --node-mtbf TIME or --mtbf CLASS=TIME");
+    // The first level that the job takes, for failures that are of a class above.
+    std::array<double, 6> rates{};
+    for (std::size_t number = 1; number < rates.size(); ++number) {
+      const auto known = mtbf_.find(kClassNames[number]);
+      if (known != mtbf_.end() && known->second > 0) rates[number] = 1 / known->second;
+    }
+    std::size_t number = 1;
+    for (model::Level& level : job_.levels) {
+      for (; number <= static_cast<std::size_t>(level.number); ++number) level.failures_per_s += rates[number];
+    }
+    for (; number < rates.size(); ++number) {
+      if (rates[number] > 0)
+        note("no level stands against failures of class '{}', and they are left out", kClassNames[number]);
+    }
+    return {};
+  }
+
+  // Of a node: idle, and busy with all processors.
+  void set_powers() {
+    double idle_w = 0;
+    double busy_w = 0;
+    for (const energy::DomainModel& domain : profile_.domains) {
+      idle_w += domain.idle_w.value;
+      busy_w += domain.idle_w.value + domain.busy_w.value;
+    }
+    const double nodes = job_.nodes;
+    const auto watts = [&](const char* name, double otherwise) {
+      const auto typed = watts_.find(name);
+      return nodes * (typed != watts_.end() ? typed->second : otherwise);
+    };
+    const double scale = measured_.nodes > 0 ? 1.0 / measured_.nodes : 0;
+    const double compute_w = measured_.compute_w ? *measured_.compute_w * scale : busy_w;
+    const double waiting_w = idle_w + 0.25 * (busy_w - idle_w);
+    const double checkpoint_w = measured_.checkpoint_w ? *measured_.checkpoint_w * scale : waiting_w;
+    job_.powers = {watts("compute", compute_w), watts("checkpoint", checkpoint_w), watts("restart", checkpoint_w),
+                   watts("idle", idle_w), watts("behind", 0.05 * (busy_w - idle_w))};
+    if (measured_.compute_w && !watts_.contains("compute")) note("compute power: from the energy lines of the ledger");
+    if (!measured_.checkpoint_w && !watts_.contains("checkpoint")) {
+      note("checkpoint and restart power: idle and a quarter of what computing adds, assumed");
+    }
+    if (!watts_.contains("behind"))
+      note("power of work behind a checkpoint: a twentieth of what computing adds, assumed");
+    note("machine: {}", profile_.machine);
+  }
+
+  const JobOptions& options_;
+  const energy::Profile& profile_;
+  const MeasuredJob& measured_;
+  JobModel job_;
+  std::vector<int> numbers_;
+  std::map<int, Values> times_;
+  Values rates_, watts_, mtbf_;
+};
+
+Result<energy::Profile> named_profile(const std::string& name) {
+  const energy::MachineFacts facts{64, 0};
+  if (const auto text = energy::built_in_profile(name); !text.empty()) {
+    return energy::parse_profile(text, "built-in profile " + name, facts);
+  }
+  const auto text = sys::read_text_file(sys::real_kernel(), name);
+  if (text) return energy::parse_profile(*text, name, facts);
+  return fail(Code::config, fmt::format("{}; built-in machines are {}", text.error().message,
+                                        fmt::join(energy::built_in_profiles(), ", ")));
+}
+
+}  // namespace
+
+Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile, const MeasuredJob& measured) {
+  return ModelMaker(options, profile, measured).make();
+}
+
+Result<JobModel> load_job_model(const JobOptions& options) {
+  DIAPAUSE_TRY_ASSIGN(const energy::Profile profile, named_profile(options.machine));
+  MeasuredJobReader reader;
+  if (!options.from.empty()) {
+    Places places;
+    places.config = options.config;
+    places.global = options.global;
+    DIAPAUSE_TRY_ASSIGN(const std::string path, ledger_of(options.from, places));
+    DIAPAUSE_TRY(sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) { reader.add_line(line); }));
+  }
+  return job_model(options, profile, reader.take());
+}
+
+}  // namespace diapause::cli

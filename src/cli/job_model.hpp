@@ -1,0 +1,34 @@
+// The job that `plan` and `simulate` speak of: from what was typed, from a profile, and from what a ledger has
+// measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/measured_job.hpp"
+#include "cli/plan_arguments.hpp"
+#include "energy/profile.hpp"
+#include "model/levels.hpp"
+
+namespace diapause::cli {
+
+struct JobModel {
+  std::vector<model::Level> levels;  // with the failures that they are for
+  model::Powers powers;              // of all nodes
+  std::uint32_t nodes = 1;
+  double bytes = 0;  // of all ranks
+  std::uint32_t group_nodes = 4, parity = 1;
+  std::vector<std::string> notes;  // where numbers are from that nobody gave
+};
+
+inline constexpr const char* kClassNames[] = {"", "process", "node", "nodes", "system", "site"};
+
+// Typed values go first, then measured ones, then those that follow from the profile. Code::argument says what is
+// missing or wrong.
+Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile, const MeasuredJob& measured);
+
+// Reads the profile and the ledger that the options name, and makes the model.
+Result<JobModel> load_job_model(const JobOptions& options);
+
+}  // namespace diapause::cli

@@ -1,0 +1,128 @@
+#include "cli/measured_job.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace diapause::cli {
+
+struct MeasuredJobReader::Line {
+  nlohmann::json fields;
+
+  std::optional<double> number(const char* name) const { return number_in(fields, name); }
+  static std::optional<double> number_in(const nlohmann::json& object, const char* name) {
+    const auto at = object.find(name);
+    if (at == object.end() || !at->is_number()) return std::nullopt;
+    const double value = at->get<double>();
+    return std::isfinite(value) && value >= 0 && value < 1e15 ? std::optional(value) : std::nullopt;
+  }
+  std::optional<std::size_t> level(const char* name) const {
+    const auto value = number(name);
+    return value && *value >= 1 && *value < 6 ? std::optional(static_cast<std::size_t>(*value)) : std::nullopt;
+  }
+};
+
+namespace {
+
+std::optional<double> median_of(std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string text_in(const nlohmann::json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+void MeasuredJobReader::add_line(std::string_view text) {
+  Line line{nlohmann::json::parse(text, nullptr, false)};
+  if (!line.fields.is_object() || line.number("schema") != 1) return;
+  const std::string event = text_in(line.fields, "event");
+  if (event == "open") {
+    if (is_open_) ++job_.failed_starts;
+    if (opened_unix_s_ && last_unix_s_) job_.ran_s += std::max(0.0, *last_unix_s_ - *opened_unix_s_);
+    is_open_ = true;
+    opened_unix_s_ = last_unix_s_ = line.number("time_unix_s");
+    const double most = std::numeric_limits<std::uint32_t>::max();
+    job_.nodes = static_cast<std::uint32_t>(std::min(most, line.number("nodes").value_or(0)));
+    job_.ranks = static_cast<std::uint32_t>(std::min(most, line.number("ranks").value_or(0)));
+  }
+  if (const auto time = line.number("time_unix_s")) last_unix_s_ = time;
+  if (event == "close") is_open_ = false;
+  if (event == "checkpoint") add_checkpoint(line);
+  if (event == "restart") add_restart(line);
+  if (event == "energy") add_energy(line);
+}
+
+void MeasuredJobReader::add_checkpoint(const Line& line) {
+  const auto level = line.level("level_reached");
+  const auto blocked_s = line.number("blocked_s");
+  if (!level || !blocked_s) return;
+  if (const auto bytes = line.number("bytes_total")) job_.bytes = static_cast<std::uint64_t>(*bytes);
+  ++job_.levels[*level].checkpoints;
+  blocked_[*level].push_back(*blocked_s);
+  const auto phases = line.fields.find("phases");
+  if (phases == line.fields.end() || !phases->is_object()) return;
+  double sum_s = 0;
+  for (const auto& [name, seconds] : phases->items()) {
+    sum_s += Line::number_in(*phases, name.c_str()).value_or(0);
+  }
+  // What the phases took longer than the program waited went on behind it.
+  behind_[*level].push_back(std::max(0.0, sum_s - *blocked_s));
+}
+
+void MeasuredJobReader::add_restart(const Line& line) {
+  const auto level = line.level("level");
+  const auto seconds = line.number("seconds");
+  if (!level || !seconds) return;
+  ++job_.levels[*level].restarts;
+  restart_[*level].push_back(*seconds);
+}
+
+void MeasuredJobReader::add_energy(const Line& line) {
+  const auto seconds = line.number("seconds");
+  const auto program = line.fields.find("program");
+  if (!seconds || program == line.fields.end() || !program->is_object()) return;
+  const auto joules = program->find("joules");
+  if (joules == program->end() || !joules->is_object()) return;
+  const auto total = Line::number_in(*joules, "total");
+  if (!total) return;
+  double waited_s = 0;
+  const auto phases = line.fields.find("phases");
+  if (phases != line.fields.end() && phases->is_array()) {
+    for (const auto& phase : *phases) {
+      if (!phase.is_object() || text_in(phase, "beside") == "program") continue;
+      const double phase_s = Line::number_in(phase, "seconds").value_or(0);
+      waited_s += phase_s;
+      const auto used = phase.find("joules");
+      if (used == phase.end() || !used->is_object()) continue;
+      if (const auto phase_j = Line::number_in(*used, "total")) {
+        waiting_j_ += *phase_j;
+        waiting_s_ += phase_s;
+      }
+    }
+  }
+  program_j_ += *total;
+  program_s_ += std::max(0.0, *seconds - waited_s);
+}
+
+MeasuredJob MeasuredJobReader::take() {
+  if (opened_unix_s_ && last_unix_s_) job_.ran_s += std::max(0.0, *last_unix_s_ - *opened_unix_s_);
+  for (std::size_t level = 1; level < job_.levels.size(); ++level) {
+    job_.levels[level].blocked_s = median_of(blocked_[level]);
+    job_.levels[level].behind_s = median_of(behind_[level]);
+    job_.levels[level].restart_s = median_of(restart_[level]);
+  }
+  if (program_s_ > 0 && program_j_ > 0) job_.compute_w = program_j_ / program_s_;
+  // Phases that are shorter than a reading tell little.
+  if (waiting_s_ > 0.5 && waiting_j_ > 0) job_.checkpoint_w = waiting_j_ / waiting_s_;
+  return std::move(job_);
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,104 @@
+// `diapause plan`: how often to take which level, and what that costs.
+#include <fmt/core.h>
+
+#include "cli/planning.hpp"
+#include "cli/python.hpp"
+#include "cli/quantities.hpp"
+#include "cli/verbs.hpp"
+#include "model/fill_time.hpp"
+#include "sys/text_file.hpp"
+
+namespace diapause::cli {
+namespace {
+
+Result<model::Storage> storage_of_words(const std::vector<std::string>& words) {
+  model::Storage storage;
+  DIAPAUSE_TRY_ASSIGN(storage.capacity_bytes, parse_size_bytes(words[1]));
+  DIAPAUSE_TRY_ASSIGN(storage.device_bytes, parse_size_bytes(words[2]));
+  DIAPAUSE_TRY_ASSIGN(const double mb_s, parse_amount(words[3]));
+  storage.device_bytes_per_s = mb_s * 1e6;
+  const bool sound = storage.capacity_bytes > 0 && storage.device_bytes > 0 && mb_s > 0;
+  if (!sound) return fail(Code::argument, "--fill-time: storage, device and rate must be above 0");
+  return storage;
+}
+
+int fill_time(const PlanArguments& arguments) {
+  const auto storage = storage_of_words(arguments.fill_time);
+  if (!storage) return complain(storage.error());
+  const auto memory = parse_size_bytes(arguments.fill_time[0]);
+  if (!memory) return complain(memory.error());
+  const double device_s = model::device_fill_time_s(*storage);
+  const double least_s = model::fill_time_s(*storage, *memory);
+  if (arguments.json) {
+    fmt::print(
+        "{{\"schema\": 1, \"kind\": \"fill_time\", \"memory_over_storage\": {}, \"device_fill_s\": {}, "
+        "\"storage_bytes_per_s\": {}, \"least_s\": {}}}\n",
+        *memory / storage->capacity_bytes, device_s, model::storage_bytes_per_s(*storage), least_s);
+    return kDone;
+  }
+  fmt::print(
+      "memory over storage  {:.4g}\na device fills in    {}\nall devices write    {:.4g} GB/s\n"
+      "a full dump takes    {} at least\n\n"
+      "The law takes all devices for busy at their full rate. Published dumps of real programs took 8 to 10 times "
+      "as long.\n",
+      *memory / storage->capacity_bytes, duration_text(device_s), model::storage_bytes_per_s(*storage) / 1e9,
+      duration_text(least_s));
+  return kDone;
+}
+
+// At each size the job is the same on every node, and nodes fail as often.
+Result<std::vector<SizeRow>> size_rows(const PlanArguments& arguments) {
+  if (arguments.job.node_mtbf.empty())
+    return fail(Code::argument, "--sizes needs --node-mtbf: failures grow with the nodes");
+  std::vector<SizeRow> rows;
+  for (const std::uint64_t nodes : arguments.sizes) {
+    JobOptions options = arguments.job;
+    options.nodes = static_cast<std::uint32_t>(nodes);
+    if (options.ranks && arguments.job.nodes) {
+      options.ranks = static_cast<std::uint32_t>(std::uint64_t{*options.ranks} * nodes / *arguments.job.nodes);
+    }
+    DIAPAUSE_TRY_ASSIGN(const JobModel job, load_job_model(options));
+    double rate = 0;
+    for (const model::Level& level : job.levels) rate += level.failures_per_s;
+    rows.push_back({nodes, 1 / rate, model::best_plan(job.levels, job.powers, model::Goal::time)});
+  }
+  return rows;
+}
+
+// The numbers go beside the picture, under its name and .json.
+int draw(const std::string& picture, const std::string& json) {
+  const std::string numbers = picture + ".json";
+  const Status written = sys::replace_text_file(sys::real_kernel(), numbers, json + "\n");
+  if (!written) return complain(written.error());
+  return become_python({"plan", "--output=" + picture, "--", numbers});
+}
+
+}  // namespace
+
+int plan(const PlanArguments& arguments) {
+  if (!arguments.fill_time.empty()) return fill_time(arguments);
+  std::string text;
+  std::string json;
+  if (!arguments.sizes.empty()) {
+    const auto rows = size_rows(arguments);
+    if (!rows) return complain(rows.error());
+    text = sizes_text(*rows);
+    json = sizes_json(*rows);
+  } else {
+    const auto job = load_job_model(arguments.job);
+    if (!job) return complain(job.error());
+    const PlanReport report = make_plan(*job, arguments.bound_percent / 100);
+    text = plan_text(report);
+    json = plan_json(report);
+  }
+  if (arguments.json) {
+    fmt::print("{}\n", json);
+  } else {
+    fmt::print("{}", text);
+  }
+  if (arguments.plot.empty()) return kDone;
+  std::fflush(stdout);
+  return draw(arguments.plot, json);
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,62 @@
+// What was typed behind `diapause plan` and `diapause simulate`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace diapause::cli {
+
+// The job and its machine, for both. Words are as they were typed: job_model.hpp reads them.
+struct JobOptions {
+  std::string machine = "generic";
+  std::string from;    // a job or ledger; empty: none
+  std::string config;  // where to look for it
+  std::optional<std::string> global;
+  std::optional<std::uint32_t> nodes, ranks;
+  std::string bytes_per_rank;
+  std::vector<int> levels;
+  std::vector<std::string> level;  // "4:blocked=10s,restart=2min"
+  std::vector<std::string> rates;  // "storage=210000"
+  std::vector<std::string> watts;  // "compute=300", of a node
+  std::vector<std::string> mtbf;   // "node=3d", of the job
+  std::string node_mtbf;
+  std::uint32_t group_nodes = 4, parity = 1;
+  double slowed = 0.05;
+  bool sync = false;
+};
+
+struct PlanArguments {
+  JobOptions job;
+  double bound_percent = 2;
+  std::vector<std::uint64_t> sizes;
+  std::vector<std::string> fill_time;  // memory, storage, device, rate of a device
+  bool json = false;
+  std::string plot;  // file; empty: none
+};
+
+struct SimulateArguments {
+  JobOptions job;
+  std::string law = "exponential";
+  std::string trace;
+  std::string work, horizon;
+  std::string interval;              // work between checkpoints; empty: the optimum
+  std::vector<std::uint64_t> every;  // with it
+  std::string goal = "time";
+  std::uint32_t cabinet_nodes = 0;  // 0: what a level 3 survives
+  std::optional<std::uint32_t> spares;
+  std::string repair;
+  bool shrink = false;
+  std::string allocation, queue;
+  std::string throttle;  // "1.08:0.8"
+  std::string others;    // "1h:5min:0.5"
+  std::uint32_t replicas = 20;
+  std::uint64_t seed = 1;
+  std::uint32_t threads = 0;  // 0: as many as there are cores
+  std::string events;         // file; empty: none
+  bool json = false;
+  std::string plot;  // file; empty: none
+};
+
+}  // namespace diapause::cli

@@ -1,0 +1,201 @@
+#include "cli/plan_options.hpp"
+
+namespace diapause::cli {
+namespace {
+
+constexpr const char* kPlanExitCodes =
+    "Exit status:\n"
+    "  0  done\n"
+    "  3  wrong usage, an I/O error, or nothing of that name";
+
+CLI::Option* add_words(CLI::App& verb, const char* name, std::vector<std::string>& values, const char* what) {
+  return verb.add_option(name, values, what)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_job_options(CLI::App& verb, JobOptions& job) {
+  constexpr const char* kJob = "The job";
+  verb.add_option("--nodes", job.nodes, "How many nodes")
+      ->option_text("N")
+      ->check(CLI::Range(1u, 100'000'000u))
+      ->group(kJob);
+  verb.add_option("--ranks", job.ranks, "How many ranks; else one on each node")
+      ->option_text("N")
+      ->check(CLI::Range(1u, 2'000'000'000u))
+      ->group(kJob);
+  verb.add_option("--bytes-per-rank", job.bytes_per_rank, "What a rank protects: 2GiB, 500MB")
+      ->option_text("SIZE")
+      ->group(kJob);
+  verb.add_option("--from", job.from, "What the ledger of a job has measured, for all that is not said here")
+      ->option_text("JOB|LEDGER")
+      ->group(kJob);
+  verb.add_option("--levels", job.levels, "Which levels it takes; else 1,2,3,4")
+      ->delimiter(',')
+      ->option_text("LIST")
+      ->check(CLI::Range(1, 5))
+      ->group(kJob);
+  add_words(verb, "--level", job.level, "Times of a level: 4:blocked=2s,behind=5min,restart=10min,down=1min")
+      ->option_text("N:KEY=TIME,...")
+      ->group(kJob);
+  verb.add_option("--slowed", job.slowed, "Share of its speed that the program loses to work behind a checkpoint")
+      ->option_text("SHARE")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str()
+      ->group(kJob);
+  verb.add_flag("--sync", job.sync, "The program waits until a checkpoint holds")->group(kJob);
+  verb.add_option("--group-nodes", job.group_nodes, "Nodes of a group of level 3")
+      ->option_text("N")
+      ->check(CLI::Range(2u, 255u))
+      ->capture_default_str()
+      ->group(kJob);
+  verb.add_option("--parity", job.parity, "How many of a group may be lost")
+      ->option_text("N")
+      ->check(CLI::Range(1u, 254u))
+      ->capture_default_str()
+      ->group(kJob);
+}
+
+void add_machine_options(CLI::App& verb, JobOptions& job) {
+  constexpr const char* kMachine = "The machine";
+  verb.add_option("--machine", job.machine, "Its profile: a name or a file")
+      ->option_text("PROFILE")
+      ->capture_default_str()
+      ->group(kMachine);
+  add_words(verb, "--rate", job.rates, "memory and network of a node, storage of all: storage=210000")
+      ->option_text("NAME=MB_S")
+      ->group(kMachine);
+  add_words(verb, "--watts", job.watts, "Of a node: compute, checkpoint, restart, idle, or behind (which is added)")
+      ->option_text("NAME=W")
+      ->group(kMachine);
+  verb.add_option("--node-mtbf", job.node_mtbf, "Mean time between failures of one node: 15y, 200d")
+      ->option_text("TIME")
+      ->group(kMachine);
+  add_words(verb, "--mtbf", job.mtbf, "The same of the job, by class: process, node, nodes, system, site")
+      ->option_text("CLASS=TIME")
+      ->group(kMachine);
+  verb.add_option("--config", job.config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
+      ->option_text("FILE");
+  verb.add_option("--global", job.global, "Directory of the global tier, instead of the configured one")
+      ->option_text("PATH");
+}
+
+void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
+  constexpr const char* kRun = "The run";
+  verb.add_option("--work", arguments.work, "Useful work after which it ends: 30d")->option_text("TIME")->group(kRun);
+  verb.add_option("--horizon", arguments.horizon, "Time after which it ends; else, without --work, a year")
+      ->option_text("TIME")
+      ->group(kRun);
+  CLI::Option* const interval =
+      verb.add_option("--interval", arguments.interval, "Work between two checkpoints; else the optimum of `plan`")
+          ->option_text("TIME")
+          ->group(kRun);
+  verb.add_option("--every", arguments.every, "Of how many checkpoints one is of the next level: 3,2,4")
+      ->delimiter(',')
+      ->option_text("LIST")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->needs(interval)
+      ->group(kRun);
+  verb.add_option("--goal", arguments.goal, "Which optimum: time or energy")
+      ->check(CLI::IsMember({"time", "energy"}))
+      ->excludes(interval)
+      ->option_text("GOAL")
+      ->capture_default_str()
+      ->group(kRun);
+  verb.add_option("--replicas", arguments.replicas, "How many runs, each with other failures")
+      ->option_text("N")
+      ->check(CLI::Range(1u, 1'000'000u))
+      ->capture_default_str()
+      ->group(kRun);
+  verb.add_option("--seed", arguments.seed, "The same seed gives the same runs")
+      ->option_text("N")
+      ->capture_default_str()
+      ->group(kRun);
+  verb.add_option("--threads", arguments.threads, "How many run at once; else as many as there are processors")
+      ->option_text("N")
+      ->check(CLI::Range(1u, 4096u))
+      ->group(kRun);
+}
+
+void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
+  constexpr const char* kFailures = "What happens";
+  verb.add_option("--law", arguments.law, "Times to failure: exponential, weibull:SHAPE or lognormal:SHAPE")
+      ->option_text("LAW")
+      ->capture_default_str()
+      ->group(kFailures);
+  verb.add_option("--trace", arguments.trace, "Recorded failures instead, over and over")
+      ->option_text("FILE")
+      ->group(kFailures);
+  verb.add_option("--cabinet", arguments.cabinet_nodes,
+                  "Consecutive nodes that a failure of class `nodes` takes; else any that level 3 survives")
+      ->option_text("N")
+      ->check(CLI::Range(1u, 1'000'000u))
+      ->group(kFailures);
+  verb.add_option("--spares", arguments.spares, "Nodes that replace lost ones; else there is always one")
+      ->option_text("N")
+      ->group(kFailures);
+  verb.add_option("--repair", arguments.repair, "Until a lost node is a spare one")
+      ->option_text("TIME")
+      ->group(kFailures);
+  verb.add_flag("--shrink", arguments.shrink, "Without a spare, go on with fewer nodes instead of waiting")
+      ->group(kFailures);
+  verb.add_option("--allocation", arguments.allocation, "After which the job must stop")
+      ->option_text("TIME")
+      ->group(kFailures);
+  verb.add_option("--queue", arguments.queue, "How long it then waits for the next one")
+      ->option_text("TIME")
+      ->group(kFailures);
+  verb.add_option("--throttle", arguments.throttle, "Lower clocks in checkpoints: their time and power, as factors")
+      ->option_text("TIME:POWER")
+      ->group(kFailures);
+  verb.add_option("--others", arguments.others,
+                  "Bursts of other jobs on the storage: mean time between, mean length, share")
+      ->option_text("QUIET:BURST:SHARE")
+      ->group(kFailures);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, PlanArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("plan", "How often to take which level, and what that costs");
+  add_job_options(verb, arguments.job);
+  add_machine_options(verb, arguments.job);
+  verb.add_option("--bound", arguments.bound_percent, "How much longer than shortest the mixed schedule may take")
+      ->option_text("PERCENT")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  verb.add_option("--sizes", arguments.sizes, "Instead: the shares of time on so many nodes, at the optimum of each")
+      ->delimiter(',')
+      ->option_text("LIST")
+      ->check(CLI::Range(1, 100'000'000));
+  verb.add_option("--fill-time", arguments.fill_time, "Instead: least time to write MEMORY to STORAGE made of DEVICEs")
+      ->delimiter(',')
+      ->expected(4)
+      ->option_text("MEMORY,STORAGE,DEVICE,MB_S");
+  verb.add_flag("--json", arguments.json, "JSON instead of tables");
+  verb.add_option("--plot", arguments.plot, "A picture, and beside it its numbers as JSON")->option_text("FILE");
+  verb.footer(std::string("Examples:\n"
+                          "  diapause plan --nodes 4096 --bytes-per-rank 16GiB --rate storage=200000 --node-mtbf 10y\n"
+                          "  diapause plan --from heat --mtbf node=2d --json\n"
+                          "  diapause plan --levels 4 --level 4:blocked=15min --sync --node-mtbf 15y --sizes "
+                          "1024,8192,65536\n"
+                          "  diapause plan --fill-time 205TB,10PB,2TB,100\n\n") +
+              kPlanExitCodes);
+}
+
+void add_simulate(CLI::App& app, SimulateArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("simulate", "Plays a job among failures, many times");
+  add_job_options(verb, arguments.job);
+  add_machine_options(verb, arguments.job);
+  add_run_options(verb, arguments);
+  add_failure_options(verb, arguments);
+  verb.add_option("--events", arguments.events, "Everything that happens in the first run, as .csv or .json")
+      ->option_text("FILE");
+  verb.add_flag("--json", arguments.json, "JSON instead of tables");
+  verb.add_option("--plot", arguments.plot, "The time line of the first run, and beside it its numbers as JSON")
+      ->option_text("FILE");
+  verb.footer(std::string("Examples:\n"
+                          "  diapause simulate --nodes 4096 --bytes-per-rank 16GiB --node-mtbf 10y --law weibull:0.7\n"
+                          "  diapause simulate --from heat --trace failures.csv --work 30d --plot run.svg\n\n") +
+              kPlanExitCodes);
+}
+
+}  // namespace diapause::cli

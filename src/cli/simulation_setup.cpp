@@ -1,0 +1,178 @@
+#include "cli/simulation_setup.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/quantities.hpp"
+
+namespace diapause::cli {
+namespace {
+
+constexpr double kYear_s = 31557600;
+
+// "a:b:c" as numbers, of which the first ones are times.
+Result<std::vector<double>> colon_values(const std::string& text, std::size_t times, std::size_t all) {
+  std::vector<double> values;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    DIAPAUSE_TRY_ASSIGN(const double value, values.size() < times ? parse_time_s(part) : parse_amount(part));
+    values.push_back(value);
+    begin = end + 1;
+  }
+  if (values.size() == all) return values;
+  return fail(Code::argument, fmt::format("'{}' should have {} values with ':' between them", text, all));
+}
+
+Result<model::FailureLaw> law_of(const std::string& text) {
+  model::FailureLaw law;
+  const std::string name = text.substr(0, text.find(':'));
+  if (name == "exponential" && name == text) return law;
+  law.kind = name == "weibull" ? model::LawKind::weibull : model::LawKind::lognormal;
+  if ((name == "weibull" || name == "lognormal") && name.size() < text.size()) {
+    DIAPAUSE_TRY_ASSIGN(law.shape, parse_amount(text.substr(name.size() + 1)));
+    if (law.shape >= 0.05 && law.shape <= 20) return law;
+  }
+  return fail(Code::argument,
+              fmt::format("--law: '{}' is not exponential, weibull:SHAPE or lognormal:SHAPE with a shape "
+                          "from 0.05 to 20",
+                          text));
+}
+
+class SetupMaker {
+ public:
+  SetupMaker(const SimulateArguments& arguments, const JobModel& model) : arguments_(arguments) {
+    setup_.model = model;
+  }
+
+  Result<SimulationSetup> make(const std::optional<simulate::FailureTrace>& trace) {
+    DIAPAUSE_TRY(set_schedule());
+    DIAPAUSE_TRY(set_ends());
+    DIAPAUSE_TRY(set_machine());
+    if (trace) {
+      DIAPAUSE_TRY(set_trace(*trace));
+    } else {
+      DIAPAUSE_TRY(set_classes());
+    }
+    DIAPAUSE_TRY(simulate::check(setup_.job, setup_.machine));
+    return std::move(setup_);
+  }
+
+ private:
+  Status set_schedule() {
+    simulate::Job& job = setup_.job;
+    job.powers = setup_.model.powers;
+    job.levels = setup_.model.levels;
+    if (arguments_.interval.empty()) {
+      const auto goal = arguments_.goal == "time" ? model::Goal::time : model::Goal::energy;
+      const auto plan = model::best_plan(setup_.model.levels, setup_.model.powers, goal);
+      if (!plan) return fail(Code::argument, "nothing fails: give --interval");
+      job.levels = plan->levels;
+      job.pattern = plan->pattern;
+      return {};
+    }
+    DIAPAUSE_TRY_ASSIGN(job.pattern.work_s, parse_time_s(arguments_.interval));
+    job.pattern.every.assign(job.levels.size(), 1);
+    if (arguments_.every.empty() && job.levels.size() == 1) return {};
+    if (arguments_.every.size() + 1 != job.levels.size()) {
+      return fail(Code::argument,
+                  fmt::format("--every needs {} numbers: one for each level but the first", job.levels.size() - 1));
+    }
+    for (std::size_t i = 0; i < arguments_.every.size(); ++i) {
+      job.pattern.every[i + 1] = static_cast<double>(arguments_.every[i]);
+    }
+    return {};
+  }
+
+  Status set_time(const std::string& text, double& seconds) {
+    if (text.empty()) return {};
+    DIAPAUSE_TRY_ASSIGN(seconds, parse_time_s(text));
+    return {};
+  }
+
+  Status set_ends() {
+    DIAPAUSE_TRY(set_time(arguments_.work, setup_.job.work_s));
+    DIAPAUSE_TRY(set_time(arguments_.horizon, setup_.job.horizon_s));
+    if (arguments_.work.empty() && arguments_.horizon.empty()) setup_.job.horizon_s = kYear_s;
+    // A run in which hardly anything is ever done ends, too.
+    if (arguments_.horizon.empty() && !arguments_.work.empty()) setup_.job.horizon_s = setup_.job.work_s * 1000;
+    return {};
+  }
+
+  Status set_machine() {
+    simulate::Machine& machine = setup_.machine;
+    machine.placement = {setup_.model.nodes, setup_.model.group_nodes, setup_.model.parity};
+    machine.spares = arguments_.spares;
+    if (arguments_.shrink) machine.without_spare = simulate::WithoutSpare::shrink;
+    DIAPAUSE_TRY(set_time(arguments_.allocation, machine.allocation_s));
+    DIAPAUSE_TRY(set_time(arguments_.queue, machine.queue_s));
+    DIAPAUSE_TRY(set_time(arguments_.repair, repair_s_));
+    if (!arguments_.throttle.empty()) {
+      DIAPAUSE_TRY_ASSIGN(const auto factors, colon_values(arguments_.throttle, 0, 2));
+      setup_.job.throttling = {factors[0], factors[1]};
+    }
+    if (!arguments_.others.empty()) {
+      DIAPAUSE_TRY_ASSIGN(const auto values, colon_values(arguments_.others, 2, 3));
+      machine.contention = {values[0], values[1], values[2]};
+    }
+    return {};
+  }
+
+  // Failures of a class of the job as a whole, by units of so many nodes.
+  Status set_classes() {
+    DIAPAUSE_TRY_ASSIGN(const model::FailureLaw law, law_of(arguments_.law));
+    for (const model::Level& level : setup_.model.levels) {
+      if (level.failures_per_s <= 0) continue;
+      simulate::FailureClass one;
+      one.name = kClassNames[level.number];
+      const std::uint32_t nodes = setup_.model.nodes;
+      one.nodes_each = level.number <= 2   ? 1
+                       : level.number == 3 ? std::clamp(arguments_.cabinet_nodes, 1U, nodes)
+                                           : nodes;
+      const double units = (nodes + one.nodes_each - 1) / one.nodes_each;
+      one.law = law;
+      one.law.mean_s = units / level.failures_per_s;
+      one.repair_s = repair_s_;
+      constexpr simulate::Takes kTakes[] = {simulate::Takes::process,   simulate::Takes::process,
+                                            simulate::Takes::nodes,     simulate::Takes::nodes,
+                                            simulate::Takes::all_nodes, simulate::Takes::site};
+      one.takes = kTakes[level.number];
+      if (level.number == 3 && arguments_.cabinet_nodes == 0) one.least_level = 3;
+      setup_.machine.classes.push_back(one);
+    }
+    const bool plain = law.kind == model::LawKind::exponential && !setup_.machine.spares &&
+                       arguments_.cabinet_nodes == 0 && arguments_.allocation.empty() && arguments_.throttle.empty() &&
+                       arguments_.others.empty();
+    if (plain) setup_.expected_wall_per_work = expected();
+    return {};
+  }
+
+  // Of what is played, with the failures of levels that the schedule leaves out at the next deeper one.
+  double expected() const { return model::cost_of(setup_.job.levels, setup_.job.pattern).wall_per_work(); }
+
+  Status set_trace(const simulate::FailureTrace& trace) {
+    if (trace.nodes > setup_.model.nodes) {
+      return fail(Code::argument, fmt::format("the trace names node {}, and the job has {} nodes: give --nodes {}",
+                                              trace.nodes - 1, setup_.model.nodes, trace.nodes));
+    }
+    setup_.machine.record = trace.failures;
+    setup_.machine.record_period_s = std::max(trace.length_s, 1.0);
+    return {};
+  }
+
+  const SimulateArguments& arguments_;
+  SimulationSetup setup_;
+  double repair_s_ = 0;
+};
+
+}  // namespace
+
+Result<SimulationSetup> simulation_setup(const SimulateArguments& arguments, const JobModel& model,
+                                         const std::optional<simulate::FailureTrace>& trace) {
+  return SetupMaker(arguments, model).make(trace);
+}
+
+}  // namespace diapause::cli

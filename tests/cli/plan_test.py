@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""`diapause plan` and `diapause simulate`: what they say is what the formulas say, and what they are told."""
+
+import csv
+import json
+import math
+
+import support
+from support import CommandTest
+
+ONE_LEVEL = ["--levels", "4", "--level", "4:blocked=15min,restart=15min", "--sync"]
+JOB = ["--nodes", "64", "--bytes-per-rank", "8GiB", "--node-mtbf", "100d", "--mtbf", "system=20d"]
+
+
+class PlanTest(CommandTest):
+    def plan(self, *arguments):
+        return json.loads(self.diapause("plan", *arguments, "--json")[0])
+
+    def simulation(self, *arguments):
+        return json.loads(self.diapause("simulate", *arguments, "--json")[0])
+
+    def test_the_interval_of_one_level_is_that_of_lamberts_function(self):
+        told = self.plan(*ONE_LEVEL, "--mtbf", "system=1d", "--nodes", "10")
+        exact, daly, young = told["approximations"]
+        self.assertAlmostEqual(young["work_s"], math.sqrt(2 * 900 * 86400), places=3)
+        x = exact["work_s"] / 86400
+        self.assertAlmostEqual((x - 1) * math.exp(x - 1), -math.exp(-900 / 86400 - 1), places=10)
+        self.assertLess(daly["more_time"], young["more_time"])
+        self.assertAlmostEqual(told["schedules"][0]["intervals"][0]["work_s"] / exact["work_s"], 1, places=3)
+
+    def test_all_shares_add_up_and_energy_costs_no_less_time(self):
+        told = self.plan(*JOB)
+        for schedule in told["schedules"]:
+            for key in ("of_time", "of_energy"):
+                self.assertAlmostEqual(sum(part[key] for part in schedule["parts"].values()), 1, places=9)
+        time, energy, mixed = told["schedules"]
+        self.assertLessEqual(time["time_per_work"], energy["time_per_work"])
+        self.assertLessEqual(energy["joules_per_work_s"], time["joules_per_work_s"])
+        self.assertLessEqual(mixed["time_per_work"], 1.02 * time["time_per_work"])
+        self.assertTrue(any("assumed" in note for note in told["notes"]))
+
+    def test_larger_machines_work_a_smaller_share_of_their_time(self):
+        rows = self.plan(*ONE_LEVEL, "--node-mtbf", "15y", "--sizes", "1024,16384,65536")["sizes"]
+        shares = [row["plan"]["parts"]["work"]["of_time"] for row in rows]
+        self.assertGreater(shares[0], 0.9)
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        mtbf_s = 15 * 31557600 / 65536
+        self.assertAlmostEqual(rows[2]["mtbf_s"], mtbf_s, places=3)
+        # By hand: the expectation of Daly's equation at the optimal interval.
+        work_s = rows[2]["plan"]["intervals"][0]["work_s"]
+        wall_s = mtbf_s * math.exp(900 / mtbf_s) * math.expm1((work_s + 900) / mtbf_s)
+        self.assertAlmostEqual(shares[2], work_s / wall_s, places=6)
+
+    def test_the_fill_time_law_gives_the_published_minutes(self):
+        for words, minutes in (("205TB,10PB,2TB,100", 6.8), ("598TB,10.7PB,1TB,100", 9.3), ("710TB,10.7PB,1TB,100", 11.1)):
+            told = self.plan("--fill-time", words)
+            self.assertAlmostEqual(told["least_s"] / 60, minutes, places=1)
+
+    def test_a_ledger_stands_in_for_what_is_not_said(self):
+        lines = [{"event": "open", "time_unix_s": 0, "ranks": 8, "nodes": 4}]
+        for version in range(5):
+            lines.append({"event": "checkpoint", "time_unix_s": 100 * version, "level_reached": 4 if version == 4 else 1,
+                          "bytes_total": 1 << 30, "blocked_s": 2 + version, "phases": {"capture": 2, "global": 8}})
+        lines.append({"event": "restart", "time_unix_s": 900, "level": 1, "seconds": 3.5})
+        text = "".join(json.dumps({"schema": 1} | line) + "\n" for line in lines)
+        (self.scratch / "ledger.jsonl").write_text(text + '{"schema": 1, "event": "checkpoint", "blocked_s": "x"}\nno json\n')
+        told = self.plan("--from", "./ledger.jsonl", "--levels", "1,4", "--mtbf", "process=1h,system=1d")
+        self.assertEqual(told["nodes"], 4)
+        first, last = told["levels"]
+        self.assertEqual((first["blocked_s"], first["restart_s"]), (4, 3.5))  # the upper of the two middle ones
+        self.assertEqual((last["blocked_s"], last["behind_s"]), (6, 4))
+
+    def test_what_is_missing_or_wrong_is_named(self):
+        for arguments, word in (([], "--bytes-per-rank"), (["--bytes-per-rank", "1GiB"], "--node-mtbf"),
+                                (["--bytes-per-rank", "much"], "'much' is no size"),
+                                ([*JOB, "--mtbf", "meteor=1d"], "meteor"), ([*JOB, "--level", "9:blocked=1s"], "--level"),
+                                ([*JOB, "--machine", "nowhere"], "built-in machines"),
+                                ([*ONE_LEVEL, "--sizes", "5"], "--node-mtbf")):
+            with self.subTest(arguments):
+                self.assertIn(word, self.diapause("plan", *arguments, status=3)[1])
+
+    def test_the_simulator_agrees_with_the_formula(self):
+        told = self.simulation(*JOB, "--work", "1000d", "--replicas", "12")
+        played = told["whole"]["time for a second of work"]
+        self.assertLess(abs(played["mean"] / told["expected_time_per_work"] - 1), 0.005)
+        shares = sum(value["mean"] for value in told["time"].values())
+        self.assertAlmostEqual(shares, 1, places=6)
+
+    def test_runs_depend_on_the_seed_and_not_on_the_threads(self):
+        arguments = [*JOB, "--horizon", "300d", "--replicas", "4", "--law", "weibull:0.7"]
+        one = self.simulation(*arguments, "--threads", "1")
+        self.assertEqual(one, self.simulation(*arguments, "--threads", "3"))
+        self.assertNotEqual(one, self.simulation(*arguments, "--seed", "9"))
+
+    def test_events_follow_one_another(self):
+        self.diapause("simulate", *JOB, "--horizon", "10d", "--replicas", "1", "--events", "events.csv")
+        with (self.scratch / "events.csv").open() as file:
+            rows = [row for row in csv.DictReader(file) if row["what"] != "failure"]
+        self.assertEqual(float(rows[0]["begin_s"]), 0)
+        self.assertAlmostEqual(float(rows[-1]["end_s"]), 864000, places=3)
+        for before, after in zip(rows, rows[1:]):
+            self.assertAlmostEqual(float(before["end_s"]), float(after["begin_s"]), places=5)
+
+    def test_a_trace_is_played_and_a_bad_one_refused(self):
+        (self.scratch / "trace.csv").write_text("time_s,class,node\n86400,node,3\n172800,system,0\n")
+        told = self.simulation(*JOB, "--horizon", "20.5d", "--replicas", "1", "--trace", "trace.csv")
+        self.assertEqual(told["whole"]["failures: record"]["mean"], 20)
+        (self.scratch / "trace.csv").write_text("time_s,class,node\nsoon,node,3\n")
+        self.assertIn("trace.csv, line 2", self.diapause("simulate", *JOB, "--trace", "trace.csv", status=3)[1])
+
+
+if __name__ == "__main__":
+    support.main()
