@@ -339,6 +339,11 @@ DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version, dia
  * verifies it. The data is read here to be verified, and once more by diapause_restore. Collective. */
 DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
+/* The newest version whose number is at most `at_most` (DIAPAUSE_NEWEST: any), by the manifests that are there. No data
+ * is read: diapause_restart_begin with that number may still find it damaged. DIAPAUSE_ERR_NOT_FOUND if there is none.
+ * The same `at_most` on all ranks; collective. */
+DIAPAUSE_API int diapause_newest(diapause_t* instance, uint64_t at_most, uint64_t* version);
+
 /* Number of regions this rank stored in the opened version; -status if none is open. */
 DIAPAUSE_API int64_t diapause_stored_count(const diapause_t* instance);
 

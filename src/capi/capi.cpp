@@ -406,6 +406,15 @@ int diapause_restart_sized(diapause_t* instance, uint64_t version, diapause_rest
   return status;
 }
 
+int diapause_newest(diapause_t* instance, uint64_t at_most, uint64_t* version) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY(need(version, "the place for the version"));
+    DIAPAUSE_TRY_ASSIGN(*version, engine->newest(at_most));
+    return {};
+  });
+}
+
 int64_t diapause_stored_count(const diapause_t* instance) {
   int64_t count = 0;
   const int status = guarded([&]() -> Status {

@@ -130,6 +130,8 @@ class Engine {
   // older one is taken. After Code::corrupt the regions hold nothing that can be used; after Code::mismatch they are as
   // they were.
   Status restart(std::uint64_t version, RestartInfo& info);
+  // The newest version with a number of at most this one, by the manifests alone. Code::not_found if there is none.
+  Result<std::uint64_t> newest(std::uint64_t at_most);
   // In steps: all is checked before restart_begin() returns, and then read again by restore().
   Status restart_begin(std::uint64_t version, RestartInfo& info, engine::Purpose purpose = engine::Purpose::copy);
   Status restore(const std::vector<std::string>& names);

@@ -110,6 +110,16 @@ Error why_nothing(const engine::Context& context, std::uint64_t version, Code re
 
 }  // namespace
 
+Result<std::uint64_t> Engine::newest(std::uint64_t at_most) {
+  if (off_) return fail(usable().error());
+  finish_flights();
+  DIAPAUSE_TRY_ASSIGN(const engine::Inventory inventory, take_inventory(*context_));
+  for (const engine::StoredVersion& version : inventory.versions) {
+    if (version.manifest && version.id.number <= at_most) return version.id.number;
+  }
+  return fail(why_nothing(*context_, kNewest, Code::not_found, inventory.unread, ""));
+}
+
 Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, engine::Purpose purpose) {
   info = {};
   restart_reason_.clear();

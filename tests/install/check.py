@@ -14,6 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples"
 SOURCES = {"serial": {"c": "minimal.c", "cpp": "minimal.cpp", "f90": "growing.f90"},
            "mpi": {"c": "minimal_mpi.c", "cpp": "minimal_mpi.c", "f90": "minimal_mpi.f90"}}
+DROP_INS = {"veloc": "veloc-client"}
 RANKS = "4"
 SKIPPED = 77
 
@@ -54,6 +55,8 @@ def promised_files(libdir, mpi, fortran):
               if path.suffix in (".c", ".cpp", ".f90", ".py", ".toml", ".sh")}
     if mpi:
         files.add("libexec/diapause/heat")
+        files |= {path.relative_to(REPOSITORY).as_posix() for path in REPOSITORY.glob("drop-in/*/include/**/*.h*")}
+        files |= {f"drop-in/{name}/lib/lib{library}.so" for name, library in DROP_INS.items()}
     package = ["Config", "ConfigVersion", "Targets", "Targets-build"] + (["MpiTargets", "MpiTargets-build"] if mpi else [])
     return files | {f"{libdir}/cmake/diapause/diapause{name}.cmake" for name in package}
 

@@ -41,7 +41,7 @@ ROOMS = {
 }
 
 # Written as users would write them: they see the public headers and nothing else of src/ or include/.
-USERS = ("bindings/", "apps/", "examples/", "tests/behaviour/", "tests/install/", "tests/languages/")
+USERS = ("bindings/", "drop-in/", "apps/", "examples/", "tests/behaviour/", "tests/install/", "tests/languages/")
 
 MPI_HEADERS = ("mpi.h", "diapause/diapause_mpi.h")
 MPI_PLACES = {

@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-CODE_FOLDERS = ("include", "src", "bindings", "apps", "examples", "tests", "bench", "fuzz")
+CODE_FOLDERS = ("include", "src", "bindings", "drop-in", "apps", "examples", "tests", "bench", "fuzz")
 CODE_SUFFIXES = (".h", ".hpp", ".c", ".cpp")
 
 

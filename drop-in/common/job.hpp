@@ -1,0 +1,90 @@
+// The checkpoints that a program takes under one name: an instance of Diapause, with regions that go by numbers.
+//
+// All functions throw Failed where the library returns an error. What the libraries that we take the place of leave
+// out of their rules holds here too: memory may be freed as soon as a checkpoint call has returned, regions may be
+// larger than what is stored for them, and each rank may restore other regions.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "diapause/diapause_mpi.h"
+
+namespace diapause::drop_in {
+
+struct Failed : std::runtime_error {
+  explicit Failed(int of_library) : std::runtime_error(diapause_last_error()), status(of_library) {}
+  int status;  // a diapause_status
+};
+
+struct Block {
+  void* data = nullptr;
+  std::uint64_t count = 0;
+  std::uint64_t element_bytes = 1;
+  diapause_type type = DIAPAUSE_BYTES;
+
+  std::uint64_t bytes() const { return count * element_bytes; }
+  bool operator==(const Block&) const = default;
+};
+
+using Blocks = std::map<std::string, Block>;  // by the names of regions
+
+class Job {
+ public:
+  // Collective over `comm`; MPI_COMM_NULL: of this process alone.
+  Job(MPI_Comm comm, const std::string& name, const std::string& settings);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  // Waits for what is in flight and keeps everything.
+  ~Job();
+
+  // The communicator of the ranks that compute; MPI_COMM_NULL on a rank set aside.
+  MPI_Comm program_comm() const;
+
+  // Has a rank set aside do its work until the others close. Collective.
+  void close();
+  // Removes all versions. Collective.
+  void finish();
+
+  // Takes exactly these blocks. Level 1 instead of 2 and 3 where the job has too few nodes for them. Collective.
+  void checkpoint(const Blocks& blocks, std::uint64_t version, int level);
+  // Until the last version holds at the level asked for.
+  void wait();
+  bool is_done() const;
+
+  // The newest version at or below `at_most` that can be had in full, which is opened for reading; none if there is
+  // none. Collective.
+  std::optional<diapause_restart_info> find(std::uint64_t at_most);
+  // Opens this version, if it is not open already. Collective.
+  diapause_restart_info open(std::uint64_t version);
+  // The version that is open.
+  const std::optional<diapause_restart_info>& opened() const { return opened_; }
+  // Ends the reading. Collective.
+  void end_reading();
+
+  // Of the version that is open: the size of a region, none if it is not stored; all names; and the data, copied.
+  std::optional<std::uint64_t> stored_bytes(const std::string& region) const;
+  std::vector<std::string> stored_names() const;
+  void read(const std::string& region, void* to);
+
+ private:
+  void protect(const Blocks& blocks);
+  int take(std::uint64_t version, int level);
+  void end_reading_if_open();
+
+  diapause_t* instance_ = nullptr;
+  Blocks protected_;
+  std::optional<diapause_restart_info> opened_;
+  std::optional<std::uint64_t> last_version_;
+  int last_level_ = 0;
+  bool has_too_few_nodes_ = false;
+};
+
+}  // namespace diapause::drop_in

@@ -1,0 +1,19 @@
+// Our configuration, made of somebody else's: text for diapause_open_options.
+#pragma once
+
+#include <string>
+
+namespace diapause::drop_in {
+
+class Settings {
+ public:
+  void set(const std::string& key, const std::string& value);
+  void set(const std::string& key, long value) { add(key, std::to_string(value)); }
+  const std::string& text() const { return text_; }
+
+ private:
+  void add(const std::string& key, const std::string& value) { text_ += key + " = " + value + "\n"; }
+  std::string text_;
+};
+
+}  // namespace diapause::drop_in

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Programs written for FTI and VELOC, linked with our libraries instead: killed, robbed of a node, and compared.
+
+drop_in.py TEST --programs DIR --mpiexec COMMAND --work DIR
+Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
+"""
+
+import argparse
+import pathlib
+import shutil
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "behaviour"))
+
+from harness import Failure, Place, Skip, expect, expect_equal  # noqa: E402  from there
+
+SKIPPED = 77
+FOREVER = 1_000_000_000
+RANKS = 3
+NODES = {"DIAPAUSE_NODE_RANKS_PER_NODE": "1"}  # every rank is a node
+
+
+def write_keys(path, sections):
+    """A file of `key = value`, from {section: {key: value}}; "" is no section."""
+    lines = []
+    for section, entries in sections.items():
+        lines += [f"[{section}]"] if section else []
+        lines += [f"{key} = {value}" for key, value in entries.items()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def veloc_configuration(place, **keys):
+    keys = {"scratch": place.local, "persistent": place.global_, "mode": "async"} | keys
+    return write_keys(place.path / "veloc.cfg", {"": {key: value for key, value in keys.items() if value is not None}})
+
+
+def newest_version(place, job):
+    return max((event["version"] for event in place.events(job, "checkpoint")), default=0)
+
+
+def result_of(place, name):
+    found = [(place.path / f"{name}.{rank}").read_bytes() for rank in range(RANKS)]
+    expect(all(found), f"{name}: a rank has left no result")
+    return found
+
+
+def lose_node(place, node):
+    """Everything that lies on a node goes."""
+    lost = [path for tier in (place.memory, place.local) for path in tier.glob(f"*-*/{node}")]
+    expect(lost, f"nothing lies on {node}")
+    for path in lost:
+        shutil.rmtree(path)
+
+
+def end_the_same(site, prepare, after_kill=lambda place: None):
+    """A program that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone.
+
+    `prepare(place)` gives a function from (name, steps, result) to the words that start it."""
+    with Place(site, ranks=RANKS) as place:
+        command = prepare(place)
+        messages = ("MPI_THREAD_MULTIPLE",)  # most programs for these interfaces do without
+        environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+        for _ in range(2):
+            before = newest_version(place, "killed")
+            run = place.start(*command("killed", FOREVER, "never"), environment=environment)
+            run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
+            run.kill("killed", rank=RANKS - 1)
+            run.be_killed()
+            after_kill(place)
+        steps = newest_version(place, "killed") + 417
+        place.run(*command("killed", steps, "killed"), environment=environment, messages=messages)
+        place.run(*command("alone", steps, "alone"), environment=environment, messages=messages)
+        restarts = [event["version"] for event in place.events("killed", "restart")]
+        expect(len(restarts) == 2 and min(restarts) > 50, f"restarted from {restarts}")
+        expect(result_of(place, "killed") == result_of(place, "alone"), "the killed job ended with another result")
+
+
+def a_veloc_program_that_is_killed_ends_the_same(site):
+    def prepare(place):
+        configuration = veloc_configuration(place, scratch_versions=2, max_versions=2)
+        return lambda name, steps, result: ("veloc_solver", configuration, name, steps, result)
+    end_the_same(site, prepare)
+
+
+def a_veloc_program_that_loses_a_node_ends_the_same(site):
+    def prepare(place):
+        configuration = veloc_configuration(place, scratch_versions=2, max_versions=2, ec_interval=0,
+                                            persistent_interval=FOREVER)
+        return lambda name, steps, result: ("veloc_solver", configuration, name, steps, result)
+    end_the_same(site, prepare, lambda place: lose_node(place, "node1"))
+
+
+def velocs_functions_do_what_programs_lean_on(site):
+    with Place(site, ranks=0) as place:
+        configuration = veloc_configuration(place)
+        environment = {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+        place.run("veloc_functions", configuration, environment=environment, messages=("^veloc: ",))
+
+
+def what_velocs_serializers_write_comes_back(site):
+    with Place(site, ranks=0) as place:
+        configuration = veloc_configuration(place, mode="sync", persistent_interval=-1)
+        environment = {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+        place.run("veloc_serializers", configuration, environment=environment,
+                  messages=("^veloc: rank 0 cannot restart from the data of rank 3", "^diapause: level 1 is taken"))
+
+
+def a_configuration_of_veloc_that_cannot_be_used_is_refused_by_name(site):
+    with Place(site, ranks=0) as place:
+        for key, value in (("scratch", None), ("mode", "sometimes"), ("max_versions", "two"), ("ec_interval", -2),
+                           ("axl_type", "AXL_XFER_SYNC")):
+            configuration = veloc_configuration(place, **{key: value})
+            run = place.start("veloc_functions", configuration,
+                              environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
+            expect_equal(run.wait(), 1, f"exit status with {key} = {value}")
+            expect(f"veloc.cfg: {key}" in run.stderr.read_text(), f"{key} = {value}: no message names it")
+
+
+TESTS = {name: function for name, function in list(globals().items())
+         if name.startswith(("a_", "velocs_", "ftis_", "what_"))}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("test", choices=TESTS, metavar="test")
+    for folder in ("--programs", "--work"):
+        parser.add_argument(folder, type=pathlib.Path)
+    parser.add_argument("--mpiexec")
+    site = parser.parse_args()
+    site.work.mkdir(parents=True, exist_ok=True)
+    site.work, site.programs = site.work.resolve(), site.programs.resolve()
+    try:
+        TESTS[site.test](site)
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+/* What VELOC's functions promise, by a process of its own. The first argument is the configuration. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "veloc.h"
+
+#define EXPECT(condition)                                             \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
+      exit(1);                                                        \
+    }                                                                 \
+  } while (0)
+
+enum { kCount = 1000 };
+
+static double* filled(double value) {
+  double* const values = malloc(kCount * sizeof *values);
+  for (int i = 0; i < kCount; ++i) values[i] = value + i;
+  return values;
+}
+
+static int is_filled(const double* values, double value) {
+  for (int i = 0; i < kCount; ++i) {
+    if (values[i] != value + i) return 0;
+  }
+  return 1;
+}
+
+static void memory_may_be_freed_and_registered_anew(void) {
+  double* field = filled(1);
+  EXPECT(VELOC_Mem_protect(1, field, kCount, sizeof *field) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint("moving", 1) == VELOC_SUCCESS);
+  free(field);
+  field = filled(2);
+  EXPECT(VELOC_Mem_protect(1, field, kCount, sizeof *field) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint("moving", 2) == VELOC_SUCCESS);
+  memset(field, 0, kCount * sizeof *field);
+  EXPECT(VELOC_Restart_test("moving", 0) == 2);
+  EXPECT(VELOC_Restart("moving", 2) == VELOC_SUCCESS);
+  EXPECT(is_filled(field, 2));
+  EXPECT(VELOC_Restart("moving", 1) == VELOC_SUCCESS);
+  EXPECT(is_filled(field, 1));
+  free(field);
+  EXPECT(VELOC_Mem_unprotect(1) == VELOC_SUCCESS);
+  EXPECT(VELOC_Mem_unprotect(1) == VELOC_FAILURE);
+}
+
+static void regions_are_selected(void) {
+  double* const first = filled(10);
+  double* const second = filled(20);
+  int ids[] = {2};
+  VELOC_Mem_protect(1, first, kCount, sizeof *first);
+  VELOC_Mem_protect(2, second, kCount, sizeof *second);
+  EXPECT(VELOC_Checkpoint_begin("parts", 5) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint_selective(VELOC_CKPT_SOME, ids, 1) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint_end(1) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint("parts", 6) == VELOC_SUCCESS);
+  first[0] = second[0] = -1;
+
+  EXPECT(VELOC_Restart_begin("parts", 5) == VELOC_SUCCESS);
+  EXPECT(VELOC_Recover_size(1) == 0);
+  EXPECT(VELOC_Recover_size(2) == kCount * (int)sizeof *second);
+  EXPECT(VELOC_Recover_mem() == VELOC_SUCCESS);
+  EXPECT(VELOC_Restart_end(1) == VELOC_SUCCESS);
+  EXPECT(first[0] == -1 && is_filled(second, 20));
+
+  second[0] = -1;
+  EXPECT(VELOC_Restart_begin("parts", 6) == VELOC_SUCCESS);
+  EXPECT(VELOC_Recover_selective(VELOC_RECOVER_REST, ids, 1) == VELOC_SUCCESS);
+  EXPECT(is_filled(first, 10) && second[0] == -1);
+  EXPECT(VELOC_Recover_selective(VELOC_RECOVER_SOME, ids, 1) == VELOC_SUCCESS);
+  EXPECT(VELOC_Restart_end(1) == VELOC_SUCCESS);
+  EXPECT(is_filled(second, 20));
+  EXPECT(VELOC_Mem_clear() == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint("parts", 7) == VELOC_FAILURE); /* nothing is protected */
+  EXPECT(VELOC_Checkpoint_end(1) == VELOC_FAILURE);
+  free(first);
+  free(second);
+}
+
+static void regions_of_a_name_go_with_its_checkpoints(void) {
+  double* const mine = filled(1);
+  double* const other = filled(2);
+  VELOC_Region_protect(1, mine, kCount, sizeof *mine, "mine");
+  VELOC_Mem_protect(2, other, kCount, sizeof *other);
+  EXPECT(VELOC_Checkpoint("mine", 0) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint_wait() == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint_finished() == VELOC_SUCCESS);
+  EXPECT(VELOC_Restart_begin("mine", 0) == VELOC_SUCCESS);
+  EXPECT(VELOC_Recover_size(1) > 0 && VELOC_Recover_size(2) == 0);
+  EXPECT(VELOC_Restart_end(1) == VELOC_SUCCESS);
+  EXPECT(VELOC_Region_unprotect(1, "mine") == VELOC_SUCCESS);
+  EXPECT(VELOC_Region_clear("mine") == VELOC_SUCCESS);
+  EXPECT(VELOC_Mem_clear() == VELOC_SUCCESS);
+  free(mine);
+  free(other);
+}
+
+static void memory_may_be_larger_than_what_is_stored_and_not_smaller(void) {
+  double* const field = filled(3);
+  double* const larger = calloc(kCount + 1, sizeof *larger);
+  VELOC_Mem_protect(1, field, kCount, sizeof *field);
+  EXPECT(VELOC_Checkpoint("sizes", 1) == VELOC_SUCCESS);
+  VELOC_Mem_protect(1, larger, kCount + 1, sizeof *larger);
+  EXPECT(VELOC_Restart("sizes", 1) == VELOC_SUCCESS);
+  EXPECT(is_filled(larger, 3) && larger[kCount] == 0);
+  memset(larger, 0, kCount * sizeof *larger);
+  VELOC_Mem_protect(1, larger, kCount - 1, sizeof *larger);
+  EXPECT(VELOC_Restart("sizes", 1) == VELOC_FAILURE);
+  EXPECT(larger[0] == 0);
+  EXPECT(VELOC_Restart_end(0) == VELOC_SUCCESS);
+  VELOC_Mem_clear();
+  free(field);
+  free(larger);
+}
+
+static void the_newest_at_or_below_a_number_is_found(void) {
+  int step;
+  VELOC_Mem_protect(1, &step, 1, sizeof step);
+  EXPECT(VELOC_Restart_test("steps", 0) == -1);
+  for (step = 10; step <= 40; step += 10) EXPECT(VELOC_Checkpoint("steps", step) == VELOC_SUCCESS);
+  EXPECT(VELOC_Restart_test("steps", 0) == 40);
+  EXPECT(VELOC_Restart_test("steps", 39) == 30);
+  EXPECT(VELOC_Restart_test("steps", 20) == 20);
+  EXPECT(VELOC_Restart_test("steps", 9) == -1);
+  EXPECT(VELOC_Restart("steps", 25) == VELOC_FAILURE);
+  EXPECT(VELOC_Restart("steps", 30) == VELOC_SUCCESS && step == 30);
+  EXPECT(VELOC_Checkpoint("no/name", 1) == VELOC_FAILURE);
+  EXPECT(VELOC_Checkpoint("steps", -1) == VELOC_FAILURE);
+  EXPECT(VELOC_Cleanup("steps") == VELOC_SUCCESS);
+  VELOC_Mem_clear();
+}
+
+int main(int argc, char** argv) {
+  EXPECT(argc == 2);
+  EXPECT(VELOC_Checkpoint("early", 1) == VELOC_FAILURE);
+  EXPECT(VELOC_Init_single(7, "there/is/no/such/file") == VELOC_FAILURE);
+  EXPECT(VELOC_Init_single(7, argv[1]) == VELOC_SUCCESS);
+  memory_may_be_freed_and_registered_anew();
+  regions_are_selected();
+  regions_of_a_name_go_with_its_checkpoints();
+  memory_may_be_larger_than_what_is_stored_and_not_smaller();
+  the_newest_at_or_below_a_number_is_found();
+  EXPECT(VELOC_Finalize(1) == VELOC_SUCCESS);
+  EXPECT(VELOC_Finalize(1) == VELOC_FAILURE);
+  return 0;
+}
