@@ -129,10 +129,11 @@ class Run:
 
     def kill_processes(self, victims):
         expect(victims, f"{self.program}: no ranks to kill")
-        for pid in victims:
-            if not self.is_mine(pid):
+        for number, pid in enumerate(victims):
+            if self.is_mine(pid):
+                os.kill(pid, signal.SIGKILL)
+            elif number == 0 or not has_ended(pid):  # a launcher ends the others when it sees the first one killed
                 raise self.complaint(f"process {pid} is none of its ranks")
-            os.kill(pid, signal.SIGKILL)
 
     def end(self):
         """Leaves nothing behind: launchers end their ranks when they are told to end."""
@@ -143,6 +144,14 @@ class Run:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+
+
+def has_ended(pid):
+    try:
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] in "ZX"
 
 
 class Place:
