@@ -77,6 +77,15 @@ void add_version(Collection& collection, const std::string& job, const CapturesB
 
 }  // namespace
 
+bool may_hold_captures(const sys::Directory& place, const Job& job) {
+  const auto strays = store::find_strays(place);
+  if (!strays) return true;  // who cannot look removes nothing
+  const StoredVersion* const newest = job.newest();
+  return std::ranges::any_of(*strays, [&](const store::StrayImage& stray) {
+    return !job.finished.covers(stray.header.version) && (newest == nullptr || stray.header.version > newest->id);
+  });
+}
+
 void add_captures(Collection& collection, std::map<std::string, VersionsById>& jobs) {
   for (auto& [job, versions] : jobs) {
     std::optional<format::VersionId> newest;

@@ -10,4 +10,7 @@ namespace diapause::cli {
 // every rank's image is there with a sound header and index. Their blocks are `verify`'s business.
 void add_captures(Collection& collection, std::map<std::string, VersionsById>& jobs);
 
+// Whether images newer than all versions of the job may lie there that the next start could publish, by their headers.
+bool may_hold_captures(const sys::Directory& place, const Job& job);
+
 }  // namespace diapause::cli

@@ -44,6 +44,21 @@ void part_copies_from_originals(Collection& collection) {
   });
 }
 
+// Of the jobs that their programs have finished. A mark that cannot be read counts as none, as for the next start.
+std::map<std::string, store::FinishedMark> read_marks(Collection& collection) {
+  std::map<std::string, store::FinishedMark> marks;
+  for (const store::SurveyedPlace& place : collection.places) {
+    if (place.kind != config::TierKind::global) continue;
+    const auto mark = store::read_finished(place.directory);
+    if (mark) {
+      marks[place.job] = *mark;
+    } else {
+      collection.notes.push_back(mark.error().message);
+    }
+  }
+  return marks;
+}
+
 }  // namespace
 
 Result<config::Settings> read_settings(const std::string& config_file) {
@@ -69,8 +84,9 @@ std::vector<std::string> StoredVersion::problems() const {
 }
 
 const StoredVersion* Job::newest() const {
-  const auto found = std::find_if(versions.begin(), versions.end(),
-                                  [](const StoredVersion& version) { return !version.unfinished(); });
+  const auto found = std::find_if(versions.begin(), versions.end(), [](const StoredVersion& version) {
+    return !version.unfinished() && !version.is_over;
+  });
   return found == versions.end() ? nullptr : &*found;
 }
 
@@ -106,10 +122,14 @@ Result<Collection> collect(const Places& places) {
     for (const store::FoundVersion& found : place.versions) add_part(jobs, place, found);
   }
   add_captures(collection, jobs);
+  const std::map<std::string, store::FinishedMark> finished = read_marks(collection);
   for (auto& [key, versions] : jobs) {
-    Job job{key, {}};
+    const auto mark = finished.find(key);
+    Job job{key, {}, mark == finished.end() ? store::FinishedMark{} : mark->second};
     for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-      job.versions.push_back(std::move(version->second));
+      StoredVersion& one = job.versions.emplace_back(std::move(version->second));
+      one.is_over = job.finished.covers(one.id);
+      one.is_archive = one.is_over && job.finished.archive == one.id;
     }
     collection.jobs.push_back(std::move(job));
   }
@@ -166,8 +186,10 @@ redundancy::Remains remains_by_name(const StoredVersion& version) {
 
 const char* state_of(const StoredVersion& version) {
   if (version.unfinished()) return "unfinished";
+  if (version.is_over && !version.is_archive) return "finished";
   if (version.manifest == nullptr) return "damaged";
   if (!remains_by_name(version).survives({})) return "partial";
+  if (version.is_archive) return "archive";
   return version.is_captured ? "captured" : "complete";
 }
 

@@ -10,6 +10,7 @@
 #include "cli/arguments.hpp"
 #include "config/settings.hpp"
 #include "redundancy/survival.hpp"
+#include "store/finished.hpp"
 #include "store/strays.hpp"
 #include "store/survey.hpp"
 
@@ -27,6 +28,8 @@ struct StoredVersion {
   std::vector<Part> parts;
   const format::Manifest* manifest = nullptr;  // of the parts' the one that knows of most levels; null: there is none
   bool is_captured = false;  // it was not published when the job ended, and the next start does that (captures.hpp)
+  bool is_over = false;      // the program had finished the job when this was its version: no restart takes it
+  bool is_archive = false;   // and it was to stay
 
   std::vector<std::string> problems() const;  // of its manifests and directories
   // Without a manifest and without a trace of one it never was a version.
@@ -38,6 +41,7 @@ using VersionsById = std::map<format::VersionId, StoredVersion>;
 struct Job {
   std::string key;
   std::vector<StoredVersion> versions;  // newest first
+  store::FinishedMark finished;
 
   // What a restart would try first; null if there is nothing to restart from.
   const StoredVersion* newest() const;
@@ -71,6 +75,8 @@ redundancy::Remains remains_by_name(const StoredVersion& version);
 //   partial     parts that it takes are lost or out of reach
 //   damaged     no manifest is left whole
 //   captured    whole, and not published when the job ended: the next start makes a version of it
+//   finished    left over from a job that the program has finished: the next start begins anew and removes it
+//   archive     whole, and kept by the program when it finished the job: the next start begins anew beside it
 //   unfinished  a checkpoint that is being taken, or that did not come to its end
 const char* state_of(const StoredVersion& version);
 

@@ -116,7 +116,8 @@ class Exporter {
 const StoredVersion* choose_version(const Job& job, const std::optional<std::uint64_t>& number) {
   for (const StoredVersion& version : job.versions) {
     if (version.manifest == nullptr || (number && version.id.number != *number)) continue;
-    if (number || std::string_view(state_of(version)) == "complete") return &version;
+    const std::string_view state = state_of(version);
+    if (number || state == "complete" || state == "archive") return &version;
   }
   return nullptr;
 }

@@ -40,9 +40,12 @@ struct JobRow {
 //   running       a process holds the lock of one of its places
 //   gone          nothing is left in the global tier: a job makes its directory there at its first open, and nothing
 //                 else here tells where that was
-//   not running   neither
-const char* state_of_job(bool is_running, bool has_global, bool looked_into_global) {
+//   finished      the program has finished it, and not started again since
+//   not running   none of these
+const char* state_of_job(const Job& job, bool is_running, bool has_global, bool looked_into_global) {
   if (is_running) return "running";
+  const auto is_over = [](const StoredVersion& version) { return version.is_over; };
+  if (job.finished.incarnation > 0 && std::ranges::all_of(job.versions, is_over)) return "finished";
   return looked_into_global && !has_global ? "gone" : "not running";
 }
 
@@ -61,7 +64,7 @@ JobRow row_of_job(const Collection& collection, const Job& job, bool looked_into
   }
   const std::uint64_t now_ns = sys::unix_time_ns();
   if (newest_ns > 0) row.age_s = now_ns > newest_ns ? static_cast<double>(now_ns - newest_ns) / 1e9 : 0;
-  row.state = state_of_job(is_running, has_global, looked_into_global);
+  row.state = state_of_job(job, is_running, has_global, looked_into_global);
   return row;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/captures.hpp"
 #include "cli/collection.hpp"
 #include "cli/inspection.hpp"
 #include "cli/text.hpp"
@@ -32,14 +33,13 @@ Result<std::vector<LockedTier>> lock_places(const Collection& collection, const 
       if (status.error().code == Code::busy) status.error().message += "; nothing of this job was removed";
       return fail(std::move(status.error()));
     }
-    DIAPAUSE_TRY(locked.back().tier.clear_spares());
   }
   return locked;
 }
 
 // Whether a restart could take it from here: every file of it is read. Says which files are why not.
 bool is_restorable(const Job& job, const StoredVersion& version, double seen_s) {
-  if (version.manifest == nullptr || version.is_captured) return false;
+  if (version.manifest == nullptr || version.is_captured || version.is_over) return false;
   const VersionInspection found = inspect(version, seen_s);
   if (found.assessment.restorable && !found.vanished) return true;
   for (const store::DamagedFile& damage : found.damages) {
@@ -103,6 +103,15 @@ Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& t
   return freed;
 }
 
+// Whether no version of that number is published.
+bool is_captured_only(const std::vector<const Job*>& jobs, std::uint64_t number) {
+  return std::none_of(jobs.begin(), jobs.end(), [&](const Job* job) {
+    return std::any_of(job->versions.begin(), job->versions.end(), [&](const StoredVersion& version) {
+      return version.id.number == number && !version.is_captured;
+    });
+  });
+}
+
 Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArguments& arguments) {
   for (const std::uint64_t number : arguments.versions) {
     const bool there = std::any_of(jobs.begin(), jobs.end(), [&](const Job* job) {
@@ -110,6 +119,19 @@ Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArgu
                          [&](const StoredVersion& version) { return version.id.number == number; });
     });
     if (!there) return fail(Code::not_found, fmt::format("there is no version {} of '{}'", number, arguments.job));
+    if (is_captured_only(jobs, number)) {
+      return fail(Code::argument, fmt::format("version {} of '{}' was captured and is not published yet: the next start "
+                                            "does that, and diapause prune JOB --all removes it with all others",
+                                            number, arguments.job));
+    }
+  }
+  return {};
+}
+
+// Memory that waits to be used again is given back, but not what the next start would make a version of.
+Status clear_spares(const std::vector<LockedTier>& tiers, const Job& job, bool with_captures) {
+  for (const LockedTier& locked : tiers) {
+    if (with_captures || !may_hold_captures(locked.tier.directory(), job)) DIAPAUSE_TRY(locked.tier.clear_spares());
   }
   return {};
 }
@@ -128,6 +150,7 @@ Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job, con
     if (same == collection.places.end()) return fail(Code::io, locked.tier.path() + " has vanished");
     locked.place = &*same;
   }
+  DIAPAUSE_TRY(clear_spares(tiers, *jobs.front(), arguments.all));
   return prune_job(*jobs.front(), tiers, arguments, collection.seen_s);
 }
 

@@ -79,6 +79,10 @@ void print_inspection(const VersionInspection& inspection) {
   if (!inspection.nodes_unreached.empty()) {
     line("no part of it on:", fmt::format("{}", fmt::join(inspection.nodes_unreached, ", ")));
   }
+  if (version.is_over) {
+    line("the job was finished:", version.is_archive ? "this version was kept; the next start begins anew"
+                                                     : "the next start begins anew and removes this version");
+  }
   line("as it is now:", now_text(inspection.assessment));
   if (!inspection.assessment.restorable) return;
   line("without any one node:", one_node_text(inspection));
@@ -100,6 +104,7 @@ Verdict judge(const std::vector<JobInspection>& jobs) {
       if (inspection.vanished) continue;
       verdict.any_version = true;
       verdict.any_damage = verdict.any_damage || !inspection.damages.empty();
+      if (inspection.version->is_over) continue;  // no restart takes it
       if (newest && !inspection.assessment.restorable) verdict.newest_restorable = false;
       newest = false;
     }

@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 
 import support
@@ -16,8 +17,8 @@ class MinimalTest(CommandTest):
         self.tiers.root.mkdir(mode=0o700)
         self.run_minimal(status=3)
 
-    def run_minimal(self, status):
-        environment = support.environment(DIAPAUSE_ASYNC_MODE="off", **self.tiers.settings())
+    def run_minimal(self, status, **settings):
+        environment = support.environment(DIAPAUSE_ASYNC_MODE="off", **self.tiers.settings(), **settings)
         done = subprocess.run([support.MINIMAL], env=environment, cwd=self.scratch, capture_output=True, text=True,
                               timeout=support.LIMIT_S)
         self.assertEqual(done.returncode, status, done.stderr)
@@ -26,6 +27,10 @@ class MinimalTest(CommandTest):
     def numbers(self, **which):
         (job,) = self.report("list", "minimal", tiers=self.tiers)["jobs"]
         return [version["version"] for version in job["versions"]]
+
+    def states(self):
+        (job,) = self.report("list", "minimal", tiers=self.tiers)["jobs"]
+        return {version["version"]: version["state"] for version in job["versions"]}
 
     def directory(self, number):
         return self.tiers.file(f"memory/*/*/v{number}-*")
@@ -101,6 +106,69 @@ class PruneTest(MinimalTest):
             with self.subTest(arguments):
                 self.diapause("prune", *arguments, tiers=self.tiers, status=3)
         self.assertEqual(self.numbers(), [50, 40])
+
+
+class CapturedTest(MinimalTest):
+    """What was captured and not published is left to the next start."""
+
+    def setUp(self):
+        super().setUp()
+        for manifest in self.directory(50).glob("manifest.*"):
+            manifest.unlink()
+        self.assertEqual(self.states(), {50: "captured", 40: "complete"})
+
+    def test_a_capture_outlives_a_prune_of_versions(self):
+        for arguments in (["--keep", 1], ["--version", 40]):
+            self.diapause("prune", "minimal", *arguments, tiers=self.tiers)
+            self.assertEqual(self.states()[50], "captured")
+        self.assertIn("continuing after step 50", self.run_minimal(status=0))
+
+    def test_a_capture_in_a_slot_outlives_a_prune_of_versions(self):
+        place = self.directory(50).parent
+        slot = place / "spare" / "o0-7"
+        slot.parent.mkdir(mode=0o700, exist_ok=True)
+        (self.directory(50) / "r0.img").rename(slot)
+        self.diapause("prune", "minimal", "--keep", 1, tiers=self.tiers)
+        self.assertEqual(self.states()[50], "captured")
+        self.diapause("prune", "minimal", "--all", tiers=self.tiers)
+        self.assertFalse(slot.exists())
+
+    def test_a_capture_is_not_removed_alone(self):
+        _, errors = self.diapause("prune", "minimal", "--version", 50, tiers=self.tiers, status=3)
+        self.assertIn("version 50 of 'minimal' was captured and is not published yet", errors)
+
+
+class FinishedTest(MinimalTest):
+    def setUp(self):
+        super().setUp()
+        aside = self.scratch / "aside"
+        shutil.copytree(self.tiers.memory, aside)
+        self.run_minimal(status=0, DIAPAUSE_FINISH_KEEP="nothing")
+        self.assertEqual(self.numbers(), [])
+        self.assertEqual(self.job_state(), "finished")
+        shutil.rmtree(self.tiers.memory)
+        shutil.copytree(aside, self.tiers.memory)  # as a node that could not be reached then
+
+    def job_state(self):
+        (job,) = self.report("jobs", "minimal", tiers=self.tiers)["jobs"]
+        return job["state"]
+
+    def test_what_is_left_of_it_is_told_as_leftovers(self):
+        self.assertEqual(self.states(), {50: "finished", 40: "finished"})
+        self.assertEqual(self.job_state(), "finished")
+        text, _ = self.diapause("verify", "minimal", tiers=self.tiers)
+        self.assertIn("the next start begins anew and removes this version", text)
+        text, _ = self.diapause("show", "minimal", "50", tiers=self.tiers)
+        self.assertIn("state        finished", text)
+
+    def test_leftovers_that_are_damaged_stop_nobody(self):
+        os.truncate(self.directory(50) / "r0.img", 0)
+        self.diapause("verify", "minimal", tiers=self.tiers, status=1)
+
+    def test_the_next_start_begins_anew(self):
+        self.assertNotIn("continuing", self.run_minimal(status=3))
+        self.assertEqual(self.states(), {50: "complete", 40: "complete"})
+        self.assertEqual(self.job_state(), "not running")
 
 
 class InjectTest(MinimalTest):
