@@ -120,9 +120,10 @@ Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArgu
     });
     if (!there) return fail(Code::not_found, fmt::format("there is no version {} of '{}'", number, arguments.job));
     if (is_captured_only(jobs, number)) {
-      return fail(Code::argument, fmt::format("version {} of '{}' was captured and is not published yet: the next start "
-                                            "does that, and diapause prune JOB --all removes it with all others",
-                                            number, arguments.job));
+      return fail(Code::argument,
+                  fmt::format("version {} of '{}' was captured and is not published yet: the next start "
+                              "does that, and diapause prune JOB --all removes it with all others",
+                              number, arguments.job));
     }
   }
   return {};
