@@ -33,12 +33,14 @@ MPI_Comm Job::program_comm() const {
 }
 
 void Job::close() {
+  end_reading_if_open();
   diapause_t* const instance = instance_;
   instance_ = nullptr;
   check(diapause_close(instance));
 }
 
 void Job::finish() {
+  end_reading_if_open();
   diapause_t* const instance = instance_;
   instance_ = nullptr;
   check(diapause_finish(instance));
@@ -58,9 +60,27 @@ void Job::checkpoint(const Blocks& blocks, std::uint64_t version, int level) {
     if (has_too_few_nodes_) std::fprintf(stderr, "diapause: level 1 is taken instead: %s\n", why.c_str());
   }
   check(status);
+  note(version, level);
+}
+
+void Job::note(std::uint64_t version, int level) {
   last_version_ = version;
   last_level_ = level;
+  is_last_ours_ = true;
   check(diapause_wait(instance_, version, DIAPAUSE_CAPTURED, kForever_s));
+}
+
+int Job::snapshot(const std::function<Blocks()>& blocks, std::uint64_t version) {
+  const int is_due = diapause_is_due(instance_);
+  if (is_due < 0) check(is_due);
+  if (is_due == 0) return 0;
+  end_reading_if_open();
+  protect(blocks());
+  diapause_checkpoint_info info;
+  check(diapause_snapshot(instance_, version, &info));
+  if (info.taken == 0) return 0;
+  note(version, info.level_asked);
+  return info.level_asked;
 }
 
 int Job::take(std::uint64_t version, int level) {
@@ -91,13 +111,41 @@ void Job::protect(const Blocks& blocks) {
   }
 }
 
-void Job::wait() {
-  if (last_version_) check(diapause_wait(instance_, *last_version_, last_level_, kForever_s));
+void Job::wait() { wait_for(last_level_); }
+
+void Job::wait_for(int level) {
+  if (is_last_ours_) check(diapause_wait(instance_, *last_version_, level, kForever_s));
+}
+
+void Job::take_last_again(int level) {
+  if (last_level_ >= level) return wait();
+  wait();
+  open(*last_version_);
+  Blocks blocks;
+  for (const std::string& name : stored_names()) {
+    diapause_region_info info;
+    check(diapause_stored_find(instance_, name.c_str(), &info));
+    Block& block = blocks[name] = {nullptr, info.count, info.element_bytes, info.type};
+    if (block.bytes() != 0) check(diapause_map(instance_, name.c_str(), &block.data));
+  }
+  checkpoint(blocks, *last_version_ + 1, level);
+  wait();
+  protect({});
+  for (const auto& [name, block] : blocks) {
+    if (block.data != nullptr) check(diapause_unmap(instance_, block.data));
+  }
+}
+
+std::uint64_t Job::newest() {
+  std::uint64_t version = 0;
+  const int status = diapause_newest(instance_, DIAPAUSE_NEWEST, &version);
+  if (status != DIAPAUSE_ERR_NOT_FOUND) check(status);
+  return version;
 }
 
 bool Job::is_done() const {
   diapause_progress progress;
-  if (!last_version_) return true;
+  if (!is_last_ours_) return true;
   check(diapause_poll(instance_, *last_version_, &progress));
   return progress.level_reached >= last_level_ || progress.in_flight == 0;
 }
@@ -126,6 +174,9 @@ diapause_restart_info Job::open(std::uint64_t version) {
   diapause_restart_info info;
   check(diapause_restart_mapped(instance_, version, DIAPAUSE_CHECK_FIRST, &info));
   opened_ = info;
+  last_version_ = info.version;
+  last_level_ = info.level;
+  is_last_ours_ = false;
   return info;
 }
 

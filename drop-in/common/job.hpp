@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -55,8 +56,15 @@ class Job {
 
   // Takes exactly these blocks. Level 1 instead of 2 and 3 where the job has too few nodes for them. Collective.
   void checkpoint(const Blocks& blocks, std::uint64_t version, int level);
-  // Until the last version holds at the level asked for.
+  // The same if one is due by the schedule; its level, or 0. `blocks` is called if so. Collective.
+  int snapshot(const std::function<Blocks()>& blocks, std::uint64_t version);
+  // Until the last version holds at the level asked for, or at `level`.
   void wait();
+  void wait_for(int level);
+  // Whether a version was taken or restored, and takes the last of them again, from its files, under the next number at
+  // this level. Collective.
+  bool has_last() const { return last_version_.has_value(); }
+  void take_last_again(int level);
   bool is_done() const;
 
   // The newest version at or below `at_most` that can be had in full, which is opened for reading; none if there is
@@ -64,10 +72,11 @@ class Job {
   std::optional<diapause_restart_info> find(std::uint64_t at_most);
   // Opens this version, if it is not open already. Collective.
   diapause_restart_info open(std::uint64_t version);
-  // The version that is open.
-  const std::optional<diapause_restart_info>& opened() const { return opened_; }
+  bool is_open() const { return opened_.has_value(); }
   // Ends the reading. Collective.
   void end_reading();
+  // The number of the newest version that is there, damaged or not; 0 if there is none. Collective.
+  std::uint64_t newest();
 
   // Of the version that is open: the size of a region, none if it is not stored; all names; and the data, copied.
   std::optional<std::uint64_t> stored_bytes(const std::string& region) const;
@@ -77,6 +86,7 @@ class Job {
  private:
   void protect(const Blocks& blocks);
   int take(std::uint64_t version, int level);
+  void note(std::uint64_t version, int level);
   void end_reading_if_open();
 
   diapause_t* instance_ = nullptr;
@@ -84,6 +94,7 @@ class Job {
   std::optional<diapause_restart_info> opened_;
   std::optional<std::uint64_t> last_version_;
   int last_level_ = 0;
+  bool is_last_ours_ = false;  // it was taken here, and not restored
   bool has_too_few_nodes_ = false;
 };
 

@@ -9,6 +9,7 @@ class Settings {
  public:
   void set(const std::string& key, const std::string& value);
   void set(const std::string& key, long value) { add(key, std::to_string(value)); }
+  void set_none(const std::string& key) { add(key, "[]"); }  // of a list
   const std::string& text() const { return text_; }
 
  private:

@@ -109,6 +109,7 @@ VelocConfiguration read_veloc_configuration(const std::string& path) {
   Settings settings;
   settings.set("async.mode", async_mode(keys));
   settings.set("capture.strategy", "copy");  // the program may free its memory after the call
+  settings.set_none("deadline.signals");     // the program does not ask whether it has to stop
   settings.set("local.path", scratch);
   settings.set("global.path", persistent.value_or("veloc"));
   for (const char* const level : {"level1", "level2", "level3"}) {

@@ -60,7 +60,6 @@ def end_the_same(site, prepare, after_kill=lambda place: None):
     `prepare(place)` gives a function from (name, steps, result) to the words that start it."""
     with Place(site, ranks=RANKS) as place:
         command = prepare(place)
-        messages = ("MPI_THREAD_MULTIPLE",)  # most programs for these interfaces do without
         environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         for _ in range(2):
             before = newest_version(place, "killed")
@@ -70,8 +69,8 @@ def end_the_same(site, prepare, after_kill=lambda place: None):
             run.be_killed()
             after_kill(place)
         steps = newest_version(place, "killed") + 417
-        place.run(*command("killed", steps, "killed"), environment=environment, messages=messages)
-        place.run(*command("alone", steps, "alone"), environment=environment, messages=messages)
+        place.run(*command("killed", steps, "killed"), environment=environment, messages=MPI_NOTICE)
+        place.run(*command("alone", steps, "alone"), environment=environment, messages=MPI_NOTICE)
         restarts = [event["version"] for event in place.events("killed", "restart")]
         expect(len(restarts) == 2 and min(restarts) > 50, f"restarted from {restarts}")
         expect(result_of(place, "killed") == result_of(place, "alone"), "the killed job ended with another result")
@@ -118,8 +117,110 @@ def a_configuration_of_veloc_that_cannot_be_used_is_refused_by_name(site):
             expect(f"veloc.cfg: {key}" in run.stderr.read_text(), f"{key} = {value}: no message names it")
 
 
+def fti_configuration(place, name, restart={}, injection={}, **basic):
+    basic = {"ckpt_dir": place.local, "glbl_dir": place.global_, "meta_dir": place.path / "meta", "node_size": 1,
+             "group_size": RANKS, "ckpt_io": 1, "head": 0, "keep_last_ckpt": 0, "verbosity": 3} | basic
+    return write_keys(place.path / name, {"Basic": basic, "restart": {"failure": 0, "exec_id": "NULL"} | restart,
+                                          "injection": injection, "advanced": {"local_test": 1}})
+
+
+def restart_of(configuration):
+    """(failure, exec_id), as FTI's users read them back."""
+    keys = dict(line.split(" = ") for line in configuration.read_text().splitlines() if " = " in line)
+    return int(keys["failure"]), keys["exec_id"]
+
+
+def fti_environment(place):
+    return {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+
+
+def fti_ends_the_same(site, level, after_kill=lambda place: None, ranks=RANKS, **basic):
+    """A program that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone."""
+    with Place(site, ranks=ranks) as place:
+        killed, alone = (fti_configuration(place, f"{name}.fti", **basic) for name in ("killed", "alone"))
+        job = None
+        for _ in range(2):
+            before = newest_version(place, job) if job else 0
+            run = place.start("fti_solver", killed, level, FOREVER, "never", environment=fti_environment(place))
+            run.wait_for(lambda: restart_of(killed)[0] == 1, "a first checkpoint")
+            job = f"fti-{restart_of(killed)[1]}"
+            run.wait_for(lambda: newest_version(place, job) > before + 3, "versions of a running job")
+            run.kill(job, rank=RANKS - 1)
+            run.be_killed()
+            after_kill(place)
+        steps = 20 * newest_version(place, job) + 117
+        restarts_of_job = lambda: [event["version"] for event in place.events(job, "restart")]  # noqa: E731
+        place.run("fti_solver", killed, level, steps, "killed", environment=fti_environment(place), messages=MPI_NOTICE)
+        expect(len(restarts_of_job()) == 2, f"restarted from {restarts_of_job()}")
+        expect_equal(restart_of(killed)[0], 0, "failure, after the end")
+        place.run("fti_solver", alone, level, steps, "alone", environment=fti_environment(place), messages=MPI_NOTICE)
+        expect(result_of(place, "killed") == result_of(place, "alone"), "the killed job ended with another result")
+
+
+MPI_NOTICE = ("MPI_THREAD_MULTIPLE",)  # most programs for these interfaces do without
+
+
+def an_fti_program_that_is_killed_ends_the_same(site):
+    fti_ends_the_same(site, level=1)
+
+
+def an_fti_program_that_loses_a_node_ends_the_same(site):
+    fti_ends_the_same(site, level=3, after_kill=lambda place: lose_node(place, "node1"))
+
+
+def an_fti_program_with_heads_that_is_killed_ends_the_same(site):
+    fti_ends_the_same(site, level=4, ranks=RANKS + 1, head=1, node_size=RANKS + 1, group_size=1)
+
+
+def an_fti_program_goes_on_from_what_the_last_run_kept(site):
+    with Place(site, ranks=RANKS) as place:
+        configuration = fti_configuration(place, "kept.fti", keep_last_ckpt=1)
+        place.run("fti_solver", configuration, 1, 100, "first", environment=fti_environment(place), messages=MPI_NOTICE)
+        failure, execution = restart_of(configuration)
+        expect_equal(failure, 2, "failure, after a run that keeps its last checkpoint")
+        for tier in (place.memory, place.local):
+            shutil.rmtree(tier)
+        before = len(place.events(f"fti-{execution}", "restart"))
+        place.run("fti_solver", configuration, 1, 100, "second", environment=fti_environment(place),
+                  messages=MPI_NOTICE)
+        expect(result_of(place, "first") == result_of(place, "second"), "the kept checkpoint gave another result")
+        expect_equal(len(place.events(f"fti-{execution}", "restart")), before + 1, "restarts")
+
+
+def an_fti_program_that_has_lost_everything_is_told_so(site):
+    with Place(site, ranks=RANKS) as place:
+        configuration = fti_configuration(place, "lost.fti", restart={"failure": 1, "exec_id": "2020-01-01_00-00-00"})
+        run = place.start("fti_solver", configuration, 1, 100, "never", environment=fti_environment(place))
+        expect_equal(run.process.wait(120), 20, "exit status, which stands for FTI_NREC")
+
+
+def ftis_functions_do_what_programs_lean_on(site):
+    with Place(site, ranks=RANKS) as place:
+        configuration = fti_configuration(place, "functions.fti", verbosity=1,
+                                          injection={"rank": 1, "index": 3, "position": 62, "number": 1})
+        messages = (*MPI_NOTICE, "^fti: ")
+        staged = place.path / "staged"
+        place.run("fti_functions", configuration, staged, "begin", environment=fti_environment(place),
+                  messages=messages)
+        for rank in range(RANKS):
+            expect_equal((place.path / f"staged.{rank}").read_text(), "staged", "what was staged")
+        place.run("fti_functions", configuration, staged, "continue", environment=fti_environment(place),
+                  messages=messages)
+        expect_equal(restart_of(configuration)[0], 0, "failure, after the end")
+
+
+def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
+    with Place(site, ranks=RANKS) as place:
+        for key, value in (("node_size", 2), ("group_size", 2), ("ckpt_io", 5), ("keep_last_ckpt", 2),
+                           ("ckpt_dir", ""), ("verbosity", "loud")):
+            configuration = fti_configuration(place, "wrong.fti", **{key: value})
+            run = place.start("fti_solver", configuration, 1, 100, "never", environment=fti_environment(place))
+            expect_equal(run.process.wait(120), 3, f"exit status with {key} = {value}")
+            expect(key in run.stderr.read_text(), f"{key} = {value}: no message names it")
+
+
 TESTS = {name: function for name, function in list(globals().items())
-         if name.startswith(("a_", "velocs_", "ftis_", "what_"))}
+         if name.startswith(("a_", "an_", "velocs_", "ftis_", "what_"))}
 
 
 def main():

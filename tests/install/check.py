@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples"
 SOURCES = {"serial": {"c": "minimal.c", "cpp": "minimal.cpp", "f90": "growing.f90"},
            "mpi": {"c": "minimal_mpi.c", "cpp": "minimal_mpi.c", "f90": "minimal_mpi.f90"}}
-DROP_INS = {"veloc": "veloc-client"}
+DROP_INS = {"fti": "fti", "veloc": "veloc-client"}
 RANKS = "4"
 SKIPPED = 77
 

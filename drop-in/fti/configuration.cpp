@@ -1,0 +1,186 @@
+#include "configuration.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "../common/ini.hpp"
+#include "../common/settings.hpp"
+
+namespace diapause::drop_in {
+namespace {
+
+using Failure = std::runtime_error;
+
+class Keys {
+ public:
+  explicit Keys(const std::string& path) : path_(path), ini_(Ini::read(path)) {}
+
+  std::string text(const std::string& section, const std::string& key) const {
+    if (const auto value = ini_.get(section, key)) return *value;
+    throw Failure(name(section, key) + " is missing");
+  }
+
+  int number(const std::string& section, const std::string& key, int otherwise, int least, int most) const {
+    const long value = ini_.number(section, key).value_or(otherwise);
+    if (value >= least && value <= most) return static_cast<int>(value);
+    throw Failure(name(section, key) + " = " + std::to_string(value) + ": it must be from " + std::to_string(least) +
+                  " to " + std::to_string(most));
+  }
+  bool flag(const std::string& section, const std::string& key) const { return number(section, key, 0, 0, 1) != 0; }
+
+  std::string name(const std::string& section, const std::string& key) const {
+    return path_ + ": [" + section + "] " + key;
+  }
+  const Ini& ini() const { return ini_; }
+
+ private:
+  std::string path_;
+  Ini ini_;
+};
+
+constexpr int kMost = 1000000000;
+
+void check_io_mode(const Keys& keys) {
+  constexpr int kPosix = 1;
+  constexpr int kFtiFf = 3;
+  const int mode = keys.number("basic", "ckpt_io", kPosix, 0, kMost);
+  if (mode <= kFtiFf) return;
+  const char* const names[] = {"SIONlib", "HDF5", "IME"};
+  const std::string what = mode <= 6 ? names[mode - 4] : "no I/O mode of FTI";
+  throw Failure(keys.name("basic", "ckpt_io") + " = " + std::to_string(mode) + " (" + what +
+                "): Diapause writes files of its own; set it to 1");
+}
+
+struct Topology {
+  int node_size;
+  int group_size;
+  int nodes;
+};
+
+Topology read_topology(const Keys& keys, int ranks) {
+  const int node_size = keys.number("basic", "node_size", -1, 1, kMost);
+  const int group_size = std::max(1, keys.number("basic", "group_size", 1, -1, 255));
+  if (ranks % node_size != 0) {
+    throw Failure(keys.name("basic", "node_size") + " = " + std::to_string(node_size) + ": " + std::to_string(ranks) +
+                  " ranks are not so many on every node");
+  }
+  const int nodes = ranks / node_size;
+  if (nodes % group_size != 0) {
+    throw Failure(keys.name("basic", "group_size") + " = " + std::to_string(group_size) + ": " + std::to_string(nodes) +
+                  " nodes are no whole number of groups");
+  }
+  for (const char* const level : {"ckpt_l2", "ckpt_l3"}) {
+    if (group_size == 1 && keys.number("basic", level, 0, -1, kMost) > 0) {
+      throw Failure(keys.name("basic", level) + " needs a group_size of at least 2");
+    }
+  }
+  return {node_size, group_size, nodes};
+}
+
+// FTI's 0 and -1 are "never".
+int minutes(const Keys& keys, const std::string& key) { return std::max(0, keys.number("basic", key, 0, -1, kMost)); }
+
+int sooner(int one, int other) {
+  if (one == 0 || other == 0) return std::max(one, other);
+  return std::min(one, other);
+}
+
+void set_schedule(const Keys& keys, Settings& settings) {
+  std::string schedule = "ckp(";
+  for (const char* const level : {"ckpt_l1", "ckpt_l2", "ckpt_l3"}) {
+    schedule += std::to_string(minutes(keys, level)) + ",";
+  }
+  schedule += std::to_string(sooner(minutes(keys, "ckpt_l4"), minutes(keys, "dcp_l4"))) + ")";
+  settings.set("schedule", schedule);
+  settings.set("minute_s", 60L / keys.number("advanced", "fast_forward", 1, 1, 10));
+}
+
+void set_levels(const Keys& keys, const Topology& topology, Settings& settings) {
+  for (const char* const level : {"level1", "level2", "level3"}) settings.set(std::string(level) + ".tier", "local");
+  if (topology.group_size > 1) {
+    settings.set("level3.group_nodes", long{topology.group_size});
+    settings.set("level3.parity", long{topology.group_size / 2});
+  }
+  if (keys.flag("advanced", "local_test")) settings.set("node.ranks_per_node", long{topology.node_size});
+  if (keys.flag("basic", "keep_l4_ckpt")) settings.set("level4.keep", long{4294967295});
+}
+
+std::string settings_of(const Keys& keys, const Topology& topology) {
+  Settings settings;
+  settings.set("local.path", keys.text("basic", "ckpt_dir"));
+  settings.set("global.path", keys.text("basic", "glbl_dir"));
+  settings.set("async.mode", keys.flag("basic", "head") ? "rank" : "thread");
+  // The program may free its memory after the call.
+  settings.set("capture.strategy", keys.flag("basic", "enable_dcp") ? "incremental" : "copy");
+  settings.set_none("deadline.signals");  // the program does not ask whether it has to stop
+  set_schedule(keys, settings);
+  set_levels(keys, topology, settings);
+  return settings.text();
+}
+
+std::string trimmed_key(const std::string& line) {
+  const auto first = line.find_first_not_of(" \t");
+  const auto last = line.find_first_of(" \t=", first);
+  return first == std::string::npos ? "" : lower(line.substr(first, last - first));
+}
+
+}  // namespace
+
+FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
+  const Keys keys(path);
+  check_io_mode(keys);
+  FtiConfiguration configuration;
+  configuration.settings = settings_of(keys, read_topology(keys, ranks));
+  configuration.local_dir = keys.text("basic", "ckpt_dir");
+  configuration.verbosity = keys.number("basic", "verbosity", 2, 1, 3);
+  configuration.failure = keys.number("restart", "failure", 0, 0, 3);
+  if (configuration.failure == 3) {
+    throw Failure(keys.name("restart", "failure") + " = 3: a restart on another number of ranks needs files of HDF5");
+  }
+  if (configuration.failure != 0) configuration.execution_id = keys.text("restart", "exec_id");
+  configuration.has_heads = keys.flag("basic", "head");
+  configuration.keeps_heads_alive = keys.flag("basic", "keep_heads_alive");
+  configuration.keeps_last = keys.flag("basic", "keep_last_ckpt");
+  configuration.keeps_all_of_level4 = keys.flag("basic", "keep_l4_ckpt");
+  configuration.flips = {keys.number("injection", "rank", 0, 0, kMost), keys.number("injection", "index", 0, 0, kMost),
+                         keys.number("injection", "position", 0, 0, 63),
+                         keys.number("injection", "number", 0, 0, kMost),
+                         keys.number("injection", "frequency", 0, -1, kMost)};
+  return configuration;
+}
+
+void write_fti_restart(const std::string& path, int failure, const std::string& execution_id) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Failure(path + ": the configuration file cannot be read");
+  std::ostringstream text;
+  bool is_in_section = false;
+  bool is_written = false;
+  const auto write = [&] {
+    text << "failure = " << failure << "\nexec_id = " << execution_id << "\n";
+    is_written = true;
+  };
+  for (std::string line; std::getline(file, line);) {
+    const std::string key = trimmed_key(line);
+    if (!key.empty() && key.front() == '[') is_in_section = key.rfind("[restart]", 0) == 0;
+    if (is_in_section && (key == "failure" || key == "exec_id")) continue;
+    text << line << "\n";
+    if (is_in_section && !is_written) write();
+  }
+  if (!is_written) {
+    text << "[restart]\n";
+    write();
+  }
+  const std::string next = path + ".next";
+  std::ofstream out(next, std::ios::binary);
+  if (!(out << text.str() << std::flush) || std::rename(next.c_str(), path.c_str()) != 0) {
+    throw Failure(path + ": the state for the next run cannot be written: " + std::strerror(errno));
+  }
+}
+
+}  // namespace diapause::drop_in

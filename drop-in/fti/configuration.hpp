@@ -1,0 +1,36 @@
+// FTI's configuration file, in our terms; and what is written back to it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace diapause::drop_in {
+
+struct FtiConfiguration {
+  std::string settings;      // for Diapause
+  std::string local_dir;     // `ckpt_dir`
+  int verbosity = 2;         // 1: everything, 2: what happens, 3: errors only
+  int failure = 0;           // 0: a fresh start, 1: a restart, 2: a restart from what was kept
+  std::string execution_id;  // of the run that is continued
+  bool has_heads = false;
+  bool keeps_heads_alive = false;
+  bool keeps_last = false;
+  bool keeps_all_of_level4 = false;
+
+  struct {
+    int rank = 0;
+    int index = 0;
+    int position = 0;
+    int number = 0;
+    int frequency_s = 0;
+  } flips;
+};
+
+// For a job of so many ranks. Throws std::runtime_error that names what cannot be used.
+FtiConfiguration read_fti_configuration(const std::string& path, int ranks);
+
+// Writes `failure` and `exec_id` of the section `restart`, so that the next run begins accordingly; everything else in
+// the file stays. The file is replaced whole. Throws std::runtime_error.
+void write_fti_restart(const std::string& path, int failure, const std::string& execution_id);
+
+}  // namespace diapause::drop_in

@@ -1,0 +1,282 @@
+// The functions of fti.h: one run a process, and what it answers in FTI's numbers.
+#include "fti.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+
+#include "run.hpp"
+
+extern "C" {
+
+MPI_Comm FTI_COMM_WORLD = MPI_COMM_NULL;
+fti_id_t FTI_CHAR = 0;
+fti_id_t FTI_SHRT = 1;
+fti_id_t FTI_INTG = 2;
+fti_id_t FTI_LONG = 3;
+fti_id_t FTI_UCHR = 4;
+fti_id_t FTI_USHT = 5;
+fti_id_t FTI_UINT = 6;
+fti_id_t FTI_ULNG = 7;
+fti_id_t FTI_SFLT = 8;
+fti_id_t FTI_DBLE = 9;
+fti_id_t FTI_LDBE = 10;
+}
+
+namespace {
+
+using diapause::drop_in::FtiRun;
+
+// The interface has no handle. It is never destroyed by the end of the process: a program that ends without
+// FTI_Finalize has no MPI left to talk with.
+std::unique_ptr<FtiRun>& run() {
+  static auto* const only = new std::unique_ptr<FtiRun>;
+  return *only;
+}
+
+// What `call` returns, or `failure` if it throws or there is no run.
+template <class Result, class Call>
+Result answer(Result failure, Call call) {
+  if (run() == nullptr) {
+    std::fprintf(stderr, "fti: FTI_Init must come first, and FTI_Finalize last\n");
+    return failure;
+  }
+  try {
+    return call(*run());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fti: %s\n", error.what());
+  } catch (...) {
+    std::fprintf(stderr, "fti: a defect\n");
+  }
+  return failure;
+}
+
+const char* text(const char* name) { return name == nullptr ? "" : name; }
+
+// A head ends with the program, as its users expect, unless they say otherwise.
+int serve_as_head(FtiRun& head) {
+  head.serve();
+  const bool stays = head.configuration().keeps_heads_alive;
+  run().reset();
+  if (stays) return FTI_HEAD;
+  MPI_Finalize();
+  std::exit(0);
+}
+
+int begin(const char* file, MPI_Comm comm) {
+  run() = std::make_unique<FtiRun>(text(file), comm);
+  FTI_COMM_WORLD = run()->comm();
+  if (run()->is_head()) return serve_as_head(*run());
+  return run()->find() ? FTI_SCES : FTI_NREC;
+}
+
+int refuse_global_dataset(const char* function) {
+  std::fprintf(stderr, "fti: %s: datasets of all ranks together need files of HDF5, which are not written here\n",
+               function);
+  return FTI_NSCS;
+}
+
+void set_text(char* to, const char* from) { std::snprintf(to, FTI_BUFS, "%s", text(from)); }
+
+}  // namespace
+
+extern "C" {
+
+int FTI_Init(const char* configFile, MPI_Comm globalComm) {
+  try {
+    return begin(configFile, globalComm);
+  } catch (const diapause::drop_in::Failed& failed) {
+    std::fprintf(stderr, "fti: %s\n", failed.what());
+    return run() != nullptr && run()->configuration().failure != 0 ? FTI_NREC : FTI_NSCS;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fti: %s\n", error.what());
+  }
+  return FTI_NSCS;
+}
+
+int FTI_Status() { return run() == nullptr ? 0 : run()->status(); }
+
+int FTI_Protect(int id, void* ptr, int64_t count, fti_id_t tid) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    r.protect(id, ptr, count, tid);
+    return FTI_SCES;
+  });
+}
+
+int FTI_SetAttribute(int id, FTIT_attribute, FTIT_attributeFlag) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    r.variable(id);
+    return FTI_SCES;
+  });
+}
+
+int FTI_setIDFromString(const char* name) {
+  return answer(FTI_NSCS, [&](FtiRun& r) { return r.id_for(text(name)); });
+}
+
+int FTI_getIDFromString(const char* name) {
+  return answer(-1, [&](FtiRun& r) { return r.id_of(text(name)); });
+}
+
+int FTI_Checkpoint(int id, int level) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    r.checkpoint(id, level);
+    return FTI_DONE;
+  });
+}
+
+int FTI_Snapshot() {
+  if (run() == nullptr) return answer(FTI_NSCS, [](FtiRun&) { return FTI_NSCS; });
+  const int failure = run()->status() == 0 ? FTI_NSCS : FTI_NREC;
+  return answer(failure, [](FtiRun& r) { return r.snapshot(); });
+}
+
+int FTI_Recover() {
+  return answer(FTI_NREC, [](FtiRun& r) {
+    r.recover();
+    return FTI_SCES;
+  });
+}
+
+int FTI_RecoverVarInit() {
+  return answer(FTI_NSCS, [](FtiRun& r) { return r.status() == 0 || r.can_recover() ? FTI_SCES : FTI_NSCS; });
+}
+
+int FTI_RecoverVar(int id) {
+  return answer(FTI_NREC, [&](FtiRun& r) {
+    r.recover_variable(id);
+    return FTI_SCES;
+  });
+}
+
+int FTI_RecoverVarFinalize() {
+  return answer(FTI_NSCS, [](FtiRun&) { return FTI_SCES; });
+}
+
+int64_t FTI_GetStoredSize(int id) {
+  return answer(int64_t{0}, [&](FtiRun& r) { return static_cast<int64_t>(r.stored_bytes(id)); });
+}
+
+void* FTI_Realloc(int id, void* ptr) {
+  return answer(ptr, [&](FtiRun& r) { return r.resize(id, ptr); });
+}
+
+int FTI_InitICP(int id, int level, bool activate) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    if (activate) r.begin_in_parts(id, level);
+    return FTI_SCES;
+  });
+}
+
+int FTI_AddVarICP(int varID) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    if (r.is_in_parts()) r.add_part(varID);
+    return FTI_SCES;
+  });
+}
+
+int FTI_FinalizeICP() {
+  return answer(FTI_NSCS, [](FtiRun& r) {
+    if (!r.is_in_parts()) return FTI_SCES;
+    r.end_in_parts();
+    return FTI_DONE;
+  });
+}
+
+int FTI_BitFlip(int datasetID) {
+  return answer(FTI_NSCS, [&](FtiRun& r) { return r.flip_bit(datasetID) ? FTI_SCES : FTI_NSCS; });
+}
+
+int FTI_GetStageDir(char* stageDir, int maxLen) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    const std::string folder = r.stage_directory();
+    if (stageDir == nullptr || maxLen < 0 || folder.size() >= static_cast<size_t>(maxLen)) return FTI_NSCS;
+    std::snprintf(stageDir, static_cast<size_t>(maxLen), "%s", folder.c_str());
+    return FTI_SCES;
+  });
+}
+
+int FTI_SendFile(const char* lpath, const char* rpath) {
+  return answer(FTI_NSCS, [&](FtiRun& r) { return r.send_file(text(lpath), text(rpath)); });
+}
+
+int FTI_GetStageStatus(int ID) {
+  return answer(FTI_SI_NINI, [&](FtiRun& r) { return r.stage_status(ID); });
+}
+
+int FTI_InitType(fti_id_t* type, int size) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    *type = r.types.add(size > 0 ? static_cast<uint64_t>(size) : 0);
+    return FTI_SCES;
+  });
+}
+
+fti_id_t FTI_InitCompositeType(const char*, size_t size, FTIT_H5Group*) {
+  return answer(FTI_NSCS, [&](FtiRun& r) { return r.types.add(size); });
+}
+
+// A composite type is stored as its bytes: the fields are checked, and not remembered.
+int FTI_AddScalarField(fti_id_t id, const char* name, fti_id_t fid, int64_t offset) {
+  return FTI_AddVectorField(id, name, fid, offset, 0, nullptr);
+}
+
+int FTI_AddVectorField(fti_id_t id, const char*, fti_id_t tid, int64_t offset, int ndims, int64_t* dim_sizes) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    uint64_t bytes = r.types.get(tid).bytes;
+    for (int i = 0; i < ndims; ++i) bytes *= static_cast<uint64_t>(dim_sizes[i]);
+    const bool fits = offset >= 0 && static_cast<uint64_t>(offset) + bytes <= r.types.get(id).bytes;
+    if (!fits) std::fprintf(stderr, "fti: a field lies outside of type %d\n", id);
+    return fits ? FTI_SCES : FTI_NSCS;
+  });
+}
+
+int FTI_InitGroup(FTIT_H5Group* h5group, const char* name, FTIT_H5Group*) {
+  if (h5group == nullptr) return FTI_NSCS;
+  return FTI_RenameGroup(h5group, name);
+}
+
+int FTI_RenameGroup(FTIT_H5Group* h5group, const char* name) {
+  set_text(h5group->name, name);
+  return FTI_SCES;
+}
+
+int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char*, FTIT_H5Group*) {
+  return answer(FTI_NSCS, [&](FtiRun& r) {
+    uint64_t count = 1;
+    for (int i = 0; i < rank; ++i) count *= static_cast<uint64_t>(dimLength[i]);
+    const bool fits = rank == 0 || count == r.variable(id).block.count;
+    if (!fits) std::fprintf(stderr, "fti: variable %d has another number of elements than these dimensions\n", id);
+    return fits ? FTI_SCES : FTI_NSCS;
+  });
+}
+
+int FTI_DefineGlobalDataset(int, int, FTIT_hsize_t*, const char*, FTIT_H5Group*, fti_id_t) {
+  return refuse_global_dataset("FTI_DefineGlobalDataset");
+}
+
+int FTI_AddSubset(int, int, FTIT_hsize_t*, FTIT_hsize_t*, int) { return refuse_global_dataset("FTI_AddSubset"); }
+
+int FTI_UpdateGlobalDataset(int, int, FTIT_hsize_t*) { return refuse_global_dataset("FTI_UpdateGlobalDataset"); }
+
+int FTI_UpdateSubset(int, int, FTIT_hsize_t*, FTIT_hsize_t*, int) { return refuse_global_dataset("FTI_UpdateSubset"); }
+
+int FTI_RecoverDatasetDimension(int) { return refuse_global_dataset("FTI_RecoverDatasetDimension"); }
+
+FTIT_hsize_t* FTI_GetDatasetSpan(int, int) {
+  refuse_global_dataset("FTI_GetDatasetSpan");
+  return nullptr;
+}
+
+int FTI_GetDatasetRank(int) { return refuse_global_dataset("FTI_GetDatasetRank"); }
+
+int FTI_Finalize() {
+  const int status = answer(FTI_NSCS, [](FtiRun& r) {
+    r.finish();
+    return FTI_SCES;
+  });
+  run().reset();
+  return status;
+}
+
+}  // extern "C"

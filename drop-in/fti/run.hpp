@@ -1,0 +1,127 @@
+// One run of a program that uses FTI, from FTI_Init to FTI_Finalize: what it has registered, and its job.
+#pragma once
+
+#include <mpi.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../common/job.hpp"
+#include "configuration.hpp"
+#include "fti.h"
+
+namespace diapause::drop_in {
+
+// What elements of a type are.
+struct FtiType {
+  std::uint64_t bytes;
+  diapause_type type;
+};
+
+// Types by their numbers: FTI's own, then those of the program.
+class FtiTypes {
+ public:
+  FtiTypes();
+  fti_id_t add(std::uint64_t bytes);
+  const FtiType& get(fti_id_t id) const;  // throws std::runtime_error for a number that is no type
+
+ private:
+  std::vector<FtiType> types_;
+};
+
+struct FtiVariable {
+  Block block;
+  std::string name;  // as the program calls it; empty: by its number only
+};
+
+// All functions throw std::runtime_error, Failed among them. Those marked collective are so over the ranks that
+// compute.
+class FtiRun {
+ public:
+  // Collective over `comm`.
+  FtiRun(const std::string& configuration_path, MPI_Comm comm);
+
+  MPI_Comm comm() const { return comm_; }
+  bool is_head() const { return is_head_; }
+  const FtiConfiguration& configuration() const { return configuration_; }
+  // Of a head: until all ranks of its node have finished.
+  void serve();
+
+  // Finds what is to be recovered; false if there should be something and is nothing. Collective.
+  bool find();
+  int status() const { return status_; }
+
+  FtiTypes types;
+
+  void protect(int id, void* data, std::int64_t count, fti_id_t type);
+  FtiVariable& variable(int id);
+  int id_of(const std::string& name) const;  // -1: none
+  int id_for(const std::string& name);
+
+  // Collective.
+  void checkpoint(int id, int level);
+  int snapshot();  // FTI_SCES, or FTI_DONE if one was taken
+  void finish();
+
+  void recover();
+  void recover_variable(int id);
+  bool can_recover() const { return job_->is_open(); }
+  std::uint64_t stored_bytes(int id) const;  // 0: nothing
+  void* resize(int id, void* data);
+
+  void begin_in_parts(int id, int level);
+  void add_part(int id);
+  void end_in_parts();
+  bool is_in_parts() const { return parts_.has_value(); }
+
+  // Whether a bit was flipped.
+  bool flip_bit(int id);
+
+  std::string stage_directory() const;
+  int send_file(const std::string& from, const std::string& to);
+  int stage_status(int number) const;
+
+ private:
+  struct Parts {
+    int id;
+    int level;
+    std::map<int, std::vector<char>> data;
+  };
+  struct Stored {
+    std::string region;
+    std::string name;
+    std::uint64_t bytes;
+  };
+
+  void open(MPI_Comm comm);
+  void take(const Blocks& blocks, int id, int level);
+  void note_first();
+  Blocks blocks() const;
+  void check_fits(int id, const FtiVariable& variable) const;
+  void read_stored_names();
+  void set_restart(int failure);
+  void tell(const std::string& text) const;
+
+  std::string path_;
+  FtiConfiguration configuration_;
+  std::string execution_id_;
+  std::unique_ptr<Job> job_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int world_rank_ = 0;
+  int rank_ = 0;
+  bool is_head_ = false;
+  int status_ = 0;
+  bool is_noted_ = false;  // in the configuration file: there is something to recover
+  std::uint64_t next_version_ = 1;
+  std::map<int, FtiVariable> variables_;
+  std::map<int, Stored> stored_;
+  std::optional<Parts> parts_;
+  int flipped_ = 0;
+  double last_flip_s_ = 0;
+  std::vector<bool> sent_;  // by number: whether the file arrived
+};
+
+}  // namespace diapause::drop_in
