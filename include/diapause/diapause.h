@@ -355,7 +355,8 @@ DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char*
  * May be called more than once. Collective; every rank may name other regions. */
 DIAPAUSE_API int diapause_restore(diapause_t* instance, const char* const* regions, uint64_t count);
 
-/* Ends a restart and puts back the redundancy that the failure cost. Collective. */
+/* Ends a restart. Redundancy that the failure cost is put back, in the background where there is one: diapause_poll and
+ * diapause_wait of the restored version tell when its levels hold again. Collective. */
 DIAPAUSE_API int diapause_restart_end(diapause_t* instance);
 
 /* Why the last restart stepped back to an older version or refused, one line a version; "" if it did not. */

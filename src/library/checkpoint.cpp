@@ -136,6 +136,15 @@ bool Engine::make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info)
 // Captures end in the order that they begin in.
 bool Engine::is_captured(const Flight& flight) const { return &flight != &flights_->newest() || capture_->is_done(); }
 
+// Once after each change, as soon as nothing is in flight: what is in flight brings back slots when it is done.
+void Engine::keep_slot_ready() {
+  const bool is_wanted = host_->is_background() && context_->settings.global_mode == config::GlobalMode::staged;
+  if (is_slot_ready_ || !is_wanted || off_) return;
+  if (!capture_->is_done() || !flights_->are_done() || regions_.bytes() == 0) return;
+  is_slot_ready_ = true;
+  capture_->keep_slot_ready(regions_.index());
+}
+
 Result<VersionProgress> Engine::poll(std::uint64_t version) {
   catch_up();
   DIAPAUSE_TRY_ASSIGN(const Flight* const flight, flights_->get(version));

@@ -169,6 +169,7 @@ class Engine {
   void report_background(CheckpointInfo& info);
   bool make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info);
   bool is_captured(const Flight& flight) const;
+  void keep_slot_ready();
 
   // ---- snapshot (snapshot.cpp)
   Result<int> decide_level();
@@ -181,8 +182,11 @@ class Engine {
   void reject_damaged();
   void account_for_restart();
   void leave_restart();
-  Status heal();
   Error for_now(const Error& why) const;
+
+  // ---- lost redundancy (heal.cpp)
+  void heal();
+  Status take_again();
 
   // ---- mapped restart (mapped.cpp)
   void begin_scrub(engine::Purpose purpose);
@@ -211,6 +215,7 @@ class Engine {
   engine::Decider decider_;
   std::optional<Error> off_;  // why the instance turned itself off
   bool told_too_few_nodes_ = false;
+  bool is_slot_ready_ = false;  // or was asked for, since regions or versions in flight have changed
   static constexpr double kSettleEvery_s = 1;
   double settled_s_ = 0;  // rank 0: when the account of energy was settled last
   double opened_s_ = 0;

@@ -69,6 +69,7 @@ Result<std::unique_ptr<ImageCapture>> ImageCapture::open(engine::Context& contex
   options.drain_host = host.is_background() ? capture::DrainHost::own_thread : capture::DrainHost::caller;
   options.log = [&context](Severity severity, const std::string& text) { context.log(severity, text); };
   std::unique_ptr<ImageCapture> capture(new ImageCapture(context, host, bill));
+  capture->ranks_on_machine_ = options.ranks_on_node;
   capture->capturer_ = std::make_unique<capture::Capturer>(std::move(options));
   const std::string device = sys::device_that_writes_memory("");
   capture->are_devices_about_ = !device.empty();
@@ -147,7 +148,7 @@ std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
 }
 
 // A slot in the first tier that takes the image: behind the program memory, else where the image is to lie at the end.
-Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes) {
+Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use) {
   std::vector<config::TierKind> tiers = {captures.node_tier};
   if (host_.is_background()) {
     if (captures.node_tier != config::TierKind::memory) tiers.insert(tiers.begin(), config::TierKind::memory);
@@ -156,7 +157,7 @@ Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::
   std::optional<Error> why;
   for (const config::TierKind kind : tiers) {
     if (captures.decision.suspect != 0) DIAPAUSE_TRY(host_.check_tier(kind));
-    auto slot = host_.acquire(kind, bytes);
+    auto slot = host_.acquire(kind, bytes, use);
     if (slot || slot.error().code == Code::comm) {
       captures.capture_tier = kind;
       if (why && std::exchange(told_of_capture_in_, kind) != kind && context_.rank() == 0) {
@@ -171,6 +172,7 @@ Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::
 }
 
 Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decision) {
+  preparation_.wait();
   auto planned = engine::plan_image(context_, host_.incarnation(), decision, std::move(subject.index));
   engine::Captures captures = engine::begin_captures(context_, decision, subject.called_s);
   const double start = captures.times.begun_s;
@@ -179,7 +181,7 @@ Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decisi
   Taken taken;
   taken.image_bytes = plan.bytes();
   if (!captures.is_direct) {
-    auto slot = acquire_slot(captures, taken.image_bytes);
+    auto slot = acquire_slot(captures, taken.image_bytes, store::SlotUse::capture);
     if (!slot && slot.error().code == Code::comm) return fail(std::move(slot.error()));
     if (slot) capture_now(subject, plan, std::move(*slot), captures);
     if (!slot) give_up(captures, slot.error());
@@ -191,6 +193,61 @@ Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decisi
   captures.blocked_s = [start] { return sys::monotonic_s() - start; };
   taken.captured = captures.result;
   taken.job = hand_over(std::move(captures));
+  return taken;
+}
+
+// All ranks of the machine do so at about the same time, and what they take is not the program's any more: only if as
+// much is left once they have.
+void ImageCapture::keep_slot_ready(format::ImageIndex index) {
+  const auto index_offset = format::lay_out(index);
+  if (!index_offset) return;  // the checkpoint will say so
+  const std::uint64_t bytes = capture::image_bytes(index, *index_offset);
+  const std::uint64_t least_free = 2 * bytes * ranks_on_machine_;
+  preparation_.start(context_.settings.async, [this, bytes, least_free] { host_.keep_slot_ready(bytes, least_free); });
+}
+
+// Into the slot that lies in `captures` already, so that it goes back to its tier if this fails.
+Status ImageCapture::copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source) try {
+  engine::Image& image = captures.images.front();
+  DIAPAUSE_TRY(image.slot.prepare());
+  const MutableBytes mapping = image.slot.mapping();
+  DIAPAUSE_TRY_ASSIGN(
+      const capture::Captured captured,
+      mapping.empty()
+          ? capture::capture_to_file(source, plan.index, plan.index_offset, plan.identity, image.slot.file())
+          : capture::capture_to_mapping(source, plan.index, plan.index_offset, plan.identity, mapping));
+  image.facts = engine::facts_of(captured.header, captured.index);
+  return {};
+} catch (const std::exception& error) {
+  return fail(Code::internal, std::string("the copy of an image: ") + error.what());
+}
+
+Result<Taken> ImageCapture::take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
+                                        const engine::Decision& decision, std::function<void()> handed_over) {
+  preparation_.wait();
+  auto planned = engine::plan_image(context_, host_.incarnation(), decision, std::move(index));
+  DIAPAUSE_TRY(agree(context_, planned ? Status{} : fail(planned.error())));
+  const auto captures =
+      std::make_shared<engine::Captures>(engine::begin_captures(context_, decision, sys::monotonic_s()));
+  const double start = captures->times.begun_s;
+  DIAPAUSE_TRY_ASSIGN(store::Slot slot, acquire_slot(*captures, planned->bytes(), store::SlotUse::later));
+  captures->images.push_back({{}, std::move(slot), nullptr});
+  const double blocked_s = sys::monotonic_s() - start;
+  captures->capture_s = captures->times.blocked_s = blocked_s;
+  captures->blocked_s = [blocked_s] { return blocked_s; };
+  Taken taken;
+  taken.image_bytes = planned->bytes();
+  taken.job = host_.next_number();
+  const auto plan = std::make_shared<engine::ImagePlan>(std::move(*planned));
+  drain_.start(context_.settings.async, [this, captures, plan, source, handed_over = std::move(handed_over)] {
+    const double copied_from_s = sys::monotonic_s();
+    captures->result = copy(*captures, *plan, *source);
+    captures->times.drain_begun_s = copied_from_s;
+    captures->times.drain_s = sys::monotonic_s() - copied_from_s;
+    captures->capture_s += captures->times.drain_s;
+    host_.submit(std::move(*captures));
+    handed_over();
+  });
   return taken;
 }
 

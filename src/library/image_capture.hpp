@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -40,11 +41,23 @@ class ImageCapture {
   static Result<std::unique_ptr<ImageCapture>> open(engine::Context& context, engine::Host& host, engine::Bill& bill);
   ImageCapture(const ImageCapture&) = delete;
   ImageCapture& operator=(const ImageCapture&) = delete;
-  ~ImageCapture() { drain_.wait(); }
+  ~ImageCapture() {
+    preparation_.wait();
+    drain_.wait();
+  }
 
   // Captures the subject and hands it over. Memory of the subject must stay until is_done(). Fails only if nothing was
   // handed over on any rank. Collective.
   Result<Taken> take(Subject subject, const engine::Decision& decision);
+
+  // The same of an image that was fetched: `source` reads it, and no memory of the program. Copied behind the program,
+  // which needs work in the background; `handed_over` is called then, in another thread. Collective.
+  Result<Taken> take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
+                            const engine::Decision& decision, std::function<void()> handed_over);
+
+  // Has a slot ready for the next capture of these regions, behind the program, and gives back the memory of others.
+  // While nothing is in flight; the next capture waits until that is done. Not collective.
+  void keep_slot_ready(format::ImageIndex index);
 
   // Whether the last capture is complete, so that the program may free its memory.
   bool is_done() const { return drain_.is_done(); }
@@ -60,7 +73,8 @@ class ImageCapture {
  private:
   ImageCapture(engine::Context& context, engine::Host& host, engine::Bill& bill)
       : context_(context), host_(host), bill_(bill) {}
-  Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes);
+  Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use);
+  static Status copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source);
   Status begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
   Status end(engine::Captures& captures);
   void capture_now(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
@@ -76,7 +90,9 @@ class ImageCapture {
   bool are_devices_about_ = false;
   std::uint64_t slot_contents_ = 0;              // numbers given to slots
   std::optional<format::VersionId> unreported_;  // version whose capture is not in the ledger yet
-  Drain drain_;                                  // of the capture that is open
+  unsigned ranks_on_machine_ = 1;
+  Drain drain_;        // of the capture that is open
+  Drain preparation_;  // of a slot for the next one; never at the same time
 };
 
 }  // namespace diapause::library

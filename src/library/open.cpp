@@ -320,6 +320,7 @@ Engine::~Engine() {
 
 Status Engine::protect(ProtectedRegion region) {
   capture_->wait();  // the memory that the region lay in before may be freed now
+  is_slot_ready_ = false;
   return regions_.protect(std::move(region));
 }
 
@@ -330,6 +331,7 @@ Status Engine::declare(const std::string& name, capture::Declaration declaration
 }
 
 Status Engine::unprotect(const std::string& name) {
+  is_slot_ready_ = false;
   capture_->wait();  // the memory may be freed now
   return regions_.unprotect(name);
 }

@@ -94,6 +94,13 @@ const ProtectedRegion* RegionTable::find_in(ByteView memory) const {
   return first->second;
 }
 
+format::ImageIndex RegionTable::index() const {
+  format::ImageIndex index;
+  index.regions.reserve(regions_.size());
+  for (const ProtectedRegion& region : regions_) index.regions.push_back(region.description);
+  return index;
+}
+
 std::uint64_t RegionTable::bytes() const {
   std::uint64_t bytes = 0;
   for (const ProtectedRegion& region : regions_) bytes += region.description.stored_bytes;

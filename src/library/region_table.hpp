@@ -44,6 +44,8 @@ class RegionTable {
 
   // The sizes of all regions added up.
   std::uint64_t bytes() const;
+  // Their descriptions, in order.
+  format::ImageIndex index() const;
   // Whether all of them can be read: memory may have been taken away since it was protected. Code::argument names the
   // first region that cannot.
   Status check_readable() const;

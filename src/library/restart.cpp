@@ -2,36 +2,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "engine/accounting/ledger_lines.hpp"
-#include "format/checksum.hpp"
 #include "library/engine.hpp"
 #include "sys/mappings.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::library {
 namespace {
-
-// The data of an image that was fetched, to be captured again.
-class ReaderSource : public capture::BlockSource {
- public:
-  explicit ReaderSource(store::ImageReader& reader) : reader_(reader) {}
-  Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) override {
-    if (!reader_.index().regions[region].is_raw()) {
-      return fail(Code::internal, reader_.name() + ": a compressed image cannot be captured again as it lies");
-    }
-    DIAPAUSE_TRY_ASSIGN(const ByteView view, reader_.bytes().view(reader_.index().regions[region].offset + offset, to));
-    if (view.data() != to.data()) std::memcpy(to.data(), view.data(), to.size());
-    return format::checksum64(to);
-  }
-
- private:
-  store::ImageReader& reader_;
-};
 
 Status check_fits(const format::Region& stored, const format::Region& wanted, const std::string& job) {
   if (stored.type == wanted.type && stored.element_bytes == wanted.element_bytes && stored.count == wanted.count) {
@@ -285,7 +266,10 @@ Status Engine::restart(std::uint64_t version, RestartInfo& info) {
   while (true) {
     Status begun = restart_begin(version, info, engine::Purpose::place);
     if (!begun && !given_up_.empty()) begun.error().message += "; the protected memory holds nothing that can be used";
-    DIAPAUSE_TRY(begun);
+    if (!begun) {
+      if (begun.error().code == Code::not_found) keep_slot_ready();  // the program begins from its beginning
+      return begun;
+    }
     const Status restored = restore({});
     if (restored || !restart_->lost) {
       const Status ended = restart_end();
@@ -296,32 +280,12 @@ Status Engine::restart(std::uint64_t version, RestartInfo& info) {
   }
 }
 
-// Takes the fetched version again, as a checkpoint of the same number under the placement of today: every level it had
-// holds again, and until that is published the old files stay.
-Status Engine::heal() {
-  DIAPAUSE_TRY(scrub_wait());
-  const format::Manifest& old = restart_->fetched.manifest;
-  CheckpointInfo info;
-  DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, begin(old.version.number, old.deepest_level(), 0, info));
-  format::ImageIndex index = restart_->image().index();
-  ReaderSource source(restart_->image());
-  DIAPAUSE_TRY(checkpoint_from({source, std::move(index), {}}, decision, info));
-  finish_flights();
-  return flights_->newest().progress.result;
-}
-
 Status Engine::restart_end() {
   if (off_) return usable();
   if (!restart_) return fail(Code::argument, "no restart is open");
   capture_->wait();
   // Before a checkpoint settles the account of the time in which they were.
   account_for_restart();
-  if (restart_->fetched.needs_healing) {
-    if (const Status healed = heal(); !healed) {
-      context_->log(Severity::warning,
-                    "the redundancy lost in the failure could not be put back: " + healed.error().message);
-    }
-  }
   if (restart_->fetched.greatest_error > 0) ++lossy_restarts_;
   if (bill_.is_open()) {
     bill_.append(*context_,
@@ -329,8 +293,13 @@ Status Engine::restart_end() {
                                        restart_reason_, restart_->fetched.sources, restart_->fetched.needs_healing,
                                        sys::monotonic_s() - restart_->started_s, restart_->fetched.greatest_error}));
   }
-  host_->pin(std::nullopt);
+  if (restart_->fetched.needs_healing) {
+    heal();
+  } else {
+    host_->pin(std::nullopt);
+  }
   restart_.reset();
+  keep_slot_ready();
   return {};
 }
 

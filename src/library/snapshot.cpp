@@ -23,6 +23,7 @@ Result<bool> Engine::is_due() {
   if (off_ || host_->other_rank_count() != 0) return fail(usable().error());
   if (decided_level_.value_or(0) == 0) {
     DIAPAUSE_TRY_ASSIGN(decided_level_, decide_level());
+    if (*decided_level_ == 0) keep_slot_ready();
   }
   return *decided_level_ != 0;
 }
@@ -37,6 +38,7 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
   if (level == 0) {
     catch_up();
     report_background(info);
+    keep_slot_ready();
     return {};
   }
   Status result = checkpoint(version, deepest_possible(level), info);

@@ -34,6 +34,11 @@ void VersionsInFlight::note_failure(const Flight& flight) {
   if (!failed_) failed_ = flight;
   if (flight.progress.levels == 0) is_suspect_ = true;
   if (context_.rank() != 0) return;
+  if (flight.is_repair) {
+    context_.log(Severity::warning, fmt::format("the redundancy of version {} that was lost could not be put back: {}",
+                                                flight.version, error.message));
+    return;
+  }
   context_.log(Severity::warning, fmt::format("version {} reached level {} of {}: {}", flight.version,
                                               flight.progress.deepest_level(), flight.level, error.message));
 }
@@ -83,6 +88,10 @@ Status VersionsInFlight::wait(const Flight& flight, int level, double at_most_s)
   }
   if (failed_ && failed_->version == version) failed_.reset();  // the program is told herewith
   return now.result ? fail(Code::internal, "a level was not reached, and nobody says why") : now.result;
+}
+
+bool VersionsInFlight::are_done() const {
+  return std::ranges::all_of(taken_, [](const Flight& one) { return one.progress.is_done; });
 }
 
 bool VersionsInFlight::is_full(std::uint64_t next_bytes) const {

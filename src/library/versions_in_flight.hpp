@@ -18,6 +18,7 @@ struct Flight {
   int level = 0;
   std::uint64_t bytes = 0;  // of this rank's image
   engine::Progress progress;
+  bool is_repair = false;  // the version was restored, and is taken again to put back its redundancy
 };
 
 // All calls come from the program's thread.
@@ -46,6 +47,9 @@ class VersionsInFlight {
   engine::Progress progress_of(const Flight& flight) const;
   // Until the version holds at `level` or deeper: the error that kept it from doing so, or Code::timeout.
   Status wait(const Flight& flight, int level, double at_most_s);
+
+  // Whether none is in flight, as of the last catch_up().
+  bool are_done() const;
 
   // Whether another version of so many bytes has no room, by what this rank knows: its own images stand for all images
   // of its node. One version is always let through.

@@ -10,6 +10,8 @@ Slot::Slot(Slot&& other) noexcept
       mapping_(std::exchange(other.mapping_, nullptr)),
       capacity_(std::exchange(other.capacity_, 0)),
       content_(std::exchange(other.content_, 0)),
+      unprepared_(std::exchange(other.unprepared_, 0)),
+      is_to_be_mapped_(other.is_to_be_mapped_),
       name_(std::move(other.name_)),
       is_settled_(other.is_settled_),
       is_adopted_(other.is_adopted_) {}
@@ -21,6 +23,8 @@ Slot& Slot::operator=(Slot&& other) noexcept {
     mapping_ = std::exchange(other.mapping_, nullptr);
     capacity_ = std::exchange(other.capacity_, 0);
     content_ = std::exchange(other.content_, 0);
+    unprepared_ = std::exchange(other.unprepared_, 0);
+    is_to_be_mapped_ = other.is_to_be_mapped_;
     name_ = std::move(other.name_);
     is_settled_ = other.is_settled_;
     is_adopted_ = other.is_adopted_;
@@ -41,6 +45,11 @@ Status Slot::resize(std::uint64_t bytes, bool mapped) {
   DIAPAUSE_TRY(file_.truncate(bytes));
   DIAPAUSE_TRY(file_.reserve(bytes));
   return map(bytes, mapped);
+}
+
+Status Slot::prepare() {
+  if (unprepared_ == 0) return {};
+  return resize(std::exchange(unprepared_, 0), is_to_be_mapped_);
 }
 
 Status Slot::trim(std::uint64_t bytes) {

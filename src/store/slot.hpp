@@ -14,8 +14,9 @@
 namespace diapause::store {
 
 // What a slot is wanted for: a capture may need to copy less where an earlier one lies; for what may become smaller
-// than is asked for, the room is there and not reserved.
-enum class SlotUse { capture, other, shrinking };
+// than is asked for, the room is there and not reserved; what is filled `later` gets its memory from Slot::prepare(),
+// which may take as long as the copy itself.
+enum class SlotUse { capture, other, shrinking, later };
 
 class Slot {
  public:
@@ -36,6 +37,10 @@ class Slot {
   std::uint64_t content() const { return content_; }
   void set_content(std::uint64_t number) { content_ = number; }
 
+  // Reserves and maps what SlotUse::later has left open; nothing to do for a slot that was used before. Code::full if
+  // there is no room any more.
+  Status prepare();
+
   // Cuts off what was not needed; for slots that are not mapped.
   Status trim(std::uint64_t bytes);
 
@@ -50,6 +55,8 @@ class Slot {
   std::byte* mapping_ = nullptr;
   std::uint64_t capacity_ = 0;
   std::uint64_t content_ = 0;
+  std::uint64_t unprepared_ = 0;  // bytes that prepare() is to reserve; 0: none
+  bool is_to_be_mapped_ = false;  // by prepare()
   std::string name_;
   bool is_settled_ = false;
   bool is_adopted_ = false;  // it belongs to another process, which waits for it

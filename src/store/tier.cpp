@@ -131,11 +131,30 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
     slot.capacity_ = wanted;
     return slot;
   }
+  if (use == SlotUse::later) {
+    slot.unprepared_ = wanted;
+    slot.is_to_be_mapped_ = mapped;
+    return slot;
+  }
   if (Status sized = slot.resize(wanted, mapped); !sized) {
     discard(std::move(slot));
     return fail(sized.error().code == Code::full ? no_room(wanted, free) : sized.error());
   }
   return slot;
+}
+
+void Tier::keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_t least_free) {
+  take_back_lent();
+  auto slot = take_spare(rounded_capacity(bytes), SlotUse::capture);
+  drop_spares();
+  if (!slot) {
+    const auto free = free_bytes();
+    if (!free || *free < std::max(bytes, least_free)) return;
+    auto made = acquire(bytes, owner, SlotUse::capture);
+    if (!made) return;
+    slot = std::move(*made);
+  }
+  give_back(std::move(*slot));
 }
 
 // Under a name that no file has, whoever has left it there.

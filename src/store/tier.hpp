@@ -76,6 +76,11 @@ class Tier {
   void give_back(Slot slot);  // one that was acquired and not settled
   void discard(Slot slot);    // the same, of one that is not to be used again
 
+  // Between captures: of the slots that are free, keeps the one that the next capture of `bytes` would get, and gives
+  // the memory of the others back. Makes one if there is none, so that its pages are warm when it is needed; but not if
+  // less than `least_free` is free. A slot that cannot be made is no error: acquire() will say what is wrong.
+  void keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_t least_free);
+
   // A slot that another process is to publish: it stays known here, and acquire() hands it out again when the other has
   // put it back. The other adopts it under its name, unmapped: what is only published is never touched. Code::io if
   // that name has become another file's.

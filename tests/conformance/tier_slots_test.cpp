@@ -135,6 +135,40 @@ TEST_P(TierSlots, GoWithTheirFilesWhenTheyAreDiscarded) {
   EXPECT_NE(acquired(owner).name(), name);
 }
 
+TEST_P(TierSlots, AreReadyForTheNextCaptureAndNoMoreThanOne) {
+  Tier tier = opened();
+  tier.keep_one_ready(kPageBytes, 0, 0);
+  const std::vector<sys::DirectoryEntry> made = test_support::value_of(spare_of(tier).list());
+  ASSERT_EQ(made.size(), 1U);
+  Slot first = acquired(tier);
+  EXPECT_EQ(first.name(), made.front().name);
+  Slot second = acquired(tier);
+  first.set_content(7);
+  const std::string newest = first.name();
+  tier.give_back(std::move(first));
+  tier.give_back(std::move(second));
+  tier.keep_one_ready(kPageBytes, 0, 0);
+  const std::vector<sys::DirectoryEntry> kept = test_support::value_of(spare_of(tier).list());
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept.front().name, newest);
+}
+
+TEST_P(TierSlots, AreNotMadeInAdvanceWhereTheMachineNeedsItsMemory) {
+  Tier tier = opened();
+  tier.keep_one_ready(kPageBytes, 0, UINT64_MAX);
+  EXPECT_TRUE(test_support::value_of(spare_of(tier).list()).empty());
+}
+
+TEST_P(TierSlots, OfLaterUseGetTheirMemoryWhenTheyAreFilled) {
+  Tier tier = opened();
+  Slot slot = test_support::value_of(tier.acquire(kPageBytes, 0, store::SlotUse::later));
+  EXPECT_EQ(test_support::value_of(slot.file().size()), 0U);
+  EXPECT_TRUE(slot.mapping().empty());
+  ASSERT_TRUE(slot.prepare());
+  EXPECT_EQ(slot.mapping().size(), kPageBytes);
+  EXPECT_EQ(test_support::value_of(slot.file().size()), kPageBytes);
+}
+
 INSTANTIATE_TEST_SUITE_P(, TierSlots, testing::Values(Ground::real, Ground::disk_in_memory),
                          [](const auto& test) { return test.param == Ground::real ? "Real" : "DiskInMemory"; });
 

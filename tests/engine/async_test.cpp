@@ -1,7 +1,11 @@
 // Checkpoints that go on behind the program: what the program is told, and what holds when.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <barrier>
+#include <chrono>
+#include <thread>
 
 #include "engine/cluster.hpp"
 
@@ -113,6 +117,116 @@ TEST_P(Async, ClosingWithinATimeGivesUpWhatIsNotBegun) {
   EXPECT_TRUE(restarted.status) << restarted.status.error().message;
   EXPECT_TRUE(restarted.intact);
   EXPECT_EQ(restarted.version, 8u);
+}
+
+void take_in_background(VolatileDisk& disk, const Shape& shape, std::uint64_t version, int level) {
+  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    program.compute(version);
+    engine::CheckpointInfo info;
+    EXPECT_TRUE(engine.checkpoint(version, level, info));
+    EXPECT_TRUE(engine.wait(version, level, 60));
+  }));
+}
+
+// Whatever is still to be done behind the program is held back until the program has gone on.
+TEST_P(Async, TheProgramGoesOnAfterALossBeforeTheRedundancyIsBack) {
+  for (const int level : {2, 3}) {
+    VolatileDisk disk;
+    take_in_background(disk, in_background(), 7, level);
+    ASSERT_TRUE(disk.erase(node_directory(disk, "node1")));
+    FaultKernel kernel(disk);
+    kernel.hold(Call::renameat, "spare/");  // files that are about to become part of a version
+    std::atomic<int> gone_on = 0;
+    ASSERT_TRUE(run_job(kernel, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+      engine::RestartInfo info;
+      const Status restarted = engine.restart(engine::Engine::kNewest, info);
+      EXPECT_TRUE(restarted) << restarted.error().message;
+      EXPECT_TRUE(program.holds(7));
+      EXPECT_EQ(engine.poll(7)->level_asked, level);
+      EXPECT_EQ(engine.poll(7)->level_reached, 0);
+      if (++gone_on == 4) kernel.release();
+      const Status back = engine.wait(7, level, 120);
+      EXPECT_TRUE(back) << back.error().message;
+    }));
+    ASSERT_TRUE(disk.erase(node_directory(disk, "node0")));
+    const Restarted again = restart_job(disk, in_background());
+    EXPECT_TRUE(again.status) << again.status.error().message;
+    EXPECT_TRUE(again.intact);
+  }
+}
+
+TEST_P(Async, WhatWasRestoredStaysUntilTheRedundancyIsBack) {
+  for (const int level : {2, 3}) {
+    VolatileDisk disk;
+    take_in_background(disk, in_background(), 7, level);
+    ASSERT_TRUE(disk.erase(node_directory(disk, "node1")));
+    FaultKernel kernel(disk);
+    ASSERT_TRUE(run_job(kernel, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+      engine::RestartInfo info;
+      EXPECT_TRUE(engine.restart_begin(engine::Engine::kNewest, info));
+      EXPECT_TRUE(engine.restore({}));
+      kernel.arm({Fault::stop});  // the machine goes down with the redundancy half put back
+      (void)engine.restart_end();
+      EXPECT_TRUE(program.holds(7));
+    }));
+    const Restarted again = restart_job(disk, in_background());
+    EXPECT_TRUE(again.status) << again.status.error().message;
+    EXPECT_EQ(again.version, 7U);
+    EXPECT_TRUE(again.intact);
+  }
+}
+
+// Waits for what happens behind the program.
+template <class Condition>
+bool comes_true(Condition condition) {
+  for (int i = 0; i < 120'000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return condition();
+}
+
+TEST_P(Async, TheFirstCheckpointFindsItsMemoryReady) {
+  FaultKernel kernel(disk_);
+  std::barrier together(4);
+  ASSERT_TRUE(run_job(kernel, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    program.compute(1);
+    together.arrive_and_wait();
+    if (rank == 0) kernel.arm({Fault::none});  // counts from here
+    together.arrive_and_wait();
+    engine::RestartInfo none;
+    EXPECT_EQ(engine.restart(engine::Engine::kNewest, none).error().code, Code::not_found);
+    EXPECT_TRUE(comes_true([&] { return kernel.calls(Call::map_shared) >= 4; }));  // the end of making a slot
+    together.arrive_and_wait();
+    if (rank == 0) kernel.arm({Fault::fail_from_here, 0, Call::fallocate, ENOSPC});
+    together.arrive_and_wait();
+    engine::CheckpointInfo info;
+    const Status taken = engine.checkpoint(1, 1, info);
+    EXPECT_TRUE(taken) << taken.error().message;
+    EXPECT_TRUE(engine.wait(1, 1, 60));
+  }));
+  const Restarted restarted = restart_job(disk_, in_background());
+  EXPECT_EQ(restarted.version, 1U);
+  EXPECT_TRUE(restarted.intact);
+}
+
+std::ptrdiff_t free_slots_in_memory(const VolatileDisk& disk) {
+  return std::ranges::count_if(files_matching(disk, "/spare/o"),
+                               [](const std::string& path) { return path.find("/memory/") != path.npos; });
+}
+
+TEST_P(Async, FreeSlotsAreGivenBackWhenNothingIsInFlight) {
+  ASSERT_TRUE(
+      run_job(disk_, in_background("in_flight = 4\n"), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+        engine::CheckpointInfo info;
+        for (std::uint64_t version = 1; version <= 10; ++version) {
+          program.compute(version);
+          EXPECT_TRUE(engine.checkpoint(version, version % 2 == 0 ? 4 : 1, info));
+        }
+        EXPECT_TRUE(engine.wait(10, 4, 60));
+        // Two versions are kept, and there is one slot for the next: of each of four ranks.
+        EXPECT_TRUE(comes_true([&] {
+          EXPECT_TRUE(engine.snapshot(11, info));
+          return free_slots_in_memory(disk_) == 4;
+        })) << free_slots_in_memory(disk_);
+      }));
 }
 
 TEST_P(Async, SkipsACheckpointOnAllRanksWhenTooManyAreInFlight) {

@@ -63,6 +63,23 @@ std::vector<std::string> FaultKernel::trace() const {
   return trace_;
 }
 
+void FaultKernel::hold(Call call, std::string part) {
+  const std::lock_guard lock(mutex_);
+  held_ = call;
+  held_part_ = std::move(part);
+}
+
+void FaultKernel::release() {
+  const std::lock_guard lock(mutex_);
+  held_.reset();
+  released_.notify_all();
+}
+
+void FaultKernel::wait_where_held(Call call, const std::string& subject) {
+  std::unique_lock lock(mutex_);
+  released_.wait(lock, [&] { return held_ != call || subject.find(held_part_) == std::string::npos; });
+}
+
 FaultKernel::Verdict FaultKernel::judge(Call call) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t index = plan_.call == Call::any ? counts_.back() : counts_[static_cast<std::size_t>(call)];
@@ -104,6 +121,7 @@ void FaultKernel::note(Call call, const std::string& subject, std::int64_t resul
 
 template <class Action>
 auto FaultKernel::perform(Call call, const std::string& subject, Action action) -> decltype(action()) {
+  wait_where_held(call, subject);
   const Verdict verdict = judge(call);
   const auto result = verdict.error != 0 ? verdict.error : action();
   note(call, subject, result);

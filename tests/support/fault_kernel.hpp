@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -68,6 +69,10 @@ class FaultKernel final : public sys::Kernel {
   // From now on no call fails any more. What was recorded stays.
   void disarm();
 
+  // From now on every call of that kind whose subject contains `part`, in whatever thread, waits until release().
+  void hold(Call call, std::string part);
+  void release();
+
   std::uint64_t calls(Call call = Call::any) const;
   bool stopped() const;
   // Whether the planned call has come. A sweep ends where it has not.
@@ -105,6 +110,7 @@ class FaultKernel final : public sys::Kernel {
   Verdict judge(Call call);
   template <class Action>
   auto perform(Call call, const std::string& subject, Action action) -> decltype(action());
+  void wait_where_held(Call call, const std::string& subject);
   void note(Call call, const std::string& subject, std::int64_t result);
   std::string path_of(int fd) const;
   std::string path_of(int directory, const char* path) const;
@@ -112,6 +118,9 @@ class FaultKernel final : public sys::Kernel {
   sys::Kernel& inner_;
   mutable std::mutex mutex_;
   FaultPlan plan_;
+  std::condition_variable released_;
+  std::optional<Call> held_;  // calls of this kind wait
+  std::string held_part_;
   std::optional<Call> failing_;  // of fail_once: the kind of the call that failed first
   std::uint64_t failed_ = 0;     // and how many have
   std::array<std::uint64_t, static_cast<std::size_t>(Call::any) + 1> counts_{};

@@ -115,11 +115,11 @@ class BackgroundHost : public Host {
   std::uint32_t other_rank_count() const override { return facts_.other_rank_count; }
   Worker worker() const override { return worker_; }
 
-  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) override {
+  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse use) override {
     while (true) {
       if (context_.tiers.find(kind) == nullptr) DIAPAUSE_TRY(open_tier(context_, kind));
       store::Tier* const tier = context_.tiers.find(kind);
-      auto slot = tier->acquire(bytes, context_.rank(), store::SlotUse::capture);
+      auto slot = tier->acquire(bytes, context_.rank(), use);
       const Status all = agree(context_, slot ? Status{} : fail(slot.error()));
       if (all) return slot;
       if (slot) tier->give_back(std::move(*slot));
@@ -134,6 +134,11 @@ class BackgroundHost : public Host {
       DIAPAUSE_TRY(made.result);
       if (made.levels == 0) return fail(all.error());
     }
+  }
+
+  void keep_slot_ready(std::uint64_t bytes, std::uint64_t least_free) override {
+    store::Tier* const tier = context_.tiers.find(config::TierKind::memory);
+    if (tier != nullptr) tier->keep_one_ready(bytes, context_.rank(), least_free);
   }
 
   Status check_tier(config::TierKind kind) override {
@@ -220,7 +225,8 @@ class BackgroundHost : public Host {
     Note note;
     note.kind = version ? JobKind::pin : JobKind::unpin;
     if (version) note.version = *version;
-    (void)finished(post(note));
+    const std::uint64_t number = post(note);
+    if (version) (void)finished(number);
   }
 
  private:

@@ -33,8 +33,13 @@ class Host {
   virtual Worker worker() const = 0;
   bool is_background() const { return worker() != Worker::call; }
 
-  // A slot for a capture of this rank; old versions make room if they must. Collective over the ranks.
-  virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) = 0;
+  // A slot for a capture of this rank; old versions make room if they must. `use` is SlotUse::capture or, in the
+  // background, SlotUse::later. Collective over the ranks.
+  virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse use) = 0;
+
+  // Between captures, by the thread that would call acquire() or one that it waits for: has a slot of the memory tier
+  // ready for the next capture of so many bytes, and lets the others go. Not collective.
+  virtual void keep_slot_ready(std::uint64_t /*bytes*/, std::uint64_t /*least_free*/) {}
 
   // After a failure: forgets the tier if its directory was deleted, so that acquire() makes it anew. Collective.
   virtual Status check_tier(config::TierKind) { return {}; }
@@ -71,6 +76,8 @@ class Host {
   virtual Status finish() = 0;
 
   virtual void reject(const format::VersionId& version) = 0;
+  // Returns when the version is pinned. Taking the pin away waits for nothing: it comes after what was submitted
+  // before.
   virtual void pin(std::optional<format::VersionId> version) = 0;
 };
 

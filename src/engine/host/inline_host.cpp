@@ -14,7 +14,7 @@ class InlineHost : public Host {
   std::uint32_t other_rank_count() const override { return engine_->other_rank_count(); }
   Worker worker() const override { return Worker::call; }
 
-  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes) override {
+  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse) override {
     DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(kind, {bytes}));
     return std::move(slots.front());
   }
