@@ -284,6 +284,29 @@ DIAPAUSE_API int diapause_on_capture(diapause_t* instance, diapause_capture_hook
 DIAPAUSE_INLINE int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
                                         diapause_checkpoint_info* info);
 
+/* A checkpoint in three steps, for programs that gather their data when a checkpoint is to be taken, or that find out
+ * on the way that they cannot have one. diapause_checkpoint_begin decides on the version and waits for room. If
+ * `info->skipped` is 0 the checkpoint is open then, and every rank ends it, by diapause_checkpoint_commit or
+ * diapause_checkpoint_give_up; before that no other checkpoint and no restart can begin. Collective. */
+DIAPAUSE_INLINE int diapause_checkpoint_begin(diapause_t* instance, uint64_t version, int level,
+                                              diapause_checkpoint_info* info);
+
+/* Adds a region that only the open checkpoint holds, besides all that are protected: arguments as of diapause_protect,
+ * and DIAPAUSE_BYTES counts single bytes. The memory is read by the commit and may be freed when that returns. A later
+ * program restores the region by protecting its name. DIAPAUSE_ERR_ARGUMENT if no checkpoint is open or a region of
+ * that name is protected. Not collective: each rank adds what it has. */
+DIAPAUSE_API int diapause_checkpoint_add(diapause_t* instance, const char* region, const void* data, uint64_t count,
+                                         diapause_type type);
+
+/* Takes the open checkpoint of what is protected and what was added, and closes it: what diapause_checkpoint says of
+ * results, errors and `info` holds here, too. DIAPAUSE_ERR_ARGUMENT, and no version on any rank, if one rank gives it
+ * up. Collective. */
+DIAPAUSE_INLINE int diapause_checkpoint_commit(diapause_t* instance, diapause_checkpoint_info* info);
+
+/* The other end of an open checkpoint: this rank has no data for it, and no rank takes the version; the others are told
+ * `why` as the error of their commit. NULL: no reason. Collective, together with the commits of other ranks. */
+DIAPAUSE_API int diapause_checkpoint_give_up(diapause_t* instance, const char* why);
+
 /* Takes a checkpoint if the configured intervals say that one is due, at the highest level due; the decision is the
  * same on all ranks. Meant to be called in every iteration. When the program has to stop (diapause_should_stop), takes
  * the deepest checkpoint that still ends in time. `info` may be NULL. Collective. */
@@ -417,6 +440,10 @@ DIAPAUSE_API int diapause_open_sized(const char* name, const diapause_open_optio
                                      diapause_t** out);
 DIAPAUSE_API int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level,
                                            diapause_checkpoint_info* info, size_t info_bytes);
+DIAPAUSE_API int diapause_checkpoint_begin_sized(diapause_t* instance, uint64_t version, int level,
+                                                 diapause_checkpoint_info* info, size_t info_bytes);
+DIAPAUSE_API int diapause_checkpoint_commit_sized(diapause_t* instance, diapause_checkpoint_info* info,
+                                                  size_t info_bytes);
 DIAPAUSE_API int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info,
                                          size_t info_bytes);
 DIAPAUSE_API int diapause_should_stop_sized(diapause_t* instance, diapause_stop_info* info, size_t info_bytes);
@@ -439,6 +466,13 @@ DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_opt
 DIAPAUSE_INLINE int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
                                         diapause_checkpoint_info* info) {
   return diapause_checkpoint_sized(instance, version, level, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_checkpoint_begin(diapause_t* instance, uint64_t version, int level,
+                                              diapause_checkpoint_info* info) {
+  return diapause_checkpoint_begin_sized(instance, version, level, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_checkpoint_commit(diapause_t* instance, diapause_checkpoint_info* info) {
+  return diapause_checkpoint_commit_sized(instance, info, sizeof *info);
 }
 DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info) {
   return diapause_snapshot_sized(instance, version, info, sizeof *info);

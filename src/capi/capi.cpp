@@ -94,6 +94,14 @@ diapause::Result<const diapause::format::ImageIndex*> stored(const diapause_t* i
   return index;
 }
 
+diapause::Result<diapause::format::Region> described(uint64_t count, diapause_type type) {
+  diapause::format::Region description;
+  DIAPAUSE_TRY_ASSIGN(description.type, element_type(type));
+  description.element_bytes = diapause::format::element_bytes_of(description.type);
+  description.count = count;
+  return description;
+}
+
 }  // namespace
 
 extern "C" {
@@ -130,11 +138,7 @@ int diapause_close_within(diapause_t* instance, double seconds) {
 
 int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count, diapause_type type) {
   return guarded([&]() -> Status {
-    DIAPAUSE_TRY_ASSIGN(const auto element, element_type(type));
-    diapause::format::Region description;
-    description.type = element;
-    description.element_bytes = diapause::format::element_bytes_of(element);
-    description.count = count;
+    DIAPAUSE_TRY_ASSIGN(auto description, described(count, type));
     return protect(instance, region, data, std::move(description));
   });
 }
@@ -286,6 +290,50 @@ int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level,
   });
   copy_out(in_c(done), info, info_bytes);
   return status;
+}
+
+int diapause_checkpoint_begin_sized(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info,
+                                    size_t info_bytes) {
+  diapause::library::CheckpointInfo begun;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    return engine->begin_checkpoint(version, level, begun);
+  });
+  copy_out(in_c(begun), info, info_bytes);
+  return status;
+}
+
+int diapause_checkpoint_add(diapause_t* instance, const char* region, const void* data, uint64_t count,
+                            diapause_type type) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY(need(region, "the region's name"));
+    diapause::format::Region description;
+    description.count = count;  // single bytes, unless they have a type
+    if (type != DIAPAUSE_BYTES) {
+      DIAPAUSE_TRY_ASSIGN(description, described(count, type));
+    }
+    description.name = region;
+    auto* const memory = static_cast<std::byte*>(const_cast<void*>(data));  // only read: it is not restored into
+    return engine->add_to_checkpoint({std::move(description), memory});
+  });
+}
+
+int diapause_checkpoint_commit_sized(diapause_t* instance, diapause_checkpoint_info* info, size_t info_bytes) {
+  diapause::library::CheckpointInfo done;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    return engine->commit_checkpoint(done);
+  });
+  copy_out(in_c(done), info, info_bytes);
+  return status;
+}
+
+int diapause_checkpoint_give_up(diapause_t* instance, const char* why) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    return engine->give_up_checkpoint(why == nullptr ? "it says no reason" : why);
+  });
 }
 
 int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info, size_t info_bytes) {

@@ -51,47 +51,101 @@ Status Engine::checkpoint_from(Subject subject, const engine::Decision& decision
   return failed;
 }
 
-Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info) {
+Status Engine::none_is_open() const {
+  if (!open_) return {};
+  return fail(Code::argument, fmt::format("the checkpoint of version {} is still open: commit it or give it up first",
+                                          open_->info.version));
+}
+
+Status Engine::begin_checkpoint(std::uint64_t version, int level, CheckpointInfo& info) {
   const double start = sys::monotonic_s();
   info = {};
   info.version = version;
   info.level_asked = level;
   DIAPAUSE_TRY(usable());
+  DIAPAUSE_TRY(none_is_open());
   DIAPAUSE_TRY(scrub_wait());  // a checkpoint would make damage look sound
   catch_up();
   report_background(info);
   decided_level_.reset();
   info.bytes = regions_.bytes();
   DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, begin(version, level, info.bytes, info));
-  info.taken = decision.skip == 0;
   info.skipped = decision.skip != 0;
-  if (info.skipped) {
-    info.blocked_s = sys::monotonic_s() - start;
-    return {};
+  info.blocked_s = sys::monotonic_s() - start;
+  if (!info.skipped) open_ = OpenCheckpoint{decision, info, info.blocked_s, {}};
+  return {};
+}
+
+Status Engine::add_to_checkpoint(ProtectedRegion region) {
+  DIAPAUSE_TRY(usable());
+  if (!open_) return fail(Code::argument, "no checkpoint is open: begin one first");
+  const std::string name = region.description.name;
+  if (regions_.get(name)) {
+    return fail(Code::argument, fmt::format("region '{}' is protected, and part of every checkpoint", name));
   }
+  DIAPAUSE_TRY(protect(std::move(region)));
+  open_->added.push_back(name);
+  return {};
+}
+
+Status Engine::commit_checkpoint(CheckpointInfo& info) { return end_checkpoint({}, info); }
+
+Status Engine::give_up_checkpoint(const std::string& why) {
+  CheckpointInfo info;
+  const bool was_open = open_.has_value();
+  const Status ended = end_checkpoint(fail(Code::argument, "the program gives up this version: " + why), info);
+  // That there is no version is what was asked for.
+  const bool is_as_asked = ended || (ended.error().code == Code::argument && was_open);
+  return is_as_asked ? Status() : ended;
+}
+
+// All ranks come here, and all take the version or none does.
+Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
+  info = {};
+  DIAPAUSE_TRY(usable());
+  if (!open_) return fail(Code::argument, "no checkpoint is open: begin one first");
+  const double start = sys::monotonic_s();
+  const OpenCheckpoint open = std::move(*std::exchange(open_, std::nullopt));
+  info = open.info;
+  info.taken = true;
   capture_->wait();
   capture_->report();
-  Status ready = on_capture_ ? on_capture_() : Status{};
+  if (ready && on_capture_) ready = on_capture_();
+  Status result = capture(std::move(ready), open, start - open.begin_s, info);
+  for (const std::string& region : open.added) {
+    const Status gone = unprotect(region);  // waits until it is copied
+    if (!gone && result) result = gone;
+  }
+  // A failed attempt counts too: the next one is due after the interval, not at the next call.
+  double now_s = sys::monotonic_s() - opened_s_;
+  const int level = open.info.level_asked;
+  if (context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0)) schedule_.taken(level, now_s);
+  if (!result && result.error().code == Code::comm) off_ = result.error();
+  is_slot_ready_ = false;
+  info.blocked_s = open.begin_s + sys::monotonic_s() - start;
+  if (info.level_reached == level) deadline_.learn(level, info.bytes_total, info.blocked_s);
+  return result;
+}
+
+Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s, CheckpointInfo& info) {
   info.bytes = regions_.bytes();  // the program may have packed more, or less
   std::vector<const std::byte*> data;
   for (const ProtectedRegion& region : regions_) data.push_back(region.data);
   capture::MemorySource source(std::move(data));
-  Subject subject{source, {}, {}, start};
+  Subject subject{source, regions_.index(), {}, called_s};
   for (const ProtectedRegion& region : regions_) {
-    subject.index.regions.push_back(region.description);
     subject.memory.push_back({region.data, region.declaration, capture_->are_devices_about()});
   }
   if (ready) ready = regions_.check_readable();
-  Status result = engine::agree(*context_, ready);
-  if (result && level == 4) result = invariants_.apply(*context_, regions_, subject.index);
-  if (result) result = checkpoint_from(std::move(subject), decision, info);
-  // A failed attempt counts too: the next one is due after the interval, not at the next call.
-  double now_s = sys::monotonic_s() - opened_s_;
-  if (context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0)) schedule_.taken(level, now_s);
-  if (!result && result.error().code == Code::comm) off_ = result.error();
-  info.blocked_s = sys::monotonic_s() - start;
-  if (info.level_reached == level) deadline_.learn(level, info.bytes_total, info.blocked_s);
-  return result;
+  DIAPAUSE_TRY(engine::agree(*context_, ready));
+  if (info.level_asked == 4) DIAPAUSE_TRY(invariants_.apply(*context_, regions_, subject.index));
+  return checkpoint_from(std::move(subject), open.decision, info);
+}
+
+Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info) {
+  DIAPAUSE_TRY(begin_checkpoint(version, level, info));
+  if (info.skipped) return {};
+  return end_checkpoint({}, info);
 }
 
 // Learns what the background has done since the last call.

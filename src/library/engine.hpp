@@ -103,6 +103,15 @@ class Engine {
 
   // Fills `info` also on failure.
   Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
+  // The same in steps. begin_checkpoint() decides on the version and waits for room: unless `info` says that it is
+  // skipped, a checkpoint is open then, and all ranks end it, each by one of the two calls below. Code::argument while
+  // one is open for whatever begins another or a restart. Collective.
+  Status begin_checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
+  // A region that only this version holds. Its memory must stay, unchanged, until the end of the checkpoint.
+  Status add_to_checkpoint(ProtectedRegion region);
+  // Captures what is protected and what was added. Fails on all ranks if one of them gives up.
+  Status commit_checkpoint(CheckpointInfo& info);
+  Status give_up_checkpoint(const std::string& why);
   Status snapshot(std::uint64_t version, CheckpointInfo& info);
   // Whether the next snapshot will take a checkpoint. Decides for that call, which then decides no more: collective as
   // snapshot() is, and no communication besides.
@@ -160,8 +169,19 @@ class Engine {
   Status watch_deadline(OpenRequest& request);
   void write_open_record();
 
+  // A checkpoint between its begin and its end.
+  struct OpenCheckpoint {
+    engine::Decision decision;
+    CheckpointInfo info;
+    double begin_s = 0;              // that the begin took
+    std::vector<std::string> added;  // regions that go with it
+  };
+
   // ---- checkpoint (checkpoint.cpp)
   Status usable() const;
+  Status none_is_open() const;
+  Status end_checkpoint(Status ready, CheckpointInfo& info);
+  Status capture(Status ready, const OpenCheckpoint& open, double called_s, CheckpointInfo& info);
   Result<engine::Decision> begin(std::uint64_t version, int level, std::uint64_t next_bytes, CheckpointInfo& info);
   Status checkpoint_from(Subject subject, const engine::Decision& decision, CheckpointInfo& info);
   void catch_up();
@@ -205,6 +225,7 @@ class Engine {
   std::optional<int> decided_level_;    // by is_due(), for the next snapshot; 0: none
   std::uint32_t lossy_restarts_ = 0;    // format::Manifest, of what is computed now
   std::string background_reason_;
+  std::optional<OpenCheckpoint> open_;
   std::optional<engine::Restart> restart_;
   std::map<format::VersionId, Error> given_up_;  // versions that restart() found to be lost, and why
   std::string restart_reason_;

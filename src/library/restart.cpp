@@ -105,6 +105,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, engine::P
   info = {};
   restart_reason_.clear();
   if (off_) return usable();
+  DIAPAUSE_TRY(none_is_open());
   if (restart_) return fail(Code::argument, "a restart is open already: end it with restart_end first");
   const double start = sys::monotonic_s();
   finish_flights();

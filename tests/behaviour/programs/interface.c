@@ -42,6 +42,39 @@ static void check_sizes(diapause_t* diapause) {
   CHECK(memcmp(&older.level, &untouched.level, sizeof older - offsetof(diapause_restart_info, level)) == 0);
 }
 
+static void check_steps(diapause_t* diapause) {
+  diapause_checkpoint_info info;
+  double added[3] = {1, 2, 3};
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint_add(diapause, "added", added, 3, DIAPAUSE_FLOAT64));
+  CHECK_SAYS("no checkpoint is open");
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint_commit(diapause, NULL));
+  CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_begin(diapause, 8, DIAPAUSE_L1, &info));
+  CHECK(info.version == 8 && !info.skipped && !info.taken);
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint(diapause, 9, DIAPAUSE_L1, NULL));
+  CHECK_SAYS("version 8 is still open");
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_restart(diapause, DIAPAUSE_NEWEST, NULL));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint_add(diapause, "value", added, 1, DIAPAUSE_FLOAT64));
+  CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_add(diapause, "added", added, 3, DIAPAUSE_FLOAT64));
+  CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_add(diapause, "text", "abc", 4, DIAPAUSE_BYTES));
+  CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_commit(diapause, &info));
+  CHECK(info.taken && info.version == 8 && info.level_reached == 1);
+  CHECK(info.bytes == sizeof value + sizeof added + 4);
+
+  added[1] = 7; /* the version holds what was there at the commit */
+  CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_begin(diapause, 9, DIAPAUSE_L1, NULL));
+  if (world_rank() == 0) {
+    CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_give_up(diapause, "its list is torn"));
+  } else {
+    CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint_commit(diapause, NULL));
+    CHECK_SAYS("its list is torn");
+  }
+  diapause_restart_info restart;
+  CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "added", added, 3, DIAPAUSE_FLOAT64));
+  CHECK_STATUS(DIAPAUSE_OK, diapause_restart(diapause, DIAPAUSE_NEWEST, &restart));
+  CHECK(restart.version == 8 && added[1] == 2);
+  CHECK_STATUS(DIAPAUSE_OK, diapause_unprotect(diapause, "added"));
+}
+
 static diapause_t* open_with_text(int* messages) {
   diapause_t* diapause = NULL;
   diapause_open_options options = {0};
@@ -81,6 +114,7 @@ int main(int argc, char** argv) {
   value = 3;
   check_sizes(diapause);
   CHECK(value == 2);
+  check_steps(diapause);
   CHECK_STATUS(DIAPAUSE_OK, diapause_finish(diapause));
 
   MPI_Fint comm = 0;
