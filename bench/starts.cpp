@@ -1,0 +1,175 @@
+// What a program meets when it starts, loses a node, and runs for a while: with work in the background, as by default.
+//
+//   mpirun -n N starts loss|first|memory RUNS MIB MEMORY
+//
+// loss:   restarts of level 3 of MIB per rank, until the program goes on: after the loss of one node, and without a
+//         loss. A node is a directory of MEMORY, the memory tier, that rank 0 removes.
+// first:  seconds that the first checkpoint of a start blocks, after five seconds of program, and that the fifth does.
+// memory: bytes in MEMORY after ten checkpoints of levels 1 and 4 in turn, and the bytes that are protected.
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "diapause/diapause_mpi.h"
+#include "measure.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using bench::give_up;
+using bench::now_s;
+using bench::Pairs;
+using bench::WarmMemory;
+
+struct Setting {
+  int runs = 0;
+  std::size_t bytes = 0;
+  fs::path memory;
+};
+
+int rank_of_world() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+double greatest(double mine) {
+  double all = mine;
+  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return all;
+}
+
+void must(int status, const char* what) {
+  if (status != DIAPAUSE_OK) give_up(std::string(what) + ": " + diapause_last_error());
+}
+
+class Start {
+ public:
+  explicit Start(const WarmMemory& memory) {
+    must(diapause_mpi_open(MPI_COMM_WORLD, "bench", nullptr, &instance_), "diapause_mpi_open");
+    must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8), "diapause_protect");
+  }
+  Start(const Start&) = delete;
+  Start& operator=(const Start&) = delete;
+  ~Start() { diapause_close(instance_); }
+
+  // What the slowest rank was blocked. Then waits until the level holds.
+  double checkpoint(std::uint64_t version, int level) {
+    diapause_checkpoint_info info;
+    must(diapause_checkpoint(instance_, version, level, &info), "diapause_checkpoint");
+    must(diapause_wait(instance_, version, level, 600), "diapause_wait");
+    return greatest(info.blocked_s);
+  }
+
+  double restart() {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start_s = now_s();
+    must(diapause_restart(instance_, DIAPAUSE_NEWEST, nullptr), "diapause_restart");
+    return greatest(now_s() - start_s);
+  }
+  void restart_from_nothing() {
+    if (diapause_restart(instance_, DIAPAUSE_NEWEST, nullptr) != DIAPAUSE_ERR_NOT_FOUND) give_up("there is something");
+  }
+  void wait(std::uint64_t version, int level) { must(diapause_wait(instance_, version, level, 600), "diapause_wait"); }
+
+  // A program that works, and asks in every step.
+  void work(double seconds) {
+    const double end_s = now_s() + seconds;
+    double sum = 0;
+    bool goes_on = true;
+    while (goes_on) {
+      for (int i = 0; i < 1'000'000; ++i) sum += 1.0 / (1 + i + sum);
+      must(diapause_snapshot(instance_, 1'000'000, nullptr), "diapause_snapshot");
+      int mine = now_s() < end_s;
+      MPI_Bcast(&mine, 1, MPI_INT, 0, MPI_COMM_WORLD);
+      goes_on = mine != 0;
+    }
+    kept_ = sum;
+  }
+  void finish() { must(diapause_finish(std::exchange(instance_, nullptr)), "diapause_finish"); }
+
+ private:
+  diapause_t* instance_ = nullptr;
+  volatile double kept_ = 0;
+};
+
+// The directory of a node in the memory tier: <memory>/<job>/<node>.
+void lose_node(const fs::path& memory, const std::string& node) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank_of_world() == 0) {
+    for (const fs::directory_entry& job : fs::directory_iterator(memory)) {
+      for (const fs::directory_entry& place : fs::directory_iterator(job)) {
+        if (place.path().filename().string() == node) fs::remove_all(place);
+      }
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+Pairs measure_loss(const Setting& setting) {
+  const WarmMemory data(setting.bytes);
+  Start(data).checkpoint(1, DIAPAUSE_L3);
+  Pairs pairs;
+  for (int i = -1; i < setting.runs; ++i) {
+    const double plain_s = Start(data).restart();
+    lose_node(setting.memory, "node1");
+    Start after(data);
+    const double lost_s = after.restart();
+    after.wait(1, DIAPAUSE_L3);
+    if (i >= 0) pairs.emplace_back(lost_s, plain_s);
+  }
+  return pairs;
+}
+
+Pairs measure_first(const Setting& setting) {
+  const WarmMemory data(setting.bytes);
+  Pairs pairs;
+  for (int i = 0; i < setting.runs; ++i) {
+    Start start(data);
+    start.restart_from_nothing();
+    std::vector<double> blocked_s;
+    for (std::uint64_t version = 1; version <= 5; ++version) {
+      start.work(version == 1 ? 5 : 2);
+      blocked_s.push_back(start.checkpoint(version, DIAPAUSE_L1));
+    }
+    pairs.emplace_back(blocked_s.front(), blocked_s.back());
+    start.finish();
+  }
+  return pairs;
+}
+
+std::uint64_t bytes_in(const fs::path& directory) {
+  std::uint64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+Pairs measure_memory(const Setting& setting) {
+  const WarmMemory data(setting.bytes);
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Start start(data);
+  start.restart_from_nothing();
+  for (std::uint64_t version = 1; version <= 10; ++version) {
+    start.checkpoint(version, version % 2 == 0 ? DIAPAUSE_L4 : DIAPAUSE_L1);
+  }
+  start.work(2);
+  MPI_Barrier(MPI_COMM_WORLD);
+  return {{static_cast<double>(bytes_in(setting.memory)), static_cast<double>(setting.bytes) * ranks}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (argc != 5) give_up("usage: starts loss|first|memory RUNS MIB MEMORY");
+  const std::string what = argv[1];
+  const Setting setting{std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]};
+  const auto measure = what == "loss" ? measure_loss : what == "first" ? measure_first : measure_memory;
+  const Pairs pairs = measure(setting);
+  if (rank_of_world() == 0) bench::print_json(pairs);
+  MPI_Finalize();
+}
