@@ -32,10 +32,7 @@ class Caretaker {
     level_ = level;
     next_s_ = sys::monotonic_s() + interval_s;
   }
-  void goes_on(std::uint32_t command, process::TimedCalls timed) {
-    command_ = command;
-    timed_ = std::move(timed);
-  }
+  void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
 
   int until_end() {
     for (;;) {
@@ -65,7 +62,7 @@ class Caretaker {
   Result<Answer> checkpoint(Wish wish, int level) {
     const double start_s = sys::monotonic_s();
     DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(keeper_.process(), timed_));
-    DIAPAUSE_TRY_ASSIGN(const process::Dump dump, process::dump(frozen, own_process(), command_));
+    DIAPAUSE_TRY_ASSIGN(const process::Dump dump, process::dump(frozen, own_process(), keeper_.command()));
     Answer answer;
     if (wish == Wish::check_only) {
       DIAPAUSE_TRY(frozen.thaw());
@@ -116,7 +113,6 @@ class Caretaker {
   process::Keeper& keeper_;
   process::Watch& watch_;
   sys::LocalSocket& door_;
-  std::uint32_t command_ = 2;
   process::TimedCalls timed_;
   double interval_s_ = 0, next_s_ = 0;
   int level_ = 1;
@@ -151,7 +147,8 @@ Result<int> restart(const RestartRequest& request) {
   const process::ReadContents read = [&](const process::StoredContents& one, const process::TakePiece& take) {
     return read_contents(fetched.image, one, take);
   };
-  DIAPAUSE_TRY_ASSIGN(process::Openings openings, process::Openings::open(stored.job, stored.contents, read));
+  DIAPAUSE_TRY_ASSIGN(process::Openings openings,
+                      process::Openings::open(stored.job, stored.contents, read, request.store.log));
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::wait_for_processes(watch));
   auto restored = process::restore(stored.job, openings, stored.contents, read, keeper.process());
   Status begun = restored ? keeper.begin(stored.job.command) : fail(restored.error());
@@ -161,7 +158,7 @@ Result<int> restart(const RestartRequest& request) {
   }
   openings.close_all();
   Caretaker caretaker(request.store, *store, keeper, watch, door);
-  caretaker.goes_on(stored.job.command, std::move(*restored));
+  caretaker.goes_on(std::move(*restored));
   if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level);
   return caretaker.until_end();
 }

@@ -184,11 +184,15 @@ Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command) {
   for (FrozenProcess& process : frozen.processes()) DIAPAUSE_TRY(dump_process(work, process));
   DIAPAUSE_TRY(dump_zombies(work));
   DIAPAUSE_TRY(dump_channels(work));
+  DIAPAUSE_TRY(connect_sockets(work));
+  DIAPAUSE_TRY(look_at_terminals(work));
   if (!work.refusals.empty()) {
     std::string text = "the job holds what cannot be restored, and runs on without a checkpoint:";
     for (const std::string& one : work.refusals) text += "\n  " + one;
     return fail(Code::argument, text);
   }
+  DIAPAUSE_TRY(take_down_sockets(work));
+  DIAPAUSE_TRY(take_down_terminals(work));
   sort_by_descent(job.processes);
   return std::move(work.result);
 }

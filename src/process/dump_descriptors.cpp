@@ -16,6 +16,7 @@
 
 #include "process/borrowed.hpp"
 #include "process/dump_parts.hpp"
+#include "process/terminals.hpp"
 
 namespace diapause::process {
 namespace {
@@ -100,16 +101,19 @@ void describe_nameless(DumpWork& work, const Found& found, Description& to) {
   }
 }
 
+bool is_still_there(const Found& found) {
+  struct stat by_path {};
+  return ::stat(found.link.c_str(), &by_path) == 0 && by_path.st_ino == found.stat.st_ino &&
+         by_path.st_dev == found.stat.st_dev;
+}
+
 Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
   if (found.stat.st_nlink == 0 || found.link.starts_with("/memfd:")) {
     describe_nameless(work, found, to);
     return {};
   }
-  struct stat by_path {};
-  const bool is_there = ::stat(found.link.c_str(), &by_path) == 0 && by_path.st_ino == found.stat.st_ino &&
-                        by_path.st_dev == found.stat.st_dev;
   const bool is_of_proc = found.link.starts_with("/proc/");
-  if (!is_there || is_of_proc) {
+  if (!is_still_there(found) || is_of_proc) {
     work.refuse(frozen.status, fmt::format("has descriptor {} ({}), which cannot be opened by that name again",
                                            found.number, found.link));
   }
@@ -120,10 +124,11 @@ Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& f
 }
 
 Status describe_pipe(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
-  if (!found.link.starts_with("pipe:")) {
-    work.refuse(frozen.status, fmt::format("has descriptor {} open on the named pipe {}, which is not restored yet",
+  const bool is_named = !found.link.starts_with("pipe:");
+  if (is_named && !is_still_there(found)) {
+    work.refuse(frozen.status, fmt::format("has descriptor {} open on the named pipe {}, which is another file by now "
+                                           "or none",
                                            found.number, found.link));
-    return {};
   }
   to.kind = DescriptionKind::pipe;
   to.is_write_end = (to.flags & O_ACCMODE) == O_WRONLY;
@@ -132,7 +137,38 @@ Status describe_pipe(DumpWork& work, const FrozenProcess& frozen, const Found& f
       work.channels.try_emplace({found.stat.st_dev, found.stat.st_ino}, static_cast<std::uint32_t>(channels.size()));
   if (is_new) channels.emplace_back();
   to.which = known->second;
+  if (is_named) {
+    channels[to.which].path = to.path = found.link;
+    channels[to.which].mode = found.stat.st_mode & 07777;
+  }
   return {};
+}
+
+// Either end of a pseudo-terminal; true if it is one.
+Result<bool> describe_terminal(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+  constexpr unsigned kMultiplexer = 5, kFirst = 136, kLast = 143;
+  const unsigned device = major(found.stat.st_rdev);
+  const bool is_master = device == kMultiplexer && minor(found.stat.st_rdev) == 2;
+  if (!is_master && (device < kFirst || device > kLast)) return false;
+  std::uint32_t number = minor(found.stat.st_rdev);
+  if (is_master) {
+    DIAPAUSE_TRY_ASSIGN(const Borrowed master, Borrowed::of(found.here, found.number));
+    number = number_of_terminal(master.number()).value_or(0);
+  }
+  auto seen = std::ranges::find(work.terminals, number, &DumpWork::SeenTerminal::number);
+  if (seen == work.terminals.end()) {
+    work.terminals.push_back({number});
+    work.result.job.terminals.emplace_back();
+    seen = work.terminals.end() - 1;
+  }
+  (is_master ? seen->master_here : seen->here) = found.here;
+  (is_master ? seen->master_number : seen->descriptor) = found.number;
+  seen->status = frozen.status;
+  seen->place = fmt::format("descriptor {} ({})", found.number, found.link);
+  to.kind = DescriptionKind::terminal;
+  to.which = static_cast<std::uint32_t>(seen - work.terminals.begin());
+  to.is_write_end = !is_master;
+  return true;
 }
 
 // "it_value: (3, 500)": seconds and nanoseconds.
@@ -200,10 +236,18 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
   }
   if (S_ISREG(found.stat.st_mode) || S_ISDIR(found.stat.st_mode)) return describe_file(work, frozen, found, to);
   if (S_ISFIFO(found.stat.st_mode)) return describe_pipe(work, frozen, found, to);
+  if (S_ISSOCK(found.stat.st_mode)) {
+    const std::string place = fmt::format("descriptor {} ({})", found.number, found.link);
+    return describe_socket(work, {found.here, found.number, found.stat.st_ino, frozen.status, place}, to);
+  }
   if (S_ISCHR(found.stat.st_mode) && !device_path(found.stat).empty()) {
     to.kind = DescriptionKind::device;
     to.path = device_path(found.stat);
     return {};
+  }
+  if (S_ISCHR(found.stat.st_mode)) {
+    DIAPAUSE_TRY_ASSIGN(const bool is_terminal, describe_terminal(work, frozen, found, to));
+    if (is_terminal) return {};
   }
   if (describe_event_source(found, to)) return {};
   work.refuse(frozen.status,
@@ -272,7 +316,7 @@ Status dump_channels(DumpWork& work) {
     pollfd asked{pipe.number(), 0, 0};
     ::poll(&asked, 1, 0);
     const bool is_alone = (asked.revents & (POLLHUP | POLLERR)) != 0;
-    if (has_read_end != has_write_end && !is_alone) {
+    if (has_read_end != has_write_end && !is_alone && job.channels[i].path.empty()) {
       const auto status = status_of(fmt::format("/proc/{}", any->here));
       work.refuse(status.value_or(ProcStatus{}),
                   fmt::format("has descriptor {} ({}), whose other end is outside of the job", any->number, any->link));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "process/dump.hpp"
+#include "process/sockets.hpp"
 
 namespace diapause::process {
 
@@ -23,6 +24,23 @@ struct DumpWork {
     int number;
     std::string link;
   };
+  struct SeenSocket {
+    pid_t here;
+    int number;
+    std::uint64_t inode;
+    ProcStatus status;  // of the process
+    std::string place;  // "descriptor 5 (socket:[77])"
+  };
+  struct SeenTerminal {
+    std::uint32_t number = 0;         // of /dev/pts
+    pid_t master_here = 0, here = 0;  // who has its ends; 0: nobody in the job
+    int master_number = -1, descriptor = -1;
+    ProcStatus status = {};
+    std::string place = {};
+  };
+  std::vector<SeenTerminal> terminals = {};                  // beside result.job.terminals
+  std::vector<SeenSocket> sockets = {};                      // beside result.job.sockets
+  std::map<std::uint32_t, UnixSocket> unix_sockets = {};     // of the machine, once there is one
   std::map<std::uint32_t, std::vector<Extent>> stored = {};  // of shared memories: what `contents` holds already
   std::vector<Seen> seen = {};                               // beside result.job.descriptions
 
@@ -36,6 +54,15 @@ Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process);
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process);
 // Once all descriptors are known: what pipes and sockets hold.
 Status dump_channels(DumpWork& work);
+Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Description& to);
+// Once all descriptors are known: which sockets are each other's ends.
+Status connect_sockets(DumpWork& work);
+// Once nothing is refused any more: what waits in them.
+Status take_down_sockets(DumpWork& work);
+// Once all descriptors are known: what the pseudo-terminals are like.
+Status look_at_terminals(DumpWork& work);
+// Once nothing is refused any more: what waits in them.
+Status take_down_terminals(DumpWork& work);
 // Of a shared memory, the range that is not in the contents yet; from then on it counts as if it were.
 std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent range);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -36,7 +37,7 @@ Result<Pipe> make_pipe() {
 // What process 1 gets. It is forked from a process that may have threads: nothing that allocates or locks may be
 // called in it.
 struct Orders {
-  Pipe from_maker;                 // "go", then, for a job that is restored, which process is its command
+  Pipe from_maker;                 // the id of the command; of a job that is restored, once its processes are there
   Pipe report;                     // errno of what could not be done
   char* const* command = nullptr;  // null: the job is restored
   sigset_t mask{};                 // of the command
@@ -75,6 +76,14 @@ void let_go_of_streams() {
   }
 }
 
+pid_t make_process(pid_t id) {
+  clone_args arguments{};
+  arguments.exit_signal = SIGCHLD;
+  arguments.set_tid = reinterpret_cast<std::uint64_t>(&id);
+  arguments.set_tid_size = 1;
+  return static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
+}
+
 [[noreturn]] void be_process_1(const Orders& orders) {
   ::close(orders.from_maker.write);
   ::close(orders.report.read);
@@ -82,7 +91,7 @@ void let_go_of_streams() {
   if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
   mount_proc();
   if (orders.command != nullptr) {
-    const auto child = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    const auto child = make_process(static_cast<pid_t>(word));
     if (child == 0) run_command(orders);
     if (child < 0) report(orders, errno);
     ::close(orders.report.write);
@@ -165,8 +174,9 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   if (is_user_space_new) {
     if (Status mapped = map_ids(process); !mapped) return give_up(namespace_error(mapped.error().os_errno));
   }
-  const std::uint32_t go = 0;
-  (void)!::write(keeper.orders_, &go, sizeof go);
+  // Programs name files in /tmp and /dev/shm by process ids: no two jobs that run have the same.
+  keeper.command_ = static_cast<std::uint32_t>(process);
+  (void)!::write(keeper.orders_, &keeper.command_, sizeof keeper.command_);
   int reported = 0;
   const bool has_failed = ::read(orders.report.read, &reported, sizeof reported) == sizeof reported;
   if (!has_failed) {

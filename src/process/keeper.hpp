@@ -16,7 +16,7 @@ namespace diapause::process {
 
 class Keeper {
  public:
-  // Starts `command` (looked up in PATH) as process 2 of new PID, IPC and mount namespaces, and of a user namespace
+  // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user namespace
   // unless this process may do without. Code::denied says what the machine forbids; Code::not_found: no such command.
   static Result<Keeper> launch(const std::vector<std::string>& command, const Watch& watch);
   // The same without a command: process 1 waits. Descriptors of this process are inherited.
@@ -26,6 +26,8 @@ class Keeper {
   ~Keeper();  // the job goes on
 
   pid_t process() const { return process_; }
+  // As the job numbers it.
+  std::uint32_t command() const { return command_; }
   // After wait_for_processes(): the processes are there, and the job ends with `command`.
   Status begin(std::uint32_t command);
   // Ends the job, with all its processes.
@@ -41,7 +43,7 @@ class Keeper {
 
   pid_t process_;
   int orders_;  // pipe to it
-  std::uint32_t command_ = 2;
+  std::uint32_t command_ = 0;
 };
 
 }  // namespace diapause::process

@@ -15,7 +15,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <utility>
+
+#include "process/open_sockets.hpp"
+#include "process/terminals.hpp"
 
 namespace diapause::process {
 namespace {
@@ -36,6 +40,22 @@ Status write_all(int file, std::uint64_t offset, ByteView bytes) {
 
 timespec to_timespec(std::uint64_t nanoseconds) {
   return {static_cast<time_t>(nanoseconds / 1'000'000'000), static_cast<long>(nanoseconds % 1'000'000'000)};
+}
+
+// Of what a program had made for as long as it runs, such as a directory of its session.
+void make_directories_of(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+}
+
+Status fill_pipe(int pipe, const Channel& channel) {
+  ::fcntl(pipe, F_SETPIPE_SZ, channel.capacity_bytes);
+  for (const ByteVector& piece : channel.forward) {
+    if (::write(pipe, piece.data(), piece.size()) != static_cast<ssize_t>(piece.size())) {
+      return fail(os_error("filling a pipe", errno));
+    }
+  }
+  return {};
 }
 
 Result<int> open_timer(const Description& one) {
@@ -67,6 +87,7 @@ Result<int> Openings::raise(int number) const {
 Status Openings::open_memory(const SharedMemory& memory) {
   int opened = -1;
   if (memory.kind == SharedKind::file) {
+    make_directories_of(memory.path);
     opened = ::open(memory.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, static_cast<mode_t>(memory.mode));
     if (opened < 0) return fail(os_error("opening " + memory.path + ", which the job had mapped", errno));
   } else if (memory.kind == SharedKind::anonymous) {
@@ -116,25 +137,70 @@ Result<int> Openings::open_file(const Description& one) const {
   return file;
 }
 
+// A named pipe stays one, whoever else has it open.
+Status Openings::open_named_pipe(const Channel& channel) {
+  make_directories_of(channel.path);
+  const bool is_made = ::mkfifo(channel.path.c_str(), static_cast<mode_t>(channel.mode)) == 0;
+  if (!is_made && errno != EEXIST) return fail(os_error("making the named pipe " + channel.path, errno));
+  Ends& made = channels_.emplace_back();
+  const int opened = ::open(channel.path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  if (opened < 0) return fail(os_error("opening the named pipe " + channel.path, errno));
+  struct stat found {};
+  if (::fstat(opened, &found) != 0 || !S_ISFIFO(found.st_mode)) {
+    ::close(opened);
+    return fail(Code::mismatch, channel.path + " was a named pipe of the job, and is another file now");
+  }
+  DIAPAUSE_TRY_ASSIGN(made.write, raise(opened));
+  return {};
+}
+
 Status Openings::open_channels(const Job& job) {
   for (const Channel& channel : job.channels) {
+    if (!channel.path.empty()) {
+      DIAPAUSE_TRY(open_named_pipe(channel));
+      DIAPAUSE_TRY(fill_pipe(channels_.back().write, channel));
+      continue;
+    }
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return fail(os_error("making a pipe", errno));
     Ends& made = channels_.emplace_back();
     made = {ends[0], ends[1]};
     DIAPAUSE_TRY_ASSIGN(made.read, raise(ends[0]));
     DIAPAUSE_TRY_ASSIGN(made.write, raise(ends[1]));
-    ::fcntl(made.write, F_SETPIPE_SZ, channel.capacity_bytes);
-    for (const ByteVector& piece : channel.forward) {
-      if (::write(made.write, piece.data(), piece.size()) != static_cast<ssize_t>(piece.size())) {
-        return fail(os_error("filling a pipe", errno));
-      }
-    }
+    DIAPAUSE_TRY(fill_pipe(made.write, channel));
   }
   return {};
 }
 
-Result<int> Openings::open_description(const Job& job, const Description& one) {
+Status Openings::open_terminals(const Job& job) {
+  for (const Terminal& one : job.terminals) {
+    DIAPAUSE_TRY_ASSIGN(const int made, open_terminal(one));
+    DIAPAUSE_TRY_ASSIGN(const int master, raise(made));
+    terminals_.push_back(master);
+    int end = -1;
+    if (one.session != 0) {
+      DIAPAUSE_TRY_ASSIGN(end, open_terminal_again(master, O_RDWR));
+      DIAPAUSE_TRY_ASSIGN(end, raise(end));
+    }
+    controlling_.push_back(end);
+  }
+  return {};
+}
+
+Result<int> Openings::open_end_of_terminal(const Description& one) {
+  if (one.is_write_end) return open_terminal_again(terminals_[one.which], one.flags & O_ACCMODE);
+  return ::dup(terminals_[one.which]);
+}
+
+Status Openings::open_all_sockets(const Job& job, const LogSink& log) {
+  DIAPAUSE_TRY(open_sockets(job, log, sockets_));
+  for (int& socket : sockets_) {
+    DIAPAUSE_TRY_ASSIGN(socket, raise(std::exchange(socket, -1)));
+  }
+  return {};
+}
+
+Result<int> Openings::open_description(const Description& one) {
   int opened = -1;
   switch (one.kind) {
     case DescriptionKind::standard:
@@ -147,7 +213,11 @@ Result<int> Openings::open_description(const Job& job, const Description& one) {
       opened = ::open(one.path.c_str(), static_cast<int>(one.flags & O_ACCMODE) | O_CLOEXEC);
       break;
     case DescriptionKind::pipe:
-      opened = ::dup(one.is_write_end ? channels_[one.which].write : channels_[one.which].read);
+      if (one.path.empty()) {
+        opened = ::dup(one.is_write_end ? channels_[one.which].write : channels_[one.which].read);
+      } else {
+        opened = ::open(one.path.c_str(), static_cast<int>(one.flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC);
+      }
       break;
     case DescriptionKind::counter:
       opened = ::eventfd(0, EFD_CLOEXEC | (one.is_semaphore ? EFD_SEMAPHORE : 0));
@@ -166,15 +236,18 @@ Result<int> Openings::open_description(const Job& job, const Description& one) {
     case DescriptionKind::poll:
       opened = ::epoll_create1(EPOLL_CLOEXEC);
       break;
-    case DescriptionKind::socket_pair:
-      return fail(Code::mismatch, "sockets cannot be restored yet");
+    case DescriptionKind::socket:
+      opened = ::dup(sockets_[one.which]);
+      break;
+    case DescriptionKind::terminal:
+      return open_end_of_terminal(one);
   }
-  (void)job;
   if (opened < 0) return fail(os_error("opening a file of the job again (" + one.path + ")", errno));
   return opened;
 }
 
-Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read) {
+Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read,
+                                const LogSink& log) {
   Openings openings;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -188,8 +261,10 @@ Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents
   openings.lowest_ = static_cast<int>(highest) + 1;
   DIAPAUSE_TRY(openings.fill_memories(job, contents, read));
   DIAPAUSE_TRY(openings.open_channels(job));
+  DIAPAUSE_TRY(openings.open_all_sockets(job, log));
+  DIAPAUSE_TRY(openings.open_terminals(job));
   for (const Description& one : job.descriptions) {
-    DIAPAUSE_TRY_ASSIGN(const int opened, openings.open_description(job, one));
+    DIAPAUSE_TRY_ASSIGN(const int opened, openings.open_description(one));
     const bool is_ours = one.kind == DescriptionKind::standard;
     DIAPAUSE_TRY_ASSIGN(const int raised, openings.raise(opened));
     openings.descriptions_.push_back(raised);
@@ -197,11 +272,7 @@ Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents
       ::fcntl(raised, F_SETFL, static_cast<int>(one.flags & kChangeable));
     }
   }
-  for (const Ends& ends : openings.channels_) {
-    ::close(ends.read);
-    ::close(ends.write);
-  }
-  openings.channels_.clear();
+  openings.close_what_was_given_out();
   return openings;
 }
 
@@ -209,26 +280,39 @@ Openings::Openings(Openings&& other) noexcept
     : lowest_(other.lowest_),
       descriptions_(std::exchange(other.descriptions_, {})),
       memories_(std::exchange(other.memories_, {})),
-      channels_(std::exchange(other.channels_, {})) {}
+      controlling_(std::exchange(other.controlling_, {})),
+      channels_(std::exchange(other.channels_, {})),
+      sockets_(std::exchange(other.sockets_, {})),
+      terminals_(std::exchange(other.terminals_, {})) {}
 
 Openings::~Openings() { close_all(); }
 
 std::vector<int> Openings::numbers() const {
   std::vector<int> all = descriptions_;
   all.insert(all.end(), memories_.begin(), memories_.end());
+  std::ranges::copy_if(controlling_, std::back_inserter(all), [](int number) { return number >= 0; });
   return all;
 }
 
-void Openings::close_all() {
-  for (const int number : descriptions_) ::close(number);
-  for (const int number : memories_) ::close(number);
+// What descriptions are duplicates of.
+void Openings::close_what_was_given_out() {
   for (const Ends& ends : channels_) {
     ::close(ends.read);
     ::close(ends.write);
   }
+  for (const int socket : sockets_) ::close(socket);
+  for (const int terminal : terminals_) ::close(terminal);
+  channels_.clear();
+  sockets_.clear();
+  terminals_.clear();
+}
+
+void Openings::close_all() {
+  for (const int number : numbers()) ::close(number);
+  close_what_was_given_out();
   descriptions_.clear();
   memories_.clear();
-  channels_.clear();
+  controlling_.clear();
 }
 
 }  // namespace diapause::process

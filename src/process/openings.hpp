@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
 #include "process/state.hpp"
 
@@ -27,7 +28,8 @@ class Openings {
  public:
   // Files that the job could write to are cut to the length that they had. Code::mismatch names what is not there any
   // more, or shorter.
-  static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read);
+  static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read,
+                               const LogSink& log);
   Openings(Openings&& other) noexcept;
   Openings& operator=(Openings&&) = delete;
   ~Openings();  // closes what was not closed
@@ -37,23 +39,32 @@ class Openings {
   // Numbers in this process, all above those that the job uses; -1: none.
   int of_description(std::uint32_t index) const { return descriptions_[index]; }
   std::vector<int> numbers() const;
+  // The end that programs have; -1: none of the job has it as its controlling terminal.
+  int of_terminal(std::uint32_t index) const { return controlling_[index]; }
   int of_memory(std::uint32_t index) const { return memories_[index]; }
 
  private:
   Openings() = default;
   Status open_memory(const SharedMemory& memory);
   Status fill_memories(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read);
-  Result<int> open_description(const Job& job, const Description& one);
+  Result<int> open_description(const Description& one);
   Result<int> open_file(const Description& one) const;
   Status open_channels(const Job& job);
+  Status open_named_pipe(const Channel& channel);
+  Status open_all_sockets(const Job& job, const LogSink& log);
+  Status open_terminals(const Job& job);
+  Result<int> open_end_of_terminal(const Description& one);
+  void close_what_was_given_out();
   Result<int> raise(int number) const;
 
   int lowest_ = 0;  // number that may be given
-  std::vector<int> descriptions_, memories_;
+  std::vector<int> descriptions_, memories_, controlling_;
   struct Ends {
     int read = -1, write = -1;
   };
   std::vector<Ends> channels_;
+  std::vector<int> sockets_;
+  std::vector<int> terminals_;  // ends that read what programs write
 };
 
 }  // namespace diapause::process

@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -145,9 +146,26 @@ Status begin_timed_call(const RestoreWork& work, const ThreadName& name, const T
   return {};
 }
 
+// Of the leader of a session, while it has all that was opened for it.
+Status restore_controlling_terminal(const RestoreWork& work, const Made& made) {
+  const Process& process = *made.stored;
+  if (process.session != process.id) return {};
+  for (std::uint32_t i = 0; i < work.job.terminals.size(); ++i) {
+    const Terminal& terminal = work.job.terminals[i];
+    if (terminal.session != process.id) continue;
+    const auto end = static_cast<std::uint64_t>(work.openings.of_terminal(i));
+    DIAPAUSE_TRY(work.calls.one(made.leader(), {SYS_ioctl, {end, TIOCSCTTY, 0}, 0}));
+    if (terminal.group == 0) continue;
+    const Call to_foreground{SYS_ioctl, {end, TIOCSPGRP, work.calls.room()}, 0};
+    DIAPAUSE_TRY(call_with(work, made.leader(), as_byte_view(terminal.group), to_foreground));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status restore_descriptors(RestoreWork& work, Made& made) {
+  DIAPAUSE_TRY(restore_controlling_terminal(work, made));
   std::vector<Call> calls;
   std::uint64_t next = 0;
   std::vector<Descriptor> descriptors = made.stored->descriptors;

@@ -139,7 +139,8 @@ enum class DescriptionKind : std::uint32_t {
   timer = 6,    // timerfd
   signals = 7,  // signalfd
   poll = 8,     // epoll
-  socket_pair = 9,
+  socket = 10,
+  terminal = 11,  // one end of a pseudo-terminal
 };
 
 // What an epoll set watches.
@@ -155,20 +156,62 @@ struct Description {
   std::uint32_t flags = 0;  // as fcntl(F_GETFL)
   std::string path;
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;                   // of a file, when it was stored
-  std::uint32_t which = 0;                   // standard: its number. pipe and socket_pair: index of the channel
+  std::uint64_t bytes = 0;  // of a file, when it was stored
+  // standard: its number. pipe, socket, terminal: index of the channel, the socket, the terminal
+  std::uint32_t which = 0;
   std::uint64_t count = 0;                   // counter. signals: the mask. timer: the clock
   bool is_semaphore = false;                 // counter
-  bool is_write_end = false;                 // pipe; socket_pair: the second end
+  bool is_write_end = false;                 // pipe; terminal: the end that programs have as theirs
   std::uint64_t left_ns = 0, period_ns = 0;  // timer
   std::vector<Watched> watched;              // poll
 };
 
-// What a pipe, or one direction of a pair of sockets, held.
+// A pipe and what it held.
 struct Channel {
   std::uint32_t capacity_bytes = 0;
-  std::uint32_t type = 0;                     // of sockets: SOCK_STREAM ...
-  std::vector<ByteVector> forward, backward;  // pieces in their order; of a pipe only `forward`
+  std::uint32_t type = 0;                     // always 0
+  std::vector<ByteVector> forward, backward;  // pieces in their order; only `forward` is used
+  // Of a named pipe. From format version 2 on:
+  std::string path;
+  std::uint32_t mode = 0;
+};
+
+// How far a socket has come. The numbers are stored.
+enum class SocketState : std::uint32_t {
+  idle = 0,  // neither of the others, with addresses or without
+  listening = 1,
+  connected = 2,  // of a stream, by a connection that both ends have
+  ended = 3,      // of a stream, by a connection that is over
+};
+
+// As setsockopt takes it.
+struct SocketOption {
+  std::uint32_t level = 0, name = 0;
+  ByteVector value;
+};
+
+struct Socket {
+  std::uint32_t family = 0, type = 0, protocol = 0;
+  SocketState state = SocketState::idle;
+  ByteVector local, remote;    // struct sockaddr; empty: none
+  std::string directory;       // AF_UNIX: that a relative path starts from
+  std::uint32_t mode = 0;      // of the file of that path
+  std::uint32_t backlog = 0;   // of one that listens
+  std::uint32_t peer = kNone;  // of one that is connected: index of the other end; kNone: that is closed
+  bool is_read_shut = false, is_write_shut = false;
+  std::vector<SocketOption> options;
+  std::vector<ByteVector> waiting;  // what is to be read from it, in pieces
+};
+
+// A pseudo-terminal.
+struct Terminal {
+  ByteVector settings;  // struct termios
+  ByteVector size;      // struct winsize
+  bool is_locked = false, has_packets = false;
+  bool is_hung_up = false;    // no program has it open any more
+  std::uint32_t session = 0;  // whose controlling terminal it is; 0: of none
+  std::uint32_t group = 0;    // of that session, in the foreground
+  ByteVector output;          // what programs have written, and nobody has read
 };
 
 struct Job {
@@ -179,9 +222,12 @@ struct Job {
   std::vector<SharedMemory> memories;
   std::vector<Description> descriptions;
   std::vector<Channel> channels;
+  // From format version 2 on:
+  std::vector<Socket> sockets;
+  std::vector<Terminal> terminals;
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 1;
+inline constexpr std::uint32_t kProcessesFormatVersion = 2;
 
 // With magic, version and checksum.
 ByteVector encode_job(const Job& job);

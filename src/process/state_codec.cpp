@@ -72,16 +72,32 @@ void fields(A& a, Description& x) {
 template <class A>
 void fields(A& a, Channel& x) {
   a(x.capacity_bytes, x.type, x.forward, x.backward);
+  if (a.version() >= 2) a(x.path, x.mode);
+}
+template <class A>
+void fields(A& a, SocketOption& x) {
+  a(x.level, x.name, x.value);
+}
+template <class A>
+void fields(A& a, Socket& x) {
+  a(x.family, x.type, x.protocol, x.state, x.local, x.remote, x.directory, x.mode, x.backlog, x.peer);
+  a(x.is_read_shut, x.is_write_shut, x.options, x.waiting);
+}
+template <class A>
+void fields(A& a, Terminal& x) {
+  a(x.settings, x.size, x.is_locked, x.has_packets, x.is_hung_up, x.session, x.group, x.output);
 }
 template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
+  if (a.version() >= 2) a(x.sockets, x.terminals);
 }
 
 class Encoder {
  public:
   explicit Encoder(format::Writer& to) : to_(to) {}
 
+  static std::uint32_t version() { return kProcessesFormatVersion; }
   template <class... Fields>
   void operator()(Fields&... each) {
     (one(each), ...);
@@ -123,8 +139,9 @@ class Encoder {
 
 class Decoder {
  public:
-  explicit Decoder(format::Reader& from) : from_(from) {}
+  Decoder(format::Reader& from, std::uint32_t version) : from_(from), version_(version) {}
 
+  std::uint32_t version() const { return version_; }
   bool ok() const { return is_sound_ && from_.ok(); }
   template <class... Fields>
   void operator()(Fields&... each) {
@@ -171,6 +188,7 @@ class Decoder {
   }
 
   format::Reader& from_;
+  std::uint32_t version_;  // of the format that is read
   bool is_sound_ = true;
 };
 
@@ -224,14 +242,44 @@ Status check_process(const Job& job, const Process& process, std::set<std::uint3
   return check_descriptors(job, process);
 }
 
-Status check_description(const Job& job, const Description& one) {
-  const bool is_channel = one.kind == DescriptionKind::pipe || one.kind == DescriptionKind::socket_pair;
-  if (one.kind > DescriptionKind::socket_pair || (is_channel && one.which >= job.channels.size()) ||
-      (one.kind == DescriptionKind::standard && one.which >= (1u << 20)) ||
-      (one.kind == DescriptionKind::memory && one.which >= job.memories.size())) {
-    return unsound(fmt::format("an open file of kind {}", static_cast<std::uint32_t>(one.kind)));
+std::size_t count_of(const Job& job, DescriptionKind kind) {
+  switch (kind) {
+    case DescriptionKind::standard:
+      return std::size_t{1} << 20;
+    case DescriptionKind::pipe:
+      return job.channels.size();
+    case DescriptionKind::memory:
+      return job.memories.size();
+    case DescriptionKind::socket:
+      return job.sockets.size();
+    case DescriptionKind::terminal:
+      return job.terminals.size();
+    default:
+      return ~std::size_t{0};
   }
-  return {};
+}
+
+Status check_description(const Job& job, const Description& one) {
+  constexpr std::uint32_t kNeverUsed = 9;
+  const auto kind = static_cast<std::uint32_t>(one.kind);
+  if (one.kind <= DescriptionKind::terminal && kind != kNeverUsed && one.which < count_of(job, one.kind)) return {};
+  return unsound(fmt::format("an open file of kind {}", kind));
+}
+
+// What is not checked here, the kernel refuses when the socket is made.
+Status check_socket(const Job& job, std::uint32_t index) {
+  constexpr std::size_t kMostAddressBytes = 128;  // sizeof(sockaddr_storage)
+  constexpr std::size_t kMostValueBytes = 64;
+  const Socket& one = job.sockets[index];
+  const bool is_address = one.local.size() <= kMostAddressBytes && one.remote.size() <= kMostAddressBytes;
+  const bool has_peer = one.peer != kNone;
+  const bool is_peer =
+      !has_peer || (one.state == SocketState::connected && one.peer < job.sockets.size() && one.peer != index &&
+                    job.sockets[one.peer].peer == index && job.sockets[one.peer].state == SocketState::connected);
+  const bool is_option = std::ranges::all_of(
+      one.options, [](const SocketOption& option) { return option.value.size() <= kMostValueBytes; });
+  if (is_address && is_peer && is_option && one.state <= SocketState::ended) return {};
+  return unsound(fmt::format("socket {}", index));
 }
 
 Status check_job(const Job& job) {
@@ -243,6 +291,7 @@ Status check_job(const Job& job) {
   }
   if (!has_command) return unsound("the command is not among them");
   for (const Description& one : job.descriptions) DIAPAUSE_TRY(check_description(job, one));
+  for (std::uint32_t i = 0; i < job.sockets.size(); ++i) DIAPAUSE_TRY(check_socket(job, i));
   for (const SharedMemory& memory : job.memories) {
     if (memory.kind > SharedKind::system_v || memory.bytes > format::kMaxFileBytes) return unsound("a shared memory");
   }
@@ -283,7 +332,7 @@ Result<Job> decode_job(ByteView data) {
   format::Reader tail(data.last(kDigestBytes));
   if (tail.digest() != format::digest128(digested)) return unsound("its checksum");
   format::Reader reader(digested.subspan(kHeadBytes));
-  Decoder decoder(reader);
+  Decoder decoder(reader, version);
   Job job;
   decoder(job);
   if (!decoder.ok() || reader.remaining() != 0) return unsound("its length");

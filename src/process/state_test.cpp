@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
+
 #include "format/checksum.hpp"
 
 namespace diapause::process {
@@ -41,6 +43,20 @@ Job small_job() {
   return job;
 }
 
+Job job_with_connection() {
+  Job job = small_job();
+  Socket end;
+  end.family = 1;
+  end.type = 1;
+  end.state = SocketState::connected;
+  end.waiting = {ByteVector(5, std::byte{7})};
+  job.sockets = {end, end};
+  job.sockets[0].peer = 1;
+  job.sockets[1].peer = 0;
+  job.descriptions[0].kind = DescriptionKind::socket;
+  return job;
+}
+
 // What a decoder says of a job that was encoded although it cannot be.
 std::string refusal(const Job& job) {
   const auto decoded = decode_job(encode_job(job));
@@ -58,6 +74,30 @@ TEST(ProcessesOfAnImage, ComeBackAsTheyWere) {
   EXPECT_EQ(encode_job(*decoded), encoded);
 }
 
+TEST(ProcessesOfAnImage, KeepWhatIsInTheirSockets) {
+  const auto decoded = decode_job(encode_job(job_with_connection()));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->sockets[1].peer, 0u);
+  EXPECT_EQ(decoded->sockets[0].waiting[0].size(), 5u);
+}
+
+// Version 1 ends before the sockets and terminals, of which a list without items takes 8 bytes.
+TEST(ProcessesOfAnImage, AreReadFromFormatVersion1) {
+  constexpr std::size_t kDigestBytes = 16, kListsBytes = 16;
+  ByteVector encoded = encode_job(small_job());
+  encoded.resize(encoded.size() - kDigestBytes - kListsBytes);
+  encoded[8] = std::byte{1};
+  const std::uint64_t length = encoded.size() + kDigestBytes;
+  std::memcpy(encoded.data() + 16, &length, sizeof length);
+  const format::Digest128 digest = format::digest128(encoded);
+  const ByteView low = as_byte_view(digest.low), high = as_byte_view(digest.high);
+  encoded.insert(encoded.end(), low.begin(), low.end());
+  encoded.insert(encoded.end(), high.begin(), high.end());
+  const auto decoded = decode_job(encoded);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->processes.size(), 2u);
+}
+
 TEST(ProcessesOfAnImage, AreRefusedWhateverByteIsDamagedOrMissing) {
   const ByteVector sound = encode_job(small_job());
   for (std::size_t i = 0; i < sound.size(); ++i) {
@@ -70,7 +110,7 @@ TEST(ProcessesOfAnImage, AreRefusedWhateverByteIsDamagedOrMissing) {
 
 TEST(ProcessesOfAnImage, AreRefusedFromTheFuture) {
   ByteVector encoded = encode_job(small_job());
-  encoded[8] = std::byte{2};
+  encoded[8] = std::byte{kProcessesFormatVersion + 1};
   const auto decoded = decode_job(encoded);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, Code::mismatch);
@@ -104,6 +144,26 @@ TEST(ProcessesOfAnImage, AreRefusedIfTheyCannotBe) {
 
   job = small_job();
   job.descriptions[0].kind = DescriptionKind::pipe;
+  EXPECT_THAT(refusal(job), HasSubstr("an open file"));
+
+  job = job_with_connection();
+  job.sockets[1].peer = 1;
+  EXPECT_THAT(refusal(job), HasSubstr("socket 0"));
+
+  job = job_with_connection();
+  job.sockets[1].state = SocketState::listening;
+  EXPECT_THAT(refusal(job), HasSubstr("socket 0"));
+
+  job = job_with_connection();
+  job.sockets[0].local = ByteVector(129);
+  EXPECT_THAT(refusal(job), HasSubstr("socket 0"));
+
+  job = job_with_connection();
+  job.sockets.clear();
+  EXPECT_THAT(refusal(job), HasSubstr("an open file"));
+
+  job = small_job();
+  job.descriptions[0].kind = DescriptionKind::terminal;
   EXPECT_THAT(refusal(job), HasSubstr("an open file"));
 
   job = small_job();

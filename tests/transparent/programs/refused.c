@@ -1,4 +1,5 @@
-/* Has something that cannot be restored: a socket, or, with the argument `segment`, memory of System V. */
+/* Has something that cannot be restored: a socket of the kernel, or, with the argument `segment`, memory of System V.
+ */
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
@@ -17,7 +18,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "segment") == 0) {
     have_segment();
   } else {
-    MUST(socket(AF_INET, SOCK_STREAM, 0) >= 0);
+    MUST(socket(AF_NETLINK, SOCK_RAW, 0) >= 0);
   }
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i);
   return DONE;

@@ -90,6 +90,7 @@ int main(void) {
   for (int i = 0; i < KINDS; ++i) MUST(pthread_create(&threads[i], NULL, kinds[i], NULL) == 0);
   for (int i = 0; i < KINDS - 1; ++i) MUST(pthread_join(threads[i], NULL) == 0);
   check_length("everybody", begin_ms);
+  await_gate();
   MUST(write(quiet[1], "x", 1) == 1);
   MUST(pthread_join(threads[KINDS - 1], NULL) == 0);
   printf("the reader has read\n");

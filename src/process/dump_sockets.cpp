@@ -1,0 +1,361 @@
+// Sockets of a frozen job: where they lead, and what is in them.
+#include <fmt/core.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "process/borrowed.hpp"
+#include "process/dump_parts.hpp"
+#include "process/sockets.hpp"
+
+namespace diapause::process {
+namespace {
+
+// As <netinet/tcp.h> numbers them.
+bool is_synchronized(std::uint32_t state) {
+  return state == TCP_ESTABLISHED || state == TCP_CLOSE_WAIT || state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 ||
+         state == TCP_LAST_ACK || state == TCP_CLOSING;
+}
+bool has_sent_its_end(std::uint32_t state) {
+  return is_synchronized(state) && state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT;
+}
+
+int number_of_socket(int socket, int name) {
+  int value = -1;
+  socklen_t length = sizeof value;
+  return ::getsockopt(socket, SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
+}
+
+ByteVector address_by(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  if (ask(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
+  // Of a UNIX socket without a name there is a family and nothing else.
+  if (storage.ss_family == AF_UNIX && length <= sizeof(sa_family_t)) return {};
+  const ByteView bytes = as_byte_view(storage).first(std::min<std::size_t>(length, sizeof storage));
+  return {bytes.begin(), bytes.end()};
+}
+
+short poll_now(int socket, short events) {
+  pollfd asked{socket, events, 0};
+  ::poll(&asked, 1, 0);
+  return asked.revents;
+}
+
+int count_by(int socket, unsigned long request) {
+  int count = 0;
+  return ::ioctl(socket, request, &count) == 0 ? count : 0;
+}
+
+class Describer {
+ public:
+  Describer(DumpWork& work, const DumpWork::SeenSocket& seen, int socket, Socket& to)
+      : work_(work), seen_(seen), socket_(socket), to_(to) {}
+
+  Status describe() {
+    to_.family = static_cast<std::uint32_t>(number_of_socket(socket_, SO_DOMAIN));
+    to_.type = static_cast<std::uint32_t>(number_of_socket(socket_, SO_TYPE));
+    to_.protocol = static_cast<std::uint32_t>(number_of_socket(socket_, SO_PROTOCOL));
+    to_.local = address_by(socket_, ::getsockname);
+    to_.remote = address_by(socket_, ::getpeername);
+    to_.options = options_of(socket_);
+    const bool is_internet = to_.family == AF_INET || to_.family == AF_INET6;
+    if (to_.family == AF_UNIX) return describe_unix();
+    if (is_internet && to_.type == SOCK_STREAM && to_.protocol == IPPROTO_TCP) return describe_tcp();
+    if (is_internet && to_.type == SOCK_DGRAM && to_.protocol == IPPROTO_UDP) return describe_udp();
+    refuse(fmt::format(", a socket of family {}, type {} and protocol {}, which is not restored yet", to_.family,
+                       to_.type, to_.protocol));
+    return {};
+  }
+
+ private:
+  void refuse(const std::string& why) { work_.refuse(seen_.status, "has " + seen_.place + why); }
+
+  Status describe_tcp() {
+    tcp_info info{};
+    socklen_t length = sizeof info;
+    if (::getsockopt(socket_, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {
+      return fail(os_error("asking for the state of " + seen_.place, errno));
+    }
+    const bool sees_end = (poll_now(socket_, POLLRDHUP) & POLLRDHUP) != 0;
+    if (info.tcpi_state == TCP_LISTEN) {
+      to_.state = SocketState::listening;
+      to_.backlog = info.tcpi_sacked;
+      if (info.tcpi_unacked > 0) refuse(", which holds connections that were not accepted yet");
+    } else if (is_synchronized(info.tcpi_state)) {
+      to_.state = SocketState::connected;
+      to_.is_write_shut = has_sent_its_end(info.tcpi_state);
+      to_.is_read_shut = info.tcpi_state == TCP_ESTABLISHED && sees_end;
+    } else if (info.tcpi_state == TCP_CLOSE) {
+      to_.state = sees_end ? SocketState::ended : SocketState::idle;
+    } else {
+      refuse(", which is about to be connected: try again");
+    }
+    return {};
+  }
+
+  Status describe_udp() {
+    if ((poll_now(socket_, POLLIN) & POLLIN) != 0) {
+      refuse(", in which datagrams wait to be read, which is not restored yet");
+    }
+    return {};
+  }
+
+  Status describe_unix() {
+    if (work_.unix_sockets.empty()) {
+      DIAPAUSE_TRY_ASSIGN(work_.unix_sockets, list_unix_sockets());
+    }
+    const UnixSocket& known = work_.unix_sockets[static_cast<std::uint32_t>(seen_.inode)];
+    if (known.is_listening) {
+      to_.state = SocketState::listening;
+      to_.backlog = known.backlog;
+      if (known.waiting > 0) refuse(", which holds connections that were not accepted yet");
+      describe_path(known);
+    } else if (!to_.remote.empty() || known.peer != 0 || known.is_connected) {
+      describe_connected_unix();
+    } else if (!to_.local.empty()) {
+      describe_path(known);
+      if (to_.type == SOCK_DGRAM && count_by(socket_, FIONREAD) > 0) {
+        refuse(", in which datagrams wait to be read, which is not restored yet");
+      }
+    }
+    to_.directory = work_.result.job.processes.back().directory;
+    return {};
+  }
+
+  void describe_connected_unix() {
+    to_.state = SocketState::connected;
+    const short state = poll_now(socket_, POLLRDHUP);
+    to_.is_read_shut = (state & POLLRDHUP) != 0;
+    const bool is_named = !to_.local.empty() || !to_.remote.empty();
+    if (to_.type == SOCK_DGRAM && is_named) refuse(", a datagram socket by name, which is not restored yet");
+  }
+
+  // The file of a bound socket must be there still, as it is made again in its place.
+  void describe_path(const UnixSocket& known) {
+    std::string path = path_of_address(to_.local);
+    if (path.empty()) return;
+    if (!path.starts_with('/')) path = work_.result.job.processes.back().directory + "/" + path;
+    struct stat found {};
+    const bool is_there = ::stat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode) &&
+                          static_cast<std::uint32_t>(found.st_ino) == known.file_inode;
+    if (!is_there) refuse(fmt::format(", bound to {}, which is another file by now or none", path));
+    to_.mode = found.st_mode & 07777;
+  }
+
+  DumpWork& work_;
+  const DumpWork::SeenSocket& seen_;
+  int socket_;
+  Socket& to_;
+};
+
+// The sockets by what their other ends know them by.
+std::uint32_t find_peer(const DumpWork& work, std::uint32_t index) {
+  const std::vector<Socket>& sockets = work.result.job.sockets;
+  const Socket& one = sockets[index];
+  if (one.family == AF_UNIX) {
+    const auto known = work.unix_sockets.find(static_cast<std::uint32_t>(work.sockets[index].inode));
+    const std::uint32_t peer = known == work.unix_sockets.end() ? 0 : known->second.peer;
+    const auto other = std::ranges::find(work.sockets, peer, &DumpWork::SeenSocket::inode);
+    return peer == 0 || other == work.sockets.end() ? kNone : static_cast<std::uint32_t>(other - work.sockets.begin());
+  }
+  const ByteVector local = plain_address(one.local), remote = plain_address(one.remote);
+  for (std::uint32_t i = 0; i < sockets.size(); ++i) {
+    const Socket& other = sockets[i];
+    const bool is_candidate = i != index && other.family != AF_UNIX && other.state == SocketState::connected;
+    if (is_candidate && plain_address(other.local) == remote && plain_address(other.remote) == local) return i;
+  }
+  return kNone;
+}
+
+// Whether the other end, which no process of the job has, is closed: then nothing can come from there any more.
+bool is_peer_closed(const DumpWork& work, std::uint32_t index, int socket) {
+  const Socket& one = work.result.job.sockets[index];
+  if (one.family == AF_UNIX) {
+    const auto known = work.unix_sockets.find(static_cast<std::uint32_t>(work.sockets[index].inode));
+    const bool has_other = known != work.unix_sockets.end() && known->second.peer != 0;
+    return !has_other && (poll_now(socket, 0) & POLLHUP) != 0;
+  }
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return false;
+  return info.tcpi_state == TCP_CLOSE_WAIT;
+}
+
+// Bytes that the other end has sent and that have not come: those that the kernel only has not confirmed are no such.
+int bytes_on_their_way(int reader, int writer) {
+  const int now = 1;
+  ::setsockopt(reader, IPPROTO_TCP, TCP_QUICKACK, &now, sizeof now);
+  for (int look = 0; look < 50 && count_by(writer, SIOCOUTQ) > 0; ++look) ::usleep(100);
+  return count_by(writer, SIOCOUTQ);
+}
+
+Result<ByteVector> peek(const DumpWork::SeenSocket& seen, int socket) {
+  ByteVector bytes(static_cast<std::size_t>(count_by(socket, FIONREAD)));
+  if (bytes.empty()) return bytes;
+  iovec part{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0) return fail(os_error("looking at what waits in " + seen.place, errno));
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    return fail(Code::argument, fmt::format("process {} ({}) has {}, in which descriptors or credentials are on "
+                                            "their way, which is not restored yet",
+                                            seen.status.id, seen.status.name, seen.place));
+  }
+  if (static_cast<std::size_t>(got) != bytes.size()) {
+    return fail(Code::io, "less than was told of can be read from " + seen.place);
+  }
+  return bytes;
+}
+
+// Messages one by one, with their borders.
+Result<std::vector<ByteVector>> peek_messages(const DumpWork::SeenSocket& seen, int socket) {
+  const int before = number_of_socket(socket, SO_PEEK_OFF), from_the_first = 0;
+  ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_the_first, sizeof from_the_first);
+  std::vector<ByteVector> messages;
+  Status sound;
+  ByteVector room(1 << 20);
+  for (;;) {
+    iovec part{room.data(), room.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+    const bool is_end = got == 0 && (poll_now(socket, POLLRDHUP) & POLLRDHUP) != 0;
+    if (got < 0 || is_end) break;
+    if (got == 0 || (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
+      sound = fail(Code::argument,
+                   fmt::format("process {} ({}) has {}, in which an empty message, or descriptors or credentials, "
+                               "wait to be read, which is not restored yet",
+                               seen.status.id, seen.status.name, seen.place));
+      break;
+    }
+    messages.emplace_back(room.begin(), room.begin() + got);
+  }
+  ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &before, sizeof before);
+  DIAPAUSE_TRY(sound);
+  return messages;
+}
+
+constexpr int kFlowLimit_ms = 30'000;
+
+// Everything from the first byte to the last that the other end has sent.
+Result<ByteVector> take_out(int reader, int writer) {
+  ByteVector taken;
+  ByteVector room(1 << 20);
+  for (int waited = 0; waited < 10 * kFlowLimit_ms;) {
+    const ssize_t got = ::recv(reader, room.data(), room.size(), MSG_DONTWAIT);
+    if (got > 0) {
+      taken.insert(taken.end(), room.begin(), room.begin() + got);
+    } else if (got == 0 || bytes_on_their_way(reader, writer) == 0) {
+      if (count_by(reader, FIONREAD) == 0) return taken;
+    } else {
+      ++waited;
+      ::usleep(100);
+    }
+  }
+  return taken;
+}
+
+bool put_back(int writer, ByteView bytes) {
+  for (int waited = 0; !bytes.empty() && waited < 10 * kFlowLimit_ms;) {
+    const ssize_t sent = ::send(writer, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    } else {
+      ++waited;
+      ::usleep(100);
+    }
+  }
+  return bytes.empty();
+}
+
+// Bytes that are still with their sender can be seen by nobody: all are taken out, and sent again from where they came.
+Result<ByteVector> take_and_put_back(DumpWork& work, const DumpWork::SeenSocket& seen, int reader, int writer) {
+  DIAPAUSE_TRY_ASSIGN(ByteVector bytes, take_out(reader, writer));
+  if (put_back(writer, bytes)) return bytes;
+  for (const FrozenProcess& one : work.frozen.processes()) ::kill(one.here, SIGKILL);
+  return fail(Code::internal, fmt::format("what was under way in {} of process {} cannot be put back: the job was "
+                                          "ended; restart it",
+                                          seen.place, seen.status.id));
+}
+
+Result<std::vector<ByteVector>> waiting_in(DumpWork& work, std::uint32_t index) {
+  const DumpWork::SeenSocket& seen = work.sockets[index];
+  const Socket& one = work.result.job.sockets[index];
+  DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
+  if (one.type != SOCK_STREAM) return peek_messages(seen, socket.number());
+  ByteVector bytes;
+  const bool may_be_under_way = one.family != AF_UNIX && one.peer != kNone;
+  if (may_be_under_way) {
+    const DumpWork::SeenSocket& other = work.sockets[one.peer];
+    DIAPAUSE_TRY_ASSIGN(const Borrowed peer, Borrowed::of(other.here, other.number));
+    if (bytes_on_their_way(socket.number(), peer.number()) > 0) {
+      DIAPAUSE_TRY_ASSIGN(bytes, take_and_put_back(work, seen, socket.number(), peer.number()));
+      return std::vector<ByteVector>{std::move(bytes)};
+    }
+  }
+  DIAPAUSE_TRY_ASSIGN(bytes, peek(seen, socket.number()));
+  std::vector<ByteVector> pieces;
+  if (!bytes.empty()) pieces.push_back(std::move(bytes));
+  return pieces;
+}
+
+}  // namespace
+
+Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Description& to) {
+  to.kind = DescriptionKind::socket;
+  to.which = static_cast<std::uint32_t>(work.sockets.size());
+  DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
+  work.sockets.push_back(seen);
+  return Describer(work, seen, socket.number(), work.result.job.sockets.emplace_back()).describe();
+}
+
+Status connect_sockets(DumpWork& work) {
+  std::vector<Socket>& sockets = work.result.job.sockets;
+  for (std::uint32_t i = 0; i < sockets.size(); ++i) {
+    Socket& one = sockets[i];
+    if (one.state != SocketState::connected) continue;
+    const DumpWork::SeenSocket& seen = work.sockets[i];
+    DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
+    one.peer = find_peer(work, i);
+    if (one.peer == kNone && !is_peer_closed(work, i, socket.number())) {
+      work.refuse(seen.status, fmt::format("has {}, whose other end ({}) is outside of the job", seen.place,
+                                           text_of_address(one.remote)));
+    }
+    if (one.peer == kNone) continue;
+    const DumpWork::SeenSocket& other = work.sockets[one.peer];
+    DIAPAUSE_TRY_ASSIGN(const Borrowed peer, Borrowed::of(other.here, other.number));
+    if (one.family == AF_UNIX) {
+      one.is_write_shut = (poll_now(peer.number(), POLLRDHUP) & POLLRDHUP) != 0;
+    } else if (sockets[one.peer].is_write_shut && bytes_on_their_way(socket.number(), peer.number()) > 0) {
+      work.refuse(seen.status, fmt::format("has {}, to which bytes are on their way from an end that is shut: try "
+                                           "again",
+                                           seen.place));
+    }
+  }
+  return {};
+}
+
+Status take_down_sockets(DumpWork& work) {
+  std::vector<Socket>& sockets = work.result.job.sockets;
+  for (std::uint32_t i = 0; i < sockets.size(); ++i) {
+    if (sockets[i].state != SocketState::connected) continue;
+    DIAPAUSE_TRY_ASSIGN(sockets[i].waiting, waiting_in(work, i));
+  }
+  return {};
+}
+
+}  // namespace diapause::process

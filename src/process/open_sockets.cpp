@@ -1,0 +1,361 @@
+#include "process/open_sockets.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <utility>
+
+#include "process/sockets.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr int kConnectLimit_ms = 10'000;
+
+// A socket that is closed unless it is taken.
+class Owned {
+ public:
+  explicit Owned(int number = -1) : number_(number) {}
+  Owned(Owned&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Owned() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+  int take() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+struct Ends {
+  Owned accepting, connecting;
+};
+
+// Relative paths of sockets are those of the process that had them.
+class Visit {
+ public:
+  explicit Visit(const std::string& directory) {
+    if (directory.empty()) return;
+    before_ = ::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    (void)!::chdir(directory.c_str());
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  ~Visit() {
+    if (before_ < 0) return;
+    (void)!::fchdir(before_);
+    ::close(before_);
+  }
+
+ private:
+  int before_ = -1;
+};
+
+const sockaddr* address_in(const ByteVector& bytes) { return reinterpret_cast<const sockaddr*>(bytes.data()); }
+socklen_t length_of(const ByteVector& bytes) { return static_cast<socklen_t>(bytes.size()); }
+
+Error socket_error(const ByteVector& address, int error) {
+  Error made = os_error("making " + text_of_address(address) + " of the job again", error);
+  if (error == EADDRINUSE) {
+    made.code = Code::busy;
+    made.message += ": another program has it by now";
+  }
+  return made;
+}
+
+Result<Owned> make_socket(const Socket& from) {
+  Owned made(::socket(static_cast<int>(from.family), static_cast<int>(from.type | SOCK_CLOEXEC),
+                      static_cast<int>(from.protocol)));
+  if (made.number() < 0) return fail(os_error("making a socket", errno));
+  DIAPAUSE_TRY(set_options(made.number(), from.options, OptionTime::before_binding));
+  const int yes = 1;
+  if (from.family != AF_UNIX) ::setsockopt(made.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  return made;
+}
+
+// What a killed job has left at the path, and nobody listens to.
+void remove_stale(const std::string& path, int type) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return;
+  Owned probe(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_storage address{};
+  address.ss_family = AF_UNIX;
+  std::memcpy(reinterpret_cast<char*>(&address) + sizeof(sa_family_t), path.c_str(), path.size() + 1);
+  const auto length = static_cast<socklen_t>(sizeof(sa_family_t) + path.size() + 1);
+  const bool is_alive = ::connect(probe.number(), reinterpret_cast<const sockaddr*>(&address), length) == 0;
+  if (!is_alive && errno == ECONNREFUSED) ::unlink(path.c_str());
+}
+
+Status bind_to(int socket, const Socket& from, const ByteVector& address) {
+  const Visit visit(from.directory);
+  const std::string path = path_of_address(address);
+  if (!path.empty()) {
+    std::error_code ignored;
+    const auto directory = std::filesystem::path(path).parent_path();
+    if (!directory.empty()) std::filesystem::create_directories(directory, ignored);
+    remove_stale(path, static_cast<int>(from.type));
+  }
+  if (::bind(socket, address_in(address), length_of(address)) != 0) return fail(socket_error(address, errno));
+  if (!path.empty() && from.mode != 0) ::chmod(path.c_str(), static_cast<mode_t>(from.mode));
+  return {};
+}
+
+bool is_bound(const Socket& one) { return one.family == AF_UNIX ? !one.local.empty() : port_of(one.local) != 0; }
+
+// One that is not connected to another of the job.
+Result<Owned> open_single(const Socket& from) {
+  DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(from));
+  if (is_bound(from)) DIAPAUSE_TRY(bind_to(made.number(), from, from.local));
+  if (from.state == SocketState::listening && ::listen(made.number(), static_cast<int>(from.backlog)) != 0) {
+    return fail(socket_error(from.local, errno));
+  }
+  const bool leads_somewhere = from.state == SocketState::idle && !from.remote.empty();
+  if (leads_somewhere && ::connect(made.number(), address_in(from.remote), length_of(from.remote)) != 0) {
+    return fail(socket_error(from.remote, errno));
+  }
+  return made;
+}
+
+class Opener {
+ public:
+  Opener(const Job& job, const LogSink& log, std::vector<int>& sockets) : job_(job), log_(log), sockets_(sockets) {}
+
+  Status open() {
+    sockets_.assign(job_.sockets.size(), -1);
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      const Socket& one = job_.sockets[i];
+      if (one.state == SocketState::listening || one.state == SocketState::idle) {
+        DIAPAUSE_TRY_ASSIGN(Owned made, open_single(one));
+        sockets_[i] = made.take();
+      }
+    }
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      const Socket& one = job_.sockets[i];
+      if (one.state == SocketState::connected && (one.peer == kNone || one.peer > i)) DIAPAUSE_TRY(open_pair(i));
+      if (one.state == SocketState::ended) DIAPAUSE_TRY(open_ended(i));
+    }
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
+    }
+    return {};
+  }
+
+ private:
+  // The socket of the job that takes connections to an address; kNone: none any more.
+  std::uint32_t find_listener(const Socket& accepting) const {
+    std::uint32_t best = kNone;
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      const Socket& one = job_.sockets[i];
+      if (one.state != SocketState::listening || one.type != accepting.type || one.family != accepting.family) continue;
+      if (one.local == accepting.local) return i;
+      if (one.family != AF_UNIX && port_of(one.local) == port_of(accepting.local)) best = i;
+    }
+    return best;
+  }
+
+  // As the other end of a socket whose own is gone.
+  static Socket mirror(const Socket& one) {
+    Socket other = one;
+    std::swap(other.local, other.remote);
+    other.options.clear();
+    other.waiting.clear();
+    return other;
+  }
+
+  Status open_pair(std::uint32_t index) {
+    const Socket& one = job_.sockets[index];
+    const Socket other = one.peer == kNone ? mirror(one) : job_.sockets[one.peer];
+    Ends ends;
+    const bool is_named = one.family != AF_UNIX || !one.local.empty() || !other.local.empty();
+    // Who has the address of a listening socket has been accepted there; else who has one at all.
+    const bool accepts = find_listener(one) != kNone || (find_listener(other) == kNone && is_bound(one));
+    if (!is_named) {
+      DIAPAUSE_TRY_ASSIGN(ends, make_pair(one));
+    } else if (accepts) {
+      DIAPAUSE_TRY_ASSIGN(ends, connect(one, other));
+    } else {
+      DIAPAUSE_TRY_ASSIGN(ends, connect(other, one));
+    }
+    const bool is_accepting = !is_named || accepts;
+    Owned mine = std::move(is_accepting ? ends.accepting : ends.connecting);
+    Owned its = std::move(is_accepting ? ends.connecting : ends.accepting);
+    DIAPAUSE_TRY(fill(its.number(), mine.number(), one));
+    DIAPAUSE_TRY(fill(mine.number(), its.number(), other));
+    shut(mine.number(), one);
+    sockets_[index] = mine.take();
+    if (one.peer == kNone) return {};
+    shut(its.number(), other);
+    sockets_[one.peer] = its.take();
+    return {};
+  }
+
+  static Result<Ends> make_pair(const Socket& one) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, static_cast<int>(one.type | SOCK_CLOEXEC), 0, ends) != 0) {
+      return fail(os_error("making a pair of sockets", errno));
+    }
+    return Ends{Owned(ends[0]), Owned(ends[1])};
+  }
+
+  Result<Ends> connect(const Socket& accepting, const Socket& connecting) {
+    const std::uint32_t known = find_listener(accepting);
+    Owned temporary;
+    if (known == kNone) {
+      Socket listener = accepting;
+      listener.state = SocketState::listening;
+      listener.backlog = 1;
+      listener.mode = 0;
+      DIAPAUSE_TRY_ASSIGN(temporary, open_single(listener));
+    }
+    const int listener = known == kNone ? temporary.number() : sockets_[known];
+    Ends ends;
+    DIAPAUSE_TRY_ASSIGN(ends.connecting, connect_to(accepting, connecting));
+    DIAPAUSE_TRY_ASSIGN(ends.accepting, accept_from(listener, ends.connecting.number()));
+    const std::string path = path_of_address(accepting.local);
+    const Visit visit(accepting.directory);
+    if (known == kNone && !path.empty()) ::unlink(path.c_str());
+    return ends;
+  }
+
+  // From the address it had, if that can be.
+  Result<Owned> connect_to(const Socket& accepting, const Socket& connecting) {
+    auto made = connect_from(connecting.local, accepting, connecting);
+    // The kernel keeps the ends of a connection of the killed job for a second at least.
+    for (int waited_ms = 0; is_in_use(made) && made.error().os_errno == EADDRNOTAVAIL && waited_ms < 2000;) {
+      ::usleep(100'000);
+      waited_ms += 100;
+      made = connect_from(connecting.local, accepting, connecting);
+    }
+    if (connecting.family == AF_UNIX || !is_in_use(made)) return made;
+    log_(Severity::warning,
+         "a connection of the job comes from another port now: " + text_of_address(connecting.local) + " is in use");
+    return connect_from({}, accepting, connecting);
+  }
+
+  static bool is_in_use(const Result<Owned>& made) {
+    return !made && (made.error().os_errno == EADDRINUSE || made.error().os_errno == EADDRNOTAVAIL);
+  }
+
+  static Result<Owned> connect_from(const ByteVector& from, const Socket& accepting, const Socket& connecting) {
+    DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(connecting));
+    if (!from.empty()) DIAPAUSE_TRY(bind_to(made.number(), connecting, from));
+    const Visit visit(accepting.directory);
+    const ByteVector& to = connecting.remote.empty() ? accepting.local : connecting.remote;
+    if (::connect(made.number(), address_in(to), length_of(to)) == 0) return made;
+    return fail(socket_error(to, errno));
+  }
+
+  // Somebody else may have knocked first; that one is turned away.
+  static Result<Owned> accept_from(int listener, int connecting) {
+    sockaddr_storage own{};
+    socklen_t own_length = sizeof own;
+    ::getsockname(connecting, reinterpret_cast<sockaddr*>(&own), &own_length);
+    const ByteVector expected = plain(own, own_length);
+    for (;;) {
+      pollfd asked{listener, POLLIN, 0};
+      if (::poll(&asked, 1, kConnectLimit_ms) <= 0) return fail(Code::timeout, "no connection to a socket of the job");
+      sockaddr_storage from{};
+      socklen_t length = sizeof from;
+      Owned accepted(::accept4(listener, reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC));
+      if (accepted.number() < 0) return fail(os_error("accepting a connection of the job", errno));
+      if (own.ss_family == AF_UNIX || plain(from, length) == expected) return accepted;
+    }
+  }
+
+  static ByteVector plain(const sockaddr_storage& address, socklen_t length) {
+    const ByteView bytes = as_byte_view(address).first(length);
+    return plain_address({bytes.begin(), bytes.end()});
+  }
+
+  // Sends what waited in a socket once more. There is room for as much as there was, if need be by more memory.
+  static Status fill(int from, int to, const Socket& receiver) {
+    for (const ByteVector& piece : receiver.waiting) {
+      ByteView left = piece;
+      for (int waited_ms = 0; !left.empty() && waited_ms < kConnectLimit_ms;) {
+        const ssize_t sent = ::send(from, left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent > 0) {
+          left = left.subspan(static_cast<std::size_t>(sent));
+          continue;
+        }
+        widen(from, SO_SNDBUF, SO_SNDBUFFORCE, left.size());
+        widen(to, SO_RCVBUF, SO_RCVBUFFORCE, left.size());
+        ::usleep(1000);
+        ++waited_ms;
+      }
+      if (!left.empty()) {
+        return fail(Code::mismatch, fmt::format("{} bytes that waited in a socket of the job do not fit into one "
+                                                "here (net.core.wmem_max, net.core.rmem_max)",
+                                                piece.size()));
+      }
+    }
+    return {};
+  }
+
+  // By what is missing. The program has not asked for that: the size goes on to change by itself, where it did.
+  static void widen(int socket, int name, int forced_name, std::size_t bytes) {
+    constexpr int kBufLock = 72;  // SO_BUF_LOCK
+    int now = 0, locked = 0;
+    socklen_t length = sizeof now;
+    ::getsockopt(socket, SOL_SOCKET, name, &now, &length);
+    length = sizeof locked;
+    ::getsockopt(socket, SOL_SOCKET, kBufLock, &locked, &length);
+    const auto wanted = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(now) + bytes, 1u << 30));
+    if (::setsockopt(socket, SOL_SOCKET, forced_name, &wanted, sizeof wanted) != 0) {
+      ::setsockopt(socket, SOL_SOCKET, name, &wanted, sizeof wanted);
+    }
+    ::setsockopt(socket, SOL_SOCKET, kBufLock, &locked, sizeof locked);
+  }
+
+  static void shut(int socket, const Socket& from) {
+    if (from.is_write_shut) ::shutdown(socket, SHUT_WR);
+    if (from.is_read_shut) ::shutdown(socket, SHUT_RD);
+  }
+
+  // A connection that is over reads as its end, and not as one that never was.
+  Status open_ended(std::uint32_t index) {
+    Socket listener = job_.sockets[index];
+    listener.state = SocketState::listening;
+    listener.backlog = 1;
+    listener.local.clear();
+    listener.remote.clear();
+    DIAPAUSE_TRY_ASSIGN(const Owned door, open_single(listener));
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    ::getsockname(door.number(), reinterpret_cast<sockaddr*>(&address), &length);
+    DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(job_.sockets[index]));
+    if (::connect(made.number(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+      return fail(os_error("making a connection that is over", errno));
+    }
+    DIAPAUSE_TRY_ASSIGN(const Owned other, accept_from(door.number(), made.number()));
+    ::shutdown(other.number(), SHUT_RDWR);
+    ::shutdown(made.number(), SHUT_RDWR);
+    sockets_[index] = made.take();
+    return {};
+  }
+
+  const Job& job_;
+  const LogSink& log_;
+  std::vector<int>& sockets_;
+};
+
+}  // namespace
+
+Status open_sockets(const Job& job, const LogSink& log, std::vector<int>& sockets) {
+  return Opener(job, log, sockets).open();
+}
+
+}  // namespace diapause::process

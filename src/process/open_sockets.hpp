@@ -1,0 +1,17 @@
+// The sockets of a stored job, made again in this process.
+#pragma once
+
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "process/state.hpp"
+
+namespace diapause::process {
+
+// Numbers beside Job::sockets, with what waits in them; the caller closes them, also those of a failure. Every
+// connection has the addresses it had, but for a port of the connecting end that somebody else has by now: the kernel
+// then gives another one, and `log` tells.
+Status open_sockets(const Job& job, const LogSink& log, std::vector<int>& sockets);
+
+}  // namespace diapause::process

@@ -1,0 +1,265 @@
+#include "process/sockets.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+namespace diapause::process {
+namespace {
+
+#ifndef SO_BUF_LOCK
+constexpr int SO_BUF_LOCK = 72;  // from Linux 5.14 on
+#endif
+constexpr int kSendLocked = 1, kReceiveLocked = 2;  // of SO_BUF_LOCK: the program has set the size
+
+struct KnownOption {
+  int level, name;
+  OptionTime time;
+};
+constexpr OptionTime kEarly = OptionTime::before_binding, kLate = OptionTime::at_the_end;
+constexpr KnownOption kRestoredOptions[] = {
+    {SOL_SOCKET, SO_REUSEADDR, kLate},
+    {SOL_SOCKET, SO_REUSEPORT, kEarly},
+    {SOL_SOCKET, SO_KEEPALIVE, kLate},
+    {SOL_SOCKET, SO_LINGER, kLate},
+    {SOL_SOCKET, SO_OOBINLINE, kLate},
+    {SOL_SOCKET, SO_PASSCRED, kLate},
+    {SOL_SOCKET, SO_PRIORITY, kLate},
+    {SOL_SOCKET, SO_RCVLOWAT, kLate},
+    {SOL_SOCKET, SO_RCVTIMEO, kLate},
+    {SOL_SOCKET, SO_SNDTIMEO, kLate},
+    {SOL_SOCKET, SO_BROADCAST, kLate},
+    {SOL_SOCKET, SO_DONTROUTE, kLate},
+    {SOL_SOCKET, SO_TIMESTAMP, kLate},
+    {SOL_SOCKET, SO_SNDBUF, kLate},
+    {SOL_SOCKET, SO_RCVBUF, kLate},
+    {IPPROTO_TCP, TCP_NODELAY, kLate},
+    {IPPROTO_TCP, TCP_CORK, kLate},
+    {IPPROTO_TCP, TCP_KEEPIDLE, kLate},
+    {IPPROTO_TCP, TCP_KEEPINTVL, kLate},
+    {IPPROTO_TCP, TCP_KEEPCNT, kLate},
+    {IPPROTO_TCP, TCP_SYNCNT, kLate},
+    {IPPROTO_TCP, TCP_LINGER2, kLate},
+    {IPPROTO_TCP, TCP_DEFER_ACCEPT, kLate},
+    {IPPROTO_TCP, TCP_USER_TIMEOUT, kLate},
+    {IPPROTO_TCP, TCP_CONGESTION, kEarly},
+    {IPPROTO_IP, IP_TOS, kLate},
+    {IPPROTO_IP, IP_TTL, kLate},
+    {IPPROTO_IPV6, IPV6_V6ONLY, kEarly},
+    {IPPROTO_IPV6, IPV6_TCLASS, kLate},
+    {IPPROTO_IPV6, IPV6_UNICAST_HOPS, kLate},
+};
+
+bool is_of_family(int level, int family) {
+  if (level == SOL_SOCKET) return true;
+  if (level == IPPROTO_IP) return family == AF_INET;
+  if (level == IPPROTO_IPV6) return family == AF_INET6;
+  return family != AF_UNIX;
+}
+
+int number_option(int socket, int level, int name) {
+  int value = 0;
+  socklen_t length = sizeof value;
+  return ::getsockopt(socket, level, name, &value, &length) == 0 ? value : 0;
+}
+
+ByteVector option_of(int socket, int level, int name) {
+  std::array<std::byte, 64> value{};
+  socklen_t length = value.size();
+  if (::getsockopt(socket, level, name, value.data(), &length) != 0) return {};
+  return {value.begin(), value.begin() + length};
+}
+
+bool is_size(int level, int name) { return level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_RCVBUF); }
+
+// The kernel sets twice the size that it is told, for what it needs itself.
+ByteVector half_of(const ByteVector& value) {
+  int number = 0;
+  std::memcpy(&number, value.data(), std::min(value.size(), sizeof number));
+  number /= 2;
+  const ByteView bytes = as_byte_view(number);
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+T address_as(const ByteVector& address) {
+  T value{};
+  std::memcpy(&value, address.data(), std::min(address.size(), sizeof value));
+  return value;
+}
+
+sa_family_t family_of(const ByteVector& address) {
+  return address.size() < sizeof(sa_family_t) ? sa_family_t{AF_UNSPEC} : address_as<sockaddr>(address).sa_family;
+}
+
+// Behind the family: a path, or a name that begins with NUL.
+std::string name_of_unix(const ByteVector& address) {
+  constexpr std::size_t kStart = offsetof(sockaddr_un, sun_path);
+  if (family_of(address) != AF_UNIX || address.size() <= kStart) return "";
+  return {reinterpret_cast<const char*>(address.data()) + kStart, address.size() - kStart};
+}
+
+class Netlink {
+ public:
+  Netlink() : socket_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)) {}
+  Netlink(const Netlink&) = delete;
+  Netlink& operator=(const Netlink&) = delete;
+  ~Netlink() {
+    if (socket_ >= 0) ::close(socket_);
+  }
+  int socket() const { return socket_; }
+
+ private:
+  int socket_;
+};
+
+Error diag_error(int error) {
+  return os_error("asking the kernel for its UNIX sockets (sock_diag, module unix_diag)", error);
+}
+
+UnixSocket parse_unix(const nlmsghdr* header) {
+  const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
+  constexpr std::uint8_t kEstablished = 1, kListening = 10;  // as states of TCP are numbered
+  UnixSocket found;
+  found.is_listening = message->udiag_state == kListening;
+  found.is_connected = message->udiag_state == kEstablished;
+  auto left = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof *message));
+  const auto* attribute = reinterpret_cast<const rtattr*>(message + 1);
+  for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
+    const void* data = RTA_DATA(attribute);
+    if (attribute->rta_type == UNIX_DIAG_PEER) {
+      std::memcpy(&found.peer, data, sizeof found.peer);
+    } else if (attribute->rta_type == UNIX_DIAG_RQLEN) {
+      unix_diag_rqlen lengths{};
+      std::memcpy(&lengths, data, sizeof lengths);
+      found.waiting = lengths.udiag_rqueue;
+      found.backlog = lengths.udiag_wqueue;
+    } else if (attribute->rta_type == UNIX_DIAG_VFS) {
+      unix_diag_vfs file{};
+      std::memcpy(&file, data, sizeof file);
+      found.file_inode = file.udiag_vfs_ino;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string text_of_address(const ByteVector& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (family_of(address) == AF_INET) {
+    const auto four = address_as<sockaddr_in>(address);
+    ::inet_ntop(AF_INET, &four.sin_addr, text.data(), text.size());
+    return fmt::format("the port {}:{}", text.data(), ntohs(four.sin_port));
+  }
+  if (family_of(address) == AF_INET6) {
+    const auto six = address_as<sockaddr_in6>(address);
+    ::inet_ntop(AF_INET6, &six.sin6_addr, text.data(), text.size());
+    return fmt::format("the port [{}]:{}", text.data(), ntohs(six.sin6_port));
+  }
+  std::string name = name_of_unix(address);
+  if (name.starts_with('\0')) name[0] = '@';
+  return name.empty() ? "a socket without a name" : "the socket " + name;
+}
+
+std::uint16_t port_of(const ByteVector& address) {
+  if (family_of(address) == AF_INET) return ntohs(address_as<sockaddr_in>(address).sin_port);
+  if (family_of(address) == AF_INET6) return ntohs(address_as<sockaddr_in6>(address).sin6_port);
+  return 0;
+}
+
+ByteVector plain_address(const ByteVector& address) {
+  if (family_of(address) != AF_INET6) return address;
+  const auto six = address_as<sockaddr_in6>(address);
+  if (!IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) return address;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = six.sin6_port;
+  std::memcpy(&four.sin_addr, six.sin6_addr.s6_addr + 12, sizeof four.sin_addr);
+  const ByteView bytes = as_byte_view(four);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string path_of_address(const ByteVector& address) {
+  const std::string name = name_of_unix(address);
+  return name.starts_with('\0') ? "" : name.substr(0, name.find('\0'));
+}
+
+std::vector<SocketOption> options_of(int socket) {
+  std::vector<SocketOption> options;
+  const int family = number_option(socket, SOL_SOCKET, SO_DOMAIN);
+  const int locked = number_option(socket, SOL_SOCKET, SO_BUF_LOCK);
+  for (const KnownOption& one : kRestoredOptions) {
+    if (!is_of_family(one.level, family)) continue;
+    const bool is_locked = (locked & (one.name == SO_SNDBUF ? kSendLocked : kReceiveLocked)) != 0;
+    if (is_size(one.level, one.name) && !is_locked) continue;
+    ByteVector value = option_of(socket, one.level, one.name);
+    if (value.empty()) continue;
+    options.push_back({static_cast<std::uint32_t>(one.level), static_cast<std::uint32_t>(one.name), std::move(value)});
+  }
+  return options;
+}
+
+Status set_options(int socket, const std::vector<SocketOption>& options, OptionTime time) {
+  for (const SocketOption& one : options) {
+    const auto level = static_cast<int>(one.level), name = static_cast<int>(one.name);
+    const auto* known = std::ranges::find_if(
+        kRestoredOptions, [&](const KnownOption& option) { return option.level == level && option.name == name; });
+    if (known == std::end(kRestoredOptions))
+      return fail(Code::corrupt, "a socket in the image has an option that none has");
+    if (known->time != time || option_of(socket, level, name) == one.value) continue;
+    const ByteVector& value = is_size(level, name) ? half_of(one.value) : one.value;
+    if (::setsockopt(socket, level, name, value.data(), static_cast<socklen_t>(value.size())) == 0) continue;
+    return fail(os_error(fmt::format("setting option {} of level {} of a socket", name, level), errno));
+  }
+  return {};
+}
+
+Result<std::map<std::uint32_t, UnixSocket>> list_unix_sockets() {
+  const Netlink netlink;
+  if (netlink.socket() < 0) return fail(diag_error(errno));
+  struct {
+    nlmsghdr header;
+    unix_diag_req request;
+  } message{};
+  message.header.nlmsg_len = sizeof message;
+  message.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  message.request.sdiag_family = AF_UNIX;
+  message.request.udiag_states = ~0u;
+  message.request.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN | UDIAG_SHOW_VFS;
+  if (::send(netlink.socket(), &message, sizeof message, 0) < 0) return fail(diag_error(errno));
+  std::map<std::uint32_t, UnixSocket> sockets;
+  alignas(nlmsghdr) std::array<char, 32768> part{};
+  for (;;) {
+    const ssize_t got = ::recv(netlink.socket(), part.data(), part.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return fail(diag_error(errno));
+    auto left = static_cast<unsigned>(got);
+    for (const auto* header = reinterpret_cast<const nlmsghdr*>(part.data()); NLMSG_OK(header, left);
+         header = NLMSG_NEXT(header, left)) {
+      if (header->nlmsg_type == NLMSG_DONE) return sockets;
+      if (header->nlmsg_type == NLMSG_ERROR) {
+        return fail(diag_error(-static_cast<const nlmsgerr*>(NLMSG_DATA(header))->error));
+      }
+      sockets[static_cast<const unix_diag_msg*>(NLMSG_DATA(header))->udiag_ino] = parse_unix(header);
+    }
+  }
+}
+
+}  // namespace diapause::process
