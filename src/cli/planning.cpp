@@ -95,13 +95,11 @@ void add_approximations(PlanReport& report) {
 PlanReport make_plan(const JobModel& job, double bound) {
   PlanReport report;
   report.job = job;
-  const auto add = [&](const std::string& name, std::optional<model::Plan> plan) {
-    if (plan) report.schedules.push_back({name, std::move(*plan)});
-  };
-  add("least time", model::best_plan(job.levels, job.powers, Goal::time));
-  add("least energy", model::best_plan(job.levels, job.powers, Goal::energy));
-  add(fmt::format("at most {:g} % longer", bound * 100), model::best_plan_within(job.levels, job.powers, bound));
-  if (report.schedules.empty()) return report;
+  auto plans = model::best_plans(job.levels, job.powers, bound);
+  if (!plans) return report;
+  report.schedules.push_back({"least time", std::move(plans->shortest)});
+  report.schedules.push_back({"least energy", std::move(plans->cheapest)});
+  report.schedules.push_back({fmt::format("at most {:g} % longer", bound * 100), std::move(plans->mixed)});
   add_wrong(report);
   add_sensitivities(report);
   add_approximations(report);

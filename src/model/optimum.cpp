@@ -165,24 +165,15 @@ std::optional<Plan> least(const std::vector<Level>& all, const Powers& powers, d
   return plan;
 }
 
-}  // namespace
-
-std::optional<Plan> best_plan(const std::vector<Level>& levels, const Powers& powers, Goal goal) {
-  const bool by_time = goal == Goal::time;
-  return least(levels, powers, by_time ? 1 : 0, by_time ? 0 : 1);
-}
-
-std::optional<Plan> best_plan_within(const std::vector<Level>& levels, const Powers& powers, double most_longer) {
-  const auto shortest = best_plan(levels, powers, Goal::time);
-  const auto cheapest = best_plan(levels, powers, Goal::energy);
-  if (!shortest || !cheapest) return shortest;
-  const double most = shortest->wall_per_work() * (1 + most_longer);
-  if (cheapest->wall_per_work() <= most) return cheapest;
+// The least energy within the bound.
+Plan mixed_plan(const Plan& shortest, const Plan& cheapest, const Powers& powers, double most_longer) {
+  const double most = shortest.wall_per_work() * (1 + most_longer);
+  if (cheapest.wall_per_work() <= most) return cheapest;
   // The weight of a joule at which the time reaches the bound.
-  const double scale = shortest->cost.wall_per_work() / shortest->cost.watts_per_work(powers);
+  const double scale = shortest.cost.wall_per_work() / shortest.cost.watts_per_work(powers);
   double low = 0;
   double high = 1;
-  Plan best = *shortest;
+  Plan best = shortest;
   for (int step = 0; step < 10; ++step) {
     const double weight = (low + high) / 2;
     Plan plan = improved(best, powers, 1 - weight, weight * scale);
@@ -194,6 +185,27 @@ std::optional<Plan> best_plan_within(const std::vector<Level>& levels, const Pow
     }
   }
   return best;
+}
+
+}  // namespace
+
+std::optional<Plan> best_plan(const std::vector<Level>& levels, const Powers& powers, Goal goal) {
+  const bool by_time = goal == Goal::time;
+  return least(levels, powers, by_time ? 1 : 0, by_time ? 0 : 1);
+}
+
+std::optional<Plan> best_plan_within(const std::vector<Level>& levels, const Powers& powers, double most_longer) {
+  auto plans = best_plans(levels, powers, most_longer);
+  if (!plans) return std::nullopt;
+  return std::move(plans->mixed);
+}
+
+std::optional<Plans> best_plans(const std::vector<Level>& levels, const Powers& powers, double most_longer) {
+  auto shortest = best_plan(levels, powers, Goal::time);
+  auto cheapest = best_plan(levels, powers, Goal::energy);
+  if (!shortest || !cheapest) return std::nullopt;
+  Plan mixed = mixed_plan(*shortest, *cheapest, powers, most_longer);
+  return Plans{std::move(*shortest), std::move(*cheapest), std::move(mixed)};
 }
 
 }  // namespace diapause::model

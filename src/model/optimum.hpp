@@ -32,4 +32,10 @@ std::optional<Plan> best_plan(const std::vector<Level>& levels, const Powers& po
 // patterns lie on the lower hull of time and energy. most_longer = 0 gives the shortest.
 std::optional<Plan> best_plan_within(const std::vector<Level>& levels, const Powers& powers, double most_longer);
 
+// All three of a job.
+struct Plans {
+  Plan shortest, cheapest, mixed;
+};
+std::optional<Plans> best_plans(const std::vector<Level>& levels, const Powers& powers, double most_longer);
+
 }  // namespace diapause::model
