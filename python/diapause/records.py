@@ -114,7 +114,7 @@ class Energy:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """A line of another kind: an open, checkpoint, restart, stop or close; `fields` as they were read."""
+    """A line of another kind: an open, checkpoint, restart, schedule, stop or close; `fields` as they were read."""
 
     kind: str
     incarnation: int
@@ -228,7 +228,7 @@ def read_ledger(path):
 
 
 def _take(ledger, line, kind):
-    if kind not in ("open", "checkpoint", "restart", "stop", "close", "energy"):
+    if kind not in ("open", "checkpoint", "restart", "schedule", "stop", "close", "energy"):
         return
     incarnation, unix_s = count(line, "incarnation"), duration(line, "time_unix_s")
     if kind == "close":  # of the start before it

@@ -142,6 +142,23 @@ std::string HistoryReader::restart_text(const Line& line) {
   return text;
 }
 
+// "schedule: every 320.00 s, of which 1 in 4 at level 3, 1 in 40 at level 4: the first choice of this start".
+std::string HistoryReader::schedule_text(const Line& line) {
+  std::string text = fmt::format("  schedule: every {}", seconds_text(line.number("every_s")));
+  const auto levels = line.fields.find("levels");
+  const char* between = ", of which ";
+  if (levels != line.fields.end() && levels->is_array()) {
+    for (const json& entry : *levels) {
+      const Line level{entry};
+      const std::uint64_t one_in = level.count("one_in");
+      if (one_in <= 1) continue;
+      text += fmt::format("{}1 in {} at level {}", between, one_in, level.count("level"));
+      between = ", ";
+    }
+  }
+  return text + ": " + line.text("reason");
+}
+
 std::vector<std::string> HistoryReader::add_line(std::string_view text) {
   std::vector<std::string> ready;
   Line line{json::parse(text, nullptr, false)};
@@ -149,13 +166,14 @@ std::vector<std::string> HistoryReader::add_line(std::string_view text) {
   const std::string event = line.text("event");
   if (event == "checkpoint") {
     add_checkpoint(line, ready);
-  } else if (event == "open" || event == "restart" || event == "stop" || event == "close") {
+  } else if (event == "open" || event == "restart" || event == "schedule" || event == "stop" || event == "close") {
     ready = flush();
     if (event == "open") add_open(line, ready);
     if (event == "restart") {
       ++sums_.restarts;
       ready.push_back(restart_text(line));
     }
+    if (event == "schedule") ready.push_back(schedule_text(line));
     if (event == "stop") {
       has_ended_ = true;
       ready.push_back(fmt::format("  told to stop: {}", line.text("why")));

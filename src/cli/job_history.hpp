@@ -47,6 +47,7 @@ class HistoryReader {
   void add_open(const Line& line, std::vector<std::string>& ready);
   void add_checkpoint(const Line& line, std::vector<std::string>& ready);
   static std::string restart_text(const Line& line);
+  static std::string schedule_text(const Line& line);
   static std::string row_of(const Checkpoint& one);
 
   HistorySums sums_;

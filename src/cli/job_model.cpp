@@ -10,6 +10,7 @@
 
 #include "cli/ledgers.hpp"
 #include "cli/quantities.hpp"
+#include "model/rates.hpp"
 #include "sys/text_file.hpp"
 
 namespace diapause::cli {
@@ -37,7 +38,7 @@ Status read_values(std::string_view words, const std::vector<std::string>& names
 
 class ModelMaker {
  public:
-  ModelMaker(const JobOptions& options, const energy::Profile& profile, const MeasuredJob& measured)
+  ModelMaker(const JobOptions& options, const energy::Profile& profile, const energy::MeasuredJob& measured)
       : options_(options), profile_(profile), measured_(measured) {}
 
   Result<JobModel> make() {
@@ -108,31 +109,22 @@ class ModelMaker {
     return assumed;
   }
 
-  double memory_s(double bytes) { return bytes / 1e6 / rate("memory", "memory_copy_mb_s", 8000, "a copy by one core"); }
-  double network_s(double bytes) {
-    return bytes / 1e6 / rate("network", "network_mb_s", 10000, "one adapter of 100 Gbit/s");
-  }
-  double storage_s() {
-    const double assumed = std::min(500.0 * job_.nodes, 100000.0);
-    return job_.bytes / 1e6 / rate("storage", "storage_write_mb_s", assumed, "500 MB/s a node, at most 100 GB/s");
-  }
-
-  // {blocked, behind, restart}, if nothing is measured.
-  std::array<double, 3> times_from_rates(int number) {
-    const double node_bytes = job_.bytes / job_.nodes;
-    const double copy_s = memory_s(node_bytes);
-    if (number == 1) return {copy_s, 0, copy_s};
-    const double share = static_cast<double>(job_.parity) / std::max(1.0, 1.0 * job_.group_nodes - job_.parity);
-    if (number == 2) return {copy_s, network_s(node_bytes), network_s(node_bytes)};
-    if (number == 3) {
-      // Each member takes in what its parity is made of, and a lost one everything of its group.
-      return {copy_s, network_s(node_bytes * (1 + share)), network_s(node_bytes * (job_.group_nodes - job_.parity))};
+  // If nothing is measured. Only the rates that the level needs are looked for, and told of where they are assumed.
+  model::LevelTimes times_from_rates(int number) {
+    model::Rates rates;
+    rates.memory_mb_s = rate("memory", "memory_copy_mb_s", rates.memory_mb_s, "a copy by one core");
+    if (number == 2 || number == 3) {
+      rates.network_mb_s = rate("network", "network_mb_s", rates.network_mb_s, "one adapter of 100 Gbit/s");
     }
-    return {copy_s, storage_s(), storage_s()};
+    if (number >= 4) {
+      rates.storage_mb_s = rate("storage", "storage_write_mb_s", model::assumed_storage_mb_s(job_.nodes),
+                                "500 MB/s a node, at most 100 GB/s");
+    }
+    return model::times_at_rates(number, {job_.bytes, job_.nodes, job_.group_nodes, job_.parity}, rates);
   }
 
   Status add_level(int number) {
-    const MeasuredLevel& seen = measured_.levels[static_cast<std::size_t>(number)];
+    const energy::MeasuredLevel& seen = measured_.levels[static_cast<std::size_t>(number)];
     const Values& typed = times_[number];
     const bool all_typed =
         typed.contains("blocked") && (typed.contains("behind") || options_.sync) && typed.contains("restart");
@@ -144,7 +136,10 @@ class ModelMaker {
                                               number, number));
     }
     std::array<double, 3> times{};
-    if (job_.bytes > 0 && !all_typed) times = times_from_rates(number);
+    if (job_.bytes > 0 && !all_typed) {
+      const model::LevelTimes assumed = times_from_rates(number);
+      times = {assumed.blocked_s, assumed.behind_s, assumed.restart_s};
+    }
     if (job_.bytes == 0 && typed.contains("blocked")) times = {0, 0, typed.at("blocked")};
     if (seen.blocked_s) times[0] = *seen.blocked_s;
     if (seen.behind_s) times[1] = *seen.behind_s;
@@ -205,16 +200,21 @@ class ModelMaker {
       busy_w += domain.idle_w.value + domain.busy_w.value;
     }
     const double nodes = job_.nodes;
-    const auto watts = [&](const char* name, double otherwise) {
+    const double scale = measured_.nodes > 0 ? nodes / measured_.nodes : 0;
+    job_.powers = model::assumed_powers(nodes, idle_w, busy_w);
+    if (measured_.compute_w) job_.powers.compute_w = *measured_.compute_w * scale;
+    if (measured_.checkpoint_w) {
+      job_.powers.checkpoint_w = job_.powers.restart_w = *measured_.checkpoint_w * scale;
+    }
+    const auto take_typed = [&](const char* name, double& of_all_w) {
       const auto typed = watts_.find(name);
-      return nodes * (typed != watts_.end() ? typed->second : otherwise);
+      if (typed != watts_.end()) of_all_w = nodes * typed->second;
     };
-    const double scale = measured_.nodes > 0 ? 1.0 / measured_.nodes : 0;
-    const double compute_w = measured_.compute_w ? *measured_.compute_w * scale : busy_w;
-    const double waiting_w = idle_w + 0.25 * (busy_w - idle_w);
-    const double checkpoint_w = measured_.checkpoint_w ? *measured_.checkpoint_w * scale : waiting_w;
-    job_.powers = {watts("compute", compute_w), watts("checkpoint", checkpoint_w), watts("restart", checkpoint_w),
-                   watts("idle", idle_w), watts("behind", 0.05 * (busy_w - idle_w))};
+    take_typed("compute", job_.powers.compute_w);
+    take_typed("checkpoint", job_.powers.checkpoint_w);
+    take_typed("restart", job_.powers.restart_w);
+    take_typed("idle", job_.powers.idle_w);
+    take_typed("behind", job_.powers.behind_w);
     if (measured_.compute_w && !watts_.contains("compute")) note("compute power: from the energy lines of the ledger");
     if (!measured_.checkpoint_w && !watts_.contains("checkpoint")) {
       note("checkpoint and restart power: idle and a quarter of what computing adds, assumed");
@@ -226,7 +226,7 @@ class ModelMaker {
 
   const JobOptions& options_;
   const energy::Profile& profile_;
-  const MeasuredJob& measured_;
+  const energy::MeasuredJob& measured_;
   JobModel job_;
   std::vector<int> numbers_;
   std::map<int, Values> times_;
@@ -246,13 +246,14 @@ Result<energy::Profile> named_profile(const std::string& name) {
 
 }  // namespace
 
-Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile, const MeasuredJob& measured) {
+Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile,
+                           const energy::MeasuredJob& measured) {
   return ModelMaker(options, profile, measured).make();
 }
 
 Result<JobModel> load_job_model(const JobOptions& options) {
   DIAPAUSE_TRY_ASSIGN(const energy::Profile profile, named_profile(options.machine));
-  MeasuredJobReader reader;
+  energy::MeasuredJobReader reader;
   if (!options.from.empty()) {
     Places places;
     places.config = options.config;
@@ -260,7 +261,7 @@ Result<JobModel> load_job_model(const JobOptions& options) {
     DIAPAUSE_TRY_ASSIGN(const std::string path, ledger_of(options.from, places));
     DIAPAUSE_TRY(sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) { reader.add_line(line); }));
   }
-  return job_model(options, profile, reader.take());
+  return job_model(options, profile, reader.job());
 }
 
 }  // namespace diapause::cli

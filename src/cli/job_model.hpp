@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/measured_job.hpp"
 #include "cli/plan_arguments.hpp"
+#include "energy/measured_job.hpp"
 #include "energy/profile.hpp"
 #include "model/levels.hpp"
 
@@ -26,7 +26,8 @@ inline constexpr const char* kClassNames[] = {"", "process", "node", "nodes", "s
 
 // Typed values go first, then measured ones, then those that follow from the profile. Code::argument says what is
 // missing or wrong.
-Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile, const MeasuredJob& measured);
+Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile,
+                           const energy::MeasuredJob& measured);
 
 // Reads the profile and the ledger that the options name, and makes the model.
 Result<JobModel> load_job_model(const JobOptions& options);

@@ -66,9 +66,9 @@ Result<std::vector<SizeRow>> size_rows(const PlanArguments& arguments) {
 }
 
 // The numbers go beside the picture, under its name and .json.
-int draw(const std::string& picture, const std::string& json) {
+int draw(const std::string& picture, const std::string& text) {
   const std::string numbers = picture + ".json";
-  const Status written = sys::replace_text_file(sys::real_kernel(), numbers, json + "\n");
+  const Status written = sys::replace_text_file(sys::real_kernel(), numbers, text + "\n");
   if (!written) return complain(written.error());
   return become_python({"plan", "--output=" + picture, "--", numbers});
 }
@@ -78,27 +78,27 @@ int draw(const std::string& picture, const std::string& json) {
 int plan(const PlanArguments& arguments) {
   if (!arguments.fill_time.empty()) return fill_time(arguments);
   std::string text;
-  std::string json;
+  std::string numbers;
   if (!arguments.sizes.empty()) {
     const auto rows = size_rows(arguments);
     if (!rows) return complain(rows.error());
     text = sizes_text(*rows);
-    json = sizes_json(*rows);
+    numbers = sizes_json(*rows);
   } else {
     const auto job = load_job_model(arguments.job);
     if (!job) return complain(job.error());
     const PlanReport report = make_plan(*job, arguments.bound_percent / 100);
     text = plan_text(report);
-    json = plan_json(report);
+    numbers = plan_json(report);
   }
   if (arguments.json) {
-    fmt::print("{}\n", json);
+    fmt::print("{}\n", numbers);
   } else {
     fmt::print("{}", text);
   }
   if (arguments.plot.empty()) return kDone;
   std::fflush(stdout);
-  return draw(arguments.plot, json);
+  return draw(arguments.plot, numbers);
 }
 
 }  // namespace diapause::cli

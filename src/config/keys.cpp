@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 4> kCodecMethods{"none", "lz4", "zstd", "
 constexpr std::array<std::string_view, 2> kCodecGoals{"time", "energy"};
 constexpr std::array<std::string_view, 3> kAsyncModes{"off", "thread", "rank"};
 constexpr std::array<std::string_view, 3> kFinishKeep{"nothing", "last", "all"};
+constexpr std::array<std::string_view, 3> kScheduleGoals{"time", "energy", "mixed"};
 constexpr std::array<std::string_view, 2> kWhenFull{"wait", "skip"};
 constexpr std::array<std::string_view, 3> kThrottlePolicies{"off", "fixed", "measured"};
 constexpr std::array<std::string_view, 6> kActuators{"auto", "cpufreq", "powercap", "uclamp", "dry-run", "emulated"};
@@ -45,6 +46,10 @@ void add_level(std::string_view section, std::vector<Key>& keys) {
 
 void add_places(std::vector<Key>& keys) {
   keys.push_back({"", "schedule", [](Draft& draft) -> std::string& { return draft.schedule; }});
+  add_choice({"", "schedule_goal", [](Draft& draft) { return ChoiceRef(draft.settings.auto_schedule.goal); }},
+             kScheduleGoals, keys);
+  keys.push_back({"", "schedule_bound_percent",
+                  [](Draft& draft) -> double& { return draft.settings.auto_schedule.bound_percent; }, Rule::percent});
   keys.push_back({"", "minute_s", [](Draft& draft) -> double& { return draft.minute_s; }, Rule::positive});
   keys.push_back({"", "lock_wait_s", [](Draft& draft) -> double& { return draft.settings.lock_wait_s; }});
   keys.push_back(
@@ -83,6 +88,20 @@ void add_codec(std::vector<Key>& keys) {
                   Rule::any, 1, 1024});
   keys.push_back({"codec", "anchor_every",
                   [](Draft& draft) -> std::uint32_t& { return draft.settings.codec.anchor_every; }, Rule::any, 1});
+}
+
+template <int kLevel>
+void add_mtbf(std::string_view name, std::vector<Key>& keys) {
+  keys.push_back({"failures", name, [](Draft& draft) -> double& { return draft.settings.failures.mtbf_s[kLevel]; }});
+}
+
+void add_failures(std::vector<Key>& keys) {
+  keys.push_back(
+      {"failures", "node_mtbf_s", [](Draft& draft) -> double& { return draft.settings.failures.node_mtbf_s; }});
+  add_mtbf<1>("mtbf_process_s", keys);
+  add_mtbf<2>("mtbf_node_s", keys);
+  add_mtbf<3>("mtbf_nodes_s", keys);
+  add_mtbf<4>("mtbf_system_s", keys);
 }
 
 void add_flips(std::vector<Key>& keys) {
@@ -169,6 +188,7 @@ std::vector<Key> make_keys() {
   keys.push_back(
       {"level3", "parity", [](Draft& draft) -> std::uint32_t& { return draft.settings.parity; }, Rule::any, 1, 254});
   add_level<4>("level4", keys);
+  add_failures(keys);
   add_choice({"finish", "keep", [](Draft& draft) { return ChoiceRef(draft.settings.finish_keep); }}, kFinishKeep, keys);
   add_capture(keys);
   add_codec(keys);

@@ -17,6 +17,9 @@ namespace diapause::config {
 // All numbers are seconds; 30 years are never meant and keep arithmetic on clocks far from overflow.
 inline constexpr double kMostSeconds = 1e9;
 
+// The schedule that leaves the intervals to what the job measures.
+inline constexpr std::string_view kAutoSchedule = "auto";
+
 // Settings on their way: with the keys that end up in others.
 struct Draft {
   Settings settings;

@@ -37,10 +37,11 @@ class Reader {
   }
 
   tl::unexpected<Error> wrong(const std::string& why) const {
-    return fail(Code::config,
-                fmt::format("schedule {}: {} at character {}; a schedule is ckp(a,b,c,d), the minutes between "
-                            "checkpoints of level 1 to 4, 0 for never, and may end in /eN, the bit to flip",
-                            quoted(text_), why, at_ - text_.data() + 1));
+    return fail(
+        Code::config,
+        fmt::format("schedule {}: {} at character {}; a schedule is \"auto\", or ckp(a,b,c,d), the "
+                    "minutes between checkpoints of level 1 to 4, 0 for never, and may end in /eN, the bit to flip",
+                    quoted(text_), why, at_ - text_.data() + 1));
   }
 
  private:
@@ -56,6 +57,8 @@ class Reader {
 }  // namespace
 
 Status apply_schedule(const std::string& text, double minute_s, Settings& settings) {
+  settings.auto_schedule.is_on = text == kAutoSchedule;
+  if (settings.auto_schedule.is_on) return {};
   Reader reader(text);
   std::array<double, 5> seconds{};
   DIAPAUSE_TRY(reader.expect("ckp"));

@@ -258,6 +258,22 @@ void settle_default_schedule(Reading& reading) {
   if (by_level) reading.draft.schedule.clear();
 }
 
+// Intervals cannot be chosen by nobody knows what.
+Status check_failures(const Reading& reading) {
+  const FailureSettings& failures = reading.draft.settings.failures;
+  const Key& of_one_node = *find_key("failures", "node_mtbf_s");
+  if (failures.node_mtbf_s > 0 && failures.mtbf_s[2] > 0) {
+    return conflict(reading, of_one_node, *find_key("failures", "mtbf_node_s"),
+                    "the first is of a single node and the second of all nodes of the job; set one of them to 0");
+  }
+  const bool some_fail =
+      failures.node_mtbf_s > 0 || std::ranges::any_of(failures.mtbf_s, [](double mtbf_s) { return mtbf_s > 0; });
+  if (reading.draft.schedule != kAutoSchedule || some_fail) return {};
+  return conflict(reading, *find_key("", "schedule"), of_one_node,
+                  "\"auto\" needs to know how often something fails: set failures.node_mtbf_s, the mean time between "
+                  "failures of one node, or that of the whole job by class, such as failures.mtbf_system_s");
+}
+
 Status use_schedule(Reading& reading) {
   if (reading.draft.schedule.empty()) return {};
   Settings& settings = reading.draft.settings;
@@ -296,6 +312,7 @@ Result<Settings> parse_settings(const std::string& text, const std::string& path
   DIAPAUSE_TRY(check_global(reading));
   DIAPAUSE_TRY(check_nodes(reading));
   DIAPAUSE_TRY(check_deadline(reading));
+  DIAPAUSE_TRY(check_failures(reading));
   settle_deadline(environment, reading);
   DIAPAUSE_TRY(use_schedule(reading));
   return std::move(reading.draft.settings);

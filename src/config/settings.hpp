@@ -117,6 +117,22 @@ struct EnergySettings {
   std::string root;                            // stands before /sys, /proc and /dev
 };
 
+// What `schedule = "auto"` makes least: the time of the run, its energy, or the energy as far as it takes little
+// longer.
+enum class ScheduleGoal { time, energy, mixed };
+
+struct AutoSchedule {
+  bool is_on = false;
+  ScheduleGoal goal = ScheduleGoal::time;
+  double bound_percent = 2;  // mixed: how much longer than the shortest the run may take
+};
+
+// What the job is up against. Seconds; 0 = not known.
+struct FailureSettings {
+  double node_mtbf_s = 0;          // of a single node
+  std::array<double, 5> mtbf_s{};  // of the whole job, by the level that such failures need; [0] unused
+};
+
 // Which phases of a checkpoint run slower to save energy: none, all at a fixed ratio of the base clock, or those that
 // save energy of the node.
 enum class ThrottlePolicy { off, fixed, measured };
@@ -146,6 +162,8 @@ struct Settings {
   std::array<LevelSettings, 5> levels;  // [1]..[4]; [0] unused
   std::uint32_t group_nodes = 4;        // level 3: n
   std::uint32_t parity = 1;             // level 3: m
+  AutoSchedule auto_schedule;
+  FailureSettings failures;
   FinishKeep finish_keep = FinishKeep::nothing;
   double lock_wait_s = 10;  // how long to wait for an earlier run of this job to let go
   CaptureSettings capture;
@@ -175,8 +193,8 @@ Settings default_settings(std::uint32_t uid);
 Result<Settings> parse_settings(const std::string& text, const std::string& path, const Environment& environment,
                                 std::uint32_t uid);
 
-// "ckp(3,5,7,11)" or "ckp(3,5,7,11)/e1": level intervals in minutes of `minute_s` seconds each (0 = level never due),
-// and the bit flipped. Code::config says what is wrong in the text.
+// "auto", "ckp(3,5,7,11)" or "ckp(3,5,7,11)/e1": level intervals in minutes of `minute_s` seconds each (0 = level never
+// due), and the bit flipped. Code::config says what is wrong in the text.
 Status apply_schedule(const std::string& text, double minute_s, Settings& settings);
 
 }  // namespace diapause::config

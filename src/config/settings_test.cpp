@@ -233,7 +233,7 @@ TEST(Settings, SuggestTheNameThatWasMeant) {
 }
 
 TEST(Settings, SuggestNothingForANameThatIsFarFromAll) {
-  EXPECT_THAT(refusal("compression = 1"), HasSubstr("unknown key compression. Keys here are schedule, minute_s"));
+  EXPECT_THAT(refusal("compression = 1"), HasSubstr("unknown key compression. Keys here are schedule, schedule_goal,"));
   EXPECT_THAT(refusal("level4.tier = \"local\""), HasSubstr("unknown key level4.tier. Keys of [level4] are keep"));
   EXPECT_THAT(refusal("flips.x = 1"), HasSubstr("unknown key flips.x. Keys"));
 }
@@ -270,6 +270,18 @@ TEST(Settings, RefuseTwoWaysToSayWhenALevelIsDue) {
                 .level(4)
                 .interval.seconds,
             3);
+}
+
+TEST(Settings, LeaveTheIntervalsToTheJobWhereItIsSaidWhatFails) {
+  const Settings settings = parsed("schedule = \"auto\"\nschedule_goal = \"mixed\"\n[failures]\nmtbf_system_s = 1e5");
+  EXPECT_TRUE(settings.auto_schedule.is_on);
+  EXPECT_EQ(settings.auto_schedule.goal, ScheduleGoal::mixed);
+  EXPECT_EQ(settings.failures.mtbf_s[4], 1e5);
+  for (int level = 1; level <= 4; ++level) EXPECT_EQ(settings.level(level).interval.seconds, 0);
+  EXPECT_FALSE(parsed("").auto_schedule.is_on);
+  EXPECT_THAT(refusal("schedule = \"auto\""),
+              AllOf(StartsWith("c.toml:1:12: schedule"), HasSubstr("set failures.node_mtbf_s")));
+  EXPECT_THAT(refusal("[failures]\nnode_mtbf_s = 1e8\nmtbf_node_s = 1e5"), HasSubstr("set one of them to 0"));
 }
 
 TEST(Settings, RefuseNamesForNodesThatAreNotThere) {

@@ -44,6 +44,8 @@ Result<std::vector<MeterEntry>> chosen_meters(const std::vector<std::string>& na
   return chosen;
 }
 
+}  // namespace
+
 Result<Profile> load_profile(const config::EnergySettings& settings, sys::Kernel& kernel) {
   const MachineFacts facts{count_cpus(kernel, settings.root), settings.tdp_w};
   if (const auto text = built_in_profile(settings.profile); !text.empty()) {
@@ -54,8 +56,6 @@ Result<Profile> load_profile(const config::EnergySettings& settings, sys::Kernel
   return fail(Code::config, fmt::format("energy.profile: {}; built in are {}", text.error().message,
                                         fmt::join(built_in_profiles(), ", ")));
 }
-
-}  // namespace
 
 struct SamplerState {
   SamplerState(const config::EnergySettings& wanted, sys::Kernel& the_kernel, std::vector<MeterEntry> entries,

@@ -23,6 +23,9 @@ struct Usage {
   Amount total;
 };
 
+// The profile that the settings name. Code::config: it cannot be read.
+Result<Profile> load_profile(const config::EnergySettings& settings, sys::Kernel& kernel);
+
 struct SamplerState;
 
 // All functions may be called from any thread. Those that need to know which sources are live wait until the thread has

@@ -117,9 +117,9 @@ Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
     if (!gone && result) result = gone;
   }
   // A failed attempt counts too: the next one is due after the interval, not at the next call.
-  double now_s = sys::monotonic_s() - opened_s_;
   const int level = open.info.level_asked;
-  if (context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0)) schedule_.taken(level, now_s);
+  if (pacemaker_) pacemaker_->consider(info.bytes);
+  if (const auto now_s = agree_on_time()) schedule_.taken(level, *now_s);
   if (!result && result.error().code == Code::comm) off_ = result.error();
   is_slot_ready_ = false;
   info.blocked_s = open.begin_s + sys::monotonic_s() - start;

@@ -23,6 +23,7 @@
 #include "library/flip_injector.hpp"
 #include "library/image_capture.hpp"
 #include "library/invariants.hpp"
+#include "library/pacemaker.hpp"
 #include "library/region_table.hpp"
 #include "library/versions_in_flight.hpp"
 #include "policy/schedule.hpp"
@@ -193,6 +194,7 @@ class Engine {
 
   // ---- snapshot (snapshot.cpp)
   Result<int> decide_level();
+  Result<double> agree_on_time();
   int deepest_possible(int level);
   void tell_of_too_few_nodes();
 
@@ -215,6 +217,7 @@ class Engine {
   engine::Bill bill_;
   std::unique_ptr<engine::Host> host_;
   policy::Schedule schedule_;
+  std::unique_ptr<Pacemaker> pacemaker_;  // null but on rank 0 with schedule = "auto"
   Deadline deadline_;
   AgainNote again_note_;
   RegionTable regions_;

@@ -193,6 +193,9 @@ Status Engine::start(std::unique_ptr<engine::Host> host, OpenRequest& request) {
       *context_, *host_,
       [this](int level, std::uint64_t bytes, double seconds) { deadline_.learn(level, bytes, seconds); });
   write_open_record();
+  if (context_->settings.auto_schedule.is_on && context_->rank() == 0) {
+    pacemaker_ = std::make_unique<Pacemaker>(*context_, bill_, host_->incarnation());
+  }
   tell_launcher(*context_, request);
   return watch_deadline(request);
 }
@@ -309,6 +312,7 @@ void Engine::write_open_record() {
 }
 
 Engine::~Engine() {
+  pacemaker_.reset();  // it writes to the ledger, too
   if (capture_) capture_->wait();
   try {
     if (capture_) capture_->report();

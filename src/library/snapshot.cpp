@@ -9,11 +9,22 @@
 
 namespace diapause::library {
 
+// Rank 0's clock, and the pace that it has chosen: equal on all ranks from here on. Collective.
+Result<double> Engine::agree_on_time() {
+  struct {
+    double now_s;
+    policy::Pace pace;
+  } of_root{sys::monotonic_s() - opened_s_, pacemaker_ ? pacemaker_->pace() : policy::Pace{}};
+  DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&of_root, 1)), 0));
+  schedule_.follow(of_root.pace);
+  return of_root.now_s;
+}
+
 // The level that is due at this call; 0: none. Equal on all ranks.
 Result<int> Engine::decide_level() {
   if (!schedule_.tick()) return schedule_.calls_due();
-  double now_s = sys::monotonic_s() - opened_s_;
-  DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&now_s, 1)), 0));
+  if (schedule_.wants_pace() && pacemaker_) pacemaker_->consider(regions_.bytes());
+  DIAPAUSE_TRY_ASSIGN(const double now_s, agree_on_time());
   const int level = schedule_.decide(now_s);
   return deadline_.level_now(*context_, schedule_.until_next_s(), regions_.bytes(), level);
 }

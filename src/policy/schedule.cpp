@@ -7,23 +7,32 @@ namespace diapause::policy {
 namespace {
 
 constexpr std::size_t kDeepest = 4;
+constexpr double kWaitForPace_s = 0.1;
 
 }  // namespace
 
-Schedule::Schedule(const config::Settings& settings) {
+Schedule::Schedule(const config::Settings& settings) : is_paced_(settings.auto_schedule.is_on) {
   for (std::size_t level = 1; level <= kDeepest; ++level) intervals_[level] = settings.levels[level].interval;
 }
 
 bool Schedule::any_interval() const {
+  if (is_paced_) return true;
   return std::ranges::any_of(
       intervals_, [](const config::Interval& interval) { return interval.seconds > 0 || interval.calls > 0; });
 }
 
 bool Schedule::tick() {
   ++call_;
-  const bool by_time =
-      std::ranges::any_of(intervals_, [](const config::Interval& interval) { return interval.seconds > 0; });
+  const bool by_time = is_paced_ || std::ranges::any_of(intervals_, [](const config::Interval& interval) {
+                         return interval.seconds > 0;
+                       });
   return call_ >= next_agreement_ && (by_time || agree_every_s_ > 0);
+}
+
+void Schedule::follow(const Pace& pace) {
+  if (!is_paced_ || pace.number == pace_.number) return;
+  if (pace_.number == 0) since_ = pace.since;
+  pace_ = pace;
 }
 
 void Schedule::agree_every(double seconds) { agree_every_s_ = seconds; }
@@ -40,6 +49,7 @@ int Schedule::calls_due() const {
 }
 
 int Schedule::time_due(double now_s) const {
+  if (is_paced_) return pace_.number != 0 && now_s - last_s_[1] >= pace_.every_s ? pace_.next_level(since_) : 0;
   for (std::size_t level = kDeepest; level >= 1; --level) {
     if (intervals_[level].seconds > 0 && now_s - last_s_[level] >= intervals_[level].seconds) {
       return static_cast<int>(level);
@@ -49,6 +59,7 @@ int Schedule::time_due(double now_s) const {
 }
 
 std::optional<double> Schedule::seconds_left(double now_s) const {
+  if (is_paced_) return pace_.number != 0 ? pace_.every_s - (now_s - last_s_[1]) : 2 * kWaitForPace_s;
   std::optional<double> least;
   for (std::size_t level = 1; level <= kDeepest; ++level) {
     if (intervals_[level].seconds <= 0) continue;
@@ -107,7 +118,9 @@ void Schedule::taken(int level, double now_s) {
   for (std::size_t covered = 1; covered <= deepest; ++covered) {
     last_s_[covered] = now_s;
     last_call_[covered] = call_;
+    since_[covered] = 0;
   }
+  for (std::size_t deeper = deepest + 1; deeper <= kDeepest; ++deeper) ++since_[deeper];
   // The checkpoint's own time says nothing about calls.
   agreed_s_ = now_s;
   agreed_call_ = call_;

@@ -22,6 +22,7 @@
 #include <optional>
 
 #include "config/settings.hpp"
+#include "policy/pace.hpp"
 
 namespace diapause::policy {
 
@@ -51,6 +52,12 @@ class Schedule {
   // Also to be called when the attempt failed, or the level stays due at every call. Level 0 does nothing.
   void taken(int level, double now_s);
 
+  // With `schedule = "auto"`: from now on checkpoints come at this pace. One that is followed already changes nothing.
+  // To be called alike on all ranks, with what rank 0 has.
+  void follow(const Pace& pace);
+  // Whether there is a pace to wait for.
+  bool wants_pace() const { return is_paced_ && pace_.number == 0; }
+
   // From now on the ranks also agree every so many seconds, as far as the duration of calls can be foreseen: if calls
   // become k times as long, after k times as many. To be called alike on all ranks.
   void agree_every(double seconds);
@@ -73,7 +80,10 @@ class Schedule {
   std::array<config::Interval, 5> intervals_;
   std::array<double, 5> last_s_{};
   std::array<std::uint64_t, 5> last_call_{};
-  double agree_every_s_ = 0;  // 0: only for the intervals
+  bool is_paced_;                         // by `pace_`, and not by `intervals_`
+  Pace pace_;                             // none: nothing is due yet
+  std::array<std::uint64_t, 5> since_{};  // checkpoints behind the last of a level or a deeper one
+  double agree_every_s_ = 0;              // 0: only for the intervals
   std::uint64_t call_ = 0;
   std::uint64_t next_agreement_ = 1;
   double agreed_s_ = 0;  // the last time the ranks agreed on, and the call

@@ -34,6 +34,14 @@ class HistoryTest(CommandTest):
         self.tiers.global_.chmod(0o700)
         self.ledger = job / "ledger.jsonl"
 
+    def test_a_choice_of_intervals_stands_with_its_reason(self):
+        choice = event("schedule", 1001.0, incarnation=1, number=1, every_s=320.0, reason="level 1 blocks: 2 s, before 1",
+                       levels=[{"level": 1, "one_in": 1}, {"level": 3, "one_in": 4}, "x", {"level": 4, "one_in": 40}])
+        self.ledger.write_text("".join([FIRST[0], choice, *FIRST[1:], event("schedule", 1055.0, levels=None)]))
+        text, _ = self.diapause("history", "heat", tiers=self.tiers)
+        self.assert_in_order(["start 1", "schedule: every 320.00 s, of which 1 in 4 at level 3, 1 in 40 at level 4: level 1 blocks",
+                              "10 ... 30"], text)
+
     def test_checkpoints_restarts_and_failures_stand_in_their_order(self):
         self.ledger.write_text("".join([*FIRST, '{"event": "chec\n', "[]\n", *SECOND]))
         text, _ = self.diapause("history", "heat", tiers=self.tiers)

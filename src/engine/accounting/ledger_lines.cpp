@@ -148,6 +148,44 @@ std::string stop_line(const StopLine& stop) {
   return text(line);
 }
 
+std::string schedule_line(const ScheduleLine& schedule) {
+  constexpr std::array<const char*, 3> kGoals = {"time", "energy", "mixed"};
+  const policy::PaceDecision& decision = *schedule.decision;
+  json line = event("schedule", sys::unix_time_ns());
+  line["incarnation"] = schedule.incarnation;
+  line["number"] = decision.pace.number;
+  line["goal"] = kGoals.at(static_cast<std::size_t>(schedule.goal.goal));
+  if (schedule.goal.goal == config::ScheduleGoal::mixed) line["bound_percent"] = schedule.goal.bound_percent;
+  line["reason"] = decision.reason;
+  line["saves"] = decision.saves;
+  line["every_s"] = decision.pace.every_s;
+  line["levels"] = json::array();
+  for (const model::Level& level : decision.plan.levels) {
+    const auto number = static_cast<std::size_t>(level.number);
+    line["levels"].push_back({{"level", level.number},
+                              {"one_in", decision.pace.one_in[number]},
+                              {"blocked_s", level.blocked_s},
+                              {"behind_s", level.behind_s},
+                              {"slowed", level.slowed},
+                              {"restart_s", level.restart_s},
+                              {"mtbf_s", 1 / level.failures_per_s},
+                              {"checkpoints", schedule.checkpoints[number]},
+                              {"restarts", schedule.restarts[number]}});
+  }
+  const auto power = [](double watts, bool is_measured) {
+    return json{{"watts", watts}, {"kind", is_measured ? "measured" : "assumed"}};
+  };
+  const model::Powers& powers = decision.powers;
+  line["powers"] = {{"compute", power(powers.compute_w, schedule.is_compute_power_measured)},
+                    {"checkpoint", power(powers.checkpoint_w, schedule.is_checkpoint_power_measured)},
+                    {"restart", power(powers.restart_w, schedule.is_checkpoint_power_measured)},
+                    {"idle", power(powers.idle_w, false)},
+                    {"behind", power(powers.behind_w, false)}};
+  line["expected"] = {{"time_over_work", decision.plan.wall_per_work()},
+                      {"watts_per_work", decision.plan.cost.watts_per_work(powers)}};
+  return text(line);
+}
+
 std::string energy_line(std::uint32_t incarnation, const std::string& account) {
   json line = event("energy", sys::unix_time_ns());
   line["incarnation"] = incarnation;

@@ -1,6 +1,7 @@
 // The lines of the ledger, as docs/formats/ledger.md describes them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "engine/encoding/encoding.hpp"
 #include "engine/job/worker.hpp"
 #include "format/manifest.hpp"
+#include "policy/pace_choice.hpp"
 
 namespace diapause::engine {
 
@@ -43,6 +45,15 @@ struct StopLine {
   int level_reached = 0;      // 0: it failed
 };
 
+struct ScheduleLine {
+  std::uint32_t incarnation = 0;
+  config::AutoSchedule goal;
+  const policy::PaceDecision* decision = nullptr;
+  // What was measured, by level: so many checkpoints and restarts. The times of levels without any are assumed.
+  std::array<std::size_t, 5> checkpoints{}, restarts{};
+  bool is_compute_power_measured = false, is_checkpoint_power_measured = false;
+};
+
 struct OpenLine {
   std::uint32_t incarnation = 0;
   std::uint32_t ranks = 0;
@@ -59,6 +70,7 @@ std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
 // `account`: what Account::settle() delivers; its time is the line's.
 std::string energy_line(std::uint32_t incarnation, const std::string& account);
+std::string schedule_line(const ScheduleLine& line);
 std::string close_line();
 
 }  // namespace diapause::engine

@@ -4,17 +4,20 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string_view>
-#include <vector>
 
-namespace diapause::cli {
+namespace diapause::energy {
 
 struct MeasuredLevel {
   std::optional<double> blocked_s;  // medians
   std::optional<double> behind_s;
   std::optional<double> restart_s;
-  std::size_t checkpoints = 0, restarts = 0;
+  std::size_t checkpoints = 0, restarts = 0;  // in all
+  std::uint64_t since = 0;                    // checkpoints behind the last of this level or a deeper one
+  std::size_t failures = 0;                   // that a restart followed for which this level was needed
+  std::optional<double> mtbf_s;               // of such failures, as the last choice of a schedule took it
 };
 
 struct MeasuredJob {
@@ -25,25 +28,38 @@ struct MeasuredJob {
   std::optional<double> checkpoint_w;  // and during phases beside which it waited
   std::size_t failed_starts = 0;       // that did not end with a close
   double ran_s = 0;                    // in all starts, as far as lines tell
+  double blocked_s = 0;                // of it, by checkpoints
+  double restarting_s = 0;             // and by restarts
 };
 
-// Takes the lines of a ledger one after the other.
+// Takes the lines of a ledger one after the other. Times and powers are those since the job has had as many ranks and
+// nodes as it has now.
 class MeasuredJobReader {
  public:
+  static constexpr std::size_t kWindow = 32;  // the medians are of so many checkpoints or restarts of a level
+
   void add_line(std::string_view line);
-  MeasuredJob take();
+  // As of the lines so far.
+  MeasuredJob job() const;
 
  private:
   struct Line;
+  struct Samples {
+    std::deque<double> blocked_s, behind_s, restart_s;
+  };
+  void add_open(const Line& line);
   void add_checkpoint(const Line& line);
   void add_restart(const Line& line);
+  void add_schedule(const Line& line);
   void add_energy(const Line& line);
+  double start_ran_s() const;
 
-  MeasuredJob job_;
-  std::array<std::vector<double>, 6> blocked_, behind_, restart_;
+  MeasuredJob job_;  // but for medians and powers
+  std::array<Samples, 6> samples_;
   bool is_open_ = false;
+  bool has_failed_ = false;  // the start before this one
   std::optional<double> opened_unix_s_, last_unix_s_;
   double program_j_ = 0, program_s_ = 0, waiting_j_ = 0, waiting_s_ = 0;
 };
 
-}  // namespace diapause::cli
+}  // namespace diapause::energy
