@@ -11,11 +11,15 @@ namespace {
 
 Result<NamedEnergy> read_ledger(const std::string& path) {
   EnergyReader reader;
-  const Status done = sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) { reader.add_line(line); });
+  energy::MeasuredJobReader measured;
+  const Status done = sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) {
+    reader.add_line(line);
+    measured.add_line(line);
+  });
   if (!done) {
     return fail(done.error().code, done.error().message + ": a job writes it if it has a global tier");
   }
-  NamedEnergy named{path, reader.take()};
+  NamedEnergy named{path, reader.take(), measured.job()};
   if (named.energy.other_schema) {
     return fail(Code::corrupt,
                 fmt::format("{} has schema {}, and this version reads 1", path, *named.energy.other_schema));

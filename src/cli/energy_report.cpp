@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/hindsight.hpp"
 #include "cli/text.hpp"
 
 namespace diapause::cli {
@@ -290,6 +291,26 @@ json rework_json(const Rework& rework) {
   return one;
 }
 
+json hindsight_json(const energy::MeasuredJob& job) {
+  const auto hindsight = hindsight_of(job);
+  if (!hindsight) return nullptr;
+  json one = {{"failures", hindsight->are_failures_observed ? "observed" : "told"},
+              {"mtbf_s", 1 / hindsight->failures_per_s},
+              {"work_s", hindsight->as_was.work_s},
+              {"time_over_work", hindsight->cost.wall_per_work()},
+              {"more_time", hindsight->more_time()},
+              {"best",
+               {{"work_s", hindsight->best.pattern.work_s},
+                {"time_over_work", hindsight->best.wall_per_work()},
+                {"levels", json::array()}}}};
+  for (std::size_t i = 0; i < hindsight->best.levels.size(); ++i) {
+    one["best"]["levels"].push_back(
+        {{"level", hindsight->best.levels[i].number}, {"work_s", hindsight->best.pattern.period_work_s(i)}});
+  }
+  if (hindsight->has_powers) one["more_energy"] = hindsight->more_energy();
+  return one;
+}
+
 // A cell that a spreadsheet takes for one.
 std::string csv_cell(const std::string& text) {
   std::string cell = printable(text);
@@ -308,6 +329,7 @@ std::string energy_text(const NamedEnergy& job, const NamedEnergy* baseline) {
   if (!energy.phases.empty()) text += "\n" + by_level(energy) + "\n" + by_version(energy);
   std::string notes = notes_text(job);
   for (const Rework& rework : energy.rework) notes += rework_text(rework);
+  notes += hindsight_text(job.measured, hindsight_of(job.measured));
   if (baseline != nullptr) notes += comparison_notes(energy, baseline->energy);
   return notes.empty() ? text : text + "\n" + notes;
 }
@@ -318,6 +340,7 @@ std::string energy_json(const NamedEnergy& job, const NamedEnergy* baseline) {
   document["phases"] = phases_json(job.energy);
   document["rework"] = json::array();
   for (const Rework& rework : job.energy.rework) document["rework"].push_back(rework_json(rework));
+  document["hindsight"] = hindsight_json(job.measured);
   if (baseline != nullptr) {
     const EnergySummary& energy = job.energy;
     const EnergySummary& other = baseline->energy;

@@ -5,12 +5,14 @@
 #include <string>
 
 #include "cli/energy_summary.hpp"
+#include "energy/measured_job.hpp"
 
 namespace diapause::cli {
 
 struct NamedEnergy {
   std::string ledger;  // path
   EnergySummary energy;
+  energy::MeasuredJob measured;
 };
 
 // `baseline`: null if there is none.

@@ -3,6 +3,7 @@
 
 import csv
 import json
+import math
 
 import support
 from support import CommandTest, Tiers
@@ -95,6 +96,36 @@ class EnergyTest(CommandTest):
         self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
         self.assertIn("start 2 went back to version 10: 20.00 s and 2000.00 J of the program were for nothing, and what "
                       "it did after its last line, 5.00 s before this start", self.energy()[0])
+
+    def test_in_hindsight_the_schedule_is_compared_with_the_best(self):
+        # Ten starts of 1000 s, of which nine fail; checkpoints of 5 s every 100 s; restarts of 20 s.
+        lines = [line(10000.0, 1e6, [])]
+        for start in range(10):
+            begin = 1000.0 * start
+            lines.append({"event": "open", "time_unix_s": begin, "ranks": 2, "nodes": 1})
+            if start:
+                lines.append({"event": "restart", "time_unix_s": begin + 20, "level": 1, "seconds": 20.0, "sources": ["own node"] * 2})
+            lines += [{"event": "checkpoint", "time_unix_s": begin + 100 * nth, "level_reached": 1, "bytes_total": 1,
+                       "blocked_s": 5.0, "phases": {"capture": 5.0}} for nth in range(1, 11)]
+        lines.append({"event": "close", "time_unix_s": 10000.0})
+        self.leave([{"schema": 1} | one for one in lines])
+        told = self.report("energy", "heat", tiers=self.tiers)["hindsight"]
+        rate, work_s = 9 / 10000, (10000 - 500 - 180) / 100
+
+        def time_over_work(work_s):
+            return math.exp(rate * 20) * math.expm1(rate * (work_s + 5)) / rate / work_s
+
+        best = min(time_over_work(work_s) for work_s in range(50, 200))
+        self.assertEqual((told["failures"], told["work_s"]), ("observed", work_s))
+        self.assertAlmostEqual(told["time_over_work"], time_over_work(work_s), places=9)
+        self.assertAlmostEqual(told["best"]["time_over_work"], best, places=5)
+        self.assertAlmostEqual(told["more_time"], time_over_work(work_s) / best - 1, places=5)
+        self.assertIn("in hindsight, with a failure every 18.5 min (as they came)", self.energy()[0])
+
+    def test_in_hindsight_nothing_is_said_of_a_job_that_did_not_fail(self):
+        self.leave(PLAIN)
+        self.assertIsNone(self.report("energy", "heat", tiers=self.tiers)["hindsight"])
+        self.assertIn("no failure came and none was told of", self.energy()[0])
 
     def test_a_baseline_gives_percent_of_it(self):
         self.leave(RUN)

@@ -1,0 +1,117 @@
+#include "cli/hindsight.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "cli/quantities.hpp"
+#include "model/rates.hpp"
+
+namespace diapause::cli {
+namespace {
+
+constexpr std::size_t kLeastCheckpoints = 3;
+
+// By the level that a failure needs: told by the last choice of a schedule, else as often as they came.
+std::array<double, 6> failure_rates_of(const energy::MeasuredJob& job, bool& are_observed) {
+  std::array<double, 6> rates{};
+  are_observed = std::ranges::none_of(job.levels, [](const auto& level) { return level.mtbf_s.has_value(); });
+  for (std::size_t level = 1; level < rates.size(); ++level) {
+    const energy::MeasuredLevel& seen = job.levels[level];
+    if (seen.mtbf_s) rates[level] = 1 / *seen.mtbf_s;
+    if (are_observed && job.ran_s > 0) rates[level] = static_cast<double>(seen.failures) / job.ran_s;
+  }
+  return rates;
+}
+
+// Levels that the job has taken, with the failures that go to them: those of deeper classes than the deepest level
+// started from scratch, and count as its own.
+std::vector<model::Level> levels_of(const energy::MeasuredJob& job, const std::array<double, 6>& rates) {
+  std::vector<model::Level> levels;
+  double passed_on = 0;
+  for (std::size_t number = 1; number < job.levels.size(); ++number) {
+    const energy::MeasuredLevel& seen = job.levels[number];
+    passed_on += rates[number];
+    if (!seen.blocked_s) continue;
+    model::Level level;
+    level.number = static_cast<int>(number);
+    level.blocked_s = *seen.blocked_s;
+    level.behind_s = seen.behind_s.value_or(0);
+    level.slowed = level.behind_s > 0 ? model::kAssumedSlowed : 0;
+    level.restart_s = seen.restart_s.value_or(level.blocked_s + level.behind_s);
+    level.failures_per_s = std::exchange(passed_on, 0);
+    levels.push_back(level);
+  }
+  if (!levels.empty()) levels.back().failures_per_s += passed_on;
+  return levels;
+}
+
+// Mean work between checkpoints, and of how many one was of each level or a deeper one.
+model::Pattern pattern_of(const energy::MeasuredJob& job, const std::vector<model::Level>& levels) {
+  std::vector<double> so_deep;
+  for (const model::Level& level : levels) {
+    double count = 0;
+    for (std::size_t deeper = static_cast<std::size_t>(level.number); deeper < job.levels.size(); ++deeper) {
+      count += static_cast<double>(job.levels[deeper].checkpoints);
+    }
+    so_deep.push_back(count);
+  }
+  model::Pattern pattern;
+  pattern.work_s = (job.ran_s - job.blocked_s - job.restarting_s) / so_deep[0];
+  pattern.every.push_back(1);
+  for (std::size_t i = 1; i < so_deep.size(); ++i) pattern.every.push_back(so_deep[i - 1] / so_deep[i]);
+  return pattern;
+}
+
+}  // namespace
+
+std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job) {
+  Hindsight hindsight;
+  std::vector<model::Level> levels = levels_of(job, failure_rates_of(job, hindsight.are_failures_observed));
+  std::size_t checkpoints = 0;
+  for (const energy::MeasuredLevel& level : job.levels) checkpoints += level.checkpoints;
+  for (const model::Level& level : levels) hindsight.failures_per_s += level.failures_per_s;
+  if (checkpoints < kLeastCheckpoints || hindsight.failures_per_s <= 0) return std::nullopt;
+  hindsight.as_was = pattern_of(job, levels);
+  if (!(hindsight.as_was.work_s > 0)) return std::nullopt;
+  hindsight.cost = model::cost_of(levels, hindsight.as_was);
+  hindsight.has_powers = job.compute_w.has_value();
+  if (hindsight.has_powers) {
+    const double waiting_w = job.checkpoint_w.value_or(*job.compute_w);
+    hindsight.powers = {*job.compute_w, waiting_w, waiting_w, waiting_w, 0};
+  }
+  auto plans = model::best_plans(levels, hindsight.powers, 0);
+  if (!plans || !std::isfinite(hindsight.cost.wall_per_work())) return std::nullopt;
+  hindsight.best = std::move(plans->shortest);
+  hindsight.least_watts = plans->cheapest.cost.watts_per_work(hindsight.powers);
+  return hindsight;
+}
+
+std::string hindsight_text(const energy::MeasuredJob& job, const std::optional<Hindsight>& hindsight) {
+  if (!hindsight) {
+    return fmt::format(
+        "in hindsight: no failure came and none was told of, or too few checkpoints were taken to speak of intervals; "
+        "checkpoints blocked {} of {}\n",
+        duration_text(job.blocked_s), duration_text(job.ran_s));
+  }
+  const Hindsight& was = *hindsight;
+  const auto overhead = [](const model::Cost& cost) { return (cost.wall_per_work() - 1) * 100; };
+  std::string text = fmt::format(
+      "in hindsight, with a failure every {} ({}): checkpoints every {} of work cost {:.2f} % of it in expectation, "
+      "failures included; every {} would be best and cost {:.2f} %",
+      duration_text(1 / was.failures_per_s), was.are_failures_observed ? "as they came" : "as was told",
+      duration_text(was.as_was.work_s), overhead(was.cost), duration_text(was.best.pattern.work_s),
+      overhead(was.best.cost));
+  text += fmt::format("\nthe schedule cost {:.2f} % more time than the best one", was.more_time() * 100);
+  if (was.has_powers) text += fmt::format(", and {:.2f} % more energy than the cheapest one", was.more_energy() * 100);
+  for (std::size_t i = 1; i < was.best.levels.size(); ++i) {
+    text += fmt::format("{}level {} every {}", i == 1 ? "; best: " : ", ", was.best.levels[i].number,
+                        duration_text(was.best.pattern.period_work_s(i)));
+  }
+  return text + "\n";
+}
+
+}  // namespace diapause::cli
