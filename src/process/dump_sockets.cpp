@@ -82,6 +82,10 @@ class Describer {
   void refuse(const std::string& why) { work_.refuse(seen_.status, "has " + seen_.place + why); }
 
   Status describe_tcp() {
+    // The kernel keeps the addresses of a killed job for a minute, also from its restart, unless they were to be given
+    // to the next who asks.
+    const int yes = 1;
+    ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     tcp_info info{};
     socklen_t length = sizeof info;
     if (::getsockopt(socket_, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {

@@ -33,7 +33,6 @@ struct KnownOption {
 };
 constexpr OptionTime kEarly = OptionTime::before_binding, kLate = OptionTime::at_the_end;
 constexpr KnownOption kRestoredOptions[] = {
-    {SOL_SOCKET, SO_REUSEADDR, kLate},
     {SOL_SOCKET, SO_REUSEPORT, kEarly},
     {SOL_SOCKET, SO_KEEPALIVE, kLate},
     {SOL_SOCKET, SO_LINGER, kLate},

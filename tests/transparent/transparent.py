@@ -60,7 +60,9 @@ class Place:
 
     def environment(self):
         plain = {key: value for key, value in os.environ.items() if not key.startswith("DIAPAUSE_")}
-        return plain | {"TRANSPARENT_GATE": str(self.gate), "DIAPAUSE_MEMORY_PATH": str(self.root / "memory"),
+        return plain | {"TRANSPARENT_GATE": str(self.gate), "TMPDIR": str(self.work), "HOME": str(self.work),
+                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                        "DIAPAUSE_MEMORY_PATH": str(self.root / "memory"),
                         "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0"}
 
     def start(self, words, output):
@@ -222,6 +224,13 @@ for i in range(20):
     Scenario(place, ["/usr/bin/python3", "-c", source], 4).all()
 
 
+def mpi(place, options):
+    """Two ranks and their launcher."""
+    scenario = Scenario(place, [options.mpirun, "-n", "2", "--oversubscribe", place.own_copy(options.programs / "ring")])
+    scenario.goes_on()
+    scenario.is_restarted(2)
+
+
 def refuses(place, command, what):
     """`what`: how the thing that cannot be restored is named, as a pattern."""
     scenario = Scenario(place, command)
@@ -277,7 +286,7 @@ TESTS = {
     "memory": program_test("memory"), "files": program_test("files"), "tree": program_test("tree"),
     "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
     "terminal": program_test("terminal"),
-    "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
+    "mpi": mpi, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "hostile": hostile,
 }
 
@@ -306,6 +315,7 @@ def main():
     parser.add_argument("test", choices=sorted(TESTS))
     parser.add_argument("--programs", type=pathlib.Path, required=True)
     parser.add_argument("--diapause", type=pathlib.Path, required=True)
+    parser.add_argument("--mpirun")
     options = parser.parse_args()
     leave_network()
     was_run = False

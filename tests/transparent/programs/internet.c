@@ -69,9 +69,9 @@ static int option(int socket, int name) {
 }
 
 int main(void) {
-  const struct end talk = make_connection(AF_INET, 1), both = make_connection(AF_INET6, 1);
+  const struct end talk = make_connection(AF_INET, 1), both = make_connection(AF_INET6, 0);
   const struct end full = make_connection(AF_INET, 1), half = make_connection(AF_INET, 1),
-                   gone = make_connection(AF_INET, 1);
+                   gone = make_connection(AF_INET, 0);
   const int small = 4096;
   MUST(setsockopt(full.called, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
   MUST(setsockopt(full.caller, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
