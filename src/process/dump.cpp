@@ -182,6 +182,7 @@ Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command) {
   job.monotonic_ns = frozen.monotonic_ns();
   if (frozen.processes().empty()) return fail(Code::not_found, "the job has no process that runs");
   for (FrozenProcess& process : frozen.processes()) DIAPAUSE_TRY(dump_process(work, process));
+  DIAPAUSE_TRY(look_at_segments(work));
   DIAPAUSE_TRY(dump_zombies(work));
   DIAPAUSE_TRY(dump_channels(work));
   DIAPAUSE_TRY(connect_sockets(work));

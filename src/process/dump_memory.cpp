@@ -45,7 +45,6 @@ std::string refusal_of(const Mapping& mapping) {
   if (mapping.has("io") || mapping.has("pf")) return is_of_kernel(mapping) ? "" : "of a device";
   if (mapping.has("um") || mapping.has("uw") || mapping.has("ui")) return "watched by userfaultfd";
   if (mapping.has("ss")) return "a shadow stack";
-  if (mapping.name.starts_with(kSegment)) return "of a System V segment";
   const bool is_device = mapping.name.starts_with("/dev/") && !mapping.name.starts_with("/dev/shm/") &&
                          !mapping.name.starts_with("/dev/zero") && !mapping.name.starts_with("/dev/hugepages");
   if (is_device) return "of a device";
@@ -69,6 +68,11 @@ SharedMemory describe(const Mapping& mapping) {
   SharedMemory memory;
   memory.is_writable = true;
   memory.is_stored = true;
+  if (mapping.name.starts_with(kSegment)) {
+    memory.kind = SharedKind::system_v;
+    memory.id = static_cast<std::uint32_t>(mapping.inode);
+    return memory;
+  }
   struct stat found {};
   const bool has_file =
       !mapping.name.ends_with(kDeleted) && ::stat(mapping.name.c_str(), &found) == 0 && found.st_ino == mapping.inode;

@@ -54,6 +54,8 @@ Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process);
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process);
 // Once all descriptors are known: what pipes and sockets hold.
 Status dump_channels(DumpWork& work);
+// Once all processes are known and can do calls for us: what their segments of System V are.
+Status look_at_segments(DumpWork& work);
 Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Description& to);
 // Once all descriptors are known: which sockets are each other's ends.
 Status connect_sockets(DumpWork& work);

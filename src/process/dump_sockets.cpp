@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
 #include "process/borrowed.hpp"
 #include "process/dump_parts.hpp"
@@ -129,9 +130,6 @@ class Describer {
       describe_connected_unix();
     } else if (!to_.local.empty()) {
       describe_path(known);
-      if (to_.type == SOCK_DGRAM && count_by(socket_, FIONREAD) > 0) {
-        refuse(", in which datagrams wait to be read, which is not restored yet");
-      }
     }
     to_.directory = work_.result.job.processes.back().directory;
     return {};
@@ -225,15 +223,17 @@ Result<ByteVector> peek(const DumpWork::SeenSocket& seen, int socket) {
 }
 
 // Messages one by one, with their borders.
-Result<std::vector<ByteVector>> peek_messages(const DumpWork::SeenSocket& seen, int socket) {
+Status peek_messages(const DumpWork::SeenSocket& seen, int socket, Socket& to) {
   const int before = number_of_socket(socket, SO_PEEK_OFF), from_the_first = 0;
   ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_the_first, sizeof from_the_first);
-  std::vector<ByteVector> messages;
   Status sound;
   ByteVector room(1 << 20);
   for (;;) {
     iovec part{room.data(), room.size()};
     msghdr message{};
+    sockaddr_storage sender{};
+    message.msg_name = &sender;
+    message.msg_namelen = sizeof sender;
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
@@ -246,11 +246,12 @@ Result<std::vector<ByteVector>> peek_messages(const DumpWork::SeenSocket& seen, 
                                seen.status.id, seen.status.name, seen.place));
       break;
     }
-    messages.emplace_back(room.begin(), room.begin() + got);
+    to.waiting.emplace_back(room.begin(), room.begin() + got);
+    const ByteView name = as_byte_view(sender).first(std::min<std::size_t>(message.msg_namelen, sizeof sender));
+    to.senders.emplace_back(name.begin(), name.end());
   }
   ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &before, sizeof before);
-  DIAPAUSE_TRY(sound);
-  return messages;
+  return sound;
 }
 
 constexpr int kFlowLimit_ms = 30'000;
@@ -296,25 +297,32 @@ Result<ByteVector> take_and_put_back(DumpWork& work, const DumpWork::SeenSocket&
                                           seen.place, seen.status.id));
 }
 
-Result<std::vector<ByteVector>> waiting_in(DumpWork& work, std::uint32_t index) {
+Status take_down_stream(DumpWork& work, std::uint32_t index, int socket) {
   const DumpWork::SeenSocket& seen = work.sockets[index];
-  const Socket& one = work.result.job.sockets[index];
-  DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
-  if (one.type != SOCK_STREAM) return peek_messages(seen, socket.number());
-  ByteVector bytes;
-  const bool may_be_under_way = one.family != AF_UNIX && one.peer != kNone;
-  if (may_be_under_way) {
+  Socket& one = work.result.job.sockets[index];
+  std::optional<ByteVector> bytes;
+  if (one.family != AF_UNIX && one.peer != kNone) {
     const DumpWork::SeenSocket& other = work.sockets[one.peer];
     DIAPAUSE_TRY_ASSIGN(const Borrowed peer, Borrowed::of(other.here, other.number));
-    if (bytes_on_their_way(socket.number(), peer.number()) > 0) {
-      DIAPAUSE_TRY_ASSIGN(bytes, take_and_put_back(work, seen, socket.number(), peer.number()));
-      return std::vector<ByteVector>{std::move(bytes)};
+    if (bytes_on_their_way(socket, peer.number()) > 0) {
+      DIAPAUSE_TRY_ASSIGN(bytes, take_and_put_back(work, seen, socket, peer.number()));
     }
   }
-  DIAPAUSE_TRY_ASSIGN(bytes, peek(seen, socket.number()));
-  std::vector<ByteVector> pieces;
-  if (!bytes.empty()) pieces.push_back(std::move(bytes));
-  return pieces;
+  if (!bytes) {
+    DIAPAUSE_TRY_ASSIGN(bytes, peek(seen, socket));
+  }
+  if (!bytes->empty()) one.waiting.push_back(std::move(*bytes));
+  return {};
+}
+
+Status take_down(DumpWork& work, std::uint32_t index) {
+  const DumpWork::SeenSocket& seen = work.sockets[index];
+  Socket& one = work.result.job.sockets[index];
+  const bool has_datagrams = one.family == AF_UNIX && one.type == SOCK_DGRAM;
+  if (one.state != SocketState::connected && !has_datagrams) return {};
+  DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
+  if (one.type == SOCK_STREAM) return take_down_stream(work, index, socket.number());
+  return peek_messages(seen, socket.number(), one);
 }
 
 }  // namespace
@@ -354,11 +362,7 @@ Status connect_sockets(DumpWork& work) {
 }
 
 Status take_down_sockets(DumpWork& work) {
-  std::vector<Socket>& sockets = work.result.job.sockets;
-  for (std::uint32_t i = 0; i < sockets.size(); ++i) {
-    if (sockets[i].state != SocketState::connected) continue;
-    DIAPAUSE_TRY_ASSIGN(sockets[i].waiting, waiting_in(work, i));
-  }
+  for (std::uint32_t i = 0; i < work.sockets.size(); ++i) DIAPAUSE_TRY(take_down(work, i));
   return {};
 }
 

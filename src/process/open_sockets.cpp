@@ -149,6 +149,9 @@ class Opener {
       if (one.state == SocketState::ended) DIAPAUSE_TRY(open_ended(i));
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      if (job_.sockets[i].state == SocketState::idle) DIAPAUSE_TRY(send_datagrams(i));
+    }
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
     }
     return {};
@@ -200,6 +203,27 @@ class Opener {
     if (one.peer == kNone) return {};
     shut(its.number(), other);
     sockets_[one.peer] = its.take();
+    return {};
+  }
+
+  // Each from the socket that has its sender's address, or from one without.
+  Status send_datagrams(std::uint32_t index) {
+    const Socket& one = job_.sockets[index];
+    const Owned nobody(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const Visit visit(one.directory);
+    for (std::size_t i = 0; i < one.waiting.size(); ++i) {
+      int from = nobody.number();
+      for (std::uint32_t k = 0; k < job_.sockets.size() && i < one.senders.size(); ++k) {
+        const Socket& other = job_.sockets[k];
+        const bool is_sender = other.type == SOCK_DGRAM && other.state == SocketState::idle && !other.local.empty() &&
+                               other.local == one.senders[i];
+        if (is_sender) from = sockets_[k];
+      }
+      const ByteVector& bytes = one.waiting[i];
+      const ssize_t sent = ::sendto(from, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                                    address_in(one.local), length_of(one.local));
+      if (sent != static_cast<ssize_t>(bytes.size())) return fail(socket_error(one.local, errno));
+    }
     return {};
   }
 

@@ -86,15 +86,17 @@ Result<int> Openings::raise(int number) const {
 
 Status Openings::open_memory(const SharedMemory& memory) {
   int opened = -1;
+  if (memory.kind == SharedKind::system_v) {
+    memories_.push_back(-1);  // it belongs to the namespace of the job, and is made there
+    return {};
+  }
   if (memory.kind == SharedKind::file) {
     make_directories_of(memory.path);
     opened = ::open(memory.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, static_cast<mode_t>(memory.mode));
     if (opened < 0) return fail(os_error("opening " + memory.path + ", which the job had mapped", errno));
-  } else if (memory.kind == SharedKind::anonymous) {
+  } else {
     opened = ::memfd_create("diapause", MFD_CLOEXEC);
     if (opened < 0) return fail(os_error("making shared memory", errno));
-  } else {
-    return fail(Code::mismatch, "segments of System V cannot be restored yet");
   }
   DIAPAUSE_TRY_ASSIGN(opened, raise(opened));
   memories_.push_back(opened);
@@ -105,7 +107,7 @@ Status Openings::open_memory(const SharedMemory& memory) {
 Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read) {
   for (const SharedMemory& memory : job.memories) DIAPAUSE_TRY(open_memory(memory));
   for (const StoredContents& one : contents) {
-    if (one.process != 0) continue;
+    if (one.process != 0 || memories_[one.shared] < 0) continue;
     const int to = memories_[one.shared];
     DIAPAUSE_TRY(
         read(one, [&](std::uint64_t offset, ByteView bytes) { return write_all(to, one.offset + offset, bytes); }));
@@ -289,8 +291,9 @@ Openings::~Openings() { close_all(); }
 
 std::vector<int> Openings::numbers() const {
   std::vector<int> all = descriptions_;
-  all.insert(all.end(), memories_.begin(), memories_.end());
-  std::ranges::copy_if(controlling_, std::back_inserter(all), [](int number) { return number >= 0; });
+  const auto is_open = [](int number) { return number >= 0; };
+  std::ranges::copy_if(memories_, std::back_inserter(all), is_open);
+  std::ranges::copy_if(controlling_, std::back_inserter(all), is_open);
   return all;
 }
 

@@ -41,6 +41,7 @@ class Openings {
   std::vector<int> numbers() const;
   // The end that programs have; -1: none of the job has it as its controlling terminal.
   int of_terminal(std::uint32_t index) const { return controlling_[index]; }
+  // -1: a segment of System V.
   int of_memory(std::uint32_t index) const { return memories_[index]; }
 
  private:

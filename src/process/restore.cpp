@@ -177,6 +177,8 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
   DIAPAUSE_TRY_ASSIGN(const Calls calls, Calls::plant(keeper, find_free_address(job, mappings), instruction));
   RestoreWork work{job, openings, contents, read, calls};
   work.made.reserve(job.processes.size());
+  work.filled.resize(job.memories.size());
+  DIAPAUSE_TRY(make_segments(work, keeper));
   for (const Process& process : job.processes) {
     if (process.parent == 1) DIAPAUSE_TRY(make_process(work, keeper, process));
   }
@@ -188,6 +190,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
     DIAPAUSE_TRY(restore_threads(work, made));
     DIAPAUSE_TRY(restore_attributes(work, made));
   }
+  DIAPAUSE_TRY(forget_segments(work, keeper));
   for (Made& made : work.made) DIAPAUSE_TRY(finish_threads(work, made));
   DIAPAUSE_TRY(let_go(work, keeper, registers, mask, instruction));
   return std::move(work.timed);

@@ -73,7 +73,12 @@ Status unmap_everything(const RestoreWork& work, const Made& made, const std::ve
   return work.calls.run(made.leader(), calls);
 }
 
+bool is_segment(const RestoreWork& work, const Area& area) {
+  return area.kind == AreaKind::shared && work.job.memories[area.shared].kind == SharedKind::system_v;
+}
+
 Call mapping_call(const RestoreWork& work, const Area& area, bool has_contents) {
+  if (is_segment(work, area)) return {SYS_shmat, {work.job.memories[area.shared].id, area.begin, 0}, 0};
   std::uint64_t flags = MAP_FIXED_NOREPLACE;
   std::uint64_t protection = area.protection;
   std::uint64_t file = ~std::uint64_t{0};
@@ -107,7 +112,23 @@ void add_advice(const Area& area, std::vector<Call>& calls) {
 
 bool is_mapped(const Area& area) { return area.kind == AreaKind::memory || area.kind == AreaKind::shared; }
 
-Status fill_memory(const RestoreWork& work, const Made& made) {
+// By the first process that has it.
+Status fill_segment(RestoreWork& work, const Made& made, const Area& area) {
+  if (work.filled[area.shared]) return {};
+  work.filled[area.shared] = true;
+  for (const StoredContents& one : work.contents) {
+    if (one.process != 0 || one.shared != area.shared) continue;
+    DIAPAUSE_TRY(work.read(one, [&](std::uint64_t offset, ByteView bytes) {
+      return write_memory(made.leader().here, area.begin + one.offset + offset, bytes);
+    }));
+  }
+  return {};
+}
+
+Status fill_memory(RestoreWork& work, const Made& made) {
+  for (const Area& area : made.stored->areas) {
+    if (is_segment(work, area)) DIAPAUSE_TRY(fill_segment(work, made, area));
+  }
   for (const StoredContents& one : work.contents) {
     if (one.process != made.stored->id) continue;
     DIAPAUSE_TRY(work.read(one, [&](std::uint64_t offset, ByteView bytes) {
@@ -117,7 +138,7 @@ Status fill_memory(const RestoreWork& work, const Made& made) {
   return {};
 }
 
-Status map_areas(const RestoreWork& work, const Made& made) {
+Status map_areas(RestoreWork& work, const Made& made) {
   std::vector<bool> has_contents;
   for (const Area& area : made.stored->areas) {
     has_contents.push_back(std::ranges::any_of(work.contents, [&](const StoredContents& one) {
@@ -131,7 +152,8 @@ Status map_areas(const RestoreWork& work, const Made& made) {
     before.push_back(mapping_call(work, areas[i], has_contents[i]));
     if ((areas[i].flags & kHuge) != 0) add_advice(areas[i], before);  // before the pages come
     const std::uint64_t bytes = areas[i].end - areas[i].begin;
-    if (has_contents[i] && areas[i].protection != (PROT_READ | PROT_WRITE)) {
+    const bool is_filled = has_contents[i] || is_segment(work, areas[i]);
+    if (is_filled && areas[i].protection != (PROT_READ | PROT_WRITE)) {
       after.push_back({SYS_mprotect, {areas[i].begin, bytes, areas[i].protection}, 0});
     }
     add_advice(areas[i], after);

@@ -27,6 +27,7 @@ struct RestoreWork {
   Calls calls;  // at the same address in all
   std::vector<Made> made = {};
   TimedCalls timed = {};
+  std::vector<bool> filled = {};  // beside job.memories: segments of System V that have their contents
 };
 
 // A call with a text or a structure among its arguments, which lies at room().
@@ -34,6 +35,10 @@ Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& threa
 
 // A process or thread with an id of our choice, by clone3 in `parent`. It stands still.
 Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id);
+
+// Segments of System V, empty, by process 1; and those that were to end with the last process that has them.
+Status make_segments(const RestoreWork& work, const ThreadName& keeper);
+Status forget_segments(const RestoreWork& work, const ThreadName& keeper);
 
 Status restore_memory(RestoreWork& work, Made& made);
 Status restore_descriptors(RestoreWork& work, Made& made);

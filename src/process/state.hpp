@@ -201,6 +201,7 @@ struct Socket {
   bool is_read_shut = false, is_write_shut = false;
   std::vector<SocketOption> options;
   std::vector<ByteVector> waiting;  // what is to be read from it, in pieces
+  std::vector<ByteVector> senders;  // of datagrams: beside `waiting`, addresses
 };
 
 // A pseudo-terminal.

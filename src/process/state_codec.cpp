@@ -81,7 +81,7 @@ void fields(A& a, SocketOption& x) {
 template <class A>
 void fields(A& a, Socket& x) {
   a(x.family, x.type, x.protocol, x.state, x.local, x.remote, x.directory, x.mode, x.backlog, x.peer);
-  a(x.is_read_shut, x.is_write_shut, x.options, x.waiting);
+  a(x.is_read_shut, x.is_write_shut, x.options, x.waiting, x.senders);
 }
 template <class A>
 void fields(A& a, Terminal& x) {
@@ -278,7 +278,10 @@ Status check_socket(const Job& job, std::uint32_t index) {
                     job.sockets[one.peer].peer == index && job.sockets[one.peer].state == SocketState::connected);
   const bool is_option = std::ranges::all_of(
       one.options, [](const SocketOption& option) { return option.value.size() <= kMostValueBytes; });
-  if (is_address && is_peer && is_option && one.state <= SocketState::ended) return {};
+  const bool has_senders = one.senders.empty() || one.senders.size() == one.waiting.size();
+  const bool are_addresses =
+      std::ranges::all_of(one.senders, [](const ByteVector& sender) { return sender.size() <= kMostAddressBytes; });
+  if (is_address && is_peer && is_option && has_senders && are_addresses && one.state <= SocketState::ended) return {};
   return unsound(fmt::format("socket {}", index));
 }
 

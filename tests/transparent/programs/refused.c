@@ -1,5 +1,5 @@
-/* Has something that cannot be restored: a socket of the kernel, or, with the argument `segment`, memory of System V.
- */
+/* Has something that cannot be restored: a socket of the kernel, or, with the argument `segment`, a segment of
+   System V of which a part is mapped. */
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
@@ -8,9 +8,10 @@
 #include "step.h"
 
 static void have_segment(void) {
-  const int segment = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+  const int segment = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
   MUST(segment >= 0);
-  MUST(shmat(segment, NULL, 0) != (void*)-1);
+  char* const at = shmat(segment, NULL, 0);
+  MUST(at != (void*)-1 && munmap(at + 4096, 4096) == 0);
   MUST(shmctl(segment, IPC_RMID, NULL) == 0);
 }
 

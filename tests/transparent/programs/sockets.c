@@ -22,6 +22,15 @@ static int listen_at(const char* name, struct sockaddr_un* address, socklen_t* l
   return listening;
 }
 
+static int gram_at(const char* name, struct sockaddr_un* address) {
+  memset(address, 0, sizeof *address);
+  address->sun_family = AF_UNIX;
+  strcpy(address->sun_path, name);
+  const int made = socket(AF_UNIX, SOCK_DGRAM, 0);
+  MUST(bind(made, (struct sockaddr*)address, sizeof *address) == 0);
+  return made;
+}
+
 static int connect_to(const struct sockaddr_un* address, socklen_t length) {
   const int connected = socket(AF_UNIX, SOCK_STREAM, 0);
   MUST(connect(connected, (const struct sockaddr*)address, length) == 0);
@@ -68,7 +77,7 @@ int main(void) {
   MUST(write(half[0], "last", 4) == 4 && shutdown(half[0], SHUT_WR) == 0);
   MUST(write(gone[0], "left", 4) == 4 && close(gone[0]) == 0);
 
-  struct sockaddr_un at_path, by_name;
+  struct sockaddr_un at_path, by_name, at_sender, at_receiver;
   socklen_t path_length, name_length;
   char name[64];
   snprintf(name, sizeof name, "@diapause-test-%d-%ld", (int)getpid(), (long)time(NULL));
@@ -80,6 +89,11 @@ int main(void) {
   const int set = epoll_create1(0);
   struct epoll_event event = {EPOLLIN, {.u64 = 33}};
   MUST(epoll_ctl(set, EPOLL_CTL_ADD, door, &event) == 0);
+
+  const int sender = gram_at("sender", &at_sender), receiver = gram_at("receiver", &at_receiver);
+  const struct sockaddr* const to = (struct sockaddr*)&at_receiver;
+  MUST(sendto(sender, "first", 5, 0, to, sizeof at_receiver) == 5 &&
+       sendto(sender, "x", 1, 0, to, sizeof at_receiver) == 1);
 
   for (long i = 0; i < STEPS; ++i) {
     long value = i;
@@ -102,6 +116,10 @@ int main(void) {
   MUST(read(caller, text, sizeof text) == 2 && memcmp(text, "hi", 2) == 0);
   struct sockaddr_un found;
   socklen_t length = sizeof found;
+  MUST(recvfrom(receiver, text, sizeof text, 0, (struct sockaddr*)&found, &length) == 5);
+  MUST(memcmp(text, "first", 5) == 0 && strcmp(found.sun_path, "sender") == 0);
+  MUST(recv(receiver, text, sizeof text, 0) == 1 && unlink("sender") == 0 && unlink("receiver") == 0);
+  length = sizeof found;
   MUST(getsockname(called, (struct sockaddr*)&found, &length) == 0 && strcmp(found.sun_path, "door") == 0);
   const int late = connect_to(&at_path, path_length);
   MUST(epoll_wait(set, &event, 1, 60000) == 1 && event.data.u64 == 33 && accept(door, NULL, NULL) >= 0);

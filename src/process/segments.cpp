@@ -1,0 +1,97 @@
+// Shared memory of System V: segments of the job's IPC namespace, with the ids that programs know them by.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "process/dump_parts.hpp"
+#include "process/restore_parts.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr std::uint32_t kIsToGo = 01000;  // SHM_DEST of shm_perm.mode: it ends with the last process that has it
+
+std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+// What every process of the job can ask.
+Status look_at_segment(DumpWork& work, SharedMemory& memory) {
+  FrozenProcess& asked = work.frozen.processes().front();
+  const std::uint64_t room = asked.calls->room();
+  auto done = asked.calls->one(asked.leader().name, {SYS_shmctl, {memory.id, IPC_STAT, room}, 0});
+  if (!done) {
+    work.refuse(asked.status, fmt::format("shares the System V segment {}, which cannot be asked for: {}", memory.id,
+                                          done.error().message));
+    return {};
+  }
+  shmid_ds found{};
+  DIAPAUSE_TRY(read_memory(asked.here, room, std::as_writable_bytes(std::span(&found, 1))));
+  memory.key = static_cast<std::uint32_t>(found.shm_perm.__key);
+  memory.mode = found.shm_perm.mode;
+  memory.bytes = found.shm_segsz;
+  return {};
+}
+
+Status write_next_id(const RestoreWork& work, const ThreadName& keeper, std::uint32_t id) {
+  const std::string path = "/proc/sys/kernel/shm_next_id";
+  const std::string text = std::to_string(id);
+  const auto at_cwd = static_cast<std::uint64_t>(AT_FDCWD);
+  const std::uint64_t room = work.calls.room();
+  ByteVector argument(path.size() + 1);
+  std::memcpy(argument.data(), path.data(), path.size());
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t file,
+                      call_with(work, keeper, argument, {SYS_openat, {at_cwd, room, O_WRONLY}, 0}));
+  const auto written = call_with(work, keeper, as_byte_view(text), {SYS_write, {file, room, text.size()}, 0});
+  DIAPAUSE_TRY(work.calls.one(keeper, {SYS_close, {file}, 0}));
+  DIAPAUSE_TRY(written);
+  return {};
+}
+
+}  // namespace
+
+Status look_at_segments(DumpWork& work) {
+  Job& job = work.result.job;
+  for (SharedMemory& memory : job.memories) {
+    if (memory.kind == SharedKind::system_v) DIAPAUSE_TRY(look_at_segment(work, memory));
+  }
+  for (const Process& process : job.processes) {
+    for (const Area& area : process.areas) {
+      if (area.kind != AreaKind::shared || job.memories[area.shared].kind != SharedKind::system_v) continue;
+      const bool is_whole = area.offset == 0 && area.end - area.begin == whole_pages(job.memories[area.shared].bytes);
+      if (is_whole) continue;
+      const auto status = std::ranges::find(work.frozen.processes(), process.id,
+                                            [](const FrozenProcess& one) { return one.status.id; });
+      work.refuse(status->status, fmt::format("has memory at {:#x} of a System V segment, of which other parts are "
+                                              "mapped in another way or not at all",
+                                              area.begin));
+    }
+  }
+  return {};
+}
+
+Status make_segments(const RestoreWork& work, const ThreadName& keeper) {
+  for (const SharedMemory& memory : work.job.memories) {
+    if (memory.kind != SharedKind::system_v) continue;
+    DIAPAUSE_TRY(write_next_id(work, keeper, memory.id));
+    const std::uint64_t flags = IPC_CREAT | IPC_EXCL | (memory.mode & 0777);
+    DIAPAUSE_TRY_ASSIGN(const std::uint64_t id,
+                        work.calls.one(keeper, {SYS_shmget, {memory.key, memory.bytes, flags}, 0}));
+    if (id == memory.id) continue;
+    return fail(Code::mismatch, fmt::format("the kernel gives System V segment {} the id {}", memory.id, id));
+  }
+  return {};
+}
+
+Status forget_segments(const RestoreWork& work, const ThreadName& keeper) {
+  for (const SharedMemory& memory : work.job.memories) {
+    if (memory.kind != SharedKind::system_v || (memory.mode & kIsToGo) == 0) continue;
+    DIAPAUSE_TRY(work.calls.one(keeper, {SYS_shmctl, {memory.id, IPC_RMID, 0}, 0}));
+  }
+  return {};
+}
+
+}  // namespace diapause::process
