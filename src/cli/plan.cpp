@@ -1,12 +1,19 @@
 // `diapause plan`: how often to take which level, and what that costs.
 #include <fmt/core.h>
 
+#include <limits>
+
 #include "cli/planning.hpp"
 #include "cli/python.hpp"
 #include "cli/quantities.hpp"
+#include "cli/runs_progress.hpp"
+#include "cli/simulation_setup.hpp"
 #include "cli/verbs.hpp"
 #include "model/fill_time.hpp"
+#include "simulate/simulation.hpp"
 #include "sys/text_file.hpp"
+#include "sys/thread.hpp"
+#include "sys/thread_pool.hpp"
 
 namespace diapause::cli {
 namespace {
@@ -65,6 +72,32 @@ Result<std::vector<SizeRow>> size_rows(const PlanArguments& arguments) {
   return rows;
 }
 
+// Where the failures have a memory, or were recorded, the formula's pattern is only where the search begins.
+Status search_by_runs(const PlanArguments& arguments, PlanReport& report) {
+  SimulateArguments played = arguments.played;
+  if (played.law == "exponential" && played.trace.empty()) return {};
+  if (!played.trace.empty()) played.replicas = 1;  // a record has one history
+  DIAPAUSE_TRY_ASSIGN(const auto trace, read_failure_trace(played.trace));
+  DIAPAUSE_TRY_ASSIGN(const SimulationSetup setup, simulation_setup(played, report.job, trace));
+  sys::ThreadPool pool(played.threads > 0 ? played.threads : sys::usable_cores());
+  RunsProgress progress(0);
+  const simulate::Play play = [&](const model::Pattern& pattern, std::uint64_t first_seed) {
+    simulate::Job job = setup.job;
+    job.pattern = pattern;
+    std::vector<double> values(played.replicas);
+    pool.run(played.replicas, [&](std::uint64_t i) {
+      const simulate::History run = simulate::simulate(job, setup.machine, first_seed + i);
+      values[i] = run.work_s > 0 ? run.wall_s / run.work_s : std::numeric_limits<double>::infinity();
+      progress.one_more();
+    });
+    return values;
+  };
+  const model::Pattern formula = setup.job.pattern;
+  report.by_runs = ByRuns{played.trace.empty() ? played.law : played.trace, setup.job.levels,
+                          simulate::best_pattern(formula, play, played.seed), formula, played.replicas};
+  return {};
+}
+
 // The numbers go beside the picture, under its name and .json.
 int draw(const std::string& picture, const std::string& text) {
   const std::string numbers = picture + ".json";
@@ -87,7 +120,8 @@ int plan(const PlanArguments& arguments) {
   } else {
     const auto job = load_job_model(arguments.job);
     if (!job) return complain(job.error());
-    const PlanReport report = make_plan(*job, arguments.bound_percent / 100);
+    PlanReport report = make_plan(*job, arguments.bound_percent / 100);
+    if (const Status found = search_by_runs(arguments, report); !found) return complain(found.error());
     text = plan_text(report);
     numbers = plan_json(report);
   }

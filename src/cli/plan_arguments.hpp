@@ -27,15 +27,6 @@ struct JobOptions {
   bool sync = false;
 };
 
-struct PlanArguments {
-  JobOptions job;
-  double bound_percent = 2;
-  std::vector<std::uint64_t> sizes;
-  std::vector<std::string> fill_time;  // memory, storage, device, rate of a device
-  bool json = false;
-  std::string plot;  // file; empty: none
-};
-
 struct SimulateArguments {
   JobOptions job;
   std::string law = "exponential";
@@ -55,6 +46,16 @@ struct SimulateArguments {
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;  // 0: as many as there are cores
   std::string events;         // file; empty: none
+  bool json = false;
+  std::string plot;  // file; empty: none
+};
+
+struct PlanArguments {
+  JobOptions job;
+  double bound_percent = 2;
+  SimulateArguments played;  // its law or trace, runs and seed, if the optimum is looked for by simulation
+  std::vector<std::uint64_t> sizes;
+  std::vector<std::string> fill_time;  // memory, storage, device, rate of a device
   bool json = false;
   std::string plot;  // file; empty: none
 };

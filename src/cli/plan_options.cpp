@@ -162,6 +162,25 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->option_text("PERCENT")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
+  constexpr const char* kByRuns = "By simulation";
+  verb.add_option("--law", arguments.played.law, "Times to failure: weibull:SHAPE or lognormal:SHAPE")
+      ->option_text("LAW")
+      ->group(kByRuns);
+  verb.add_option("--trace", arguments.played.trace, "Recorded failures instead, over and over")
+      ->option_text("FILE")
+      ->group(kByRuns);
+  verb.add_option("--horizon", arguments.played.horizon, "How long a run is; else a year")
+      ->option_text("TIME")
+      ->group(kByRuns);
+  verb.add_option("--replicas", arguments.played.replicas, "How many runs, each with other failures")
+      ->option_text("N")
+      ->check(CLI::Range(2u, 1'000'000u))
+      ->capture_default_str()
+      ->group(kByRuns);
+  verb.add_option("--seed", arguments.played.seed, "The same seed gives the same runs")
+      ->option_text("N")
+      ->capture_default_str()
+      ->group(kByRuns);
   verb.add_option("--sizes", arguments.sizes, "Instead: the shares of time on so many nodes, at the optimum of each")
       ->delimiter(',')
       ->option_text("LIST")

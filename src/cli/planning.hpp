@@ -7,6 +7,7 @@
 
 #include "cli/job_model.hpp"
 #include "model/optimum.hpp"
+#include "simulate/search.hpp"
 
 namespace diapause::cli {
 
@@ -29,6 +30,15 @@ struct Sensitivity {
   double of_energy = 0;
 };
 
+// What runs among failures found, that no formula knows.
+struct ByRuns {
+  std::string failures;  // "weibull:0.7", or the file of the trace
+  std::vector<model::Level> levels;
+  simulate::Found found;
+  model::Pattern formula;  // that the search began with
+  std::uint32_t replicas = 0;
+};
+
 // One level's approximations.
 struct Approximation {
   std::string name;
@@ -42,6 +52,7 @@ struct PlanReport {
   std::vector<Wrong> wrong;         // of the first one
   std::vector<Sensitivity> sensitivities;
   std::vector<Approximation> approximations;
+  std::optional<ByRuns> by_runs;
 };
 
 // `bound`: how much longer than the shortest the mixed one may take, as a share.

@@ -130,6 +130,46 @@ plan_json_t plan_json_of(const model::Plan& plan, const model::Powers& powers) {
   return {{"intervals", intervals}, {"time_per_work", seconds}, {"joules_per_work_s", joules}, {"parts", parts}};
 }
 
+// Of a single run nobody knows how sure it is.
+std::string estimate_text(const simulate::Estimate& estimate, double minus) {
+  const std::string mean = fmt::format("{:.2f}", (estimate.mean - minus) * 100);
+  return estimate.count < 2 ? mean + " %" : fmt::format("{} +- {:.2f} %", mean, estimate.half_width * 100);
+}
+
+std::string by_runs_text(const ByRuns& runs) {
+  const simulate::Found& found = runs.found;
+  Table table({{"by simulation"}, {"formula", Align::right}, {"best found", Align::right}});
+  for (std::size_t i = 0; i < runs.levels.size(); ++i) {
+    table.add({fmt::format("{} every", runs.levels[i].number), duration_text(runs.formula.period_work_s(i)),
+               duration_text(found.pattern.period_work_s(i))});
+  }
+  table.add({"longer than the work", estimate_text(found.start_value, 1), estimate_text(found.value, 1)});
+  const bool is_better = found.saved.low() > 0;
+  return table.text() + fmt::format("{} run{} with failures by {}: {}\n", runs.replicas, runs.replicas == 1 ? "" : "s",
+                                    printable(runs.failures),
+                                    is_better ? "it saves " + estimate_text(found.saved, 0) + " of the time"
+                                              : "none is better than the formula's for certain");
+}
+
+plan_json_t by_runs_json(const ByRuns& runs) {
+  const auto estimate = [](const simulate::Estimate& one) {
+    return plan_json_t{{"mean", one.mean}, {"half_width", one.half_width}};
+  };
+  plan_json_t intervals = plan_json_t::array();
+  for (std::size_t i = 0; i < runs.levels.size(); ++i) {
+    intervals.push_back({{"level", runs.levels[i].number},
+                         {"every", runs.found.pattern.every[i]},
+                         {"work_s", runs.found.pattern.period_work_s(i)},
+                         {"formula_work_s", runs.formula.period_work_s(i)}});
+  }
+  return {{"failures", runs.failures},
+          {"replicas", runs.replicas},
+          {"intervals", intervals},
+          {"time_per_work", estimate(runs.found.value)},
+          {"formula_time_per_work", estimate(runs.found.start_value)},
+          {"saved", estimate(runs.found.saved)}};
+}
+
 }  // namespace
 
 std::string plan_text(const PlanReport& report) {
@@ -153,6 +193,7 @@ std::string plan_text(const PlanReport& report) {
     matters.add({one.input, fmt::format("{:+.4f} %", one.of_time), fmt::format("{:+.4f} %", one.of_energy)});
   }
   text += wrong.text() + "\n" + matters.text();
+  if (report.by_runs) text += "\n" + by_runs_text(*report.by_runs);
   for (const std::string& note : report.job.notes) text += "\nnote: " + printable(note);
   return text + (report.job.notes.empty() ? "" : "\n");
 }
@@ -181,6 +222,7 @@ std::string plan_json(const PlanReport& report) {
   for (const Approximation& one : report.approximations) {
     all["approximations"].push_back({{"name", one.name}, {"work_s", one.work_s}, {"more_time", one.more_time}});
   }
+  if (report.by_runs) all["by_runs"] = by_runs_json(*report.by_runs);
   all["notes"] = report.job.notes;
   return all.dump(2, ' ', false, plan_json_t::error_handler_t::replace);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/quantities.hpp"
+#include "sys/text_file.hpp"
 
 namespace diapause::cli {
 namespace {
@@ -169,6 +170,18 @@ class SetupMaker {
 };
 
 }  // namespace
+
+Result<std::optional<simulate::FailureTrace>> read_failure_trace(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  std::string text;
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+  DIAPAUSE_TRY(sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) {
+    if (text.size() < kMostBytes) text.append(line).push_back('\n');
+  }));
+  if (text.size() >= kMostBytes) return fail(Code::argument, path + " has more than 1 GiB");
+  DIAPAUSE_TRY_ASSIGN(auto trace, simulate::parse_failure_trace(text, path));
+  return std::optional(std::move(trace));
+}
 
 Result<SimulationSetup> simulation_setup(const SimulateArguments& arguments, const JobModel& model,
                                          const std::optional<simulate::FailureTrace>& trace) {

@@ -17,6 +17,9 @@ struct SimulationSetup {
   std::optional<double> expected_wall_per_work;  // by formula, where it holds for what is played
 };
 
+// Of the file; none where `path` is empty.
+Result<std::optional<simulate::FailureTrace>> read_failure_trace(const std::string& path);
+
 // `trace`: recorded failures, if they were asked for. Code::argument says what is wrong.
 Result<SimulationSetup> simulation_setup(const SimulateArguments& arguments, const JobModel& model,
                                          const std::optional<simulate::FailureTrace>& trace);

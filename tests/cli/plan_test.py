@@ -70,6 +70,19 @@ class PlanTest(CommandTest):
         self.assertEqual((first["blocked_s"], first["restart_s"]), (4, 3.5))  # the upper of the two middle ones
         self.assertEqual((last["blocked_s"], last["behind_s"]), (6, 4))
 
+    def test_the_best_intervals_for_other_laws_are_found_by_simulation(self):
+        arguments = [*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d", "--law", "weibull:0.5", "--horizon", "30d", "--replicas", "4"]
+        told = self.plan(*arguments)["by_runs"]
+        self.assertEqual((told["failures"], told["replicas"], len(told["intervals"])), ("weibull:0.5", 4, 1))
+        self.assertAlmostEqual(told["intervals"][0]["formula_work_s"], self.plan(*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d")
+                               ["schedules"][0]["intervals"][0]["work_s"], places=6)
+        self.assertEqual(told, self.plan(*arguments)["by_runs"], "the same seed gives the same answer")
+        self.assertIn("4 runs with failures by weibull:0.5", self.diapause("plan", *arguments)[0])
+        (self.scratch / "trace.csv").write_text("time_s,class,node\n" + "".join(f"{at},system,0\n" for at in range(1, 900000, 50000)))
+        told = self.plan(*ONE_LEVEL, "--nodes", "10", "--mtbf", "system=1d", "--trace", "trace.csv", "--horizon", "30d")
+        self.assertEqual((told["by_runs"]["failures"], told["by_runs"]["replicas"]), ("trace.csv", 1))
+        self.assertIn("--law", self.diapause("plan", *ONE_LEVEL, "--nodes", "2", "--mtbf", "system=1d", "--law", "x", status=3)[1])
+
     def test_what_is_missing_or_wrong_is_named(self):
         for arguments, word in (([], "--bytes-per-rank"), (["--bytes-per-rank", "1GiB"], "--node-mtbf"),
                                 (["--bytes-per-rank", "much"], "'much' is no size"),
