@@ -29,7 +29,8 @@
 #define DIAPAUSE_API
 #endif
 
-/* Functions that stand in this header pass on how large the program knows a struct to be. */
+/* The inline functions of this header pass the size of a struct, as the program was compiled with it, to the library.
+ */
 #ifdef __cplusplus
 #define DIAPAUSE_INLINE inline
 #else
@@ -94,17 +95,17 @@ typedef enum diapause_worker {
   DIAPAUSE_WORKER_RANK = 3             /* the last rank of each node, which is set aside */
 } diapause_worker;
 
-/* For diapause_wait: the version is captured, and nothing of it is safe yet. */
+/* A level for diapause_wait: the memory is copied, but the version survives no failure yet. */
 #define DIAPAUSE_CAPTURED 0
 
-/* What the program promises of a region. */
+/* How the program will write to a region (diapause_declare). */
 typedef enum diapause_declaration {
-  DIAPAUSE_CHANGING = 0, /* nothing */
-  DIAPAUSE_STABLE = 1,   /* after a checkpoint call it writes to it only when that version is captured */
-  DIAPAUSE_CONSTANT = 2  /* it never writes to it again */
+  DIAPAUSE_CHANGING = 0, /* at any time: the default */
+  DIAPAUSE_STABLE = 1,   /* not between a checkpoint call and the end of its capture (DIAPAUSE_CAPTURED) */
+  DIAPAUSE_CONSTANT = 2  /* never again */
 } diapause_declaration;
 
-/* Stands for "the newest version that all ranks can have". */
+/* This number stands for the newest version of which every rank can get its data. */
 #define DIAPAUSE_NEWEST UINT64_MAX
 
 /* What a checkpoint call did. */
@@ -140,26 +141,28 @@ typedef struct diapause_restart_info {
   double greatest_error; /* of any value on any rank against what was captured; 0: all are exact */
 } diapause_restart_info;
 
-/* Codecs that change values. The numbers never change. */
+/* The codecs that may change values. The numbers never change. */
 typedef enum diapause_lossy_codec {
-  DIAPAUSE_LATTICE = 0, /* fast, and always there */
-  DIAPAUSE_SZ3 = 1,     /* if the library was built with it */
-  DIAPAUSE_ZFP = 2      /* the same */
+  DIAPAUSE_LATTICE = 0, /* a fast uniform quantiser, in every build */
+  DIAPAUSE_SZ3 = 1,     /* in libraries that were built with SZ3 */
+  DIAPAUSE_ZFP = 2      /* in libraries that were built with zfp */
 } diapause_lossy_codec;
 
-/* Asks whether something still holds, a sum, an energy, that all values are positive, of values that a codec has
- * changed: `values[i]` are those of the i-th region named. Returns 0 if not. Must not call the library. */
+/* The program's check of an invariant, such as a sum, an energy, or a sign, on values that a codec has changed:
+ * `values[i]` points to those of the i-th region named. The function returns 0 if the invariant does not hold. It must
+ * not call the library. */
 typedef int (*diapause_invariant)(const void* const* values, void* context);
 
-/* What follows from restored values is put right here: called in the thread of the call that restored them. Returns 0,
- * or anything else if the program cannot go on from them. Must not call the library. */
+/* A function of the program that recomputes what depends on restored values. It is called in the thread of the call
+ * that restored them, and returns 0, or anything else if the program cannot go on from these values. It must not call
+ * the library. */
 typedef int (*diapause_restore_hook)(void* context);
 
-/* Has the program make ready what a checkpoint is to hold, such as data packed for it: called in the thread of the
- * checkpoint or snapshot call, on a rank whenever one is taken, before memory is read. It may call diapause_protect,
- * diapause_protect_bytes, diapause_protect_block, diapause_unprotect and diapause_declare, and nothing else of the
- * library. Returns 0, or anything else if there must be no checkpoint now, which is then an error of the call on all
- * ranks. */
+/* A function of the program that prepares what a checkpoint is to hold, for example by packing data. It is called in
+ * the thread of the checkpoint or snapshot call, on every rank and for every checkpoint that is taken, before memory is
+ * read. It may call diapause_protect, diapause_protect_bytes, diapause_protect_block, diapause_unprotect and
+ * diapause_declare, and nothing else of the library. It returns 0, or anything else if there must be no checkpoint now;
+ * the checkpoint call then fails on all ranks. */
 typedef int (*diapause_capture_hook)(void* context);
 
 /* Why the program has to stop. The numbers never change. */
@@ -169,9 +172,9 @@ typedef enum diapause_stop {
   DIAPAUSE_STOP_END = 2     /* the end of the allocation is near */
 } diapause_stop;
 
-/* More about it. */
+/* Details of the reason to stop. */
 typedef struct diapause_stop_info {
-  int signal; /* its number; 0 if it is the end of the allocation */
+  int signal; /* number of the signal; 0 if it is the end of the allocation */
   int rank;   /* the rank that got the signal; -1 if it is the end of the allocation */
 } diapause_stop_info;
 
@@ -190,7 +193,7 @@ typedef struct diapause_open_options {
 #define DIAPAUSE_OPEN_OPTIONS_INIT \
   { NULL, NULL, NULL, NULL }
 
-/* A region as it is stored in the version a restart has opened. */
+/* A region as it is stored in the version that a restart has opened. */
 typedef struct diapause_region_info {
   const char* name;
   diapause_type type;
@@ -205,7 +208,8 @@ typedef struct diapause_region_info {
  * NULL means $DIAPAUSE_CONFIG if set, else the defaults (docs/configuration.md). */
 DIAPAUSE_API int diapause_open(const char* name, const char* config_path, diapause_t** out);
 
-/* The same with options; NULL: none. In an MPI program rank 0's configuration counts. */
+/* Opens an instance as diapause_open does, with options; NULL stands for none. In an MPI program the configuration of
+ * rank 0 counts for all ranks. */
 DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_options* options, diapause_t** out);
 
 /* Ends the job: the program has done all that it was started for and has its results where they are safe. Waits for the
@@ -216,12 +220,12 @@ DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_opt
  * NULL is fine. Collective. */
 DIAPAUSE_API int diapause_finish(diapause_t* instance);
 
-/* Waits for all versions in flight and releases everything; checkpoints stay. Returns the first failure in the
- * background that was not reported yet; the instance is gone in any case. NULL is fine. Collective. */
+/* Waits for all versions in flight and releases the instance; its checkpoints stay. The call returns the first failure
+ * in the background that was not reported yet; the instance is gone in any case. NULL is fine. Collective. */
 DIAPAUSE_API int diapause_close(diapause_t* instance);
 
-/* The same, waiting at most about so many seconds: of the versions that are not done by then, the step under way is
- * finished and no other is begun. What was reached stays. Collective. */
+/* Closes an instance, but waits only about so many seconds for versions in flight: after that the step under way is
+ * finished and no other is begun. Levels that were reached stay. Collective. */
 DIAPAUSE_API int diapause_close_within(diapause_t* instance, double seconds);
 
 /* ---- what is protected ------------------------------------------------------------------ */
@@ -247,40 +251,42 @@ DIAPAUSE_API int diapause_protect_block(diapause_t* instance, const char* region
 /* Forgets a region; later checkpoints do not hold it. */
 DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
 
-/* Promises something of a region, so that less of a capture holds the program up; until it is protected anew. A broken
- * promise costs what was promised about: such a region may be stored half old, half new. Not collective. */
+/* Declares how the program will write to a region, so that the region can be copied in the background. If the program
+ * violates the declaration, the stored region may mix old and new values. The declaration holds until the region is
+ * protected anew. Not collective. */
 DIAPAUSE_API int diapause_declare(diapause_t* instance, const char* region, diapause_declaration declaration);
 
-/* Allows values of a region of DIAPAUSE_FLOAT32 or DIAPAUSE_FLOAT64 to be changed, each by at most `bound`, in what is
- * stored in the global tier; until it is protected anew. Copies on nodes stay exact. Every value is compared before a
- * version is published; a block of which one is off, or whose values the bound cannot resolve, is stored exactly, and
- * so is every `codec.anchor_every`-th version. DIAPAUSE_ERR_ARGUMENT for another type and for a bound that is not a
- * number, infinite, denormal, zero or negative, or below four units in the last place of the largest finite value that
- * the region has now (but for a fill value): the call looks at all of them. DIAPAUSE_ERR_CONFIG for a codec that the
- * library was built without. The same on all ranks; not collective. docs/compression.md says what it may be used for,
- * and what not. */
+/* Allows a codec to change each value of a region of DIAPAUSE_FLOAT32 or DIAPAUSE_FLOAT64 by at most `bound` in the
+ * global tier. Copies on nodes stay exact. The permission holds until the region is protected anew. Every value is
+ * compared before a version is published; a block with a value that is off by more, or whose values the bound cannot
+ * resolve, is stored exactly, and so is every `codec.anchor_every`-th version. The call reads all values of the region:
+ * it returns DIAPAUSE_ERR_ARGUMENT for another type and for a bound that is not a number, infinite, denormal, zero,
+ * negative, or below four units in the last place of the region's largest finite value (not counting a fill value), and
+ * DIAPAUSE_ERR_CONFIG for a codec that the library was built without. All ranks make the same call; it is not
+ * collective. docs/compression.md says what lossy checkpoints may be used for, and what not. */
 DIAPAUSE_API int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec,
                                      double bound);
 
-/* Has `holds` asked, in every checkpoint of level 4, of the values that would come back of these regions. If it says no
- * on a rank, they are stored without loss in that version. Costs a compression of them in the call. The same on all
- * ranks; not collective. */
+/* Calls `holds` in every checkpoint of level 4 with the values that a restart would give back for these regions. If it
+ * returns 0 on one rank, the regions are stored without loss in that version. Each such call compresses the regions
+ * once more while the program waits. All ranks make the same call; it is not collective. */
 DIAPAUSE_API int diapause_keep_invariant(diapause_t* instance, const char* const* regions, uint64_t count,
                                          diapause_invariant holds, void* context);
 
-/* Has `hook` called by every restore, diapause_restart's too, after it has written the regions; NULL: none. Its failure
- * on a rank is one of the restore on all ranks. Not collective. */
+/* Every restore, also that of diapause_restart, calls `hook` after it has written the regions; NULL removes the hook.
+ * If the hook fails on one rank, the restore fails on all ranks. Not collective. */
 DIAPAUSE_API int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* context);
 
-/* Has `hook` called before each capture; NULL: none. Not collective. */
+/* Every checkpoint calls `hook` before it captures memory; NULL removes the hook. Not collective. */
 DIAPAUSE_API int diapause_on_capture(diapause_t* instance, diapause_capture_hook hook, void* context);
 
 /* ---- checkpoints ------------------------------------------------------------------------ */
 
-/* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST, best greater than those before: of one start
- * of the job the greatest counts as the newest, and the lowest goes first. Taking a number again replaces it once the
- * new one is published. On a failure above level 1 the levels already reached stay: the call returns the error and
- * `info->level_reached` says what holds. `info` may be NULL. Collective. */
+/* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST and should be greater than those before: among
+ * the versions of one start of the job the greatest number counts as the newest, and the lowest is removed first. A
+ * version whose number was used before replaces the older one once it is published. If a level above 1 fails, the
+ * levels already reached stay: the call returns the error and `info->level_reached` says what holds. `info` may be
+ * NULL. Collective. */
 DIAPAUSE_INLINE int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
                                         diapause_checkpoint_info* info);
 
@@ -312,18 +318,19 @@ DIAPAUSE_API int diapause_checkpoint_give_up(diapause_t* instance, const char* w
  * the deepest checkpoint that still ends in time. `info` may be NULL. Collective. */
 DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info);
 
-/* Whether the next diapause_snapshot will take a checkpoint: 1, 0, or a negative status. The same on all ranks, and
- * without cost: what has to be agreed on for it, that call then agrees on no more. For programs that must pack data
- * before; with 0 the snapshot call may be left out. At most once in an iteration; collective. */
+/* Returns 1 if the next diapause_snapshot will take a checkpoint, 0 if not, or a negative status; the same on all
+ * ranks. The question costs nothing, because the snapshot call then need not agree on the answer again. Programs that
+ * must pack data before a checkpoint ask it; after 0 they may leave the snapshot call out. At most once in an
+ * iteration; collective. */
 DIAPAUSE_API int diapause_is_due(diapause_t* instance);
 
-/* Whether the program has to stop, and why: a diapause_stop, never a status. The last snapshot call has found out, and
- * has taken a checkpoint; a program that is told to stop ends as soon as it can, with whatever status. Equal on all
- * ranks, without communication. A NULL instance need not stop. `info` may be NULL, and is filled only if there is a
- * reason (docs/in-time.md). */
+/* Returns whether the program has to stop, and why: a diapause_stop, never a status. The last snapshot call has found
+ * that out and has taken a checkpoint; the program should end as soon as it can, with whatever exit status. All ranks
+ * get the same answer, without communication. A NULL instance need not stop. `info` may be NULL, and is filled only if
+ * there is a reason (docs/in-time.md). */
 DIAPAUSE_INLINE int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
 
-/* Who does the rest of a checkpoint here: a diapause_worker, or DIAPAUSE_ERR_ARGUMENT.
+/* Returns who does the work behind the capture in this instance: a diapause_worker, or DIAPAUSE_ERR_ARGUMENT.
  *
  * By default the two calls above return as soon as the memory is captured, with level_reached 0, and a thread in the
  * first rank of each node does the rest. If MPI was initialised with less than MPI_THREAD_MULTIPLE, what that thread
@@ -332,34 +339,39 @@ DIAPAUSE_INLINE int diapause_should_stop(diapause_t* instance, diapause_stop_inf
  * return when everything is done. */
 DIAPAUSE_API int diapause_worker_of(const diapause_t* instance);
 
-/* Waits until `version` holds at `level` or deeper: published and durable; DIAPAUSE_CAPTURED: until the memory of this
- * rank is copied, which with copy-on-write goes on when the checkpoint call has returned. Returns the error that keeps
- * it from that, DIAPAUSE_ERR_TIMEOUT after `seconds`, DIAPAUSE_ERR_NOT_FOUND for a version that is not among the last
- * 32 taken here. Not collective; with less than MPI_THREAD_MULTIPLE it may take calls of the first ranks of other
- * nodes. */
+/* Waits until `version` is published and durable at `level` or deeper. With DIAPAUSE_CAPTURED it waits until the memory
+ * of this rank is copied, which with copy-on-write is after the checkpoint call. The call returns the error that keeps
+ * the version from that level, DIAPAUSE_ERR_TIMEOUT after `seconds`, or DIAPAUSE_ERR_NOT_FOUND for a version that is
+ * not among the last 32 taken here. It is not collective; but with less than MPI_THREAD_MULTIPLE the version may
+ * advance only in calls that the first ranks of other nodes make. */
 DIAPAUSE_API int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds);
 
-/* The same without waiting. Not collective. */
+/* Tells without waiting how far `version` has come. Not collective. */
 DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress);
 
-/* What `background` of the last checkpoint call that set it was about: version and error; "" before. */
+/* Explains the member `background` of the last checkpoint call that set it: the version and the error. "" if no call
+ * did. */
 DIAPAUSE_API const char* diapause_background_reason(const diapause_t* instance);
 
 /* ---- restart ---------------------------------------------------------------------------- */
 
-/* Restores all protected regions from `version` (DIAPAUSE_NEWEST: the newest that all ranks can have; a number:
- * that version or an error). The data is read once, straight to its place, and every block is verified there: what is
- * damaged is taken from another level, and if no level has it, the next older version is restored instead. After
- * DIAPAUSE_ERR_CORRUPT, DIAPAUSE_ERR_IO or DIAPAUSE_ERR_AGAIN nothing could be had, and the protected memory holds
- * nothing that can be used. After DIAPAUSE_ERR_NOT_FOUND and DIAPAUSE_ERR_MISMATCH it is as it was.
- * DIAPAUSE_ERR_NOT_FOUND if
- * there is nothing: a fresh start. If there is nothing in the other tiers and one that may hold something cannot be
- * read, its error, as DIAPAUSE_ERR_DENIED or DIAPAUSE_ERR_IO. Regions stored and not protected are left out; regions
- * protected and not stored are DIAPAUSE_ERR_MISMATCH. `info` may be NULL. Collective. */
+/* Restores all protected regions from `version`: from the newest that all ranks can have (DIAPAUSE_NEWEST), or from the
+ * one of that number and from no other. The data is read once, straight to its place, and every block is verified
+ * there: a damaged block is taken from another level, and if no level has it, DIAPAUSE_NEWEST steps back to the next
+ * older version. If the version was left with less redundancy than its level promises, because a node was lost, the
+ * call returns when the data are there, and the redundancy is put back as diapause_restart_end says.
+ *
+ * DIAPAUSE_ERR_NOT_FOUND says that there is nothing to restart from: this is a fresh start, and the protected memory is
+ * as it was. It is as it was after DIAPAUSE_ERR_MISMATCH, too: a protected region is not stored, or with another size
+ * or type. After DIAPAUSE_ERR_CORRUPT, DIAPAUSE_ERR_IO or DIAPAUSE_ERR_AGAIN nothing could be restored, and the
+ * protected memory holds nothing that can be used. If no version is found, and a tier that may hold some cannot be
+ * read, the call returns the error of that tier, such as DIAPAUSE_ERR_DENIED or DIAPAUSE_ERR_IO. Stored regions that
+ * are not protected are left out. `info` may be NULL. Collective. */
 DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
-/* The same in three steps, for programs that must ask for sizes first: chooses a version, fetches, rebuilds and
- * verifies it. The data is read here to be verified, and once more by diapause_restore. Collective. */
+/* The first of three steps of a restart, for programs that must ask for sizes first: it chooses a version, fetches or
+ * rebuilds this rank's image, and verifies it. The data is read here to be verified, and once more by diapause_restore.
+ * Collective. */
 DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
 /* The newest version whose number is at most `at_most` (DIAPAUSE_NEWEST: any), by the manifests that are there. No data
@@ -367,10 +379,12 @@ DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t versio
  * The same `at_most` on all ranks; collective. */
 DIAPAUSE_API int diapause_newest(diapause_t* instance, uint64_t at_most, uint64_t* version);
 
-/* Number of regions this rank stored in the opened version; -status if none is open. */
+/* Returns how many regions this rank has stored in the version that a restart has opened, or a negative status if no
+ * restart is open. */
 DIAPAUSE_API int64_t diapause_stored_count(const diapause_t* instance);
 
-/* The stored region at `index` (0-based), or by name. `info->name` is valid until diapause_restart_end. */
+/* Describes a stored region, by its `index` (from 0) or by its name. `info->name` is valid until diapause_restart_end.
+ */
 DIAPAUSE_INLINE int diapause_stored_at(const diapause_t* instance, uint64_t index, diapause_region_info* info);
 DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info);
 
@@ -382,7 +396,8 @@ DIAPAUSE_API int diapause_restore(diapause_t* instance, const char* const* regio
  * diapause_wait of the restored version tell when its levels hold again. Collective. */
 DIAPAUSE_API int diapause_restart_end(diapause_t* instance);
 
-/* Why the last restart stepped back to an older version or refused, one line a version; "" if it did not. */
+/* Tells why the last restart stepped back to an older version or failed, in one line for each version; "" if it did
+ * neither. */
 DIAPAUSE_API const char* diapause_restart_reason(const diapause_t* instance);
 
 /* ---- restart without reading ------------------------------------------------------------- */
@@ -393,21 +408,21 @@ typedef enum diapause_check {
   DIAPAUSE_CHECK_BEHIND = 1 /* in the background: ask diapause_scrub_wait before relying on a result */
 } diapause_check;
 
-/* As diapause_restart_begin, for regions that are not copied but used where they are: diapause_map then gives their
- * memory. With DIAPAUSE_CHECK_BEHIND the program goes on at once and pages come from the stored file when they are
- * touched; the next checkpoint, restore or diapause_scrub_wait waits for the check. Images that had to be moved or
- * rebuilt are checked before in any case. Collective; the same `check` on all ranks. */
+/* Begins a restart as diapause_restart_begin does, but for regions that are used where they are instead of copied:
+ * diapause_map then gives their memory. With DIAPAUSE_CHECK_BEHIND the program goes on at once and pages come from the
+ * stored file when they are touched; the next checkpoint, restore or diapause_scrub_wait waits for the check. Images
+ * that had to be moved or rebuilt are checked before in any case. Collective; the same `check` on all ranks. */
 DIAPAUSE_INLINE int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check,
                                             diapause_restart_info* info);
 
-/* The data of a stored region, page-aligned, as memory of this process: writes change neither the checkpoint nor what
- * others see, and later checkpoints never change it. It can be protected like any other. Valid until diapause_unmap or
- * diapause_close, beyond the end of the restart; one address for each call. While a restart is open. The file stays
- * readable when Diapause or `diapause prune` removes it; a disk that fails while a page is read ends the program with
- * SIGBUS, as with every mapped file. */
+/* Gives the data of a stored region as private, page-aligned memory of this process, while a restart is open. Writes to
+ * it change neither the checkpoint nor what others see, and later checkpoints never change it. It can be protected like
+ * any other memory. It is valid until diapause_unmap or diapause_close, beyond the end of the restart; each call gives
+ * another address. The data stay readable when Diapause or `diapause prune` removes the file; a disk that fails while a
+ * page is read ends the program with SIGBUS, as with every mapped file. */
 DIAPAUSE_API int diapause_map(diapause_t* instance, const char* region, void** data);
 
-/* Gives memory back that diapause_map gave. A region that is protected there must be unprotected before. */
+/* Releases memory that diapause_map gave. A region that is protected there must be unprotected before. */
 DIAPAUSE_API int diapause_unmap(diapause_t* instance, void* data);
 
 /* Waits until all that the last restart left unchecked has been read. DIAPAUSE_ERR_CORRUPT names the damaged region:
@@ -423,7 +438,7 @@ DIAPAUSE_API const char* diapause_last_error(void);
 /* A short name of a status code, such as "DIAPAUSE_ERR_FULL". Never NULL. */
 DIAPAUSE_API const char* diapause_status_name(int status);
 
-/* Sends the messages of the instance to `function`; NULL puts standard error back. */
+/* Sends the messages of the instance to `function`; NULL sends them to standard error again. */
 DIAPAUSE_API int diapause_set_log(diapause_t* instance, diapause_log_function function, void* user);
 
 /* Flips one bit of protected memory on purpose: bit `bit` (0 = least significant) of element `element` of `region`. */
@@ -434,8 +449,8 @@ DIAPAUSE_API const char* diapause_version(void);
 
 /* ---- structs that may grow ---------------------------------------------------------------- */
 
-/* What the functions above that take a struct are made of, for languages that cannot use functions of a header: the
- * last argument is the size of the struct as the program knows it. */
+/* The functions above that take a struct call these, which languages that cannot use inline functions of a header call
+ * directly: the last argument is the size of the struct as the program knows it. */
 DIAPAUSE_API int diapause_open_sized(const char* name, const diapause_open_options* options, size_t options_bytes,
                                      diapause_t** out);
 DIAPAUSE_API int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level,
