@@ -172,7 +172,7 @@ Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::
 }
 
 Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decision) {
-  preparation_.wait();
+  end_preparation();
   auto planned = engine::plan_image(context_, host_.incarnation(), decision, std::move(subject.index));
   engine::Captures captures = engine::begin_captures(context_, decision, subject.called_s);
   const double start = captures.times.begun_s;
@@ -203,7 +203,14 @@ void ImageCapture::keep_slot_ready(format::ImageIndex index) {
   if (!index_offset) return;  // the checkpoint will say so
   const std::uint64_t bytes = capture::image_bytes(index, *index_offset);
   const std::uint64_t least_free = 2 * bytes * ranks_on_machine_;
-  preparation_.start(context_.settings.async, [this, bytes, least_free] { host_.keep_slot_ready(bytes, least_free); });
+  preparation_.start(context_.settings.async,
+                     [this, bytes, least_free] { host_.keep_slot_ready(bytes, least_free, stops_preparing_); });
+}
+
+void ImageCapture::end_preparation() {
+  stops_preparing_ = true;
+  preparation_.wait();
+  stops_preparing_ = false;
 }
 
 // Into the slot that lies in `captures` already, so that it goes back to its tier if this fails.
@@ -224,7 +231,7 @@ Status ImageCapture::copy(engine::Captures& captures, const engine::ImagePlan& p
 
 Result<Taken> ImageCapture::take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
                                         const engine::Decision& decision, std::function<void()> handed_over) {
-  preparation_.wait();
+  end_preparation();
   auto planned = engine::plan_image(context_, host_.incarnation(), decision, std::move(index));
   DIAPAUSE_TRY(agree(context_, planned ? Status{} : fail(planned.error())));
   const auto captures =

@@ -2,6 +2,7 @@
 // behind the program's back where that is possible.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,7 +43,7 @@ class ImageCapture {
   ImageCapture(const ImageCapture&) = delete;
   ImageCapture& operator=(const ImageCapture&) = delete;
   ~ImageCapture() {
-    preparation_.wait();
+    end_preparation();
     drain_.wait();
   }
 
@@ -56,7 +57,7 @@ class ImageCapture {
                             const engine::Decision& decision, std::function<void()> handed_over);
 
   // Has a slot ready for the next capture of these regions, behind the program, and gives back the memory of others.
-  // While nothing is in flight; the next capture waits until that is done. Not collective.
+  // While nothing is in flight; the next capture does what is left of it. Not collective.
   void keep_slot_ready(format::ImageIndex index);
 
   // Whether the last capture is complete, so that the program may free its memory.
@@ -75,6 +76,7 @@ class ImageCapture {
       : context_(context), host_(host), bill_(bill) {}
   Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use);
   static Status copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source);
+  void end_preparation();
   Status begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
   Status end(engine::Captures& captures);
   void capture_now(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
@@ -91,7 +93,8 @@ class ImageCapture {
   std::uint64_t slot_contents_ = 0;              // numbers given to slots
   std::optional<format::VersionId> unreported_;  // version whose capture is not in the ledger yet
   unsigned ranks_on_machine_ = 1;
-  Drain drain_;        // of the capture that is open
+  Drain drain_;  // of the capture that is open
+  std::atomic<bool> stops_preparing_ = false;
   Drain preparation_;  // of a slot for the next one; never at the same time
 };
 

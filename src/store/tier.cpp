@@ -113,7 +113,8 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
   if (use == SlotUse::shrinking) {
     drop_spares();
   } else if (auto spare = take_spare(wanted, use)) {
-    return std::move(*spare);
+    if (use == SlotUse::later || spare->prepare()) return std::move(*spare);
+    discard(std::move(*spare));
   }
   if (const std::uint64_t limit = sys::file_size_limit(); wanted > limit) {
     return fail(Code::io, fmt::format("{}: a file of {} bytes is needed, and this process may only make files of {}; "
@@ -132,7 +133,7 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
     return slot;
   }
   if (use == SlotUse::later) {
-    slot.unprepared_ = wanted;
+    slot.capacity_ = slot.unprepared_ = wanted;
     slot.is_to_be_mapped_ = mapped;
     return slot;
   }
@@ -143,18 +144,29 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
   return slot;
 }
 
-void Tier::keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_t least_free) {
+void Tier::keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_t least_free,
+                          const std::atomic<bool>& stop) {
   take_back_lent();
   auto slot = take_spare(rounded_capacity(bytes), SlotUse::capture);
   drop_spares();
   if (!slot) {
     const auto free = free_bytes();
     if (!free || *free < std::max(bytes, least_free)) return;
-    auto made = acquire(bytes, owner, SlotUse::capture);
+    auto made = acquire(bytes, owner, SlotUse::later);
     if (!made) return;
     slot = std::move(*made);
   }
+  if (!prepare_until(*slot, stop)) return discard(std::move(*slot));
   give_back(std::move(*slot));
+}
+
+// In steps, as whoever needs the slot at once does the rest faster than a thread that gives way to all others.
+Status Tier::prepare_until(Slot& slot, const std::atomic<bool>& stop) {
+  constexpr std::uint64_t kLeastStep = 64 * kMiB;
+  const std::uint64_t wanted = slot.unprepared_;
+  const std::uint64_t step = std::max(kLeastStep, wanted / 8);  // each step looks at all pages of those before
+  for (std::uint64_t done = step; done < wanted && !stop; done += step) DIAPAUSE_TRY(slot.file_.reserve(done));
+  return stop ? Status() : slot.prepare();
 }
 
 // Under a name that no file has, whoever has left it there.

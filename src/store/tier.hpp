@@ -9,6 +9,7 @@
 // Each rank has a Tier object of its own over the same directory. Not thread-safe.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <set>
 #include <string>
@@ -78,8 +79,10 @@ class Tier {
 
   // Between captures: of the slots that are free, keeps the one that the next capture of `bytes` would get, and gives
   // the memory of the others back. Makes one if there is none, so that its pages are warm when it is needed; but not if
-  // less than `least_free` is free. A slot that cannot be made is no error: acquire() will say what is wrong.
-  void keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_t least_free);
+  // less than `least_free` is free. A slot that cannot be made is no error: acquire() will say what is wrong. Once
+  // `stop` is true, the rest is left to acquire().
+  void keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_t least_free,
+                      const std::atomic<bool>& stop);
 
   // A slot that another process is to publish: it stays known here, and acquire() hands it out again when the other has
   // put it back. The other adopts it under its name, unmapped: what is only published is never touched. Code::io if
@@ -119,6 +122,7 @@ class Tier {
   void take_back_lent();
   bool take_back(const Slot& slot) const;
   Result<Slot> create_slot(std::uint32_t owner);
+  static Status prepare_until(Slot& slot, const std::atomic<bool>& stop);
   static Status compare(const Slot& slot, const sys::Directory& directory, const std::string& name);
   std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
   Error no_room(std::uint64_t needed, std::uint64_t free) const;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "conformance/tier_world.hpp"
@@ -137,7 +138,8 @@ TEST_P(TierSlots, GoWithTheirFilesWhenTheyAreDiscarded) {
 
 TEST_P(TierSlots, AreReadyForTheNextCaptureAndNoMoreThanOne) {
   Tier tier = opened();
-  tier.keep_one_ready(kPageBytes, 0, 0);
+  const std::atomic<bool> stop = false;
+  tier.keep_one_ready(kPageBytes, 0, 0, stop);
   const std::vector<sys::DirectoryEntry> made = test_support::value_of(spare_of(tier).list());
   ASSERT_EQ(made.size(), 1U);
   Slot first = acquired(tier);
@@ -147,7 +149,7 @@ TEST_P(TierSlots, AreReadyForTheNextCaptureAndNoMoreThanOne) {
   const std::string newest = first.name();
   tier.give_back(std::move(first));
   tier.give_back(std::move(second));
-  tier.keep_one_ready(kPageBytes, 0, 0);
+  tier.keep_one_ready(kPageBytes, 0, 0, stop);
   const std::vector<sys::DirectoryEntry> kept = test_support::value_of(spare_of(tier).list());
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept.front().name, newest);
@@ -155,8 +157,19 @@ TEST_P(TierSlots, AreReadyForTheNextCaptureAndNoMoreThanOne) {
 
 TEST_P(TierSlots, AreNotMadeInAdvanceWhereTheMachineNeedsItsMemory) {
   Tier tier = opened();
-  tier.keep_one_ready(kPageBytes, 0, UINT64_MAX);
+  tier.keep_one_ready(kPageBytes, 0, UINT64_MAX, false);
   EXPECT_TRUE(test_support::value_of(spare_of(tier).list()).empty());
+}
+
+TEST_P(TierSlots, ThatAreNotReadyInTimeAreMadeSoByWhoeverNeedsThem) {
+  Tier tier = opened();
+  tier.keep_one_ready(kPageBytes, 0, 0, true);  // stopped before it began
+  const std::vector<sys::DirectoryEntry> made = test_support::value_of(spare_of(tier).list());
+  ASSERT_EQ(made.size(), 1U);
+  const Slot slot = acquired(tier);
+  EXPECT_EQ(slot.name(), made.front().name);
+  EXPECT_EQ(slot.mapping().size(), kPageBytes);
+  EXPECT_EQ(test_support::value_of(slot.file().size()), kPageBytes);
 }
 
 TEST_P(TierSlots, OfLaterUseGetTheirMemoryWhenTheyAreFilled) {

@@ -136,9 +136,9 @@ class BackgroundHost : public Host {
     }
   }
 
-  void keep_slot_ready(std::uint64_t bytes, std::uint64_t least_free) override {
+  void keep_slot_ready(std::uint64_t bytes, std::uint64_t least_free, const std::atomic<bool>& stop) override {
     store::Tier* const tier = context_.tiers.find(config::TierKind::memory);
-    if (tier != nullptr) tier->keep_one_ready(bytes, context_.rank(), least_free);
+    if (tier != nullptr) tier->keep_one_ready(bytes, context_.rank(), least_free, stop);
   }
 
   Status check_tier(config::TierKind kind) override {

@@ -1,6 +1,7 @@
 // Where the node engine runs, as a rank sees it: in the rank's own calls, or in the background for the whole node.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -38,8 +39,9 @@ class Host {
   virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse use) = 0;
 
   // Between captures, by the thread that would call acquire() or one that it waits for: has a slot of the memory tier
-  // ready for the next capture of so many bytes, and lets the others go. Not collective.
-  virtual void keep_slot_ready(std::uint64_t /*bytes*/, std::uint64_t /*least_free*/) {}
+  // ready for the next capture of so many bytes, and lets the others go; no longer than until `stop`. Not collective.
+  virtual void keep_slot_ready(std::uint64_t /*bytes*/, std::uint64_t /*least_free*/,
+                               const std::atomic<bool>& /*stop*/) {}
 
   // After a failure: forgets the tier if its directory was deleted, so that acquire() makes it anew. Collective.
   virtual Status check_tier(config::TierKind) { return {}; }
