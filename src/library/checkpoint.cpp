@@ -20,7 +20,7 @@ Status Engine::usable() const {
   return {};
 }
 
-// Decides on the next version. Whether it is skipped, rank 0 finds out, and waits for room if it is to. Collective.
+// Decides on the next version. Rank 0 finds out whether it is skipped, and waits for room if it is not. Collective.
 Result<engine::Decision> Engine::begin(std::uint64_t version, int level, std::uint64_t next_bytes,
                                        CheckpointInfo& info) {
   engine::DecisionRequest request{version, level, lossy_restarts_};
@@ -169,7 +169,7 @@ void Engine::report_background(CheckpointInfo& info) {
   background_reason_ = fmt::format("version {}: {}", failed->version, failed->progress.result.error().message);
 }
 
-// By rank 0, for all: false if the checkpoint is to be skipped.
+// Rank 0 makes room for another version, for all ranks. Returns false if the checkpoint is to be skipped.
 bool Engine::make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info) {
   const bool skips = context_->settings.async.when_full == config::WhenFull::skip;
   const double start = sys::monotonic_s();

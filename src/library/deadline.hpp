@@ -12,7 +12,7 @@
 
 namespace diapause::library {
 
-// Why the program has to stop. Equal on all ranks.
+// The reason why the program has to stop. Equal on all ranks.
 struct Stop {
   int signal = 0;          // its number; 0: the end of the allocation is near
   std::uint32_t rank = 0;  // that got the signal
@@ -28,7 +28,7 @@ class Deadline {
   // notes stops in the file `note_path`, for `diapause run`; empty: there is none. Collective.
   Status open(engine::Context& context, std::unique_ptr<sys::StopSignals> signals, std::string note_path);
 
-  // Whether there is anything to watch for. Equal on all ranks.
+  // Returns whether there is anything to watch for. Equal on all ranks.
   bool watches() const { return watches_; }
 
   // At an agreed call: the level to take now, which is `due` unless the program has to stop. `next_s`: until the next
@@ -65,7 +65,7 @@ class Deadline {
   bool told_ = false;
 };
 
-// How many nodes a level needs at least.
+// Returns how many nodes a level needs at least.
 std::size_t nodes_needed(const config::Settings& settings, int level);
 
 }  // namespace diapause::library

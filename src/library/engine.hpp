@@ -44,7 +44,7 @@ struct CheckpointInfo {
   std::uint64_t background_version = 0;
 };
 
-// How far a version has come.
+// The progress of a version.
 struct VersionProgress {
   std::uint64_t version = 0;
   int level_asked = 0;
@@ -88,11 +88,11 @@ class Engine {
 
   Status protect(ProtectedRegion region);
   Status unprotect(const std::string& name);
-  // Until the region is protected anew.
+  // Declares how the program will write to the region, until it is protected anew.
   Status declare(const std::string& name, capture::Declaration declaration);
 
-  // Until the region is protected anew: lets its values be changed on the way to the global tier
-  // (library/invariants.hpp).
+  // Allows a codec to change the region's values on the way to the global tier (library/invariants.hpp), until the
+  // region is protected anew.
   Status allow_loss(const std::string& name, const codec::Method& method) {
     return library::allow_loss(regions_, name, method);
   }
@@ -104,7 +104,7 @@ class Engine {
 
   // Fills `info` also on failure.
   Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
-  // The same in steps. begin_checkpoint() decides on the version and waits for room: unless `info` says that it is
+  // A checkpoint in steps. begin_checkpoint() decides on the version and waits for room: unless `info` says that it is
   // skipped, a checkpoint is open then, and all ranks end it, each by one of the two calls below. Code::argument while
   // one is open for whatever begins another or a restart. Collective.
   Status begin_checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
@@ -119,7 +119,7 @@ class Engine {
   Result<bool> is_due();
   // Called by each checkpoint that is taken, in its thread, before it reads memory; may protect and unprotect.
   void on_capture(std::function<Status()> hook) { on_capture_ = std::move(hook); }
-  // Why the program has to stop, as of the last snapshot.
+  // The reason why the program has to stop, as of the last snapshot.
   std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
 
   // Until `version` holds at `level` or deeper; level 0: until it is captured. The error that kept it from doing so;
@@ -129,8 +129,9 @@ class Engine {
   // Until nothing is in flight; what is not done when the time is over is given up. Returns the first failure that was
   // not reported yet. Collective; nothing but destruction may follow.
   Status close(double at_most_s);
-  // As close(), and the job is over: what finish.keep does not keep is removed, and the next start of the program
-  // begins anew. If that fails, the error says what is left. Collective; nothing but destruction may follow.
+  // Ends the job: closes the instance as close() does, and what finish.keep does not keep is removed, and the next
+  // start of the program begins anew. If that fails, the error says what is left. Collective; nothing but destruction
+  // may follow.
   Status finish();
   engine::Worker worker() const { return host_->worker(); }
   const std::string& background_reason() const { return background_reason_; }
@@ -248,7 +249,8 @@ class Engine {
   std::unique_ptr<VersionsInFlight> flights_;  // because it may still be handing over
 };
 
-// What a rank becomes when it opens an instance: one that computes, or the one of its node that is set aside.
+// The two things that a rank can become when it opens an instance: a rank that computes, or the dedicated one of its
+// node.
 struct Opened {
   std::unique_ptr<Engine> engine;  // null on a rank set aside
   std::unique_ptr<engine::DedicatedRank> dedicated;

@@ -93,7 +93,8 @@ Status ImageCapture::begin(const Subject& subject, const engine::ImagePlan& plan
   return capturer_->begin({subject.memory, plan.index, plan.index_offset, plan.identity, to.mapping(), to.content()});
 }
 
-// Nothing, where that was done before. Whatever goes wrong, the others wait for what this rank says of its capture.
+// Completes the capture, if that was not done before. Errors are returned and not thrown: the other ranks wait for what
+// this rank hands over.
 Status ImageCapture::end(engine::Captures& captures) try {
   if (captures.images.empty() || captures.images.front().bytes != nullptr) return {};
   engine::Image& image = captures.images.front();
@@ -105,7 +106,7 @@ Status ImageCapture::end(engine::Captures& captures) try {
   return fail(Code::internal, std::string("the capture: ") + error.what());
 }
 
-// What the program waits for of a capture: all of it, unless the rest can be done behind its back.
+// Does the part of a capture that the program waits for: all of it, unless the rest can be done in the background.
 void ImageCapture::capture_now(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
                                engine::Captures& captures) {
   governor::PhaseGuard phase = host_.begin_capture(plan.bytes());
@@ -115,7 +116,7 @@ void ImageCapture::capture_now(const Subject& subject, const engine::ImagePlan& 
   captures.times.ratios = phase.ratios();
 }
 
-// The line on how the last capture was made, once it is.
+// Writes the ledger's line on how the last capture was made, once it is complete.
 void ImageCapture::report() {
   if (!unreported_ || !drain_.is_done()) return;
   bill_.append(context_, engine::capture_line(*unreported_, capturer_->report()));
@@ -135,7 +136,7 @@ std::uint64_t ImageCapture::complete(engine::Captures captures) {
   return host_.submit(std::move(captures));
 }
 
-// The same behind the program's back, if the program would have to wait for it.
+// Completes the capture and submits it; in the background, if there is something left that the program would wait for.
 std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
   if (!captures.result || !goes_on_behind()) return complete(std::move(captures));
   const std::uint64_t number = host_.next_number();
@@ -147,7 +148,8 @@ std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
   return number;
 }
 
-// A slot in the first tier that takes the image: behind the program memory, else where the image is to lie at the end.
+// Finds a slot in the first tier that has room for the image. With work in the background that is memory, if possible;
+// else it is the tier where the image is to lie at the end.
 Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use) {
   std::vector<config::TierKind> tiers = {captures.node_tier};
   if (host_.is_background()) {
@@ -213,7 +215,7 @@ void ImageCapture::end_preparation() {
   stops_preparing_ = false;
 }
 
-// Into the slot that lies in `captures` already, so that it goes back to its tier if this fails.
+// Copies the image into the slot that lies in `captures` already, from where it goes back to its tier if this fails.
 Status ImageCapture::copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source) try {
   engine::Image& image = captures.images.front();
   DIAPAUSE_TRY(image.slot.prepare());

@@ -19,7 +19,7 @@
 
 namespace diapause::library {
 
-// What a checkpoint is taken of.
+// The data that a checkpoint captures.
 struct Subject {
   capture::BlockSource& source;
   format::ImageIndex index;
@@ -51,8 +51,8 @@ class ImageCapture {
   // handed over on any rank. Collective.
   Result<Taken> take(Subject subject, const engine::Decision& decision);
 
-  // The same of an image that was fetched: `source` reads it, and no memory of the program. Copied behind the program,
-  // which needs work in the background; `handed_over` is called then, in another thread. Collective.
+  // Captures an image that was fetched instead of the program's memory: `source` reads it. The copy is made in the
+  // background, which the host must have; after that `handed_over` is called, in another thread. Collective.
   Result<Taken> take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
                             const engine::Decision& decision, std::function<void()> handed_over);
 
@@ -60,7 +60,7 @@ class ImageCapture {
   // While nothing is in flight; the next capture does what is left of it. Not collective.
   void keep_slot_ready(format::ImageIndex index);
 
-  // Whether the last capture is complete, so that the program may free its memory.
+  // Returns whether the last capture is complete, so that the program may free its memory.
   bool is_done() const { return drain_.is_done(); }
   void wait() { drain_.wait(); }
   bool wait(double at_most_s) { return drain_.wait(at_most_s); }
@@ -68,7 +68,7 @@ class ImageCapture {
   // Writes the ledger's line on how the last capture was made, once it is complete.
   void report();
 
-  // Whether there are devices that write to memory past the processor.
+  // Returns whether there are devices that write to memory past the processor.
   bool are_devices_about() const { return are_devices_about_; }
 
  private:

@@ -32,7 +32,7 @@ Status Invariants::add(RegionTable& regions, Invariant invariant) {
 
 namespace {
 
-// What would come back from the global tier: block by block, as it is encoded there.
+// Computes the values that a restart from the global tier would give, block by block, as they are encoded there.
 Result<ByteVector> as_it_comes_back(const ProtectedRegion& region) {
   const format::Region& described = region.description;
   ByteVector values(region.data, region.data + described.raw_bytes());

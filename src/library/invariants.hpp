@@ -1,4 +1,4 @@
-// What the program says must hold of values that a codec changes on their way to the global tier.
+// The invariants of the program: conditions that values must meet after a codec has changed them.
 #pragma once
 
 #include <functional>

@@ -71,7 +71,8 @@ Result<std::unique_ptr<engine::Host>> open_inline_host(engine::Context& context,
   return open_inline_host(context, bill);
 }
 
-// In the background if that is asked for and can be; else in the program's calls, and it is said why.
+// The host works in the background if that is asked for and possible. Else it works in the program's calls, and a
+// message says why.
 Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine::Bill& bill) {
   if (context.settings.async.mode == config::AsyncMode::off || writes_directly(context)) {
     return open_inline_host(context, bill);
@@ -90,7 +91,8 @@ Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine
   return open_inline_host(context, bill, host.error().message);
 }
 
-// The same where ranks are set aside. They make the same way through `whole`: DedicatedRank::open.
+// Opens the instance where each node has a dedicated rank. The dedicated ranks make the same collective calls over
+// `whole`, in DedicatedRank::open.
 Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context, engine::Bill& bill,
                                                         engine::Context& whole) {
   std::string why = "global.mode asks for direct writing";

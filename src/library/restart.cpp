@@ -61,7 +61,8 @@ std::string words_on_end(const std::string& job, const store::FinishedMark& mark
   return text;
 }
 
-// What lies on the disks may be sound and newer than all that could be read: going on without it would lose it.
+// Tells the program to try again. Versions that could not be read may be sound, and newer than all that could: to go on
+// without them would lose them.
 Error try_again(const engine::Context& context, const std::string& why) {
   return {Code::again, fmt::format("{}\nthe system is short of something for the moment: nothing of '{}' was given up "
                                    "or removed; try again",
@@ -179,7 +180,7 @@ Status Engine::restart_begin(std::uint64_t version, RestartInfo& info, engine::P
   return fail(why_nothing(*context_, version, refusal, inventory.unread, restart_reason_));
 }
 
-// Of a shortage, what the program is told, and whoever has started it.
+// Turns a shortage into the error that the program is told, and leaves a note for the command that has started it.
 Error Engine::for_now(const Error& why) const {
   if (!is_of_the_moment(why.code)) return why;
   again_note_.leave(why.message);
@@ -201,7 +202,8 @@ Status Engine::restore(const std::vector<std::string>& names) {
   return restored;
 }
 
-// Where each stored region goes: null for those that are not wanted. No name: all that are protected are.
+// Finds the memory for each stored region; null if the region is not wanted. Without names, all protected regions are
+// wanted.
 Result<std::vector<std::byte*>> Engine::targets_of(const std::vector<std::string>& names) {
   const std::vector<format::Region>& stored = restart_->image().index().regions;
   std::unordered_map<std::string_view, std::size_t> places;
@@ -312,7 +314,7 @@ void Engine::account_for_restart() {
   host_->add(restart_->fetched.phases);
 }
 
-// Of a version that turned out to be lost while it was restored.
+// Ends the restart of a version that turned out to be lost while it was restored.
 void Engine::leave_restart() {
   account_for_restart();
   host_->pin(std::nullopt);

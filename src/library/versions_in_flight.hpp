@@ -37,7 +37,7 @@ class VersionsInFlight {
   void catch_up();
   // Waits until nothing is in flight.
   void finish();
-  // The same, but when the time is over whatever is not done is given up.
+  // Waits as finish() does, but gives up what is not done when the time is over.
   void finish_within(double at_most_s);
 
   // The version taken last under this number; it stays valid until the next add() or catch_up(). Code::not_found for a
@@ -45,23 +45,23 @@ class VersionsInFlight {
   Result<const Flight*> get(std::uint64_t version) const;
   const Flight& newest() const { return taken_.back(); }
   engine::Progress progress_of(const Flight& flight) const;
-  // Until the version holds at `level` or deeper: the error that kept it from doing so, or Code::timeout.
+  // Waits until the version holds at `level` or deeper. Returns the error that kept it from doing so, or Code::timeout.
   Status wait(const Flight& flight, int level, double at_most_s);
 
-  // Whether none is in flight, as of the last catch_up().
+  // Returns whether no version is in flight, as of the last catch_up().
   bool are_done() const;
 
-  // Whether another version of so many bytes has no room, by what this rank knows: its own images stand for all images
-  // of its node. One version is always let through.
+  // Returns whether another version of so many bytes has no room. This rank knows its own images only, and counts all
+  // images of its node as large. One version is always let through.
   bool is_full(std::uint64_t next_bytes) const;
   // Waits until the oldest version in flight is done. At least one must be in flight.
   void wait_for_oldest();
 
   // The first failure that the program was not told of yet. It counts as told from then on.
   std::optional<Flight> take_failure();
-  // Whether a version was not kept at all since this was asked last, which may be because its tier is gone.
+  // Returns whether a version was not kept at all since the last call, which may be because its tier is gone.
   bool take_suspicion() { return std::exchange(is_suspect_, false); }
-  // Why the ranks cannot communicate any more; none if they can.
+  // The reason why the ranks cannot communicate any more; none if they can.
   const std::optional<Error>& cut_off() const { return cut_off_; }
 
  private:

@@ -34,7 +34,7 @@ class MessageQueue {
   std::deque<std::pair<Severity, std::string>> messages_;
 };
 
-// What the node's first rank has besides, if no rank is set aside: the worker and its thread.
+// The worker and its thread, which the node's first rank has if there is no dedicated rank.
 class WorkerThread {
  public:
   // Collective over `comm`.
@@ -260,7 +260,7 @@ class BackgroundHost : public Host {
     return progress(number);
   }
 
-  // Of communication that waits for other nodes, while there is nothing else to do.
+  // The time between two steps of communication, while this rank waits for other nodes and has nothing else to do.
   static constexpr double kBetweenSteps_s = 200e-6;
 
   Context& context_;

@@ -14,7 +14,7 @@
 
 namespace diapause::engine {
 
-// How far the work on one capture has come.
+// The progress of the work on one capture.
 struct Progress {
   bool is_done = false;
   std::uint32_t levels = 0;  // bit l: level l holds
@@ -57,13 +57,13 @@ class Host {
   virtual std::uint64_t submit(Captures captures) = 0;
   // Known for the last 64 captures.
   virtual Progress progress(std::uint64_t number) = 0;
-  // Until the capture is done or one of `levels` holds, or the time is over.
+  // Waits until the capture is done or one of `levels` holds, or the time is over.
   virtual void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) = 0;
 
   // A signal that asks to stop and came to the process that acts for the node; 0: none.
   virtual int stop_signal() const { return 0; }
 
-  // What is under way need not come to its end: whatever is not reached soon is given up.
+  // Lets the background give up the steps that it has not begun: the program closes the instance and will not wait.
   virtual void give_up() {}
   // What the background needs of the program's threads: called in every call of the program. Hands its messages to the
   // log, and goes on with what it has to communicate if nobody else may.
@@ -86,7 +86,7 @@ class Host {
 // Whether an instance whose work in the background could not be opened, for this reason, can do it in its calls.
 inline bool can_go_inline(const Error& error) { return error.code != Code::busy && error.code != Code::comm; }
 
-// Whether the ranks' Comms are concurrent.
+// Says whether threads of the program may communicate at the same time.
 enum class ThreadsMay { communicate, not_communicate };
 
 // Every rank acts for itself, and submit() does everything. Collective.

@@ -128,7 +128,7 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& n
   return progress;
 }
 
-// What nobody will publish belongs to its rank again.
+// Gives a slot that will not be published back to its rank.
 void NodeWorker::return_unused(const Note& note) {
   const store::Tier* const tier = context_.tiers.find(note.capture_tier);
   if (tier != nullptr && note.code == 0) tier->return_unused(get_text(note.slot_name));

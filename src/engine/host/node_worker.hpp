@@ -9,7 +9,7 @@
 
 namespace diapause::engine {
 
-// What the ranks have to know of what was stored before.
+// The facts about earlier checkpoints that all ranks need.
 struct StoredFacts {
   std::uint32_t incarnation = 1;
   std::uint32_t other_rank_count = 0;

@@ -30,7 +30,7 @@ struct CaptureTimes {
   governor::Ratios ratios;
 };
 
-// What was captured of one version, by the ranks acted for.
+// The images of one version that the ranks acted for have captured.
 struct Captures {
   Decision decision;
   config::TierKind node_tier = config::TierKind::memory;     // where the images are to be kept
@@ -45,7 +45,7 @@ struct Captures {
   std::function<double()> blocked_s;  // for the bill, asked at the end
 };
 
-// Of one rank's image: where each region goes, and what it is an image of.
+// The plan of one rank's image: where each region goes, and which version and rank it belongs to.
 struct ImagePlan {
   format::ImageIndex index;
   std::uint64_t index_offset = 0;

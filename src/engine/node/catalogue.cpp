@@ -18,7 +18,8 @@ struct Needed {
   bool redundancy;  // copies, parities, or the global images
 };
 
-// What of a version serves the levels it is kept for. A deeper level keeps the promises of those below it.
+// Returns which files of a version serve the levels that it is kept for. A deeper level keeps the promises of those
+// below it.
 Needed needed(std::uint32_t kept, int deepest) {
   const bool redundancy = deepest >= 2 && (kept >> 2) != 0;
   const bool image = (kept & kLevel1Only) != 0 || (redundancy && deepest < 4);
@@ -206,7 +207,7 @@ Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
   return false;
 }
 
-// Nothing is wrong, but somebody may wonder.
+// Slow writes are no error, but their reason explains a slow checkpoint.
 void Catalogue::tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file) {
   if (tier.kind() == config::TierKind::memory || !context.acts_for(tier.kind())) return;
   const auto tell = [&](const std::string& what) {

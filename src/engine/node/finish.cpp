@@ -28,7 +28,7 @@ Status remove_all_but(const std::optional<format::VersionId>& archive, store::Ti
 
 }  // namespace
 
-// What there will be of the job, as the settings want it.
+// Decides what stays of the job, as the settings say.
 Result<store::FinishedMark> NodeEngine::mark_of_end() const {
   store::FinishedMark mark{incarnation_, std::nullopt};
   if (context_.settings.finish_keep == config::FinishKeep::nothing) return mark;
@@ -69,7 +69,8 @@ Status NodeEngine::finish() {
   return agree(context, mine);
 }
 
-// What is found of a job that was finished: on nodes that were not there then, or because the end was cut short.
+// Removes what is left of a job that was finished: on nodes that were not part of it then, or because its end was cut
+// short.
 void NodeEngine::drop_leftovers(const Inventory& inventory) {
   incarnation_ = std::max(incarnation_, inventory.mark.incarnation + 1);
   for (const StoredVersion& version : inventory.finished) {

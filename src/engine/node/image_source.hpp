@@ -14,20 +14,20 @@
 
 namespace diapause::engine {
 
-// What a manifest says of one rank's image.
+// The facts that a manifest records about one rank's image.
 struct ImageFacts {
   std::uint32_t rank = 0;
   std::uint64_t protected_bytes = 0;
   format::ImageRecord image;
 };
 
-// Where an image goes in the global tier.
+// The place where an image goes in the global tier.
 struct GlobalTarget {
   capture::FileRange range;
   std::uint32_t file = 0;  // its number among the version's files
 };
 
-// What a manifest says of one rank's image in the global tier.
+// The facts that a manifest records about one rank's image in the global tier.
 struct GlobalFacts {
   ImageFacts image;             // as it is, or would be, on a node
   format::ImageRecord encoded;  // if it was compressed
@@ -51,7 +51,7 @@ class ImageSource {
   // An image that lies in a slot of the global tier already: the slot becomes its file, unless ranks share files. Null
   // for all others.
   virtual store::Slot* slot() { return nullptr; }
-  // What the manifest says of an image that has such a slot.
+  // The facts about an image that has such a slot.
   virtual ImageFacts facts() const { return {}; }
 };
 
@@ -70,7 +70,7 @@ class RawImageSource : public ImageSource {
   virtual Result<Whole> open() = 0;
 };
 
-// What goes to the global tier.
+// The images that go to the global tier.
 struct OutgoingImage {
   ImageSource* source = nullptr;
   double plan_s = 0;  // it took to find out how to compress it

@@ -97,7 +97,8 @@ Status NodeEngine::encode_level3(Work& work, const Captures&) {
   return publish(work, 3);
 }
 
-// As the program saw it, and what of it went on behind. After the first step, when all know how many bytes these are.
+// Accounts for the capture: what the program waited for, and what was copied in the background. Called after the first
+// step, when all ranks know how many bytes the version has.
 void NodeEngine::account_for_capture(const Work& work, const Captures& captures) {
   const CaptureTimes& times = captures.times;
   const double blocked_s = times.blocked_s > 0 ? times.blocked_s : captures.capture_s;
@@ -150,7 +151,8 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
   parts_ = {};
   Status done;
   {
-    // What is compressed is compressed while it is written; most versions are like the last one.
+    // Compression happens while the file is written. Whether this version will be compressed is taken from the last
+    // one.
     const bool compresses = step.level == 4 && !encoded_.empty();
     const auto kind = compresses ? policy::PhaseKind::compress : policy::PhaseKind::write;
     governor::PhaseGuard governed = governor_.begin_phase(step.phase, kind, bytes);

@@ -55,16 +55,16 @@ class NodeEngine {
 
   // Room for one capture of each size in that tier, for the ranks acted for; old versions make room if they must.
   Result<std::vector<store::Slot>> acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes);
-  // Whether an old version could be given up in that tier.
+  // Gives up an old version in that tier; false if there is none that may go.
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
 
-  // Of a capture of so many bytes, which begins now and which the program waits for. From any thread.
+  // Tells the governor that a capture of so many bytes begins now, for which the program waits. From any thread.
   governor::PhaseGuard begin_capture(std::uint64_t bytes) {
     mark();
     return governor_.begin_capture(bytes);
   }
 
-  // What is not part of a checkpoint() and took time.
+  // Adds a phase that is not part of a checkpoint() to the account of energy.
   void add(const Phase& phase) { account_.add(phase); }
   // Writes down who has used how much energy since the last time, and waits until that is there. Collective.
   void settle();
@@ -77,7 +77,7 @@ class NodeEngine {
   Status finish();
 
   void reject(const format::VersionId& version) { catalogue_.reject(version); }
-  // Of a version that the program is restarted from; nothing: not any more.
+  // Keeps the version that the program is being restarted from, whatever the settings say; none ends that.
   void pin(std::optional<format::VersionId> version) {
     catalogue_.pin(version);
     if (version) book_.note_restart(context_, *version);
@@ -110,7 +110,7 @@ class NodeEngine {
   void mark() {
     if (sampler_ != nullptr) sampler_->mark();
   }
-  // What of the step under way is another phase.
+  // The parts of the step under way that the account lists as phases of their own.
   struct Parts {
     double encode_share = 0;      // of the time until then
     double published_from_s = 0;  // until its end; 0: it was not

@@ -71,7 +71,8 @@ std::string holder_text(const Context& context) {
   return fmt::format("process {} on {}\n", sys::process_id(), context.topology.node_names[context.topology.node]);
 }
 
-// What lies in spare/ is either of an earlier process, or, while this one acts for a node, may be a rank's.
+// Files in spare/ are leftovers of an earlier process; but where this process acts for a node, they may also belong to
+// ranks that run now.
 enum class Spares { clear, leave };
 
 Status lock_tier(Context& context, config::TierKind kind, double wait_s, Spares spares) {

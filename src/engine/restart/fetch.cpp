@@ -174,7 +174,7 @@ class Fetch::Fetcher {
     });
   }
 
-  // What others are rebuilt from has to be sound now.
+  // Files that other images are rebuilt from must be verified before.
   bool may_stay_unchecked() const { return purpose_ == Purpose::map_unchecked && rebuilds_.empty(); }
 
   bool is_own_image(const FileRef& file) const {
@@ -366,7 +366,7 @@ class Fetch::Fetcher {
     return texts;
   }
 
-  // Whether every image, copy and parity of levels 1 to 3 is where a checkpoint taken now would put it.
+  // Returns whether an image, copy or parity of levels 1 to 3 is not where a checkpoint taken now would put it.
   bool needs_healing() const {
     if (manifest_.has_level(4)) return false;  // the global images keep every promise
     if (!manifest_.has_level(2) && !manifest_.has_level(3)) {

@@ -13,7 +13,7 @@
 
 namespace diapause::engine {
 
-// What a version is fetched for.
+// The use that will be made of a version that is fetched.
 enum class Purpose {
   place,         // regions are read straight into the program's memory, and every block is checked there
   copy,          // regions are copied into the program's memory, with every block checked before

@@ -44,7 +44,7 @@ std::vector<ServedFile> Rebuild::files() const {
 
 namespace {
 
-// Who can read this image, preferring the node it belongs to; none if nobody.
+// Returns which rank can read this image, preferably on the node that the image belongs to; none if no rank can.
 std::optional<ServedFile> find_image(const Topology& topology, const StoredVersion& version, std::uint32_t rank) {
   const std::uint32_t home = topology.node_of_rank[rank];
   if (version.nodes[home].images.contains(rank)) return ServedFile{FileRef::image(rank, home), rank};

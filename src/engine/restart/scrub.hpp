@@ -19,7 +19,7 @@ class Scrub {
   Scrub(const Scrub&) = delete;
   Scrub& operator=(const Scrub&) = delete;
 
-  // Until every block was read. Code::corrupt names the file, the region and the block.
+  // Waits until every block was read. Code::corrupt names the file, the region and the block.
   Status wait();
 
  private:

@@ -60,7 +60,7 @@ class Flush {
   bool is_written(const OutgoingImage& image) const { return image.source->slot() != nullptr && !shared(); }
   bool shared() const { return context_.settings.global_files.kind != config::FileCount::Kind::per_rank; }
 
-  // Who writes which image, and how large it is. Also makes the version's directory.
+  // All ranks learn who writes which image and how large it is. The version's directory is made, too.
   Status learn_sizes() {
     Status made;
     if (context_.acts_for(kGlobal)) made = tier_->make_version(manifest_.version);
@@ -86,7 +86,7 @@ class Flush {
     return redundancy::spread_over_files(ranks, shared() ? files.count : ranks);
   }
 
-  // The same on all ranks, from the same sizes.
+  // Plans the files. All ranks make the same plan, from the same sizes.
   Status plan() {
     const std::vector<std::uint32_t> file_of = file_of_rank();
     DIAPAUSE_TRY_ASSIGN(layout_, redundancy::lay_out_files(sizes_, file_of));
@@ -179,7 +179,7 @@ class Flush {
       facts.push_back(written);
       facts.back().encode_s += image.plan_s;
     }
-    // What this process wrote is only known to be there once this process has asked for it.
+    // Only a sync by this process tells whether its own writes have reached the disk.
     for (const auto& [number, file] : opened_) DIAPAUSE_TRY(file.sync());
     return {};
   }
@@ -194,7 +194,7 @@ class Flush {
     return result;
   }
 
-  // Where the last image of a file ends.
+  // Returns where the last image of a file ends.
   std::uint64_t end_of(const GlobalFile& file) const {
     std::uint64_t end = 0;
     for (std::size_t rank = 0; rank < manifest_.ranks.size(); ++rank) {

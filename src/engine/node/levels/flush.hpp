@@ -8,7 +8,7 @@
 
 namespace diapause::engine {
 
-// How long the parts of the step of level 4 took.
+// The times that the parts of the step of level 4 took.
 struct GlobalTimes {
   std::vector<double> encode_s;  // by rank, GlobalFacts
   double published_from_s = 0;   // sys::monotonic_s()

@@ -30,7 +30,7 @@ class CapturedImage : public RawImageSource {
   enum class Lies { on_node, in_global };
   CapturedImage(Image& image, sys::RateLimiter& limiter, Lies where) : image_(image), limiter_(limiter), where_(where) {
     if (where_ == Lies::in_global) return;
-    // What cannot be described is damaged: it stays as it is, and a reader refuses it.
+    // An image whose index cannot be read is damaged. It is written as it is, and readers refuse it.
     if (auto description = describe(*image_.bytes)) index_ = std::move(description->index);
   }
 
@@ -85,7 +85,7 @@ class CompressedImage : public ImageSource {
 
 }  // namespace
 
-// As it is, or compressed where there is something to compress.
+// Adds an image to what is written: as it is, or compressed where there is something to compress.
 void NodeEngine::add_outgoing(Outgoing& outgoing, RawImageSource& image) {
   const format::ImageIndex* const index = image.index();
   if (index == nullptr) {
@@ -184,7 +184,7 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   return publish(work, 4);
 }
 
-// What this process has just written there.
+// Learns from what this process has just written to the global tier.
 void NodeEngine::learn_from(GlobalStep step, const format::Manifest& manifest) {
   for (const std::uint32_t rank : context_.topology.acted_for) step.bytes += manifest.ranks[rank].image.file_bytes;
   step.how = encoded_.empty() ? Stored::as_it_is : Stored::compressed;

@@ -99,7 +99,7 @@ class MemberEncoder {
   static MutableBytes nth(const sys::AlignedBuffer& pieces, std::uint32_t index, std::uint64_t length) {
     return pieces.bytes().subspan(index * kRowPieceBytes, length);
   }
-  // Where this member keeps its parity of a row.
+  // Returns where this member keeps its parity of a row.
   MutableBytes kept(std::uint32_t row, const Piece& piece) const {
     return parity_.subspan(layout_.chunk_index(member_, row) * group_->chunk_bytes + piece.offset, piece.length);
   }
