@@ -86,6 +86,16 @@ ByteVector of_version_1(const Manifest& manifest) {
   return seal(std::move(bytes));
 }
 
+// Version 1 of the processes ends before the sockets and terminals, of which each list without items takes 8 bytes.
+ByteVector of_version_1(const process::Job& job) {
+  constexpr std::size_t kListsBytes = 16, kDigestBytes = 16;
+  ByteVector bytes = process::encode_job(job);
+  bytes.resize(bytes.size() - kListsBytes);
+  put(bytes, 8, 1, 4);
+  put(bytes, kDigestBytes, bytes.size(), 8);
+  return seal(std::move(bytes));
+}
+
 ByteVector flipped(ByteVector bytes, std::size_t at) {
   bytes[at] ^= std::byte{0x10};
   return bytes;
@@ -151,6 +161,20 @@ ByteVector payload_seed() {
   return payload;
 }
 
+void add_processes(std::map<std::string, ByteVector>& files) {
+  const std::string folder = "tests/golden/files/";
+  const ByteVector sound = process::encode_job(processes());
+  ByteVector future = sound;
+  put(future, 8, process::kProcessesFormatVersion + 1, 4);
+  files[folder + "processes-v1.bin"] = of_version_1(old_processes());
+  files[folder + "processes-v2.bin"] = sound;
+  files[folder + "broken-processes-truncated.bin"] = front(sound, sound.size() - 1);
+  files[folder + "broken-processes-flipped.bin"] = flipped(sound, 100);
+  files[folder + "broken-processes-future.bin"] = seal(future);
+  files["fuzz/corpus/processes/version-1"] = of_version_1(old_processes());
+  files["fuzz/corpus/processes/version-2"] = sound;
+}
+
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
   constexpr std::size_t kHeaderFields = 96;  // the rest of the page is zeros
   files["fuzz/corpus/image_header/data"] = front(data_image(), kHeaderFields);
@@ -173,6 +197,55 @@ void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
 }
 
 }  // namespace
+
+process::Job old_processes() {
+  process::Job job;
+  job.machine = "x86_64";
+  job.command = 7;
+  job.monotonic_ns = 1'200'000'000;
+  process::Process& program = job.processes.emplace_back();
+  program.id = program.group = program.session = 7;
+  program.parent = 1;
+  program.program = "/usr/bin/program";
+  program.directory = "/home";
+  program.actions[9] = {0x401000, 4, 0x402000, 1};
+  process::Thread& leader = program.threads.emplace_back();
+  leader.id = 7;
+  leader.name = "program";
+  leader.registers = ByteVector(27 * 8, std::byte{3});
+  program.areas.push_back({0x400000, 0x402000, 5, process::AreaKind::memory, 0, process::kNone, 0, "", 0});
+  program.descriptors.push_back({0, 0, false});
+  process::Description& standard = job.descriptions.emplace_back();
+  standard.kind = process::DescriptionKind::standard;
+  return job;
+}
+
+process::Job processes() {
+  process::Job job = old_processes();
+  process::Socket end;
+  end.family = 2;
+  end.type = 1;
+  end.protocol = 6;
+  end.state = process::SocketState::connected;
+  end.local = end.remote = ByteVector(16, std::byte{2});
+  end.options.push_back({6, 1, ByteVector(4, std::byte{1})});
+  job.sockets = {end, end};
+  job.sockets[0].peer = 1;
+  job.sockets[1].peer = 0;
+  const ByteView left = as_byte_view("left");
+  job.sockets[1].waiting.emplace_back(left.begin(), left.end());
+  process::Terminal& terminal = job.terminals.emplace_back();
+  terminal.settings = ByteVector(60);
+  terminal.size = ByteVector(8, std::byte{24});
+  terminal.output = job.sockets[1].waiting.front();
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    process::Description& one = job.descriptions.emplace_back();
+    one.kind = process::DescriptionKind::socket;
+    one.which = i;
+    job.processes[0].descriptors.push_back({i + 3, i + 1, false});
+  }
+  return job;
+}
 
 ByteVector data_image() {
   Writer block(48), step(8);
@@ -313,6 +386,7 @@ std::map<std::string, ByteVector> all_files() {
   files["tests/golden/files/identity-v1.bin"] = encode_identity(identity());
   files["tests/golden/files/starts-v1.bin"] = encode_starts(starts());
   add_broken_files(files);
+  add_processes(files);
   add_fuzz_seeds(files);
   return files;
 }

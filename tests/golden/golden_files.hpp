@@ -10,6 +10,7 @@
 #include "format/image.hpp"
 #include "format/manifest.hpp"
 #include "format/starts.hpp"
+#include "process/state.hpp"
 
 namespace diapause::golden {
 
@@ -36,6 +37,11 @@ format::Starts starts();
 ByteVector lattice_block();
 // Two regions: that block, as columns 0 to 7 of rows 0 and 1 of an array of as many, and one uint64, 1200.
 ByteVector compressed_image();
+
+// A program with two ends of a TCP connection, in one of which "left" waits, and a pseudo-terminal with output in it.
+process::Job processes();
+// The same program without those, as format version 1 knew it.
+process::Job old_processes();
 
 // Path from the root of the repository → content.
 std::map<std::string, ByteVector> all_files();

@@ -231,6 +231,55 @@ def mpi(place, options):
     scenario.is_restarted(2)
 
 
+def until(condition, text):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        must(time.monotonic() < end, text)
+        time.sleep(0.02)
+
+
+HEARS = "trap 'echo heard' USR1; trap 'exit 9' TERM; echo ready; while :; do sleep 0.02; done"
+
+
+def forwarding(place, options):
+    """A signal that `launch` or `restart` gets is the command's."""
+    del options
+    job = Job(place, "launch", "--name", "job", "--", "sh", "-c", HEARS)
+    job.wait_for_lines(1)
+    job.process.send_signal(signal.SIGUSR1)
+    until(lambda: "heard" in job.output(), "the signal has not come")
+    job.checkpoint()
+    job.kill()
+    job = Job(place, "restart", "job")
+    job.checkpoint()
+    job.process.send_signal(signal.SIGUSR1)
+    until(lambda: "heard" in job.output(), "the signal has not come to the restarted job")
+    job.process.send_signal(signal.SIGTERM)
+    status, errors = job.wait()
+    must(status == 9, f"ended with {status}: {errors}")
+
+
+def interval(place, options):
+    """Checkpoints that nobody asks for."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
+
+    def versions():
+        try:
+            return {path.parent.name for path in place.root.glob("memory/job-*/*/v*/manifest.a")}
+        except FileNotFoundError:  # an old one went meanwhile
+            return set()
+
+    place.gate.unlink()
+    job = Job(place, "launch", "--name", "job", "--interval", "0.2", "--", *scenario.command)
+    seen = set()
+    until(lambda: seen.update(versions()) or len(seen) >= 2, "no second checkpoint")
+    job.kill()
+    job = Job(place, "restart", "--interval", "0.2", "job")
+    before = set(seen)
+    until(lambda: seen.update(versions()) or len(seen) > len(before), "no checkpoint after the restart")
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
 def refuses(place, command, what):
     """`what`: how the thing that cannot be restored is named, as a pattern."""
     scenario = Scenario(place, command)
@@ -286,7 +335,7 @@ TESTS = {
     "memory": program_test("memory"), "files": program_test("files"), "tree": program_test("tree"),
     "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
     "terminal": program_test("terminal"), "segments": program_test("segments"),
-    "mpi": mpi, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
+    "mpi": mpi, "forwarding": forwarding, "interval": interval, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "hostile": hostile,
 }
 
