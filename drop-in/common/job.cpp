@@ -180,6 +180,11 @@ diapause_restart_info Job::open(std::uint64_t version) {
   return info;
 }
 
+void Job::open_last() {
+  wait_for(DIAPAUSE_L1);
+  open(*last_version_);
+}
+
 void Job::end_reading() {
   opened_.reset();
   check(diapause_restart_end(instance_));

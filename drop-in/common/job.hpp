@@ -73,6 +73,8 @@ class Job {
   // Opens this version, if it is not open already. Collective.
   diapause_restart_info open(std::uint64_t version);
   bool is_open() const { return opened_.has_value(); }
+  // Opens the version that was taken or opened last. Collective.
+  void open_last();
   // Ends the reading. Collective.
   void end_reading();
   // The number of the newest version that is there, damaged or not; 0 if there is none. Collective.

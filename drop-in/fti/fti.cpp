@@ -65,6 +65,7 @@ int serve_as_head(FtiRun& head) {
 }
 
 int begin(const char* file, MPI_Comm comm) {
+  run().reset();  // of a program that begins twice: what it took before is let go of
   run() = std::make_unique<FtiRun>(text(file), comm);
   FTI_COMM_WORLD = run()->comm();
   if (run()->is_head()) return serve_as_head(*run());

@@ -142,6 +142,7 @@ bool FtiRun::find() {
 }
 
 void FtiRun::read_stored_names() {
+  stored_.clear();
   for (const std::string& region : job_->stored_names()) {
     const auto colon = region.find(':');
     const int id = std::stoi(region.substr(0, colon));
@@ -221,8 +222,13 @@ int FtiRun::snapshot() {
   return FTI_DONE;
 }
 
-// Not collective: ranks try, make room where it does not fit, and try again.
+// In a restart ranks try, make room where it does not fit, and try again: that is not collective. Without one, what
+// was taken last comes back, and all ranks call.
 void FtiRun::recover() {
+  if (!can_recover() && job_->has_last()) {
+    job_->open_last();
+    read_stored_names();
+  }
   if (!can_recover()) throw Failure("there is no checkpoint to recover from");
   if (stored_.size() != variables_.size()) {
     throw Failure(std::to_string(stored_.size()) + " variables are stored, and " + std::to_string(variables_.size()) +
