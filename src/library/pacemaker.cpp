@@ -1,6 +1,8 @@
 #include "library/pacemaker.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "energy/ledger.hpp"
@@ -112,6 +114,11 @@ policy::PaceInputs Pacemaker::inputs(const Word& word, const energy::MeasuredJob
   model::Rates rates;
   rates.storage_mb_s = model::assumed_storage_mb_s(nodes);
   const bool is_background = context_.settings.async.mode != config::AsyncMode::off;
+  double least_blocked_s = std::numeric_limits<double>::infinity();
+  for (const energy::MeasuredLevel& seen : measured.levels) {
+    least_blocked_s = std::min(least_blocked_s, seen.blocked_s.value_or(least_blocked_s));
+  }
+  if (std::isinf(least_blocked_s)) least_blocked_s = 0;
   std::vector<model::Level> levels;
   std::vector<bool> present;
   for (int number = 1; number <= 4; ++number) {
@@ -120,10 +127,13 @@ policy::PaceInputs Pacemaker::inputs(const Word& word, const energy::MeasuredJob
     const model::LevelTimes assumed = model::times_at_rates(number, size, rates);
     model::Level level;
     level.number = number;
-    level.blocked_s = seen.blocked_s.value_or(assumed.blocked_s + (is_background ? 0 : assumed.behind_s));
+    // The capture is that of every level: what was seen at one stands for those that were not seen.
+    const double capture_s = std::max(assumed.blocked_s, least_blocked_s);
+    level.blocked_s = seen.blocked_s.value_or(capture_s + (is_background ? 0 : assumed.behind_s));
     level.behind_s = seen.behind_s.value_or(is_background ? assumed.behind_s : 0);
     level.slowed = level.behind_s > 0 ? model::kAssumedSlowed : 0;
-    level.restart_s = seen.restart_s.value_or(seen.blocked_s ? level.blocked_s + level.behind_s : assumed.restart_s);
+    level.restart_s = seen.restart_s.value_or(seen.blocked_s ? level.blocked_s + level.behind_s
+                                                             : std::max(assumed.restart_s, level.blocked_s));
     level.failures_per_s = rates_[index];
     levels.push_back(level);
     present.push_back(word.possible[index]);

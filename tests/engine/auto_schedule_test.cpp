@@ -90,6 +90,19 @@ TEST_F(AutoSchedule, BeginsAnewWithWhatEarlierStartsHaveMeasured) {
   }
 }
 
+// Else every checkpoint would be one of a level whose cost is only hoped for.
+TEST_F(AutoSchedule, AssumesNoLevelToBlockLessThanThoseThatItHasSeen) {
+  checkpoint_job(disk, shape, {{1, 1}});
+  run_until([] { return true; });
+  json first;
+  for (const json& choice : ledger_events(disk, "schedule")) {
+    if (choice["number"] == 1) first = choice;
+  }
+  const double seen_s = ledger_events(disk, "checkpoint").front()["blocked_s"];
+  ASSERT_EQ(first["levels"].size(), 4u);
+  for (const json& level : first["levels"]) EXPECT_GE(level["blocked_s"], seen_s);
+}
+
 TEST_F(AutoSchedule, TakesNoLevelThatTheJobHasTooFewNodesFor) {
   shape.ranks = 2;
   run_until([&] { return !ledger_events(disk, "schedule").empty(); });
