@@ -67,6 +67,7 @@ module diapause
   public :: diapause_open, diapause_is_open, diapause_close, diapause_close_within
   public :: diapause_protect, diapause_protect_block, diapause_protect_address, diapause_unprotect
   public :: diapause_declare, diapause_allow_loss
+  public :: diapause_files, diapause_checkpoint_files, diapause_restore_files
   public :: diapause_checkpoint, diapause_snapshot, diapause_should_stop, diapause_wait, diapause_poll
   public :: diapause_restart, diapause_restart_begin, diapause_stored, diapause_restore, diapause_restart_end
   public :: diapause_reason, diapause_handle, diapause_status_name
@@ -220,6 +221,37 @@ module diapause
       integer(c_int64_t), intent(in), value :: version
       integer(c_int), intent(in), value :: level
       type(diapause_checkpoint_info), intent(out), optional :: info
+      integer(c_int), intent(out), optional :: status
+      character(len=*, kind=c_char), intent(inout), optional :: message
+    end subroutine
+
+    ! The directory for files of the next version; `directory` must be long enough for its path.
+    subroutine diapause_files(run, directory, status, message) bind(c, name='diapause_fortran_files')
+      import :: diapause_t, c_char, c_int
+      type(diapause_t), intent(inout) :: run
+      character(len=*, kind=c_char), intent(out) :: directory
+      integer(c_int), intent(out), optional :: status
+      character(len=*, kind=c_char), intent(inout), optional :: message
+    end subroutine
+
+    ! A checkpoint of those files, if they are `complete` on all ranks, and of what is protected.
+    subroutine diapause_checkpoint_files(run, version, level, complete, info, status, message) &
+        bind(c, name='diapause_fortran_checkpoint_files')
+      import :: diapause_t, diapause_checkpoint_info, c_char, c_int, c_int64_t, c_bool
+      type(diapause_t), intent(inout) :: run
+      integer(c_int64_t), intent(in), value :: version
+      integer(c_int), intent(in), value :: level
+      logical(c_bool), intent(in), value :: complete
+      type(diapause_checkpoint_info), intent(out), optional :: info
+      integer(c_int), intent(out), optional :: status
+      character(len=*, kind=c_char), intent(inout), optional :: message
+    end subroutine
+
+    ! The directory with the files of the opened version, until diapause_restart_end.
+    subroutine diapause_restore_files(run, directory, status, message) bind(c, name='diapause_fortran_restore_files')
+      import :: diapause_t, c_char, c_int
+      type(diapause_t), intent(inout) :: run
+      character(len=*, kind=c_char), intent(out) :: directory
       integer(c_int), intent(out), optional :: status
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine

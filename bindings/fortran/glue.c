@@ -237,6 +237,34 @@ void diapause_fortran_checkpoint(Run* run, int64_t version, int level, diapause_
   answer(run, diapause_checkpoint(run->instance, (uint64_t)version, level, info), status, message);
 }
 
+void diapause_fortran_checkpoint_files(Run* run, int64_t version, int level, bool complete,
+                                       diapause_checkpoint_info* info, int* status, CFI_cdesc_t* message) {
+  answer(run, diapause_checkpoint_files(run->instance, (uint64_t)version, level, complete, info), status, message);
+}
+
+/* A path that is cut off would be another one. */
+static void give_path(Run* run, int done, const char* path, CFI_cdesc_t* to, int* status, CFI_cdesc_t* message) {
+  assign(to, "");
+  if (done == DIAPAUSE_OK && strlen(path) > to->elem_len) {
+    refuse(run, "the character variable is too short for the path of the directory", status, message);
+    return;
+  }
+  if (done == DIAPAUSE_OK) assign(to, path);
+  answer(run, done, status, message);
+}
+
+void diapause_fortran_files(Run* run, CFI_cdesc_t* directory, int* status, CFI_cdesc_t* message) {
+  const char* path = "";
+  const int done = diapause_files(run->instance, &path);
+  give_path(run, done, path, directory, status, message);
+}
+
+void diapause_fortran_restore_files(Run* run, CFI_cdesc_t* directory, int* status, CFI_cdesc_t* message) {
+  const char* path = "";
+  const int done = diapause_restore_files(run->instance, &path);
+  give_path(run, done, path, directory, status, message);
+}
+
 void diapause_fortran_snapshot(Run* run, int64_t version, diapause_checkpoint_info* info, int* status,
                                CFI_cdesc_t* message) {
   answer(run, diapause_snapshot(run->instance, (uint64_t)version, info), status, message);

@@ -353,6 +353,26 @@ DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version, diapau
  * did. */
 DIAPAUSE_API const char* diapause_background_reason(const diapause_t* instance);
 
+/* ---- files of the program's own --------------------------------------------------------- */
+
+/* Gives the path of an empty directory of this rank, on its node, for files of the next version: the program writes
+ * what it wants there, with any library, in directories below it too. `*directory` is good until
+ * diapause_checkpoint_files. Collective. */
+DIAPAUSE_API int diapause_files(diapause_t* instance, const char** directory);
+
+/* Takes a checkpoint of those files, and of what is protected, as diapause_checkpoint does; from then on everything is
+ * for files as for memory. `valid`: whether this rank's files are complete. If they are not on all ranks, there is no
+ * version: DIAPAUSE_ERR_ARGUMENT. The files are copied in the call, and the directory is gone when it has succeeded;
+ * after an error it is as it was, and the call can be made again. Files of any size and number, with paths to 250
+ * bytes; links and what else is no file are DIAPAUSE_ERR_DENIED, and empty directories are not kept. `info` may be
+ * NULL. Collective. */
+DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t version, int level, int valid,
+                                              diapause_checkpoint_info* info);
+
+/* Gives the path of a directory of this rank that holds the files of the version that diapause_restart_begin has
+ * opened, verified, under the names that they had. It is there until diapause_restart_end. Collective. */
+DIAPAUSE_API int diapause_restore_files(diapause_t* instance, const char** directory);
+
 /* ---- restart ---------------------------------------------------------------------------- */
 
 /* Restores all protected regions from `version`: from the newest that all ranks can have (DIAPAUSE_NEWEST), or from the
@@ -459,6 +479,8 @@ DIAPAUSE_API int diapause_checkpoint_begin_sized(diapause_t* instance, uint64_t 
                                                  diapause_checkpoint_info* info, size_t info_bytes);
 DIAPAUSE_API int diapause_checkpoint_commit_sized(diapause_t* instance, diapause_checkpoint_info* info,
                                                   size_t info_bytes);
+DIAPAUSE_API int diapause_checkpoint_files_sized(diapause_t* instance, uint64_t version, int level, int valid,
+                                                 diapause_checkpoint_info* info, size_t info_bytes);
 DIAPAUSE_API int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info,
                                          size_t info_bytes);
 DIAPAUSE_API int diapause_should_stop_sized(diapause_t* instance, diapause_stop_info* info, size_t info_bytes);
@@ -488,6 +510,10 @@ DIAPAUSE_INLINE int diapause_checkpoint_begin(diapause_t* instance, uint64_t ver
 }
 DIAPAUSE_INLINE int diapause_checkpoint_commit(diapause_t* instance, diapause_checkpoint_info* info) {
   return diapause_checkpoint_commit_sized(instance, info, sizeof *info);
+}
+DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t version, int level, int valid,
+                                              diapause_checkpoint_info* info) {
+  return diapause_checkpoint_files_sized(instance, version, level, valid, info, sizeof *info);
 }
 DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info) {
   return diapause_snapshot_sized(instance, version, info, sizeof *info);

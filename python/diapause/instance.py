@@ -1,8 +1,10 @@
 """Checkpoints of a running program: what `diapause.open` gives."""
 
+import contextlib
 import ctypes
 import logging
 import os
+import pathlib
 import pickle
 import struct
 import threading
@@ -206,6 +208,24 @@ class Instance:
             self._check(self._library.diapause_checkpoint(self._open(), version, level, byref(info)), info)
         return info
 
+    @contextlib.contextmanager
+    def files(self, version: int, level: int = 1) -> Iterator[pathlib.Path]:
+        """Gives an empty directory of this rank, into which the body writes files with any library; at its end a
+        checkpoint is taken of them and of what is protected. If the body of a rank raises, there is no version, and the
+        other ranks get an ArgumentError. Collective."""
+        directory = self._directory("diapause_files")
+        try:
+            yield directory
+        except BaseException:
+            self._checkpoint_files(version, level, False)
+            raise
+        self._check(self._checkpoint_files(version, level, True))
+
+    def restore_files(self) -> pathlib.Path:
+        """The directory with this rank's files of the version that restart_begin has opened; until restart_end.
+        Collective."""
+        return self._directory("diapause_restore_files")
+
     def snapshot(self, version: int) -> CheckpointInfo:
         """Takes a checkpoint if one is due, or the last one if the program has to stop. Collective."""
         with self._lock:
@@ -332,6 +352,17 @@ class Instance:
     def _call(self, function: str, *arguments: Any) -> None:
         with self._lock:
             self._check(getattr(self._library, function)(self._open(), *arguments))
+
+    def _directory(self, function: str) -> pathlib.Path:
+        path = c_char_p()
+        self._call(function, byref(path))
+        return pathlib.Path(os.fsdecode(path.value))
+
+    def _checkpoint_files(self, version: int, level: int, valid: bool) -> int:
+        info = CheckpointInfo()
+        with self._lock:
+            self._follow()
+            return self._library.diapause_checkpoint_files(self._open(), version, level, int(valid), byref(info))
 
     def _snapshot(self, version: int) -> CheckpointInfo:
         info = CheckpointInfo()

@@ -78,11 +78,14 @@ _FUNCTIONS = {
     "diapause_restore": [c_void_p, POINTER(c_char_p), c_uint64],
     "diapause_restart_end": [c_void_p],
     "diapause_set_log": [c_void_p, LogFunction, c_void_p],
+    "diapause_files": [c_void_p, POINTER(c_char_p)],
+    "diapause_restore_files": [c_void_p, POINTER(c_char_p)],
     "diapause_inject_bit_flip": [c_void_p, c_char_p, c_uint64, ctypes.c_uint32],
 }
 # These fill a structure, and are told how long Python knows it to be: diapause_..._sized.
 _FILLING = {
     "diapause_checkpoint": [c_void_p, c_uint64, c_int, POINTER(CheckpointInfo)],
+    "diapause_checkpoint_files": [c_void_p, c_uint64, c_int, c_int, POINTER(CheckpointInfo)],
     "diapause_snapshot": [c_void_p, c_uint64, POINTER(CheckpointInfo)],
     "diapause_should_stop": [c_void_p, POINTER(StopInfo)],
     "diapause_poll": [c_void_p, c_uint64, POINTER(Progress)],

@@ -102,6 +102,18 @@ diapause::Result<diapause::format::Region> described(uint64_t count, diapause_ty
   return description;
 }
 
+// Of a directory that the instance keeps the path of.
+int give_path(diapause_t* instance, const char** directory,
+              diapause::Result<std::string> (diapause::library::Engine::*of)()) {
+  return guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY(need(directory, "the place for the path"));
+    DIAPAUSE_TRY_ASSIGN(instance->path, (engine->*of)());
+    *directory = instance->path.c_str();
+    return {};
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -329,11 +341,30 @@ int diapause_checkpoint_commit_sized(diapause_t* instance, diapause_checkpoint_i
   return status;
 }
 
+int diapause_checkpoint_files_sized(diapause_t* instance, uint64_t version, int level, int valid,
+                                    diapause_checkpoint_info* info, size_t info_bytes) {
+  diapause::engine::CheckpointInfo done;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    return engine->checkpoint_files(version, level, valid != 0, done);
+  });
+  copy_out(in_c(done), info, info_bytes);
+  return status;
+}
+
 int diapause_checkpoint_give_up(diapause_t* instance, const char* why) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     return engine->give_up_checkpoint(why == nullptr ? "it says no reason" : why);
   });
+}
+
+int diapause_files(diapause_t* instance, const char** directory) {
+  return give_path(instance, directory, &diapause::library::Engine::begin_files);
+}
+
+int diapause_restore_files(diapause_t* instance, const char** directory) {
+  return give_path(instance, directory, &diapause::library::Engine::restore_files);
 }
 
 int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info, size_t info_bytes) {

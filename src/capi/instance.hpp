@@ -18,6 +18,7 @@ struct diapause_instance {
   std::shared_ptr<const void> program_comm;  // an MPI_Comm, if it was opened with MPI
   std::optional<diapause::Status> ended;     // MPI_Finalize has closed it, and this is what closing has returned
   std::shared_ptr<void> before_finalize;     // if it was opened with MPI
+  std::string path;                          // that was handed out last
 };
 
 namespace diapause::capi {

@@ -7,6 +7,15 @@
 #include "sys/process.hpp"
 
 namespace diapause::library {
+namespace {
+
+std::uint64_t bytes_of(const std::vector<format::Region>& files) {
+  std::uint64_t bytes = 0;
+  for (const format::Region& file : files) bytes += file.stored_bytes;
+  return bytes;
+}
+
+}  // namespace
 
 Status Engine::usable() const {
   if (off_) return fail(Code::off, "this instance turned itself off: " + off_->message);
@@ -128,11 +137,14 @@ Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
 }
 
 Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s, CheckpointInfo& info) {
-  info.bytes = regions_.bytes();  // the program may have packed more, or less
+  info.bytes = regions_.bytes() + bytes_of(open.files);  // the program may have packed more, or less
   std::vector<const std::byte*> data;
   for (const ProtectedRegion& region : regions_) data.push_back(region.data);
-  capture::MemorySource source(std::move(data));
+  capture::MemorySource memory(std::move(data));
+  FilesSource memory_and_files(memory, regions_.size(), files_.directory(), open.files);
+  capture::BlockSource& source = open.files.empty() ? static_cast<capture::BlockSource&>(memory) : memory_and_files;
   Subject subject{source, regions_.index(), {}, called_s};
+  subject.index.regions.insert(subject.index.regions.end(), open.files.begin(), open.files.end());
   for (const ProtectedRegion& region : regions_) {
     subject.memory.push_back({region.data, region.declaration, capture_->are_devices_about()});
   }
@@ -146,6 +158,30 @@ Status Engine::checkpoint(std::uint64_t version, int level, CheckpointInfo& info
   DIAPAUSE_TRY(begin_checkpoint(version, level, info));
   if (info.skipped) return {};
   return end_checkpoint({}, info);
+}
+
+Result<std::string> Engine::begin_files() {
+  DIAPAUSE_TRY(usable());
+  auto path = files_.begin();
+  DIAPAUSE_TRY(engine::agree(*context_, path ? Status{} : fail(path.error())));
+  return path;
+}
+
+Status Engine::checkpoint_files(std::uint64_t version, int level, bool is_valid, CheckpointInfo& info) {
+  info = {};
+  DIAPAUSE_TRY(usable());
+  auto found = [&]() -> Result<std::vector<format::Region>> {
+    if (!files_.is_begun()) return fail(Code::argument, "no directory was asked for: diapause_files comes before");
+    if (!is_valid) return fail(Code::argument, "the program says that its files are not complete: no version is made");
+    return files_.list();
+  }();
+  DIAPAUSE_TRY(engine::agree(*context_, found ? Status{} : fail(found.error())));
+  DIAPAUSE_TRY(begin_checkpoint(version, level, info));
+  if (info.skipped) return {};
+  open_->files = std::move(*found);
+  DIAPAUSE_TRY(end_checkpoint({}, info));
+  files_.end();
+  return {};
 }
 
 // Learns what the background has done since the last call.

@@ -20,6 +20,7 @@
 #include "engine/restart/scrub.hpp"
 #include "library/again.hpp"
 #include "library/deadline.hpp"
+#include "library/files.hpp"
 #include "library/flip_injector.hpp"
 #include "library/image_capture.hpp"
 #include "library/invariants.hpp"
@@ -122,6 +123,14 @@ class Engine {
   // The reason why the program has to stop, as of the last snapshot.
   std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
 
+  // An empty directory of this rank, for files of the next version. Collective.
+  Result<std::string> begin_files();
+  // A checkpoint of what is protected and of the files in that directory, which is gone if it succeeds. `is_valid`: the
+  // files are complete; if not on all ranks, Code::argument, and no version. Collective.
+  Status checkpoint_files(std::uint64_t version, int level, bool is_valid, CheckpointInfo& info);
+  // The files of the version that a restart has opened, in a directory of this rank until restart_end(). Collective.
+  Result<std::string> restore_files();
+
   // Until `version` holds at `level` or deeper; level 0: until it is captured. The error that kept it from doing so;
   // Code::timeout; Code::not_found for a version that this instance has not taken lately. Not collective.
   Status wait(std::uint64_t version, int level, double at_most_s);
@@ -177,6 +186,7 @@ class Engine {
     CheckpointInfo info;
     double begin_s = 0;              // that the begin took
     std::vector<std::string> added;  // regions that go with it
+    std::vector<format::Region> files = {};
   };
 
   // ---- checkpoint (checkpoint.cpp)
@@ -222,6 +232,7 @@ class Engine {
   Deadline deadline_;
   AgainNote again_note_;
   RegionTable regions_;
+  Files files_{*context_};
   Invariants invariants_;
   FlipInjector flips_;
   std::function<Status()> on_restore_;  // empty: nobody wants to know

@@ -291,6 +291,11 @@ Status Engine::watch_deadline(OpenRequest& request) {
 // The record of this start, and, in each node's directory, which process is which rank.
 void Engine::write_open_record() {
   engine::Context& context = *context_;
+  if (context.topology.is_leader()) {
+    for (const config::TierKind kind : engine::kNodeTiers) {
+      if (const store::Tier* const tier = context.tiers.find(kind)) Files::clear(*tier);
+    }
+  }
   const std::int64_t pid = sys::process_id();
   const auto pids = context.comm->all_gather(as_byte_view(pid));
   if (!pids) return;

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "library/files.hpp"
 #include "sys/mappings.hpp"
 
 namespace diapause::library {
@@ -13,6 +14,10 @@ Status check(const ProtectedRegion& region) {
   const format::Region& description = region.description;
   if (description.name.empty() || description.name.size() > 255) {
     return fail(Code::argument, "a region's name has 1 to 255 bytes");
+  }
+  if (description.name.starts_with(kFilePrefix)) {
+    return fail(Code::argument, fmt::format("region '{}': names that begin with '{}' are those of files",
+                                            description.name, kFilePrefix));
   }
   if (description.element_bytes == 0) {
     return fail(Code::argument, fmt::format("region '{}': an element has at least 1 byte", description.name));

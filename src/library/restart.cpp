@@ -283,9 +283,19 @@ Status Engine::restart(std::uint64_t version, RestartInfo& info) {
   }
 }
 
+Result<std::string> Engine::restore_files() {
+  if (off_) return fail(usable().error());
+  if (!restart_) return fail(Code::argument, "no restart is open: files are asked for between its begin and its end");
+  DIAPAUSE_TRY(scrub_wait());
+  auto path = files_.restore(restart_->image());
+  DIAPAUSE_TRY(engine::agree(*context_, path ? Status{} : fail(path.error())));
+  return path;
+}
+
 Status Engine::restart_end() {
   if (off_) return usable();
   if (!restart_) return fail(Code::argument, "no restart is open");
+  files_.end_restored();
   capture_->wait();
   // Before a checkpoint settles the account of the time in which they were.
   account_for_restart();

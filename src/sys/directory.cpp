@@ -38,18 +38,26 @@ int sync_directory(Kernel& kernel, int fd) {
   return result == -EINVAL ? 0 : result;
 }
 
-Status check_private(const Directory& directory) {
+Result<struct stat> inspect(const Directory& directory) {
   struct stat status;
   const int result = uninterrupted([&] { return directory.kernel().fstat(directory.fd(), &status); });
-  if (result < 0) {
-    return fail(path_error("inspect", directory.path(), result));
-  }
+  if (result < 0) return fail(path_error("inspect", directory.path(), result));
+  return status;
+}
+
+Status check_own(const Directory& directory, const struct stat& status) {
   if (status.st_uid != ::geteuid()) {
     return fail(Code::denied,
                 fmt::format("{} belongs to user {} and not to user {}, who runs this program; choose a directory of "
                             "your own",
                             directory.path(), status.st_uid, ::geteuid()));
   }
+  return {};
+}
+
+Status check_private(const Directory& directory) {
+  DIAPAUSE_TRY_ASSIGN(const struct stat status, inspect(directory));
+  DIAPAUSE_TRY(check_own(directory, status));
   if ((status.st_mode & 022) != 0) {
     return fail(Code::denied, fmt::format("{} is writable by other users (mode {:04o}); run: chmod go-w {}",
                                           directory.path(), status.st_mode & 07777, directory.path()));
@@ -140,6 +148,15 @@ Directory::~Directory() {
   if (fd_ >= 0) kernel_->close(fd_);
 }
 
+Result<Directory> Directory::open_own_at(Kernel& kernel, int base, const std::string& name, const std::string& path) {
+  const int fd = open_directory(kernel, base, name, O_NOFOLLOW);
+  if (fd < 0) return fail(open_error(path, fd));
+  Directory directory(kernel, fd, path);
+  DIAPAUSE_TRY_ASSIGN(const struct stat status, inspect(directory));
+  DIAPAUSE_TRY(check_own(directory, status));
+  return directory;
+}
+
 Result<Directory> Directory::open_at(Kernel& kernel, int base, const std::string& name, const std::string& path) {
   const int fd = open_directory(kernel, base, name, O_NOFOLLOW);
   if (fd < 0) return fail(open_error(path, fd));
@@ -180,6 +197,12 @@ Result<Directory> Directory::open_child(std::string_view name) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
   return open_at(*kernel_, fd_, component, path_ + "/" + component);
+}
+
+Result<Directory> Directory::open_own_child(std::string_view name) const {
+  DIAPAUSE_TRY(check_plain_name(name, *this));
+  const std::string component(name);
+  return open_own_at(*kernel_, fd_, component, path_ + "/" + component);
 }
 
 Result<File> Directory::open_file(std::string_view name, Access access, bool direct) const {

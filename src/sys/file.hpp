@@ -82,6 +82,8 @@ class Directory {
   // A directory inside this one. make_child syncs this directory if it made one.
   Result<Directory> make_child(std::string_view name) const;
   Result<Directory> open_child(std::string_view name) const;
+  // The same where the program has made it, inside of a private one: others may have the right to write to it.
+  Result<Directory> open_own_child(std::string_view name) const;
 
   // `direct` asks for O_DIRECT and falls back to buffered where it is refused. Opened files must be regular files owned
   // by this user (Code::denied otherwise).
@@ -111,6 +113,7 @@ class Directory {
 
  private:
   static Result<Directory> open_at(Kernel& kernel, int base, const std::string& name, const std::string& path);
+  static Result<Directory> open_own_at(Kernel& kernel, int base, const std::string& name, const std::string& path);
   Directory(Kernel& kernel, int fd, std::string path) : kernel_(&kernel), fd_(fd), path_(std::move(path)) {}
   Kernel* kernel_ = nullptr;
   int fd_ = -1;

@@ -67,6 +67,7 @@ program fortran_types
   call look()
   call be_refused()
   call look_at_failures_unheard()
+  call look_at_files()
   call diapause_close(run, status)
   call expect('close', status == DIAPAUSE_OK)
   if (wrong > 0) stop 1
@@ -236,5 +237,36 @@ contains
     call refused('an earlier call', "region 'unheard'")
     call diapause_protect(run, 'i8', e%i8, status, text)
     call expect('after it: '//trim(text), status == DIAPAUSE_OK)
+  end subroutine
+
+  subroutine look_at_files()
+    type(diapause_t) :: job
+    character(len=1000) :: folder
+    character(len=3) :: short
+    integer :: unit, number
+    call diapause_open(job, 'files', status=status, message=text)
+    call expect('open of another job: '//trim(text), status == DIAPAUSE_OK)
+    call diapause_files(job, short, status, text)
+    call refused('a short variable', 'too short')
+    call diapause_files(job, folder, status, text)
+    call expect('files: '//trim(text), status == DIAPAUSE_OK)
+    open (newunit=unit, file=trim(folder)//'/state', action='write')
+    write (unit, *) 4711
+    close (unit)
+    call diapause_checkpoint_files(job, 1_int64, DIAPAUSE_L1, .false._c_bool, status=status, message=text)
+    call refused('an incomplete file', 'not complete')
+    call diapause_checkpoint_files(job, 1_int64, DIAPAUSE_L1, .true._c_bool, status=status, message=text)
+    call expect('checkpoint of files: '//trim(text), status == DIAPAUSE_OK)
+    call diapause_restart_begin(job, status, message=text)
+    call expect('restart from files: '//trim(text), status == DIAPAUSE_OK)
+    call diapause_restore_files(job, folder, status, text)
+    call expect('restored files: '//trim(text), status == DIAPAUSE_OK)
+    open (newunit=unit, file=trim(folder)//'/state', action='read', status='old')
+    read (unit, *) number
+    close (unit)
+    call expect('what was in the file', number == 4711)
+    call diapause_restart_end(job, status)
+    call diapause_close(job, status)
+    call expect('close of files', status == DIAPAUSE_OK)
   end subroutine
 end program

@@ -51,6 +51,36 @@ class InADirectory(unittest.TestCase):
         return data
 
 
+class Files(InADirectory):
+    def test_what_the_body_wrote_comes_back(self):
+        with self.open() as run:
+            with run.files(1) as directory:
+                (directory / "below").mkdir()
+                (directory / "below/field.npy").write_bytes(b"as any library writes it")
+                (directory / "empty").touch()
+            self.assertFalse(directory.exists())
+        with self.open() as run:
+            self.assertEqual(run.restart_begin().version, 1)
+            found = run.restore_files()
+            self.assertEqual((found / "below/field.npy").read_bytes(), b"as any library writes it")
+            self.assertEqual((found / "empty").read_bytes(), b"")
+            run.restart_end()
+            self.assertFalse(found.exists())
+
+    def test_a_body_that_raises_makes_no_version(self):
+        with self.open() as run:
+            with self.assertRaises(KeyError), run.files(1) as directory:
+                (directory / "half").touch()
+                raise KeyError
+            self.assertIsNone(run.restart())
+            with self.assertRaises(PermissionError), run.files(2) as directory:
+                (directory / "link").symlink_to("/etc/passwd")
+            self.assertIsNone(run.restart())
+            with run.files(3):  # and the next one goes well
+                pass
+            self.assertEqual(run.restart().version, 3)
+
+
 class Protecting(InADirectory):
     def test_arrays_of_every_type_come_back(self):
         for kind in ("i1", "u2", "i4", "u8", "f2", "f4", "f8", "c16", "?", "S5", "U3", ">i4", "V7", "i4,f8", "M8[s]"):
