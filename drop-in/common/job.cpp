@@ -49,18 +49,47 @@ void Job::finish() {
 void Job::checkpoint(const Blocks& blocks, std::uint64_t version, int level) {
   end_reading_if_open();
   protect(blocks);
+  checkpoint_by(diapause_checkpoint, version, level);
+}
+
+std::string Job::begin_files() {
+  end_reading_if_open();
+  const char* directory = nullptr;
+  check(diapause_files(instance_, &directory));
+  return directory;
+}
+
+void Job::checkpoint_files(std::uint64_t version, int level, bool is_valid) {
+  protect({});
+  const Taking take_valid = [](diapause_t* instance, std::uint64_t number, int at, diapause_checkpoint_info* info) {
+    return diapause_checkpoint_files(instance, number, at, 1, info);
+  };
+  const Taking take_invalid = [](diapause_t* instance, std::uint64_t number, int at, diapause_checkpoint_info* info) {
+    return diapause_checkpoint_files(instance, number, at, 0, info);
+  };
+  checkpoint_by(is_valid ? take_valid : take_invalid, version, level);
+}
+
+void Job::checkpoint_by(Taking taking, std::uint64_t version, int level) {
   const bool needs_nodes = level == DIAPAUSE_L2 || level == DIAPAUSE_L3;
   if (needs_nodes && has_too_few_nodes_) level = DIAPAUSE_L1;
-  int status = take(version, level);
+  int status = take(taking, version, level);
   if (status == DIAPAUSE_ERR_ARGUMENT && needs_nodes && level != DIAPAUSE_L1) {
     const std::string why = diapause_last_error();
     level = DIAPAUSE_L1;
-    status = take(version, level);
+    status = take(taking, version, level);
     has_too_few_nodes_ = status == DIAPAUSE_OK;
     if (has_too_few_nodes_) std::fprintf(stderr, "diapause: level 1 is taken instead: %s\n", why.c_str());
   }
   check(status);
   note(version, level);
+}
+
+int Job::take(Taking taking, std::uint64_t version, int level) {
+  diapause_checkpoint_info info;
+  const int status = taking(instance_, version, level, &info);
+  if (info.background != DIAPAUSE_OK) std::fprintf(stderr, "diapause: %s\n", diapause_background_reason(instance_));
+  return status;
 }
 
 void Job::note(std::uint64_t version, int level) {
@@ -81,13 +110,6 @@ int Job::snapshot(const std::function<Blocks()>& blocks, std::uint64_t version) 
   if (info.taken == 0) return 0;
   note(version, info.level_asked);
   return info.level_asked;
-}
-
-int Job::take(std::uint64_t version, int level) {
-  diapause_checkpoint_info info;
-  const int status = diapause_checkpoint(instance_, version, level, &info);
-  if (info.background != DIAPAUSE_OK) std::fprintf(stderr, "diapause: %s\n", diapause_background_reason(instance_));
-  return status;
 }
 
 // Only what has changed is protected anew: what is known of the other regions helps the next capture.
@@ -220,6 +242,12 @@ void Job::read(const std::string& region, void* to) {
   check(diapause_map(instance_, region.c_str(), &data));
   std::memcpy(to, data, bytes);
   check(diapause_unmap(instance_, data));
+}
+
+std::string Job::restore_files() {
+  const char* directory = nullptr;
+  check(diapause_restore_files(instance_, &directory));
+  return directory;
 }
 
 }  // namespace diapause::drop_in

@@ -56,6 +56,10 @@ class Job {
 
   // Takes exactly these blocks. Level 1 instead of 2 and 3 where the job has too few nodes for them. Collective.
   void checkpoint(const Blocks& blocks, std::uint64_t version, int level);
+  // An empty directory for files of the next version; and a checkpoint of those files alone, if they are valid on all
+  // ranks. Collective.
+  std::string begin_files();
+  void checkpoint_files(std::uint64_t version, int level, bool is_valid);
   // The same if one is due by the schedule; its level, or 0. `blocks` is called if so. Collective.
   int snapshot(const std::function<Blocks()>& blocks, std::uint64_t version);
   // Until the last version holds at the level asked for, or at `level`.
@@ -84,10 +88,14 @@ class Job {
   std::optional<std::uint64_t> stored_bytes(const std::string& region) const;
   std::vector<std::string> stored_names() const;
   void read(const std::string& region, void* to);
+  // The directory with the files of that version. Collective.
+  std::string restore_files();
 
  private:
   void protect(const Blocks& blocks);
-  int take(std::uint64_t version, int level);
+  using Taking = int (*)(diapause_t*, std::uint64_t version, int level, diapause_checkpoint_info*);
+  void checkpoint_by(Taking taking, std::uint64_t version, int level);
+  int take(Taking taking, std::uint64_t version, int level);
   void note(std::uint64_t version, int level);
   void end_reading_if_open();
 

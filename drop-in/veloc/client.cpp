@@ -79,9 +79,18 @@ bool VelocClient::register_observer(int type, const observer_t& obs) {
   });
 }
 
+// One file of each rank and version, as in VELOC, whatever its name would be.
 std::string VelocClient::route_file(const std::string&) {
-  tell("files of the program's own are not taken here: protect its memory instead");
-  return "";
+  std::string file;
+  succeeds([&] {
+    if (!open_) throw Failure("a checkpoint or a restart must be begun before");
+    if (open_->is_taken) throw Failure("a checkpoint is of memory or of files: its memory was taken already");
+    Job& job = *job_of(open_->name).job;
+    const bool is_checkpoint = open_->kind == Open::Kind::checkpoint;
+    if (open_->file.empty()) open_->file = (is_checkpoint ? job.begin_files() : job.restore_files()) + "/file";
+    file = open_->file;
+  });
+  return file;
 }
 
 // The copies on nodes of what lies in the persistent directory are part of what keeps it safe: they stay, and go by
@@ -112,6 +121,7 @@ bool VelocClient::checkpoint_mem(int mode, const std::set<int>& ids) {
   return succeeds([&] {
     check_mode(mode);
     Open& open = opened(Open::Kind::checkpoint, "a checkpoint");
+    if (!open.file.empty()) throw Failure("a checkpoint is of memory or of files: a file was asked for already");
     take(ids, mode);
     open.is_taken = true;
   });
@@ -141,8 +151,15 @@ bool VelocClient::checkpoint_end(bool success) {
   return succeeds([&] {
     const Open open = opened(Open::Kind::checkpoint, "a checkpoint");
     open_.reset();
-    if (!open.is_taken) throw Failure("the checkpoint '" + open.name + "' holds nothing");
-    if (!success) tell("checkpoint '" + open.name + "': its memory was taken whole, and it stays");
+    if (!open.file.empty()) {
+      Dated& dated = job_of(open.name);
+      dated.job->checkpoint_files(static_cast<std::uint64_t>(open.version), due_level(dated), success);
+      last_name_ = open.name;
+    } else if (!open.is_taken) {
+      throw Failure("the checkpoint '" + open.name + "' holds nothing");
+    } else if (!success) {
+      tell("checkpoint '" + open.name + "': its memory was taken whole, and it stays");
+    }
     const auto observer = observers_.find(VELOC_OBSERVE_CKPT_END);
     if (observer != observers_.end()) observer->second(open.name, open.version);
   });
@@ -208,6 +225,7 @@ bool VelocClient::recover_mem(int mode, const std::set<int>& ids) {
     Regions& regions = regions_of(open.name);
     std::vector<std::pair<int, Region*>> wanted;
     for (const std::string& name : job.stored_names()) {
+      if (name.rfind("file:", 0) == 0) continue;  // that is not memory
       const int id = std::stoi(name);
       if (!is_selected(mode, ids, id)) continue;
       const auto region = regions.find(id);

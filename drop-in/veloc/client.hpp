@@ -68,6 +68,7 @@ class VelocClient final : public veloc::client_t {
     std::string name;
     int version;
     bool is_taken = false;  // of a checkpoint: its memory
+    std::string file = {};  // where the program writes or reads its own; empty: it has not asked
   };
 
   Dated& job_of(const std::string& name);

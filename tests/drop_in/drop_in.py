@@ -106,6 +106,13 @@ def what_velocs_serializers_write_comes_back(site):
                   messages=("^veloc: rank 0 cannot restart from the data of rank 3", "^diapause: level 1 is taken"))
 
 
+def a_veloc_program_that_writes_its_own_files_is_killed_and_ends_the_same(site):
+    def prepare(place):
+        configuration = veloc_configuration(place, scratch_versions=2, max_versions=2, ec_interval=-1)
+        return lambda name, steps, result: ("veloc_files", configuration, name, steps, result)
+    end_the_same(site, prepare, lambda place: lose_node(place, "node1"))
+
+
 def a_configuration_of_veloc_that_cannot_be_used_is_refused_by_name(site):
     with Place(site, ranks=0) as place:
         for key, value in (("scratch", None), ("mode", "sometimes"), ("max_versions", "two"), ("ec_interval", -2),

@@ -57,6 +57,10 @@ int VELOC_Restart_end(int success);
 /* Bytes that are stored of a region; -1 if that is more than an int can say. 0: nothing. */
 int VELOC_Recover_size(int id);
 
+/* Between the begin and the end of a checkpoint: where to write the rank's file of it; of a restart: where that file
+ * lies. Writes at most VELOC_MAX_NAME bytes to `routed`. Collective. */
+int VELOC_Route_file(const char* original, char* routed);
+
 #ifdef __cplusplus
 }
 #endif
