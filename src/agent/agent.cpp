@@ -18,6 +18,7 @@ namespace diapause::agent {
 namespace {
 
 constexpr double kRequestLimit_s = 5;
+constexpr double kCheckInterval_s = 1;
 constexpr double kAnswerLimit_s = 24 * 3600;  // a checkpoint takes as long as it takes
 
 // Looks after a job that runs.
@@ -27,9 +28,10 @@ class Caretaker {
             sys::LocalSocket& door)
       : request_(request), store_(store), keeper_(keeper), watch_(watch), door_(door) {}
 
-  void take_every(double interval_s, int level) {
+  void take_every(double interval_s, int level, Wish wish) {
     interval_s_ = interval_s;
     level_ = level;
+    wish_ = wish;
     next_s_ = sys::monotonic_s() + interval_s;
   }
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
@@ -53,8 +55,13 @@ class Caretaker {
   }
 
   void take_due() {
-    const auto taken = checkpoint(Wish::checkpoint, level_);
-    if (!taken) request_.log(Severity::warning, "a checkpoint failed: " + taken.error().message);
+    const auto taken = checkpoint(wish_, level_);
+    const std::string why = taken ? "" : taken.error().message;
+    const bool is_check = wish_ == Wish::check_only;
+    const bool is_known = is_check && why == last_refusal_;
+    const char* const what = is_check ? "a checkpoint would fail: " : "a checkpoint failed: ";
+    if (!taken && !is_known) request_.log(Severity::warning, what + why);
+    last_refusal_ = why;
     next_s_ = sys::monotonic_s() + interval_s_;
   }
 
@@ -116,6 +123,8 @@ class Caretaker {
   process::TimedCalls timed_;
   double interval_s_ = 0, next_s_ = 0;
   int level_ = 1;
+  Wish wish_ = Wish::checkpoint;
+  std::string last_refusal_;
 };
 
 Result<sys::LocalSocket> open_door(const StoreRequest& request) {
@@ -133,7 +142,9 @@ Result<int> launch(const LaunchRequest& request) {
   DIAPAUSE_TRY_ASSIGN(sys::LocalSocket door, open_door(request.store));
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::launch(request.command, watch));
   Caretaker caretaker(request.store, *store, keeper, watch, door);
-  if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level);
+  const bool is_check = request.wish == Wish::check_only;
+  const double interval_s = is_check && request.interval_s <= 0 ? kCheckInterval_s : request.interval_s;
+  if (interval_s > 0) caretaker.take_every(interval_s, request.level, request.wish);
   return caretaker.until_end();
 }
 
@@ -159,7 +170,7 @@ Result<int> restart(const RestartRequest& request) {
   openings.close_all();
   Caretaker caretaker(request.store, *store, keeper, watch, door);
   caretaker.goes_on(std::move(*restored));
-  if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level);
+  if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level, Wish::checkpoint);
   return caretaker.until_end();
 }
 

@@ -12,11 +12,14 @@
 
 namespace diapause::agent {
 
+enum class Wish { checkpoint, check_only };
+
 struct LaunchRequest {
   StoreRequest store;
   std::vector<std::string> command;
-  double interval_s = 0;  // between checkpoints that nobody asks for; 0: none
-  int level = 1;          // of those
+  double interval_s = 0;         // between checkpoints that nobody asks for; 0: none
+  int level = 1;                 // of those
+  Wish wish = Wish::checkpoint;  // check_only: they are not taken, and what stands in their way is logged, once each
 };
 
 struct RestartRequest {
@@ -38,7 +41,6 @@ struct Answer {
   std::uint64_t bytes = 0;
   double stopped_s = 0;  // how long the job stood still
 };
-enum class Wish { checkpoint, check_only };
 // Asks the agent of a job that runs on this machine. Code::not_found if none does.
 Result<Answer> ask(const StoreRequest& job, Wish wish, int level);
 

@@ -275,13 +275,16 @@ void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::stri
   CLI::App& verb = *app.add_subcommand("launch", "Starts a command that can be checkpointed, whatever it is");
   verb.add_option("-n,--name", arguments.name, "Name of the job")->option_text("NAME")->required();
   add_intervals(verb, arguments.interval_s, arguments.level);
+  verb.add_flag("--check", arguments.check,
+                "Take none, but say at each interval (else every second) what stands in the way");
   add_config(verb, arguments.config);
   verb.add_option("command", unmarked, "What to start; looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
   verb.footer(
       "The command and all that it starts are the job. It ends with the command; what is left of it then is "
       "ended.\n\n" +
       footer({"diapause launch -n simulation -- ./simulation input",
-              "diapause launch -n simulation --interval 600 --level 4 -- ./simulation input"},
+              "diapause launch -n simulation --interval 600 --level 4 -- ./simulation input",
+              "diapause launch -n simulation --check -- ./simulation input"},
              kJobExitCodes));
 }
 

@@ -83,6 +83,7 @@ struct LaunchArguments {
   std::string name;
   double interval_s = 0;
   int level = 1;
+  bool check = false;
   std::vector<std::string> command;
 };
 

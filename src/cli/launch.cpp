@@ -23,8 +23,9 @@ int status_of_job(const char* verb, const Result<int>& status) {
 }  // namespace
 
 int launch(const LaunchArguments& arguments) {
+  const auto wish = arguments.check ? agent::Wish::check_only : agent::Wish::checkpoint;
   const agent::LaunchRequest request{store_request(arguments.name, arguments.config), arguments.command,
-                                     arguments.interval_s, arguments.level};
+                                     arguments.interval_s, arguments.level, wish};
   return status_of_job("launch", agent::launch(request));
 }
 

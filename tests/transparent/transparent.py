@@ -302,6 +302,20 @@ def refused(place, options):
     refuses(place, [program, "segment"], r"memory at 0x[0-9a-f]+ of a System V segment, of which other parts")
 
 
+def checked(place, options):
+    """`launch --check` names what stands in the way, once, and takes no checkpoint."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "refused")])
+    place.gate.unlink()
+    job = Job(place, "launch", "--name", "job", "--check", "--interval", "0.1", "--", *scenario.command)
+    text = ""
+    while "a socket of family 16" not in text:
+        line = job.process.stderr.readline()
+        must(line, f"nothing is named: {text}")
+        text += line
+    scenario.ends_well(job, job.output)
+    must(not list(place.root.glob("memory/**/*.img")), "it has taken a checkpoint")
+
+
 def hostile(place, options):
     """A job is not started beside itself, a damaged image restarts nothing, and if the agent dies the job does not."""
     scenario = Scenario(place, [place.own_copy(options.programs / "counting")])
@@ -335,7 +349,8 @@ TESTS = {
     "memory": program_test("memory"), "files": program_test("files"), "tree": program_test("tree"),
     "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
     "terminal": program_test("terminal"), "segments": program_test("segments"),
-    "mpi": mpi, "forwarding": forwarding, "interval": interval, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
+    "mpi": mpi, "forwarding": forwarding, "interval": interval,
+    "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "hostile": hostile,
 }
 
