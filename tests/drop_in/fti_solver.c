@@ -35,7 +35,11 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int begun = FTI_Init(argv[1], MPI_COMM_WORLD);
   if (begun == FTI_NREC) MPI_Abort(MPI_COMM_WORLD, 20);
-  if (begun != FTI_SCES) MPI_Abort(MPI_COMM_WORLD, 3);
+  if (begun != FTI_SCES) { /* on all ranks; a launcher that is told to abort may drop what rank 0 has said */
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 3;
+  }
   MPI_Comm_rank(FTI_COMM_WORLD, &rank);
   MPI_Comm_size(FTI_COMM_WORLD, &ranks);
   double* field = calloc(kCells, sizeof *field);
