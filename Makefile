@@ -13,6 +13,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := test
 
 JOBS ?= $(shell nproc)
+# Tests wait for one another's ranks and for time limits more than they compute.
+TEST_JOBS ?= $(shell echo $$(($(JOBS) + ($(JOBS) + 1) / 2)))
 PREFIX ?= /usr/local
 # The first preset runs everything; the others leave out the tests that ask the sources and not the build (label `tidy`) or
 # Diapause and not the MPI (label `once`).
@@ -50,7 +52,7 @@ $(BUILDS): build-%: packages-test
 	cmake --build build/$* --parallel $(JOBS) $(addprefix --target ,$(TARGETS_$*))
 
 $(TESTS): test-%: build-%
-	ctest --test-dir build/$* --parallel $(JOBS) --output-on-failure --no-tests=error --timeout 300 \
+	ctest --test-dir build/$* --parallel $(TEST_JOBS) --output-on-failure --no-tests=error --timeout 300 \
 	  $(SELECT_$*) $(EXCLUDE_$*) --label-exclude '$(if $(filter $(firstword $(PRESETS)),$*),^long$$,^(long|tidy|once)$$)' | tee build/$*/ctest.log
 
 # Ends with the summary of every run above.
