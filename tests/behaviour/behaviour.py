@@ -16,9 +16,8 @@ import damage
 import field_failures
 import modes
 import scenarios
-from harness import Failure, Skip
+from harness import exit_status_of
 
-SKIPPED = 77
 # Programs that run in the background in every test run; the others do with the long tests.
 IN_BACKGROUND_AT_ONCE = ("ring", "uneven", "split")
 CAPTURED = (("ring", "copy-on-write"), ("uneven", "copy-on-write"), ("dropped", "incremental"))
@@ -92,15 +91,7 @@ def main():
         return 0
     site.work.mkdir(parents=True, exist_ok=True)
     site.work, site.programs = site.work.resolve(), site.programs.resolve()
-    try:
-        tests[site.test](site)
-    except Skip as reason:
-        print(f"skipped: {reason}")
-        return SKIPPED
-    except Failure as failure:
-        print(failure)
-        return 1
-    return 0
+    return exit_status_of(tests[site.test], site)
 
 
 if __name__ == "__main__":

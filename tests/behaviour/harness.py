@@ -30,6 +30,22 @@ class Skip(Exception):
     """Why a test cannot be run here."""
 
 
+SKIPPED = 77  # exit status of a test that cannot be made here
+
+
+def exit_status_of(test, site):
+    """Of a script of tests: 0 as it should be, 1 not, SKIPPED cannot be tested here; says why."""
+    try:
+        test(site)
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
 def expect(condition, text):
     if not condition:
         raise Failure(text)

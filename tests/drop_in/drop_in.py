@@ -13,9 +13,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import Failure, Place, Skip, expect, expect_equal  # noqa: E402  from there
+from harness import Place, exit_status_of, expect, expect_equal  # noqa: E402  from there
 
-SKIPPED = 77
 FOREVER = 1_000_000_000
 RANKS = 3
 NODES = {"DIAPAUSE_NODE_RANKS_PER_NODE": "1"}  # every rank is a node
@@ -239,15 +238,7 @@ def main():
     site = parser.parse_args()
     site.work.mkdir(parents=True, exist_ok=True)
     site.work, site.programs = site.work.resolve(), site.programs.resolve()
-    try:
-        TESTS[site.test](site)
-    except Skip as reason:
-        print(f"skipped: {reason}")
-        return SKIPPED
-    except Failure as failure:
-        print(failure)
-        return 1
-    return 0
+    return exit_status_of(TESTS[site.test], site)
 
 
 if __name__ == "__main__":
