@@ -149,6 +149,7 @@ Result<int> launch(const LaunchRequest& request) {
 }
 
 Result<int> restart(const RestartRequest& request) {
+  const double started_s = sys::monotonic_s();
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
   DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store));
   DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched, store->fetch(request.version));
@@ -168,6 +169,7 @@ Result<int> restart(const RestartRequest& request) {
     return fail(std::move(begun.error()));
   }
   openings.close_all();
+  store->note_restart(fetched, sys::monotonic_s() - started_s);
   Caretaker caretaker(request.store, *store, keeper, watch, door);
   caretaker.goes_on(std::move(*restored));
   if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level, Wish::checkpoint);

@@ -137,6 +137,7 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
       auto fetched = fetch_->get();
       if (fetched) {
         if (!reasons.empty()) context_->log(Severity::warning, reasons);
+        passed_over_ = std::move(reasons);
         return fetched;
       }
       why = fetched.error().message;
@@ -145,6 +146,18 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
   }
   if (is_any || inventory.unread) return fail(Code::corrupt, "nothing of the job can be restored:\n" + reasons);
   return fail(Code::not_found, fmt::format("there are no checkpoints of '{}' yet", context_->job));
+}
+
+void JobStore::note_restart(const engine::FetchedVersion& fetched, double seconds) {
+  if (!bill_.is_open()) return;
+  engine::RestartLine line;
+  line.incarnation = engine_->incarnation();
+  line.manifest = &fetched.manifest;
+  line.stepped_back = !passed_over_.empty();
+  line.reason = passed_over_;
+  line.sources = fetched.sources;
+  line.seconds = seconds;
+  bill_.append(*context_, engine::restart_line(line));
 }
 
 }  // namespace diapause::agent

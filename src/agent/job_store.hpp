@@ -44,6 +44,8 @@ class JobStore {
   // The newest version that is sound, or the one of that number; its reasons if there is none. What had to be passed
   // over is logged.
   Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version);
+  // Tells the ledger that the job goes on from what fetch() gave, after so many seconds.
+  void note_restart(const engine::FetchedVersion& fetched, double seconds);
 
  private:
   JobStore() = default;
@@ -53,6 +55,7 @@ class JobStore {
   engine::Bill bill_;
   std::unique_ptr<engine::NodeEngine> engine_;
   std::optional<engine::Fetch> fetch_;  // of what is restarted from
+  std::string passed_over_;             // by that: newer versions, and why
   std::uint64_t next_version_ = 1;
   engine::Decider decider_;
 };

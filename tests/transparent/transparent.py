@@ -257,6 +257,8 @@ def forwarding(place, options):
     job.process.send_signal(signal.SIGTERM)
     status, errors = job.wait()
     must(status == 9, f"ended with {status}: {errors}")
+    _, history, errors = place.verb("history", "job")
+    must("went on from version 1 in " in history, f"the restart is not in the history: {history}{errors}")
 
 
 def interval(place, options):
