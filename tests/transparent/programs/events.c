@@ -10,7 +10,7 @@ int main(void) {
   const int counter = eventfd(7, 0);
   const int semaphore = eventfd(3, EFD_SEMAPHORE | EFD_NONBLOCK);
   const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
-  const struct itimerspec once = {{0, 0}, {1, 500000000}};
+  const struct itimerspec once = {{0, 0}, {0, 700000000}};
   MUST(timerfd_settime(timer, 0, &once, NULL) == 0);
   sigset_t set;
   sigemptyset(&set);

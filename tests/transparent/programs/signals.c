@@ -33,7 +33,7 @@ int main(void) {
   sigaddset(&blocked, SIGALRM);
   sigprocmask(SIG_BLOCK, &blocked, NULL);
   for (int i = 0; i < 5; ++i) MUST(sigqueue(getpid(), SIGRTMIN + 1, (union sigval){.sival_int = 100 + i}) == 0);
-  const struct itimerval often = {{0, 200000}, {0, 200000}};
+  const struct itimerval often = {{0, 50000}, {0, 50000}};
   setitimer(ITIMER_REAL, &often, NULL);
   for (int i = 0; i < STEPS; ++i) {
     step(i, (unsigned long)sigismember(&blocked, SIGALRM));

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEPS = 80, DONE = 7 };
+enum { STEPS = 60, DONE = 7 };
 
 /* Ends the program with a line that no undisturbed run prints. */
 #define MUST(condition)                                                \
@@ -40,14 +40,14 @@ static inline void pause_ms(long ms) {
 /* Until the test that runs the program lets it come to its end: only then can it be disturbed before. */
 static inline void await_gate(void) {
   const char* gate = getenv("TRANSPARENT_GATE");
-  while (gate != NULL && access(gate, F_OK) != 0) pause_ms(25);
+  while (gate != NULL && access(gate, F_OK) != 0) pause_ms(10);
 }
 
 static inline void step(int number, unsigned long value) {
   printf("%d %lu\n", number, value);
   fflush(stdout);
-  pause_ms(25);
-  if (number == STEPS / 2 + 1) await_gate();
+  pause_ms(10);
+  if (number == STEPS * 3 / 4) await_gate();
 }
 
 static inline uint64_t now_ms(void) {

@@ -39,8 +39,7 @@ static void* work(void* argument) {
 static void* die_with_lock(void* argument) {
   (void)argument;
   MUST(pthread_mutex_lock(&robust) == 0);
-  while (__atomic_load_n(&total, __ATOMIC_SEQ_CST) == 0) pause_ms(1);
-  pause_ms(900);
+  await_gate();
   return NULL;
 }
 
