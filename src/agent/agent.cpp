@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <sstream>
+#include <thread>
 
 #include "agent/images.hpp"
 #include "process/freeze.hpp"
@@ -19,6 +21,8 @@ namespace {
 
 constexpr double kRequestLimit_s = 5;
 constexpr double kCheckInterval_s = 1;
+constexpr int kTries = 10;  // of a checkpoint that something of the moment is in the way of: for 5 s in all
+constexpr std::chrono::milliseconds kFirstPause(10);
 constexpr double kAnswerLimit_s = 24 * 3600;  // a checkpoint takes as long as it takes
 
 // Looks after a job that runs.
@@ -65,8 +69,19 @@ class Caretaker {
     next_s_ = sys::monotonic_s() + interval_s_;
   }
 
-  // Whatever goes wrong, the job runs on.
+  // What stands in the way for a moment only (bytes on their way, a connection that is being made) is waited for: the
+  // job runs on in between.
   Result<Answer> checkpoint(Wish wish, int level) {
+    auto pause = kFirstPause;
+    for (int tries = 1;; ++tries, pause *= 2) {
+      auto answer = try_checkpoint(wish, level);
+      if (answer || answer.error().code != Code::again || tries == kTries) return answer;
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+  // Whatever goes wrong, the job runs on.
+  Result<Answer> try_checkpoint(Wish wish, int level) {
     const double start_s = sys::monotonic_s();
     DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(keeper_.process(), timed_));
     DIAPAUSE_TRY_ASSIGN(const process::Dump dump, process::dump(frozen, own_process(), keeper_.command()));

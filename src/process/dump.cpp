@@ -190,7 +190,7 @@ Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command) {
   if (!work.refusals.empty()) {
     std::string text = "the job holds what cannot be restored, and runs on without a checkpoint:";
     for (const std::string& one : work.refusals) text += "\n  " + one;
-    return fail(Code::argument, text);
+    return fail(work.is_of_the_moment ? Code::again : Code::argument, text);
   }
   DIAPAUSE_TRY(take_down_sockets(work));
   DIAPAUSE_TRY(take_down_terminals(work));

@@ -28,7 +28,8 @@ struct Dump {
 };
 
 // Process `standard` has the descriptors that the job was started with, by their numbers. If something cannot be taken
-// down, Code::argument with a line for each: process, thing and reason. The job must be thawed afterwards in any case.
+// down, Code::argument with a line for each: process, thing and reason; Code::again if all of it may be gone once the
+// job has run on a little. The job must be thawed afterwards in any case.
 Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command);
 
 }  // namespace diapause::process

@@ -17,6 +17,7 @@ struct DumpWork {
   pid_t standard;
   Dump result = {};
   std::vector<std::string> refusals = {};
+  bool is_of_the_moment = true;  // whether all of them may be gone once the job has run on a little
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> memories = {};  // device and inode -> index
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> channels = {};  // the same of pipes
   struct Seen {  // a description and one descriptor that has it
@@ -45,6 +46,10 @@ struct DumpWork {
   std::vector<Seen> seen = {};                               // beside result.job.descriptions
 
   void refuse(const ProcStatus& process, const std::string& what) {
+    refuse_for_now(process, what);
+    is_of_the_moment = false;
+  }
+  void refuse_for_now(const ProcStatus& process, const std::string& what) {
     refusals.push_back("process " + std::to_string(process.id) + " (" + process.name + ") " + what);
   }
 };

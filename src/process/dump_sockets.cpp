@@ -81,6 +81,7 @@ class Describer {
 
  private:
   void refuse(const std::string& why) { work_.refuse(seen_.status, "has " + seen_.place + why); }
+  void refuse_for_now(const std::string& why) { work_.refuse_for_now(seen_.status, "has " + seen_.place + why); }
 
   Status describe_tcp() {
     // The kernel keeps the addresses of a killed job for a minute, also from its restart, unless they were to be given
@@ -96,7 +97,7 @@ class Describer {
     if (info.tcpi_state == TCP_LISTEN) {
       to_.state = SocketState::listening;
       to_.backlog = info.tcpi_sacked;
-      if (info.tcpi_unacked > 0) refuse(", which holds connections that were not accepted yet");
+      if (info.tcpi_unacked > 0) refuse_for_now(", which holds connections that were not accepted yet");
     } else if (is_synchronized(info.tcpi_state)) {
       to_.state = SocketState::connected;
       to_.is_write_shut = has_sent_its_end(info.tcpi_state);
@@ -104,7 +105,7 @@ class Describer {
     } else if (info.tcpi_state == TCP_CLOSE) {
       to_.state = sees_end ? SocketState::ended : SocketState::idle;
     } else {
-      refuse(", which is about to be connected: try again");
+      refuse_for_now(", which is about to be connected: try again");
     }
     return {};
   }
@@ -124,7 +125,7 @@ class Describer {
     if (known.is_listening) {
       to_.state = SocketState::listening;
       to_.backlog = known.backlog;
-      if (known.waiting > 0) refuse(", which holds connections that were not accepted yet");
+      if (known.waiting > 0) refuse_for_now(", which holds connections that were not accepted yet");
       describe_path(known);
     } else if (!to_.remote.empty() || known.peer != 0 || known.is_connected) {
       describe_connected_unix();
@@ -178,6 +179,15 @@ std::uint32_t find_peer(const DumpWork& work, std::uint32_t index) {
     if (is_candidate && plain_address(other.local) == remote && plain_address(other.remote) == local) return i;
   }
   return kNone;
+}
+
+// Whether the other end may be one that a process of the job has not accepted yet.
+bool waits_for_acceptance(const DumpWork& work, const Socket& one) {
+  return std::ranges::any_of(work.result.job.sockets, [&](const Socket& other) {
+    if (other.state != SocketState::listening) return false;
+    const bool is_local = one.family == AF_UNIX || other.family == AF_UNIX;
+    return is_local ? other.local == one.remote : port_of(other.local) == port_of(one.remote);
+  });
 }
 
 // Whether the other end, which no process of the job has, is closed: then nothing can come from there any more.
@@ -344,8 +354,9 @@ Status connect_sockets(DumpWork& work) {
     DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
     one.peer = find_peer(work, i);
     if (one.peer == kNone && !is_peer_closed(work, i, socket.number())) {
-      work.refuse(seen.status, fmt::format("has {}, whose other end ({}) is outside of the job", seen.place,
-                                           text_of_address(one.remote)));
+      const std::string what =
+          fmt::format("has {}, whose other end ({}) is outside of the job", seen.place, text_of_address(one.remote));
+      waits_for_acceptance(work, one) ? work.refuse_for_now(seen.status, what) : work.refuse(seen.status, what);
     }
     if (one.peer == kNone) continue;
     const DumpWork::SeenSocket& other = work.sockets[one.peer];
@@ -353,9 +364,9 @@ Status connect_sockets(DumpWork& work) {
     if (one.family == AF_UNIX) {
       one.is_write_shut = (poll_now(peer.number(), POLLRDHUP) & POLLRDHUP) != 0;
     } else if (sockets[one.peer].is_write_shut && bytes_on_their_way(socket.number(), peer.number()) > 0) {
-      work.refuse(seen.status, fmt::format("has {}, to which bytes are on their way from an end that is shut: try "
-                                           "again",
-                                           seen.place));
+      work.refuse_for_now(seen.status, fmt::format("has {}, to which bytes are on their way from an end that is "
+                                                   "shut: try again",
+                                                   seen.place));
     }
   }
   return {};

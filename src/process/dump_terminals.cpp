@@ -53,9 +53,11 @@ Status find_session(const DumpWork& work, std::uint32_t number, Terminal& termin
 Status look_at_terminals(DumpWork& work) {
   for (std::size_t i = 0; i < work.terminals.size(); ++i) {
     const DumpWork::SeenTerminal& seen = work.terminals[i];
-    const auto refuse = [&](const std::string& why) { work.refuse(seen.status, "has " + seen.place + why); };
+    const auto refuse_for_now = [&](const std::string& why) {
+      work.refuse_for_now(seen.status, "has " + seen.place + why);
+    };
     if (seen.master_here == 0) {
-      refuse(", a terminal whose other end is outside of the job");
+      work.refuse(seen.status, "has " + seen.place + ", a terminal whose other end is outside of the job");
       continue;
     }
     DIAPAUSE_TRY_ASSIGN(const Borrowed master, Borrowed::of(seen.master_here, seen.master_number));
@@ -64,12 +66,12 @@ Status look_at_terminals(DumpWork& work) {
     DIAPAUSE_TRY(find_session(work, seen.number, terminal));
     int waiting = 0;
     if (terminal.has_packets && ::ioctl(master.number(), FIONREAD, &waiting) == 0 && waiting > 0) {
-      refuse(", a terminal that works with packets, in which some wait to be read: try again");
+      refuse_for_now(", a terminal that works with packets, in which some wait to be read: try again");
     }
     if (seen.here == 0) continue;
     DIAPAUSE_TRY_ASSIGN(const Borrowed end, Borrowed::of(seen.here, seen.descriptor));
     if (::ioctl(end.number(), FIONREAD, &waiting) == 0 && waiting > 0) {
-      refuse(", a terminal with input that no program has read yet: try again");
+      refuse_for_now(", a terminal with input that no program has read yet: try again");
     }
   }
   return {};

@@ -303,6 +303,31 @@ def refused(place, options):
     refuses(place, [program, "segment"], r"memory at 0x[0-9a-f]+ of a System V segment, of which other parts")
 
 
+KNOCKS = """
+import os, socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+caller = socket.create_connection(listener.getsockname())
+print("knocks", flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+listener.accept()
+print("is let in", flush=True)
+while True: time.sleep(1)
+"""
+
+
+def momentary(place, options):
+    """What stands in the way for a moment only is waited for: here a connection that nobody has accepted yet."""
+    del options
+    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", KNOCKS)
+    job.wait_for_lines(1)
+    asked = place.start([place.command, "checkpoint", "job"], subprocess.DEVNULL)
+    time.sleep(0.2)
+    place.gate.touch()
+    _, errors = asked.communicate(timeout=LIMIT_S)
+    must(asked.returncode == 0, f"no checkpoint: {errors}")
+    job.kill()
+
+
 def checked(place, options):
     """`launch --check` names what stands in the way, once, and takes no checkpoint."""
     scenario = Scenario(place, [place.own_copy(options.programs / "refused")])
@@ -352,7 +377,7 @@ TESTS = {
     "terminal": program_test("terminal"), "segments": program_test("segments"),
     "mpi": mpi, "forwarding": forwarding, "interval": interval,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
-    "refused": refused, "hostile": hostile,
+    "refused": refused, "momentary": momentary, "hostile": hostile,
 }
 
 
