@@ -81,11 +81,16 @@ set_target_properties(diapause_cli PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_fro
 install(TARGETS diapause_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/docs/diapause.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
-# Programs to start from, and the one that examples/slurm/job.sh runs. That is no command: it lies beside those.
+# Programs to start from, and those that examples/slurm/job.sh and `diapause study` run. Those are no commands: they lie
+# beside them.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause
         FILES_MATCHING PATTERN *.c PATTERN *.cpp PATTERN *.f90 PATTERN *.py PATTERN *.toml PATTERN *.sh)
-if(TARGET heat)
-  file(RELATIVE_PATH libdir_from_heat /x/${CMAKE_INSTALL_LIBEXECDIR}/diapause /x/${CMAKE_INSTALL_LIBDIR})
-  set_target_properties(heat PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_heat})
-  install(TARGETS heat RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/diapause)
-endif()
+file(RELATIVE_PATH libdir_from_libexec /x/${CMAKE_INSTALL_LIBEXECDIR}/diapause /x/${CMAKE_INSTALL_LIBDIR})
+foreach(program IN ITEMS heat stream messages)
+  foreach(target IN ITEMS ${program} ${program}_plain)
+    if(TARGET ${target})
+      set_target_properties(${target} PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_libexec})
+      install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/diapause)
+    endif()
+  endforeach()
+endforeach()

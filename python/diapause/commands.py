@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import pathlib
 import sys
 
 from diapause.files import Trouble
 
 TROUBLE = 3  # the exit status of the command `diapause` for all that is not done
+
+STUDIES_OF_RUNS = ("study-levels",)
 
 MISSING = """\
 diapause: {python} has no module '{module}'. Install it:
@@ -83,6 +86,10 @@ def run(words):
 
         command.add_options(parser)
         command.run(parser.parse_args(words))
+    elif verb in STUDIES_OF_RUNS:
+        study = importlib.import_module(f"diapause.study.{verb.removeprefix('study-')}")
+        study.add_options(parser)
+        study.run(parser.parse_args(words))
     elif verb in ("plan", "simulation"):
         from diapause import plans
 
@@ -91,7 +98,7 @@ def run(words):
         arguments = parser.parse_args(words)
         plans.draw(arguments.numbers, arguments.output)
     else:
-        raise Trouble("the first word is report, export-vti, plan, simulation or study-compress")
+        raise Trouble("the first word is report, export-vti, plan, simulation, study-compress or another study")
 
 
 def main():

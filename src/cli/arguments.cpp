@@ -8,6 +8,7 @@
 
 #include "cli/plan_options.hpp"
 #include "cli/power_options.hpp"
+#include "cli/study_options.hpp"
 #include "config/keys.hpp"
 #include "config/settings.hpp"
 #include "sys/process.hpp"
@@ -380,53 +381,6 @@ void add_power_watch(CLI::App& power, PowerWatchArguments& arguments) {
   verb.add_option("--owner", arguments.owner)->required();
 }
 
-void add_study_compress(CLI::App& study, StudyCompressArguments& arguments) {
-  CLI::App& verb = *study.add_subcommand("compress", "Time, size, error, power and energy of compressing and writing");
-  verb.add_option("fields", arguments.fields, "Files with type and shape, or of NumPy; else the built-in set")
-      ->option_text("FILE:TYPE:SHAPE|FILE.npy ...");
-  verb.add_option("-o,--output", arguments.output, "Where tables and pictures go")
-      ->option_text("DIRECTORY")
-      ->required();
-  const auto add_list = [&](const char* name, std::vector<std::string>& values, const char* what) {
-    verb.add_option(name, values, what)->delimiter(',')->option_text("LIST");
-  };
-  add_list("--codecs", arguments.codecs,
-           "Of raw, shuffle+lz4, shuffle+zstd, lattice, zfp, sz3; else all that are there");
-  add_list("--bounds", arguments.bounds, "Absolute errors of lossy codecs; else 1e-1,1e-2,1e-3,1e-4");
-  add_list("--clocks", arguments.clocks, "Ratios of the base clock, if there is an actuator; else 0.4 to 1");
-  verb.add_option("--actuator", arguments.actuator, "What sets the clock: none, cpufreq or emulated")
-      ->check(CLI::IsMember({"none", "cpufreq", "emulated"}))
-      ->option_text("NAME")
-      ->capture_default_str();
-  verb.add_option("--machine", arguments.machine, "Whose published power over clock stands in where none is measured")
-      ->check(CLI::IsMember({"m510-broadwell", "c220g5-skylake"}))
-      ->option_text("NAME")
-      ->capture_default_str();
-  verb.add_option("--seconds", arguments.seconds, "How long each step is repeated, at least")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->option_text("S")
-      ->capture_default_str();
-  verb.add_option("--directory", arguments.directory, "Where the compressed data is written; else below the output")
-      ->option_text("PATH");
-  verb.footer(
-      footer({"diapause study compress -o study",
-              "diapause study compress u.raw:float64:128x128x128 -o study --codecs lattice,zfp --actuator cpufreq"},
-             kExitCodes));
-}
-
-void add_study_encode(CLI::App& study, StudyEncodeArguments& arguments) {
-  CLI::App& verb = *study.add_subcommand("encode", "Started by study compress")->group("");
-  verb.add_option("file", arguments.file)->required();
-  verb.add_option("--type", arguments.type)->required();
-  verb.add_option("--dims", arguments.dims)->delimiter(',')->required();
-  verb.add_option("--codecs", arguments.codecs)->delimiter(',')->required();
-  verb.add_option("--bounds", arguments.bounds)->delimiter(',')->required();
-  verb.add_option("--clocks", arguments.clocks)->delimiter(',')->required();
-  verb.add_option("--actuator", arguments.actuator)->required();
-  verb.add_option("--directory", arguments.directory)->required();
-  verb.add_option("--seconds", arguments.seconds)->required();
-}
-
 // What follows the first "--" of `run` or `launch` is the command, whatever it looks like.
 std::vector<std::string> take_command(std::vector<std::string>& words) {
   const auto mark = std::find(words.begin(), words.end(), "--");
@@ -457,8 +411,7 @@ struct Typed {
   PowerOptions power_options;
   PowerRestoreArguments power_restore;
   PowerWatchArguments power_watch;
-  StudyCompressArguments study_compress;
-  StudyEncodeArguments study_encode;
+  StudyOptions study_options;
   PlanArguments plan;
   SimulateArguments simulate;
   CLI::App* power = nullptr;
@@ -485,10 +438,7 @@ struct Typed {
     power = &power_options.add(app);
     add_power_restore(*power, power_restore);
     add_power_watch(*power, power_watch);
-    study = app.add_subcommand("study", "A published study, done again here")->require_subcommand(1);
-    study->footer(footer({"diapause study compress -o study"}, kExitCodes));
-    add_study_compress(*study, study_compress);
-    add_study_encode(*study, study_encode);
+    study = &study_options.add(app);
   }
 
   // Whether things go together; throws CLI::ParseError if not.
@@ -523,8 +473,9 @@ struct Typed {
     if (app.got_subcommand("report")) return report;
     if (app.got_subcommand("plan")) return plan;
     if (app.got_subcommand("simulate")) return simulate;
-    if (study->got_subcommand("compress")) return study_compress;
-    if (study->got_subcommand("encode")) return study_encode;
+    if (app.got_subcommand("study")) {
+      return std::visit([](const auto& which) { return Arguments(which); }, study_options.chosen());
+    }
     if (power->got_subcommand("restore")) return power_restore;
     if (power->got_subcommand("watch")) return power_watch;
     if (app.got_subcommand("power")) {

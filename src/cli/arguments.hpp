@@ -146,7 +146,7 @@ using Arguments =
                  ExportArguments, LaunchArguments, CheckpointArguments, RestartArguments, EnergyArguments,
                  JobsArguments, HistoryArguments, ReportArguments, PowerArguments, PowerRecordArguments,
                  PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments, StudyCompressArguments,
-                 StudyEncodeArguments, PlanArguments, SimulateArguments>;
+                 StudyEncodeArguments, StudyRunsArguments, PlanArguments, SimulateArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

@@ -30,6 +30,7 @@ int main(int argc, char** argv) try {
     int operator()(const SimulateArguments& arguments) const { return simulate_job(arguments); }
     int operator()(const StudyCompressArguments& arguments) const { return study_compress(arguments); }
     int operator()(const StudyEncodeArguments& arguments) const { return study_encode(arguments); }
+    int operator()(const StudyRunsArguments& arguments) const { return study_runs(arguments); }
   };
   const std::variant<Arguments, int> parsed = parse_arguments(argc, argv);
   if (const int* status = std::get_if<int>(&parsed)) return *status;

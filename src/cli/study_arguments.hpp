@@ -29,4 +29,10 @@ struct StudyEncodeArguments {
   double seconds = 0;  // the least of each measurement
 };
 
+// A study that starts programs: its options as they were typed, for the Python package.
+struct StudyRunsArguments {
+  std::string name;
+  std::vector<std::string> words;
+};
+
 }  // namespace diapause::cli

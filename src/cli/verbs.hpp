@@ -37,5 +37,6 @@ int plan(const PlanArguments& arguments);
 int simulate_job(const SimulateArguments& arguments);
 int study_compress(const StudyCompressArguments& arguments);
 int study_encode(const StudyEncodeArguments& arguments);
+int study_runs(const StudyRunsArguments& arguments);
 
 }  // namespace diapause::cli

@@ -1,9 +1,17 @@
-"""`diapause study compress`: what compressing checkpoints costs and gains, measured here and beside the published study.
+"""Published studies, done again here and put beside the published figures.
 
-fields     what is compressed: files, and the built-in set
-sweep      starts the command for each field and codec, and gathers what it prints
-fit        P(f) = a f^b + c, and run time over the clock
-published  the tables of the published study
-results    the rows put together: tables
-figures    draws
+`diapause study compress`, what compressing checkpoints costs and gains:
+fields      what is compressed: files, and the built-in set
+sweep       starts the command for each field and codec, and gathers what it prints
+fit         P(f) = a f^b + c, and run time over the clock
+published   the tables of the published study
+results     the rows put together: tables
+figures     draws
+
+The studies that start programs:
+runs        a plan of runs: shown before, done bit by bit, gone on with
+programs    starts programs of apps/ with and without checkpoints, and says what they took
+options     what all of them understand
+levels      `study levels`, time, power and energy of multilevel checkpoints
+multilevel  the tables of the published study
 """

@@ -1,0 +1,178 @@
+"""Starts the programs of studies, with and without checkpoints, and says what a run took: seconds, power, checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import time
+
+from diapause import records
+from diapause.files import Trouble
+
+# Of the caller's settings these hold for the runs as well; the others would get into the way of the study's own.
+KEPT_SETTINGS = ("DIAPAUSE_MEMORY_PATH", "DIAPAUSE_LOCAL_PATH", "DIAPAUSE_ENERGY_")
+NAME = "study"  # of every job
+METER_WAIT_S = 60
+
+
+class RunError(Trouble):
+    """A program that failed; the text has its command and what it said."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Launcher:
+    command: pathlib.Path  # `diapause`
+    launch: str  # how ranks are started; "{ranks}" stands for their number
+    ranks: int
+    ranks_per_node: int | None
+
+    def program(self, name):
+        """As it lies in the build, or beside the installed command."""
+        top = self.command.parent.parent
+        for path in (top / "apps" / name.removesuffix("_plain") / name, top / "libexec" / "diapause" / name):
+            if path.exists():
+                return path
+        raise Trouble(f"there is no program {name} below {top}: build all of Diapause, with MPI")
+
+    def words(self, name, *arguments):
+        try:
+            launch = shlex.split(self.launch.format(ranks=self.ranks))
+        except (KeyError, IndexError, ValueError) as error:
+            raise Trouble(f"--launch '{self.launch}': only {{ranks}} may stand in braces") from error
+        return [*launch, str(self.program(name)), *map(str, arguments)]
+
+    def configuration(self, directory, text):
+        """A file with these settings and those of the ranks, and the global directory beside it."""
+        path = directory / "diapause.toml"
+        node = f"[node]\nranks_per_node = {self.ranks_per_node}\n" if self.ranks_per_node else ""
+        path.write_text(f"{text}\n{node}")
+        return path
+
+
+def environment():
+    return {key: value for key, value in os.environ.items()
+            if not key.startswith("DIAPAUSE_") or key.startswith(KEPT_SETTINGS)}
+
+
+def output_of(words, directory):
+    """(seconds, standard output); RunError if it fails."""
+    begin_s = time.monotonic()
+    try:
+        done = subprocess.run(words, cwd=directory, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise RunError(f"{words[0]}: {error.strerror}; --launch says how ranks are started here") from error
+    seconds = time.monotonic() - begin_s
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise RunError(f"{shlex.join(words)}: ended with status {done.returncode}: {records.printable(said)}")
+    return seconds, done.stdout
+
+
+# ---- power -----------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def recording(command, path):
+    """`diapause power record` meanwhile, of this node. Without any meter nothing is recorded."""
+    recorder = subprocess.Popen([command, "power", "record", path], env=environment(), stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+    try:
+        end_s = time.monotonic() + METER_WAIT_S
+        while recorder.poll() is None and time.monotonic() < end_s and _rows_in(path) < 2:
+            time.sleep(0.02)
+        yield
+    finally:
+        recorder.terminate()
+        recorder.wait()
+
+
+def _rows_in(path):
+    try:
+        return path.read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
+@dataclasses.dataclass
+class Power:
+    """Of the node that the study is started on, during a run."""
+
+    watts: dict  # mean, by domain and "total"; empty: there is no meter
+    total: str  # which domains make the total
+    kind: str  # "measured" or "modelled"; empty: nobody knows
+    curve: list  # [seconds since the beginning of the run, watts of the total] between two samples
+
+
+def power_between(path, begin_unix_s, end_unix_s):
+    try:
+        trace = records.read_trace(path)
+    except records.RecordError:
+        return Power({}, "", "", [])
+    inside = [i for i, t in enumerate(trace.seconds) if begin_unix_s <= trace.started_unix_s + t <= end_unix_s]
+    if len(inside) < 2:
+        return Power({}, trace.total, "", [])
+    first, last = inside[0], inside[-1]
+
+    def watts(indexes, since, until):
+        joules = sum(trace.joules[until][i] - trace.joules[since][i] for i in indexes)
+        covered_s = min(trace.covered_s[until][i] - trace.covered_s[since][i] for i in indexes)
+        return joules / covered_s if covered_s > 0 else None
+
+    columns = {"total": trace.total_domains} if trace.total_domains else {}
+    for index, source in enumerate(trace.domains):
+        columns.setdefault(source.domain, []).append(index)
+    means = {name: watts(indexes, first, last) for name, indexes in columns.items()}
+    curve = [[trace.started_unix_s + trace.seconds[i] - begin_unix_s, watts(trace.total_domains, before, i)]
+             for before, i in zip(inside, inside[1:])] if trace.total_domains else []
+    return Power({name: value for name, value in means.items() if value is not None}, trace.total, trace.total_kind,
+                 [point for point in curve if point[1] is not None])
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+
+
+def metered(launcher, words, directory):
+    """Runs the command with the meters on: seconds, power, and what it printed."""
+    trace = directory / "power.trace"
+    with recording(launcher.command, trace):
+        begin_unix_s = time.time()
+        seconds, printed = output_of(words, directory)
+        end_unix_s = time.time()
+        time.sleep(0.15)  # for the sample behind the end
+    power = power_between(trace, begin_unix_s, end_unix_s)
+    return {"seconds": seconds, "begin_unix_s": begin_unix_s, "printed": printed, **dataclasses.asdict(power)}
+
+
+@contextlib.contextmanager
+def global_directory(parent):
+    """An empty global tier. What a job that failed has left in the memory tier of this node is removed with it."""
+    parent.mkdir(parents=True, exist_ok=True)
+    path = parent / f"study-{os.getpid()}-{time.monotonic_ns()}"
+    path.mkdir(mode=0o700)
+    try:
+        yield path
+    finally:
+        jobs = [found.name for found in path.iterdir()]
+        memory = pathlib.Path(os.environ.get("DIAPAUSE_MEMORY_PATH", f"/dev/shm/diapause-{os.getuid()}"))
+        for job in jobs:
+            shutil.rmtree(memory / job, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def ledger_of(path):
+    """Of the only job in a global directory."""
+    found = list(path.glob("*/ledger.jsonl"))
+    if len(found) != 1:
+        raise RunError(f"{path}: {len(found)} ledgers after a run, not 1")
+    return records.read_ledger(found[0])
+
+
+def checkpoints_of(ledger, begin_unix_s):
+    """[seconds since the beginning of the run, level] of each."""
+    return [[line.unix_s - begin_unix_s, records.count(line.fields, "level_reached") or 0]
+            for line in ledger.events("checkpoint")]

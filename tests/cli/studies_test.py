@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Studies that start programs: small ones, with a launcher that all machines have."""
+
+import csv
+
+import support
+from support import CommandTest
+
+
+class StudiesTest(CommandTest):
+    def study(self, name, *options, status=0):
+        """Standard error, on which the progress is."""
+        launch = f"--launch={support.MPIEXEC} -n {{ranks}}"
+        return self.diapause("study", name, "-o", "out", launch, *options, status=status,
+                             DIAPAUSE_MEMORY_PATH=self.scratch / "memory")
+
+    def table(self, name):
+        with open(self.scratch / "out" / f"{name}.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    LEVELS = ("--ranks=2", "--ranks-per-node=1", "--size=0.1", "--seconds=0.5", "--repetitions=1")
+
+    def test_levels_are_run_go_on_and_stand_beside_the_published_ones(self):
+        options = (*self.LEVELS, "--configuration=ckp(1,2,3,4)")
+        plan = self.study("levels", *options, "--dry-run")[0]
+        self.assertIn("heat ckp(1,2,3,4), 1", plan)
+        self.assertIn("6 of 6 runs to do, about ", plan)
+        self.assertFalse((self.scratch / "out").exists())
+
+        self.study("levels", *options)
+        self.assertEqual(list((self.scratch / "memory").glob("*")), [], "a job was not cleaned up")
+        rows = {(row["application"], row["configuration"]): row for row in self.table("measurements")}
+        self.assertEqual(list(rows), [(name, configuration) for name in ("heat", "stream")
+                                      for configuration in ("Original", "ckp(1,2,3,4)")])
+        for (_, configuration), row in rows.items():
+            taken = sum(int(row[f"checkpoints_of_level_{level}"]) for level in (1, 2, 3, 4))
+            if configuration == "Original":  # how many there are in so short a run hangs on the machine
+                self.assertEqual(taken, 0)
+            self.assertGreater(float(row["runtime_s"]), 0)
+            self.assertTrue(row["host"] and row["cores"])
+        compared = [row for row in self.table("comparison") if row["configuration"] == "ckp(1,2,3,4)"]
+        self.assertEqual([(row["application"], row["published_xc40_energy_pct"]) for row in compared],
+                         [("heat", "1.08"), ("stream", "3.53")])
+        self.assertIn("Published: 64 ranks a node", (self.scratch / "out/study.html").read_text())
+
+        (self.scratch / "out/runs/stream-original-1.json").unlink()
+        before = self.table("measurements")
+        progress = self.study("levels", *options)[1]
+        self.assertEqual([line.rpartition(": ")[2] for line in progress.splitlines()], ["stream Original, 1"])
+        changed = [new["configuration"] for old, new in zip(before, self.table("measurements")) if old != new]
+        self.assertEqual(changed, ["Original"])
+        self.assertIn("size was 0.1 and is 0.2", self.study("levels", *options, "--size=0.2", status=3)[1])
+
+    def test_what_cannot_be_run_is_named(self):
+        for options, named in ((["--configuration=ckp(1,2)"], "ckp(1,2)"), (["--application=cg"], "cg"), (["--ranks=0"], "'0'"),
+                               (["--launch=no-such-launcher {ranks}"], "no-such-launcher"), (["--launch=x {nodes}"], "{nodes}")):
+            with self.subTest(options):
+                error = self.study("levels", *self.LEVELS, *options, status=3)[1]
+                self.assertIn(named, error)
+                self.assertNotIn("Traceback", error)
+
+
+if __name__ == "__main__":
+    support.main()
