@@ -92,6 +92,13 @@ std::vector<RunsStudy> studies_of_runs() {
         {"--configuration", "NAME", "Only this one, as \"ckp(3,5,7,11)/e1\"; may be given again"},
         {"--seconds", "S", "About how long a run without checkpoints is to take"},
         {"--minute-s", "S", "Seconds of a minute of ckp(); else as many fit into a run as on the Cray XC40"}}},
+      {"messages",
+       "What checkpoints do to messages between ranks",
+       "diapause study messages -o messages --launch \"srun -n {ranks}\" --ranks 2,16,64",
+       {kRanksList,
+        {"--largest", "BYTES", "Of a message; else 4194304"},
+        {"--seconds", "S", "About how long each size of message is measured"},
+        {"--minute-s", "S", "Seconds of a minute of ckp(3,5,7,11); else a run has 22"}}},
   };
 }
 

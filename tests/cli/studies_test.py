@@ -11,7 +11,7 @@ class StudiesTest(CommandTest):
     def study(self, name, *options, status=0):
         """Standard error, on which the progress is."""
         launch = f"--launch={support.MPIEXEC} -n {{ranks}}"
-        return self.diapause("study", name, "-o", "out", launch, *options, status=status,
+        return self.diapause("study", name, "-o", "out", launch, *options, status=status, limit_s=500,
                              DIAPAUSE_MEMORY_PATH=self.scratch / "memory")
 
     def table(self, name):
@@ -50,6 +50,17 @@ class StudiesTest(CommandTest):
         changed = [new["configuration"] for old, new in zip(before, self.table("measurements")) if old != new]
         self.assertEqual(changed, ["Original"])
         self.assertIn("size was 0.1 and is 0.2", self.study("levels", *options, "--size=0.2", status=3)[1])
+
+    def test_messages_are_measured_and_equation_1_shows_its_bias(self):
+        self.study("messages", "--ranks=2", "--ranks-per-node=1", "--largest=64", "--seconds=0.002", "--repetitions=1")
+        rows = self.table("measurements")
+        self.assertEqual(len(rows), 3 * 4 * 7)
+        self.assertTrue(all(float(row["time_us"]) > 0 for row in rows))
+        compared = self.table("comparison")
+        self.assertEqual([row["operation"] for row in compared], ["Sendrecv", "Reduce", "Allreduce", "Gather"])
+        for row in compared:
+            self.assertGreater(float(row["here_two_without_equation_1_pct"]), 0)
+        self.assertEqual(compared[0]["published_xc40_equation_1_pct"], "7.39")
 
     def test_what_cannot_be_run_is_named(self):
         for options, named in ((["--configuration=ckp(1,2)"], "ckp(1,2)"), (["--application=cg"], "cg"), (["--ranks=0"], "'0'"),

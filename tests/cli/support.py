@@ -57,11 +57,11 @@ class CommandTest(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.scratch = pathlib.Path(scratch.name)
 
-    def diapause(self, *arguments, tiers=None, status=0, **settings):
+    def diapause(self, *arguments, tiers=None, status=0, limit_s=LIMIT_S, **settings):
         """Runs the command, which must end with that status; returns (standard output, standard error)."""
         settings = (tiers.settings() if tiers else {}) | settings
         done = subprocess.run([DIAPAUSE, *map(str, arguments)], cwd=self.scratch, env=environment(**settings),
-                              capture_output=True, text=True, timeout=LIMIT_S)
+                              capture_output=True, text=True, timeout=limit_s)
         self.assertEqual(done.returncode, status, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done.stdout, done.stderr
 

@@ -13,5 +13,6 @@ runs        a plan of runs: shown before, done bit by bit, gone on with
 programs    starts programs of apps/ with and without checkpoints, and says what they took
 options     what all of them understand
 levels      `study levels`, time, power and energy of multilevel checkpoints
+messages    `study messages`, what checkpoints do to messages, and what noise looks like
 multilevel  the tables of the published study
 """
