@@ -2,12 +2,16 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 namespace diapause::drop_in {
 namespace {
 
 constexpr double kForever_s = 1e9;
+
+// Whether a region of this name is a file of the program's own.
+bool is_file(const std::string& region) { return region.rfind("file:", 0) == 0; }
 
 void check(int status) {
   if (status != DIAPAUSE_OK) throw Failed(status);
@@ -59,8 +63,8 @@ std::string Job::begin_files() {
   return directory;
 }
 
-void Job::checkpoint_files(std::uint64_t version, int level, bool is_valid) {
-  protect({});
+void Job::checkpoint_files(const Blocks& blocks, std::uint64_t version, int level, bool is_valid) {
+  protect(blocks);
   const Taking take_valid = [](diapause_t* instance, std::uint64_t number, int at, diapause_checkpoint_info* info) {
     return diapause_checkpoint_files(instance, number, at, 1, info);
   };
@@ -68,6 +72,7 @@ void Job::checkpoint_files(std::uint64_t version, int level, bool is_valid) {
     return diapause_checkpoint_files(instance, number, at, 0, info);
   };
   checkpoint_by(is_valid ? take_valid : take_invalid, version, level);
+  has_last_files_ = true;
 }
 
 void Job::checkpoint_by(Taking taking, std::uint64_t version, int level) {
@@ -96,6 +101,7 @@ void Job::note(std::uint64_t version, int level) {
   last_version_ = version;
   last_level_ = level;
   is_last_ours_ = true;
+  has_last_files_ = false;
   check(diapause_wait(instance_, version, DIAPAUSE_CAPTURED, kForever_s));
 }
 
@@ -142,20 +148,40 @@ void Job::wait_for(int level) {
 void Job::take_last_again(int level) {
   if (last_level_ >= level) return wait();
   wait();
+  const bool has_files = has_last_files_;
   open(*last_version_);
   Blocks blocks;
   for (const std::string& name : stored_names()) {
     diapause_region_info info;
+    if (is_file(name)) continue;
     check(diapause_stored_find(instance_, name.c_str(), &info));
     Block& block = blocks[name] = {nullptr, info.count, info.element_bytes, info.type};
     if (block.bytes() != 0) check(diapause_map(instance_, name.c_str(), &block.data));
   }
-  checkpoint(blocks, *last_version_ + 1, level);
+  if (has_files) {
+    const bool are_moved = move_restored_files();
+    checkpoint_files(blocks, *last_version_ + 1, level, are_moved);
+  } else {
+    checkpoint(blocks, *last_version_ + 1, level);
+  }
   wait();
   protect({});
   for (const auto& [name, block] : blocks) {
     if (block.data != nullptr) check(diapause_unmap(instance_, block.data));
   }
+}
+
+// Into the directory of the next version; false if that is not possible on this rank.
+bool Job::move_restored_files() {
+  const std::filesystem::path from = restore_files();
+  const char* to = nullptr;
+  check(diapause_files(instance_, &to));
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(from, error)) {
+    if (!error) std::filesystem::rename(entry.path(), std::filesystem::path(to) / entry.path().filename(), error);
+  }
+  end_reading();
+  return !error;
 }
 
 std::uint64_t Job::newest() {

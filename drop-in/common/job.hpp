@@ -56,17 +56,17 @@ class Job {
 
   // Takes exactly these blocks. Level 1 instead of 2 and 3 where the job has too few nodes for them. Collective.
   void checkpoint(const Blocks& blocks, std::uint64_t version, int level);
-  // An empty directory for files of the next version; and a checkpoint of those files alone, if they are valid on all
-  // ranks. Collective.
+  // An empty directory for files of the next version; and a checkpoint of those files and these blocks, if the files
+  // are valid on all ranks. Collective.
   std::string begin_files();
-  void checkpoint_files(std::uint64_t version, int level, bool is_valid);
+  void checkpoint_files(const Blocks& blocks, std::uint64_t version, int level, bool is_valid);
   // The same if one is due by the schedule; its level, or 0. `blocks` is called if so. Collective.
   int snapshot(const std::function<Blocks()>& blocks, std::uint64_t version);
   // Until the last version holds at the level asked for, or at `level`.
   void wait();
   void wait_for(int level);
-  // Whether a version was taken or restored, and takes the last of them again, from its files, under the next number at
-  // this level. Collective.
+  // Whether a version was taken or restored, and takes the last of them again, with its files if it was taken here,
+  // under the next number at this level. Collective.
   bool has_last() const { return last_version_.has_value(); }
   void take_last_again(int level);
   bool is_done() const;
@@ -97,6 +97,7 @@ class Job {
   void checkpoint_by(Taking taking, std::uint64_t version, int level);
   int take(Taking taking, std::uint64_t version, int level);
   void note(std::uint64_t version, int level);
+  bool move_restored_files();
   void end_reading_if_open();
 
   diapause_t* instance_ = nullptr;
@@ -104,7 +105,8 @@ class Job {
   std::optional<diapause_restart_info> opened_;
   std::optional<std::uint64_t> last_version_;
   int last_level_ = 0;
-  bool is_last_ours_ = false;  // it was taken here, and not restored
+  bool is_last_ours_ = false;    // it was taken here, and not restored
+  bool has_last_files_ = false;  // on some rank
   bool has_too_few_nodes_ = false;
 };
 

@@ -153,7 +153,7 @@ bool VelocClient::checkpoint_end(bool success) {
     open_.reset();
     if (!open.file.empty()) {
       Dated& dated = job_of(open.name);
-      dated.job->checkpoint_files(static_cast<std::uint64_t>(open.version), due_level(dated), success);
+      dated.job->checkpoint_files({}, static_cast<std::uint64_t>(open.version), due_level(dated), success);
       last_name_ = open.name;
     } else if (!open.is_taken) {
       throw Failure("the checkpoint '" + open.name + "' holds nothing");

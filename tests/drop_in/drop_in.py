@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs written for FTI and VELOC, linked with our libraries instead: killed, robbed of a node, and compared.
+"""Programs written for FTI, SCR and VELOC, linked with our libraries instead: killed, robbed of a node, and compared.
 
 drop_in.py TEST --programs DIR --mpiexec COMMAND --work DIR
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
@@ -53,25 +53,26 @@ def lose_node(place, node):
         shutil.rmtree(path)
 
 
-def end_the_same(site, prepare, after_kill=lambda place: None):
+def end_the_same(site, prepare, after_kill=lambda place: None, versions=100, steps_after=lambda newest: newest + 417):
     """A program that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone.
 
-    `prepare(place)` gives a function from (name, steps, result) to the words that start it."""
+    `prepare(place)` gives a function from (name, steps, result) to the words that start it. It is killed when the numbers
+    of its versions have grown by more than `versions`, and left alone for `steps_after(its newest version)`."""
     with Place(site, ranks=RANKS) as place:
         command = prepare(place)
         environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         for _ in range(2):
             before = newest_version(place, "killed")
             run = place.start(*command("killed", FOREVER, "never"), environment=environment)
-            run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
+            run.wait_for(lambda: newest_version(place, "killed") > before + versions, "versions of a running job")
             run.kill("killed", rank=RANKS - 1)
             run.be_killed()
             after_kill(place)
-        steps = newest_version(place, "killed") + 417
+        steps = steps_after(newest_version(place, "killed"))
         place.run(*command("killed", steps, "killed"), environment=environment, messages=MPI_NOTICE)
         place.run(*command("alone", steps, "alone"), environment=environment, messages=MPI_NOTICE)
         restarts = [event["version"] for event in place.events("killed", "restart")]
-        expect(len(restarts) == 2 and min(restarts) > 50, f"restarted from {restarts}")
+        expect(len(restarts) == 2 and min(restarts) > versions // 2, f"restarted from {restarts}")
         expect(result_of(place, "killed") == result_of(place, "alone"), "the killed job ended with another result")
 
 
@@ -110,6 +111,53 @@ def a_veloc_program_that_writes_its_own_files_is_killed_and_ends_the_same(site):
         configuration = veloc_configuration(place, scratch_versions=2, max_versions=2, ec_interval=-1)
         return lambda name, steps, result: ("veloc_files", configuration, name, steps, result)
     end_the_same(site, prepare, lambda place: lose_node(place, "node1"))
+
+
+def scr_configuration(place, **keys):
+    """Versions lie where SCR has its own files, below the prefix directory."""
+    place.global_ = place.path / ".scr"
+    keys = {"SCR_PREFIX": place.path, "SCR_CACHE_BASE": place.local, "SCR_CACHE_BYPASS": 0} | keys
+    return write_keys(place.path / "scr.conf", {"": {key: value for key, value in keys.items() if value is not None}})
+
+
+def a_program_of_scr_that_loses_a_node_ends_the_same(site):
+    def prepare(place):
+        configuration = scr_configuration(place, SCR_COPY_TYPE="XOR", SCR_CACHE_SIZE=3, SCR_FLUSH=0,
+                                          SCR_CHECKPOINT_INTERVAL=20)
+        return lambda name, steps, result: ("scr_solver", configuration, name, steps, result)
+    end_the_same(site, prepare, lambda place: lose_node(place, "node1"), versions=8,
+                 steps_after=lambda newest: 20 * newest + 37)
+
+
+def scrs_functions_do_what_programs_lean_on(site):
+    with Place(site, ranks=RANKS) as place:
+        place.global_ = place.path / ".scr"
+        environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+        for part in ("begin", "continue", "fetch"):
+            if part == "fetch":  # what was not in the prefix directory when the last run ended is lost
+                shutil.rmtree(place.memory)
+            place.run("scr_functions", part, environment=environment, messages=(*MPI_NOTICE, "^scr: "))
+
+
+def a_fortran_program_of_scr_goes_on(site):
+    if not (site.programs / "scr_fortran").exists():
+        raise Skip("there is no Fortran compiler with the module mpi")
+    with Place(site, ranks=RANKS) as place:
+        environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
+        for run in range(3):
+            place.run("scr_fortran", run, environment=environment, messages=MPI_NOTICE)
+        for rank in range(RANKS):
+            expect_equal((place.path / f"count.3/rank_{rank}").read_text().strip(), "3", "the last output")
+
+
+def a_configuration_of_scr_that_cannot_be_used_is_refused_by_name(site):
+    with Place(site, ranks=RANKS) as place:
+        for key, value in (("SCR_COPY_TYPE", "TWICE"), ("SCR_FLUSH", "often"), ("SCR_CHECKPOINT_OVERHEAD", "much")):
+            configuration = scr_configuration(place, **{key: value})
+            run = place.start("scr_solver", configuration, "wrong", 1, "never",
+                              environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
+            expect_equal(run.process.wait(120), 3, f"exit status with {key} = {value}")
+            expect(key in run.stderr.read_text(), f"{key} = {value}: no message names it")
 
 
 def a_configuration_of_veloc_that_cannot_be_used_is_refused_by_name(site):
@@ -226,7 +274,7 @@ def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):
 
 
 TESTS = {name: function for name, function in list(globals().items())
-         if name.startswith(("a_", "an_", "velocs_", "ftis_", "what_"))}
+         if name.startswith(("a_", "an_", "velocs_", "ftis_", "scrs_", "what_"))}
 
 
 def main():

@@ -4,15 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
 #include "fti.h"
-
-#define EXPECT(condition)                                             \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                   \
-    }                                                                 \
-  } while (0)
 
 enum { kCount = 1000 };
 

@@ -3,15 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
 #include "veloc.h"
-
-#define EXPECT(condition)                                             \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
-      exit(1);                                                        \
-    }                                                                 \
-  } while (0)
 
 enum { kCount = 1000 };
 

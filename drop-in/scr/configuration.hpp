@@ -1,0 +1,39 @@
+// SCR's parameters, in our terms.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parameters.hpp"
+
+namespace diapause::drop_in {
+
+struct ScrConfiguration {
+  // A scheme of redundancy, for every so many checkpoints.
+  struct Scheme {
+    long interval = 1;
+    int level = 1;
+  };
+
+  std::string prefix;    // an absolute path, in its shortest form
+  std::string job_name;  // of Diapause
+  std::string settings;  // for Diapause
+  std::vector<Scheme> schemes;
+  long flush_every = 0;                // checkpoints from one of level 4 to the next; 0: none for its number alone
+  long need_every = 0;                 // calls of SCR_Need_checkpoint; 0: does not count
+  long need_after_s = 0;               // 0: does not count
+  double need_overhead_percent = 0;    // 0: does not count
+  long halt_before_s = 0;              // 0: no end is looked at
+  std::optional<std::string> current;  // which checkpoint a restart begins with
+  std::vector<std::string> remarks;    // on what has no meaning here
+
+  // Of the checkpoint of this number, counted from 1.
+  int level_of(std::uint64_t number) const;
+};
+
+// Throws std::runtime_error that names what cannot be used.
+ScrConfiguration scr_configuration(const ScrSettings& settings);
+
+}  // namespace diapause::drop_in

@@ -1,0 +1,76 @@
+/* The interface of SCR, made by Diapause: programs written for SCR build and run with this header and the library
+ * beside it. Functions return SCR_SUCCESS or another number; standard error tells why. Those marked collective are
+ * called by all ranks of MPI_COMM_WORLD, with the same arguments, and return the same on all of them. */
+#ifndef DIAPAUSE_DROP_IN_SCR_H
+#define DIAPAUSE_DROP_IN_SCR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The interface is that of this version of SCR. */
+#define SCR_MAJOR_VERSION "3"
+#define SCR_MINOR_VERSION "1"
+#define SCR_PATCH_VERSION "0"
+#define SCR_VERSION "v3.1.0"
+
+#define SCR_SUCCESS (0)
+
+/* Bytes of the longest path or name with its end. */
+#define SCR_MAX_FILENAME 1024
+
+/* What a dataset is for; they may be combined. */
+#define SCR_FLAG_NONE 0
+#define SCR_FLAG_CHECKPOINT 1 /* a restart can go on from it */
+#define SCR_FLAG_OUTPUT 2     /* its files are to be at their own paths when it is complete */
+
+/* Between MPI_Init and MPI_Finalize. Collective. */
+int SCR_Init(void);
+int SCR_Finalize(void);
+
+/* "KEY=VALUE", or "CKPT=0 KEY=VALUE ...", sets what the environment and the configuration file do not; it returns NULL.
+ * "KEY=" forgets a key. "KEY", or "CKPT=0 KEY", returns a copy of the value that counts, which the caller frees, or
+ * NULL. What is set after SCR_Init changes nothing any more. SCR_Configf formats its text as printf does. */
+const char* SCR_Config(const char* config);
+const char* SCR_Configf(const char* format, ...);
+
+/* Gives the path at which the program is to write or read the file `name` of the dataset that is open, at most
+ * SCR_MAX_FILENAME bytes. Outside of a dataset it is `name` itself. Directories on the way are made. */
+int SCR_Route_file(const char* name, char* file);
+
+/* Whether there is a checkpoint to read, and its name; `name` may be NULL. Collective. */
+int SCR_Have_restart(int* flag, char* name);
+int SCR_Start_restart(char* name);
+/* If one rank's files are not `valid`, the call fails on all ranks, and SCR_Have_restart tells of the checkpoint
+ * before. Collective. */
+int SCR_Complete_restart(int valid);
+
+/* Whether a checkpoint is due, as SCR_CHECKPOINT_INTERVAL, _SECONDS and _OVERHEAD say. Collective. */
+int SCR_Need_checkpoint(int* flag);
+
+/* Begins a dataset; NULL: a name is made. Collective. */
+int SCR_Start_output(const char* name, int flags);
+/* If one rank's files are not `valid`, the call fails on all ranks, and there is no dataset. Collective. */
+int SCR_Complete_output(int valid);
+/* The same for checkpoints without names. */
+int SCR_Start_checkpoint(void);
+int SCR_Complete_checkpoint(int valid);
+
+/* Has the next restart begin with the checkpoint of that name. Collective. */
+int SCR_Current(const char* name);
+/* No restart takes the checkpoint of that name any more. Collective. */
+int SCR_Drop(const char* name);
+/* The same, and removes the output files that this run has written under that name. Collective. */
+int SCR_Delete(const char* name);
+
+/* The version of the interface. */
+char* SCR_Get_version(void);
+
+/* Whether the end of the allocation is closer than SCR_HALT_SECONDS. Collective. */
+int SCR_Should_exit(int* flag);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

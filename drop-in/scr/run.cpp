@@ -1,0 +1,363 @@
+#include "run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include "scr.h"
+
+namespace diapause::drop_in {
+namespace {
+
+namespace fs = std::filesystem;
+using Failure = std::runtime_error;
+
+constexpr const char* kNameRegion = "scr.name";  // holds the name of the dataset
+
+double monotonic_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Seconds since 1970; 0: not known.
+long end_of_allocation_s() {
+  for (const char* const variable : {"SCR_END_TIME", "SLURM_JOB_END_TIME"}) {
+    const char* const text = std::getenv(variable);
+    if (text != nullptr && std::atol(text) > 0) return std::atol(text);
+  }
+  return 0;
+}
+
+// The file appears at its place when it is whole.
+void copy_whole(const fs::path& from, const fs::path& to) {
+  fs::create_directories(to.parent_path());
+  const fs::path part = to.string() + ".part";
+  fs::copy_file(from, part, fs::copy_options::overwrite_existing);
+  fs::rename(part, to);
+}
+
+void check_name(const std::string& name) {
+  if (name.size() < SCR_MAX_FILENAME && name.find('\n') == std::string::npos) return;
+  throw Failure("the name of a dataset must be of one line and shorter than " + std::to_string(SCR_MAX_FILENAME));
+}
+
+}  // namespace
+
+ScrRun::ScrRun(const ScrParameters& of_program) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+  MPI_Comm_rank(comm_, &rank_);
+  std::string problem;
+  try {
+    configuration_ = scr_configuration(ScrSettings(of_program));
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  try {
+    agree(problem);
+    job_ = std::make_unique<Job>(comm_, configuration_.job_name, configuration_.settings);
+    last_version_ = job_->newest();
+    share_dropped();
+  } catch (...) {
+    job_.reset();
+    MPI_Comm_free(&comm_);
+    throw;
+  }
+  last_end_s_ = monotonic_s();
+  if (rank_ != 0) return;
+  for (const std::string& remark : configuration_.remarks) std::fprintf(stderr, "scr: %s\n", remark.c_str());
+}
+
+void ScrRun::close() {
+  const bool is_to_be_safe = configuration_.flush_every > 0 && checkpoints_ > 0;
+  std::string problem;
+  try {
+    if (is_to_be_safe) job_->take_last_again(DIAPAUSE_L4);
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  try {
+    job_->close();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  job_.reset();
+  agree(problem);
+  MPI_Comm_free(&comm_);
+}
+
+void ScrRun::agree(const std::string& problem) const {
+  int is_bad = problem.empty() ? 0 : 1;
+  int is_any_bad = 0;
+  MPI_Allreduce(&is_bad, &is_any_bad, 1, MPI_INT, MPI_MAX, comm_);
+  if (is_bad != 0) throw Failure(problem);
+  if (is_any_bad != 0) throw Failure("another rank cannot go on, and says why");
+}
+
+std::uint64_t ScrRun::of_rank_0(std::uint64_t value) const {
+  MPI_Bcast(&value, 1, MPI_UINT64_T, 0, comm_);
+  return value;
+}
+
+// Rank 0 reads the names of dropped datasets, one a line, and tells the others.
+void ScrRun::share_dropped() {
+  std::string text;
+  if (rank_ == 0) {
+    std::ifstream file(configuration_.prefix + "/.scr/" + configuration_.job_name + ".dropped");
+    for (std::string line; std::getline(file, line);) text += line + "\n";
+  }
+  text.resize(of_rank_0(text.size()));
+  MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, 0, comm_);
+  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    dropped_.insert(text.substr(at, end - at));
+  }
+}
+
+void ScrRun::save_dropped() const {
+  std::string problem;
+  if (rank_ == 0) {
+    const std::string path = configuration_.prefix + "/.scr/" + configuration_.job_name + ".dropped";
+    std::ofstream file(path + ".part");
+    for (const std::string& name : dropped_) file << name << '\n';
+    file.close();
+    if (!file || std::rename((path + ".part").c_str(), path.c_str()) != 0) problem = path + ": cannot be written";
+  }
+  agree(problem);
+}
+
+// ---- paths ----------------------------------------------------------------------------------
+
+std::string ScrRun::below_prefix(const std::string& name) const {
+  const fs::path path = fs::weakly_canonical(fs::absolute(name));
+  const fs::path below = path.lexically_relative(configuration_.prefix);
+  const bool is_below = !below.empty() && below != "." && *below.begin() != "..";
+  if (is_below) return below.string();
+  throw Failure(path.string() + " does not lie below the prefix directory " + configuration_.prefix +
+                ": set SCR_PREFIX, or give the file another path");
+}
+
+fs::path ScrRun::at_prefix(const std::string& file) const { return fs::path(configuration_.prefix) / file; }
+
+std::string ScrRun::route(const std::string& name) {
+  if (!output_ && restart_directory_.empty()) return name;
+  const std::string file = below_prefix(name);
+  fs::path path;
+  if (output_) {
+    path = output_->is_checkpoint ? fs::path(output_->directory) / file : at_prefix(file);
+    fs::create_directories(path.parent_path());
+    output_->files.insert(file);
+  } else {
+    path = fs::path(restart_directory_) / file;
+    if (!fs::exists(path)) throw Failure(file + " is no file of this rank in the checkpoint " + candidate_->name);
+  }
+  if (path.string().size() < SCR_MAX_FILENAME) return path.string();
+  throw Failure(path.string() + " is longer than SCR_MAX_FILENAME allows");
+}
+
+// ---- output ---------------------------------------------------------------------------------
+
+void ScrRun::start_output(const std::string& name, int flags) {
+  if (output_) throw Failure("the dataset " + output_->name + " was begun and is not complete");
+  if (!restart_directory_.empty()) throw Failure("a restart was begun and is not complete");
+  check_name(name);
+  Output output{name, (flags & SCR_FLAG_CHECKPOINT) != 0, (flags & SCR_FLAG_OUTPUT) != 0, {}, {}, monotonic_s()};
+  if (!output.is_checkpoint && !output.is_output) throw Failure(name + ": a dataset is a checkpoint, output, or both");
+  if (output.name.empty()) output.name = "scr.dataset." + std::to_string(last_version_ + 1);
+  if (output.is_checkpoint) output.directory = job_->begin_files();
+  output_ = std::move(output);
+}
+
+void ScrRun::complete_output(bool is_valid) {
+  if (!output_) throw Failure("a dataset must be begun before it is complete");
+  const Output output = *std::move(output_);
+  output_.reset();
+  const std::string problem = problem_of(output, is_valid);
+  try {
+    agree(problem);
+    if (output.is_checkpoint) agree(shared_file_of(output));
+  } catch (...) {
+    std::error_code ignored;
+    for (const std::string& file : output.files) {
+      if (!output.is_checkpoint) fs::remove(at_prefix(file), ignored);
+    }
+    throw;
+  }
+  if (output.is_output) {
+    if (output.is_checkpoint) copy_out(output);
+    outputs_[output.name] = output.files;
+  }
+  if (output.is_checkpoint) take(output);
+}
+
+std::string ScrRun::problem_of(const Output& output, bool is_valid) const {
+  if (!is_valid) return output.name + ": the program says that its files are not valid";
+  for (const std::string& file : output.files) {
+    const fs::path path = output.is_checkpoint ? fs::path(output.directory) / file : at_prefix(file);
+    if (!fs::exists(path)) return output.name + ": " + file + " was routed and not written";
+  }
+  return "";
+}
+
+// Each rank has the files of a checkpoint to itself. Rank 0 finds out by numbers that stand for their paths.
+std::string ScrRun::shared_file_of(const Output& output) const {
+  std::vector<std::uint64_t> own;
+  for (const std::string& file : output.files) own.push_back(std::hash<std::string>{}(file));
+  int ranks = 0;
+  MPI_Comm_size(comm_, &ranks);
+  std::vector<int> counts(static_cast<std::size_t>(ranks));
+  const int own_count = static_cast<int>(own.size());
+  MPI_Gather(&own_count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm_);
+  std::vector<int> begins(counts.size(), 0);
+  for (std::size_t i = 1; i < counts.size(); ++i) begins[i] = begins[i - 1] + counts[i - 1];
+  std::vector<std::uint64_t> all(rank_ == 0 ? static_cast<std::size_t>(begins.back() + counts.back()) : 0);
+  MPI_Gatherv(own.data(), own_count, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, comm_);
+  std::sort(all.begin(), all.end());
+  const auto twice = std::adjacent_find(all.begin(), all.end());
+  const std::uint64_t shared = of_rank_0(twice == all.end() ? 0 : *twice);
+  if (shared == 0) return "";
+  for (const std::string& file : output.files) {
+    if (std::hash<std::string>{}(file) != shared) continue;
+    return output.name + ": " + file + " is written by several ranks: give each rank a file of its own";
+  }
+  return "";
+}
+
+void ScrRun::copy_out(const Output& output) const {
+  std::string problem;
+  try {
+    for (const std::string& file : output.files) copy_whole(fs::path(output.directory) / file, at_prefix(file));
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(problem);
+}
+
+void ScrRun::take(const Output& output) {
+  const int level = output.is_output ? DIAPAUSE_L4 : configuration_.level_of(last_version_ + 1);
+  std::string name = output.name;
+  const Blocks blocks{{kNameRegion, {name.data(), name.size(), 1, DIAPAUSE_BYTES}}};
+  job_->checkpoint_files(blocks, last_version_ + 1, level, true);
+  ++last_version_;
+  ++checkpoints_;
+  if (dropped_.erase(name) != 0) save_dropped();
+  last_end_s_ = monotonic_s();
+  cost_s_ += last_end_s_ - output.started_s;
+}
+
+// ---- when -----------------------------------------------------------------------------------
+
+bool ScrRun::is_due_here(double now_s) const {
+  const ScrConfiguration& c = configuration_;
+  if (c.need_every == 0 && c.need_after_s == 0 && c.need_overhead_percent == 0) return true;
+  if (c.need_every > 0 && need_calls_ % static_cast<std::uint64_t>(c.need_every) == 0) return true;
+  const double since_s = now_s - last_end_s_;
+  if (c.need_after_s > 0 && since_s >= static_cast<double>(c.need_after_s)) return true;
+  if (c.need_overhead_percent == 0) return false;
+  if (checkpoints_ == 0) return true;  // what it costs is to be found out
+  const double cost_s = cost_s_ / static_cast<double>(checkpoints_);
+  return 100 * cost_s <= c.need_overhead_percent * (since_s + cost_s);
+}
+
+bool ScrRun::is_near_the_end_here() const {
+  const long end_s = end_of_allocation_s();
+  if (configuration_.halt_before_s == 0 || end_s == 0) return false;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count() + configuration_.halt_before_s >= end_s;
+}
+
+bool ScrRun::is_checkpoint_due() {
+  ++need_calls_;
+  return of_rank_0(is_due_here(monotonic_s()) || is_near_the_end_here() ? 1 : 0) != 0;
+}
+
+bool ScrRun::is_near_the_end() { return of_rank_0(is_near_the_end_here() ? 1 : 0) != 0; }
+
+// ---- restart --------------------------------------------------------------------------------
+
+std::string ScrRun::stored_name() {
+  std::string name(job_->stored_bytes(kNameRegion).value_or(0), '\0');
+  job_->read(kNameRegion, name.data());
+  check_name(name);
+  return name;
+}
+
+// The newest checkpoint of a number up to `at_most` that was not dropped, by name if one is wanted; it is open then.
+std::optional<ScrRun::Checkpoint> ScrRun::newest_below(std::uint64_t at_most, const std::string& wanted) {
+  while (const auto found = job_->find(at_most)) {
+    const std::string name = stored_name();
+    const bool is_wanted = wanted.empty() || name == wanted;
+    if (is_wanted && dropped_.count(name) == 0) return Checkpoint{found->version, name};
+    if (found->version == 0) break;
+    at_most = found->version - 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> ScrRun::candidate() {
+  if (!is_restart_looked_for_) {
+    const std::string wanted = configuration_.current.value_or("");
+    candidate_ = newest_below(restart_at_most_, wanted);
+    if (!candidate_ && !wanted.empty()) throw Failure("there is no checkpoint " + wanted);
+    configuration_.current.reset();
+    is_restart_looked_for_ = true;
+  }
+  if (!candidate_) return std::nullopt;
+  return candidate_->name;
+}
+
+std::string ScrRun::start_restart() {
+  if (output_) throw Failure("the dataset " + output_->name + " was begun and is not complete");
+  if (!candidate()) throw Failure("there is no checkpoint to restart from");
+  job_->open(candidate_->version);
+  restart_directory_ = job_->restore_files();
+  return candidate_->name;
+}
+
+void ScrRun::complete_restart(bool is_valid) {
+  if (restart_directory_.empty()) throw Failure("a restart must be begun before it is complete");
+  restart_directory_.clear();
+  job_->end_reading();
+  const Checkpoint tried = *std::exchange(candidate_, std::nullopt);
+  std::string problem;
+  if (!is_valid) problem = "the program could not restart from " + tried.name + ": the checkpoint before is next";
+  is_restart_looked_for_ = true;  // a run restarts once
+  try {
+    agree(problem);
+  } catch (...) {
+    restart_at_most_ = tried.version - 1;
+    is_restart_looked_for_ = false;
+    throw;
+  }
+}
+
+void ScrRun::restart_from(const std::string& name) {
+  if (!restart_directory_.empty() || output_) throw Failure("SCR_Current is called outside of datasets and restarts");
+  const auto found = newest_below(DIAPAUSE_NEWEST, name);
+  if (!found) throw Failure("there is no checkpoint " + name);
+  candidate_ = found;
+  is_restart_looked_for_ = true;
+}
+
+void ScrRun::drop(const std::string& name) {
+  check_name(name);
+  dropped_.insert(name);
+  save_dropped();
+  if (candidate_ && candidate_->name == name && restart_directory_.empty()) is_restart_looked_for_ = false;
+}
+
+void ScrRun::remove(const std::string& name) {
+  drop(name);
+  std::string problem;
+  for (const std::string& file : outputs_[name]) {
+    std::error_code error;
+    fs::remove(at_prefix(file), error);
+    if (error) problem = at_prefix(file).string() + ": " + error.message();
+  }
+  outputs_.erase(name);
+  agree(problem);
+}
+
+}  // namespace diapause::drop_in

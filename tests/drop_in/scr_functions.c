@@ -1,0 +1,171 @@
+/* What SCR's functions promise, on each rank alike: scr_functions begin|continue. The run that begins ends without
+ * SCR_Finalize, as after a crash. */
+#include <mpi.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "expect.h"
+#include "scr.h"
+
+static int rank;
+
+/* The rank's file of a dataset, as a path below the prefix directory. */
+static const char* file_of(const char* dataset) {
+  static char name[200];
+  snprintf(name, sizeof name, "%s/deep/%d.txt", dataset, rank);
+  return name;
+}
+
+static void write_text(const char* path, const char* text) {
+  FILE* const file = fopen(path, "w");
+  EXPECT(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static int holds_text(const char* path, const char* text) {
+  char found[200] = "";
+  FILE* const file = fopen(path, "r");
+  if (file == NULL) return 0;
+  const int is_read = fgets(found, sizeof found, file) != NULL;
+  return fclose(file) == 0 && is_read && strcmp(found, text) == 0;
+}
+
+static int exists(const char* path) {
+  struct stat status;
+  return stat(path, &status) == 0;
+}
+
+/* Each rank's file holds the name of its dataset. */
+static int dataset(const char* name, int flags, int valid) {
+  char path[SCR_MAX_FILENAME];
+  EXPECT(SCR_Start_output(name, flags) == SCR_SUCCESS);
+  EXPECT(SCR_Start_output("another", flags) != SCR_SUCCESS);
+  EXPECT(SCR_Route_file(file_of(name), path) == SCR_SUCCESS);
+  write_text(path, name);
+  return SCR_Complete_output(valid);
+}
+
+static int restart(const char* expected, int valid) {
+  char name[SCR_MAX_FILENAME] = "", path[SCR_MAX_FILENAME];
+  int is_there = 0;
+  EXPECT(SCR_Have_restart(&is_there, name) == SCR_SUCCESS && is_there && strcmp(name, expected) == 0);
+  EXPECT(SCR_Start_restart(NULL) == SCR_SUCCESS);
+  EXPECT(SCR_Route_file("no/such/file", path) != SCR_SUCCESS);
+  EXPECT(SCR_Route_file(file_of(expected), path) == SCR_SUCCESS && holds_text(path, expected));
+  return SCR_Complete_restart(valid);
+}
+
+static int gives(const char* question, const char* expected) {
+  char* const value = (char*)SCR_Config(question);
+  const int is_same = value == NULL ? expected == NULL : expected != NULL && strcmp(value, expected) == 0;
+  free(value);
+  return is_same;
+}
+
+static void parameters_are_set_asked_and_forgotten(void) {
+  EXPECT(gives("SCR_FLUSH", NULL));
+  EXPECT(SCR_Config("SCR_FLUSH =3") == NULL && gives("SCR_FLUSH", "3"));
+  EXPECT(SCR_Config("SCR_FLUSH=") == NULL && gives("SCR_FLUSH", NULL));
+  EXPECT(SCR_Configf("CKPT=%d INTERVAL = 1 TYPE=%s", 0, "SINGLE") == NULL);
+  EXPECT(gives("CKPT=0 TYPE", "SINGLE") && gives("CKPT=1 TYPE", NULL) && gives("CKPT", "0"));
+  EXPECT(SCR_Config("CKPT=") == NULL && gives("CKPT=0 TYPE", NULL));
+  EXPECT(setenv("SCR_FLUSH", "7", 1) == 0 && gives("SCR_FLUSH", "7") && unsetenv("SCR_FLUSH") == 0);
+  SCR_Config("SCR_COPY_TYPE=SINGLE");
+  SCR_Config("SCR_CACHE_SIZE=10");
+  SCR_Config("SCR_CHECKPOINT_INTERVAL=3");
+  SCR_Config("SCR_HALT_SECONDS=100");
+}
+
+static void a_dataset_is_whole_or_not_there(void) {
+  char path[SCR_MAX_FILENAME];
+  EXPECT(dataset("invalid", SCR_FLAG_CHECKPOINT, rank != 1) != SCR_SUCCESS);
+  EXPECT(dataset("invalid", SCR_FLAG_OUTPUT, rank != 1) != SCR_SUCCESS && !exists(file_of("invalid")));
+  EXPECT(SCR_Start_output("missing", SCR_FLAG_CHECKPOINT) == SCR_SUCCESS);
+  EXPECT(rank == 0 || SCR_Route_file("missing/file", path) == SCR_SUCCESS);
+  EXPECT(SCR_Complete_output(1) != SCR_SUCCESS);
+  EXPECT(SCR_Start_output("shared", SCR_FLAG_CHECKPOINT) == SCR_SUCCESS);
+  EXPECT(SCR_Route_file("shared/file", path) == SCR_SUCCESS);
+  write_text(path, "mine");
+  EXPECT(SCR_Complete_output(1) != SCR_SUCCESS);
+  EXPECT(SCR_Start_output("outside", SCR_FLAG_CHECKPOINT) == SCR_SUCCESS);
+  EXPECT(SCR_Route_file("/somewhere/else", path) != SCR_SUCCESS);
+  EXPECT(SCR_Route_file("../else", path) != SCR_SUCCESS);
+  EXPECT(SCR_Complete_output(0) != SCR_SUCCESS);
+  EXPECT(SCR_Start_output("nothing", SCR_FLAG_NONE) != SCR_SUCCESS);
+  EXPECT(SCR_Complete_output(1) != SCR_SUCCESS);
+}
+
+static void output_is_at_its_own_path(void) {
+  char path[SCR_MAX_FILENAME];
+  EXPECT(dataset("plot", SCR_FLAG_OUTPUT, 1) == SCR_SUCCESS && holds_text(file_of("plot"), "plot"));
+  EXPECT(SCR_Start_output("together", SCR_FLAG_OUTPUT) == SCR_SUCCESS);
+  EXPECT(SCR_Route_file("together.txt", path) == SCR_SUCCESS);
+  if (rank == 2) write_text(path, "all");
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT(SCR_Complete_output(1) == SCR_SUCCESS && holds_text("together.txt", "all"));
+  EXPECT(SCR_Delete("plot") == SCR_SUCCESS && !exists(file_of("plot")));
+}
+
+static void it_says_when(void) {
+  int is_due = 7, is_near = 7;
+  for (int call = 1; call <= 6; ++call) {
+    EXPECT(SCR_Need_checkpoint(&is_due) == SCR_SUCCESS && is_due == (call % 3 == 0));
+  }
+  EXPECT(SCR_Should_exit(&is_near) == SCR_SUCCESS && !is_near);
+  setenv("SCR_END_TIME", "1000", 1); /* in 1970 */
+  EXPECT(SCR_Should_exit(&is_near) == SCR_SUCCESS && is_near);
+  EXPECT(SCR_Need_checkpoint(&is_due) == SCR_SUCCESS && is_due);
+  unsetenv("SCR_END_TIME");
+}
+
+static void begin(void) {
+  char path[SCR_MAX_FILENAME];
+  int is_there = 7;
+  EXPECT(SCR_Have_restart(&is_there, NULL) == SCR_SUCCESS && !is_there);
+  EXPECT(SCR_Start_restart(path) != SCR_SUCCESS && SCR_Complete_restart(1) != SCR_SUCCESS);
+  EXPECT(SCR_Route_file("any/file", path) == SCR_SUCCESS && strcmp(path, "any/file") == 0);
+  a_dataset_is_whole_or_not_there();
+  output_is_at_its_own_path();
+  it_says_when();
+  EXPECT(dataset("first", SCR_FLAG_CHECKPOINT, 1) == SCR_SUCCESS && !exists(file_of("first")));
+  EXPECT(dataset("second", SCR_FLAG_CHECKPOINT | SCR_FLAG_OUTPUT, 1) == SCR_SUCCESS);
+  EXPECT(holds_text(file_of("second"), "second"));
+  EXPECT(dataset("third", SCR_FLAG_CHECKPOINT, 1) == SCR_SUCCESS);
+  EXPECT(dataset("fourth", SCR_FLAG_CHECKPOINT, 1) == SCR_SUCCESS);
+  EXPECT(SCR_Drop("fourth") == SCR_SUCCESS);
+  EXPECT(SCR_Start_checkpoint() == SCR_SUCCESS);
+  EXPECT(SCR_Complete_checkpoint(rank != 2) != SCR_SUCCESS);
+}
+
+static void go_on(void) {
+  int is_there = 7;
+  EXPECT(restart("third", rank != 1) != SCR_SUCCESS); /* one rank could not */
+  EXPECT(restart("second", 1) == SCR_SUCCESS);
+  EXPECT(SCR_Have_restart(&is_there, NULL) == SCR_SUCCESS && !is_there);
+  EXPECT(SCR_Current("fifth") != SCR_SUCCESS);
+  EXPECT(SCR_Current("first") == SCR_SUCCESS && restart("first", 1) == SCR_SUCCESS);
+  EXPECT(dataset("fourth", SCR_FLAG_CHECKPOINT, 1) == SCR_SUCCESS); /* it counts again */
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const int begins = strcmp(argv[1], "begin") == 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  EXPECT(SCR_Complete_output(1) != SCR_SUCCESS); /* before SCR_Init */
+  EXPECT(strcmp(SCR_Get_version(), SCR_VERSION) == 0);
+  parameters_are_set_asked_and_forgotten();
+  EXPECT(SCR_Init() == SCR_SUCCESS);
+  EXPECT(SCR_Init() != SCR_SUCCESS);
+  if (begins) {
+    begin();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+  }
+  if (strcmp(argv[1], "continue") == 0) go_on();
+  if (strcmp(argv[1], "fetch") == 0) EXPECT(restart("fourth", 1) == SCR_SUCCESS);
+  EXPECT(SCR_Finalize() == SCR_SUCCESS && SCR_Finalize() != SCR_SUCCESS);
+  MPI_Finalize();
+  return 0;
+}
