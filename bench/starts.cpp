@@ -1,11 +1,14 @@
 // What a program meets when it starts, loses a node, and runs for a while: with work in the background, as by default.
 //
-//   mpirun -n N starts loss|first|memory RUNS MIB MEMORY
+//   mpirun -n N starts loss|first|memory|many|many_restart RUNS MIB MEMORY
 //
 // loss:   restarts of level 3 of MIB per rank, until the program goes on: after the loss of one node, and without a
 //         loss. A node is a directory of MEMORY, the memory tier, that rank 0 removes.
 // first:  seconds that the first checkpoint of a start blocks, after five seconds of program, and that the fifth does.
 // memory: bytes in MEMORY after ten checkpoints of levels 1 and 4 in turn, and the bytes that are protected.
+// many:   seconds that a checkpoint of level 1 blocks whose regions have 1 KiB each, and a millisecond; many_restart
+// the
+//         same of a restart.
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -48,6 +51,14 @@ class Start {
   explicit Start(const WarmMemory& memory) {
     must(diapause_mpi_open(MPI_COMM_WORLD, "bench", nullptr, &instance_), "diapause_mpi_open");
     must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8), "diapause_protect");
+  }
+  // The same memory in regions of so many bytes.
+  Start(const WarmMemory& memory, std::size_t region_bytes) {
+    must(diapause_mpi_open(MPI_COMM_WORLD, "bench", nullptr, &instance_), "diapause_mpi_open");
+    for (std::size_t at = 0; at < memory.size(); at += region_bytes) {
+      const std::string name = "variable" + std::to_string(at / region_bytes);
+      must(diapause_protect(instance_, name.c_str(), memory.data() + at, region_bytes, DIAPAUSE_UINT8), "protect");
+    }
   }
   Start(const Start&) = delete;
   Start& operator=(const Start&) = delete;
@@ -160,16 +171,48 @@ Pairs measure_memory(const Setting& setting) {
   return {{static_cast<double>(bytes_in(setting.memory)), static_cast<double>(setting.bytes) * ranks}};
 }
 
+constexpr std::size_t kManyRegionBytes = 1024;
+constexpr double kMillisecond_s = 1e-3;
+
+Pairs measure_many(const Setting& setting) {
+  const WarmMemory data(setting.bytes);
+  Start start(data, kManyRegionBytes);
+  start.restart_from_nothing();
+  Pairs pairs;
+  for (int i = -3; i < setting.runs; ++i) {
+    const double blocked_s = start.checkpoint(static_cast<std::uint64_t>(i + 4), DIAPAUSE_L1);
+    if (i >= 0) pairs.emplace_back(blocked_s, kMillisecond_s);
+  }
+  return pairs;
+}
+
+Pairs measure_many_restart(const Setting& setting) {
+  const WarmMemory data(setting.bytes);
+  Start(data, kManyRegionBytes).checkpoint(1, DIAPAUSE_L1);
+  Pairs pairs;
+  for (int i = -1; i < setting.runs; ++i) {
+    const double restart_s = Start(data, kManyRegionBytes).restart();
+    if (i >= 0) pairs.emplace_back(restart_s, kMillisecond_s);
+  }
+  return pairs;
+}
+
+Pairs measure(const std::string& what, const Setting& setting) {
+  if (what == "loss") return measure_loss(setting);
+  if (what == "first") return measure_first(setting);
+  if (what == "many") return measure_many(setting);
+  return what == "many_restart" ? measure_many_restart(setting) : measure_memory(setting);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  if (argc != 5) give_up("usage: starts loss|first|memory RUNS MIB MEMORY");
+  if (argc != 5) give_up("usage: starts loss|first|memory|many|many_restart RUNS MIB MEMORY");
   const std::string what = argv[1];
   const Setting setting{std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]};
-  const auto measure = what == "loss" ? measure_loss : what == "first" ? measure_first : measure_memory;
-  const Pairs pairs = measure(setting);
+  const Pairs pairs = measure(what, setting);
   if (rank_of_world() == 0) bench::print_json(pairs);
   MPI_Finalize();
 }

@@ -1,5 +1,5 @@
-// Input: 8 bytes of index offset, whose lowest bit tells the format version, then the index. The header that goes with
-// it is made here, digest included.
+// Input: 8 bytes of index offset, whose two lowest bits tell the format version, then the index. The header that goes
+// with it is made here, digest included.
 #include "format/checksum.hpp"
 #include "format/image.hpp"
 #include "format/wire.hpp"
@@ -38,8 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   format::ImageHeader header;
   header.rank_count = 1;
   header.index_offset = reader.u64();
-  header.format_version = 1 + static_cast<std::uint32_t>(header.index_offset & 1);
-  header.index_offset &= ~std::uint64_t{1};
+  header.format_version = 1 + static_cast<std::uint32_t>(header.index_offset & 3);
+  header.index_offset &= ~std::uint64_t{3};
   header.index_bytes = reader.remaining();
   const ByteView bytes = reader.take(reader.remaining());
   header.index_digest = format::digest128(bytes);

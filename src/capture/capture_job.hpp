@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "capture/copy.hpp"
 #include "format/image.hpp"
 #include "policy/capture_choice.hpp"
 
@@ -45,12 +46,19 @@ struct SlotRegion {
   const std::byte* data = nullptr;
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;  // in the slot
-  std::vector<std::uint64_t> checksums;
+  std::size_t first_checksum = 0;
 };
 
 struct SlotContent {
   std::uint64_t capture = 0;  // number of the capture that filled it; 0: nothing is known
   std::vector<SlotRegion> regions;
+  std::vector<std::uint64_t> checksums;  // of the blocks of all regions
+};
+
+// What earlier captures found of a region.
+struct RegionHistory {
+  policy::CaptureMethod method = policy::CaptureMethod::copy;
+  std::optional<double> changed;
 };
 
 enum class Way {
@@ -66,8 +74,9 @@ struct CaptureJob {
   const SourceRegion* source = nullptr;
   format::Region* region = nullptr;  // block_checksums are filled in
   MutableBytes to;
-  const SlotRegion* old = nullptr;  // null: the slot does not hold this region at this place
+  const std::uint64_t* old = nullptr;  // checksums; null: the slot does not hold this region at this place
   std::uint64_t old_capture = 0;
+  RegionHistory* history = nullptr;
   RegionReport* report = nullptr;
   Way way = Way::copy;
 
@@ -79,6 +88,9 @@ struct CaptureJob {
   }
   MutableBytes block_in_slot(std::uint64_t number) const {
     return to.subspan(number * format::kBlockBytes, block(number).size());
+  }
+  void copy_block(std::uint64_t number) {
+    region->block_checksums[number] = copy_with_checksum(block_in_slot(number), block(number));
   }
 };
 

@@ -87,19 +87,18 @@ void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
     if (plan_declared(job, inputs.drain_host)) continue;
     policy::RegionFacts facts;
     facts.bytes = job.memory().size();
-    if (const auto known = inputs.history.find(job.region->name); known != inputs.history.end()) {
-      facts.present = known->second.method;
-      facts.changed = known->second.changed;
+    facts.present = job.history->method;
+    facts.changed = job.history->changed;
+    if (!policy::asks_for_refusals(inputs.strategy, facts)) {
+      set(job, Way::copy, policy::choose_capture(inputs.strategy, facts, inputs.costs));
+      continue;
     }
-    std::string refusal;
-    if (policy::asks_for_refusals(inputs.strategy, facts)) {
-      if (!around) around.emplace();
-      refusal = refusal_of(job, *around);
-    }
+    if (!around) around.emplace();
+    std::string refusal = refusal_of(job, *around);
     if (shared.contains(&job)) refusal = "another region has some of its bytes";
     facts.tracking_refusal = refusal.empty() ? inputs.tracking_refusal : refusal;
     facts.copy_on_write_refusal = refusal.empty() ? inputs.protection_refusal : refusal;
-    if (facts.copy_on_write_refusal.empty() && around) facts.copy_on_write_refusal = around->writers.cannot_wait;
+    if (facts.copy_on_write_refusal.empty()) facts.copy_on_write_refusal = around->writers.cannot_wait;
     if (inputs.drain_host == DrainHost::caller) facts.copy_on_write_refusal = "the program waits for the whole copy";
     policy::CaptureChoice choice = policy::choose_capture(inputs.strategy, facts, inputs.costs);
     const Way way = way_of(choice.method, facts.tracking_refusal.empty());

@@ -1,8 +1,6 @@
 // Which way each region of a capture takes.
 #pragma once
 
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,18 +15,11 @@ enum class DrainHost {
   caller       // drain() keeps the program waiting, so that write protection gains nothing
 };
 
-// What earlier captures found of a region.
-struct RegionHistory {
-  policy::CaptureMethod method = policy::CaptureMethod::copy;
-  std::optional<double> changed;
-};
-
 struct PlanInputs {
   config::CaptureStrategy strategy;
   DrainHost drain_host;
   const policy::CaptureCosts& costs;
-  const std::map<std::string, RegionHistory>& history;  // by region
-  std::string protection_refusal;                       // of the machine, for all regions; empty: none
+  std::string protection_refusal;  // of the machine, for all regions; empty: none
   std::string tracking_refusal;
 };
 

@@ -73,6 +73,7 @@ ByteVector image_of(const Program& program) {
   const ByteVector index_bytes = format::encode_index(index);
   std::ranges::copy(index_bytes, image.begin() + static_cast<std::ptrdiff_t>(program.index_offset));
   format::ImageHeader header = program.identity;
+  header.format_version = format::format_version_of(index);
   header.file_bytes = image.size();
   header.index_offset = program.index_offset;
   header.index_bytes = index_bytes.size();

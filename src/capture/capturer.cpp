@@ -6,7 +6,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "capture/copy.hpp"
 #include "capture/copy_on_write.hpp"
 #include "capture/incremental.hpp"
 #include "format/checksum.hpp"
@@ -38,33 +37,48 @@ Status check(const CaptureRequest& request) {
   return {};
 }
 
-// What a slot holds, by the names of the regions.
-using OldRegions = std::unordered_map<std::string_view, const SlotRegion*>;
+// What a slot holds. Regions that lie as they did then are found without a search.
+class OldRegions {
+ public:
+  explicit OldRegions(const SlotContent& content) : content_(content) {}
 
-OldRegions by_name(const SlotContent& content) {
-  OldRegions regions;
-  regions.reserve(content.regions.size());
-  for (const SlotRegion& region : content.regions) regions.emplace(region.name, &region);
-  return regions;
-}
+  // The checksums of sound old content of the same memory at the same place; null if there is none. `number`: of the
+  // region in its image.
+  const std::uint64_t* find(std::size_t number, const format::Region& region, const std::byte* data) {
+    const SlotRegion* const old = find_name(number, region.name);
+    if (old == nullptr) return nullptr;
+    const bool same = old->data == data && old->bytes == region.stored_bytes && old->offset == region.offset;
+    return same ? content_.checksums.data() + old->first_checksum : nullptr;
+  }
 
-// Sound old content of the same memory at the same place.
-const SlotRegion* find_old(const OldRegions& content, const format::Region& region, const std::byte* data) {
-  const auto found = content.find(region.name);
-  if (found == content.end()) return nullptr;
-  const SlotRegion& old = *found->second;
-  const bool same = old.data == data && old.bytes == region.stored_bytes && old.offset == region.offset;
-  return same ? &old : nullptr;
-}
+ private:
+  const SlotRegion* find_name(std::size_t number, const std::string& name) {
+    const std::vector<SlotRegion>& regions = content_.regions;
+    if (number < regions.size() && regions[number].name == name) return &regions[number];
+    if (by_name_.empty()) {
+      for (const SlotRegion& region : regions) by_name_.emplace(region.name, &region);
+    }
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+
+  const SlotContent& content_;
+  std::unordered_map<std::string_view, const SlotRegion*> by_name_;
+};
 
 // Part of the blocks that differ from what the slot held before.
 std::optional<double> changed_part(const CaptureJob& job) {
   if (job.old == nullptr || job.blocks() == 0) return std::nullopt;
   std::uint64_t changed = 0;
   for (std::uint64_t block = 0; block < job.blocks(); ++block) {
-    changed += job.old->checksums[block] != job.region->block_checksums[block] ? 1 : 0;
+    changed += job.old[block] != job.region->block_checksums[block] ? 1 : 0;
   }
   return static_cast<double>(changed) / static_cast<double>(job.blocks());
+}
+
+// One block at most.
+bool is_small_copy(const CaptureJob& job) {
+  return job.way == Way::copy && !job.memory().empty() && job.memory().size() < format::kBlockBytes;
 }
 
 // Small pieces would measure the call.
@@ -97,7 +111,7 @@ Status Capturer::begin(CaptureRequest request) {
   open_.emplace(std::move(request));
   ++capture_;
   prepare_jobs();
-  plan_captures(jobs_, {options_.settings.strategy, options_.drain_host, costs_, history_, copy_on_write_->refusal(),
+  plan_captures(jobs_, {options_.settings.strategy, options_.drain_host, costs_, copy_on_write_->refusal(),
                         incremental_->refusal()});
   begin_jobs();
   return {};
@@ -106,7 +120,7 @@ Status Capturer::begin(CaptureRequest request) {
 void Capturer::prepare_jobs() {
   // From here on the slot is no longer what it was.
   if (auto known = slots_.extract(open_->slot_id); !known.empty()) old_ = std::move(known.mapped());
-  const OldRegions old = by_name(old_);
+  OldRegions old(old_);
   const std::size_t count = open_->regions.size();
   report_.assign(count, {});
   jobs_.assign(count, {});
@@ -117,8 +131,9 @@ void Capturer::prepare_jobs() {
     jobs_[i] = {&source,
                 &region,
                 open_->to.subspan(region.offset, region.stored_bytes),
-                find_old(old, region, source.data),
+                old.find(i, region, source.data),
                 old_.capture,
+                &history_[region.name],
                 &report_[i]};
   }
 }
@@ -141,11 +156,15 @@ void Capturer::begin_jobs() {
       if (job.way == Way::track || job.way == Way::compare) copy_now(job, reason);
     }
   }
-  for (CaptureJob& job : jobs_) begin_job(job);
+  copy_small_jobs();
+  for (CaptureJob& job : jobs_) {
+    if (!is_small_copy(job)) begin_job(job);
+  }
 }
 
 // False: tracking has missed something, and nothing that was taken by it is any good.
 bool Capturer::begin_incremental(CaptureJob& job) {
+  if (job.way != Way::track && job.way != Way::compare && job.way != Way::carry) return true;
   const double start_s = sys::monotonic_s();
   Incremental::Finding finding;
   if (job.way == Way::track) {
@@ -186,6 +205,26 @@ void Capturer::copy_now(CaptureJob& job, std::string reason) {
   job.report->reason = std::move(reason);
 }
 
+// In one go: of a thousand variables, each takes less time than it takes to look at the clock or to wake a thread.
+void Capturer::copy_small_jobs() {
+  constexpr std::size_t kTogether = 64;
+  const double start_s = sys::monotonic_s();
+  std::vector<CaptureJob*> small;
+  for (CaptureJob& job : jobs_) {
+    if (is_small_copy(job)) small.push_back(&job);
+  }
+  if (small.empty()) return;
+  pool_->run((small.size() + kTogether - 1) / kTogether, [&](std::uint64_t part) {
+    const std::size_t end = std::min(small.size(), (part + 1) * kTogether);
+    for (std::size_t i = part * kTogether; i < end; ++i) small[i]->copy_block(0);
+  });
+  const double each_s = (sys::monotonic_s() - start_s) / static_cast<double>(small.size());
+  for (CaptureJob* job : small) {
+    job->report->copied_in_begin = job->memory().size();
+    job->report->blocked_s += each_s;
+  }
+}
+
 void Capturer::begin_job(CaptureJob& job) {
   const double start_s = sys::monotonic_s();
   if (job.way == Way::copy_on_write) {
@@ -195,9 +234,7 @@ void Capturer::begin_job(CaptureJob& job) {
   }
   if (job.way == Way::copy) {
     const double copy_start_s = sys::monotonic_s();
-    pool_->run(job.blocks(), [&](std::uint64_t block) {
-      job.region->block_checksums[block] = copy_with_checksum(job.block_in_slot(block), job.block(block));
-    });
+    pool_->run(job.blocks(), [&](std::uint64_t block) { job.copy_block(block); });
     job.report->copied_in_begin = job.memory().size();
     learn(costs_.copy_s_per_byte, sys::monotonic_s() - copy_start_s, job.memory().size());
   }
@@ -228,8 +265,8 @@ Status Capturer::drain_jobs() {
 }
 
 Status Capturer::drain_job(CaptureJob& job) {
-  const double start_s = sys::monotonic_s();
   if (job.way == Way::copy_on_write) {
+    const double start_s = sys::monotonic_s();
     DIAPAUSE_TRY(copy_on_write_->drain(job));
     learn(costs_.drain_s_per_byte, sys::monotonic_s() - start_s, job.memory().size());
   }
@@ -244,21 +281,34 @@ Status Capturer::drain_job(CaptureJob& job) {
 }
 
 void Capturer::remember() {
-  SlotContent content{capture_, {}};
   for (CaptureJob& job : jobs_) {
-    const format::Region& region = *job.region;
     job.report->changed = changed_part(job);
-    RegionHistory& history = history_[region.name];
-    history.method = job.report->method;
-    if (job.report->changed) history.changed = job.report->changed;
-    content.regions.push_back(
-        {region.name, job.source->data, region.stored_bytes, region.offset, region.block_checksums});
+    job.history->method = job.report->method;
+    if (job.report->changed) job.history->changed = job.report->changed;
   }
   costs_.fault_s = copy_on_write_->fault_s();
   if (open_->slot_id == 0) return;
-  slots_[open_->slot_id] = std::move(content);
+  slots_[open_->slot_id] = content_now(std::move(old_));
   if (slots_.size() <= kMostSlots) return;
   slots_.erase(std::ranges::min_element(slots_, {}, [](const auto& slot) { return slot.second.capture; }));
+}
+
+// What the slot of the open capture holds now. Takes the place of what it held before, whose memory is used again.
+SlotContent Capturer::content_now(SlotContent content) const {
+  content.capture = capture_;
+  content.regions.resize(jobs_.size());
+  content.checksums.clear();
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    const format::Region& region = *jobs_[i].region;
+    SlotRegion& held = content.regions[i];
+    held.name = region.name;
+    held.data = jobs_[i].source->data;
+    held.bytes = region.stored_bytes;
+    held.offset = region.offset;
+    held.first_checksum = content.checksums.size();
+    content.checksums.insert(content.checksums.end(), region.block_checksums.begin(), region.block_checksums.end());
+  }
+  return content;
 }
 
 void Capturer::abandon() {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/log.hpp"
@@ -79,10 +80,12 @@ class Capturer {
   void begin_jobs();
   bool begin_incremental(CaptureJob& job);
   void begin_job(CaptureJob& job);
+  void copy_small_jobs();
   void copy_now(CaptureJob& job, std::string reason);
   Status drain_job(CaptureJob& job);
   Status drain_jobs();
   void remember();
+  SlotContent content_now(SlotContent content) const;
   void end();
   void warn(const std::string& message) const;
 
@@ -97,8 +100,8 @@ class Capturer {
   std::uint64_t capture_ = 0;  // counts begin()
 
   std::map<std::uint64_t, SlotContent> slots_;
-  SlotContent old_;  // what the slot of the open capture held
-  std::map<std::string, RegionHistory> history_;
+  SlotContent old_;                                         // what the slot of the open capture held
+  std::unordered_map<std::string, RegionHistory> history_;  // by region
   policy::CaptureCosts costs_;
 };
 

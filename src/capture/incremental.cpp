@@ -5,16 +5,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "capture/copy.hpp"
 #include "format/checksum.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::capture {
 namespace {
-
-void copy_block(CaptureJob& job, std::uint64_t block) {
-  job.region->block_checksums[block] = copy_with_checksum(job.block_in_slot(block), job.block(block));
-}
 
 std::uint64_t block_at(const CaptureJob& job, std::uintptr_t address) {
   return (address - reinterpret_cast<std::uintptr_t>(job.source->data)) / format::kBlockBytes;
@@ -97,8 +92,8 @@ Result<Incremental::Finding> Incremental::take_tracked(CaptureJob& job, std::uin
     const bool holds = job.old != nullptr && tracked->changed_in[block] <= job.old_capture;
     (holds ? unchanged : changed).push_back(block);
   }
-  pool_.run(changed.size(), [&](std::uint64_t i) { copy_block(job, changed[i]); });
-  for (const std::uint64_t block : unchanged) job.region->block_checksums[block] = job.old->checksums[block];
+  pool_.run(changed.size(), [&](std::uint64_t i) { job.copy_block(changed[i]); });
+  for (const std::uint64_t block : unchanged) job.region->block_checksums[block] = job.old[block];
   for (const std::uint64_t block : changed) job.report->copied_in_begin += job.block(block).size();
   Finding finding = audit(job, unchanged);
   finding.scan_s = scan_s;
@@ -108,11 +103,11 @@ Result<Incremental::Finding> Incremental::take_tracked(CaptureJob& job, std::uin
 Incremental::Finding Incremental::take_by_checksum(CaptureJob& job) {
   std::vector<std::uint8_t> changed(job.blocks(), 1);  // not bool: written by several threads
   pool_.run(job.blocks(), [&](std::uint64_t block) {
-    if (job.old != nullptr && format::checksum64(job.block(block)) == job.old->checksums[block]) {
-      job.region->block_checksums[block] = job.old->checksums[block];
+    if (job.old != nullptr && format::checksum64(job.block(block)) == job.old[block]) {
+      job.region->block_checksums[block] = job.old[block];
       changed[block] = 0;
     } else {
-      copy_block(job, block);
+      job.copy_block(block);
     }
   });
   std::vector<std::uint64_t> unchanged;
@@ -124,7 +119,7 @@ Incremental::Finding Incremental::take_by_checksum(CaptureJob& job) {
 }
 
 Incremental::Finding Incremental::take_unchanged(CaptureJob& job) {
-  job.region->block_checksums = job.old->checksums;
+  job.region->block_checksums.assign(job.old, job.old + job.blocks());
   std::vector<std::uint64_t> all(job.blocks());
   std::iota(all.begin(), all.end(), 0);
   return audit(job, all);
@@ -142,11 +137,11 @@ Incremental::Finding Incremental::audit(CaptureJob& job, const std::vector<std::
   std::atomic<std::uint64_t> damaged = 0;
   pool_.run(count, [&](std::uint64_t i) {
     const std::uint64_t block = unchanged[(start + i) % unchanged.size()];
-    const std::uint64_t expected = job.old->checksums[block];
+    const std::uint64_t expected = job.old[block];
     if (format::checksum64(job.block(block)) != expected) {
       missed = true;
     } else if (format::checksum64(job.block_in_slot(block)) != expected) {
-      copy_block(job, block);
+      job.copy_block(block);
       ++damaged;
     }
   });

@@ -116,22 +116,25 @@ Status check_description(const Region& region, Code code) {
 }
 
 Status check_names_unique(const std::vector<Region>& regions, Code code) {
-  std::vector<std::string_view> names;
+  // Numbers sort much faster than names, which are compared where the numbers are equal.
+  std::vector<std::pair<std::uint64_t, std::string_view>> names;
   names.reserve(regions.size());
-  for (const Region& region : regions) names.push_back(region.name);
+  for (const Region& region : regions) names.emplace_back(checksum64(as_byte_view(region.name)), region.name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) return fail(code, fmt::format("two regions are named '{}'", printable(*twice)));
+  if (twice != names.end()) return fail(code, fmt::format("two regions are named '{}'", printable(twice->second)));
   return {};
 }
 
 // Where the region lies: behind `*end`, which moves to its own end, and before the index.
-Status check_location(const Region& region, std::uint64_t index_offset, std::uint64_t* end) {
+Status check_location(const Region& region, const ImageHeader& header, std::uint64_t* end) {
+  const std::uint64_t index_offset = header.index_offset;
+  const std::uint64_t alignment = header.format_version < 3 ? kPageBytes : kPackedBytes;
   if (region.is_raw() && region.stored_bytes != region.raw_bytes()) {
     return corrupt_index(fmt::format("region '{}': {} bytes stored for {} elements of {} bytes", printable(region.name),
                                      region.stored_bytes, region.count, region.element_bytes));
   }
-  if (region.offset % kPageBytes != 0 || region.offset < *end || region.offset > index_offset ||
+  if (region.offset % alignment != 0 || region.offset < *end || region.offset > index_offset ||
       region.stored_bytes > index_offset - region.offset) {
     return corrupt_index(fmt::format("region '{}': {} bytes at byte {} do not fit between bytes {} and {}",
                                      printable(region.name), region.stored_bytes, region.offset, *end, index_offset));
@@ -219,7 +222,7 @@ Result<Region> decode_region(Reader& reader, const ImageHeader& header, std::uin
   if (header.format_version > 1) DIAPAUSE_TRY(decode_compression(reader, blocks, region));
   if (!reader.ok()) return corrupt_index("ends inside a region");
   DIAPAUSE_TRY(check_description(region, Code::corrupt));
-  DIAPAUSE_TRY(check_location(region, header.index_offset, end));
+  DIAPAUSE_TRY(check_location(region, header, end));
   if (blocks != region.block_count() || !reader.has_items(blocks, sizeof(std::uint64_t))) {
     return corrupt_index(fmt::format("region '{}': {} bytes stored, {} checksums announced, {} bytes of index left",
                                      printable(region.name), region.stored_bytes, blocks, reader.remaining()));
@@ -303,9 +306,22 @@ const char* element_type_name(ElementType type) {
   return index < kElementTypes ? kNames[index] : "unknown";
 }
 
+bool is_packed(const ImageIndex& index) {
+  const auto small = std::ranges::count_if(
+      index.regions, [](const Region& region) { return region.raw_bytes() > 0 && region.raw_bytes() < kPageBytes; });
+  return static_cast<std::size_t>(small) >= kPackedFrom;
+}
+
+std::uint64_t alignment_of(const Region& region, bool is_packed) {
+  return is_packed && region.raw_bytes() < kPageBytes ? kPackedBytes : kPageBytes;
+}
+
 std::uint32_t format_version_of(const ImageIndex& index) {
-  const bool is_plain = std::ranges::all_of(
-      index.regions, [](const Region& region) { return region.is_raw() && region.compression == Compression{}; });
+  bool is_plain = true;
+  for (const Region& region : index.regions) {
+    if (region.offset % kPageBytes != 0) return 3;
+    is_plain = is_plain && region.is_raw() && region.compression == Compression{};
+  }
   return is_plain ? 1 : 2;
 }
 
@@ -347,19 +363,20 @@ Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header) {
 
 Result<std::uint64_t> lay_out(ImageIndex& index) {
   DIAPAUSE_TRY(check_names_unique(index.regions, Code::argument));
-  std::uint64_t position = kHeaderBytes;
+  const bool packs = is_packed(index);
+  std::uint64_t end = kHeaderBytes;
   for (Region& region : index.regions) {
     DIAPAUSE_TRY(check_description(region, Code::argument));
     if (region.is_raw()) region.stored_bytes = region.raw_bytes();
-    region.offset = position;
-    position = round_up(position + region.stored_bytes, kPageBytes);
-    if (position > kMaxFileBytes) {
+    region.offset = round_up(end, alignment_of(region, packs));
+    end = region.offset + region.stored_bytes;
+    if (round_up(end, kPageBytes) > kMaxFileBytes) {
       return fail(Code::argument, fmt::format("region '{}': the image would grow beyond 2^63 bytes; {} bytes are asked",
                                               printable(region.name), region.stored_bytes));
     }
   }
   for (Region& region : index.regions) region.block_checksums.resize(region.block_count());
-  return position;
+  return round_up(end, kPageBytes);
 }
 
 std::uint64_t encoded_index_bytes(const ImageIndex& index) {

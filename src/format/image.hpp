@@ -1,7 +1,7 @@
 // The checkpoint file ("image") of one rank, and of one parity. docs/formats/image.md has the field tables and an
 // example.
 //
-//   [header, one page][region 0, page-aligned]...[region n-1][index]
+//   [header, one page][region 0]...[region n-1][index]
 //
 // The header names the checkpoint and points at the index; the index lists the regions and the checksum of every
 // block. The whole content of an image is pinned by the digest of its index, which the manifest holds.
@@ -19,10 +19,12 @@
 
 namespace diapause::format {
 
-inline constexpr std::uint32_t kImageFormatVersion = 2;  // the newest that is read, and written where it is needed
+inline constexpr std::uint32_t kImageFormatVersion = 3;  // the newest that is read, and written where it is needed
 inline constexpr std::uint64_t kHeaderBytes = kPageBytes;
 inline constexpr std::uint32_t kBlockBytes = 1024 * 1024;  // of region data per checksum
 inline constexpr std::uint32_t kMaxDims = 8;
+inline constexpr std::uint64_t kPackedBytes = 64;  // a cache line: where regions of a packed image may begin
+inline constexpr std::size_t kPackedFrom = 64;     // small regions; with fewer, readers of older formats go first
 
 enum class ImageKind : std::uint32_t { data = 1, parity = 2 };
 
@@ -101,7 +103,7 @@ struct Region {
   Encoding encoding = Encoding::raw;
   Compression compression;                     // what was asked for; of a raw region, to be done in the global tier
   EncodedBlocks encoded;                       // encoding == blocks
-  std::uint64_t offset = 0;                    // in the file, page-aligned
+  std::uint64_t offset = 0;                    // in the file, a multiple of alignment_of()
   std::uint64_t stored_bytes = 0;              // raw: raw_bytes(); else the sum of encoded.sizes
   std::vector<std::uint64_t> block_checksums;  // of what is stored: of each block
   bool operator==(const Region&) const = default;
@@ -119,7 +121,13 @@ struct ImageIndex {
   bool operator==(const ImageIndex&) const = default;
 };
 
-// The oldest format version that can say all this: 1, unless compression is spoken of.
+// Whether small regions share pages: only where there are many, because older releases cannot read that.
+bool is_packed(const ImageIndex& index);
+// What the offset of a region is a multiple of. Regions of a page or more can be mapped: they begin at a page.
+std::uint64_t alignment_of(const Region& region, bool is_packed);
+
+// The oldest format version that can say all this of an index that was laid out: 3 where regions share pages, else 2
+// where compression is spoken of, else 1.
 std::uint32_t format_version_of(const ImageIndex& index);
 
 // Of format_version_of(index).

@@ -136,7 +136,7 @@ TEST(ImageHeader, OfAnotherFormatVersionNamesBothVersions) {
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, Code::mismatch);
   EXPECT_THAT(decoded.error().message, HasSubstr("format version 9"));
-  EXPECT_THAT(decoded.error().message, HasSubstr("reads versions 1 to 2"));
+  EXPECT_THAT(decoded.error().message, HasSubstr("reads versions 1 to 3"));
 }
 
 TEST(ImageHeader, RefusesAnotherMagicNumber) {
@@ -342,6 +342,64 @@ TEST(LayOut, PutsEveryRegionOnAPageOfItsOwn) {
   EXPECT_EQ(index.regions[1].block_checksums.size(), 0u);
   EXPECT_EQ(index.regions[2].block_checksums.size(), 1u);
   EXPECT_EQ(index.regions[3].block_checksums.size(), 2u);
+}
+
+ImageIndex many_small(std::size_t count, std::uint64_t bytes) {
+  ImageIndex index;
+  for (std::size_t i = 0; i < count; ++i) {
+    index.regions.push_back(region_of(fmt::format("r{}", i), ElementType::int8, bytes));
+  }
+  return index;
+}
+
+TEST(LayOut, LetsManySmallRegionsSharePages) {
+  ImageIndex index = many_small(kPackedFrom, 65);
+  index.regions.push_back(region_of("page", ElementType::int8, kPageBytes));
+  index.regions.push_back(region_of("last", ElementType::int8, 1));
+  const std::uint64_t end = test_support::value_of(lay_out(index));
+  for (std::size_t i = 0; i < kPackedFrom; ++i) EXPECT_EQ(index.regions[i].offset, kHeaderBytes + 128 * i);
+  const std::uint64_t page = round_up(kHeaderBytes + 128 * kPackedFrom, kPageBytes);
+  EXPECT_EQ(index.regions[kPackedFrom].offset, page);
+  EXPECT_EQ(index.regions[kPackedFrom + 1].offset, page + kPageBytes);
+  EXPECT_EQ(end, page + 2 * kPageBytes);
+  EXPECT_EQ(format_version_of(index), 3u);
+}
+
+TEST(LayOut, LeavesFewSmallRegionsWhereOlderReleasesFindThem) {
+  ImageIndex few = many_small(kPackedFrom - 1, 8);
+  EXPECT_EQ(test_support::value_of(lay_out(few)), kPackedFrom * kPageBytes);
+  EXPECT_EQ(format_version_of(few), 1u);
+  ImageIndex large = many_small(kPackedFrom, kPageBytes);
+  EXPECT_TRUE(lay_out(large));
+  EXPECT_EQ(format_version_of(large), 1u);
+}
+
+TEST(PackedImage, SurvivesARoundTripAndNamesItsFormatVersion) {
+  ImageIndex index = many_small(100, 24);
+  index.regions[7].compression = {1, 0};
+  const Image image = lay_out_and_seal(index);
+  EXPECT_EQ(image.header.format_version, 3u);
+  EXPECT_EQ(image.index_bytes.size(), encoded_index_bytes(image.index));
+  const auto decoded = decode(image);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(*decoded, image.index);
+}
+
+TEST(PackedImage, IsRefusedWhereItsRegionsOverlapOrBeginAnywhere) {
+  const Image image = lay_out_and_seal(many_small(100, 100));
+  const auto refusal_of_offset = [&](std::uint64_t offset) {
+    ImageIndex index = image.index;
+    index.regions[50].offset = offset;
+    const auto decoded = decode(seal(index, image.header.index_offset));
+    return decoded ? "" : decoded.error().message;
+  };
+  const std::uint64_t sound = image.index.regions[50].offset;
+  EXPECT_EQ(refusal_of_offset(sound), "");
+  EXPECT_THAT(refusal_of_offset(sound - kPackedBytes), HasSubstr("do not fit between"));
+  EXPECT_THAT(refusal_of_offset(sound + 8), HasSubstr("do not fit between"));
+  Image of_version_1 = image;
+  of_version_1.header.format_version = 1;
+  EXPECT_FALSE(decode(of_version_1));
 }
 
 TEST(LayOut, TellsTheSizeOfTheIndexBeforeTheChecksumsAreKnown) {

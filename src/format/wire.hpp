@@ -1,5 +1,4 @@
-// Little-endian bytes ⇄ numbers, byte by byte, so that files are the same on every host. For files, and for messages
-// between ranks.
+// Little-endian bytes ⇄ numbers, so that files are the same on every host. For files, and for messages between ranks.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +18,8 @@ class Writer {
  public:
   explicit Writer(std::size_t expected_bytes) { bytes_.reserve(expected_bytes); }
 
-  void u32(std::uint32_t value) { little_endian(value, 4); }
-  void u64(std::uint64_t value) { little_endian(value, 8); }
+  void u32(std::uint32_t value) { little_endian<4>(value); }
+  void u64(std::uint64_t value) { little_endian<8>(value); }
   void text(std::string_view value) { append(as_byte_view(value)); }
   void append(ByteView data) { bytes_.insert(bytes_.end(), data.begin(), data.end()); }
   void digest(const Digest128& value) {
@@ -34,8 +33,11 @@ class Writer {
   ByteVector take() { return std::move(bytes_); }
 
  private:
-  void little_endian(std::uint64_t value, int size) {
-    for (int i = 0; i < size; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i) & 0xff));
+  template <std::size_t kSize>
+  void little_endian(std::uint64_t value) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + kSize);
+    for (std::size_t i = 0; i < kSize; ++i) bytes_[at + i] = static_cast<std::byte>(value >> (8 * i) & 0xff);
   }
   ByteVector bytes_;
 };
@@ -51,8 +53,8 @@ class Reader {
   // Whether `count` things of at least `item_bytes` (> 0) each can still follow.
   bool has_items(std::uint64_t count, std::uint64_t item_bytes) const { return count <= rest_.size() / item_bytes; }
 
-  std::uint32_t u32() { return static_cast<std::uint32_t>(little_endian(4)); }
-  std::uint64_t u64() { return little_endian(8); }
+  std::uint32_t u32() { return static_cast<std::uint32_t>(little_endian<4>()); }
+  std::uint64_t u64() { return little_endian<8>(); }
   Digest128 digest() {
     const std::uint64_t low = u64();
     return {low, u64()};
@@ -80,10 +82,12 @@ class Reader {
   }
 
  private:
-  std::uint64_t little_endian(std::size_t size) {
-    const ByteView data = take(size);
+  template <std::size_t kSize>
+  std::uint64_t little_endian() {
+    const ByteView data = take(kSize);
+    if (data.size() != kSize) return 0;
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < data.size(); ++i) value |= std::to_integer<std::uint64_t>(data[i]) << (8 * i);
+    for (std::size_t i = 0; i < kSize; ++i) value |= std::to_integer<std::uint64_t>(data[i]) << (8 * i);
     return value;
   }
   ByteView rest_;

@@ -80,11 +80,13 @@ Status RegionTable::unprotect(const std::string& name) {
 void RegionTable::add(Regions::iterator region) {
   by_name_.emplace(region->description.name, region);
   by_address_.emplace(region->data, &*region);
+  bytes_ += region->description.stored_bytes;
 }
 
 void RegionTable::remove(Regions::iterator region) {
   by_name_.erase(region->description.name);
   by_address_.erase({region->data, &*region});
+  bytes_ -= region->description.stored_bytes;
 }
 
 Result<ProtectedRegion*> RegionTable::get(const std::string& name) {
@@ -104,12 +106,6 @@ format::ImageIndex RegionTable::index() const {
   index.regions.reserve(regions_.size());
   for (const ProtectedRegion& region : regions_) index.regions.push_back(region.description);
   return index;
-}
-
-std::uint64_t RegionTable::bytes() const {
-  std::uint64_t bytes = 0;
-  for (const ProtectedRegion& region : regions_) bytes += region.description.stored_bytes;
-  return bytes;
 }
 
 }  // namespace diapause::library

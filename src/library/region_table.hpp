@@ -43,7 +43,7 @@ class RegionTable {
   const ProtectedRegion* find_in(ByteView memory) const;
 
   // The sizes of all regions added up.
-  std::uint64_t bytes() const;
+  std::uint64_t bytes() const { return bytes_; }
   // Their descriptions, in order.
   format::ImageIndex index() const;
   // Whether all of them can be read: memory may have been taken away since it was protected. Code::argument names the
@@ -62,6 +62,7 @@ class RegionTable {
   Regions regions_;
   std::unordered_map<std::string_view, Regions::iterator> by_name_;  // the names are those in regions_
   std::set<std::pair<const std::byte*, const ProtectedRegion*>> by_address_;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace diapause::library

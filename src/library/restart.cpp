@@ -34,6 +34,32 @@ Status check_writable(const ProtectedRegion& region, const sys::Mappings& mappin
   return fail(Code::argument, fmt::format("region '{}' cannot be restored: {}", region.description.name, why));
 }
 
+// Finds stored regions by name: at once where they are asked for in the order in which they are stored.
+class Places {
+ public:
+  explicit Places(const std::vector<format::Region>& stored) : stored_(stored) {}
+
+  std::optional<std::size_t> find(const std::string& name) {
+    const std::size_t next = next_ < stored_.size() && stored_[next_].name == name ? next_ : search(name);
+    if (next == stored_.size()) return std::nullopt;
+    next_ = next + 1;
+    return next;
+  }
+
+ private:
+  std::size_t search(const std::string& name) {
+    if (by_name_.empty()) {
+      for (std::size_t place = 0; place < stored_.size(); ++place) by_name_.emplace(stored_[place].name, place);
+    }
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? stored_.size() : found->second;
+  }
+
+  const std::vector<format::Region>& stored_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
+  std::size_t next_ = 0;
+};
+
 Status agree_on_call(engine::Context& context, std::uint64_t version, engine::Purpose purpose) {
   const std::uint64_t mine[] = {version, static_cast<std::uint64_t>(purpose)};
   std::uint64_t of_root[] = {mine[0], mine[1]};
@@ -206,19 +232,18 @@ Status Engine::restore(const std::vector<std::string>& names) {
 // wanted.
 Result<std::vector<std::byte*>> Engine::targets_of(const std::vector<std::string>& names) {
   const std::vector<format::Region>& stored = restart_->image().index().regions;
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (std::size_t place = 0; place < stored.size(); ++place) places.emplace(stored[place].name, place);
+  Places places(stored);
   std::vector<std::byte*> targets(stored.size());
   const auto mappings = sys::Mappings::read();
   const auto aim_at = [&](const ProtectedRegion& region) -> Status {
-    const auto found = places.find(region.description.name);
-    if (found == places.end()) {
+    const std::optional<std::size_t> place = places.find(region.description.name);
+    if (!place) {
       return fail(Code::mismatch, fmt::format("region '{}' is protected, but version {} does not hold it",
                                               region.description.name, restart_->fetched.manifest.version.number));
     }
-    DIAPAUSE_TRY(check_fits(stored[found->second], region.description, context_->job));
+    DIAPAUSE_TRY(check_fits(stored[*place], region.description, context_->job));
     if (mappings) DIAPAUSE_TRY(check_writable(region, *mappings));
-    targets[found->second] = region.data;
+    targets[*place] = region.data;
     return {};
   };
   if (names.empty()) {

@@ -45,7 +45,9 @@ double incremental_price(const RegionFacts& region, const CaptureCosts& costs) {
 }
 
 CaptureChoice forced(CaptureMethod method, std::string_view name) {
-  return {method, fmt::format("capture.strategy is \"{}\"", name)};
+  CaptureChoice choice{method, "capture.strategy is \""};
+  choice.reason.append(name).append("\"");
+  return choice;
 }
 
 CaptureChoice cheapest(const RegionFacts& region, const CaptureCosts& costs) {

@@ -46,7 +46,7 @@ struct CaptureChoice {
 // Below, no method can save more than a wake-up costs.
 inline constexpr std::uint64_t kSmallBytes = std::uint64_t{4} << 20;
 
-// Whether the choice depends on what is refused: it may be costly to find out.
+// Whether the choice depends on what is refused: it may be costly to find out. Where it does not, it is to copy.
 inline bool asks_for_refusals(config::CaptureStrategy strategy, const RegionFacts& region) {
   if (strategy == config::CaptureStrategy::automatic) return region.bytes >= kSmallBytes && region.changed;
   return strategy != config::CaptureStrategy::copy;

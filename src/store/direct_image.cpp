@@ -44,7 +44,9 @@ std::vector<Piece> cut(const format::ImageIndex& index, const std::vector<bool>&
       const Block block{r, number, region.offset + within, length};
       // The page after a block's end belongs to the image, because at least the index lies behind it.
       const std::uint64_t end = round_up(block.offset + length, kPageBytes);
-      if (pieces.empty() || end - pieces.back().offset > kPieceBytes) pieces.push_back({block.offset, 0, {}});
+      if (pieces.empty() || end - pieces.back().offset > kPieceBytes) {
+        pieces.push_back({block.offset / kPageBytes * kPageBytes, 0, {}});
+      }
       pieces.back().length = end - pieces.back().offset;
       pieces.back().blocks.push_back(block);
     }

@@ -70,8 +70,13 @@ class DiskKernel : public sys::Kernel {
 
 class DirectImageTest : public testing::Test {
  protected:
-  void SetUp() override {
-    for (const std::uint64_t count : {std::uint64_t{17}, std::uint64_t{0}, 20 * kMiB + 3, kMiB, std::uint64_t{1}}) {
+  void SetUp() override { fill({17, 0, 20 * kMiB + 3, kMiB, 1}); }
+
+  // Makes an image of regions of these sizes.
+  void fill(const std::vector<std::uint64_t>& sizes) {
+    index_ = {};
+    delivered_.clear();
+    for (const std::uint64_t count : sizes) {
       format::Region region;
       region.name = "r" + std::to_string(index_.regions.size());
       region.count = count;
@@ -122,6 +127,20 @@ TEST_F(DirectImageTest, IsDeliveredWholeWithEveryByteReadOnce) {
     EXPECT_TRUE(all_delivered());
     EXPECT_LE(disk_.bytes_read, disk_.bytes.size());
   }
+}
+
+TEST_F(DirectImageTest, IsDeliveredWholeWhereRegionsSharePages) {
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t i = 0; i < 30'000; ++i) sizes.push_back(i == 7000 ? 3 * kMiB + 5 : i % 211);
+  fill(sizes);
+  ASSERT_EQ(format::format_version_of(index_), 3U);
+  for (const unsigned threads : {1U, 3U}) {
+    for (ByteVector& target : delivered_) std::ranges::fill(target, std::byte{0});
+    ASSERT_TRUE(deliver_all(threads));
+    EXPECT_TRUE(all_delivered());
+  }
+  stored(index_.regions[20'002])[3] ^= std::byte{1};
+  EXPECT_THAT(verify().error().message, HasSubstr("block 0 of region 'r20002'"));
 }
 
 TEST_F(DirectImageTest, SaysThatABlockIsDamagedWhicheverThreadMeetsIt) {

@@ -13,6 +13,9 @@ namespace diapause::store {
 namespace {
 
 constexpr std::size_t kLeastShare = 8;  // blocks, for which a thread is worth its start
+// Blocks that are read together: a call for each would take longer than its bytes.
+constexpr std::uint64_t kSmallBlockBytes = 32768;
+constexpr std::uint64_t kTogetherBytes = 262144;
 
 class FileBytes : public ByteSource {
  public:
@@ -131,11 +134,20 @@ Result<ByteView> ImageReader::read_block_with(EncodedRegions::Workspace& workspa
     if (!decoded) return fail(decoded.error().code, name_ + ": " + decoded.error().message);
     return ByteView(scratch);
   }
-  DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes_->view(r.offset + block.number * format::kBlockBytes, scratch));
-  if (format::checksum64(view) != r.block_checksums[block.number]) {
-    return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_, block.number, r.name));
-  }
+  DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes_->view(offset_in_image(block), scratch));
+  DIAPAUSE_TRY(check(block, view));
   return view;
+}
+
+// Of a block that is stored as it was in memory.
+std::uint64_t ImageReader::offset_in_image(BlockName block) const {
+  return index_.regions[block.region].offset + block.number * format::kBlockBytes;
+}
+
+Status ImageReader::check(BlockName block, ByteView data) const {
+  const format::Region& region = index_.regions[block.region];
+  if (format::checksum64(data) == region.block_checksums[block.number]) return {};
+  return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_, block.number, region.name));
 }
 
 Status ImageReader::verify(unsigned threads) {
@@ -184,11 +196,43 @@ Status ImageReader::visit_blocks(const std::vector<bool>& is_wanted, std::span<s
   return sys::in_shares(blocks.size(), threads, kLeastShare, [&](std::size_t begin, std::size_t end) -> Status {
     EncodedRegions::Workspace workspace;
     ByteVector scratch;
-    for (std::size_t i = begin; i < end; ++i) {
-      DIAPAUSE_TRY(visit_block(blocks[i], targets[blocks[i].region], workspace, scratch));
+    for (auto left = std::span<const BlockName>(blocks).subspan(begin, end - begin); !left.empty();) {
+      const std::size_t together = count_neighbours(left);
+      DIAPAUSE_TRY(together > 1 ? visit_neighbours(left.first(together), targets, scratch)
+                                : visit_block(left[0], targets[left[0].region], workspace, scratch));
+      left = left.subspan(together);
     }
     return {};
   });
+}
+
+// How many of the first blocks are best read together.
+std::size_t ImageReader::count_neighbours(std::span<const BlockName> blocks) const {
+  const std::uint64_t begin = offset_in_image(blocks[0]);
+  std::size_t count = 0;
+  for (const BlockName& block : blocks) {
+    const std::uint64_t length = block_length(block.region, block.number);
+    const bool is_small = !encoded_.holds(block.region) && length <= kSmallBlockBytes;
+    if (!is_small || offset_in_image(block) + length - begin > kTogetherBytes) break;
+    ++count;
+  }
+  return std::max<std::size_t>(count, 1);
+}
+
+Status ImageReader::visit_neighbours(std::span<const BlockName> blocks, std::span<std::byte* const> targets,
+                                     ByteVector& scratch) const {
+  const std::uint64_t begin = offset_in_image(blocks.front());
+  scratch.resize(std::max<std::size_t>(scratch.size(), kTogetherBytes));
+  const std::uint64_t end = offset_in_image(blocks.back()) + block_length(blocks.back().region, blocks.back().number);
+  DIAPAUSE_TRY_ASSIGN(const ByteView all, bytes_->view(begin, MutableBytes(scratch).first(end - begin)));
+  for (const BlockName& block : blocks) {
+    const std::uint64_t length = block_length(block.region, block.number);
+    const ByteView data = all.subspan(offset_in_image(block) - begin, length);
+    DIAPAUSE_TRY(check(block, data));
+    std::byte* const target = targets[block.region];
+    if (target != nullptr) std::memcpy(target + block_offset(block.region, block.number), data.data(), length);
+  }
+  return {};
 }
 
 // Without a target the block is only checked.

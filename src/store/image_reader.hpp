@@ -90,6 +90,11 @@ class ImageReader {
   Status visit_blocks(const std::vector<bool>& is_wanted, std::span<std::byte* const> targets, unsigned threads) const;
   Status visit_block(BlockName block, std::byte* target, EncodedRegions::Workspace& workspace,
                      ByteVector& scratch) const;
+  std::size_t count_neighbours(std::span<const BlockName> blocks) const;
+  Status visit_neighbours(std::span<const BlockName> blocks, std::span<std::byte* const> targets,
+                          ByteVector& scratch) const;
+  std::uint64_t offset_in_image(BlockName block) const;
+  Status check(BlockName block, ByteView data) const;
 
   std::unique_ptr<ByteSource> bytes_;
   std::string name_;

@@ -69,6 +69,7 @@ Image make_image(std::vector<format::Region> regions) {
   const ByteVector index_bytes = format::encode_index(image.index);
   image.file.insert(image.file.end(), index_bytes.begin(), index_bytes.end());
   format::ImageHeader header;
+  header.format_version = format::format_version_of(image.index);
   header.version = {3, 240, {}};
   header.owner = 2;
   header.rank_count = 4;
@@ -127,6 +128,41 @@ TEST(ImageReader, HandsOnTheBytesOfEveryBlock) {
   ASSERT_TRUE(view) << view.error().message;
   const ByteView written = ByteView(image.file).subspan(image.index.regions[0].offset + format::kBlockBytes, 100);
   EXPECT_TRUE(std::ranges::equal(*view, written));
+}
+
+Image image_of_many() {
+  std::vector<format::Region> regions;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    regions.push_back(region_of("v" + std::to_string(i), i % 1000 == 999 ? format::kBlockBytes + i : i % 1500));
+  }
+  return make_image(std::move(regions));
+}
+
+TEST(ImageReader, DeliversManySmallRegionsAndLargeOnesBetweenThem) {
+  const Image image = image_of_many();
+  auto reader = open(image.file, image.expected);
+  ASSERT_TRUE(reader) << reader.error().message;
+  std::vector<ByteVector> memory;
+  std::vector<std::byte*> targets;
+  for (const format::Region& region : image.index.regions) {
+    ByteVector& one = memory.emplace_back(region.stored_bytes);
+    targets.push_back(memory.size() % 5 == 0 || one.empty() ? nullptr : one.data());
+  }
+  for (const unsigned threads : {1U, 3U}) {
+    const Status delivered = reader->deliver(targets, threads);
+    ASSERT_TRUE(delivered) << delivered.error().message;
+    for (std::size_t r = 0; r < targets.size(); ++r) {
+      if (targets[r] == nullptr) continue;
+      const auto stored = ByteView(image.file).subspan(image.index.regions[r].offset, memory[r].size());
+      ASSERT_TRUE(std::ranges::equal(memory[r], stored)) << r;
+    }
+  }
+}
+
+TEST(ImageReader, NamesTheDamagedOneOfManySmallRegions) {
+  Image image = image_of_many();
+  image.file[image.index.regions[1234].offset + 7] ^= std::byte{1};
+  expect_corrupt(open_and_verify(image.file, image.expected), "block 0 of region 'v1234' is damaged");
 }
 
 TEST(ImageReader, FindsAFlippedBitInEveryByteOfHeaderAndIndex) {

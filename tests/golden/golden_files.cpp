@@ -182,6 +182,7 @@ void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/image_header/future"] = front(of_next_format_version(data_image()), kHeaderFields);
   files["fuzz/corpus/image_index/data"] = index_seed(data_image());
   files["fuzz/corpus/image_index/compressed"] = index_seed(compressed_image());
+  files["fuzz/corpus/image_index/packed"] = index_seed(packed_image());
   files["fuzz/corpus/image_index/parity"] = index_seed(parity_image());
   files["fuzz/corpus/block/lattice"] = front(lattice_block(), codec::kBlockHeaderBytes);
   files["fuzz/corpus/payload/lattice"] = payload_seed();
@@ -269,6 +270,22 @@ ByteVector parity_image() {
   header.owner = 1;
   header.rank_count = 5;
   return assemble(header, {{region_of("parity", ElementType::uint8, kPageBytes)}}, {chunk});
+}
+
+ByteVector packed_image() {
+  ImageIndex index;
+  std::vector<ByteVector> contents;
+  for (std::uint64_t i = 0; i < kPackedFrom; ++i) {
+    Writer value(8);
+    value.u64(1200 + i);
+    contents.push_back(value.take());
+    index.regions.push_back(region_of("step" + std::to_string(i), ElementType::uint64, 1));
+  }
+  ImageHeader header;
+  header.version = version_id();
+  header.owner = 2;
+  header.rank_count = 5;
+  return assemble(header, std::move(index), contents);
 }
 
 namespace {
@@ -377,6 +394,7 @@ std::map<std::string, ByteVector> all_files() {
   std::map<std::string, ByteVector> files;
   files["tests/golden/files/image-v1.bin"] = data_image();
   files["tests/golden/files/image-v2.bin"] = compressed_image();
+  files["tests/golden/files/image-v3.bin"] = packed_image();
   files["tests/golden/files/parity-v1.bin"] = parity_image();
   files["tests/golden/files/block-v1.bin"] = lattice_block();
   files["tests/golden/files/manifest-v1.bin"] = of_version_1(manifest());

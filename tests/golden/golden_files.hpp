@@ -37,6 +37,7 @@ format::Starts starts();
 ByteVector lattice_block();
 // Two regions: that block, as columns 0 to 7 of rows 0 and 1 of an array of as many, and one uint64, 1200.
 ByteVector compressed_image();
+ByteVector packed_image();
 
 // A program with two ends of a TCP connection, in one of which "left" waits, and a pseudo-terminal with output in it.
 process::Job processes();

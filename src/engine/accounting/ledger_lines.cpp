@@ -99,8 +99,13 @@ std::string capture_line(const format::VersionId& version, const std::vector<cap
     double blocked_s = 0;
   };
   std::map<std::pair<std::string, std::string>, Way> ways;
+  const capture::RegionReport* before = nullptr;
+  Way* of_before = nullptr;
   for (const capture::RegionReport& region : regions) {
-    Way& way = ways[{policy::capture_method_name(region.method), region.reason}];
+    const bool is_same = before != nullptr && region.method == before->method && region.reason == before->reason;
+    Way& way = is_same ? *of_before : ways[{policy::capture_method_name(region.method), region.reason}];
+    before = &region;
+    of_before = &way;
     if (++way.regions <= kNamed) way.named.push_back(region.region);
     way.in_call += region.copied_in_begin;
     way.behind += region.copied_in_drain;

@@ -52,11 +52,11 @@ class Encoding::ImageWriter {
                                     sys::RateLimiter& limiter) {
     DIAPAUSE_TRY_ASSIGN(capture::StreamWriter stream,
                         capture::StreamWriter::create(to.file, to.begin + format::kHeaderBytes));
-    return ImageWriter(raw.header, to, limiter, std::move(stream));
+    return ImageWriter(raw, to, limiter, std::move(stream));
   }
 
   Status begin_region(format::Region region) {
-    region.offset = round_up(end_, kPageBytes);
+    region.offset = round_up(end_, format::alignment_of(region, is_packed_));
     region.stored_bytes = 0;
     region.block_checksums.clear();
     end_ = region.offset;
@@ -93,11 +93,16 @@ class Encoding::ImageWriter {
   }
 
  private:
-  ImageWriter(const format::ImageHeader& header, const capture::FileRange& to, sys::RateLimiter& limiter,
+  ImageWriter(const ImageDescription& raw, const capture::FileRange& to, sys::RateLimiter& limiter,
               capture::StreamWriter stream)
-      : header_(header), to_(to), limiter_(&limiter), stream_(std::move(stream)) {}
+      : header_(raw.header),
+        is_packed_(format::is_packed(raw.index)),
+        to_(to),
+        limiter_(&limiter),
+        stream_(std::move(stream)) {}
 
   format::ImageHeader header_;
+  bool is_packed_;
   format::ImageIndex index_;
   capture::FileRange to_;
   sys::RateLimiter* limiter_;
@@ -118,10 +123,11 @@ Result<ImageDescription> describe(ByteSource& image) {
 
 std::uint64_t most_encoded_bytes(const format::ImageIndex& index) {
   format::ImageIndex largest = index;
+  const bool packs = format::is_packed(index);
   std::uint64_t end = format::kHeaderBytes;
   for (format::Region& region : largest.regions) {
     const std::uint64_t blocks = plan_of(region).block_count();
-    end = round_up(end, kPageBytes) + region.raw_bytes() + blocks * codec::kBlockHeaderBytes;
+    end = round_up(end, format::alignment_of(region, packs)) + region.raw_bytes() + blocks * codec::kBlockHeaderBytes;
     region.encoding = format::Encoding::blocks;
     region.encoded.sizes.resize(blocks);
   }
