@@ -14,7 +14,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples"
 SOURCES = {"serial": {"c": "minimal.c", "cpp": "minimal.cpp", "f90": "growing.f90"},
            "mpi": {"c": "minimal_mpi.c", "cpp": "minimal_mpi.c", "f90": "minimal_mpi.f90"}}
-DROP_INS = {"fti": "fti", "veloc": "veloc-client"}
+# By folder: libraries, CMake package, and target.
+DROP_INS = {"fti": (["fti"], "FTI", "fti.shared"), "scr": (["scr", "scrf"], "scr", "scr::scr"),
+            "veloc": (["veloc-client"], "veloc", "veloc::client")}
 RANKS = "4"
 SKIPPED = 77
 
@@ -42,6 +44,15 @@ def library_files(libdir, names):
     return files | {f"{libdir}/lib{name}.so{end}" for name in names for end in ("", f".{short}", f".{version()}")}
 
 
+def drop_in_files():
+    found = set()
+    for name, (libraries, package, _) in DROP_INS.items():
+        files = [f"lib{library}.so" for library in libraries] + [f"pkgconfig/{name}.pc"]
+        files += [f"cmake/{package}/{package}{end}.cmake" for end in ("Config", "ConfigVersion", "Targets", "Targets-build")]
+        found |= {f"drop-in/{name}/lib/{file}" for file in files}
+    return found
+
+
 def promised_files(libdir, mpi, fortran):
     names = ["diapause", "diapause_mpi"] if mpi else ["diapause"]
     files = {"bin/diapause", "share/man/man1/diapause.1", "include/diapause/diapause.hpp"}
@@ -54,9 +65,9 @@ def promised_files(libdir, mpi, fortran):
     files |= {f"share/diapause/{path.relative_to(REPOSITORY)}" for path in EXAMPLES.rglob("*")
               if path.suffix in (".c", ".cpp", ".f90", ".py", ".toml", ".sh")}
     if mpi:
-        files.add("libexec/diapause/heat")
+        files |= {f"libexec/diapause/{program}{end}" for program in ("heat", "messages", "stream") for end in ("", "_plain")}
         files |= {path.relative_to(REPOSITORY).as_posix() for path in REPOSITORY.glob("drop-in/*/include/**/*.h*")}
-        files |= {f"drop-in/{name}/lib/lib{library}.so" for name, library in DROP_INS.items()}
+        files |= drop_in_files()
     package = ["Config", "ConfigVersion", "Targets", "Targets-build"] + (["MpiTargets", "MpiTargets-build"] if mpi else [])
     return files | {f"{libdir}/cmake/diapause/diapause{name}.cmake" for name in package}
 
@@ -200,6 +211,39 @@ def headers(arguments):
         return 0 if old.returncode != 0 and "needs C++17" in old.stderr else 1
 
 
+DROP_IN_PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES C)
+find_package({package} REQUIRED)
+add_executable(program {source})
+target_link_libraries(program PRIVATE {target} m)
+"""
+
+
+def drop_ins(arguments):
+    """Programs written for others find the drop-ins under the others' names, from CMake and by pkg-config."""
+    programs = REPOSITORY / "tests/drop_in"
+    with tempfile.TemporaryDirectory(prefix="diapause-user.") as folder:
+        for name, (_, package, target) in DROP_INS.items():
+            work, source = Path(folder) / name, programs / f"{name}_functions.c"
+            work.mkdir()
+            place = arguments.prefix / "drop-in" / name
+            (work / "CMakeLists.txt").write_text(DROP_IN_PROJECT.format(package=package, source=source, target=target))
+            run("cmake", "-G", "Ninja", "-S", work, "-B", work / "build", f"-DCMAKE_C_COMPILER={arguments.cc}",
+                f"-DCMAKE_PREFIX_PATH={place}")
+            run("cmake", "--build", work / "build")
+            asked = {"env": os.environ | {"PKG_CONFIG_PATH": str(place / "lib/pkgconfig")}, "capture_output": True}
+            compiler = run("pkg-config", "--variable=mpicc", name, **asked).stdout.strip()
+            flags = run("pkg-config", "--cflags", "--libs", name, **asked).stdout.split()
+            run(compiler, source, "-o", work / "program", *flags, "-lm")
+            for built in (work / "build/program", work / "program"):
+                needed = run("ldd", built, capture_output=True).stdout
+                if f"{place}/lib/" not in needed or "not found" in needed:
+                    print(f"{built} does not find its library:\n{needed}")
+                    return 1
+    return 0
+
+
 MISMATCHED = """
 #include <stdio.h>
 #include "diapause/diapause_mpi.h"
@@ -272,6 +316,9 @@ def main():
     verbs.add_parser("command").set_defaults(check=command)
     verbs.add_parser("plain").set_defaults(check=plain)
     verbs.add_parser("other_mpi").set_defaults(check=other_mpi)
+    drop_ins_parser = verbs.add_parser("drop_ins")
+    drop_ins_parser.add_argument("--cc")
+    drop_ins_parser.set_defaults(check=drop_ins)
     for name, check in {"headers": headers, "job_script": job_script}.items():
         launched = verbs.add_parser(name)
         launched.add_argument("--mpiexec")
