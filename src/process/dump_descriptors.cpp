@@ -21,6 +21,8 @@
 namespace diapause::process {
 namespace {
 
+constexpr std::uint64_t kMostOfAFile = 64 * kMiB, kMostOfFiles = 256 * kMiB;  // that the job may write to
+
 // One descriptor of a process, as /proc shows it.
 struct Found {
   pid_t here = 0;
@@ -83,22 +85,43 @@ std::string device_path(const struct stat& found) {
   return "";
 }
 
-// A file without a name any more, or one that never had any: its contents go into the image.
-void describe_nameless(DumpWork& work, const Found& found, Description& to) {
-  to.kind = DescriptionKind::memory;
+// Puts what a file holds into the image, as a shared memory that may be mapped, too. Returns its index.
+std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory& like) {
   std::vector<SharedMemory>& memories = work.result.job.memories;
   const auto [known, is_new] =
       work.memories.try_emplace({found.stat.st_dev, found.stat.st_ino}, static_cast<std::uint32_t>(memories.size()));
-  if (is_new) memories.emplace_back();
-  to.which = known->second;
-  SharedMemory& memory = memories[to.which];
+  if (is_new) memories.push_back(like);
+  SharedMemory& memory = memories[known->second];
   memory.bytes = static_cast<std::uint64_t>(found.stat.st_size);
   memory.mode = found.stat.st_mode & 07777;
   memory.is_stored = memory.is_writable = true;
-  for (const Extent& one : take_unstored(work, to.which, {0, memory.bytes})) {
+  for (const Extent& one : take_unstored(work, known->second, {0, memory.bytes})) {
     work.result.contents.push_back(
-        {found.here, one.begin, one.end - one.begin, 0, to.which, one.begin, false, found.number});
+        {found.here, one.begin, one.end - one.begin, 0, known->second, one.begin, false, found.number});
   }
+  return known->second;
+}
+
+// A file without a name any more, or one that never had any.
+void describe_nameless(DumpWork& work, const Found& found, Description& to) {
+  to.kind = DescriptionKind::memory;
+  to.which = store_file(work, found, {});
+}
+
+// A file that the job may write to will hold something else when the job is restarted from here: what it holds now is
+// part of the checkpoint, unless that is much.
+void keep_contents(DumpWork& work, const Found& found, const Description& file) {
+  const auto bytes = static_cast<std::uint64_t>(found.stat.st_size);
+  const bool is_written = (file.flags & O_ACCMODE) != O_RDONLY && (file.flags & O_PATH) == 0;
+  const bool is_much = bytes > kMostOfAFile || work.file_bytes + bytes > kMostOfFiles;
+  if (!is_written || !S_ISREG(found.stat.st_mode) || is_much || ::access(file.path.c_str(), R_OK) != 0) return;
+  SharedMemory like;
+  like.kind = SharedKind::file;
+  like.path = file.path;
+  const std::vector<Contents>& all = work.result.contents;
+  const std::size_t first = all.size();
+  store_file(work, found, like);
+  for (std::size_t i = first; i < all.size(); ++i) work.file_bytes += all[i].bytes;
 }
 
 bool is_still_there(const Found& found) {
@@ -120,6 +143,7 @@ Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& f
   to.kind = DescriptionKind::file;
   to.path = found.link;
   to.bytes = S_ISREG(found.stat.st_mode) ? static_cast<std::uint64_t>(found.stat.st_size) : 0;
+  keep_contents(work, found, to);
   return {};
 }
 

@@ -43,6 +43,7 @@ struct DumpWork {
   std::vector<SeenSocket> sockets = {};                      // beside result.job.sockets
   std::map<std::uint32_t, UnixSocket> unix_sockets = {};     // of the machine, once there is one
   std::map<std::uint32_t, std::vector<Extent>> stored = {};  // of shared memories: what `contents` holds already
+  std::uint64_t file_bytes = 0;                              // of files by name: what `contents` holds of them
   std::vector<Seen> seen = {};                               // beside result.job.descriptions
 
   void refuse(const ProcStatus& process, const std::string& what) {

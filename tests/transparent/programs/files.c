@@ -1,13 +1,47 @@
-/* Open files: offsets, flags, descriptors that share them, files that have no name any more. */
+/* Open files: offsets, flags, descriptors that share them, what they hold, files that have no name any more. */
 #include <sys/stat.h>
 
 #include "step.h"
+
+/* A number that is written over itself, as databases do with their pages: what it is must be what the program has made
+ * it. */
+static int counter = -1;
+
+static void count(int step) {
+  int found = -1;
+  MUST(pread(counter, &found, sizeof found, 0) == sizeof found && found == step);
+  ++found;
+  MUST(pwrite(counter, &found, sizeof found, 0) == sizeof found);
+}
+
+/* A file that is there for some steps only, as a journal is. */
+static int journal = -1;
+
+static void keep_journal(int step) {
+  if (step % 8 == 2) {
+    journal = open("journal", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    MUST(journal >= 0);
+  }
+  if (journal < 0) return;
+  int entry = step, found = -1;
+  MUST(write(journal, &entry, sizeof entry) == sizeof entry);
+  MUST(pread(journal, &found, sizeof found, 0) == sizeof found && found == step / 8 * 8 + 2);
+  if (step % 8 != 6) return;
+  struct stat by_name;
+  MUST(stat("journal", &by_name) == 0 && by_name.st_size == 5 * (off_t)sizeof entry);
+  MUST(unlink("journal") == 0);
+  close(journal);
+  journal = -1;
+}
 
 int main(void) {
   char appended[] = "appended-XXXXXX", read_back[] = "read-XXXXXX", gone[] = "gone-XXXXXX";
   close(mkstemp(appended));
   const int to_end = open(appended, O_WRONLY | O_APPEND | O_CLOEXEC);
   const int lines = mkstemp(read_back);
+  char counted[] = "counted-XXXXXX";
+  counter = mkstemp(counted);
+  MUST(write(counter, &(int){0}, sizeof(int)) == sizeof(int));
   for (int i = 0; i < STEPS; ++i) dprintf(lines, "line %04d\n", i);
   MUST(lseek(lines, 0, SEEK_SET) == 0);
   const int same = dup(lines);
@@ -30,6 +64,8 @@ int main(void) {
     struct stat found;
     MUST(fstat(to_end, &found) == 0 && fstat(nameless, &found) == 0 && fstat(only_path, &found) == 0);
     MUST(write(200, "x", 1) == 1);
+    count(i);
+    keep_journal(i);
     MUST(faccessat(directory, read_back, R_OK, 0) == 0);
     step(i, (unsigned long)atoi(line + 5));
   }
@@ -45,6 +81,8 @@ int main(void) {
   printf("%ld bytes\n", (long)found.st_size);
   unlinkat(directory, appended, 0);
   unlinkat(directory, read_back, 0);
+  unlinkat(directory, counted, 0);
+  MUST(unlink("journal") == 0);
   unlinkat(directory, "inner", AT_REMOVEDIR);
   return DONE;
 }
