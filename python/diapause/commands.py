@@ -11,7 +11,7 @@ from diapause.files import Trouble
 
 TROUBLE = 3  # the exit status of the command `diapause` for all that is not done
 
-STUDIES_OF_RUNS = ("study-levels", "study-messages")
+STUDIES_OF_RUNS = ("study-levels", "study-messages", "study-throttle")
 
 MISSING = """\
 diapause: {python} has no module '{module}'. Install it:

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string_view>
 
 #include "cli/collection.hpp"
 #include "cli/meters.hpp"
@@ -64,7 +66,7 @@ Result<codec::CodecId> codec_of(const std::string& name) {
 struct Cost {
   int passes = 0;
   double seconds = 0;
-  energy::Amount energy;
+  energy::Usage energy;
 };
 
 codec::Workforce one_worker() {
@@ -216,21 +218,38 @@ class Study {
       end_s = sys::monotonic_s();
     } while (end_s - begin_s < arguments_.seconds);
     cost.seconds = end_s - begin_s;
-    cost.energy = sampler_->between(begin_s, end_s).total;
+    cost.energy = sampler_->between(begin_s, end_s);
     return cost;
   }
 
   void print(const Trial& trial, const char* step, const Cost& cost, double error) const {
     const double times = 1.0 / cost.passes;
-    const bool is_known = cost.energy.covered_s > 0;
+    const energy::Amount& amount = cost.energy.total;
+    const bool is_known = amount.covered_s > 0;
     const energy::Total& total = sampler_->total();
     fmt::print(R"({{"step":"{}","asked":{},"obtained":{},{},"greatest_error":{},"passes":{},"seconds":{},)"
-               R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}"}})"
+               R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}","joules_of":{{{}}}}})"
                "\n",
                step, asked_, obtained_, trial.sizes_json(), error, cost.passes, cost.seconds * times,
-               is_known ? fmt::format("{}", cost.energy.joules * times) : "null", cost.energy.covered_s * times,
-               total.name, is_known ? energy::kind_name(total.kind) : "");
+               is_known ? fmt::format("{}", amount.joules * times) : "null", amount.covered_s * times, total.name,
+               is_known ? energy::kind_name(total.kind) : "", joules_by_domain(cost));
     std::fflush(stdout);
+  }
+
+  // Of one pass; parts of a domain are added, and a domain of which a part is not known is left out.
+  std::string joules_by_domain(const Cost& cost) const {
+    std::map<std::string_view, std::optional<double>> sums;
+    for (std::size_t i = 0; i < cost.energy.domains.size(); ++i) {
+      const energy::Amount& amount = cost.energy.domains[i];
+      auto& sum = sums.try_emplace(energy::domain_name(sampler_->domains()[i].domain), 0.0).first->second;
+      if (amount.covered_s <= 0) sum.reset();
+      if (sum) *sum += amount.joules / cost.passes;
+    }
+    std::string text;
+    for (const auto& [domain, joules] : sums) {
+      if (joules) text += fmt::format("{}\"{}\":{}", text.empty() ? "" : ",", domain, *joules);
+    }
+    return text;
   }
 
   const StudyEncodeArguments& arguments_;

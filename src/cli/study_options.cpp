@@ -64,14 +64,15 @@ struct RunsOption {
   const char *name, *value, *what;
 };
 
-// Those of all studies that start programs.
-constexpr RunsOption kCommonOptions[] = {
-    {"-o,--output", "DIRECTORY", "Where results, tables and pictures go; started again, it goes on from there"},
-    {"--launch", "COMMAND", "Starts the ranks of a program, as \"srun -n {ranks}\"; else mpirun -n {ranks}"},
-    {"--ranks-per-node", "N", "Takes so many ranks for a node; else ranks that share memory are one"},
-    {"--repetitions", "N", "How often each run is done"},
-    {"--directory", "PATH", "The global directory of the checkpoints; else below the output"},
-};
+constexpr RunsOption kOutput = {"-o,--output", "DIRECTORY",
+                                "Where results, tables and pictures go; started again, it goes on from there"};
+constexpr RunsOption kRepetitions = {"--repetitions", "N", "How often each run is done"};
+constexpr RunsOption kLaunch = {"--launch", "COMMAND",
+                                "Starts the ranks of a program, as \"srun -n {ranks}\"; else mpirun -n {ranks}"};
+constexpr RunsOption kRanksPerNode = {"--ranks-per-node", "N",
+                                      "Takes so many ranks for a node; else ranks that share memory are one"};
+constexpr RunsOption kDirectory = {"--directory", "PATH",
+                                   "The global directory of the checkpoints; else below the output"};
 constexpr RunsOption kRanks = {"--ranks", "N", "How many ranks"};
 constexpr RunsOption kRanksList = {"--ranks", "LIST", "How many ranks, one study for each"};
 constexpr RunsOption kSize = {"--size", "MB", "What a rank protects"};
@@ -86,8 +87,11 @@ std::vector<RunsStudy> studies_of_runs() {
       {"levels",
        "Time, power and energy of multilevel checkpoints",
        "diapause study levels -o levels --launch \"srun -n {ranks}\" --ranks 64 --seconds 1076",
-       {kRanks,
+       {kLaunch,
+        kRanks,
+        kRanksPerNode,
         kSize,
+        kDirectory,
         {"--application", "LIST", "Of heat and stream; else both"},
         {"--configuration", "NAME", "Only this one, as \"ckp(3,5,7,11)/e1\"; may be given again"},
         {"--seconds", "S", "About how long a run without checkpoints is to take"},
@@ -95,10 +99,22 @@ std::vector<RunsStudy> studies_of_runs() {
       {"messages",
        "What checkpoints do to messages between ranks",
        "diapause study messages -o messages --launch \"srun -n {ranks}\" --ranks 2,16,64",
-       {kRanksList,
+       {kLaunch,
+        kRanksList,
+        kRanksPerNode,
+        kDirectory,
         {"--largest", "BYTES", "Of a message; else 4194304"},
         {"--seconds", "S", "About how long each size of message is measured"},
         {"--minute-s", "S", "Seconds of a minute of ckp(3,5,7,11); else a run has 22"}}},
+      {"throttle",
+       "Clocks while checkpoints are written, and where the time goes by system size",
+       "diapause study throttle -o throttle --actuator cpufreq --medium local=/scratch --medium ip=/nfs/scratch",
+       {{"--size", "MB", "What is written at once; else 1500"},
+        {"--medium", "NAME=PATH", "Where to: local=, ip= or rdma= and a directory; may be given again"},
+        {"--actuator", "NAME", "What sets the clock: none, cpufreq or emulated; else none"},
+        {"--clocks", "LIST", "Ratios of the base clock; else six from 1 to 0.368"},
+        {"--machine", "NAME", "Whose published power stands in where none is measured"},
+        {"--seconds", "S", "How long each step is repeated, at least"}}},
   };
 }
 
@@ -114,7 +130,8 @@ void add_study_of_runs(CLI::App& app, const RunsStudy& study, StudyRunsArguments
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->trigger_on_parse();
   };
-  for (const RunsOption& option : kCommonOptions) add(option)->required(option.name == std::string("-o,--output"));
+  add(kOutput)->required();
+  add(kRepetitions);
   for (const RunsOption& option : study.options) add(option);
   const auto dry_run = [&arguments] { arguments.words.emplace_back("--dry-run"); };
   verb.add_flag_callback("--dry-run", dry_run, "Says what would be run and how long that takes, and runs nothing");

@@ -10,8 +10,8 @@ from support import CommandTest
 class StudiesTest(CommandTest):
     def study(self, name, *options, status=0):
         """Standard error, on which the progress is."""
-        launch = f"--launch={support.MPIEXEC} -n {{ranks}}"
-        return self.diapause("study", name, "-o", "out", launch, *options, status=status, limit_s=500,
+        launch = [f"--launch={support.MPIEXEC} -n {{ranks}}"] if name != "throttle" else []
+        return self.diapause("study", name, "-o", "out", *launch, *options, status=status, limit_s=500,
                              DIAPAUSE_MEMORY_PATH=self.scratch / "memory")
 
     def table(self, name):
@@ -61,6 +61,16 @@ class StudiesTest(CommandTest):
         for row in compared:
             self.assertGreater(float(row["here_two_without_equation_1_pct"]), 0)
         self.assertEqual(compared[0]["published_xc40_equation_1_pct"], "7.39")
+
+    def test_writes_are_timed_and_the_planner_says_where_the_time_goes(self):
+        self.study("throttle", "--size=1", "--seconds=0.01", "--repetitions=1", f"--medium=local={self.scratch}")
+        (row,) = self.table("measurements")
+        self.assertEqual((row["medium"], row["bytes"], row["clock_by"], row["clock_asked"]), ("local", "1000000", "none", "1"))
+        self.assertGreater(float(row["seconds"]), 0)
+        self.assertEqual([row["here"] for row in self.table("comparison")], ["full clock only", "not measured", "not measured"])
+        for row in self.table("figure-1"):
+            self.assertAlmostEqual(sum(float(row[part]) for part in ("work", "checkpoints", "rework", "restarts")), 1, 6)
+        self.assertIn("no-such", self.study("throttle", "--medium=ip=no-such", status=3)[1])
 
     def test_what_cannot_be_run_is_named(self):
         for options, named in ((["--configuration=ckp(1,2)"], "ckp(1,2)"), (["--application=cg"], "cg"), (["--ranks=0"], "'0'"),

@@ -14,5 +14,6 @@ programs    starts programs of apps/ with and without checkpoints, and says what
 options     what all of them understand
 levels      `study levels`, time, power and energy of multilevel checkpoints
 messages    `study messages`, what checkpoints do to messages, and what noise looks like
-multilevel  the tables of the published study
+multilevel  the tables of the published study of these two
+throttle    `study throttle`, clocks while checkpoints are written
 """

@@ -10,6 +10,7 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -44,6 +45,7 @@ class Plan:
 
     def carry_out(self):
         """Does what is not done yet, and returns the results of all runs by key."""
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a run is cleaned up
         self._keep_settings()
         bar = _Bar(self.runs, sum(self._file(run).exists() for run in self.runs))
         for run in self.runs:
