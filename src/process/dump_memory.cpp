@@ -10,6 +10,7 @@
 
 #include "format/checksum.hpp"
 #include "process/dump_parts.hpp"
+#include "process/zeros.hpp"
 
 namespace diapause::process {
 namespace {
@@ -100,7 +101,10 @@ void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& ma
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
   for (const Extent& fresh : take_unstored(work, area.shared, {mapping.offset, end})) {
     const Extent range{mapping.begin + fresh.begin - mapping.offset, mapping.begin + fresh.end - mapping.offset};
-    const auto extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
+    auto extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
+    // A file may hold something else by then.
+    const bool begins_empty = work.result.job.memories[area.shared].kind != SharedKind::file;
+    if (begins_empty && !is_forced) extents = without_zeros(frozen.here, extents);
     for (const Extent& one : extents) {
       work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, 0, area.shared,
                                       one.begin - mapping.begin + mapping.offset, is_forced, -1});
@@ -114,6 +118,7 @@ Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping&
   std::vector<Extent> extents;
   if (is_anonymous(mapping)) {
     DIAPAUSE_TRY_ASSIGN(extents, populated_extents(frozen.here, range));
+    if (!is_forced) extents = without_zeros(frozen.here, extents);
   } else {
     extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
   }

@@ -188,6 +188,14 @@ def program_test(name, lines=8):
     return test
 
 
+def pages(place, options):
+    """48 MiB of memory that is nearly empty: most of it costs nothing."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "pages")])
+    scenario.all()
+    bytes_stored = sum(path.stat().st_size for path in place.root.glob("memory/**/*.img"))
+    must(0 < bytes_stored < 24 << 20, f"the image has {bytes_stored} bytes")
+
+
 def waiting(place, options):
     """Calls of a second: it is checkpointed while they wait, and once only, so that they are waiting still."""
     scenario = Scenario(place, [place.own_copy(options.programs / "waiting")], 1)
@@ -374,7 +382,7 @@ TESTS = {
     "counting": program_test("counting"), "threads": program_test("threads"), "signals": program_test("signals"),
     "memory": program_test("memory"), "files": program_test("files"), "tree": program_test("tree"),
     "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
-    "terminal": program_test("terminal"), "segments": program_test("segments"),
+    "terminal": program_test("terminal"), "segments": program_test("segments"), "pages": pages,
     "mpi": mpi, "forwarding": forwarding, "interval": interval,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "momentary": momentary, "hostile": hostile,

@@ -1,0 +1,60 @@
+#include "process/zeros.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace diapause::process {
+namespace {
+
+constexpr std::uint64_t kGroup = 64 * 1024;
+
+// Memory of this process that holds zeros, from a multiple of the group's size on.
+class Zeros : public ::testing::Test {
+ protected:
+  Zeros() {
+    memory_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memset(memory_, 0, kBytes);
+    begin_ = (reinterpret_cast<std::uint64_t>(memory_) + kGroup - 1) / kGroup * kGroup;
+  }
+  ~Zeros() override { ::munmap(memory_, kBytes); }
+
+  void write_at(std::uint64_t offset) { *reinterpret_cast<char*>(begin_ + offset) = 1; }
+  // What is left of [from, to), as offsets.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> left_of(std::uint64_t from, std::uint64_t to) const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> result;
+    for (const Extent& one : without_zeros(::getpid(), {{begin_ + from, begin_ + to}})) {
+      result.emplace_back(one.begin - begin_, one.end - begin_);
+    }
+    return result;
+  }
+
+  static constexpr std::uint64_t kBytes = 700 * kGroup;
+  void* memory_;
+  std::uint64_t begin_;
+};
+
+using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+TEST_F(Zeros, OfMemoryThatIsAllZeroOnlyTheRaggedEndsAreLeft) {
+  EXPECT_EQ(left_of(0, 600 * kGroup), Ranges{});
+  EXPECT_EQ(left_of(4096, 3 * kGroup + 8192), (Ranges{{4096, kGroup}, {3 * kGroup, 3 * kGroup + 8192}}));
+}
+
+TEST_F(Zeros, AByteAnywhereKeepsItsGroup) {
+  write_at(2 * kGroup);
+  write_at(5 * kGroup + 40'000);
+  write_at(600 * kGroup - 1);
+  EXPECT_EQ(left_of(0, 600 * kGroup),
+            (Ranges{{2 * kGroup, 3 * kGroup}, {5 * kGroup, 6 * kGroup}, {599 * kGroup, 600 * kGroup}}));
+}
+
+TEST_F(Zeros, MemoryThatCannotBeReadIsKept) {
+  ASSERT_EQ(::mprotect(reinterpret_cast<void*>(begin_ + kGroup), kGroup, PROT_NONE), 0);
+  EXPECT_EQ(left_of(kGroup, 2 * kGroup), (Ranges{{kGroup, 2 * kGroup}}));
+}
+
+}  // namespace
+}  // namespace diapause::process
