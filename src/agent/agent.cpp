@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "agent/images.hpp"
+#include "process/copies.hpp"
 #include "process/freeze.hpp"
 #include "process/keeper.hpp"
 #include "process/restore.hpp"
@@ -24,6 +25,22 @@ constexpr double kCheckInterval_s = 1;
 constexpr int kTries = 10;  // of a checkpoint that something of the moment is in the way of: for 5 s in all
 constexpr std::chrono::milliseconds kFirstPause(10);
 constexpr double kAnswerLimit_s = 24 * 3600;  // a checkpoint takes as long as it takes
+
+constexpr std::uint64_t kLeastForCopies = 4 * kMiB;
+constexpr std::uint64_t kMostReadBefore = 256 * kMiB;  // into memory of this process
+
+// Whether it is better to fork the processes and to read their memory from the copies, than to read it while they stand
+// still. Memory that they share with others is not forked, and must be read before in both cases. A copy becomes a
+// child of process 1 only if no other process asks for the orphans.
+bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy) {
+  std::uint64_t forked = 0, other = 0;
+  for (const process::Contents& one : dump.contents) (one.is_forked ? forked : other) += one.bytes;
+  const bool is_possible =
+      other <= kMostReadBefore &&
+      std::ranges::none_of(dump.job.processes, [](const process::Process& one) { return one.subreaper != 0; });
+  if (strategy == config::CaptureStrategy::automatic) return is_possible && forked >= kLeastForCopies + other;
+  return is_possible && strategy == config::CaptureStrategy::copy_on_write;
+}
 
 // Looks after a job that runs.
 class Caretaker {
@@ -84,7 +101,7 @@ class Caretaker {
   Result<Answer> try_checkpoint(Wish wish, int level) {
     const double start_s = sys::monotonic_s();
     DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(keeper_.process(), timed_));
-    DIAPAUSE_TRY_ASSIGN(const process::Dump dump, process::dump(frozen, own_process(), keeper_.command()));
+    DIAPAUSE_TRY_ASSIGN(process::Dump dump, process::dump(frozen, own_process(), keeper_.command()));
     Answer answer;
     if (wish == Wish::check_only) {
       DIAPAUSE_TRY(frozen.thaw());
@@ -92,16 +109,38 @@ class Caretaker {
       return answer;
     }
     DumpSource source(dump);
+    auto copies = copies_for(frozen, dump, source);
+    if (copies) {
+      DIAPAUSE_TRY(frozen.thaw());
+      answer.stopped_s = sys::monotonic_s() - start_s;
+    }
     auto captured = store_.capture(level, source.index(), source);
-    const Status thawed = frozen.thaw();
-    answer.stopped_s = sys::monotonic_s() - start_s;
+    if (!copies) {
+      DIAPAUSE_TRY(frozen.thaw());
+      answer.stopped_s = sys::monotonic_s() - start_s;
+    }
+    copies.reset();
     if (!captured) return fail(std::move(captured.error()));
-    DIAPAUSE_TRY(thawed);
+    captured->blocked_s = [stopped_s = answer.stopped_s] { return stopped_s; };
     DIAPAUSE_TRY_ASSIGN(const Stored stored, store_.store(std::move(*captured)));
     answer.version = stored.version;
     answer.level = stored.level;
     answer.bytes = stored.bytes;
     return answer;
+  }
+
+  // Copies of the job's processes, from which `source` reads from then on, if that keeps the job standing still for
+  // less time than to copy its memory.
+  std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump, DumpSource& source) const {
+    if (!is_worth_copies(dump, store_.strategy())) return std::nullopt;
+    auto copies = process::Copies::make(frozen);
+    const Status read = copies ? source.read_what_is_not_forked() : fail(copies.error());
+    if (!read) {
+      request_.log(Severity::information, "the job stands still until its memory is copied: " + read.error().message);
+      return std::nullopt;
+    }
+    copies->redirect(dump);
+    return std::move(*copies);
   }
 
   static std::int32_t own_process() { return static_cast<std::int32_t>(sys::process_id()); }

@@ -36,7 +36,9 @@ class JobStore {
   static Result<std::unique_ptr<JobStore>> open(const StoreRequest& request);
   ~JobStore();
 
-  // What comes before the job may run on again: an image of `source`.
+  // How memory is to be captured, as the user has it.
+  config::CaptureStrategy strategy() const { return context_->settings.capture.strategy; }
+  // An image of `source`.
   Result<engine::Captures> capture(int level, format::ImageIndex index, capture::BlockSource& source);
   // The rest, for which the job does not wait.
   Result<Stored> store(engine::Captures captures);

@@ -85,7 +85,7 @@ Status Calls::remove(const ThreadName& thread, std::uint64_t instruction) const 
 
 // The kernel's own code in every process is small and has one; else any other code will do.
 Result<std::uint64_t> find_call_instruction_of(pid_t process) {
-  DIAPAUSE_TRY_ASSIGN(std::vector<Mapping> mappings, mappings_of(process));
+  DIAPAUSE_TRY_ASSIGN(std::vector<Mapping> mappings, places_of(process));
   std::stable_partition(mappings.begin(), mappings.end(), [](const Mapping& one) { return one.name == "[vdso]"; });
   for (const Mapping& mapping : mappings) {
     if ((mapping.protection & PROT_EXEC) == 0 || mapping.name == "[vsyscall]") continue;

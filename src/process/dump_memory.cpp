@@ -122,9 +122,10 @@ Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping&
   } else {
     extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
   }
+  const bool is_forked = (flags_of(mapping) & (kNotForked | kWipedByFork)) == 0;
   for (const Extent& one : extents) {
     work.result.contents.push_back(
-        {frozen.here, one.begin, one.end - one.begin, frozen.status.id, kNone, one.begin, is_forced, -1});
+        {frozen.here, one.begin, one.end - one.begin, frozen.status.id, kNone, one.begin, is_forced, -1, is_forked});
   }
   return {};
 }

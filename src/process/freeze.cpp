@@ -259,7 +259,7 @@ Registers registers_to_go_on_with(const FrozenThread& thread) {
 Status FrozenJob::plant(FrozenProcess& process) {
   if (process.calls) return {};
   DIAPAUSE_TRY_ASSIGN(process.instruction, find_call_instruction_of(process.here));
-  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(process.here));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(process.here));
   // The lowest gap that is large enough, with room to spare on both sides.
   std::uint64_t address = 0x100000;
   for (const Mapping& one : mappings) {

@@ -208,8 +208,9 @@ std::uint64_t StatFields::number(std::size_t field) const {
   return index < fields_.size() ? to_number(fields_[index], 10) : 0;
 }
 
-Result<std::vector<Mapping>> mappings_of(pid_t process) {
-  DIAPAUSE_TRY_ASSIGN(const std::string text, read_proc(fmt::format("/proc/{}/smaps", process)));
+namespace {
+
+std::vector<Mapping> parse_mappings(const std::string& text) {
   std::vector<Mapping> mappings;
   for (const std::string_view line : lines_of(text)) {
     constexpr std::string_view kFlags = "VmFlags: ";
@@ -220,6 +221,16 @@ Result<std::vector<Mapping>> mappings_of(pid_t process) {
     if (auto mapping = parse_mapping(line)) mappings.push_back(std::move(*mapping));
   }
   return mappings;
+}
+
+}  // namespace
+
+Result<std::vector<Mapping>> mappings_of(pid_t process) {
+  return read_proc(fmt::format("/proc/{}/smaps", process)).map(parse_mappings);
+}
+
+Result<std::vector<Mapping>> places_of(pid_t process) {
+  return read_proc(fmt::format("/proc/{}/maps", process)).map(parse_mappings);
 }
 
 namespace {

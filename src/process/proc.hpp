@@ -54,10 +54,12 @@ struct Mapping {
   std::uint64_t offset = 0;
   std::uint64_t device = 0, inode = 0;
   std::string name;
-  std::string flags;  // VmFlags: "rd wr mr"
+  std::string flags;  // VmFlags: "rd wr mr"; not of places_of()
   bool has(std::string_view flag) const { return flags.find(flag) != std::string::npos; }
 };
 Result<std::vector<Mapping>> mappings_of(pid_t process);
+// The same without flags, for which the kernel would have to look at every page.
+Result<std::vector<Mapping>> places_of(pid_t process);
 
 // Runs of pages that hold something, in [begin, end) of memory that is not shared.
 struct Extent {

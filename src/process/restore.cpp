@@ -171,7 +171,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
   if (!lives) return fail(Code::internal, "process 1 of the job has ended");
   DIAPAUSE_TRY_ASSIGN(const Registers registers, registers_of(first));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t mask, signal_mask_of(first));
-  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(first));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(first));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t instruction, find_call_instruction_of(first));
   const ThreadName keeper{first, 1, 1};
   DIAPAUSE_TRY_ASSIGN(const Calls calls, Calls::plant(keeper, find_free_address(job, mappings), instruction));
@@ -198,7 +198,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
 
 Status check_machine(const Job& job) {
   if (job.machine != "x86_64") return fail(Code::mismatch, "the image is of a machine of the kind " + job.machine);
-  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(::getpid()));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(::getpid()));
   for (const Process& process : job.processes) {
     for (const Thread& thread : process.threads) {
       if (process.has_ended) continue;

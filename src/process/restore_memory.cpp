@@ -205,7 +205,7 @@ Status describe_to_kernel(const RestoreWork& work, const Made& made) {
 }  // namespace
 
 Status restore_memory(RestoreWork& work, Made& made) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(made.leader().here));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(made.leader().here));
   DIAPAUSE_TRY(end_sequences(work, made));
   DIAPAUSE_TRY(unmap_everything(work, made, mappings));
   DIAPAUSE_TRY(move_kernel_code(work, made, mappings));

@@ -227,6 +227,10 @@ Status settle(pid_t thread) {
   return {};
 }
 
+Status end_with_tracer(pid_t thread) {
+  return request(PTRACE_SETOPTIONS, thread, 0, as_pointer(kOptions | PTRACE_O_EXITKILL), "cannot be tied to us");
+}
+
 Status read_memory(pid_t process, std::uint64_t address, MutableBytes to) {
   return transfer_memory(process, address, to, false);
 }

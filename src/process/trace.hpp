@@ -69,6 +69,9 @@ Status run_table(pid_t thread, std::vector<pid_t>* made);
 // A thread that has stopped anywhere stops again where the kernel looks for signals, having run none of its own code.
 Status settle(pid_t thread);
 
+// From now on a stopped thread is killed if this process ends.
+Status end_with_tracer(pid_t thread);
+
 // Reads from, or writes to, the memory of another process; all of it, or an error that names the process.
 Status read_memory(pid_t process, std::uint64_t address, MutableBytes to);
 Status write_memory(pid_t process, std::uint64_t address, ByteView from);

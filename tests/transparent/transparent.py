@@ -382,7 +382,7 @@ TESTS = {
     "counting": program_test("counting"), "threads": program_test("threads"), "signals": program_test("signals"),
     "memory": program_test("memory"), "files": program_test("files"), "tree": program_test("tree"),
     "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
-    "terminal": program_test("terminal"), "segments": program_test("segments"), "pages": pages,
+    "terminal": program_test("terminal"), "segments": program_test("segments"), "pages": pages, "torn": program_test("torn"),
     "mpi": mpi, "forwarding": forwarding, "interval": interval,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "momentary": momentary, "hostile": hostile,

@@ -1,0 +1,81 @@
+#include "process/copies.hpp"
+
+#include <fmt/core.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+namespace diapause::process {
+namespace {
+
+constexpr double kBirthLimit_s = 10;
+
+// Makes a child of a stopped process, which stands still, too.
+Result<ThreadName> make_child(const Calls& calls, const ThreadName& parent, std::uint64_t flags) {
+  std::vector<pid_t> made;
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t id, calls.one(parent, {SYS_clone, {flags}, 0}, &made));
+  if (made.size() != 1) return fail(Code::internal, "a copy of a process was not seen when it was made");
+  DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(made[0], kBirthLimit_s));
+  if (!lives) return fail(Code::internal, "a copy of a process ended when it was made");
+  return ThreadName{made[0], static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id)};
+}
+
+void end_traced(pid_t process) {
+  ::kill(process, SIGKILL);
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(process, &status, __WALL);
+    if (ended < 0 && errno != EINTR) return;
+    if (ended == process && !WIFSTOPPED(status)) return;
+  }
+}
+
+}  // namespace
+
+// The copy is to be nobody's child but process 1's. So an aide that shares the memory of the process makes it, and
+// ends. Neither tells the process when it ends.
+Status Copies::add(FrozenProcess& frozen) {
+  const Calls& calls = *frozen.calls;
+  const ThreadName& leader = frozen.leader().name;
+  DIAPAUSE_TRY_ASSIGN(const ThreadName aide, make_child(calls, leader, CLONE_VM));
+  Result<ThreadName> copy = calls.one(aide, {SYS_close_range, {0, ~0u}, 0}).and_then([&](std::uint64_t) {
+    return make_child(calls, aide, SIGCHLD);
+  });
+  if (copy) copies_.push_back({frozen.here, copy->here});
+  end_traced(aide.here);
+  DIAPAUSE_TRY(calls.one(leader, {SYS_wait4, {aide.process, 0, __WALL, 0}, 0}));
+  if (!copy) return fail(std::move(copy.error()));
+  DIAPAUSE_TRY(end_with_tracer(copy->here));
+  // Signals to the group of the process are not for its copy.
+  return calls.one(*copy, {SYS_setsid, {}, 0}).map([](std::uint64_t) {});
+}
+
+Result<Copies> Copies::make(FrozenJob& frozen) {
+  Copies copies;
+  for (FrozenProcess& process : frozen.processes()) {
+    DIAPAUSE_TRY(frozen.plant(process));
+    Status added = copies.add(process);
+    if (added) continue;
+    added.error().message = fmt::format("process {} ({}) cannot be copied: {}", process.status.id, process.status.name,
+                                        added.error().message);
+    return fail(std::move(added.error()));
+  }
+  return copies;
+}
+
+Copies::~Copies() {
+  for (const Copy& copy : copies_) end_traced(copy.here);
+}
+
+void Copies::redirect(Dump& dump) const {
+  for (Contents& contents : dump.contents) {
+    const auto copy = std::ranges::find(copies_, contents.here, &Copy::original);
+    if (contents.is_forked && copy != copies_.end()) contents.here = copy->here;
+  }
+}
+
+}  // namespace diapause::process

@@ -1,0 +1,37 @@
+// Copies of the processes of a frozen job that keep their memory as it is, while the job itself runs on: what fork
+// makes, so that a page is copied only once somebody writes to it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "process/dump.hpp"
+
+namespace diapause::process {
+
+// The copies never run, have no open files, and are children of process 1 of the job, whoever else might wait for its
+// children. They end with the object, or with this process.
+class Copies {
+ public:
+  // One of every process that runs. On failure there are none, and the job is as it was.
+  static Result<Copies> make(FrozenJob& frozen);
+  Copies(Copies&& other) noexcept = default;
+  Copies& operator=(Copies&&) = delete;
+  ~Copies();
+
+  // Lets `dump` have from the copies what they hold: all contents but those that are not is_forked.
+  void redirect(Dump& dump) const;
+
+ private:
+  struct Copy {
+    pid_t original = 0, here = 0;
+  };
+  Copies() = default;
+  Status add(FrozenProcess& frozen);
+
+  std::vector<Copy> copies_;
+};
+
+}  // namespace diapause::process
