@@ -115,6 +115,18 @@ std::vector<RunsStudy> studies_of_runs() {
         {"--clocks", "LIST", "Ratios of the base clock; else six from 1 to 0.368"},
         {"--machine", "NAME", "Whose published power stands in where none is measured"},
         {"--seconds", "S", "How long each step is repeated, at least"}}},
+      {"writes",
+       "Checkpoints straight to the global directory, and behind the program",
+       "diapause study writes -o writes --launch \"srun -n {ranks}\" --ranks 16,32,64 --size 1000 --disk /localscratch",
+       {kLaunch,
+        kRanksList,
+        kRanksPerNode,
+        kSize,
+        kDirectory,
+        {"--disk", "PATH", "A disk of each node, for the first tier on a disk; else below the output"},
+        {"--actuator", "NAME", "What lowers the clock in background flushes: none, cpufreq or emulated; else none"},
+        {"--clocks", "LIST", "Ratios of the base clock in background flushes; else 1,0.85,0.7,0.5"},
+        {"--machine", "NAME", "Whose published power is what the model computes with"}}},
   };
 }
 

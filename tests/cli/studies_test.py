@@ -72,6 +72,15 @@ class StudiesTest(CommandTest):
             self.assertAlmostEqual(sum(float(row[part]) for part in ("work", "checkpoints", "rework", "restarts")), 1, 6)
         self.assertIn("no-such", self.study("throttle", "--medium=ip=no-such", status=3)[1])
 
+    def test_every_way_of_writing_brings_every_checkpoint_to_the_global_directory(self):
+        self.study("writes", "--ranks=1", "--size=0.5", "--repetitions=1")
+        rows = self.table("measurements")
+        self.assertEqual([(row["method"], row["checkpoint"], row["level"], row["bytes"]) for row in rows],
+                         [(method, str(number), "4", "499992") for method in
+                          ("posix-file-per-rank", "posix-aggregated", "mpi-io", "async-memory", "async-disk") for number in range(1, 6)])
+        self.assertEqual([row["published"] for row in self.table("comparison")], ["1.25", "0.8", "4.0"])
+        self.assertFalse((self.scratch / "out/diapause-first-tier").exists())
+
     def test_what_cannot_be_run_is_named(self):
         for options, named in ((["--configuration=ckp(1,2)"], "ckp(1,2)"), (["--application=cg"], "cg"), (["--ranks=0"], "'0'"),
                                (["--launch=no-such-launcher {ranks}"], "no-such-launcher"), (["--launch=x {nodes}"], "{nodes}")):

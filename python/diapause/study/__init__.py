@@ -16,4 +16,5 @@ levels      `study levels`, time, power and energy of multilevel checkpoints
 messages    `study messages`, what checkpoints do to messages, and what noise looks like
 multilevel  the tables of the published study of these two
 throttle    `study throttle`, clocks while checkpoints are written
+writes      `study writes`, straight to the global directory and behind the program
 """

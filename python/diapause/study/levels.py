@@ -74,8 +74,8 @@ class Application:
         """Without checkpoints it is the program that knows nothing of Diapause."""
         if configuration == multilevel.ORIGINAL:
             return {**programs.metered(self.launcher, self.words(True, iterations), directory), "checkpoints": []}
-        with programs.global_directory(parent) as where:
-            config = self.launcher.configuration(directory, _toml(configuration, self.minute_s, where))
+        with programs.places(parent) as where:
+            config = self.launcher.configuration(directory, _toml(configuration, self.minute_s, where), where)
             found = programs.metered(self.launcher, self.words(False, iterations, "--config", config, "--name", programs.NAME),
                                      directory)
             ledger = programs.ledger_of(where)
@@ -85,7 +85,7 @@ class Application:
 def _toml(configuration, minute_s, where):
     """The published checkpoints are synchronous."""
     flips = f"[flips]\nevery_s = {multilevel.FLIPS_EVERY_MINUTES * minute_s}\n" if "/e" in configuration else ""
-    return (f'schedule = "{configuration}"\nminute_s = {minute_s}\n[global]\npath = {json.dumps(str(where))}\n'
+    return (f'schedule = "{configuration}"\nminute_s = {minute_s}\n[global]\npath = {json.dumps(str(where.global_))}\n'
             f'[async]\nmode = "off"\n{flips}')
 
 

@@ -55,9 +55,9 @@ def _measure(arguments, ranks, arm, directory, parent):
     if arm != "checkpoints":
         _, printed = programs.output_of(launcher.words("messages_plain", *words), directory)
         return {"times": times_of(printed), "checkpoints": []}
-    with programs.global_directory(parent) as where:
+    with programs.places(parent) as where:
         config = launcher.configuration(directory, f'schedule = "{SCHEDULE}"\nminute_s = {minute_s(arguments)}\n'
-                                        f'[global]\npath = {json.dumps(str(where))}\n[async]\nmode = "off"\n')
+                                        f'[global]\npath = {json.dumps(str(where.global_))}\n[async]\nmode = "off"\n', where)
         _, printed = programs.output_of(launcher.words("messages", *words, "--config", config, "--name", programs.NAME),
                                         directory)
         return {"times": times_of(printed), "checkpoints": programs.checkpoints_of(programs.ledger_of(where), 0.0)}

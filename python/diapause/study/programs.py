@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 import shlex
@@ -15,7 +16,7 @@ from diapause import records
 from diapause.files import Trouble
 
 # Of the caller's settings these hold for the runs as well; the others would get into the way of the study's own.
-KEPT_SETTINGS = ("DIAPAUSE_MEMORY_PATH", "DIAPAUSE_LOCAL_PATH", "DIAPAUSE_ENERGY_")
+KEPT_SETTINGS = "DIAPAUSE_ENERGY_"
 NAME = "study"  # of every job
 METER_WAIT_S = 60
 
@@ -46,11 +47,11 @@ class Launcher:
             raise Trouble(f"--launch '{self.launch}': only {{ranks}} may stand in braces") from error
         return [*launch, str(self.program(name)), *map(str, arguments)]
 
-    def configuration(self, directory, text):
-        """A file with these settings and those of the ranks, and the global directory beside it."""
+    def configuration(self, directory, text, places):
+        """A file with these settings, those of the ranks, and the directories."""
         path = directory / "diapause.toml"
         node = f"[node]\nranks_per_node = {self.ranks_per_node}\n" if self.ranks_per_node else ""
-        path.write_text(f"{text}\n{node}")
+        path.write_text(f"{text}\n[memory]\npath = {json.dumps(str(places.memory))}\n{node}")
         return path
 
 
@@ -148,27 +149,37 @@ def metered(launcher, words, directory):
     return {"seconds": seconds, "begin_unix_s": begin_unix_s, "printed": printed, **dataclasses.asdict(power)}
 
 
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """Where the checkpoints of a run lie."""
+
+    memory: pathlib.Path
+    global_: pathlib.Path
+
+
+def _memory():
+    return pathlib.Path(os.environ.get("DIAPAUSE_MEMORY_PATH", f"/dev/shm/diapause-{os.getuid()}")).resolve()
+
+
 @contextlib.contextmanager
-def global_directory(parent):
+def places(parent, memory=None):
     """An empty global tier. What a job that failed has left in the memory tier of this node is removed with it."""
     parent.mkdir(parents=True, exist_ok=True)
-    path = parent / f"study-{os.getpid()}-{time.monotonic_ns()}"
-    path.mkdir(mode=0o700)
+    made = Places(memory or _memory(), parent / f"study-{os.getpid()}-{time.monotonic_ns()}")
+    made.global_.mkdir(mode=0o700)
     try:
-        yield path
+        yield made
     finally:
-        jobs = [found.name for found in path.iterdir()]
-        memory = pathlib.Path(os.environ.get("DIAPAUSE_MEMORY_PATH", f"/dev/shm/diapause-{os.getuid()}"))
-        for job in jobs:
-            shutil.rmtree(memory / job, ignore_errors=True)
-        shutil.rmtree(path, ignore_errors=True)
+        for job in made.global_.iterdir():
+            shutil.rmtree(made.memory / job.name, ignore_errors=True)
+        shutil.rmtree(made.global_, ignore_errors=True)
 
 
-def ledger_of(path):
-    """Of the only job in a global directory."""
-    found = list(path.glob("*/ledger.jsonl"))
+def ledger_of(where):
+    """Of the only job that a run has left."""
+    found = list(where.global_.glob("*/ledger.jsonl"))
     if len(found) != 1:
-        raise RunError(f"{path}: {len(found)} ledgers after a run, not 1")
+        raise RunError(f"{where.global_}: {len(found)} ledgers after a run, not 1")
     return records.read_ledger(found[0])
 
 

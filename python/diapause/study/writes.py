@@ -1,0 +1,382 @@
+"""`diapause study writes`: checkpoints written straight to the global directory, and those that follow behind the program."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import shutil
+import statistics
+
+import matplotlib
+
+from diapause import look, page
+from diapause.study import options, programs, published, runs
+
+# How a checkpoint gets to the global directory: settings, and whether a tier of the node comes first.
+METHODS = {
+    "posix-file-per-rank": ("direct, POSIX, a file per rank", 'mode = "direct"\nfiles = "rank"', None),
+    "posix-aggregated": ("direct, POSIX, a file per node", 'mode = "direct"\nfiles = "auto"', None),
+    "mpi-io": ("direct, MPI-IO, a file per node", 'mode = "mpi-io"\nfiles = "auto"', None),
+    "async-memory": ("behind the program, memory first", 'mode = "staged"', "memory"),
+    "async-disk": ("behind the program, disk first", 'mode = "staged"', "disk"),
+}
+LOCAL_PHASES = ("capture", "drain", "keep")
+FLUSH_PHASES = ("encode", "global", "publish")
+SCALINGS = ("weak", "strong")
+CALLS_BETWEEN = 10  # iterations of STREAM from one checkpoint to the next
+CALLS_BETWEEN_AT_CLOCKS = 100  # so that a slowed flush is over before the next checkpoint: else it is not slowed
+CHECKPOINTS = 5  # of a run; the first one, which finds everything cold, does not count
+EXPECTED_MB_S = 300.0  # for the time of the plan only
+START_S = 2.0
+# Section 3.4.2, about: what is compared, and the printed factor.
+PUBLISHED = {"local throughput, memory over disk": 1.25, "local energy, memory over disk": 0.80,
+             "total energy, direct over behind the program": 4.0}
+
+
+def add_options(parser):
+    options.add_common(parser, ranks=(1, 2, 4), repetitions=3)
+    parser.add_argument("--size", type=options.positive, default=256.0)
+    parser.add_argument("--disk", type=pathlib.Path)
+    parser.add_argument("--clocks", type=options.clocks, default=(1.0, 0.85, 0.7, 0.5))
+    parser.add_argument("--actuator", choices=("none", "cpufreq", "emulated"), default="none")
+    parser.add_argument("--machine", choices=sorted(published.CHIPS), default="m510-broadwell")
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+
+
+def _size_mb(arguments, scaling, ranks):
+    """Of a rank: the same for all numbers of ranks, or the same in all."""
+    return arguments.size if scaling == "weak" else arguments.size * max(arguments.ranks) / ranks
+
+
+def _first_tier(arguments):
+    return (arguments.disk or arguments.output).resolve() / "diapause-first-tier"
+
+
+def _toml(arguments, of, where):
+    method, ratio = of.method, of.clock
+    _, of_global, first = METHODS[method]
+    governor = "" if ratio in (None, 1.0) else (
+        f'[governor]\npolicy = "fixed"\nactuator = "{arguments.actuator}"\nratio_write = {ratio}\nratio_compress = {ratio}\n'
+        f"watchdog = {json.dumps(str(arguments.command.resolve()))}\n")
+    return (f"[level4]\nevery_calls = {of.calls_between}\n[global]\npath = {json.dumps(str(where.global_))}\n{of_global}\n"
+            f'[async]\nmode = "{"thread" if first else "off"}"\n{governor}')
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What is run again in each repetition."""
+
+    key: str
+    title: str
+    method: str
+    ranks: int
+    size_mb: float  # of a rank
+    clock: float | None = None  # of flushes, over the base clock; None: this is not about clocks
+
+    @property
+    def calls_between(self):
+        return CALLS_BETWEEN if self.clock is None else CALLS_BETWEEN_AT_CLOCKS
+
+
+def _measure(arguments, of, directory):
+    parent = (arguments.directory or arguments.output).resolve()
+    launcher = options.launcher(arguments, of.ranks)
+    with programs.places(parent, _first_tier(arguments) if METHODS[of.method][2] == "disk" else None) as where:
+        config = launcher.configuration(directory, _toml(arguments, of, where), where)
+        words = launcher.words("stream", "--elements", int(of.size_mb * 1e6 / 24), "--iterations", of.calls_between * CHECKPOINTS,
+                               "--config", config, "--name", programs.NAME)
+        found = programs.metered(launcher, words, directory)
+        return {**found, "curve": [], "versions": versions_of(programs.ledger_of(where))}
+
+
+def versions_of(ledger):
+    """A dictionary for each checkpoint: bytes, seconds blocked, and seconds and joules of the local phase and of the flush."""
+    made = {}
+    for line in ledger.events("checkpoint"):
+        made[line.fields["version"]] = {"bytes": line.fields.get("bytes_total", 0), "blocked_s": line.fields.get("blocked_s"),
+                                        "level": line.fields.get("level_reached", 0), "local_s": 0.0, "flush_s": 0.0,
+                                        "local_j": None, "flush_j": None, "clock": None}
+    for energy in ledger.energy:
+        for phase in energy.phases:
+            part = "local" if phase.name in LOCAL_PHASES else "flush" if phase.name in FLUSH_PHASES else None
+            version = made.get(phase.version)
+            if part is None or version is None:
+                continue
+            version[f"{part}_s"] += phase.seconds
+            if phase.joules.total is not None:
+                version[f"{part}_j"] = (version[f"{part}_j"] or 0.0) + phase.joules.total
+            if phase.slowed and part == "flush":
+                version["clock"] = phase.slowed.obtained
+    return [made[number] for number in sorted(made)]
+
+
+def _ratios(arguments):
+    return tuple(sorted({1.0, *arguments.clocks}, reverse=True)) if arguments.actuator != "none" else ()
+
+
+def _cases(arguments):
+    for scaling in SCALINGS if len(arguments.ranks) > 1 else ("weak",):
+        for ranks in arguments.ranks:
+            for method in METHODS:
+                yield Case(f"{scaling}-{ranks}-{method}", f"{scaling}, {ranks} ranks, {METHODS[method][0]}", method, ranks,
+                           _size_mb(arguments, scaling, ranks))
+    for clock in _ratios(arguments):
+        yield Case(f"clock-{clock}", f"flush at {clock} of the clock", "async-memory", max(arguments.ranks), arguments.size, clock)
+
+
+def plan_of(arguments):
+    made = []
+    for repetition in range(arguments.repetitions):
+        for case in _cases(arguments):
+            def do(directory, case=case):
+                return _measure(arguments, case, directory)
+
+            seconds = START_S + CHECKPOINTS * case.ranks * case.size_mb / EXPECTED_MB_S
+            made.append(runs.Run(f"{case.key}-{repetition + 1}", f"{case.title}, {repetition + 1}", seconds, do))
+    return runs.Plan(arguments.output, options.settings(arguments), made)
+
+
+def run(arguments):
+    plan = plan_of(arguments)
+    if arguments.dry_run:
+        plan.show()
+        return
+    study = Study(arguments, plan.carry_out())
+    shutil.rmtree(_first_tier(arguments), ignore_errors=True)
+    figures = study.figures()
+    runs.leave(arguments.output, {"measurements": study.rows(), "comparison": study.comparison(), "clocks": study.clock_rows()},
+               study.page(figures), figures)
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """Of one checkpoint: medians over those of all repetitions."""
+
+    bytes: float
+    blocked_s: float
+    local_s: float
+    flush_s: float
+    local_j: float | None
+    flush_j: float | None
+
+    @property
+    def joules(self):
+        known = [one for one in (self.local_j, self.flush_j) if one is not None]
+        return sum(known) if known else None
+
+    @property
+    def durable_s(self):
+        """From the beginning of the checkpoint until the global directory holds it."""
+        return max(self.blocked_s, self.local_s + self.flush_s)
+
+
+def _median(values):
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+class Study:
+    def __init__(self, arguments, results):
+        self.arguments = arguments
+        self.results = results
+
+    def _found(self, key):
+        return [self.results[f"{key}-{i + 1}"] for i in range(self.arguments.repetitions)]
+
+    def cost(self, key):
+        """None if no checkpoint reached the global directory."""
+        versions = [one for found in self._found(key) for one in found["versions"][1:] if one["level"] == 4]
+        versions = [one for one in versions if one["clock"] is not None] or versions  # those that really were slowed
+        return Cost(*(_median(one[field.name] for one in versions) for field in dataclasses.fields(Cost))) if versions else None
+
+    @property
+    def kind(self):
+        kinds = {one["kind"] for one in self.results.values()} - {""}
+        return " and ".join(sorted(kinds))
+
+    def scalings(self):
+        return SCALINGS if len(self.arguments.ranks) > 1 else ("weak",)
+
+    def rows(self):
+        rows = []
+        for case in _cases(self.arguments):
+            for i, found in enumerate(self._found(case.key)):
+                for number, one in enumerate(found["versions"]):
+                    rows.append({"case": case.key, "method": case.method, "ranks": case.ranks, "mb_of_rank": case.size_mb,
+                                 "clock_asked": case.clock or 1.0,
+                                 "clock_obtained": one["clock"], "repetition": i + 1, "checkpoint": number + 1,
+                                 **{name: one[name] for name in ("bytes", "level", "blocked_s", "local_s", "flush_s", "local_j",
+                                                                 "flush_j")},
+                                 "runtime_s": found["seconds"], "node_w": found["watts"].get("total"), "energy_kind": found["kind"]})
+        return rows
+
+    def _ratio(self, scaling, above, below, value):
+        """At the largest number of ranks; None if one of them is not known."""
+        ranks = max(self.arguments.ranks)
+        found = [self.cost(f"{scaling}-{ranks}-{method}") for method in (above, below)]
+        values = [value(one) if one else None for one in found]
+        return values[0] / values[1] if None not in values and values[1] else None
+
+    def comparison(self):
+        """What the thesis says in words, and the same of here."""
+        here = {"local throughput, memory over disk": self._ratio("weak", "async-memory", "async-disk", _local_rate),
+                "local energy, memory over disk": self._ratio("weak", "async-memory", "async-disk", lambda one: one.local_j),
+                "total energy, direct over behind the program": self._ratio("weak", "posix-file-per-rank", "async-memory",
+                                                                            lambda one: one.joules)}
+        return [{"what": what, "here": here[what], "here_kind": "measured" if "throughput" in what else self.kind,
+                 "published": value} for what, value in PUBLISHED.items()]
+
+    # ---- clocks during flushes ---------------------------------------------------------------------------------------
+
+    def clock_rows(self):
+        """What lower clocks during flushes do, over the full clock; with the model of the published slowdown and power."""
+        rows = []
+        full = f"clock-{1.0}"
+        curve, top = published.curve_of(self.arguments.machine, "write")
+        for ratio in _ratios(self.arguments):
+            key = f"clock-{ratio}"
+            cost, base = self.cost(key), self.cost(full)
+            clocks = [one["clock"] for found in self._found(key) for one in found["versions"] if one["clock"] is not None]
+            is_slowed = ratio == 1.0 or bool(clocks)
+            counts = self.arguments.actuator == "cpufreq" and self.kind == "measured"
+            longer = published.phi("write") / ratio + 1 - published.phi("write")
+            known = is_slowed and cost and base
+            rows.append({
+                "clock_asked": ratio, "clock_obtained": statistics.fmean(clocks) if clocks else 1.0 if ratio == 1.0 else None,
+                "clock_by": self.arguments.actuator,
+                "here_flush_over_full": cost.flush_s / base.flush_s if known and base.flush_s else None,
+                "here_program_over_full": self._runtime(key) / self._runtime(full) if is_slowed else None,
+                "here_energy_over_full": self._joules(key) / self._joules(full) if is_slowed and counts else None,
+                "modelled_flush_over_full": longer, "modelled_program_over_full": 1.0,
+                "modelled_flush_energy_over_full": longer * curve.power(ratio * top) / curve.power(top)})
+        return rows
+
+    def _runtime(self, key):
+        return min(found["seconds"] for found in self._found(key))
+
+    def _spread(self, key):
+        seconds = [found["seconds"] for found in self._found(key)]
+        return max(seconds) / min(seconds) - 1
+
+    def _joules(self, key):
+        best = min(self._found(key), key=lambda found: found["seconds"])
+        return best["seconds"] * best["watts"]["total"]
+
+    def answer(self):
+        """Whether lower clocks during flushes pay, in a sentence."""
+        rows = self.clock_rows()
+        if not rows:
+            return ("Clocks during background flushes: not measured. --actuator cpufreq sets them, emulated makes believe; no published "
+                    "study has measured it either.")
+        slowed = [row for row in rows if row["clock_asked"] < 1 and row["here_program_over_full"] is not None]
+        if not slowed:
+            return "Clocks during background flushes: not measured, because the clock could not be changed here."
+        last = slowed[-1]
+        text = (f"At {last['clock_asked']} of the clock during flushes the program took {last['here_program_over_full']:.2f} times as long, "
+                f"and a flush {last['here_flush_over_full']:.2f} times ({self.arguments.actuator}); the model says "
+                f"{last['modelled_flush_over_full']:.2f} times for the flush and nothing for the program. Runs at the full clock "
+                f"differed by {100 * self._spread(f'clock-{1.0}'):.0f} %. ")
+        known = [row for row in slowed if row["here_energy_over_full"] is not None]
+        if not known:
+            return text + ("What energy that saves was not measured: a run that takes longer by as many percent as the flush saves of "
+                           "the whole energy saves nothing, and a flush is a small part of it.")
+        best = min(known, key=lambda row: row["here_energy_over_full"])
+        saved = 100 * (1 - best["here_energy_over_full"])
+        return text + (f"The most energy was saved at {best['clock_asked']}: {saved:.1f} % of the run." if saved > 0 else
+                       "No clock saved energy of the run.")
+
+    # ---- pictures and page -------------------------------------------------------------------------------------------
+
+    def figures(self):
+        return {f"{scaling}-scaling": self._draw(scaling) for scaling in self.scalings()}
+
+    def _draw(self, scaling):
+        height = 3.9
+        made = look.figure(height, f"{scaling.capitalize()} scaling", f"times measured, energy {self.kind or 'unknown'}")
+        with matplotlib.rc_context(look.STYLE):
+            panes = made.subplots(1, 3, gridspec_kw={"left": 0.065, "right": 0.985, "top": 1 - 0.98 / height,
+                                                     "bottom": 0.5 / height, "wspace": 0.26})
+            shown = (("MB/s while the program waits", lambda one: one.bytes / one.blocked_s / 1e6),
+                     ("MB/s until it is durable", lambda one: one.bytes / one.durable_s / 1e6),
+                     ("J of a checkpoint", lambda one: one.joules))
+            for method, colour, marker in zip(METHODS, look.LINES, look.MARKERS):
+                costs = [(ranks, self.cost(f"{scaling}-{ranks}-{method}")) for ranks in self.arguments.ranks]
+                for axes, (_, value) in zip(panes, shown):
+                    points = [(ranks, value(one)) for ranks, one in costs if one and one.blocked_s and value(one) is not None]
+                    axes.plot(*(zip(*points) if points else ((), ())), marker + "-", color=colour, markersize=4.5, linewidth=1.2,
+                              label=METHODS[method][0])
+            for axes, (title, _) in zip(panes, shown):
+                axes.set_title(title, loc="left")
+                axes.set_xlabel("ranks")
+                axes.set_xticks(self.arguments.ranks)
+                axes.set_ylim(bottom=0)
+                axes.grid()
+            made.legend(*panes[0].get_legend_handles_labels(), loc="upper right", ncols=3, fontsize=7.5,
+                        bbox_to_anchor=(0.99, 1 - 0.24 / height))
+        return made
+
+    def page(self, figures):
+        parts = [page.heading_of_page("Writing checkpoints"), f"<p>{page.kind_mark(self.kind)}</p>\n", page.notes(self._notes()),
+                 page.heading("Beside the published study"), self._published_table()]
+        for scaling in self.scalings():
+            parts += [page.heading(f"{scaling.capitalize()} scaling"),
+                      page.picture(look.saved(figures[f"{scaling}-scaling"], "svg"), f"{scaling} scaling of rate and energy"),
+                      self._table(scaling)]
+        parts += [page.heading("Clocks during background flushes"), page.paragraph(self.answer())]
+        if self.clock_rows():
+            parts.append(self._clock_table())
+        return page.document("Writing checkpoints", parts)
+
+    def _notes(self):
+        here, one = runs.machine(), self.arguments
+        texts = [f"Here: {here['processor']}, {here['cores']} cores, {here['kernel']}; STREAM with {one.size:g} MB of a rank (weak "
+                 f"scaling), or {one.size * max(one.ranks):g} MB of all ranks (strong). Published: up to 2 GiB of a rank, GenericIO for "
+                 "direct writes and VELOC for those behind the program, processor and memory measured, no storage device.",
+                 "Energy is what phases of checkpoints use beyond the program, by the rule of the account; the published one is all that "
+                 "processor and memory used meanwhile. The data of the published figures is not in the text; what stands beside ours "
+                 "is what it says in words."]
+        if self.kind != "measured":
+            texts.append("No counter measured power here: energy is modelled." if self.kind else "Nothing tells energy here.")
+        if max(one.ranks) > here["cores"]:
+            texts.append("There were more ranks than cores: what follows behind the program takes time from it.")
+        return texts
+
+    def _published_table(self):
+        rows = [[one["what"], _cell(one["published"], "{:.2f}"), _cell(one["here"], "{:.2f}"), one["here_kind"] if one["here"]
+                 is not None else "not measured"] for one in self.comparison()]
+        return page.table("published-writes", ["<factor", "published, about", "here", "<here it is"], rows)
+
+    def _table(self, scaling):
+        rows = []
+        for ranks in self.arguments.ranks:
+            for method in METHODS:
+                one = self.cost(f"{scaling}-{ranks}-{method}")
+                cells = ["-"] * 7 if one is None else [
+                    _cell(one.bytes / 1e6, "{:.0f}"), _cell(one.blocked_s, "{:.4f}"), _cell(one.local_s, "{:.4f}"),
+                    _cell(one.flush_s, "{:.4f}"), _cell(one.bytes / one.durable_s / 1e6, "{:.0f}"), _cell(one.local_j, "{:.3f}"),
+                    _cell(one.flush_j, "{:.3f}")]
+                rows.append([str(ranks), METHODS[method][0], *cells])
+        return page.table(f"{scaling}-writes", ["ranks", "<method", "MB", "blocked s", "local phase s", "flush s", "MB/s until durable",
+                                                "local J", "flush J"], rows)
+
+    def _clock_table(self):
+        names = ("here_flush_over_full", "here_program_over_full", "here_energy_over_full", "modelled_flush_over_full",
+                 "modelled_program_over_full", "modelled_flush_energy_over_full")
+        rows = [[_cell(row["clock_asked"]), _cell(row["clock_obtained"]), *(_cell(row[name]) for name in names)]
+                for row in self.clock_rows()]
+        return page.table("flush-clocks", ["asked", "obtained", "flush", "program", "energy, measured", "flush, modelled",
+                                           "program, modelled", "energy of the flush, modelled"], rows)
+
+
+def _local_rate(one):
+    return one.bytes / one.local_s if one.local_s else None
+
+
+def _cell(value, text="{:.3f}"):
+    return page.Number("-") if value is None else page.Number(text.format(value), float(value))
