@@ -9,7 +9,8 @@ import sys
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 NEEDED = ("numpy", "matplotlib")
-NEEDED_BY = {"study-compress": (*NEEDED, "scipy"), "export-vti": ("numpy",)}
+NEEDED_BY = {"study-compress": (*NEEDED, "scipy"), "export-vti": ("numpy",),
+             "export-h5": ("numpy", "h5py")}
 NEEDED_BY_STUDIES = NEEDED_BY["study-compress"]
 
 

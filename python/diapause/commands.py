@@ -7,6 +7,7 @@ import importlib
 import pathlib
 import sys
 
+from diapause import exported
 from diapause.files import Trouble
 
 TROUBLE = 3  # the exit status of the command `diapause` for all that is not done
@@ -74,13 +75,12 @@ def run(words):
     if verb == "report":
         _report_options(parser)
         _report(parser.parse_args(words))
-    elif verb == "export-vti":
-        from diapause import vti
-
+    elif verb in ("export-h5", "export-vti"):
+        writer = importlib.import_module(f"diapause.{verb.removeprefix('export-')}")
         parser.add_argument("arrays")
         parser.add_argument("output")
         arguments = parser.parse_args(words)
-        print(vti.written(arguments.arrays, arguments.output))
+        print(exported.written(arguments.arrays, arguments.output, writer.write))
     elif verb == "study-compress":
         from diapause.study import command
 
@@ -98,7 +98,7 @@ def run(words):
         arguments = parser.parse_args(words)
         plans.draw(arguments.numbers, arguments.output)
     else:
-        raise Trouble("the first word is report, export-vti, plan, simulation, study-compress or another study")
+        raise Trouble("the first word is report, export-h5, export-vti, plan, simulation, study-compress or another study")
 
 
 def main():

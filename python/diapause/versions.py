@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
 
+from diapause import exported
 from diapause.failures import NotFoundError
-
-_OF_A_RANK = re.compile(r"(.+)\.r(\d+)\.npy")
 
 
 def _command():
@@ -27,14 +24,14 @@ def _command():
 class StoredVersion(Mapping):
     """The regions of a version by name: a global array, or {rank: array} where the ranks' pieces make up none.
 
+    `files` is {rank: directory} with the files that ranks have in it.
+
     Every byte was checked when the version was opened. The arrays are mapped and read-only, and last as long as this object is
     open; close it, or use it in a `with`."""
 
     def __init__(self, job, version=None, directory=None, **places):
         """`places`: config, memory, local, global_, as of the command. `directory`: where the arrays are kept; else among
         the temporary files, and gone at the end."""
-        import numpy
-
         self._scratch = None
         if directory is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="diapause-version-")
@@ -46,15 +43,14 @@ class StoredVersion(Mapping):
         if done.returncode != 0:
             self.close()
             raise NotFoundError(done.stderr.strip())
-        self.about = json.loads((pathlib.Path(directory) / "version.json").read_text())
+        self.about = exported.about(directory)
+        self.files = exported.files(directory)
         self._regions = {}
-        for path in sorted(pathlib.Path(directory).glob("*.npy")):
-            array = numpy.load(path, mmap_mode="r")
-            of_rank = _OF_A_RANK.fullmatch(path.name)
-            if of_rank:
-                self._regions.setdefault(of_rank[1], {})[int(of_rank[2])] = array
+        for name, rank, array in exported.arrays(directory):
+            if rank is None:
+                self._regions[name] = array
             else:
-                self._regions[path.name.removesuffix(".npy")] = array
+                self._regions.setdefault(name, {})[rank] = array
 
     @property
     def number(self):

@@ -1,15 +1,10 @@
-"""Arrays of a version as one file of VTK's image data (.vti), which ParaView and VisIt open. Needs NumPy alone."""
+"""Arrays of a version as one file of VTK's image data (.vti), which ParaView and VisIt open. Needs NumPy."""
 
 from __future__ import annotations
 
-import os
-import pathlib
-import shutil
-import tempfile
 from xml.sax.saxutils import quoteattr
 
-import numpy
-
+from diapause import exported
 from diapause.files import Trouble
 
 _TYPES = {"f4": "Float32", "f8": "Float64", "i1": "Int8", "u1": "UInt8", "i2": "Int16", "u2": "UInt16", "i4": "Int32",
@@ -18,11 +13,8 @@ _TYPES = {"f4": "Float32", "f8": "Float64", "i1": "Int8", "u1": "UInt8", "i2": "
 
 def _arrays(folder):
     """{name: mapped array} of those that have one place in space for each element; the first one says which grid it is."""
-    found = {}
-    for path in sorted(pathlib.Path(folder).glob("*.npy")):
-        array = numpy.load(path, mmap_mode="r")
-        if 2 <= array.ndim <= 3 and array.size > 0:
-            found[path.name.removesuffix(".npy")] = array
+    found = {name: array for name, rank, array in exported.arrays(folder)
+             if rank is None and 2 <= array.ndim <= 3 and array.size > 0}
     shapes = {array.shape for array in found.values()}
     if not found:
         raise Trouble("no region is an array of two or three dimensions: export into a directory instead")
@@ -51,17 +43,5 @@ def _write(file, arrays):
     file.write(b"\n</AppendedData>\n</VTKFile>\n")
 
 
-def written(folder, path):
-    """Puts the arrays of the directory into the file, which appears when it is whole, and removes the directory."""
-    path = pathlib.Path(path)
-    handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _write(file, _arrays(folder))
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise
-    finally:
-        shutil.rmtree(folder)
-    return path
+def write(folder, file):
+    _write(file, _arrays(folder))

@@ -247,17 +247,18 @@ void add_jobs(CLI::App& app, JobsArguments& arguments) {
 }
 
 void add_export(CLI::App& app, ExportArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("export", "The regions of a version as arrays of NumPy, each byte checked");
+  CLI::App& verb =
+      *app.add_subcommand("export", "The regions of a version as arrays, and its files, each byte checked");
   add_job(verb, arguments.job)->required();
   verb.add_option("version", arguments.version, "Number of the version; else the newest that is complete")
       ->option_text("VERSION")
       ->check(natural());
   verb.add_option("--to", arguments.to,
-                  "Directory that gets a file for each region, or one file for ParaView and VisIt")
-      ->option_text("DIRECTORY|FILE.vti")
+                  "Directory that gets a file of NumPy for each region, or one file of HDF5, or for ParaView and VisIt")
+      ->option_text("DIRECTORY|FILE.h5|FILE.vti")
       ->required();
   add_places(verb, arguments.places);
-  verb.footer(footer({"diapause export heat --to heat-arrays", "diapause export heat 1200 --to heat.vti"}, kExitCodes));
+  verb.footer(footer({"diapause export heat --to heat-arrays", "diapause export heat 1200 --to heat.h5"}, kExitCodes));
 }
 
 constexpr const char* kJobExitCodes =

@@ -1,4 +1,4 @@
-// `diapause export`: the regions of a version as arrays of NumPy, each byte checked.
+// `diapause export`: the regions of a version as arrays of NumPy, and its files as files, each byte checked.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "cli/python.hpp"
 #include "cli/text.hpp"
 #include "cli/verbs.hpp"
+#include "store/file_paths.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
 
@@ -22,6 +23,16 @@ struct Piece {
   std::uint32_t rank;
   std::size_t region;  // in the rank's image
 };
+
+// The name of a region as that of a file: what no such name may hold is written as in addresses of the web.
+std::string as_file_name(const std::string& region) {
+  std::string name;
+  for (const char character : region) {
+    const bool is_plain = character != '/' && character != '%' && character != '\0';
+    name += is_plain ? std::string(1, character) : fmt::format("%{:02X}", static_cast<unsigned char>(character));
+  }
+  return name;
+}
 
 class Exporter {
  public:
@@ -46,7 +57,10 @@ class Exporter {
   }
 
   // One file where the ranks' pieces make up an array, else one for each rank.
-  Status export_region(const std::string& name, const std::vector<Piece>& pieces) {
+  Status export_region(const std::string& region_name, const std::vector<Piece>& pieces) {
+    DIAPAUSE_TRY_ASSIGN(const auto path, store::path_in_name(region_name));
+    if (path) return export_files(*path, pieces);
+    const std::string name = as_file_name(region_name);
     std::vector<const format::Region*> regions;
     for (const Piece& piece : pieces) regions.push_back(&region_of(piece));
     const auto whole = whole_of(regions);
@@ -55,6 +69,19 @@ class Exporter {
       const format::Region& region = region_of(piece);
       const ArrayShape own{region.type, region.element_bytes, {region.count}};
       DIAPAUSE_TRY(write_array(fmt::format("{}.r{}.npy", name, piece.rank), own, {piece}));
+    }
+    return {};
+  }
+
+  // A file of the program's own, which several ranks may have by the same name.
+  Status export_files(const std::vector<std::string>& path, const std::vector<Piece>& pieces) {
+    for (const Piece& piece : pieces) {
+      std::vector<std::string> below = {"files", fmt::format("r{}", piece.rank)};
+      below.insert(below.end(), path.begin(), path.end());
+      DIAPAUSE_TRY_ASSIGN(const ByteVector bytes, read(piece));
+      DIAPAUSE_TRY_ASSIGN(const sys::File file, store::open_below(to_, below, store::Opening::new_file));
+      DIAPAUSE_TRY(file.write_all(bytes, 0));
+      written_.push_back(fmt::format("{}/{}", to_.path(), fmt::join(below, "/")));
     }
     return {};
   }
@@ -149,11 +176,14 @@ int export_version(const ExportArguments& arguments) {
     return complain(arguments.version ? fmt::format("there is no version {} of {}", *arguments.version, job.key)
                                       : fmt::format("no version of {} is complete here", job.key));
   }
-  const bool is_image = arguments.to.ends_with(".vti");
-  const std::string directory = is_image ? fmt::format("{}.parts-{}", arguments.to, sys::process_id()) : arguments.to;
+  const std::string by_python = arguments.to.ends_with(".vti")  ? "export-vti"
+                                : arguments.to.ends_with(".h5") ? "export-h5"
+                                                                : "";
+  const std::string directory =
+      by_python.empty() ? arguments.to : fmt::format("{}.parts-{}", arguments.to, sys::process_id());
   const auto written = export_to(job, *version, directory);
   if (!written) return complain(written.error());
-  if (is_image) return become_python({"export-vti", directory, arguments.to});  // and removes the directory
+  if (!by_python.empty()) return become_python({by_python, directory, arguments.to});  // and removes the directory
   for (const std::string& path : *written) fmt::print("{}\n", printable(path));
   return kDone;
 }

@@ -12,17 +12,17 @@ namespace diapause::library {
 namespace {
 
 constexpr std::size_t kLongestName = 255;  // of a region
-constexpr std::size_t kDeepest = 60;       // less than what Directory::remove_child takes away again
 
 Status list_below(const sys::Directory& directory, const std::string& path, std::size_t depth,
                   std::vector<format::Region>& found) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
   for (const sys::DirectoryEntry& entry : entries) {
     const std::string name = path + entry.name;
-    if (kFilePrefix.size() + name.size() > kLongestName || depth == kDeepest) {
-      return fail(Code::argument,
-                  fmt::format("{}/{}: the path of a file in a version has at most {} bytes and {} parts",
-                              directory.path(), entry.name, kLongestName - kFilePrefix.size(), kDeepest));
+    if (store::kFilePrefix.size() + name.size() > kLongestName || depth == store::kDeepestFile) {
+      return fail(
+          Code::argument,
+          fmt::format("{}/{}: the path of a file in a version has at most {} bytes and {} parts", directory.path(),
+                      entry.name, kLongestName - store::kFilePrefix.size(), store::kDeepestFile));
     }
     if (entry.is_directory) {
       DIAPAUSE_TRY_ASSIGN(const sys::Directory child, directory.open_own_child(entry.name));
@@ -31,7 +31,7 @@ Status list_below(const sys::Directory& directory, const std::string& path, std:
     }
     DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.open_file(entry.name, sys::Access::read));
     format::Region region;
-    region.name = std::string(kFilePrefix) + name;
+    region.name = std::string(store::kFilePrefix) + name;
     region.element_bytes = 1;
     DIAPAUSE_TRY_ASSIGN(region.count, file.size());
     region.stored_bytes = region.count;
@@ -40,47 +40,15 @@ Status list_below(const sys::Directory& directory, const std::string& path, std:
   return {};
 }
 
-enum class Opening { old_file, new_file };
-
-// The file of this path below `root`; of a new one, the directories on the way are made.
-Result<sys::File> open_below(const sys::Directory& root, const std::vector<std::string>& path, Opening opening) {
-  sys::Directory below;
-  const sys::Directory* at = &root;
-  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-    auto next = opening == Opening::new_file ? at->make_child(path[i]) : at->open_own_child(path[i]);
-    if (!next) return fail(std::move(next.error()));
-    below = std::move(*next);
-    at = &below;
-  }
-  return opening == Opening::new_file ? at->create_new_file(path.back())
-                                      : at->open_file(path.back(), sys::Access::read);
-}
-
 Status write_file(const sys::Directory& root, const std::vector<std::string>& path, store::ImageReader& image,
                   std::size_t region) {
-  DIAPAUSE_TRY_ASSIGN(const sys::File file, open_below(root, path, Opening::new_file));
+  DIAPAUSE_TRY_ASSIGN(const sys::File file, store::open_below(root, path, store::Opening::new_file));
   if (image.index().regions[region].raw_bytes() == 0) return {};
   DIAPAUSE_TRY_ASSIGN(const sys::PrivateMemory content, image.own_memory(region));
   return file.write_all(content.bytes(), 0);
 }
 
 }  // namespace
-
-Result<std::optional<std::vector<std::string>>> path_in_name(std::string_view region) {
-  if (!region.starts_with(kFilePrefix)) return std::nullopt;
-  std::string_view rest = region.substr(kFilePrefix.size());
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t slash = rest.find('/');
-    const std::string_view part = rest.substr(0, slash);
-    if (!sys::is_plain_name(part) || parts.size() == kDeepest) {
-      return fail(Code::corrupt, fmt::format("'{}' is no path of a file below a directory", region));
-    }
-    parts.emplace_back(part);
-    if (slash == std::string_view::npos) return parts;
-    rest.remove_prefix(slash + 1);
-  }
-}
 
 Files::~Files() {
   end();
@@ -129,7 +97,7 @@ Result<std::string> Files::restore(store::ImageReader& image) {
   DIAPAUSE_TRY_ASSIGN(restored_, make_empty(restored_name()));
   const std::vector<format::Region>& regions = image.index().regions;
   for (std::size_t region = 0; region < regions.size(); ++region) {
-    DIAPAUSE_TRY_ASSIGN(const auto path, path_in_name(regions[region].name));
+    DIAPAUSE_TRY_ASSIGN(const auto path, store::path_in_name(regions[region].name));
     if (path) DIAPAUSE_TRY(write_file(restored_, *path, image, region));
   }
   return restored_.real_path();
@@ -144,8 +112,8 @@ void Files::end_restored() {
 Result<std::shared_ptr<const sys::File>> FilesSource::open(std::size_t file) {
   const std::lock_guard lock(mutex_);
   if (file_ != nullptr && opened_ == file) return file_;
-  DIAPAUSE_TRY_ASSIGN(const auto path, path_in_name(files_[file].name));
-  DIAPAUSE_TRY_ASSIGN(sys::File opened, open_below(root_, *path, Opening::old_file));
+  DIAPAUSE_TRY_ASSIGN(const auto path, store::path_in_name(files_[file].name));
+  DIAPAUSE_TRY_ASSIGN(sys::File opened, store::open_below(root_, *path, store::Opening::old_file));
   file_ = std::make_shared<const sys::File>(std::move(opened));
   opened_ = file;
   return file_;

@@ -6,26 +6,20 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
 #include "capture/block_source.hpp"
 #include "engine/job/context.hpp"
 #include "format/image.hpp"
+#include "store/file_paths.hpp"
 #include "store/image_reader.hpp"
 #include "sys/file.hpp"
 
 namespace diapause::library {
 
-inline constexpr std::string_view kFilePrefix = "file:";
 inline constexpr const char* kFilesName = "files";  // of the directory in a node's tier that holds those of its ranks
-
-// The components of the path that a region of this name stands for; none if it is no file's. Code::corrupt for a path
-// that leads anywhere else than below where it begins.
-Result<std::optional<std::vector<std::string>>> path_in_name(std::string_view region);
 
 // Of one rank. Directories are made in the first tier of the node that can be written to, and go with this object.
 class Files {

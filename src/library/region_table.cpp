@@ -15,9 +15,9 @@ Status check(const ProtectedRegion& region) {
   if (description.name.empty() || description.name.size() > 255) {
     return fail(Code::argument, "a region's name has 1 to 255 bytes");
   }
-  if (description.name.starts_with(kFilePrefix)) {
+  if (description.name.starts_with(store::kFilePrefix)) {
     return fail(Code::argument, fmt::format("region '{}': names that begin with '{}' are those of files",
-                                            description.name, kFilePrefix));
+                                            description.name, store::kFilePrefix));
   }
   if (description.element_bytes == 0) {
     return fail(Code::argument, fmt::format("region '{}': an element has at least 1 byte", description.name));

@@ -199,6 +199,39 @@ class ReadingTest(CommandTest):
         self.assertEqual(data[:8 + len(result)], len(result).to_bytes(8, "little") + result)
         self.assertEqual([path.name for path in self.scratch.iterdir() if "heat" in path.name], ["heat.vti"])
 
+    def python_with(self, *modules):
+        """A Python that has them; skips the test where there is none."""
+        for python in ("python3", "/usr/bin/python3"):
+            if subprocess.run([python, "-c", f"import {', '.join(modules)}"], capture_output=True).returncode == 0:
+                return python
+        self.skipTest(f"no Python here has {', '.join(modules)}")
+
+    def test_export_makes_a_file_of_hdf5(self):
+        python = self.python_with("numpy", "h5py")
+        self.diapause("export", "heat", 40, "--to", "heat.h5", tiers=self.tiers)
+        script = ("import h5py, sys\n"
+                  "with h5py.File('heat.h5') as file:\n"
+                  "    print(list(file), file['field'].shape, file['field'].dtype, {k: str(v) for k, v in file.attrs.items()})\n"
+                  "    file['field'][:].tofile('field')\n")
+        done = subprocess.run([python, "-c", script], cwd=self.scratch, capture_output=True, text=True)
+        self.assert_in_order([f"['field'] ({SIZE}, {SIZE}) float64", "'ranks': '8'", "'version': '40'"], done.stdout)
+        self.diapause("export", "heat", 40, "--to", "arrays", tiers=self.tiers)
+        self.assertEqual((self.scratch / "field").read_bytes(), (self.scratch / "arrays/field.npy").read_bytes()[128:])
+        self.assertEqual([path.name for path in self.scratch.iterdir() if "heat" in path.name], ["heat.h5"])
+
+    def test_export_gives_the_files_of_the_program(self):
+        tiers = Tiers(self.scratch / "of_files")
+        tiers.root.mkdir()
+        stopped = subprocess.run([support.FILES], cwd=tiers.root, capture_output=True, env=support.environment(**tiers.settings()))
+        self.assertEqual(stopped.returncode, 3)
+        self.diapause("export", "files", 40, "--to", "out", tiers=tiers)
+        self.assertEqual((self.scratch / "out/files/r0/state.txt").read_text(), f"40 {40 * 41 // 2}\n")
+        python = self.python_with("numpy", "h5py")
+        self.diapause("export", "files", 40, "--to", "out.h5", tiers=tiers)
+        script = "import h5py; print(bytes(h5py.File('out.h5')['files/r0/state.txt'][:]))"
+        done = subprocess.run([python, "-c", script], cwd=self.scratch, capture_output=True, text=True)
+        self.assertEqual(done.stdout, f"b'40 {40 * 41 // 2}\\n'\n")
+
     def test_python_maps_the_arrays_of_a_version(self):
         package = pathlib.Path(__file__).resolve().parents[2] / "python"
         script = ("import diapause\n"
@@ -207,10 +240,7 @@ class ReadingTest(CommandTest):
                   "    print(version.number, field.shape, field.dtype, field.flags.writeable, list(version))\n"
                   "try: diapause.open_version('cold')\n"
                   "except LookupError as error: print(error)\n")
-        python = next((p for p in ("python3", "/usr/bin/python3") if not subprocess.run([p, "-c", "import numpy"],
-                                                                                       capture_output=True).returncode), None)
-        if python is None:
-            self.skipTest("no Python here has numpy")
+        python = self.python_with("numpy")
         done = subprocess.run([python, "-B", "-c", script], cwd=self.scratch, capture_output=True, text=True, env=support.environment(
             DIAPAUSE_COMMAND=support.DIAPAUSE, PYTHONPATH=package, **self.tiers.settings()))
         self.assert_in_order([f"40 ({SIZE}, {SIZE}) float64 False ['field']", "no job 'cold'"], done.stdout + done.stderr)

@@ -13,6 +13,7 @@ BUILD = pathlib.Path(os.environ["DIAPAUSE_TEST_BUILD"])
 DIAPAUSE = BUILD / "src/diapause"
 MINIMAL = BUILD / "examples/minimal"
 HEAT = BUILD / "apps/heat/heat"
+FILES = BUILD / "examples/files"
 MPIEXEC = os.environ.get("DIAPAUSE_TEST_MPIEXEC")
 
 LIMIT_S = 120

@@ -1,9 +1,9 @@
-#include "library/files.hpp"
+#include "store/file_paths.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace diapause::library {
+namespace diapause::store {
 namespace {
 
 using ::testing::ElementsAre;
@@ -39,4 +39,4 @@ TEST(PathInName, LeadsNowhereElse) {
 }
 
 }  // namespace
-}  // namespace diapause::library
+}  // namespace diapause::store

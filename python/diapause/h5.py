@@ -1,0 +1,30 @@
+"""A version as one file of HDF5: arrays of the whole job, or a group with those of each rank. Needs NumPy and h5py."""
+
+from __future__ import annotations
+
+import h5py
+import numpy
+
+from diapause import exported
+from diapause.files import Trouble
+
+
+def _write_files(group, directory):
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        group.create_dataset(path.relative_to(directory).as_posix(), data=numpy.fromfile(path, dtype="u1"))
+
+
+def write(folder, file):
+    """Each region is a dataset of its name, or a group with r0, r1, ... where the ranks' parts make up no array; files of the
+    program are datasets of bytes in files/r0, files/r1, ... Attributes say which version of which job it is."""
+    about = exported.about(folder)
+    with h5py.File(file, "w") as out:
+        out.attrs.update({"job": about["job"], "version": about["version"], "ranks": len(about["ranks"]),
+                          "created_unix_ns": about["created_unix_ns"]})
+        try:
+            for name, rank, array in exported.arrays(folder):
+                out.create_dataset(name if rank is None else f"{name}/r{rank}", data=array)
+            for rank, directory in exported.files(folder).items():
+                _write_files(out.create_group(f"files/r{rank}"), directory)
+        except ValueError as error:  # names that are those of a dataset and of a group
+            raise Trouble(f"{error}: export into a directory instead") from None
