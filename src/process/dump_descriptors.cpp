@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <sstream>
 
 #include "process/borrowed.hpp"
 #include "process/dump_parts.hpp"
@@ -254,10 +255,6 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
     to.which = *which;
     return {};
   }
-  if (!values_in(found.details, "lock").empty()) {
-    work.refuse(frozen.status,
-                fmt::format("holds a lock on descriptor {} ({}), which is not restored yet", found.number, found.link));
-  }
   if (S_ISREG(found.stat.st_mode) || S_ISDIR(found.stat.st_mode)) return describe_file(work, frozen, found, to);
   if (S_ISFIFO(found.stat.st_mode)) return describe_pipe(work, frozen, found, to);
   if (S_ISSOCK(found.stat.st_mode)) {
@@ -277,6 +274,51 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
   work.refuse(frozen.status,
               fmt::format("has descriptor {} ({}), which is not restored yet", found.number, found.link));
   return {};
+}
+
+// "1: POSIX  ADVISORY  WRITE 30909 fe:00:9978613 5 14": the last byte that is locked, or EOF. Nothing for a lease.
+std::optional<FileLock> parse_lock(const std::string& line) {
+  std::istringstream words(line);
+  std::string order, kind, advice, access, owner, file, end;
+  FileLock lock;
+  if (!(words >> order >> kind >> advice >> access >> owner >> file >> lock.begin >> end)) return std::nullopt;
+  if (kind == "POSIX") {
+    lock.kind = LockKind::process;
+  } else if (kind == "OFDLCK") {
+    lock.kind = LockKind::description;
+  } else if (kind == "FLOCK") {
+    lock.kind = LockKind::whole_description;
+  } else {
+    return std::nullopt;
+  }
+  lock.is_exclusive = access == "WRITE";
+  std::uint64_t last = 0;
+  if (end == "EOF") return lock;
+  if (std::from_chars(end.data(), end.data() + end.size(), last).ec != std::errc() || last < lock.begin) {
+    return std::nullopt;
+  }
+  lock.bytes = last - lock.begin + 1;
+  return lock;
+}
+
+// Each once, whichever descriptors show it.
+void dump_locks(DumpWork& work, const FrozenProcess& frozen, const Found& found, std::uint32_t description) {
+  for (const std::string& line : values_in(found.details, "lock")) {
+    auto lock = parse_lock(line);
+    if (!lock) {
+      work.refuse(frozen.status, fmt::format("holds a lock on descriptor {} ({}) that is not restored: {}",
+                                             found.number, found.link, line));
+      continue;
+    }
+    lock->process = frozen.status.id;
+    lock->number = static_cast<std::uint32_t>(found.number);
+    const std::uint32_t owner = lock->kind == LockKind::process ? lock->process : 0;
+    DumpWork::SeenLock seen{owner, description, *lock};
+    seen.lock.process = seen.lock.number = 0;
+    if (std::ranges::find(work.locks, seen) != work.locks.end()) continue;
+    work.locks.push_back(seen);
+    work.result.job.locks.push_back(*lock);
+  }
 }
 
 // All that lies in a pipe, without taking it out.
@@ -314,6 +356,7 @@ Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process)
       work.result.job.descriptions.push_back(std::move(description));
       work.seen.push_back({frozen.here, number, found.link});
     }
+    dump_locks(work, frozen, found, index);
     const bool closes = (found.number_of("flags", 8) & O_CLOEXEC) != 0;
     process.descriptors.push_back({static_cast<std::uint32_t>(number), index, closes});
   }

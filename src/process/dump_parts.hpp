@@ -39,6 +39,13 @@ struct DumpWork {
     ProcStatus status = {};
     std::string place = {};
   };
+  struct SeenLock {
+    std::uint32_t process;  // 0: of the description
+    std::uint32_t description;
+    FileLock lock;  // without process and number
+    bool operator==(const SeenLock&) const = default;
+  };
+  std::vector<SeenLock> locks = {};
   std::vector<SeenTerminal> terminals = {};                  // beside result.job.terminals
   std::vector<SeenSocket> sockets = {};                      // beside result.job.sockets
   std::map<std::uint32_t, UnixSocket> unix_sockets = {};     // of the machine, once there is one

@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -162,6 +163,29 @@ Status restore_controlling_terminal(const RestoreWork& work, const Made& made) {
   return {};
 }
 
+// Behind the last descriptor that is closed: a process loses its locks on a file with any of those.
+Status restore_locks(const RestoreWork& work, const Made& made) {
+  for (const FileLock& lock : work.job.locks) {
+    if (lock.process != made.stored->id) continue;
+    struct flock range {};
+    range.l_type = lock.is_exclusive ? F_WRLCK : F_RDLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = static_cast<off_t>(lock.begin);
+    range.l_len = static_cast<off_t>(lock.bytes);
+    const std::uint64_t set = lock.kind == LockKind::process ? F_SETLK : F_OFD_SETLK;
+    const std::uint64_t whole = (lock.is_exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB;
+    const Call take = lock.kind == LockKind::whole_description
+                          ? Call{SYS_flock, {lock.number, whole}, 0}
+                          : Call{SYS_fcntl, {lock.number, set, work.calls.room()}, 0};
+    const auto taken = call_with(work, made.leader(), as_byte_view(range), take);
+    if (taken) continue;
+    const auto known = std::ranges::find(made.stored->descriptors, lock.number, &Descriptor::number);
+    return fail(Code::busy, fmt::format("the lock that process {} had on {} cannot be taken again: {}", lock.process,
+                                        work.job.descriptions[known->description].path, taken.error().message));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status restore_descriptors(RestoreWork& work, Made& made) {
@@ -190,7 +214,7 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
       if (!added && added.error().os_errno != EEXIST) return fail(added.error());
     }
   }
-  return {};
+  return restore_locks(work, made);
 }
 
 Status restore_attributes(RestoreWork& work, Made& made) {

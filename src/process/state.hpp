@@ -104,6 +104,22 @@ struct Descriptor {
   bool closes_on_exec = false;
 };
 
+// Whose a lock on a file is. The numbers are stored.
+enum class LockKind : std::uint32_t {
+  process = 0,           // fcntl(F_SETLK): of a process
+  description = 1,       // fcntl(F_OFD_SETLK): of an open file description
+  whole_description = 2  // flock: of an open file description, on all of the file
+};
+
+struct FileLock {
+  std::uint32_t process = 0;  // that has it, or has a descriptor of the description that has it
+  std::uint32_t number = 0;   // of that descriptor
+  LockKind kind = LockKind::process;
+  bool is_exclusive = false;
+  std::uint64_t begin = 0, bytes = 0;  // 0 bytes: up to the end, wherever that will be
+  bool operator==(const FileLock&) const = default;
+};
+
 struct Interval {
   std::uint64_t left_us = 0, period_us = 0;
 };
@@ -226,9 +242,11 @@ struct Job {
   // From format version 2 on:
   std::vector<Socket> sockets;
   std::vector<Terminal> terminals;
+  // From format version 3 on:
+  std::vector<FileLock> locks;
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 2;
+inline constexpr std::uint32_t kProcessesFormatVersion = 3;
 
 // With magic, version and checksum.
 ByteVector encode_job(const Job& job);

@@ -88,9 +88,14 @@ void fields(A& a, Terminal& x) {
   a(x.settings, x.size, x.is_locked, x.has_packets, x.is_hung_up, x.session, x.group, x.output);
 }
 template <class A>
+void fields(A& a, FileLock& x) {
+  a(x.process, x.number, x.kind, x.is_exclusive, x.begin, x.bytes);
+}
+template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
   if (a.version() >= 2) a(x.sockets, x.terminals);
+  if (a.version() >= 3) a(x.locks);
 }
 
 class Encoder {
@@ -297,6 +302,13 @@ Status check_job(const Job& job) {
   for (std::uint32_t i = 0; i < job.sockets.size(); ++i) DIAPAUSE_TRY(check_socket(job, i));
   for (const SharedMemory& memory : job.memories) {
     if (memory.kind > SharedKind::system_v || memory.bytes > format::kMaxFileBytes) return unsound("a shared memory");
+  }
+  for (const FileLock& lock : job.locks) {
+    const auto owner = std::ranges::find(job.processes, lock.process, &Process::id);
+    const bool has_descriptor =
+        owner != job.processes.end() &&
+        std::ranges::find(owner->descriptors, lock.number, &Descriptor::number) != owner->descriptors.end();
+    if (!has_descriptor || lock.kind > LockKind::whole_description) return unsound("a lock");
   }
   return {};
 }

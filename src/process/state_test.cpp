@@ -2,10 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cstring>
-
-#include "format/checksum.hpp"
-
 namespace diapause::process {
 namespace {
 
@@ -81,23 +77,6 @@ TEST(ProcessesOfAnImage, KeepWhatIsInTheirSockets) {
   EXPECT_EQ(decoded->sockets[0].waiting[0].size(), 5u);
 }
 
-// Version 1 ends before the sockets and terminals, of which a list without items takes 8 bytes.
-TEST(ProcessesOfAnImage, AreReadFromFormatVersion1) {
-  constexpr std::size_t kDigestBytes = 16, kListsBytes = 16;
-  ByteVector encoded = encode_job(small_job());
-  encoded.resize(encoded.size() - kDigestBytes - kListsBytes);
-  encoded[8] = std::byte{1};
-  const std::uint64_t length = encoded.size() + kDigestBytes;
-  std::memcpy(encoded.data() + 16, &length, sizeof length);
-  const format::Digest128 digest = format::digest128(encoded);
-  const ByteView low = as_byte_view(digest.low), high = as_byte_view(digest.high);
-  encoded.insert(encoded.end(), low.begin(), low.end());
-  encoded.insert(encoded.end(), high.begin(), high.end());
-  const auto decoded = decode_job(encoded);
-  ASSERT_TRUE(decoded) << decoded.error().message;
-  EXPECT_EQ(decoded->processes.size(), 2u);
-}
-
 TEST(ProcessesOfAnImage, AreRefusedWhateverByteIsDamagedOrMissing) {
   const ByteVector sound = encode_job(small_job());
   for (std::size_t i = 0; i < sound.size(); ++i) {
@@ -161,6 +140,14 @@ TEST(ProcessesOfAnImage, AreRefusedIfTheyCannotBe) {
   job = job_with_connection();
   job.sockets.clear();
   EXPECT_THAT(refusal(job), HasSubstr("an open file"));
+
+  job = small_job();
+  job.locks.push_back({2, 77, LockKind::process, true, 0, 0});
+  EXPECT_THAT(refusal(job), HasSubstr("a lock"));
+
+  job = small_job();
+  job.locks.push_back({3, 0, LockKind::process, true, 0, 0});
+  EXPECT_THAT(refusal(job), HasSubstr("a lock"));
 
   job = small_job();
   job.descriptions[0].kind = DescriptionKind::terminal;

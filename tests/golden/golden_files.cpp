@@ -86,12 +86,12 @@ ByteVector of_version_1(const Manifest& manifest) {
   return seal(std::move(bytes));
 }
 
-// Version 1 of the processes ends before the sockets and terminals, of which each list without items takes 8 bytes.
-ByteVector of_version_1(const process::Job& job) {
-  constexpr std::size_t kListsBytes = 16, kDigestBytes = 16;
+// Of the processes: each version added lists at the end, of which one without items takes 8 bytes.
+ByteVector of_version(std::uint32_t version, std::size_t missing_lists, const process::Job& job) {
+  constexpr std::size_t kDigestBytes = 16;
   ByteVector bytes = process::encode_job(job);
-  bytes.resize(bytes.size() - kListsBytes);
-  put(bytes, 8, 1, 4);
+  bytes.resize(bytes.size() - 8 * missing_lists);
+  put(bytes, 8, version, 4);
   put(bytes, kDigestBytes, bytes.size(), 8);
   return seal(std::move(bytes));
 }
@@ -163,16 +163,20 @@ ByteVector payload_seed() {
 
 void add_processes(std::map<std::string, ByteVector>& files) {
   const std::string folder = "tests/golden/files/";
+  const ByteVector first = of_version(1, 3, processes_of_version_1()),
+                   second = of_version(2, 1, processes_of_version_2());
   const ByteVector sound = process::encode_job(processes());
   ByteVector future = sound;
   put(future, 8, process::kProcessesFormatVersion + 1, 4);
-  files[folder + "processes-v1.bin"] = of_version_1(old_processes());
-  files[folder + "processes-v2.bin"] = sound;
-  files[folder + "broken-processes-truncated.bin"] = front(sound, sound.size() - 1);
-  files[folder + "broken-processes-flipped.bin"] = flipped(sound, 100);
+  files[folder + "processes-v1.bin"] = first;
+  files[folder + "processes-v2.bin"] = second;
+  files[folder + "processes-v3.bin"] = sound;
+  files[folder + "broken-processes-truncated.bin"] = front(second, second.size() - 1);
+  files[folder + "broken-processes-flipped.bin"] = flipped(second, 100);
   files[folder + "broken-processes-future.bin"] = seal(future);
-  files["fuzz/corpus/processes/version-1"] = of_version_1(old_processes());
-  files["fuzz/corpus/processes/version-2"] = sound;
+  files["fuzz/corpus/processes/version-1"] = first;
+  files["fuzz/corpus/processes/version-2"] = second;
+  files["fuzz/corpus/processes/version-3"] = sound;
 }
 
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
@@ -199,7 +203,7 @@ void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
 
 }  // namespace
 
-process::Job old_processes() {
+process::Job processes_of_version_1() {
   process::Job job;
   job.machine = "x86_64";
   job.command = 7;
@@ -221,8 +225,8 @@ process::Job old_processes() {
   return job;
 }
 
-process::Job processes() {
-  process::Job job = old_processes();
+process::Job processes_of_version_2() {
+  process::Job job = processes_of_version_1();
   process::Socket end;
   end.family = 2;
   end.type = 1;
@@ -245,6 +249,14 @@ process::Job processes() {
     one.which = i;
     job.processes[0].descriptors.push_back({i + 3, i + 1, false});
   }
+  return job;
+}
+
+process::Job processes() {
+  process::Job job = processes_of_version_2();
+  job.locks = {{7, 0, process::LockKind::process, true, 5, 10},
+               {7, 3, process::LockKind::description, false, 7, 0},
+               {7, 4, process::LockKind::whole_description, true, 0, 0}};
   return job;
 }
 

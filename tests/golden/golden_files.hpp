@@ -39,10 +39,12 @@ ByteVector lattice_block();
 ByteVector compressed_image();
 ByteVector packed_image();
 
-// A program with two ends of a TCP connection, in one of which "left" waits, and a pseudo-terminal with output in it.
+// A program, as format version 1 knew it.
+process::Job processes_of_version_1();
+// With two ends of a TCP connection, in one of which "left" waits, and a pseudo-terminal with output in it.
+process::Job processes_of_version_2();
+// With locks of all kinds, too.
 process::Job processes();
-// The same program without those, as format version 1 knew it.
-process::Job old_processes();
 
 // Path from the root of the repository → content.
 std::map<std::string, ByteVector> all_files();

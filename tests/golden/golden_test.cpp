@@ -144,13 +144,16 @@ TEST(GoldenFiles, HoldBrokenStartsThatAreRefused) {
   EXPECT_EQ(decode_starts(golden("broken-starts-future.bin")).error().code, Code::mismatch);
 }
 
-TEST(GoldenFiles, HoldProcessesOfBothFormatVersions) {
+TEST(GoldenFiles, HoldProcessesOfAllFormatVersions) {
   const auto first = process::decode_job(golden("processes-v1.bin"));
   ASSERT_TRUE(first) << first.error().message;
-  EXPECT_EQ(process::encode_job(*first), process::encode_job(old_processes()));
+  EXPECT_EQ(process::encode_job(*first), process::encode_job(processes_of_version_1()));
   const auto second = process::decode_job(golden("processes-v2.bin"));
   ASSERT_TRUE(second) << second.error().message;
-  EXPECT_EQ(process::encode_job(*second), process::encode_job(processes()));
+  EXPECT_EQ(process::encode_job(*second), process::encode_job(processes_of_version_2()));
+  const auto third = process::decode_job(golden("processes-v3.bin"));
+  ASSERT_TRUE(third) << third.error().message;
+  EXPECT_EQ(process::encode_job(*third), process::encode_job(processes()));
 }
 
 TEST(GoldenFiles, HoldBrokenProcessesThatAreRefused) {

@@ -380,7 +380,7 @@ def hostile(place, options):
 
 TESTS = {
     "counting": program_test("counting"), "threads": program_test("threads"), "signals": program_test("signals"),
-    "memory": program_test("memory"), "files": program_test("files"), "tree": program_test("tree"),
+    "memory": program_test("memory"), "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
     "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
     "terminal": program_test("terminal"), "segments": program_test("segments"), "pages": pages, "torn": program_test("torn"),
     "mpi": mpi, "forwarding": forwarding, "interval": interval,
