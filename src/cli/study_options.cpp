@@ -127,6 +127,14 @@ std::vector<RunsStudy> studies_of_runs() {
         {"--actuator", "NAME", "What lowers the clock in background flushes: none, cpufreq or emulated; else none"},
         {"--clocks", "LIST", "Ratios of the base clock in background flushes; else 1,0.85,0.7,0.5"},
         {"--machine", "NAME", "Whose published power is what the model computes with"}}},
+      {"transparent",
+       "Checkpoints of programs that know nothing of them, and the checkpoint-fill-time law",
+       "diapause study transparent -o transparent --ranks 1,4,16 --size 100,1000",
+       {kLaunch,
+        kRanksList,
+        {"--size", "LIST", "MB of a rank; else 64,256"},
+        kDirectory,
+        {"--seconds", "S", "About how long a run that is compared with one that was not launched takes"}}},
   };
 }
 

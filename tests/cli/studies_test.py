@@ -81,6 +81,15 @@ class StudiesTest(CommandTest):
         self.assertEqual([row["published"] for row in self.table("comparison")], ["1.25", "0.8", "4.0"])
         self.assertFalse((self.scratch / "out/diapause-first-tier").exists())
 
+    def test_a_program_that_knows_nothing_of_it_is_launched_stopped_and_restarted(self):
+        self.study("transparent", "--ranks=1", "--size=1", "--seconds=0.3", "--repetitions=1")
+        (row,) = self.table("measurements")
+        self.assertGreater(float(row["image_bytes"]), 1e6)
+        for what in ("native_s", "launched_s", "checkpoint_s", "stood_still_s", "restart_s", "storage_bytes_per_s"):
+            self.assertGreater(float(row[what]), 0, what)
+        self.assertEqual(len(self.table("law")), 7)
+        self.assertEqual(list((self.scratch / "memory").glob("*")), [], "a job was not cleaned up")
+
     def test_what_cannot_be_run_is_named(self):
         for options, named in ((["--configuration=ckp(1,2)"], "ckp(1,2)"), (["--application=cg"], "cg"), (["--ranks=0"], "'0'"),
                                (["--launch=no-such-launcher {ranks}"], "no-such-launcher"), (["--launch=x {nodes}"], "{nodes}")):

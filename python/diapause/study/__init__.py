@@ -17,4 +17,5 @@ messages    `study messages`, what checkpoints do to messages, and what noise lo
 multilevel  the tables of the published study of these two
 throttle    `study throttle`, clocks while checkpoints are written
 writes      `study writes`, straight to the global directory and behind the program
+transparent `study transparent`, programs that know nothing of checkpoints, and the fill-time law
 """

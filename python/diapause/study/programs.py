@@ -55,16 +55,17 @@ class Launcher:
         return path
 
 
-def environment():
+def environment(**settings):
     return {key: value for key, value in os.environ.items()
-            if not key.startswith("DIAPAUSE_") or key.startswith(KEPT_SETTINGS)}
+            if not key.startswith("DIAPAUSE_") or key.startswith(KEPT_SETTINGS)} | settings
 
 
-def output_of(words, directory):
-    """(seconds, standard output); RunError if it fails."""
+def output_of(words, directory, **settings):
+    """(seconds, standard output); RunError if it fails. `settings` are variables of the environment."""
     begin_s = time.monotonic()
     try:
-        done = subprocess.run(words, cwd=directory, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(words, cwd=directory, env=environment(**settings), capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL)
     except OSError as error:
         raise RunError(f"{words[0]}: {error.strerror}; --launch says how ranks are started here") from error
     seconds = time.monotonic() - begin_s
