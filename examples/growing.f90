@@ -41,7 +41,7 @@ program growing
       stop 3
     end if
   end do
-  call diapause_close(run)
+  call diapause_finish(run)
 
   if (size(numbers, kind=int64) /= (2 * grow_until - steps) * batch) error stop 'a wrong number of numbers'
   if (any(numbers /= [(k * k + k / batch, k = 0, size(numbers, kind=int64) - 1)])) error stop 'wrong numbers'

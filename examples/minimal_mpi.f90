@@ -45,7 +45,7 @@ program minimal_mpi
   end do
 
   call MPI_Allreduce(sum, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, error)
-  call diapause_close(run)
+  call diapause_finish(run)
   if (rank == 0) print '(a, f8.6)', 'pi is about ', 8 * total
   call MPI_Finalize(error)
   if (abs(8 * total - 3.141592653589793_real64) > 1e-4_real64) stop 1

@@ -64,7 +64,7 @@ module diapause
     integer(c_int) :: signal = 0, rank = -1
   end type
 
-  public :: diapause_open, diapause_is_open, diapause_close, diapause_close_within
+  public :: diapause_open, diapause_is_open, diapause_finish, diapause_close, diapause_close_within
   public :: diapause_protect, diapause_protect_block, diapause_protect_address, diapause_unprotect
   public :: diapause_declare, diapause_allow_loss
   public :: diapause_files, diapause_checkpoint_files, diapause_restore_files
@@ -133,6 +133,14 @@ module diapause
 #endif
 
   interface
+    ! The program has done all that it was started for: the next run begins anew.
+    subroutine diapause_finish(run, status, message) bind(c, name='diapause_fortran_finish')
+      import :: diapause_t, c_char, c_int
+      type(diapause_t), intent(inout) :: run
+      integer(c_int), intent(out), optional :: status
+      character(len=*, kind=c_char), intent(inout), optional :: message
+    end subroutine
+
     subroutine diapause_close(run, status, message) bind(c, name='diapause_fortran_close')
       import :: diapause_t, c_char, c_int
       type(diapause_t), intent(inout) :: run

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "descriptor.h"
+
 static const char kTooLong[] = "a name or path is too long";
 
 int diapause_fortran_text(const CFI_cdesc_t* from, char* to) {
@@ -66,6 +68,12 @@ void diapause_fortran_open(Run* run, const CFI_cdesc_t* name, const CFI_cdesc_t*
   answer(run, diapause_open(c_name, c_config[0] != '\0' ? c_config : NULL, &run->instance), status, message);
 }
 
+void diapause_fortran_finish(Run* run, int* status, CFI_cdesc_t* message) {
+  const int finished = diapause_finish(run->instance);
+  run->instance = NULL;
+  answer(run, finished, status, message);
+}
+
 void diapause_fortran_close(Run* run, int* status, CFI_cdesc_t* message) {
   const int closed = diapause_close(run->instance);
   run->instance = NULL;
@@ -94,40 +102,12 @@ static diapause_type element_type(const CFI_cdesc_t* data) {
   return DIAPAUSE_BYTES;
 }
 
-static bool is_empty(const CFI_cdesc_t* data) {
-  for (int i = 0; i < data->rank; ++i) {
-    if (data->dim[i].extent == 0) return true;
-  }
-  return false;
-}
-
-/* Whether every element follows the one before it. The compiler's own function is not asked, because it believes in
- * extents that it was not told. */
-static bool is_contiguous(const CFI_cdesc_t* data) {
-  ptrdiff_t step = (ptrdiff_t)data->elem_len;
-  for (int i = 0; i < data->rank; ++i) {
-    if (data->dim[i].extent != 1 && data->dim[i].sm != step) return false;
-    step *= data->dim[i].extent;
-  }
-  return true;
-}
-
-static uint64_t count_of(const CFI_cdesc_t* data) {
-  uint64_t count = 1;
-  for (int i = 0; i < data->rank; ++i) count *= (uint64_t)data->dim[i].extent;
-  return count;
-}
-
 /* Why it cannot be protected; NULL if it can. */
 static const char* trouble_with(const CFI_cdesc_t* data) {
   if (data->type == CFI_type_cptr || data->type == CFI_type_other) {
     return "what it is can be known only when the program runs: use diapause_protect_address";
   }
-  if (data->base_addr == NULL) return "it is not allocated, or a pointer to nothing";
-  if (data->rank > 0 && data->dim[data->rank - 1].extent == -1) return "an array (*) has no end: give a section of it";
-  if (data->elem_len == 0) return "its elements have no length";
-  if (!is_empty(data) && !is_contiguous(data)) return "it is not contiguous: protect the whole array, or a copy";
-  return NULL;
+  return diapause_fortran_trouble_with(data);
 }
 
 static void refuse_data(Run* run, const char* region, const char* why, int* status, CFI_cdesc_t* message) {
@@ -150,8 +130,9 @@ void diapause_fortran_protect(Run* run, const CFI_cdesc_t* region, CFI_cdesc_t* 
   }
   const diapause_type type = element_type(data);
   const int done = type == DIAPAUSE_BYTES
-                       ? diapause_protect_bytes(run->instance, name, data->base_addr, count_of(data), data->elem_len)
-                       : diapause_protect(run->instance, name, data->base_addr, count_of(data), type);
+                       ? diapause_protect_bytes(run->instance, name, data->base_addr, diapause_fortran_count_of(data),
+                                                data->elem_len)
+                       : diapause_protect(run->instance, name, data->base_addr, diapause_fortran_count_of(data), type);
   answer(run, done, status, message);
 }
 

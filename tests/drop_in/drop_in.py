@@ -140,8 +140,7 @@ def scrs_functions_do_what_programs_lean_on(site):
 
 
 def a_fortran_program_of_scr_goes_on(site):
-    if not (site.programs / "scr_fortran").exists():
-        raise Skip("there is no Fortran compiler with the module mpi")
+    need_fortran(site, "scr_fortran")
     with Place(site, ranks=RANKS) as place:
         environment = NODES | {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         for run in range(3):
@@ -261,6 +260,20 @@ def ftis_functions_do_what_programs_lean_on(site):
         place.run("fti_functions", configuration, staged, "continue", environment=fti_environment(place),
                   messages=messages)
         expect_equal(restart_of(configuration)[0], 0, "failure, after the end")
+
+
+def need_fortran(site, program):
+    if not (site.programs / program).exists():
+        raise Skip("there is no Fortran compiler with the module mpi")
+
+
+def a_fortran_program_of_fti_goes_on(site):
+    need_fortran(site, "fti_fortran")
+    with Place(site, ranks=RANKS) as place:
+        configuration = fti_configuration(place, "fortran.fti")
+        for part in ("begin", "continue"):
+            place.run("fti_fortran", configuration, part, environment=fti_environment(place),
+                      messages=(*MPI_NOTICE, "^fti: variable 9: it is not contiguous", "^fti: a field lies outside"))
 
 
 def a_configuration_of_fti_that_cannot_be_used_is_refused_by_name(site):

@@ -68,6 +68,7 @@ def promised_files(libdir, mpi, fortran):
         files |= {f"libexec/diapause/{program}{end}" for program in ("heat", "messages", "stream") for end in ("", "_plain")}
         files |= {path.relative_to(REPOSITORY).as_posix() for path in REPOSITORY.glob("drop-in/*/include/**/*.h*")}
         files |= drop_in_files()
+        files |= {"drop-in/fti/lib/libfti_f90.so", "drop-in/fti/include/fti.mod"} if fortran else set()
     package = ["Config", "ConfigVersion", "Targets", "Targets-build"] + (["MpiTargets", "MpiTargets-build"] if mpi else [])
     return files | {f"{libdir}/cmake/diapause/diapause{name}.cmake" for name in package}
 

@@ -268,5 +268,15 @@ contains
     call diapause_restart_end(job, status)
     call diapause_close(job, status)
     call expect('close of files', status == DIAPAUSE_OK)
+    call diapause_open(job, 'files', status=status, message=text)
+    call diapause_restart_begin(job, status, message=text)
+    call expect('what was closed is there: '//trim(text), status == DIAPAUSE_OK)
+    call diapause_restart_end(job, status)
+    call diapause_finish(job, status, text)
+    call expect('finish of files: '//trim(text), status == DIAPAUSE_OK)
+    call diapause_open(job, 'files', status=status, message=text)
+    call diapause_restart_begin(job, status)
+    call expect('what was finished is gone', status == DIAPAUSE_ERR_NOT_FOUND)
+    call diapause_close(job, status)
   end subroutine
 end program
