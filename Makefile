@@ -43,7 +43,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 export OMPI_MCA_rmaps_base_oversubscribe = 1
 export CLICOLOR_FORCE =
 
-PACKAGES := $(addprefix packages-,build test bench cluster demo)
+PACKAGES := $(addprefix packages-,build test bench cluster demo programs)
 BUILDS := $(addprefix build-,openmpi mpich asan tsan)
 TESTS := $(addprefix test-,openmpi mpich asan tsan)
 .PHONY: test test-long demo demo-transparent bench install format clean $(PACKAGES) $(BUILDS) $(TESTS)
@@ -65,7 +65,7 @@ test: $(PRESETS:%=test-%)
 	  grep -E '\*\*\*(Failed|Timeout|Exception)' build/$$preset/ctest.log | sed 's/^/failed at first: /' || true; done
 
 # The codec sz3 is tested here: it takes a compiler most of a minute.
-test-long: build-openmpi build-asan packages-bench
+test-long: build-openmpi build-asan packages-bench packages-programs
 	tools/fetch-sz3
 	cmake --preset openmpi -B build/sz3-test -DDIAPAUSE_BUILD_TESTS=ON -DDIAPAUSE_WITH_SZ3=ON
 	cmake --build build/sz3-test --parallel $(JOBS) --target codec_test

@@ -231,7 +231,12 @@ Status FrozenJob::look(FrozenProcess& process) {
     thread.call = call_under_way(thread.registers);
     constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end of the call
     const bool is_timed = thread.call >= 0 && result_of(thread.registers) == kRestartBlock;
-    if (is_timed) thread.slept_since_ns = waits_since(process.here, thread.name.here);
+    const bool is_made_again = result_of(thread.registers) == kInterrupted && is_ended_by_interruption(thread.call);
+    if (is_timed || is_made_again) thread.slept_since_ns = waits_since(process.here, thread.name.here);
+    if (is_made_again && thread.slept_since_ns != 0 && thread.slept_since_ns < monotonic_ns_) {
+      const std::uint64_t waited_ns = monotonic_ns_ - thread.slept_since_ns;
+      thread.rest = rest_of_wait(process.here, thread.call, thread.registers, waited_ns);
+    }
     if (thread.call != SYS_restart_syscall) continue;
     const auto known = timed_->find(thread.name.here);
     if (known != timed_->end() && known->second.stack == thread.registers.rsp) {
@@ -252,7 +257,9 @@ Registers registers_to_go_on_with(const FrozenThread& thread) {
   if (result_of(registers) != kInterrupted || !is_ended_by_interruption(thread.call)) return registers;
   const bool has_signal = has_open_signal(waiting_signals_of(thread.name.here, Queue::thread), thread.mask) ||
                           has_open_signal(waiting_signals_of(thread.name.here, Queue::process), thread.mask);
-  if (!has_signal) wind_back(registers);
+  if (has_signal) return registers;
+  wind_back(registers);
+  if (thread.rest) set_argument(registers, thread.rest->argument, thread.rest->value);
   return registers;
 }
 

@@ -14,6 +14,7 @@
 #include "process/calls.hpp"
 #include "process/proc.hpp"
 #include "process/trace.hpp"
+#include "process/waits.hpp"
 
 namespace diapause::process {
 
@@ -36,6 +37,7 @@ struct FrozenThread {
   SequenceArea sequence;
   std::uint64_t slept_since_ns = 0;  // CLOCK_MONOTONIC; 0: not known
   std::uint64_t call_end_ns = 0;     // of a call begun anew, if it is known; 0: not
+  std::optional<Rest> rest;          // for a call that is made again
   bool is_touched = false;           // its registers are not those any more
 };
 

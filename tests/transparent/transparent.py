@@ -20,12 +20,18 @@ import sys
 import tempfile
 import time
 
+import unmodified
+
 SKIPPED = 77
 LIMIT_S = 120
 NOBODY = 65534
 
 
 class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
     pass
 
 
@@ -336,6 +342,32 @@ def momentary(place, options):
     job.kill()
 
 
+RESTS = """
+import select, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("waits", flush=True)
+assert select.epoll().poll(1) == []
+print("has waited for descriptors", flush=True)
+assert signal.sigtimedwait([signal.SIGUSR1], 1) is None
+print("has waited for a signal", flush=True)
+"""
+
+
+def rests(place, options):
+    """A call that a checkpoint has disturbed waits for the rest of its time: else it would never end under so many."""
+    del options
+    if not os.path.exists("/proc/self/sched"):
+        raise Skipped("this kernel does not tell since when a thread waits")
+    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", RESTS)
+    job.wait_for_lines(1)
+    end = time.monotonic() + LIMIT_S
+    while job.process.poll() is None:
+        must(time.monotonic() < end, f"it still waits: {job.output()}")
+        place.verb("checkpoint", "job")
+    status, errors = job.wait()
+    must(status == 0 and job.output().count("\n") == 3, f"ended with {status}: {job.output()}{errors}")
+
+
 def checked(place, options):
     """`launch --check` names what stands in the way, once, and takes no checkpoint."""
     scenario = Scenario(place, [place.own_copy(options.programs / "refused")])
@@ -385,8 +417,21 @@ TESTS = {
     "terminal": program_test("terminal"), "segments": program_test("segments"), "pages": pages, "torn": program_test("torn"),
     "mpi": mpi, "forwarding": forwarding, "interval": interval,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
-    "refused": refused, "momentary": momentary, "hostile": hostile,
+    "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
 }
+
+
+def unmodified_test(name):
+    def test(place, options):
+        command = unmodified.COMMANDS[name](place, options)
+        if command is None:
+            raise Skipped("the machine has no such program")
+        Scenario(place, command).all()
+
+    return test
+
+
+TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
 
 
 def leave_network():
@@ -425,6 +470,9 @@ def main():
                 continue
             TESTS[options.test](place, options)
             was_run = True
+        except Skipped as why:
+            print(f"{options.test}: {why}")
+            return SKIPPED
         except Failed as failure:
             print(f"{options.test} as user {user or os.geteuid()}: {failure}")
             return 1

@@ -55,6 +55,12 @@ namespace {
 constexpr std::byte kCallInstruction[] = {std::byte{0x0f}, std::byte{0x05}};
 constexpr std::uint64_t kNoCall = ~std::uint64_t{0};
 
+unsigned long long* argument_in(Registers& registers, std::size_t number) {
+  unsigned long long* const places[] = {&registers.rdi, &registers.rsi, &registers.rdx,
+                                        &registers.r10, &registers.r8,  &registers.r9};
+  return places[number];
+}
+
 }  // namespace
 
 static_assert(SYS_tgkill == 234, "the number stands in the code above");
@@ -92,6 +98,20 @@ std::int64_t result_of(const Registers& registers) { return static_cast<std::int
 std::size_t find_call_instruction(ByteView code) {
   const auto found = std::search(code.begin(), code.end(), std::begin(kCallInstruction), std::end(kCallInstruction));
   return found == code.end() ? std::string::npos : static_cast<std::size_t>(found - code.begin());
+}
+
+std::uint64_t argument_of(const Registers& registers, std::size_t number) {
+  Registers changed = registers;
+  return *argument_in(changed, number);
+}
+
+void set_argument(Registers& registers, std::size_t number, std::uint64_t value) {
+  *argument_in(registers, number) = value;
+}
+
+std::uint64_t below_stack(const Registers& registers, std::size_t bytes) {
+  constexpr std::uint64_t kRedZone = 128, kAlignment = 16;  // as the psABI has them
+  return (registers.rsp - kRedZone - bytes) / kAlignment * kAlignment;
 }
 
 std::int64_t call_under_way(const Registers& registers) {

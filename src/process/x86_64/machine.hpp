@@ -45,6 +45,12 @@ std::int64_t result_of(const Registers& registers);
 // Where in `code` such an instruction is; npos: nowhere.
 std::size_t find_call_instruction(ByteView code);
 
+// Arguments of the call that a thread was stopped in, from 0 on.
+std::uint64_t argument_of(const Registers& registers, std::size_t number);
+void set_argument(Registers& registers, std::size_t number, std::uint64_t value);
+// Where a thread that is in a call has room for so many bytes that it does not use, nor will before the call.
+std::uint64_t below_stack(const Registers& registers, std::size_t bytes);
+
 // The system call that a thread was stopped in; -1: it was in none.
 std::int64_t call_under_way(const Registers& registers);
 // Makes a thread that comes out of a call do it again, whatever the call has returned.

@@ -1,0 +1,58 @@
+#include "process/waits.hpp"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "process/trace.hpp"
+
+namespace diapause::process {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000, kMillisecond = 1'000'000;
+
+struct TimedWait {
+  std::int64_t call;
+  std::size_t argument;
+  bool is_in_memory;  // a timespec; else a number of milliseconds
+};
+constexpr TimedWait kTimedWaits[] = {{SYS_epoll_wait, 3, false},
+                                     {SYS_epoll_pwait, 3, false},
+                                     {SYS_epoll_pwait2, 3, true},
+                                     {SYS_rt_sigtimedwait, 2, true},
+                                     {SYS_semtimedop, 3, true}};
+
+std::uint64_t less(std::uint64_t length_ns, std::uint64_t waited_ns) {
+  return length_ns > waited_ns ? length_ns - waited_ns : 0;
+}
+
+std::optional<Rest> rest_in_memory(pid_t process, const TimedWait& wait, const Registers& registers,
+                                   std::uint64_t waited_ns) {
+  timespec length{};
+  const std::uint64_t address = argument_of(registers, wait.argument);
+  if (address == 0 || !read_memory(process, address, std::as_writable_bytes(std::span(&length, 1))))
+    return std::nullopt;
+  const std::uint64_t left_ns =
+      less(static_cast<std::uint64_t>(length.tv_sec) * kSecond + static_cast<std::uint64_t>(length.tv_nsec), waited_ns);
+  const timespec left{static_cast<time_t>(left_ns / kSecond), static_cast<long>(left_ns % kSecond)};
+  // The program's own may be constant, or be used for another call.
+  const std::uint64_t place = below_stack(registers, sizeof left);
+  if (!write_memory(process, place, as_byte_view(left))) return std::nullopt;
+  return Rest{wait.argument, place};
+}
+
+}  // namespace
+
+std::optional<Rest> rest_of_wait(pid_t process, std::int64_t call, const Registers& registers,
+                                 std::uint64_t waited_ns) {
+  const auto wait = std::ranges::find(kTimedWaits, call, &TimedWait::call);
+  if (wait == std::end(kTimedWaits)) return std::nullopt;
+  if (wait->is_in_memory) return rest_in_memory(process, *wait, registers, waited_ns);
+  const auto milliseconds = static_cast<std::int32_t>(argument_of(registers, wait->argument));
+  if (milliseconds < 0) return std::nullopt;
+  const std::uint64_t left_ns = less(static_cast<std::uint64_t>(milliseconds) * kMillisecond, waited_ns);
+  return Rest{wait->argument, (left_ns + kMillisecond - 1) / kMillisecond};
+}
+
+}  // namespace diapause::process
