@@ -4,6 +4,7 @@
 #   make test-long   the tests labelled `long`
 #   make demo        a job loses nodes and goes on
 #   make demo-transparent  LAMMPS, which knows nothing of checkpoints, does the same
+#   make demo-study  a small one of each published study, in minutes, into build/studies
 #   make bench       measures, into bench/results.json
 #   make install     PREFIX=$HOME/diapause, say; /usr/local by default. CMAKE_FLAGS for more options
 #   make format      clang-format on all sources
@@ -43,10 +44,10 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 export OMPI_MCA_rmaps_base_oversubscribe = 1
 export CLICOLOR_FORCE =
 
-PACKAGES := $(addprefix packages-,build test bench cluster demo programs)
+PACKAGES := $(addprefix packages-,build test bench cluster demo programs study)
 BUILDS := $(addprefix build-,openmpi mpich asan tsan)
 TESTS := $(addprefix test-,openmpi mpich asan tsan)
-.PHONY: test test-long demo demo-transparent bench install format clean $(PACKAGES) $(BUILDS) $(TESTS)
+.PHONY: test test-long demo demo-study demo-transparent bench install format clean $(PACKAGES) $(BUILDS) $(TESTS)
 
 $(PACKAGES): packages-%:
 	@tools/install-packages $*
@@ -78,6 +79,11 @@ demo: packages-build
 	cmake --preset openmpi -B build/demo -DDIAPAUSE_BUILD_TESTS=OFF
 	cmake --build build/demo --parallel $(JOBS)
 	tools/demo --build build/demo
+
+demo-study: packages-study
+	cmake --preset openmpi -B build/demo -DDIAPAUSE_BUILD_TESTS=OFF
+	cmake --build build/demo --parallel $(JOBS)
+	tools/demo-study --build build/demo --output build/studies
 
 demo-transparent: packages-demo
 	cmake --preset openmpi -B build/demo -DDIAPAUSE_BUILD_TESTS=OFF

@@ -147,7 +147,7 @@ static bool parse_options(int argc, char** argv, struct options* options) {
       {"largest", required_argument, NULL, 'l'}, {"repetitions", required_argument, NULL, 'r'},
       {"seconds", required_argument, NULL, 's'}, {"config", required_argument, NULL, 'c'},
       {"name", required_argument, NULL, 'n'},    {NULL, 0, NULL, 0}};
-  *options = (struct options){.largest = 4L << 20, .most_repetitions = 1000000, .seconds = 0.5, .name = "messages"};
+  *options = (struct options){.largest = 4L << 20, .most_repetitions = 10000, .seconds = 0.5, .name = "messages"};
   opterr = 0; /* one usage message is enough */
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     switch (c) {

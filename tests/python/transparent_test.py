@@ -21,6 +21,9 @@ def study(chosen, refused=""):
 
 
 class LawTest(unittest.TestCase):
+    def test_the_least_time_is_memory_over_storage_times_the_time_to_fill_a_device(self):
+        self.assertAlmostEqual(transparent.fill_time_s(205e12, 10e15, 2e12, 100e6), 410.0)
+
     def test_the_law_gives_what_is_printed_where_the_paper_agrees_with_itself(self):
         for row in study(arguments()).law_rows():
             if row["system"].startswith("SSD"):
