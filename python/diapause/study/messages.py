@@ -132,6 +132,12 @@ class Mean:
         return self.error is not None and abs(self.value) > self.error
 
 
+def _size_text(size):
+    """1024 -> "1 Ki"."""
+    power, prefix = next((power, prefix) for power, prefix in ((20, " Mi"), (10, " Ki"), (0, "")) if size >> power)
+    return f"{size >> power}{prefix}"
+
+
 class Study:
     def __init__(self, arguments, results):
         self.arguments = arguments
@@ -214,6 +220,7 @@ class Study:
                               label=f"{ARMS[arm]}, over the first run")
                 axes.axhline(0, color="#666666", linewidth=0.8)
                 axes.set_xscale("log", base=2)
+                axes.set_xticks(self.sizes[::4], [_size_text(size) for size in self.sizes[::4]])
                 axes.set_title(operation, loc="left")
                 axes.set_ylabel("% more cost")
                 axes.grid()

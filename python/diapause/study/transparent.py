@@ -273,10 +273,12 @@ class Study:
                     axes.plot(*zip(*points), "P", color=look.ORANGE, markeredgecolor="black", markersize=7, label="STREAM, here")
                 axes.set_xscale("log")
                 axes.set_yscale("log")
+                for axis, unit in ((axes.xaxis, "B"), (axes.yaxis, "s")):
+                    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _, unit=unit: look.scaled(value, unit)))
+                    axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
                 axes.set_title(what, loc="left")
-                axes.set_xlabel("bytes of all images")
+                axes.set_xlabel("all images")
                 axes.grid()
-            panes[0].set_ylabel("s")
             panes[0].legend(fontsize=8)
         return made
 
