@@ -149,19 +149,25 @@ std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
 }
 
 // Finds a slot in the first tier that has room for the image. With work in the background that is memory, if possible;
-// else it is the tier where the image is to lie at the end.
+// else it is the tier where the image is to lie at the end. What would be kept in memory and finds no room there is
+// kept on the node's disk.
 Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use) {
   std::vector<config::TierKind> tiers = {captures.node_tier};
   if (host_.is_background()) {
     if (captures.node_tier != config::TierKind::memory) tiers.insert(tiers.begin(), config::TierKind::memory);
     if (captures.decision.level == 4) tiers.push_back(config::TierKind::global);
   }
+  const bool has_disk = !context_.settings.local_path.empty();
+  if (tiers.back() == config::TierKind::memory && has_disk) tiers.push_back(config::TierKind::local);
   std::optional<Error> why;
   for (const config::TierKind kind : tiers) {
+    const bool is_instead = kind == config::TierKind::local && captures.node_tier == config::TierKind::memory;
+    if (is_instead && why->code != Code::full) break;  // a tier that is broken is to be mended
     if (captures.decision.suspect != 0) DIAPAUSE_TRY(host_.check_tier(kind));
     auto slot = host_.acquire(kind, bytes, use);
     if (slot || slot.error().code == Code::comm) {
       captures.capture_tier = kind;
+      if (is_instead) captures.node_tier = kind;
       if (why && std::exchange(told_of_capture_in_, kind) != kind && context_.rank() == 0) {
         context_.log(Severity::warning, fmt::format("captures are written to the {} tier while the program waits: {}",
                                                     store::tier_name(kind), why->message));

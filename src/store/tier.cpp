@@ -33,11 +33,15 @@ Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::s
   DIAPAUSE_TRY_ASSIGN(sys::Directory directory,
                       create ? sys::Directory::make_private(kernel, root) : sys::Directory::open_private(kernel, root));
   DIAPAUSE_TRY_ASSIGN(directory, descend(directory, job));
+  sys::Directory of_job;
   if (!node.empty()) {
-    DIAPAUSE_TRY_ASSIGN(directory, descend(directory, node));
+    of_job = std::move(directory);
+    DIAPAUSE_TRY_ASSIGN(directory, descend(of_job, node));
   }
   DIAPAUSE_TRY_ASSIGN(sys::Directory spare, descend(directory, kSpareDirectory));
-  return Tier(kind, job, std::move(directory), std::move(spare));
+  Tier tier(kind, job, std::move(directory), std::move(spare));
+  tier.of_job_ = std::move(of_job);
+  return tier;
 }
 
 Status Tier::lock(const std::string& holder, double wait_s) {
@@ -70,15 +74,65 @@ bool Tier::is_in_memory() const {
   return space && space->is_memory;
 }
 
+namespace {
+
+// The program and the libraries that it uses grow, too, and nobody asks them: this part of what there is stays free.
+constexpr std::uint64_t kLeftToOthers = 32;
+
+std::uint64_t left_in(const sys::MemoryRoom& room) {
+  return room.left - std::min(room.left, room.limit / kLeftToOthers);
+}
+
+}  // namespace
+
+// `own_promise`: what is promised to the one who asks.
+Result<std::uint64_t> Tier::free_bytes(std::uint64_t own_promise) const {
+  if (kind_ == config::TierKind::memory) return free_memory_bytes(own_promise);
+  DIAPAUSE_TRY_ASSIGN(const sys::FileSystemSpace space, directory_.space());
+  return space.free_bytes;
+}
+
 // In memory, what the file system would still take may be more than the machine has, or than a job may have of it:
 // filling it would end in the program being killed.
-Result<std::uint64_t> Tier::free_bytes() const {
+Result<std::uint64_t> Tier::free_memory_bytes(std::uint64_t own_promise) const {
+  std::uint64_t promised = promised_bytes();  // first, so that what is filled meanwhile counts twice, not never
+  promised -= std::min(promised, own_promise);
   DIAPAUSE_TRY_ASSIGN(const sys::FileSystemSpace space, directory_.space());
-  if (kind_ != config::TierKind::memory) return space.free_bytes;
   std::uint64_t free = space.free_bytes;
-  if (const auto available = sys::available_memory_bytes(directory_.kernel())) free = std::min(free, *available);
-  if (const auto room = sys::cgroup_room_bytes(directory_.kernel())) free = std::min(free, *room);
-  return free;
+  if (const auto machine = sys::memory_of_machine(directory_.kernel())) free = std::min(free, left_in(*machine));
+  for (const sys::MemoryRoom& group : sys::memory_of_cgroups(directory_.kernel())) {
+    free = std::min(free, left_in(group));
+  }
+  return free - std::min(free, promised);
+}
+
+// Slots that ranks of the job have acquired on this machine and not filled yet: their files have their size from the
+// start. Nodes that are emulated share a machine.
+std::uint64_t Tier::promised_bytes() const {
+  std::uint64_t promised = 0;
+  const auto nodes = of_job_.list();
+  if (!nodes) return 0;
+  for (const sys::DirectoryEntry& node : *nodes) {
+    const auto place = node.is_directory ? of_job_.open_child(node.name) : fail(Code::not_found, node.name);
+    const auto spare = place ? place->open_child(kSpareDirectory) : fail(Code::not_found, node.name);
+    const auto files = spare ? spare->list() : fail(Code::not_found, node.name);
+    if (!files) continue;
+    for (const sys::DirectoryEntry& file : *files) promised += spare->missing_bytes_of(file.name).value_or(0);
+  }
+  return promised;
+}
+
+// Makes a new slot one that counts, if there is room for it. Ranks that do so at the same time see each other: both
+// may find that there is too little, but never both that there is enough.
+Status Tier::promise(Slot& slot, std::uint64_t bytes) {
+  const Status promised = kind_ == config::TierKind::memory ? slot.file_.truncate(bytes) : Status();
+  const std::uint64_t own_promise = kind_ == config::TierKind::memory && promised ? bytes : 0;
+  DIAPAUSE_TRY_ASSIGN(std::uint64_t free, free_bytes(own_promise));
+  if (free < bytes) {
+    drop_spares();
+    DIAPAUSE_TRY_ASSIGN(free, free_bytes(own_promise));
+  }
+  return free < bytes ? fail(no_room(bytes, free)) : promised;
 }
 
 Error Tier::no_room(std::uint64_t needed, std::uint64_t free) const {
@@ -121,13 +175,11 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
                                       "raise the limit (ulimit -f)",
                                       path(), wanted, limit));
   }
-  DIAPAUSE_TRY_ASSIGN(std::uint64_t free, free_bytes());
-  if (free < wanted) {
-    drop_spares();
-    DIAPAUSE_TRY_ASSIGN(free, free_bytes());
-  }
-  if (free < wanted) return fail(no_room(wanted, free));
   DIAPAUSE_TRY_ASSIGN(Slot slot, create_slot(owner));
+  if (Status room = promise(slot, wanted); !room) {
+    discard(std::move(slot));
+    return fail(std::move(room.error()));
+  }
   if (use == SlotUse::shrinking) {
     slot.capacity_ = wanted;
     return slot;
@@ -139,7 +191,7 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
   }
   if (Status sized = slot.resize(wanted, mapped); !sized) {
     discard(std::move(slot));
-    return fail(sized.error().code == Code::full ? no_room(wanted, free) : sized.error());
+    return fail(sized.error().code == Code::full ? no_room(wanted, free_bytes().value_or(0)) : sized.error());
   }
   return slot;
 }
@@ -160,12 +212,17 @@ void Tier::keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_
   give_back(std::move(*slot));
 }
 
-// In steps, as whoever needs the slot at once does the rest faster than a thread that gives way to all others.
-Status Tier::prepare_until(Slot& slot, const std::atomic<bool>& stop) {
+// In steps, as whoever needs the slot at once does the rest faster than a thread that gives way to all others, and as
+// the program may come to need the memory itself.
+Status Tier::prepare_until(Slot& slot, const std::atomic<bool>& stop) const {
   constexpr std::uint64_t kLeastStep = 64 * kMiB;
   const std::uint64_t wanted = slot.unprepared_;
   const std::uint64_t step = std::max(kLeastStep, wanted / 8);  // each step looks at all pages of those before
-  for (std::uint64_t done = step; done < wanted && !stop; done += step) DIAPAUSE_TRY(slot.file_.reserve(done));
+  for (std::uint64_t done = step; done < wanted && !stop; done += step) {
+    DIAPAUSE_TRY(slot.file_.reserve_front(done));
+    DIAPAUSE_TRY_ASSIGN(const std::uint64_t free, free_bytes(wanted - done));
+    if (free < wanted - done) return fail(no_room(wanted - done, free));
+  }
   return stop ? Status() : slot.prepare();
 }
 

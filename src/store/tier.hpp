@@ -72,7 +72,8 @@ class Tier {
                                  const ExpectedImage& expected) const;
 
   // A file of at least `bytes`, recycled or new, under spare/. `owner` keeps the names of different ranks apart.
-  // Code::full names the tier, what is needed and what there is.
+  // Code::full names the tier, what is needed and what there is. In memory a file counts from here on, also with other
+  // ranks of the node, whenever it is filled.
   Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use = SlotUse::other);
   void give_back(Slot slot);  // one that was acquired and not settled
   void discard(Slot slot);    // the same, of one that is not to be used again
@@ -118,11 +119,14 @@ class Tier {
  private:
   Tier(config::TierKind kind, std::string job, sys::Directory directory, sys::Directory spare)
       : kind_(kind), job_(std::move(job)), directory_(std::move(directory)), spare_(std::move(spare)) {}
-  Result<std::uint64_t> free_bytes() const;
+  Result<std::uint64_t> free_bytes(std::uint64_t own_promise = 0) const;
+  Result<std::uint64_t> free_memory_bytes(std::uint64_t own_promise) const;
+  std::uint64_t promised_bytes() const;
+  Status promise(Slot& slot, std::uint64_t bytes);
   void take_back_lent();
   bool take_back(const Slot& slot) const;
   Result<Slot> create_slot(std::uint32_t owner);
-  static Status prepare_until(Slot& slot, const std::atomic<bool>& stop);
+  Status prepare_until(Slot& slot, const std::atomic<bool>& stop) const;
   static Status compare(const Slot& slot, const sys::Directory& directory, const std::string& name);
   std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
   Error no_room(std::uint64_t needed, std::uint64_t free) const;
@@ -133,6 +137,7 @@ class Tier {
 
   config::TierKind kind_;
   std::string job_;
+  sys::Directory of_job_;  // that of the node lies in it; not open for the global tier
   sys::Directory directory_;
   sys::Directory spare_;
   std::optional<sys::FileLock> lock_;

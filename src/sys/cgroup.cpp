@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,7 +71,7 @@ std::uint64_t reclaimable_in(Kernel& kernel, const std::string& group, std::stri
   return found;
 }
 
-std::optional<std::uint64_t> room_in(Kernel& kernel, const std::string& group, const Dialect& dialect) {
+std::optional<MemoryRoom> room_in(Kernel& kernel, const std::string& group, const Dialect& dialect) {
   std::optional<std::uint64_t> limit;
   for (const std::string_view name : dialect.limits) {
     const auto one = name.empty() ? std::nullopt : number_of_file(kernel, group + "/" + std::string(name));
@@ -80,18 +81,17 @@ std::optional<std::uint64_t> room_in(Kernel& kernel, const std::string& group, c
   const auto usage = number_of_file(kernel, group + "/" + std::string(dialect.usage));
   if (!usage) return std::nullopt;
   const std::uint64_t needed = *usage - std::min(*usage, reclaimable_in(kernel, group, dialect.reclaimable));
-  return *limit - std::min(*limit, needed);
+  return MemoryRoom{*limit, *limit - std::min(*limit, needed)};
 }
 
 // A process in a container may be told the path that its host uses, while the container's own group lies at the mount:
 // what is not there is passed over, and the mount is always asked.
-std::optional<std::uint64_t> least_room(Kernel& kernel, const std::string& mount, std::string_view path,
-                                        const Dialect& dialect) {
-  std::optional<std::uint64_t> least;
+void add_rooms(Kernel& kernel, const std::string& mount, std::string_view path, const Dialect& dialect,
+               std::vector<MemoryRoom>& rooms) {
   while (true) {
     const auto room = room_in(kernel, mount + std::string(path), dialect);
-    if (room) least = std::min(least.value_or(*room), *room);
-    if (path.empty()) return least;
+    if (room) rooms.push_back(*room);
+    if (path.empty()) return;
     path = path.substr(0, path.find_last_of('/') == path.npos ? 0 : path.find_last_of('/'));
   }
 }
@@ -108,11 +108,8 @@ bool has_memory(std::string_view controllers) {
 
 }  // namespace
 
-std::optional<std::uint64_t> cgroup_room_bytes(Kernel& kernel) {
-  std::optional<std::uint64_t> least;
-  const auto take = [&](const std::optional<std::uint64_t>& room) {
-    if (room) least = std::min(least.value_or(*room), *room);
-  };
+std::vector<MemoryRoom> memory_of_cgroups(Kernel& kernel) {
+  std::vector<MemoryRoom> rooms;
   for_each_line(text_of(kernel, "/proc/self/cgroup").value_or(""), [&](std::string_view line) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
@@ -121,12 +118,12 @@ std::optional<std::uint64_t> cgroup_room_bytes(Kernel& kernel) {
     std::string_view path = line.substr(second + 1);
     if (path == "/") path = {};
     if (controllers.empty()) {
-      take(least_room(kernel, "/sys/fs/cgroup", path, kVersion2));
-      take(least_room(kernel, "/sys/fs/cgroup/unified", path, kVersion2));
+      add_rooms(kernel, "/sys/fs/cgroup", path, kVersion2, rooms);
+      add_rooms(kernel, "/sys/fs/cgroup/unified", path, kVersion2, rooms);
     }
-    if (has_memory(controllers)) take(least_room(kernel, "/sys/fs/cgroup/memory", path, kVersion1));
+    if (has_memory(controllers)) add_rooms(kernel, "/sys/fs/cgroup/memory", path, kVersion1, rooms);
   });
-  return least;
+  return rooms;
 }
 
 }  // namespace diapause::sys

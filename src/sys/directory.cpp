@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "sys/path.hpp"
@@ -274,6 +275,18 @@ Result<FileId> Directory::id_of(std::string_view name) const {
   const int result = uninterrupted([&] { return kernel_->fstatat(fd_, component.c_str(), &status); });
   if (result < 0) return fail(path_error("inspect", path_ + "/" + component, result));
   return FileId{status.st_dev, status.st_ino};
+}
+
+Result<std::uint64_t> Directory::missing_bytes_of(std::string_view name) const {
+  DIAPAUSE_TRY(check_plain_name(name, *this));
+  const std::string component(name);
+  struct stat status;
+  const int result = uninterrupted([&] { return kernel_->fstatat(fd_, component.c_str(), &status); });
+  if (result < 0) return fail(path_error("inspect", path_ + "/" + component, result));
+  constexpr std::uint64_t kStatBlockBytes = 512;
+  const auto present = static_cast<std::uint64_t>(status.st_blocks) * kStatBlockBytes;
+  const auto length = static_cast<std::uint64_t>(status.st_size);
+  return length - std::min(length, present);
 }
 
 Result<FileSystemSpace> Directory::space() const {

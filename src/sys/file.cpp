@@ -80,10 +80,15 @@ Status File::sync() const {
   return {};
 }
 
-Status File::reserve(std::uint64_t length) const {
+Status File::reserve_front(std::uint64_t length) const {
   const int result = uninterrupted([&] { return kernel_->fallocate(fd_, 0, length); });
   const bool unsupported = result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL;
   if (result < 0 && !unsupported) return fail(path_error("reserve space for", path_, result));
+  return {};
+}
+
+Status File::reserve(std::uint64_t length) const {
+  DIAPAUSE_TRY(reserve_front(length));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t present, size());
   return present == length ? Status() : truncate(length);
 }

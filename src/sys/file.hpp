@@ -47,6 +47,8 @@ class File {
   Status sync() const;
   // Reserves blocks for [0, length) and sets the size; falls back to ftruncate where the file system cannot reserve.
   Status reserve(std::uint64_t length) const;
+  // The same without the size, for files that have theirs.
+  Status reserve_front(std::uint64_t length) const;
   Status truncate(std::uint64_t length) const;
   Result<std::uint64_t> size() const;
   bool has_no_name() const;  // no directory holds it any more
@@ -105,6 +107,8 @@ class Directory {
   Result<FileSystemSpace> space() const;
   Result<FileId> id() const;
   Result<FileId> id_of(std::string_view name) const;  // of what is called so in here by now; Code::not_found
+  // By how much the file is longer than the space that it has.
+  Result<std::uint64_t> missing_bytes_of(std::string_view name) const;
 
   bool is_open() const { return fd_ >= 0; }
   int fd() const { return fd_; }

@@ -8,13 +8,29 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "sys/file.hpp"
 
 namespace diapause::sys {
 
-Result<std::uint64_t> available_memory_bytes(Kernel& kernel) {
+namespace {
+
+// "MemTotal:       24684544 kB"
+std::optional<std::uint64_t> bytes_at(std::string_view meminfo, std::string_view key) {
+  const std::size_t line = meminfo.find(key);
+  const std::size_t digits = line == meminfo.npos ? line : meminfo.find_first_not_of(' ', line + key.size());
+  std::uint64_t kib = 0;
+  if (digits == meminfo.npos) return std::nullopt;
+  const auto read = std::from_chars(meminfo.data() + digits, meminfo.data() + meminfo.size(), kib);
+  if (read.ec != std::errc{}) return std::nullopt;
+  return kib * 1024;
+}
+
+}  // namespace
+
+Result<MemoryRoom> memory_of_machine(Kernel& kernel) {
   const int fd = kernel.openat(AT_FDCWD, "/proc/meminfo", O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return fail(os_error("opening /proc/meminfo", -fd));
   const File file(kernel, fd, "/proc/meminfo");
@@ -22,14 +38,10 @@ Result<std::uint64_t> available_memory_bytes(Kernel& kernel) {
   const std::int64_t length = kernel.pread(fd, std::as_writable_bytes(std::span(buffer)), 0);
   if (length < 0) return fail(os_error("reading /proc/meminfo", static_cast<int>(-length)));
   const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
-  constexpr std::string_view kKey = "MemAvailable:";
-  const std::size_t key = text.find(kKey);
-  const std::size_t digits = key == text.npos ? key : text.find_first_not_of(' ', key + kKey.size());
-  std::uint64_t kib = 0;
-  if (digits == text.npos || std::from_chars(text.data() + digits, text.data() + text.size(), kib).ec != std::errc{}) {
-    return fail(Code::io, "/proc/meminfo does not say MemAvailable");
-  }
-  return kib * 1024;
+  const auto total = bytes_at(text, "MemTotal:");
+  const auto available = bytes_at(text, "MemAvailable:");
+  if (!total || !available) return fail(Code::io, "/proc/meminfo does not say MemTotal and MemAvailable");
+  return MemoryRoom{*total, *available};
 }
 
 Status copy_if_mapped(MutableBytes to, ByteView from) {

@@ -9,8 +9,14 @@
 
 namespace diapause::sys {
 
-// MemAvailable of /proc/meminfo: what can be taken without swapping.
-Result<std::uint64_t> available_memory_bytes(Kernel& kernel);
+// What a machine, or a control group of this process, lets its programs have.
+struct MemoryRoom {
+  std::uint64_t limit = 0;  // in bytes, as `left`
+  std::uint64_t left = 0;   // can be taken without swapping, or without meeting the limit
+};
+
+// Of this machine: MemTotal and MemAvailable of /proc/meminfo.
+Result<MemoryRoom> memory_of_machine(Kernel& kernel);
 
 // Copies memory of this process that other threads may unmap at any time: Code::io where memcpy would crash. Half again
 // as slow; a memcpy in sandboxes that forbid the call. Sizes are equal.

@@ -66,6 +66,7 @@ def launcher_with_small_tmpfs(path, size=ROOM_BYTES):
 
 def goes_on_after_the_memory_tier_was_full(site):
     with Place(site, ranks=2) as place:
+        place.configure(place.settings, {"local": {"path": ""}})
         place.launcher = launcher_with_small_tmpfs(place.memory) + place.launcher
         place.run("full", "memory", place.memory / "filler")
 
@@ -92,6 +93,10 @@ def captures_in_shared_files_of_the_global_tier_what_memory_cannot_take(site):
 
 def captures_in_the_local_tier_what_memory_cannot_take(site):
     capture_elsewhere(site, "local", "132", tier="local", ranks_per_node=1)
+
+
+def keeps_on_the_local_disk_what_finds_no_room_in_memory(site):
+    capture_elsewhere(site, "local", "132", ranks_per_node=1)
 
 
 def goes_on_after_the_global_tier_was_full(site, files="rank"):

@@ -265,3 +265,63 @@ def knows_the_size_of_a_region_of_more_than_2_gib(site):
     with Place(site, ranks=1, tier="local") as place:
         place.run("big", "write")
         place.run("big", "read")
+
+
+class MemoryGroup:
+    """A control group with a limit, for all that a place starts."""
+
+    KINDS = {"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"}
+
+    def __init__(self, place, mib):
+        self.place, self.path = place, None
+        for mount, limit in self.KINDS.items():
+            if not (pathlib.Path(mount) / "cgroup.procs").exists():
+                continue
+            path = pathlib.Path(mount) / f"diapause-test-{os.getpid()}-{mib}"
+            try:
+                path.mkdir()
+                self.path = path
+                (path / limit).write_text(str(mib << 20))
+                return
+            except OSError:
+                self.__exit__()
+        raise Skip("this machine lets nobody here make a control group with a limit of memory")
+
+    def __enter__(self):
+        enter = f'echo $$ > {self.path}/cgroup.procs && exec "$@"'
+        self.place.launcher = ["sh", "-c", enter, "sh", *self.place.launcher]
+        return self
+
+    def __exit__(self, *_):
+        if self.path is not None:
+            for run in self.place.runs:
+                run.end()
+            wait_until(self.is_gone, f"{self.path} to be empty")
+
+    def is_gone(self):
+        try:
+            self.path.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        return True
+
+
+def keeps_a_program_alive_that_has_little_memory(site, mib=48):
+    """The program and two versions of it fit, or hardly, or not."""
+    for limit in (4, 5, 6):
+        with Place(site, ranks=2, ranks_per_node=2, **{"async": {"mode": "thread"}}) as place:
+            with MemoryGroup(place, limit * mib + 64):
+                place.run("limited", "write", mib, 1, messages=[""])
+
+
+def keeps_a_program_alive_that_lost_a_node_and_has_little_memory(site, mib=32):
+    """Its data come back; what was lost is put back if there is room."""
+    for limit in (13, 16):
+        with Place(site, ranks=4, **{"async": {"mode": "thread"}, "level1": {"keep": 1}, "level3": {"keep": 1}}) as place:
+            with MemoryGroup(place, limit * mib + 128):
+                place.run("limited", "write", mib, 3, messages=[""])
+                lost = next(place.memory.glob("limited-*")) / "node1"
+                shutil.rmtree(lost)
+                place.run("limited", "read", mib, 3, messages=[""])

@@ -36,7 +36,14 @@ class MemoryLimit : public testing::Test {
     put(path + "/memory.max", limit + "\n");
     put(path + "/memory.current", std::to_string(usage) + "\n");
   }
-  std::optional<std::uint64_t> room() { return sys::cgroup_room_bytes(disk_); }
+  // The least that a group has left.
+  std::optional<std::uint64_t> room() {
+    std::optional<std::uint64_t> least;
+    for (const sys::MemoryRoom& group : sys::memory_of_cgroups(disk_)) {
+      least = std::min(least.value_or(group.left), group.left);
+    }
+    return least;
+  }
 
   test_support::VolatileDisk disk_;
 };
@@ -100,6 +107,39 @@ TEST_F(MemoryLimit, MakesATierInMemoryFullBeforeItIsMet) {
   EXPECT_TRUE(memory->acquire(20 * kMiB, 0));
   auto local = open_tier(disk_, TierKind::local, "/local");
   EXPECT_TRUE(local->acquire(31 * kMiB, 0)) << "it takes no memory";
+}
+
+TEST_F(MemoryLimit, LeavesAPartToTheProgram) {
+  put("/proc/self/cgroup", "0::/a\n");
+  put_group("/sys/fs/cgroup/a", std::to_string(64 * kMiB), 32 * kMiB);
+  auto memory = open_tier(disk_, TierKind::memory, "/memory");
+  EXPECT_EQ(code_of(memory->acquire(31 * kMiB, 0)), Code::full);
+  EXPECT_TRUE(memory->acquire(30 * kMiB, 0));
+}
+
+TEST_F(MemoryLimit, HeedsWhatTheWholeMachineHasLeft) {
+  put("/proc/meminfo", "MemTotal:        65536 kB\nMemFree:          1024 kB\nMemAvailable:    32768 kB\n");
+  auto memory = open_tier(disk_, TierKind::memory, "/memory");
+  EXPECT_EQ(code_of(memory->acquire(31 * kMiB, 0)), Code::full);
+  EXPECT_TRUE(memory->acquire(30 * kMiB, 0));
+}
+
+// Nodes that are emulated share the memory of a machine. The usage of a group on this disk does not change by what
+// tiers take: whatever counts here was promised.
+TEST_F(MemoryLimit, CountsWhatOtherRanksAreGoingToFill) {
+  put("/proc/self/cgroup", "0::/a\n");
+  put_group("/sys/fs/cgroup/a", std::to_string(64 * kMiB), 20 * kMiB);
+  auto first = open_tier(disk_, TierKind::memory, "/memory");
+  auto same_node = open_tier(disk_, TierKind::memory, "/memory", false);
+  auto second = store::Tier::open(disk_, TierKind::memory, "/memory", "job-00000000", "node2", true);
+  ASSERT_TRUE(first && same_node && second);
+  auto later = first->acquire(30 * kMiB, 0, store::SlotUse::later);
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_EQ(code_of(same_node->acquire(20 * kMiB, 1)), Code::full);
+  EXPECT_EQ(code_of(second->acquire(20 * kMiB, 1)), Code::full);
+  EXPECT_TRUE(second->acquire(10 * kMiB, 1));
+  first->discard(std::move(*later));
+  EXPECT_TRUE(second->acquire(20 * kMiB, 1)) << "it is not wanted any more";
 }
 
 // ---- On this machine, in a group of its own.
