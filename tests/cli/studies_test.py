@@ -46,7 +46,8 @@ class StudiesTest(CommandTest):
         (self.scratch / "out/runs/stream-original-1.json").unlink()
         before = self.table("measurements")
         progress = self.study("levels", *options)[1]
-        self.assertEqual([line.rpartition(": ")[2] for line in progress.splitlines()], ["stream Original, 1"])
+        begun = [line.rpartition(": ")[2] for line in progress.splitlines() if line.startswith("[")]
+        self.assertEqual(begun, ["stream Original, 1"])
         changed = [new["configuration"] for old, new in zip(before, self.table("measurements")) if old != new]
         self.assertEqual(changed, ["Original"])
         self.assertIn("size was 0.1 and is 0.2", self.study("levels", *options, "--size=0.2", status=3)[1])
