@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 
+FOREVER = 1_000_000_000
 LIMIT_S = 120  # of one run; a healthy one takes a second or two
 
 # Open MPI refuses to run as root, as containers do, and with more ranks than cores, unless told; and it binds ranks to
@@ -31,6 +32,31 @@ class Skip(Exception):
 
 
 SKIPPED = 77  # exit status of a test that cannot be made here
+
+
+def newest_version(place, job):
+    versions = [event["version"] for event in place.events(job, "checkpoint")]
+    return max(versions, default=0)
+
+
+def killed_and_continued(site, command, environment={}, ranks=3, **config):
+    """A solver that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone.
+
+    `command(name, iterations, result)` gives the words that start it."""
+    with Place(site, ranks=ranks, level1={"every_calls": 40}, **config) as place:
+        for _ in range(2):
+            before = newest_version(place, "killed")
+            run = place.start(*command("killed", FOREVER, "never"), environment=environment)
+            run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
+            run.kill("killed", rank=ranks - 1)
+            run.be_killed()
+        steps = newest_version(place, "killed") + 2017  # what was in flight may be restored too
+        place.run(*command("killed", steps, "killed.raw"), environment=environment)
+        place.run(*command("alone", steps, "alone.raw"), environment=environment)
+        restarts = [event["version"] for event in place.events("killed", "restart")]
+        expect(len(restarts) == 2 and min(restarts) > 100, f"restarted from {restarts}")
+        killed, alone = ((place.path / f"{name}.raw").read_bytes() for name in ("killed", "alone"))
+        expect(len(alone) > 0 and killed == alone, "the killed job ended with another result")
 
 
 def exit_status_of(test, site):

@@ -14,37 +14,10 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import Place, Skip, exit_status_of, expect, expect_equal  # noqa: E402  from there
+from harness import Place, Skip, exit_status_of, expect, expect_equal, killed_and_continued  # noqa: E402  from there
 
-FOREVER = 1_000_000_000
-RANKS = 3
 REPOSITORY = HERE.parents[1]
 PYTHON = "/usr/bin/python3"  # packages of the system are for its own Python
-
-
-def newest_version(place, job):
-    versions = [event["version"] for event in place.events(job, "checkpoint")]
-    return max(versions, default=0)
-
-
-def killed_and_continued(site, command, environment={}, **config):
-    """A solver that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone.
-
-    `command(name, iterations, result)` gives the words that start it."""
-    with Place(site, ranks=RANKS, level1={"every_calls": 40}, **config) as place:
-        for _ in range(2):
-            before = newest_version(place, "killed")
-            run = place.start(*command("killed", FOREVER, "never"), environment=environment)
-            run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
-            run.kill("killed", rank=RANKS - 1)
-            run.be_killed()
-        steps = newest_version(place, "killed") + 2017  # what was in flight may be restored too
-        place.run(*command("killed", steps, "killed.raw"), environment=environment)
-        place.run(*command("alone", steps, "alone.raw"), environment=environment)
-        restarts = [event["version"] for event in place.events("killed", "restart")]
-        expect(len(restarts) == 2 and min(restarts) > 100, f"restarted from {restarts}")
-        killed, alone = ((place.path / f"{name}.raw").read_bytes() for name in ("killed", "alone"))
-        expect(len(alone) > 0 and killed == alone, "the killed job ended with another result")
 
 
 def fortran_heat(name, iterations, result):
