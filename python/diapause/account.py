@@ -26,20 +26,31 @@ class Sum:
     known: int = 0
     unknown: int = 0  # nobody knows
     absent: int = 0  # there was no source
-    variance: float = 0.0  # of the joules, from the resolution of the sources
-    without_uncertainty: int = 0  # how many of the known ones do not tell theirs
+    sampling_variance: float = 0.0
+    attribution_variance: float = 0.0
+    sensor_j: float = 0.0  # sources are off all in the same way
+    estimates: int = 0  # how many of the known ones have no bound: nobody knows how far their source is off
+    without_uncertainty: int = 0  # how many do not tell theirs
     bytes_by_version: dict[int, int] = dataclasses.field(default_factory=dict)
 
     def add(self, joules):
         if joules.total is not None:
             self.joules += joules.total
             self.known += 1
-            self.variance += (joules.uncertainty_j or 0.0) ** 2
-            self.without_uncertainty += joules.uncertainty_j is None
+            self._add_uncertainty(joules.uncertainty)
         elif joules.is_unknown:
             self.unknown += 1
         else:
             self.absent += 1
+
+    def _add_uncertainty(self, off):
+        if off is None:
+            self.without_uncertainty += 1
+            return
+        self.sampling_variance += off.sampling_j**2
+        self.attribution_variance += off.attribution_j**2
+        self.estimates += off.sensor_j is None
+        self.sensor_j += off.sensor_j or 0.0
 
     def add_phase(self, phase):
         self.times += 1
@@ -61,15 +72,27 @@ class Sum:
         return sum(self.bytes_by_version.values())
 
     @property
+    def is_estimate(self):
+        return self.estimates > 0
+
+    @property
+    def parts_j(self):
+        """By sampling, sensor or model (None: without a bound), attribution; None where not all tell them."""
+        if not self.known or self.without_uncertainty:
+            return None
+        return (math.sqrt(self.sampling_variance), None if self.is_estimate else self.sensor_j,
+                math.sqrt(self.attribution_variance))
+
+    @property
     def uncertainty_j(self):
-        """Root of the sum of the squares: one reading errs independently of another."""
-        return math.sqrt(self.variance) if self.known and not self.without_uncertainty else None
+        """Samples err independently, and so does what is charged to whom; what sources are off adds up."""
+        return sum(self.parts_j) if self.parts_j and not self.is_estimate else None
 
     @property
     def bound(self):
         """What it is below, where no more than that is known: the uncertainty is as large as the number."""
         off = self.uncertainty_j
-        return self.joules + off if off and off >= self.joules and not self.is_partial else None
+        return max(self.joules + off, 0.0) if off and off >= self.joules and not self.is_partial else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +131,20 @@ class Account:
         self.phases = [phase for line in lines for phase in line.phases]
         for phase in self.phases:
             self.all_phases.add_phase(phase)
+        self._let_ends_cancel(lines)
         self.lost = list(_lost(ledger.lines))
+
+    def _let_ends_cancel(self, lines):
+        """Lines of a start adjoin: what one has too much where they meet, the next has too little."""
+        known = [line for line in lines if line.whole.total is not None]
+        if not known or any(line.ends_j is None or line.whole.uncertainty is None for line in known):
+            return
+        ends = {}
+        for line in known:
+            ends[line.incarnation] = (ends.get(line.incarnation, line.ends_j)[0], line.ends_j[1])
+        variance = sum((begin + end) ** 2 for begin, end in ends.values())
+        self.whole.sampling_variance = min(self.whole.sampling_variance, variance)
+        self.program.sampling_variance = min(self.program.sampling_variance, variance + self.all_phases.sampling_variance)
 
     @property
     def watts(self):
@@ -199,7 +235,7 @@ def _lost_since(captured_unix_s, incarnation, version, stretches):
         if line.incarnation >= incarnation or not lost_s > 0:
             continue
         stretch.until_unix_s = begin
-        total, off, share = line.program.total, line.program.uncertainty_j, lost_s / line.seconds
+        total, off, share = line.program.total, line.program.uncertainty, lost_s / line.seconds
         joules.add(records.Joules({} if total is None else {"total": total * share}, line.program.is_unknown,
                                   None if share < 1 else off))  # when in its time a line's energy was used is unknown
         seconds += lost_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 
 import matplotlib
 
@@ -37,6 +38,22 @@ def level_name(level):
 
 def shortened(text, most=40):
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def digits(value, off, unit):
+    """(value, off) as "283.9", "1.9 J": two digits of what it may be off, or one where the first is more than 3."""
+    if not off:
+        return f"{value:,.2f} {unit}", None
+    place = math.floor(math.log10(off)) - 1
+    place += off / 10.0**place > 35.5
+    step, decimals = 10.0**place, max(-place, 0)
+    return tuple(f"{round(one / step) * step:,.{decimals}f} {unit}" for one in (value, off))
+
+
+def rounded(value, unit):
+    """Two digits and no more."""
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 1) if value else 1.0
+    return f"{round(value / step) * step:,.{max(-math.floor(math.log10(step)), 0)}f} {unit}"
 
 
 def scale_of(seconds):

@@ -144,18 +144,29 @@ def _draw_whole(axes, account, levels):
 
 
 def energy_text(sum_):
-    """As "≥ 1.23 kJ"; ≥: of a part nobody knows it. "< 1.23 kJ" where no more than a bound is known."""
+    """As "≥ 1.23 kJ"; ≥: of a part nobody knows it. "< 1.2 kJ" where no more than a bound is known, and "≈ 1.2 kJ" where
+    not even that."""
     if sum_.value is None:
         return "unknown" if sum_.unknown else "no source"
     if sum_.bound is not None:
-        return f"< {look.scaled(sum_.bound, 'J')}"
-    return f"{'≥ ' if sum_.is_partial else ''}{look.scaled(sum_.value, 'J')}"
+        return f"< {_two_digits(sum_.bound)}"
+    at_least = "≥ " if sum_.is_partial else ""
+    return at_least + (f"≈ {_two_digits(sum_.value)}" if sum_.is_estimate else look.scaled(sum_.value, "J"))
+
+
+def _two_digits(joules):
+    prefix, factor = look.prefix_of(joules)
+    return look.rounded(joules / factor, f"{prefix}J")
 
 
 def joules_text(sum_):
-    """The same, and how far it may be off, where that is no bound already."""
+    """The same, and how far it may be off, where that is no bound already. Digits follow from that."""
     off = sum_.uncertainty_j if sum_.bound is None else None
-    return energy_text(sum_) + (f" ± {look.scaled(off, 'J')}" if off is not None else "")
+    if off is None:
+        return energy_text(sum_)
+    prefix, factor = look.prefix_of(sum_.value)
+    value, error = look.digits(sum_.value / factor, off / factor, f"{prefix}J")
+    return ("≥ " if sum_.is_partial else "") + value.removesuffix(f" {prefix}J") + f" ± {error}" if error else energy_text(sum_)
 
 
 def _draw_bars(axes, title, bars, rows):

@@ -13,7 +13,8 @@ import unicodedata
 
 from diapause.files import Trouble
 
-SCHEMA = 1
+LEDGER_SCHEMAS = (1, 2)
+TRACE_SCHEMAS = (1,)
 LONGEST_LINE = 16 << 20  # bytes; a longer one is damaged
 LARGEST = 1e18  # nothing of a machine is more: not its bytes, joules or seconds
 DOMAINS_OF_A_TRACE = 4096  # at most
@@ -57,12 +58,21 @@ def text(line, key):
 
 
 @dataclasses.dataclass(frozen=True)
+class Uncertainty:
+    """How far joules may be off, either way, by cause."""
+
+    sampling_j: float  # samples are apart in time
+    sensor_j: float | None  # the source itself; None: nobody knows, and the joules are an estimate without a bound
+    attribution_j: float  # who is charged
+
+
+@dataclasses.dataclass(frozen=True)
 class Joules:
     """One amount: known (`total` is a number), unknown, or absent for want of a source."""
 
     by_domain: dict[str, float]
     is_unknown: bool = False
-    uncertainty_j: float | None = None  # of the total, either way; None: it is not told
+    uncertainty: Uncertainty | None = None  # of the total; None: it is not told
 
     @property
     def total(self):
@@ -110,6 +120,7 @@ class Energy:
     program: Joules
     whole: Joules
     phases: tuple[Phase, ...]
+    ends_j: tuple[float, float] | None = None  # of the sampling error of the whole, what its two ends may add
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +147,17 @@ class Ledger:
         return [line for line in self.lines if isinstance(line, Event) and line.kind == kind]
 
 
+def _uncertainty(line):
+    """Lines of schema 1 have that of the samples alone."""
+    parts = line.get("uncertainty")
+    sampling_j = duration(line, "uncertainty_j") if parts is None else duration(parts, "sampling_j")
+    if sampling_j is None:
+        return None
+    if parts is None:
+        return Uncertainty(sampling_j, 0.0, 0.0)
+    return Uncertainty(sampling_j, duration(parts, "sensor_j"), duration(parts, "attribution_j") or 0.0)
+
+
 def _joules(line):
     """As src/cli/energy_summary.cpp has it: nothing where no source was there, unknown where there is no number."""
     if not isinstance(line, dict) or "joules" not in line:
@@ -145,7 +167,7 @@ def _joules(line):
         return Joules({}, is_unknown=True)
     known = {printable(domain): number(domains, domain) for domain in domains}
     known = {domain: value for domain, value in known.items() if value is not None}
-    return Joules(known, "total" in domains and "total" not in known, duration(line, "uncertainty_j"))
+    return Joules(known, "total" in domains and "total" not in known, _uncertainty(line))
 
 
 def _slowed(line):
@@ -170,6 +192,14 @@ def _sources(line):
     return tuple(Source(*one) for one in found if None not in one)
 
 
+def _ends(whole):
+    ends = whole.get("ends_j") if isinstance(whole, dict) else None
+    if not isinstance(ends, list) or len(ends) != 2:
+        return None
+    found = tuple(duration({"end": end}, "end") for end in ends)
+    return None if None in found else found
+
+
 def _energy(line, incarnation, unix_s):
     """The line, or None, and whether anything of it is damaged."""
     seconds, gap_s, total = duration(line, "seconds"), duration(line, "gap_s"), text(line, "total")
@@ -181,7 +211,7 @@ def _energy(line, incarnation, unix_s):
     return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
                   count(line, "unmetered") or 0,
                   _sources(line), total, _joules(line["program"]), _joules(line["whole"]),
-                  tuple(one for one in phases if one)), None in phases
+                  tuple(one for one in phases if one), _ends(line["whole"])), None in phases
 
 
 def _objects(path):
@@ -204,10 +234,11 @@ def _objects(path):
             yield number_of_line, found if isinstance(found, dict) else None
 
 
-def _refuse_other_schemas(path, number_of_line, line):
+def _refuse_other_schemas(path, number_of_line, line, known):
     schema = line.get("schema")
-    if type(schema) is int and schema != SCHEMA:
-        raise RecordError(f"{path}:{number_of_line}: schema {schema}, and this version reads {SCHEMA}: "
+    if type(schema) is int and schema not in known:
+        raise RecordError(f"{path}:{number_of_line}: schema {schema}, and this version reads "
+                          f"{' and '.join(map(str, known))}: "
                           "take the report of the version of Diapause that wrote it")
 
 
@@ -220,7 +251,7 @@ def read_ledger(path):
             if kind is None:
                 ledger.damaged_lines += 1
                 continue
-            _refuse_other_schemas(path, number_of_line, line)
+            _refuse_other_schemas(path, number_of_line, line, LEDGER_SCHEMAS)
             _take(ledger, line, kind)
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror}") from error
@@ -265,7 +296,7 @@ class Trace:
 def _trace_head(path, line):
     if line is None or line.get("what") != "diapause power trace":
         raise RecordError(f"{path}: is no power trace; `diapause power record` makes them")
-    _refuse_other_schemas(path, 1, line)
+    _refuse_other_schemas(path, 1, line, TRACE_SCHEMAS)
     listed = line.get("domains")
     total = line.get("total")
     domains = [Source(text(one, "domain") or "other", text(one, "source") or "", text(one, "kind") or "modelled")

@@ -21,13 +21,25 @@ def joules_cell(sum_):
     if sum_.value is None:
         return page.Number("unknown" if sum_.unknown else "-")
     if sum_.bound is not None:
-        return page.Number(f"< {sum_.bound:,.2f} J", sum_.joules)
-    return page.Number(f"{'≥ ' if sum_.is_partial else ''}{sum_.joules:,.2f} J", sum_.joules)
+        return page.Number(f"< {look.rounded(sum_.bound, 'J')}", sum_.joules)
+    at_least = "≥ " if sum_.is_partial else ""
+    if sum_.is_estimate:
+        return page.Number(f"{at_least}≈ {look.rounded(sum_.joules, 'J')}", sum_.joules)
+    return page.Number(at_least + look.digits(sum_.joules, sum_.uncertainty_j, "J")[0], sum_.joules)
 
 
 def _uncertainty_cell(sum_):
     off = sum_.uncertainty_j
-    return page.Number("-") if off is None else page.Number(f"± {off:,.2f} J", off)
+    if sum_.is_estimate:
+        return page.Number("no bound")
+    return page.Number("-") if off is None else page.Number(f"± {look.digits(sum_.joules, off, 'J')[1] or '0.00 J'}", off)
+
+
+def _parts_cells(sum_):
+    parts = sum_.parts_j
+    if parts is None:
+        return [page.Number("-")] * 3
+    return [page.Number("not known") if part is None else page.Number(look.rounded(part, "J"), part) for part in parts]
 
 
 def _share_cell(account, sum_):
@@ -68,6 +80,12 @@ def _phase_table(account):
     for name, sum_ in (("program", account.program), ("whole job", account.whole)):
         rows.append([name, "", "", "", joules_cell(sum_), _uncertainty_cell(sum_), _share_cell(account, sum_)])
     return page.table("phases", ["<phase", "times", *AMOUNTS], rows, sums=2)
+
+
+def _uncertainty_table(account):
+    rows = [[name, _uncertainty_cell(sum_), *_parts_cells(sum_)]
+            for name, sum_ in (("whole job", account.whole), ("program", account.program), ("phases", account.all_phases))]
+    return page.table("uncertainty", ["<of", "together", "samples are apart", "the source itself", "who is charged"], rows)
 
 
 def _level_table(account):
@@ -132,7 +150,9 @@ def notes_of(account):
     texts = []
     if "modelled" in account.kind:
         texts.append("Modelled energy comes from a machine profile and not from a counter: good for comparing runs on one "
-                     "machine, and not for a bill. How far the model is off is in no number here.")
+                     "machine, and not for a bill.")
+    if account.whole.is_estimate:
+        texts.append("Energies with ≈ are estimates without a bound: nobody knows how far their source is off.")
     if account.is_emulated:
         texts.append("Clocks were emulated: the times of slowed phases are real, and their power is not that of a slower "
                      "clock.")
@@ -185,7 +205,7 @@ def pictures_of(account, traces, named):
             + ("" if curves else " Nothing of it was recorded while the job ran."))
     made["energy"] = (
         pictures.energy_by_phase_and_level(account), "Energy by phase and by level",
-        "±: what the resolution of the source leaves open; short phases lie between two readings.")
+        "±: samples apart in time, the source itself, and who is charged, together.")
     if len(named) > 1:
         made["jobs"] = (pictures.time_against_energy(named), "Runtime and energy of several jobs",
                         "Above the dashed line a job drew more power than the first, below it less.")
@@ -207,14 +227,24 @@ def _time_cards(account):
          _plural(past.failures, "failure"))])
 
 
+def _power_text(account):
+    if account.watts is None:
+        return "-"
+    if account.whole.is_estimate:
+        return f"≈ {look.rounded(account.watts, 'W')}"
+    off = account.whole.uncertainty_j
+    value, error = look.digits(account.watts, off and off / account.covered_s, "W")
+    return f"{value.removesuffix(' W')} ± {error}" if error else value
+
+
 def _energy_cards(account):
     safety = account.all_phases
     share = account.share_text(safety)
     of_all = f", {share} of all" if share != "-" else ""
     return page.cards([
-        ("energy of the whole job", pictures.energy_text(account.whole)),
-        (f"for checkpoints and restarts{of_all}", pictures.energy_text(safety)),
-        ("average power", "-" if account.watts is None else look.scaled(account.watts, "W"))])
+        (f"energy of the whole job, {account.kind or 'no source'}", pictures.joules_text(account.whole)),
+        (f"for checkpoints and restarts{of_all}", pictures.joules_text(safety)),
+        ("average power", _power_text(account))])
 
 
 def _head(name, account):
@@ -238,6 +268,7 @@ def page_of(name, account, compared, traces):
              page.heading("Power over time")]
     parts += [figure for key, figure in figures.items() if key.startswith("power")]
     parts += [page.heading("Who used the energy"), figures["energy"], _whole_table(account), _phase_table(account),
+             page.heading("How far it may be off"), _uncertainty_table(account),
               page.heading("By level"), _level_table(account)]
     hidden = len(account.by_version()) - MOST_VERSIONS
     parts += [page.heading("By version"), page.paragraph(f"The newest {MOST_VERSIONS}; {hidden} older ones are in the "

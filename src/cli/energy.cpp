@@ -22,7 +22,7 @@ Result<NamedEnergy> read_ledger(const std::string& path) {
   NamedEnergy named{path, reader.take(), measured.job()};
   if (named.energy.other_schema) {
     return fail(Code::corrupt,
-                fmt::format("{} has schema {}, and this version reads 1", path, *named.energy.other_schema));
+                fmt::format("{} has schema {}, and this version reads 1 and 2", path, *named.energy.other_schema));
   }
   if (named.energy.energy_lines > 0) return named;
   if (const auto damaged = named.energy.damaged_lines; damaged > 0) {

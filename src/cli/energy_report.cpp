@@ -21,15 +21,15 @@ constexpr std::string_view kPhases[] = {"wait",   "capture", "drain",     "keep"
 std::optional<double> only_bound(const Joules& joules) {
   const auto error = joules.uncertainty();
   if (!error || *error == 0 || *error < joules.sum || joules.is_partial()) return std::nullopt;
-  return joules.sum + *error;
+  return std::max(0.0, joules.sum + *error);
 }
 
 std::string joules_text(const Joules& joules) {
-  if (const auto bound = only_bound(joules)) return fmt::format("< {:.2f} J", *bound);
-  const auto error = joules.uncertainty();
-  const std::string either_way = error ? fmt::format(" +- {:.2f}", *error) : "";
-  if (joules.known > 0) return fmt::format("{}{:.2f}{} J", joules.is_partial() ? ">= " : "", joules.sum, either_way);
-  return joules.unknown > 0 ? "unknown" : "-";
+  if (const auto bound = only_bound(joules)) return "< " + rounded_text(*bound, 2, "J");
+  if (joules.known == 0) return joules.unknown > 0 ? "unknown" : "-";
+  const std::string at_least = joules.is_partial() ? ">= " : "";
+  if (joules.is_estimate()) return at_least + "~ " + rounded_text(joules.sum, 2, "J");
+  return at_least + value_text(joules.sum, joules.uncertainty().value_or(0), "J");
 }
 
 std::optional<double> share_percent(const Joules& joules, const EnergySummary& energy) {
@@ -172,10 +172,33 @@ std::string slowed_text(const EnergySummary& energy) {
   return text;
 }
 
+// By cause: samples apart in time, the source itself, who is charged.
+std::string uncertainty_text(const EnergySummary& energy) {
+  const auto parts = [](const char* what, const Joules& joules) {
+    const std::string sensor = joules.is_estimate() ? "not known" : rounded_text(joules.sensor, 2, "J");
+    return fmt::format("off by at most, {}: {} as samples are apart, {} by the source itself, {} by who is charged\n",
+                       what, rounded_text(joules.sampling(), 2, "J"), sensor,
+                       rounded_text(joules.attribution(), 2, "J"));
+  };
+  if (energy.whole.known == 0 || energy.whole.doubted == 0) return "";
+  std::string text = parts("whole job", energy.whole);
+  if (const Joules phases = energy.all_phases().joules; phases.doubted > 0) text += parts("its phases", phases);
+  if (energy.whole.is_estimate()) {
+    text +=
+        "energies with ~ are estimates without a bound, as nobody knows how far their source is off; shares and\n"
+        "comparisons of runs on one machine are surer\n";
+  }
+  for (const EnergySource& one : energy.sources) {
+    if (!energy.is_of_total(one) || one.accuracy.empty()) continue;
+    text += printable(fmt::format("{} {}: {}", one.source, one.domain, one.accuracy)) + "\n";
+  }
+  return text;
+}
+
 // What must be known beside the numbers.
 std::string notes_text(const NamedEnergy& job) {
   const EnergySummary& energy = job.energy;
-  std::string text = slowed_text(energy);
+  std::string text = uncertainty_text(energy) + slowed_text(energy);
   if (energy.gap_s > 0) {
     text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n", energy.gap_s);
   }
@@ -229,6 +252,11 @@ void put_joules(json& object, const Joules& joules) {
     object["joules"] = nullptr;
   }
   if (const auto error = joules.uncertainty()) object["uncertainty_j"] = *error;
+  if (joules.known > 0 && joules.doubted == joules.known) {
+    object["uncertainty"] = {{"sampling_j", joules.sampling()},
+                             {"sensor_j", joules.is_estimate() ? json(nullptr) : json(joules.sensor)},
+                             {"attribution_j", joules.attribution()}};
+  }
   if (joules.unknown > 0) object["unknown"] = joules.unknown;
   if (joules.absent > 0) object["absent"] = joules.absent;
 }
@@ -355,18 +383,27 @@ std::string energy_json(const NamedEnergy& job, const NamedEnergy* baseline) {
 std::string energy_csv(const EnergySummary& energy) {
   const auto value = [](std::optional<double> number) { return number ? fmt::format("{}", *number) : std::string(); };
   std::string text =
-      "version,for,level,phase,times,seconds,bytes,joules,unknown,absent,percent,uncertainty_j,obtained\n";
+      "version,for,level,phase,times,seconds,bytes,joules,unknown,absent,percent,uncertainty_j,obtained,domain,kind,"
+      "source,sampling_j,sensor_j,attribution_j\n";
+  const std::string from = fmt::format("{},{},{}", csv_cell(energy.total), csv_cell(energy.kind()),
+                                       csv_cell(fmt::format("{}", fmt::join(energy.total_sources(), "; "))));
+  const auto parts = [&](const Joules& joules) {
+    if (joules.known == 0 || joules.doubted < joules.known) return from + ",,,";
+    return fmt::format("{},{},{},{}", from, joules.sampling(),
+                       joules.is_estimate() ? std::string() : fmt::format("{}", joules.sensor), joules.attribution());
+  };
   for (const auto& [key, amount] : energy.phases) {
     const Joules& joules = amount.joules;
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", key.version, activity_of(key), key.level,
-                    csv_cell(key.phase), amount.times, amount.seconds, amount.bytes, value(joules.value()),
-                    joules.unknown, joules.absent, value(share_percent(joules, energy)), value(joules.uncertainty()),
-                    value(amount.slowed.times > 0 ? std::optional(amount.slowed.obtained) : std::nullopt));
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", key.version, activity_of(key), key.level, csv_cell(key.phase),
+        amount.times, amount.seconds, amount.bytes, value(joules.value()), joules.unknown, joules.absent,
+        value(share_percent(joules, energy)), value(joules.uncertainty()),
+        value(amount.slowed.times > 0 ? std::optional(amount.slowed.obtained) : std::nullopt), parts(joules));
   }
   const Joules& program = energy.program;
-  return text + fmt::format(",program,,,,,,{},{},{},{},{},\n", value(program.value()), program.unknown, program.absent,
-                            value(share_percent(program, energy)), value(program.uncertainty()));
+  return text + fmt::format(",program,,,,,,{},{},{},{},{},,{}\n", value(program.value()), program.unknown,
+                            program.absent, value(share_percent(program, energy)), value(program.uncertainty()),
+                            parts(program));
 }
 
 }  // namespace diapause::cli

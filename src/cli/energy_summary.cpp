@@ -1,5 +1,7 @@
 #include "cli/energy_summary.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +12,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kSchema = 1;
+constexpr std::uint64_t kNewestSchema = 2;
 
 const json* find(const json& object, const char* key) {
   const auto found = object.find(key);  // the end of what is no object
@@ -40,6 +42,22 @@ std::optional<std::string> text(const json& object, const char* key) {
   return value->get<std::string>();
 }
 
+// Lines of schema 1 have that of the samples alone.
+void add_uncertainty(Joules& one, const json& object) {
+  const json* const parts = find(object, "uncertainty");
+  const auto sampling = parts != nullptr ? duration(*parts, "sampling_j") : duration(object, "uncertainty_j");
+  if (!sampling) return;
+  one.doubted = 1;
+  one.bounded = parts == nullptr;
+  one.sampling_squared = *sampling * *sampling;
+  if (parts == nullptr) return;
+  const double attribution = duration(*parts, "attribution_j").value_or(0);
+  one.attribution_squared = attribution * attribution;
+  const auto sensor = duration(*parts, "sensor_j");
+  one.bounded = sensor.has_value();
+  one.sensor = sensor.value_or(0);
+}
+
 // The total of `joules`: null is unknown, and so is what is damaged; without a source it is absent.
 Joules joules_of(const json& object) {
   Joules one;
@@ -49,10 +67,7 @@ Joules joules_of(const json& object) {
   } else if (const auto total = number(*joules, "total")) {
     one.sum = *total;
     one.known = 1;
-    if (const auto error = duration(object, "uncertainty_j")) {
-      one.doubted = 1;
-      one.error_squared = *error * *error;
-    }
+    add_uncertainty(one, object);
   } else {
     one.unknown = 1;
   }
@@ -79,6 +94,13 @@ std::optional<std::pair<PhaseKey, Amount>> phase_of(const json& line) {
                    Amount{1, *seconds, *bytes, joules_of(line), slowed_of(line)});
 }
 
+std::string accuracy_of(const json& source) {
+  const auto who = text(source, "accuracy_source");
+  if (!who) return "";
+  const auto share = duration(source, "accuracy");
+  return share ? fmt::format("off by up to {:.2g} %: {}", 100 * *share, *who) : "without a bound: " + *who;
+}
+
 void add_sources(std::set<EnergySource>& sources, const json& line) {
   const json* const list = find(line, "sources");
   if (list == nullptr || !list->is_array()) return;
@@ -86,7 +108,7 @@ void add_sources(std::set<EnergySource>& sources, const json& line) {
     const auto domain = text(one, "domain");
     const auto source = text(one, "source");
     const auto kind = text(one, "kind");
-    if (domain && source && kind) sources.insert({*domain, *source, *kind});
+    if (domain && source && kind) sources.insert({*domain, *source, *kind, accuracy_of(one)});
   }
 }
 
@@ -109,11 +131,18 @@ void Joules::add(const Joules& more) {
   unknown += more.unknown;
   absent += more.absent;
   doubted += more.doubted;
-  error_squared += more.error_squared;
+  bounded += more.bounded;
+  sampling_squared += more.sampling_squared;
+  attribution_squared += more.attribution_squared;
+  sensor += more.sensor;
 }
 
+double Joules::sampling() const { return std::sqrt(sampling_squared); }
+double Joules::attribution() const { return std::sqrt(attribution_squared); }
+
 std::optional<double> Joules::uncertainty() const {
-  return known > 0 && doubted == known ? std::optional(std::sqrt(error_squared)) : std::nullopt;
+  return known > 0 && doubted == known && bounded == known ? std::optional(sampling() + sensor + attribution())
+                                                           : std::nullopt;
 }
 
 void Slowed::add(const Slowed& more) {
@@ -142,10 +171,14 @@ Amount EnergySummary::all_phases() const {
   return all;
 }
 
+bool EnergySummary::is_of_total(const EnergySource& source) const {
+  return total == "mixed" || is_part(source.domain, total);
+}
+
 std::set<std::string> EnergySummary::total_sources() const {
   std::set<std::string> names;
   for (const EnergySource& one : sources) {
-    if (total == "mixed" || is_part(one.domain, total)) names.insert(one.source);
+    if (is_of_total(one)) names.insert(one.source);
   }
   return names;
 }
@@ -153,7 +186,7 @@ std::set<std::string> EnergySummary::total_sources() const {
 std::string EnergySummary::kind() const {
   std::set<std::string> kinds;
   for (const EnergySource& one : sources) {
-    if (total == "mixed" || is_part(one.domain, total)) kinds.insert(one.kind);
+    if (is_of_total(one)) kinds.insert(one.kind);
   }
   std::string joined;
   for (const std::string& one : kinds) joined += (joined.empty() ? "" : " and ") + one;
@@ -179,7 +212,7 @@ void EnergyReader::add_line(std::string_view line) {
     return;
   }
   if (*event != "energy" && *event != "restart" && *event != "open") return;
-  if (const auto schema = count(one.fields, "schema").value_or(kSchema); schema != kSchema) {
+  if (const auto schema = count(one.fields, "schema").value_or(1); schema < 1 || schema > kNewestSchema) {
     summary_.other_schema = schema;
     return;
   }
@@ -215,6 +248,7 @@ bool EnergyReader::add_energy(const Line& line) {
   if (used.known > 0) summary_.covered_s += std::max(0.0, *seconds - *gap_s);
   summary_.whole.add(used);
   summary_.program.add(joules_of(*program));
+  add_ends(*whole, line.incarnation);
   if (!total->empty()) {
     if (summary_.total.empty()) summary_.total = *total;
     if (summary_.total != *total) summary_.total = "mixed";
@@ -260,7 +294,7 @@ void EnergyReader::add_restart(const Line& line) {
     Joules lost = stretch.joules;
     const double share = lost_s / (stretch.to_unix_s - stretch.from_unix_s);
     lost.sum *= share;
-    if (share < 1) lost.doubted = 0;  // nobody knows when in its time the line's energy was used
+    if (share < 1) lost.doubted = lost.bounded = 0;  // nobody knows when in its time the line's energy was used
     rework.seconds += lost_s;
     rework.joules.add(lost);
   }
@@ -269,6 +303,24 @@ void EnergyReader::add_restart(const Line& line) {
   summary_.rework.push_back(rework);
 }
 
-EnergySummary EnergyReader::take() { return std::move(summary_); }
+void EnergyReader::add_ends(const json& whole, std::uint64_t incarnation) {
+  const json* const ends = find(whole, "ends_j");
+  if (ends == nullptr || !ends->is_array() || ends->size() != 2) return;
+  if (!(*ends)[0].is_number() || !(*ends)[1].is_number()) return;
+  const auto [at, is_first] = ends_.try_emplace(incarnation, Ends{(*ends)[0].get<double>(), 0});
+  at->second.end_j = (*ends)[1].get<double>();
+  ++lines_with_ends_;
+}
+
+EnergySummary EnergyReader::take() {
+  if (lines_with_ends_ > 0 && lines_with_ends_ == summary_.whole.known && summary_.whole.doubted == lines_with_ends_) {
+    double squares = 0;
+    for (const auto& [incarnation, ends] : ends_) squares += std::pow(ends.begin_j + ends.end_j, 2);
+    summary_.whole.sampling_squared = std::min(squares, summary_.whole.sampling_squared);
+    const double phases_squared = summary_.all_phases().joules.sampling_squared;
+    summary_.program.sampling_squared = std::min(squares + phases_squared, summary_.program.sampling_squared);
+  }
+  return std::move(summary_);
+}
 
 }  // namespace diapause::cli

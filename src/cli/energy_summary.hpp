@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,11 +22,19 @@ struct Joules {
   std::size_t unknown = 0;  // how many nobody knows
   std::size_t absent = 0;   // how many no source was there for
   std::size_t doubted = 0;  // of the known ones, how many tell how uncertain they are
-  double error_squared = 0;
+  std::size_t bounded = 0;  // and of how many it is known how far their sources are off
+  double sampling_squared = 0, attribution_squared = 0;
+  double sensor = 0;
 
   void add(const Joules& more);
-  // Either way, as readings err independently; none if it is not known of all.
+  // Either way, by cause. Samples err independently, and so does what is charged to whom; sources are off all in the
+  // same way.
+  double sampling() const;
+  double attribution() const;
+  // All of it together; none if it is not known of all.
   std::optional<double> uncertainty() const;
+  // Known, but nobody knows how far the source is off.
+  bool is_estimate() const { return bounded < doubted; }
   std::optional<double> value() const { return known > 0 ? std::optional(sum) : std::nullopt; }
   bool is_partial() const { return known > 0 && (unknown > 0 || absent > 0); }
 };
@@ -61,6 +70,7 @@ struct PhaseKey {
 
 struct EnergySource {
   std::string domain, source, kind;
+  std::string accuracy = {};  // "off by up to 5 %: who says so"; empty: it is not told
 
   auto operator<=>(const EnergySource&) const = default;
 };
@@ -96,6 +106,7 @@ struct EnergySummary {
   Amount all_phases() const;
   // "measured", "modelled" or "measured and modelled": how the total is known. Empty: there is no source.
   std::string kind() const;
+  bool is_of_total(const EnergySource& source) const;
   // Names of the sources of the total.
   std::set<std::string> total_sources() const;
 };
@@ -117,12 +128,20 @@ class EnergyReader {
   struct Line;
 
   bool add_energy(const Line& line);
+  void add_ends(const nlohmann::ordered_json& whole, std::uint64_t incarnation);
   void add_restart(const Line& line);
 
   EnergySummary summary_;
   std::vector<Stretch> stretches_;
   std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;  // by version and incarnation
   std::map<std::uint64_t, double> opened_unix_s_;                             // by incarnation
+  // Lines of a start adjoin: what one has too much where they meet, the next has too little. Only the ends of the first
+  // and the last of them remain.
+  struct Ends {
+    double begin_j = 0, end_j = 0;
+  };
+  std::map<std::uint64_t, Ends> ends_;  // by incarnation
+  std::size_t lines_with_ends_ = 0;
 };
 
 // Whether the phase is one of a restart.

@@ -122,6 +122,27 @@ TEST(EnergySummary, ReadingsErrIndependently) {
   EXPECT_EQ(sum.whole.uncertainty(), std::nullopt);
 }
 
+// Three lines of one start; where they meet, their errors cancel.
+TEST(EnergySummary, OfTheWholeJobOnlyItsEndsAreUncertain) {
+  const auto line = [](int end, const char* ends) {
+    std::string text = energy_line(2, end, "");
+    const std::string more =
+        std::string(R"("whole":{"uncertainty":{"sampling_j":9,"sensor_j":5,"attribution_j":0},"ends_j":)") + ends + ",";
+    return text.replace(text.find(R"("whole":{)"), 9, more);
+  };
+  const EnergySummary sum = read({line(100, "[1,8]"), line(110, "[8,7]"), line(120, "[7,2]")});
+  EXPECT_DOUBLE_EQ(sum.whole.sampling(), 3);
+  EXPECT_DOUBLE_EQ(*sum.whole.uncertainty(), 3 + 15);
+}
+
+TEST(EnergySummary, OfASumWithAnEstimateThereIsNoBound) {
+  const std::string joules = R"({"total":200},"uncertainty":{"sampling_j":1,"attribution_j":0,"sensor_j":)";
+  const EnergySummary sum = read(
+      {energy_line(1, 100, capture(7, 91, joules + "5}")), energy_line(1, 110, capture(7, 101, joules + "null}"))});
+  EXPECT_TRUE(sum.all_phases().joules.is_estimate());
+  EXPECT_EQ(sum.all_phases().joules.uncertainty(), std::nullopt);
+}
+
 TEST(EnergySummary, APhaseOfWhichOnlyADomainIsKnownHasNoTotal) {
   const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, R"({"dram":3,"total":null})"))});
   EXPECT_EQ(sum.all_phases().joules.unknown, 1u);

@@ -32,9 +32,12 @@ void print(energy::Sampler& sampler, const PowerArguments& arguments, const Powe
 Status keep_metrics(energy::Sampler& sampler, const std::string& file) {
   if (file.empty()) return {};
   std::vector<energy::Amount> amounts;
-  for (const energy::Point& point : sampler.now()) {
-    const double gap_s = std::max(0.0, point.time_s - sampler.started_s() - point.covered_s);
-    amounts.push_back({point.joules, 0, gap_s, point.covered_s});
+  for (const energy::Amount& amount : sampler.since_start().domains) amounts.push_back(amount);
+  const std::vector<energy::Point> now = sampler.now();
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    amounts[i].joules = now[i].joules;
+    amounts[i].covered_s = now[i].covered_s;
+    amounts[i].gap_s = std::max(0.0, now[i].time_s - sampler.started_s() - now[i].covered_s);
   }
   return sys::replace_text_file(sys::real_kernel(), file, energy::openmetrics_text(sampler.domains(), amounts));
 }

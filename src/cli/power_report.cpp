@@ -15,11 +15,15 @@ using energy::Zone;
 using json = nlohmann::ordered_json;
 
 std::string watts_text(const Amount& amount) {
-  return amount.covered_s > 0 ? fmt::format("{:.2f} W", amount.joules / amount.covered_s) : "?";
+  if (!(amount.covered_s > 0)) return "?";
+  if (!amount.off.is_bounded) return "~ " + rounded_text(amount.joules / amount.covered_s, 2, "W");
+  return value_text(amount.joules / amount.covered_s, amount.off.together_j() / amount.covered_s, "W");
 }
 
 std::string joules_text(const Amount& amount) {
-  return amount.covered_s > 0 ? fmt::format("{:.1f} J", amount.joules) : "?";
+  if (!(amount.covered_s > 0)) return "?";
+  return amount.off.is_bounded ? value_text(amount.joules, amount.off.together_j(), "J")
+                               : "~ " + rounded_text(amount.joules, 2, "J");
 }
 
 std::string gap_text(const Amount& amount) { return amount.has_gap() ? fmt::format("{:.1f} s", amount.gap_s) : ""; }
@@ -29,7 +33,10 @@ json amount_json(const Amount& amount) {
   if (amount.covered_s > 0) {
     one["joules"] = amount.joules;
     one["watts"] = amount.joules / amount.covered_s;
-    one["uncertainty_j"] = amount.uncertainty_j;
+    const energy::Uncertainty& off = amount.off;
+    one["uncertainty_j"] = off.is_bounded ? json(off.together_j()) : json(nullptr);
+    one["uncertainty"] = {{"sampling_j", off.sampling_j},
+                          {"sensor_j", off.is_bounded ? json(off.sensor_j) : json(nullptr)}};
   }
   one["gap_s"] = amount.gap_s;
   return one;
@@ -42,6 +49,8 @@ json domain_json(energy::Sampler& sampler, const PowerLook& look, std::size_t i)
               {"kind", kind_name(zone.kind)},
               {"source", zone.source},
               {"resolution_j", zone.resolution_j},
+              {"accuracy", zone.accuracy.share ? json(*zone.accuracy.share) : json(nullptr)},
+              {"accuracy_source", zone.accuracy.source},
               {"last", amount_json(look.usage.domains[i])},
               {"since_start", amount_json(look.since_start.domains[i])}};
   if (const std::string failure = sampler.failure(i); !failure.empty()) one["failure"] = failure;

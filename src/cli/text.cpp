@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 namespace diapause::cli {
@@ -26,6 +27,33 @@ std::string time_text(std::uint64_t unix_ns) {
   std::tm local{};
   if (localtime_r(&seconds, &local) == nullptr) return "?";
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+}
+
+namespace {
+
+// In multiples of a power of ten.
+std::string at_place(double value, int place) {
+  const double step = std::pow(10.0, place);
+  const double rounded = std::round(value / step) * step;
+  return fmt::format("{:.{}f}", rounded == 0 ? 0.0 : rounded, std::clamp(-place, 0, 9));
+}
+
+// Of the last digit that is told.
+int place_of(double value, int digits) {
+  return static_cast<int>(std::floor(std::log10(std::abs(value)))) - digits + 1;
+}
+
+}  // namespace
+
+std::string value_text(double value, double off, const char* unit) {
+  if (!(off > 0)) return fmt::format("{:.2f} {}", value, unit);
+  const double two_digits = off / std::pow(10.0, place_of(off, 2));
+  const int place = place_of(off, two_digits > 35.5 ? 1 : 2);
+  return fmt::format("{} +- {} {}", at_place(value, place), at_place(off, place), unit);
+}
+
+std::string rounded_text(double value, int digits, const char* unit) {
+  return fmt::format("{} {}", value == 0 ? "0" : at_place(value, place_of(value, digits)), unit);
 }
 
 std::string levels_text(const format::Manifest& manifest) {

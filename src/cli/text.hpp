@@ -9,8 +9,13 @@
 
 namespace diapause::cli {
 
-std::string bytes_text(std::uint64_t bytes);                // "1.5 MiB"
-std::string time_text(std::uint64_t unix_ns);               // local time, "2026-03-04 15:06:07"
+std::string bytes_text(std::uint64_t bytes);   // "1.5 MiB"
+std::string time_text(std::uint64_t unix_ns);  // local time, "2026-03-04 15:06:07"
+// "284 +- 2 J": two digits of what it may be off, or one where the first is more than 3, and of the value as many. What
+// may be off by nothing has two decimals.
+std::string value_text(double value, double off, const char* unit);
+// "280 J": so many digits and no more.
+std::string rounded_text(double value, int digits, const char* unit);
 std::string levels_text(const format::Manifest& manifest);  // "1 2 3"
 // Numbers in rising order: "0-3, 7".
 std::string numbers_text(const std::vector<std::uint32_t>& numbers);

@@ -17,6 +17,18 @@ TEST(Text, GivesBytesInTheUnitThatFits) {
   EXPECT_EQ(bytes_text(std::numeric_limits<std::uint64_t>::max()), "16.0 EiB");
 }
 
+TEST(Text, GivesAsManyDigitsAsAreKnown) {
+  EXPECT_EQ(value_text(283.87, 1.89, "J"), "283.9 +- 1.9 J");
+  EXPECT_EQ(value_text(283.87, 6, "J"), "284 +- 6 J");
+  EXPECT_EQ(value_text(283.87, 71.2, "J"), "280 +- 70 J");
+  EXPECT_EQ(value_text(283.87, 340, "J"), "280 +- 340 J");
+  EXPECT_EQ(value_text(0.0912, 0.0004, "J"), "0.0912 +- 0.0004 J");
+  EXPECT_EQ(value_text(-3, 12, "J"), "-3 +- 12 J");
+  EXPECT_EQ(value_text(5, 0, "J"), "5.00 J");
+  EXPECT_EQ(rounded_text(283.87, 2, "J"), "280 J");
+  EXPECT_EQ(rounded_text(0, 2, "J"), "0 J");
+}
+
 TEST(Text, ShortensRunsOfNumbers) {
   EXPECT_EQ(numbers_text({}), "");
   EXPECT_EQ(numbers_text({7}), "7");

@@ -25,6 +25,7 @@ Accumulator::Accumulator(const Zone& zone, double period_s)
       unit_(zone.unit),
       range_(zone.range),
       most_w_(zone.most_w),
+      peak_w_(zone.peak_w > 0 ? zone.peak_w : zone.most_w),
       update_s_(zone.update_s),
       patience_s_(patience_of(zone, period_s)) {}
 
@@ -48,7 +49,7 @@ Point Accumulator::restart(double time_s, std::uint64_t count) {
 
 // The counts between the last reading and this one, if there is one answer that makes sense.
 std::optional<std::uint64_t> Accumulator::step(double dt_s, std::uint64_t count) const {
-  if (range_ != 0 && highest_w_ * dt_s >= static_cast<double>(range_) * unit_) return std::nullopt;
+  if (range_ != 0 && peak_w_ * dt_s >= static_cast<double>(range_) * unit_) return std::nullopt;
   if (count < last_count_ && (range_ == 0 || last_count_ > range_)) return std::nullopt;
   const std::uint64_t counts = count >= last_count_ ? count - last_count_ : range_ - last_count_ + count;
   const double joules = static_cast<double>(counts) * unit_;

@@ -8,7 +8,8 @@
 //   - a step that the zone's most_w cannot explain is no reading; if the next one does not fit either, the counter was
 //     set anew: a gap, and a new beginning
 //   - so is a round of which the power would be far more than any before
-//   - a pause in which the counter may have gone round more than once is a gap
+//   - a pause in which the counter may have gone round unseen is a gap: judged by the highest power that the zone can
+//     have, as nobody knows what it had meanwhile
 //   - readings of power that are too far apart are a gap
 #pragma once
 
@@ -52,6 +53,7 @@ class Accumulator {
   const double unit_;
   const std::uint64_t range_;
   const double most_w_;
+  const double peak_w_;
   const double update_s_;
   const double patience_s_;  // a counter: until it is stalled; power: until readings are too far apart
 

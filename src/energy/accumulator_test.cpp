@@ -91,6 +91,30 @@ TEST(Counter, PauseInWhichItMayHaveGoneRoundTwiceIsAGap) {
   EXPECT_DOUBLE_EQ(feed.joules(), 60);
 }
 
+// 34 s of 330 W are more than three rounds of 3 kJ; only the processor's limit tells that.
+TEST(Counter, PauseInWhichItMayHaveGoneRoundAtTheHighestPowerIsAGap) {
+  Zone zone = counter();
+  zone.range = 3000000000;
+  zone.peak_w = 400;
+  Feed feed(zone);
+  feed(1000000);
+  feed(3000000);  // 20 W so far
+  feed.at(feed.time_s() + 34, 2763000000);
+  feed(2765000000);
+  EXPECT_DOUBLE_EQ(feed.joules(), 4);
+  EXPECT_NEAR(feed.covered_s(), 0.2, 1e-9);
+}
+
+TEST(Counter, PauseInWhichItCannotHaveGoneRoundCostsNothing) {
+  Zone zone = counter();
+  zone.peak_w = 400;
+  Feed feed(zone);
+  feed(1000000);
+  feed(31000000);
+  feed.at(feed.time_s() + 600, 120031000000);
+  EXPECT_DOUBLE_EQ(feed.joules(), 120030);
+}
+
 TEST(Counter, SingleZeroIsNoReading) {
   Feed feed(counter());
   feed(200000000000);

@@ -1,10 +1,17 @@
 #include "energy/charge.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace diapause::energy {
 namespace {
+
+constexpr double kPieceS = 1;              // of the time that the program is alone
+constexpr double kMostPiecesOfSlice = 64;  // longer ones are cut into so many
+constexpr std::size_t kMostPieces = 512;
+constexpr std::size_t kLeastBlocks = 4;  // to tell from them how far others may be off
+constexpr double kSpread = 3;            // so many standard deviations are taken for a bound
 
 // A stretch of time in which the same spans are under way.
 struct Slice {
@@ -45,14 +52,19 @@ std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s, 
 }
 
 Charge nothing_of(std::size_t quantities) {
-  return {std::vector<double>(quantities), std::vector<double>(quantities), std::vector<bool>(quantities, true)};
+  return {std::vector<double>(quantities), std::vector<Uncertainty>(quantities), std::vector<bool>(quantities, true)};
 }
 
-// The uncertainty of a reading is that of the ends of a stretch, and does not grow with the cuts in it.
-void judge(Charge& charge, const std::vector<Amount>& amounts, double share) {
+// Sampling errs at the ends of a stretch, and does not grow with the cuts in it; a source is off by the same share of
+// all that it tells. `read`: of the stretch; `whole`: of all the time.
+void judge(Charge& charge, const std::vector<Amount>& read, const std::vector<Amount>& whole, double share) {
   for (std::size_t q = 0; q < charge.joules.size(); ++q) {
-    charge.uncertainty_j[q] = share * amounts[q].uncertainty_j;
-    if (!(amounts[q].covered_s > 0)) charge.is_known[q] = false;
+    charge.off[q].sampling_j = share * read[q].off.sampling_j;
+    charge.off[q].is_bounded = whole[q].off.is_bounded;
+    if (whole[q].joules > 0) {
+      charge.off[q].sensor_j = whole[q].off.sensor_j / whole[q].joules * std::abs(charge.joules[q]);
+    }
+    if (!(read[q].covered_s > 0)) charge.is_known[q] = false;
   }
 }
 
@@ -60,11 +72,62 @@ void move_unknown(Charge& from, Charge& to) {
   for (std::size_t q = 0; q < from.joules.size(); ++q) {
     if (from.is_known[q]) continue;
     to.joules[q] += std::exchange(from.joules[q], 0);
-    from.uncertainty_j[q] = 0;
+    from.off[q] = {};
   }
 }
 
 }  // namespace
+
+void Charger::Alone::add(const Piece& piece) {
+  joules += piece.joules;
+  seconds += piece.seconds;
+  pieces.push_back(piece);
+  if (pieces.size() > kMostPieces) pieces.pop_front();
+}
+
+// From the means over stretches that are as long; where there are too few of them, shorter ones, which vary more.
+std::optional<double> Charger::Alone::off_w(double wanted_s) const {
+  for (double length_s = wanted_s; pieces.size() >= kLeastBlocks; length_s /= 2) {
+    std::vector<double> watts;
+    Piece block;
+    for (const Piece& piece : pieces) {
+      block.joules += piece.joules;
+      block.seconds += piece.seconds;
+      if (block.seconds < length_s * (1 - 1e-9)) continue;
+      watts.push_back(block.joules / block.seconds);
+      block = {};
+    }
+    if (watts.size() < kLeastBlocks) continue;
+    const double mean_w = joules / seconds;
+    double squares = 0;
+    for (const double one : watts) squares += (one - mean_w) * (one - mean_w);
+    const auto blocks = static_cast<double>(watts.size());
+    return kSpread * std::sqrt(squares / (blocks - 1) * (1 + 1 / blocks));
+  }
+  return std::nullopt;
+}
+
+void Charger::learn_alone(double from_s, double to_s, const Between& between) {
+  const double pieces = std::clamp(std::floor((to_s - from_s) / kPieceS), 1.0, kMostPiecesOfSlice);
+  for (double i = 0; i < pieces; ++i) {
+    const std::vector<Amount> used =
+        between(std::lerp(from_s, to_s, i / pieces), std::lerp(from_s, to_s, (i + 1) / pieces));
+    for (std::size_t q = 0; q < used.size(); ++q) {
+      if (used[q].covered_s > 0) alone_[q].add({used[q].joules, used[q].covered_s});
+    }
+  }
+}
+
+void Charger::put_right(double from_s, Charges& charges, const Between& between) const {
+  if (!told_ || told_->to_s != from_s) return;
+  const std::vector<Amount> now = between(told_->from_s, told_->to_s);
+  for (std::size_t q = 0; q < now.size(); ++q) {
+    if (!(now[q].covered_s > 0) || !(told_->whole[q].covered_s > 0)) continue;
+    const double more_j = now[q].joules - told_->whole[q].joules;
+    charges.whole.joules[q] += more_j;
+    charges.program.joules[q] += more_j;
+  }
+}
 
 Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s, const Between& between) {
   Charges charges;
@@ -74,19 +137,18 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
   alone_.resize(quantities);
   charges.program = charges.whole = nothing_of(quantities);
   charges.spans.assign(spans.size(), nothing_of(quantities));
-  if (!whole.empty()) charges.gap_s = whole.back().gap_s;
+  if (!whole.empty()) {
+    charges.gap_s = whole.back().gap_s;
+    charges.begin_off_j = whole.back().begin_off_j;
+    charges.end_off_j = whole.back().end_off_j;
+  }
 
   double first_s = from_s;
   for (const Span& span : spans) first_s = std::min(first_s, span.from_s);
   std::vector<Slice> slices = cut(spans, first_s, to_s, from_s);
   for (Slice& slice : slices) {
     slice.used = between(slice.from_s, slice.to_s);
-    if (!slice.is_alone() || slice.is_settled(from_s)) continue;
-    for (std::size_t q = 0; q < quantities; ++q) {
-      if (!(slice.used[q].covered_s > 0)) continue;  // of a sum, some parts may be known all the same
-      alone_[q].joules += slice.used[q].joules;
-      alone_[q].seconds += slice.used[q].covered_s;
-    }
+    if (slice.is_alone() && !slice.is_settled(from_s)) learn_alone(slice.from_s, slice.to_s, between);
   }
   for (const Slice& slice : slices) {
     const bool is_paid_by_program = slice.held_up.empty() && slice.waiting.empty();
@@ -99,21 +161,30 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
       const bool is_unknown = is_paid_by_program && !(alone.seconds > 0);
       double alone_j = 0;
       if (is_paid_by_program && !is_unknown) alone_j = alone.joules / alone.seconds * used.covered_s;
-      alone_j = payers.empty() || is_unknown ? used.joules : std::min(alone_j, used.joules);
+      if (payers.empty() || is_unknown) alone_j = used.joules;
+      double off_j = 0;
+      if (is_paid_by_program && !is_unknown && !payers.empty()) {
+        const auto off_w = alone.off_w(used.covered_s);
+        off_j = off_w ? *off_w * used.covered_s : std::max(used.joules, alone_j);
+        charges.program.off[q].attribution_j += off_j;
+      }
       // It has paid for what is settled.
       charges.program.joules[q] += slice.is_settled(from_s) ? alone_j - used.joules : alone_j;
       if (!slice.is_settled(from_s)) charges.whole.joules[q] += used.joules;
       for (const std::size_t payer : payers) {
         charges.spans[payer].joules[q] += (used.joules - alone_j) * spans[payer].share / shares;
+        charges.spans[payer].off[q].attribution_j += off_j * spans[payer].share / shares;
         if (is_unknown) charges.spans[payer].is_known[q] = false;
       }
     }
   }
-  judge(charges.whole, whole, 1);
-  judge(charges.program, whole, 1);
+  put_right(from_s, charges, between);
+  told_ = Told{from_s, to_s, whole};
+  judge(charges.whole, whole, whole, 1);
+  judge(charges.program, whole, whole, 1);
   for (std::size_t s = 0; s < spans.size(); ++s) {
     if (!(spans[s].to_s > spans[s].from_s)) continue;  // nothing is used in no time
-    judge(charges.spans[s], between(spans[s].from_s, std::min(spans[s].to_s, to_s)), spans[s].share);
+    judge(charges.spans[s], between(spans[s].from_s, std::min(spans[s].to_s, to_s)), whole, spans[s].share);
     move_unknown(charges.spans[s], charges.program);
   }
   return charges;

@@ -2,7 +2,9 @@
 // with an example. Pure.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,8 +29,8 @@ struct Span {
 
 // By quantity: of every domain, and last of their total.
 struct Charge {
-  std::vector<double> joules;         // 0 where unknown: they are the program's then
-  std::vector<double> uncertainty_j;  // either way
+  std::vector<double> joules;    // 0 where unknown: they are the program's then
+  std::vector<Uncertainty> off;  // either way
   // Unknown is a time of which no source knows anything, and a phase beside the program before it was known what the
   // program uses alone.
   std::vector<bool> is_known;
@@ -39,6 +41,8 @@ struct Charges {
   Charge program;
   Charge whole;      // all others add up to this
   double gap_s = 0;  // seconds of which no source knows anything
+  // Of the whole's total: Amount. With what the next call says of its beginning this end cancels.
+  double begin_off_j = 0, end_off_j = 0;
 };
 
 // Quantities are as many as there were at first, in the same order.
@@ -50,19 +54,41 @@ class Charger {
   //   * while a phase holds the program up, it has all of it; of several, each a part as large as its share;
   //   * while the program waits for phases behind it, they have all of it, and if there are none the wait;
   //   * while a phase goes on beside the program, it has what is more than the program uses alone, and the program the
-  //     rest; of several, each a part as large as its share.
+  //     rest; of several, each a part as large as its share. It has less than nothing where less is used than that:
+  //     were it made 0, phases that use nothing would on the mean be told to use something.
   // What the program uses alone is its mean power over all times, so far and in this call, at which no phase went on.
-  // A span that has begun before `from_s` was not known of when that time was divided: the program, which has paid for
-  // it, gets that back.
+  // How far its mean over as long a time has been off that is the uncertainty of the attribution.
+  // What an earlier call has told of its time, and sources that tell of late have put right since, is the program's
+  // now. A span that has begun before `from_s` was not known of when that time was divided: the program, which has paid
+  // for it, gets that back.
   Charges charge(std::span<const Span> spans, double from_s, double to_s, const Between& between);
 
  private:
+  // A piece of the time in which the program was alone.
+  struct Piece {
+    double joules = 0;
+    double seconds = 0;
+  };
   // What the program has used alone so far, and in what time.
   struct Alone {
     double joules = 0;
     double seconds = 0;
+    std::deque<Piece> pieces;  // the last ones
+
+    void add(const Piece& piece);
+    // How far the mean power over so many seconds may be off that over all; none: too little was seen to tell.
+    std::optional<double> off_w(double seconds) const;
   };
+  // What was told of the time of the last call.
+  struct Told {
+    double from_s = 0, to_s = 0;
+    std::vector<Amount> whole;
+  };
+  void learn_alone(double from_s, double to_s, const Between& between);
+  void put_right(double from_s, Charges& charges, const Between& between) const;
+
   std::vector<Alone> alone_;  // by quantity
+  std::optional<Told> told_;
 };
 
 }  // namespace diapause::energy

@@ -10,15 +10,22 @@ namespace {
 // A model knows when it looked, but the kernel counts processor time in ticks.
 constexpr double kTickS = 0.01;
 
-double lag_of(const Zone& zone) { return zone.kind == Kind::modelled ? kTickS : zone.update_s; }
+// A sensor of power shows a mean over the time since it changed last, of which the rule that adds it up is half ahead.
+double lag_of(const Zone& zone) {
+  if (zone.kind == Kind::modelled) return kTickS;
+  return zone.quantity == Quantity::power ? 1.5 * zone.update_s : zone.update_s;
+}
+
+Series series_of(const Zone& zone) {
+  return Series({zone.update_s, lag_of(zone), zone.peak_w, zone.resolution_j, zone.accuracy});
+}
 
 }  // namespace
 
 Collector::Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s) {
   for (auto& meter : meters) {
     const std::size_t first = followed_.size();
-    for (const Zone& zone : meter->zones())
-      followed_.push_back({zone, Accumulator(zone, period_s), Series(zone.update_s, lag_of(zone)), {}});
+    for (const Zone& zone : meter->zones()) followed_.push_back({zone, Accumulator(zone, period_s), series_of(zone)});
     meters_.push_back({std::move(meter), first, followed_.size()});
   }
 }
@@ -70,6 +77,7 @@ bool Collector::needs_load() const {
 }
 
 std::string Collector::why_dead(const Followed& followed) const {
+  if (!followed.doubt.empty()) return followed.doubt;
   if (!followed.failure.empty()) return followed.failure;
   if (!followed.was_read) return "gives no readings";
   if (followed.accumulator.accidents() > 0) {
@@ -79,17 +87,58 @@ std::string Collector::why_dead(const Followed& followed) const {
                      collected_s_ - began_s_);
 }
 
+// Since the first reading, of the first meter of that domain.
+double Collector::most_j(Domain domain) const {
+  double joules = 0;
+  for (const Followed& followed : followed_) {
+    if (followed.zone.domain != domain || followed.zone.kind != Kind::measured || !is_alive(followed)) continue;
+    const Amount amount = followed.series.between(began_s_, collected_s_);
+    joules += amount.joules + amount.off.together_j();
+  }
+  return joules;
+}
+
+double Collector::least_j(Domain domain) const {
+  double joules = 0;
+  std::string_view first_meter;
+  for (const Followed& followed : followed_) {
+    if (followed.zone.domain != domain || followed.zone.kind != Kind::measured || !is_alive(followed)) continue;
+    const std::string_view meter = std::string_view(followed.zone.source).substr(0, followed.zone.source.find(' '));
+    if (first_meter.empty()) first_meter = meter;
+    if (meter != first_meter) continue;
+    const Amount amount = followed.series.between(began_s_, collected_s_);
+    joules += std::max(0.0, amount.joules - amount.off.together_j());
+  }
+  return joules;
+}
+
+// A platform that draws less than the processors and the memory in it is no platform: on some boards its counter is of
+// something else, or of nothing.
+void Collector::drop_what_holds_less_than_its_parts() {
+  const double parts_j = least_j(Domain::package) + least_j(Domain::dram);
+  const double psys_j = most_j(Domain::psys);
+  if (psys_j >= parts_j) return;
+  const double seconds = collected_s_ - began_s_;
+  for (Followed& followed : followed_) {
+    if (followed.zone.domain != Domain::psys || followed.zone.kind != Kind::measured || !is_alive(followed)) continue;
+    followed.doubt =
+        fmt::format("tells at most {:.1f} W, and package and dram, which are in it, draw at least {:.1f} W",
+                    psys_j / seconds, parts_j / seconds);
+  }
+}
+
 void Collector::settle(Models models) {
+  if (collected_s_ > began_s_) drop_what_holds_less_than_its_parts();
   std::vector<Zone> alive;
   for (const Followed& followed : followed_) {
-    if (is_alive(followed)) alive.push_back(followed.zone);
+    if (is_alive(followed) && followed.doubt.empty()) alive.push_back(followed.zone);
   }
   const bool is_measured = choose_total(alive).kind == Kind::measured && !choose_total(alive).zones.empty();
   for (std::size_t i = 0; i < followed_.size(); ++i) {
     Followed& followed = followed_[i];
     const bool is_spare =
         is_measured && models == Models::where_nothing_is_measured && followed.zone.kind == Kind::modelled;
-    followed.is_dropped = is_spare || !is_alive(followed);
+    followed.is_dropped = is_spare || !is_alive(followed) || !followed.doubt.empty();
     if (!followed.is_dropped) {
       zones_.push_back(followed.zone);
       zones_at_.push_back(i);
@@ -108,7 +157,7 @@ void Collector::settle(Models models) {
 }
 
 Amount Collector::between(std::size_t zone, double from_s, double to_s) const {
-  return series(zone).between(from_s, to_s, zones_[zone].resolution_j);
+  return series(zone).between(from_s, to_s);
 }
 
 Amount Collector::total_between(double from_s, double to_s) const {

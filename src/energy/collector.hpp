@@ -51,10 +51,11 @@ class Collector {
     Zone zone;
     Accumulator accumulator;
     Series series;
-    std::string failure;
+    std::string failure = {};
     std::uint64_t last_count = 0;
     bool was_read = false;
     bool is_dropped = false;
+    std::string doubt = {};  // why it is not believed; empty: it is
   };
   struct Placed {
     std::unique_ptr<Meter> meter;
@@ -63,6 +64,9 @@ class Collector {
   void collect(double now_s, void (Meter::*read)(double now_s, std::vector<Reading>& out));
   void take(Followed& followed, Reading& reading);
   static bool is_alive(const Followed& followed);
+  double most_j(Domain domain) const;
+  double least_j(Domain domain) const;
+  void drop_what_holds_less_than_its_parts();
   std::string why_dead(const Followed& followed) const;
 
   std::vector<Placed> meters_;

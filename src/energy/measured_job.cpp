@@ -63,7 +63,8 @@ std::size_t level_needed(const nlohmann::json& restart) {
 
 void MeasuredJobReader::add_line(std::string_view text) {
   Line line{nlohmann::json::parse(text, nullptr, false)};
-  if (!line.fields.is_object() || line.number("schema") != 1) return;
+  const auto schema = line.fields.is_object() ? line.number("schema") : std::nullopt;
+  if (schema != 1 && schema != 2) return;
   const std::string event = text_in(line.fields, "event");
   if (event == "open") add_open(line);
   if (const auto time = line.number("time_unix_s")) last_unix_s_ = time;

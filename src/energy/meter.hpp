@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,13 @@ constexpr std::string_view kind_name(Kind kind) { return kind == Kind::measured 
 
 enum class Quantity { energy, power };  // a counter of energy, or power at a moment
 
+// How far a source may be off, either way, as a share of what it tells, and who says so. It is off by about the same
+// share at all times, so it does not average out.
+struct Accuracy {
+  std::optional<double> share;  // none: nobody knows, and what it tells is an estimate without a bound
+  std::string source;
+};
+
 struct Zone {
   std::string source;  // where the number comes from, the meter's name first: "powercap intel-rapl:0"
   Domain domain = Domain::other;
@@ -47,7 +55,9 @@ struct Zone {
       0;  // the smallest step of energy that the source knows; of power: at most what one reading adds
   std::uint64_t range = 0;  // counts at which a counter begins again; 0: it does not
   double most_w = 20000;    // more than this is no reading but an accident
+  double peak_w = 0;        // the highest power that the zone can have; 0: not known
   double update_s = 0.001;  // how often the source itself changes
+  Accuracy accuracy = {0.1, "assumed: none is published"};
 };
 
 struct Reading {

@@ -62,6 +62,7 @@ std::vector<Parameter> parameters_of(const Profile& profile) {
   if (profile.base_clock_ghz) add("clock.base_ghz", *profile.base_clock_ghz);
   if (profile.least_clock_ghz) add("clock.least_ghz", *profile.least_clock_ghz);
   if (profile.tdp_w) add("tdp.w", *profile.tdp_w);
+  if (profile.error) add("error.share", *profile.error);
   for (const DomainModel& domain : profile.domains) {
     const std::string section = fmt::format("domain.{}", domain_name(domain.domain));
     add(section + ".idle_w", domain.idle_w);

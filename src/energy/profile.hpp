@@ -36,6 +36,7 @@ struct Profile {
   std::string machine;  // in words
   std::string origin;   // the file, or "built in"
   std::optional<Number> base_clock_ghz, least_clock_ghz, tdp_w;
+  std::optional<Number> error;               // how far modelled energy may be off, either way, as a share of it
   std::vector<DomainModel> domains;          // of one node; their sum is the node
   std::optional<PowerCurve> curve;           // of the package with the processors busy
   std::map<std::string, PowerCurve> phases;  // of a single core in that phase: "compress", "write"

@@ -18,11 +18,13 @@ class ProfileReader {
   }
 
   Result<Profile> read(const toml::table& file) {
-    DIAPAUSE_TRY(known(file, "the file", {"name", "machine", "clock", "tdp", "domain", "frequency", "phase", "rate"}));
+    DIAPAUSE_TRY(
+        known(file, "the file", {"name", "machine", "clock", "tdp", "error", "domain", "frequency", "phase", "rate"}));
     DIAPAUSE_TRY_ASSIGN(profile_.name, text(file, "name"));
     DIAPAUSE_TRY_ASSIGN(profile_.machine, text(file, "machine"));
     DIAPAUSE_TRY(read_clock(section(file, "clock")));
     DIAPAUSE_TRY(read_tdp(section(file, "tdp")));
+    DIAPAUSE_TRY(read_error(section(file, "error")));
     DIAPAUSE_TRY(read_domains(file));
     if (const auto* frequency = section(file, "frequency")) {
       DIAPAUSE_TRY_ASSIGN(profile_.curve, curve(*frequency, "frequency"));
@@ -98,6 +100,16 @@ class ProfileReader {
       profile_.tdp_w = Number{per_cpu->value * facts_.cpus, fmt::format("{} W for each of {} processors; {}",
                                                                         per_cpu->value, facts_.cpus, per_cpu->source)};
     }
+    return {};
+  }
+
+  // A profile that guesses the TDP is further off where nobody has told it.
+  Status read_error(const toml::table* error) {
+    if (error == nullptr) return {};
+    DIAPAUSE_TRY(known(*error, "error", {"share", "share_with_tdp"}));
+    DIAPAUSE_TRY_ASSIGN(profile_.error, optional_number(error, "error", "share"));
+    DIAPAUSE_TRY_ASSIGN(const auto with_tdp, optional_number(error, "error", "share_with_tdp"));
+    if (with_tdp && facts_.tdp_w > 0) profile_.error = with_tdp;
     return {};
   }
 

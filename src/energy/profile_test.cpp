@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace diapause::energy {
 namespace {
 
@@ -39,6 +42,37 @@ TEST(Profile, BusyPowerFollowsTheCurve) {
   EXPECT_NEAR(model_watts(profile, profile.domains[1], {.utilisation = 1, .ghz = 2}), 100, 1e-9);
   EXPECT_NEAR(model_watts(profile, profile.domains[1], {.utilisation = 1, .ghz = 1}), 70, 1e-9);
   EXPECT_NEAR(model_watts(profile, profile.domains[1], {.utilisation = 0, .ghz = 1}), 20, 1e-9);
+}
+
+TEST(Profile, EveryOneThatIsBuiltInSaysHowFarItIsOffAndWhoSaysSo) {
+  for (const auto name : built_in_profiles()) {
+    const Profile profile = *parse_profile(built_in_profile(name), std::string(name), {.cpus = 8});
+    ASSERT_TRUE(profile.error.has_value()) << name;
+    EXPECT_GT(profile.error->value, 0) << name;
+    EXPECT_FALSE(profile.error->source.empty()) << name;
+  }
+}
+
+// Table 1 and the node powers of tables 5, 9, 13 and 17: cores, TDP of all sockets, power of a busy node.
+TEST(Profile, ThePublishedMachinesAreAsFarFromTheGenericOneAsItSays) {
+  struct Published {
+    unsigned cores;
+    double tdp_w, node_w;
+  };
+  constexpr Published kMachines[] = {{64, 215, 298.37}, {16, 55, 50.77}, {32, 270, 338.39}, {4, 65, 75.14}};
+  for (const bool knows_tdp : {false, true}) {
+    double furthest = 0, stated = 0;
+    for (const Published& machine : kMachines) {
+      const MachineFacts facts{machine.cores, knows_tdp ? machine.tdp_w : 0};
+      const Profile profile = *parse_profile(built_in_profile("generic"), "generic", facts);
+      double watts = 0;
+      for (const DomainModel& domain : profile.domains) watts += model_watts(profile, domain, {.utilisation = 1});
+      furthest = std::max(furthest, std::abs(machine.node_w - watts) / watts);
+      stated = profile.error->value;
+    }
+    EXPECT_LE(furthest, stated);
+    EXPECT_GE(furthest, 0.9 * stated);
+  }
 }
 
 TEST(Profile, NumberWithoutASourceIsRefused) {

@@ -9,12 +9,25 @@
 
 namespace diapause::energy {
 
+// How far joules may be off, either way, by cause. docs/energy.md, "Uncertainty".
+struct Uncertainty {
+  double sampling_j = 0;     // samples are apart in time: errs at the ends of a stretch
+  double sensor_j = 0;       // the source itself is off, by the same share everywhere
+  double attribution_j = 0;  // who is charged: charge.hpp
+  bool is_bounded = true;    // not if nobody knows how far the source is off: sensor_j is then no bound
+
+  double together_j() const { return sampling_j + sensor_j + attribution_j; }
+};
+
 // What a source says about a stretch of time.
 struct Amount {
-  double joules = 0;         // used in the seconds that are covered
-  double uncertainty_j = 0;  // either way, of the ends: docs/energy.md; a model's own error is not in it
-  double gap_s = 0;          // seconds of the stretch of which the source knows nothing
-  double covered_s = 0;      // the others
+  double joules = 0;     // used in the seconds that are covered
+  Uncertainty off;       // docs/energy.md
+  double gap_s = 0;      // seconds of the stretch of which the source knows nothing
+  double covered_s = 0;  // the others
+  double begin_off_j =
+      0;                 // of off.sampling_j, what the beginning of the stretch adds, and what its end does: where two
+  double end_off_j = 0;  // stretches meet, one has too much what the other has too little
   bool has_gap() const { return gap_s > 0; }
 };
 
@@ -29,9 +42,15 @@ class Series {
  public:
   static constexpr std::size_t kMostPoints = 8192;
 
-  // `update_s`: how often the source changes. For 1.5 times as long, what it told last is taken to go on. `lag_s`: how
-  // old a reading may be when it is taken.
-  Series(double update_s, double lag_s) : update_s_(update_s), lag_s_(lag_s) {}
+  // Of these fields of a zone. For 1.5 times `update_s`, what it told last is taken to go on.
+  struct Source {
+    double update_s = 0;
+    double lag_s = 0;   // how old a reading may be when it is taken
+    double peak_w = 0;  // the highest power that it can have; 0: not known
+    double resolution_j = 0;
+    Accuracy accuracy = {};
+  };
+  explicit Series(Source source) : source_(std::move(source)) {}
 
   // The time must be later than that of the last point.
   void add(const Point& point);
@@ -41,22 +60,18 @@ class Series {
   // The point at a time between two that are known lies on the line between them; before the first and long after the
   // last nothing is covered.
   Point at(double time_s) const;
-  // `resolution_j`: of the zone. An end before the beginning gives nothing.
-  Amount between(double from_s, double to_s, double resolution_j) const;
+  // An end before the beginning gives nothing.
+  Amount between(double from_s, double to_s) const;
 
  private:
-  // Between two readings, or behind the last one, without an end.
-  struct Interval {
-    double from_s, to_s;
-    double watts;
+  // The energy since the first point lies between these two, whatever the power was between the readings.
+  struct Band {
+    double least_j, most_j;
   };
-  Interval interval_at(double time_s) const;
-  double most_w(const Interval& interval) const;
-  double part_error_j(const Interval& interval, double seconds) const;
-  double error_j(double from_s, double to_s) const;
+  Band band(double time_s) const;
+  double peak_w() const;
 
-  double update_s_;
-  double lag_s_;
+  Source source_;
   double highest_w_ = 0;  // that was ever shown
   std::vector<Point> points_;
 };

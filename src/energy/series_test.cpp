@@ -11,12 +11,12 @@ namespace {
 
 // 100 W from 0 s on, a point each 0.1 s.
 Series constant_power(int points) {
-  Series series(0.001, 0.001);
+  Series series({.update_s = 0.001, .lag_s = 0.001, .resolution_j = 0.001});
   for (int i = 0; i < points; ++i) series.add({0.1 * i, 10.0 * i, 0.1 * i});
   return series;
 }
 
-Amount between(const Series& series, double from_s, double to_s) { return series.between(from_s, to_s, 0.001); }
+Amount between(const Series& series, double from_s, double to_s) { return series.between(from_s, to_s); }
 
 TEST(Series, TellsEnergyBetweenSamples) {
   const Amount amount = between(constant_power(100), 0.25, 0.75);
@@ -39,7 +39,7 @@ TEST(Series, BeforeTheFirstAndAfterTheLastPointIsAGap) {
 }
 
 TEST(Series, OfASlowSourceGoesOnUntilItIsDueAgain) {
-  Series series(2, 2);
+  Series series({.update_s = 2, .lag_s = 2});
   series.add({0, 0, 0});
   series.add({2, 200, 2});
   EXPECT_NEAR(between(series, 0, 4).joules, 400, 1e-9);
@@ -48,13 +48,13 @@ TEST(Series, OfASlowSourceGoesOnUntilItIsDueAgain) {
 }
 
 TEST(Series, WithoutPointsIsAllGap) {
-  const Amount amount = between(Series(1, 1), 1, 2);
+  const Amount amount = between(Series({.update_s = 1, .lag_s = 1}), 1, 2);
   EXPECT_EQ(amount.gap_s, 1);
   EXPECT_EQ(amount.covered_s, 0);
 }
 
 TEST(Series, GapCountsOnlyWhereItLies) {
-  Series series(0.001, 0.001);
+  Series series({.update_s = 0.001, .lag_s = 0.001, .resolution_j = 0.001});
   series.add({0, 0, 0});
   series.add({1, 100, 1});
   series.add({3, 100, 1});
@@ -64,61 +64,74 @@ TEST(Series, GapCountsOnlyWhereItLies) {
   EXPECT_NEAR(between(series, 2, 3.5).gap_s, 1, 1e-9);
 }
 
+// The highest power that this one can have is known.
+Series limited_power(double watts, double peak_w) {
+  Series series({.update_s = 0.001, .peak_w = peak_w});
+  for (int i = 0; i < 100; ++i) series.add({1.0 * i, watts * i, 1.0 * i});
+  return series;
+}
+
 TEST(Series, UncertaintyGrowsWithTheDistanceToASample) {
-  const Series series = constant_power(100);
-  const double at_samples = between(series, 0.2, 0.8).uncertainty_j;
-  const double beside_samples = between(series, 0.25, 0.85).uncertainty_j;
-  EXPECT_NEAR(at_samples, 2 * 0.001 + 2 * 100 * 0.001, 1e-6);
-  EXPECT_NEAR(beside_samples, 2 * 0.001 + 2 * 100 * 0.001 + 2 * 100 * 0.05, 1e-6);
+  const Series series = limited_power(100, 150);
+  EXPECT_NEAR(between(series, 2, 8).off.sampling_j, 0, 1e-9);
+  EXPECT_NEAR(between(series, 2.1, 8).off.sampling_j, 10, 1e-9);
+  EXPECT_NEAR(between(series, 2.5, 8).off.sampling_j, 25, 1e-9);  // 50 J at least are behind, 75 J at most
+  EXPECT_NEAR(between(series, 2.5, 8.5).off.sampling_j, 50, 1e-9);
 }
 
 TEST(Series, AShortStretchIsOffByNoMoreThanTheMostPowerForItsTime) {
-  const double short_j = 2 * 100 * 0.001;  // twice the mean power, as no more was ever shown
-  EXPECT_NEAR(between(constant_power(100), 0.25, 0.251).uncertainty_j, 2 * 0.001 + short_j / 2, 1e-9);
+  EXPECT_NEAR(between(limited_power(100, 150), 2.25, 2.26).off.sampling_j, 1, 1e-9);
+  EXPECT_NEAR(between(limited_power(100, 400), 2.25, 2.26).off.sampling_j, 3, 1e-9);
 }
 
-TEST(Series, OnceMorePowerWasShownAShortStretchMayHaveHadIt) {
-  Series series(0.001, 0);
-  series.add({0, 0, 0});
-  series.add({1, 400, 1});
-  series.add({2, 500, 2});
-  EXPECT_NEAR(series.between(1.5, 1.6, 0).uncertainty_j, 40 - 10, 1e-9);
+TEST(Series, WhereTheHighestPowerIsNotKnownItIsTakenFromTheHighestMean) {
+  EXPECT_NEAR(between(limited_power(100, 0), 2.25, 2.26).off.sampling_j, 1.5, 1e-9);
 }
 
-TEST(Series, AlmostAllOfAnIntervalIsKnownAlmostExactly) {
-  Series series(0.001, 0);
-  series.add({0, 0, 0});
-  series.add({1, 100, 1});
-  EXPECT_NEAR(series.between(0.01, 1, 0).uncertainty_j, 1, 1e-9);
-  EXPECT_EQ(series.between(0, 1, 0).uncertainty_j, 0);
+TEST(Series, WhereTwoStretchesMeetTheirErrorsCancel) {
+  const Series series = limited_power(100, 150);
+  const Amount first = between(series, 2, 5.5);
+  const Amount second = between(series, 5.5, 9);
+  EXPECT_NEAR(first.end_off_j, 25, 1e-9);
+  EXPECT_NEAR(second.begin_off_j, 25, 1e-9);
+  EXPECT_NEAR(first.begin_off_j + second.end_off_j, between(series, 2, 9).off.sampling_j, 1e-9);
+}
+
+TEST(Series, ASourceIsOffByItsAccuracy) {
+  Series series({.update_s = 1, .accuracy = {0.05, "made up"}});
+  for (int i = 0; i < 10; ++i) series.add({1.0 * i, 100.0 * i, 1.0 * i});
+  EXPECT_NEAR(series.between(2, 4).off.sensor_j, 10, 1e-9);
+  EXPECT_TRUE(series.between(2, 4).off.is_bounded);
+  EXPECT_FALSE(between(limited_power(100, 150), 2, 4).off.is_bounded);
 }
 
 TEST(Series, BehindTheLastPointItMayBeNothingOrTheMost) {
-  Series series(1, 0);
+  Series series({.update_s = 1, .peak_w = 150});
   series.add({0, 0, 0});
   series.add({1, 100, 1});
-  EXPECT_NEAR(series.between(1, 1.5, 0).uncertainty_j, 50, 1e-9);
+  EXPECT_NEAR(series.between(1, 1.5).off.sampling_j, 50, 1e-9);
 }
 
 TEST(Series, UncertaintyIsANumberBehindACounterThatStoodStill) {
-  Series series(1, 0.001);
+  Series series({.update_s = 1, .lag_s = 0.001, .peak_w = 100});
   series.add({0, 0, 0});
   series.add({1, 100, 1});
   series.add({2, 100, 2});
-  EXPECT_NEAR(series.between(0, 2.5, 0).uncertainty_j, 50, 1);
+  EXPECT_NEAR(series.between(0, 2.5).off.sampling_j, 50, 1);
 }
 
 TEST(AddUp, PowerOfASumIsThatOfItsPartsWhereOneHasAGap) {
-  const Amount parts[] = {{100, 0.1, 0, 1}, {20, 0.2, 0.75, 0.25}};
+  const Amount parts[] = {{100, {0.1, 5}, 0, 1}, {20, {0.2, 2}, 0.75, 0.25}};
   const Amount sum = add_up(parts);
   EXPECT_NEAR(sum.joules, 120, 1e-9);
   EXPECT_NEAR(sum.joules / sum.covered_s, 100 + 80, 1e-9);
   EXPECT_NEAR(sum.covered_s + sum.gap_s, 1, 1e-9);
-  EXPECT_NEAR(sum.uncertainty_j, 0.3, 1e-9);
+  EXPECT_NEAR(sum.off.sampling_j, 0.3, 1e-9);
+  EXPECT_NEAR(sum.off.sensor_j, 7, 1e-9);
 }
 
 TEST(AddUp, NothingIsCoveredIfAPartKnowsNothing) {
-  const Amount parts[] = {{100, 0, 0, 1}, {0, 0, 1, 0}};
+  const Amount parts[] = {{100, {}, 0, 1}, {0, {}, 1, 0}};
   EXPECT_EQ(add_up(parts).covered_s, 0);
   EXPECT_EQ(add_up(parts).gap_s, 1);
   EXPECT_EQ(add_up({}).covered_s, 0);
@@ -128,7 +141,7 @@ TEST(AddUp, NothingIsCoveredIfAPartKnowsNothing) {
 TEST(Series, TheTruthLiesWithinTheUncertaintyOnceTheMostPowerWasShown) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> watts(0, 200), seconds(0.001, 0.02), time(0, 9);
-  Series series(0.001, 0);
+  Series series({.update_s = 0.001});
   std::vector<Point> truth = {{0, 0, 0}, {0.1, 20, 0.1}};
   for (const Point& point : truth) series.add(point);
   double read_s = 0.1;
@@ -149,8 +162,8 @@ TEST(Series, TheTruthLiesWithinTheUncertaintyOnceTheMostPowerWasShown) {
   for (int round = 0; round < 1000; ++round) {
     const double from_s = time(random);
     const double to_s = from_s + seconds(random) * static_cast<double>(1 + random() % 20);
-    const Amount amount = series.between(from_s, to_s, 0);
-    EXPECT_NEAR(amount.joules, at(to_s) - at(from_s), amount.uncertainty_j + 1e-9);
+    const Amount amount = series.between(from_s, to_s);
+    EXPECT_NEAR(amount.joules, at(to_s) - at(from_s), amount.off.sampling_j + 1e-9);
   }
 }
 

@@ -21,6 +21,7 @@ class Choice {
       const std::string_view meter = std::string_view(zone.source).substr(0, zone.source.find(' '));
       if (first_meter.empty()) first_meter = meter;
       if ((domain != Domain::gpu && meter != first_meter) || !parts.insert(zone.part).second) continue;
+      if (domain == Domain::node && parts.size() > 1) continue;
       total_.zones.push_back(i);
       if (kind == Kind::modelled) total_.kind = kind;
     }
@@ -40,6 +41,23 @@ class Choice {
 };
 
 }  // namespace
+
+bool is_covered(std::string_view total, Domain domain) {
+  while (!total.empty()) {
+    const std::string_view name = total.substr(0, total.find('+'));
+    total.remove_prefix(std::min(total.size(), name.size() + 1));
+    const auto is = [&](std::initializer_list<Domain> domains) {
+      return std::find(domains.begin(), domains.end(), domain) != domains.end();
+    };
+    using enum Domain;
+    if (name == domain_name(domain) || name == domain_name(node)) return true;
+    if (name == domain_name(psys) && is({socket, package, core, uncore, dram, other})) return true;
+    if (name == domain_name(module) && is({socket, package, core, uncore, dram, gpu})) return true;
+    if (name == domain_name(socket) && is({package, core, uncore, dram})) return true;
+    if (name == domain_name(package) && is({core, uncore})) return true;
+  }
+  return false;
+}
 
 Total choose_total(std::span<const Zone> zones) {
   Choice choice(zones);

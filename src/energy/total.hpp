@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "energy/meter.hpp"
@@ -17,8 +18,12 @@ struct Total {
   std::vector<std::size_t> zones;  // indexes
 };
 
+// Whether what a domain uses is in a total of that name, itself or as a part of another: package is in psys, and all is
+// in node. Whoever adds something to a total asks here.
+bool is_covered(std::string_view total, Domain domain);
+
 // The most that can be known of a node's energy:
-//   1. a measured node
+//   1. a measured node; of several meters of it the first, as nobody knows whether they see the same
 //   2. else the first that is measured of: modules; psys; sockets; packages with dram. And with it the measured gpus
 //   (but
 //      modules have theirs inside), disks and networks

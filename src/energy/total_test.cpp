@@ -74,5 +74,15 @@ TEST(Total, GpusOfTwoMakersBothCount) {
   EXPECT_THAT(choose_total(zones).zones, ElementsAre(0, 1, 2));
 }
 
+TEST(IsCovered, WhatLiesInADomainOfTheTotalIs) {
+  EXPECT_TRUE(is_covered("node", Domain::other));
+  EXPECT_TRUE(is_covered("psys+gpu", Domain::dram));
+  EXPECT_TRUE(is_covered("psys+gpu", Domain::other));
+  EXPECT_TRUE(is_covered("package+dram", Domain::core));
+  EXPECT_FALSE(is_covered("package+dram", Domain::other));
+  EXPECT_FALSE(is_covered("psys", Domain::disk));
+  EXPECT_FALSE(is_covered("", Domain::node));
+}
+
 }  // namespace
 }  // namespace diapause::energy

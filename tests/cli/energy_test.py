@@ -73,7 +73,7 @@ class EnergyTest(CommandTest):
         one = phase("global", 1, 4, 100.0) | {
             "uncertainty_j": 2.5, "slowed": {"actuator": "emulated", "asked": 0.85, "obtained": 0.8}}
         self.leave([line(10.0, 900.0, [one])])
-        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100.00 +- 2.50 J 10.00 %")
+        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100.0 +- 2.5 J 10.00 %")
         self.assertIn("1 of 1 times global ran at 0.800 of the base clock or more (0.850 asked for; actuator: emulated)",
                       self.energy()[0])
         (told,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
@@ -81,16 +81,39 @@ class EnergyTest(CommandTest):
         (row, _) = csv.DictReader(self.energy("--csv")[0].splitlines())
         self.assertEqual((row["uncertainty_j"], row["obtained"]), ("2.5", "0.8"))
 
+    def test_the_three_parts_of_an_uncertainty_are_shown_apart_and_together(self):
+        off = {"uncertainty": {"sampling_j": 2.0, "sensor_j": 25.0, "attribution_j": 4.0}}
+        one = line(10.0, 900.0, [phase("global", 1, 4, 100.0) | off])
+        one["whole"] |= {"uncertainty": {"sampling_j": 3.0, "sensor_j": 50.0, "attribution_j": 0.0}, "ends_j": [1.0, 2.0]}
+        one["sources"] = [SOURCES[0] | {"accuracy": 0.05, "accuracy_source": "a data sheet"}]
+        self.leave([one | {"schema": 2}])
+        self.assertEqual(self.row("global"), "global 1 1.000 1.0 KiB 100 +- 31 J 10.00 %")
+        out = self.energy()[0]
+        self.assertIn("off by at most, its phases: 2.0 J as samples are apart, 25 J by the source itself, 4.0 J by who", out)
+        self.assertIn("hwmon node node: off by up to 5 %: a data sheet", out)
+        (told,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
+        self.assertEqual((told["uncertainty_j"], told["uncertainty"]), (31.0, off["uncertainty"]))
+        (row, _) = csv.DictReader(self.energy("--csv")[0].splitlines())
+        self.assertEqual((row["domain"], row["kind"], row["sensor_j"]), ("node", "measured", "25"))
+
+    def test_an_estimate_without_a_bound_has_two_digits_and_says_so(self):
+        one = line(10.0, 987.65, [])
+        one["whole"] |= {"uncertainty": {"sampling_j": 3.0, "sensor_j": None, "attribution_j": 0.0}, "ends_j": [1.0, 2.0]}
+        self.leave([one | {"schema": 2}])
+        self.assertEqual(self.row("whole job "), "whole job ~ 990 J 100.00 %")
+        self.assertIn("estimates without a bound", self.energy()[0])
+        self.assertNotIn("uncertainty_j", self.report("energy", "heat", tiers=self.tiers)["whole"])
+
     def test_what_is_no_more_than_its_uncertainty_is_said_to_be_below_their_sum(self):
         self.leave([line(10.0, 990.0, [phase("keep", 1, 1, 10.0) | {"uncertainty_j": 15.0}])])
-        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB < 25.00 J < 2.50 %")
+        self.assertEqual(self.row("keep"), "keep 1 1.000 1.0 KiB < 25 J < 2.50 %")
         (one,) = self.report("energy", "heat", tiers=self.tiers)["phases"]
         self.assertEqual((one["joules"], one["uncertainty_j"]), (10, 15))
 
     def test_a_sum_of_versions_is_surer_than_each_of_them(self):
         phases = [phase("keep", version, 1, 10.0) | {"uncertainty_j": 15.0} for version in range(1, 10)]
         self.leave([line(10.0, 910.0, phases)])
-        self.assertEqual(self.row("keep"), "keep 9 9.000 9.0 KiB 90.00 +- 45.00 J 9.00 %")
+        self.assertEqual(self.row("keep"), "keep 9 9.000 9.0 KiB 90 +- 50 J 9.00 %")
 
     def test_work_that_was_lost_is_named(self):
         self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
@@ -189,8 +212,8 @@ class EnergyTest(CommandTest):
         self.assertIn(str(ledger), self.energy(status=3)[1])
 
     def test_a_ledger_of_another_schema_is_refused(self):
-        self.leave([one | {"schema": 2} for one in RUN])
-        self.assertIn("has schema 2, and this version reads 1", self.energy(status=3)[1])
+        self.leave([one | {"schema": 3} for one in RUN])
+        self.assertIn("has schema 3, and this version reads 1 and 2", self.energy(status=3)[1])
 
 
 if __name__ == "__main__":

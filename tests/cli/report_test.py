@@ -72,7 +72,7 @@ class JobTest(ReportTest):
                          {"power.png", "power-1.png", "energy.png"})
 
     def test_what_the_command_and_the_page_say_of_shares_overhead_and_failures_is_the_same(self):
-        bounded = samples.phase("keep", 11, 1, 10.0, uncertainty_j=15.0)
+        bounded = samples.phase("keep", 11, 1, 10.0, uncertainty=samples.off(15.0))
         lines = [*samples.RUN, samples.event("checkpoint", 1107.0, 2, version=11, level_reached=1, blocked_s=0.53),
                  samples.energy(1116.0, 10.0, 990.0, [bounded], incarnation=2), samples.event("close", 1116.0)]
         ledger = self.leave("run.jsonl", lines)
@@ -114,7 +114,6 @@ class JobTest(ReportTest):
         self.assertAlmostEqual(whole["runtime"], energy["runtime_s"])
         self.assertAlmostEqual(whole["average power"], energy["watts"])
         self.assertAlmostEqual(whole["energy"], energy["whole"]["joules"])
-        self.assertIn(f"{energy['whole']['joules']:,.2f} J", [row[1][0] for row in tables["whole"]])
         rows = {row[0][0]: row for row in tables["phases"][1:]}
         names = {phase["phase"] for phase in energy["phases"]}
         self.assertLess({"capture", "keep", "partner", "parity", "global"}, names)
@@ -154,8 +153,8 @@ class TroubleTest(ReportTest):
     def test_what_cannot_be_told_is_refused_by_name(self):
         self.assertIn("no job 'heat'", self.refused("heat"))
         self.assertIn("gone.jsonl", self.refused("gone.jsonl"))
-        ledger = self.leave("new.jsonl", [samples.RUN[1] | {"schema": 2}])
-        self.assertIn("new.jsonl:1: schema 2", self.refused(ledger))
+        ledger = self.leave("new.jsonl", [samples.RUN[1] | {"schema": 3}])
+        self.assertIn("new.jsonl:1: schema 3", self.refused(ledger))
         ledger = self.leave("empty.jsonl", samples.RUN[:1])
         self.assertIn("has no energy line", self.refused(ledger))
         ledger = self.leave("run.jsonl", samples.RUN)

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -17,14 +18,16 @@ json phase(const json& joules, double seconds = 1) {
           {"start_unix_s", 1000}, {"seconds", seconds}, {"bytes", 8},        {"joules", joules}};
 }
 
+json off(double sampling_j) { return {{"sampling_j", sampling_j}, {"sensor_j", 10}, {"attribution_j", 0}}; }
+
 json machine(const json& program, const json& whole, const std::vector<json>& phases) {
   return {{"time_unix_s", 1010},
           {"seconds", 10},
           {"gap_s", 0},
           {"total", "node"},
           {"sources", json::array({{{"domain", "node"}, {"source", "hwmon"}, {"kind", "measured"}}})},
-          {"program", {{"joules", program}, {"uncertainty_j", 3}}},
-          {"whole", {{"joules", whole}, {"uncertainty_j", 3}}},
+          {"program", {{"joules", program}, {"uncertainty", off(3)}}},
+          {"whole", {{"joules", whole}, {"uncertainty", off(3)}, {"ends_j", {3, 4}}}},
           {"phases", phases}};
 }
 json total(double joules) { return {{"total", joules}}; }
@@ -66,10 +69,23 @@ TEST(MachineAccounts, JoulesAreAddedUpAndTheLongestCounts) {
   EXPECT_EQ(sum["gap_s"], 2);
 }
 
-TEST(MachineAccounts, ReadingsErrIndependently) {
+TEST(MachineAccounts, SamplesErrIndependentlyAndMetersAllInTheSameWay) {
   json other = metered();
-  other["whole"]["uncertainty_j"] = 4;
-  EXPECT_EQ(sum_of({metered(), other})["whole"]["uncertainty_j"], 5);
+  other["whole"]["uncertainty"] = off(4);
+  const json whole = sum_of({metered(), other})["whole"];
+  EXPECT_EQ(whole["uncertainty"]["sampling_j"], 5);
+  EXPECT_EQ(whole["uncertainty"]["sensor_j"], 20);
+  EXPECT_EQ(whole["uncertainty_j"], 25);
+  EXPECT_NEAR(whole["ends_j"][0].get<double>(), 3 * std::sqrt(2), 1e-9);
+}
+
+TEST(MachineAccounts, OfASumWithAnEstimateThereIsNoBound) {
+  json guessed = metered();
+  guessed["whole"]["uncertainty"]["sensor_j"] = nullptr;
+  for (const auto& machines : {std::vector{metered(), guessed}, std::vector{guessed, metered()}}) {
+    EXPECT_TRUE(sum_of(machines)["whole"]["uncertainty_j"].is_null());
+    EXPECT_TRUE(sum_of(machines)["whole"]["uncertainty"]["sensor_j"].is_null());
+  }
 }
 
 TEST(MachineAccounts, WhatOneMachineDoesNotKnowOfAPhaseIsTheProgramsOnTheOthers) {

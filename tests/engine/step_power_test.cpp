@@ -90,7 +90,8 @@ TEST_F(StepPowerTest, IsMeasuredWhereThereIsACounter) {
   // The longer a step, the better it is known, also where the machine is so busy that samples are rare.
   const double start_s = sampler_->started_s();
   double now_s = start_s;
-  while (sampler_->between(start_s, now_s).total.uncertainty_j > 1 || now_s < start_s + 0.2) now_s = sys::monotonic_s();
+  while (sampler_->between(start_s, now_s).total.off.sampling_j > 1 || now_s < start_s + 0.2)
+    now_s = sys::monotonic_s();
   power.learn({1, start_s, now_s, {}});
   EXPECT_NEAR(*power.draw().write_w, 50, 1);
   EXPECT_GT(*power.draw().compress_w, 51);

@@ -31,12 +31,30 @@ class AccountTest(unittest.TestCase):
     def test_bytes_of_a_version_count_once(self):
         self.assertEqual(self.account(samples.RUN).by_version()[(10, False)].bytes, 1024)
 
-    def test_uncertainties_add_as_squares(self):
-        phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty_j=4.0)]
-        self.assertEqual(self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases.uncertainty_j, 5.0)
+    def test_samples_err_independently_and_sources_in_the_same_way(self):
+        phases = [samples.phase("keep", 1, 1, 5.0, uncertainty=samples.off(3.0, 10.0)),
+                  samples.phase("keep", 2, 1, 5.0, uncertainty=samples.off(4.0, 10.0, 2.0))]
+        sum_ = self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases
+        self.assertEqual((sum_.parts_j, sum_.uncertainty_j), ((5.0, 20.0, 2.0), 27.0))
+
+    def test_of_a_sum_with_an_estimate_there_is_no_bound(self):
+        phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty=samples.off(4.0, None))]
+        sum_ = self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases
+        self.assertEqual((sum_.is_estimate, sum_.uncertainty_j, sum_.bound), (True, None, None))
+
+    def test_of_the_whole_job_only_its_ends_are_uncertain(self):
+        lines = [samples.energy(end, 10.0, 1000.0, []) for end in (10.0, 20.0, 30.0)]
+        for line, ends in zip(lines, ([1.0, 8.0], [8.0, 7.0], [7.0, 2.0])):
+            line["whole"] |= {"uncertainty": samples.off(9.0, 5.0), "ends_j": ends}
+        self.assertEqual(self.account(lines).whole.uncertainty_j, 3.0 + 15.0)
+
+    def test_lines_of_schema_1_have_the_uncertainty_of_their_samples(self):
+        old = samples.phase("keep", 1, 1, 5.0) | {"uncertainty_j": 4.0}
+        del old["uncertainty"]
+        self.assertEqual(self.account([samples.energy(9.0, 9.0, 1.0, [old], schema=1)]).all_phases.parts_j, (4.0, 0.0, 0.0))
 
     def test_an_uncertainty_that_is_missing_is_not_taken_for_none(self):
-        phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty_j=None)]
+        phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty=None)]
         self.assertIsNone(self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases.uncertainty_j)
 
     def test_the_restart_says_when_its_version_was_captured_if_no_other_line_does(self):
@@ -66,7 +84,7 @@ class AccountTest(unittest.TestCase):
         self.assertEqual((self.account(lines).machines, self.account(lines).unmetered), (4, 3))
 
     def test_when_in_the_time_of_a_line_its_energy_was_used_is_unknown(self):
-        lines = [line | {"program": {**line["program"], "uncertainty_j": 1.0}} if "program" in line else line
+        lines = [line | {"program": {**line["program"], "uncertainty": samples.off(1.0)}} if "program" in line else line
                  for line in samples.RUN]
         (lost,) = self.account(lines).lost
         self.assertEqual((lost.joules.value, lost.joules.uncertainty_j), (2000.0, None))

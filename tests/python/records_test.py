@@ -52,8 +52,8 @@ class LedgerTest(FileTest):
         self.assertEqual((len(ledger.energy), ledger.damaged_lines), (2, 1))
 
     def test_another_schema_is_refused_by_its_number(self):
-        with self.assertRaisesRegex(records.RecordError, r"ledger.jsonl:2: schema 2, and this version reads 1"):
-            self.read([samples.RUN[0], samples.RUN[1] | {"schema": 2}])
+        with self.assertRaisesRegex(records.RecordError, r"ledger.jsonl:2: schema 3, and this version reads 1 and 2"):
+            self.read([samples.RUN[0], samples.RUN[1] | {"schema": 3}])
 
     def test_text_has_no_characters_that_steer_a_screen(self):
         sources = [{"domain": "a\u202eb", "source": "\u001b[2J\ud800", "kind": "measured"}]

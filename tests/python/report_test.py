@@ -34,8 +34,26 @@ class ReportTest(unittest.TestCase):
             self.assertIn(change, page)
 
     def test_what_is_no_more_than_its_uncertainty_is_said_to_be_below_their_sum(self):
-        keep = samples.phase("keep", 11, 1, 10.0) | {"uncertainty_j": 15.0}
-        self.assertIn("&lt; 25.00 J", self.page(self.account([samples.energy(1120.0, 10.0, 900.0, [keep])])))
+        keep = samples.phase("keep", 11, 1, 10.0) | {"uncertainty": samples.off(15.0)}
+        self.assertIn("&lt; 25 J", self.page(self.account([samples.energy(1120.0, 10.0, 900.0, [keep])])))
+
+    def test_an_estimate_without_a_bound_is_marked_as_one(self):
+        line = samples.energy(1120.0, 10.0, 987.65, [])
+        line["sources"][0]["kind"] = "modelled"
+        line["program"] |= {"uncertainty": samples.off(5.0, None)}
+        line["whole"] |= {"uncertainty": samples.off(5.0, None), "ends_j": [2.0, 3.0]}
+        page = self.page(self.account([line]))
+        self.assertIn("≈ 990 J", page)
+        self.assertNotIn(">987.65", page)
+        self.assertIn("≈ 99 W", page)
+        self.assertIn("energy of the whole job, modelled", page)
+
+    def test_the_headline_and_every_sum_say_how_far_they_may_be_off(self):
+        line = samples.energy(1120.0, 10.0, 987.65, [])
+        line["whole"] |= {"uncertainty": samples.off(5.0, 49.0), "ends_j": [2.0, 3.0]}
+        page = self.page(self.account([line]))
+        self.assertIn("990 ± 50 J", page)
+        self.assertIn("energy of the whole job, measured", page)
 
     def test_lost_work_and_slowed_phases_are_named(self):
         slowed = samples.phase("global", 11, 4, 5.0, slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.84})

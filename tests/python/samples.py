@@ -3,10 +3,14 @@
 import json
 
 
+def off(sampling_j, sensor_j=0.0, attribution_j=0.0):
+    return {"sampling_j": sampling_j, "sensor_j": sensor_j, "attribution_j": attribution_j}
+
+
 def phase(name, version, level, joules, **more):
     """`joules`: of the total, None for unknown, ... for want of a source."""
     made = {"phase": name, "version": version, "level": level, "beside": "nothing", "start_unix_s": 1000.0,
-            "seconds": 1.0, "bytes": 1024, "uncertainty_j": 3.0}
+            "seconds": 1.0, "bytes": 1024, "uncertainty": off(3.0)}
     if joules is not ...:
         made["joules"] = {"total": None} if joules is None else {"total": joules, "node": joules}
     return made | more
@@ -15,7 +19,7 @@ def phase(name, version, level, joules, **more):
 def energy(end, seconds, program, phases, incarnation=1, **more):
     """Of a machine with a meter; the whole is what it must be."""
     whole = program + sum(one.get("joules", {}).get("total") or 0.0 for one in phases)
-    return {"schema": 1, "event": "energy", "incarnation": incarnation, "time_unix_s": end, "machines": 1,
+    return {"schema": 2, "event": "energy", "incarnation": incarnation, "time_unix_s": end, "machines": 1,
             "seconds": seconds, "gap_s": 0.0, "total": "node",
             "sources": [{"domain": "node", "source": "hwmon node", "kind": "measured"}],
             "program": {"joules": {"total": program, "node": program}},

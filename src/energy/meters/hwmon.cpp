@@ -1,6 +1,7 @@
 // Sensors of /sys/class/hwmon: counters of AMD sockets, rails of Grace, power meters of ACPI, and whatever else has a
 // power rail. hwmonN is another chip after each boot: what it is stands in its file `name` and in the labels.
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 #include "energy/meters/number_files.hpp"
@@ -30,6 +31,14 @@ Meaning meaning_of_acpi(const std::string& info) {
   }
   if (info.find("Power Socket") != std::string::npos) return {Domain::other, info};
   return {Domain::node, ""};
+}
+
+// "5.0%", or "95.0%" of firmware that tells how much is right and not how much is off.
+std::optional<double> told_accuracy(const std::string& text) {
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (error != std::errc() || !(percent > 0) || percent >= 100) return std::nullopt;
+  return (percent > 50 ? 100 - percent : percent) / 100;
 }
 
 class Chips {
@@ -78,12 +87,16 @@ class Chips {
 
   void add_power(const std::string& name, const std::string& directory, const std::string& file) {
     Meaning meaning{Domain::other, label_or(text(directory + "/" + stem(file) + "_label"), name, file)};
+    if (name == "amdgpu") meaning = {Domain::gpu, "amdgpu"};
     if (name == "power_meter") meaning = meaning_of_acpi(text(directory + "/" + stem(file) + "_oem_info"));
     NumberFile& added = add(name, directory, file, meaning);
     added.zone.quantity = Quantity::power;
     added.zone.update_s = kBoardUpdateS;
     const auto interval_ms = sys::read_number(kernel_, directory + "/" + stem(file) + "_average_interval");
     if (interval_ms && *interval_ms > 0) added.zone.update_s = static_cast<double>(*interval_ms) / 1000;
+    if (const auto share = told_accuracy(text(directory + "/" + stem(file) + "_accuracy"))) {
+      added.zone.accuracy = {*share, "told by the firmware: " + stem(file) + "_accuracy"};
+    }
   }
 
   // Names of chips and labels need not be unique, domains and parts must be.
@@ -101,6 +114,7 @@ class Chips {
     added.zone.domain = meaning.domain;
     added.zone.part = meaning.part;
     added.zone.resolution_j = added.zone.unit;
+    if (meaning.domain == Domain::package && name == "amd_energy") added.zone.accuracy = rapl_accuracy(Domain::package);
     found_.push_back(std::move(added));
     return found_.back();
   }

@@ -7,6 +7,7 @@
 
 #include "energy/activity.hpp"
 #include "energy/meters/registry.hpp"
+#include "sys/text_file.hpp"
 
 namespace diapause::energy {
 namespace {
@@ -19,7 +20,8 @@ constexpr double kLeastLookS = 0.03;
 
 class Model final : public Meter {
  public:
-  Model(const Profile& profile, ActivityReader activity) : profile_(profile), activity_(std::move(activity)) {
+  Model(const Profile& profile, Accuracy accuracy, ActivityReader activity)
+      : profile_(profile), accuracy_(std::move(accuracy)), activity_(std::move(activity)) {
     add_zone(Domain::node);
     for (const DomainModel& domain : profile.domains) add_zone(domain.domain);
     watts_.resize(zones_.size());
@@ -54,6 +56,7 @@ class Model final : public Meter {
     zone.kind = Kind::modelled;
     zone.resolution_j = zone.unit;
     zone.update_s = kLookS;
+    zone.accuracy = accuracy_;
     zones_.push_back(std::move(zone));
   }
 
@@ -98,6 +101,7 @@ class Model final : public Meter {
   }
 
   const Profile& profile_;
+  const Accuracy accuracy_;
   ActivityReader activity_;
   std::vector<Zone> zones_;  // the node, then the domains of the profile in their order
   bool has_begun_ = false;
@@ -108,12 +112,32 @@ class Model final : public Meter {
   std::vector<std::uint64_t> told_uj_;
 };
 
+bool is_virtual_machine(sys::Kernel& kernel, const std::string& cpuinfo) {
+  bool is_virtual = false;
+  (void)sys::read_lines(kernel, cpuinfo, [&](std::string_view line) {
+    if (line.starts_with("flags")) is_virtual = is_virtual || line.find(" hypervisor") != std::string_view::npos;
+  });
+  return is_virtual;
+}
+
+// What a virtual machine is given of its host, nobody here knows; so the guess of a profile for any machine has no
+// bound.
+Accuracy accuracy_of(const Surroundings& surroundings) {
+  const Profile& profile = surroundings.profile;
+  if (!profile.error) return {std::nullopt, "the profile does not say how far it is off"};
+  const bool is_guess = profile.name == "generic" && surroundings.settings.tdp_w <= 0;
+  if (is_guess && is_virtual_machine(surroundings.kernel, surroundings.path("/proc/cpuinfo"))) {
+    return {std::nullopt, "this is a virtual machine, and nothing is known about its host"};
+  }
+  return {profile.error->value, profile.error->source};
+}
+
 }  // namespace
 
 Discovery discover_model(const Surroundings& surroundings) {
   auto activity = ActivityReader::open(surroundings.kernel, surroundings.settings.root, surroundings.moved_bytes);
   if (!activity) return {nullptr, {{"model", activity.error().message}}};
-  return {std::make_unique<Model>(surroundings.profile, std::move(*activity)), {}};
+  return {std::make_unique<Model>(surroundings.profile, accuracy_of(surroundings), std::move(*activity)), {}};
 }
 
 }  // namespace diapause::energy

@@ -105,6 +105,7 @@ class Nvml final : public Meter {
       zone.update_s = kPowerUpdateS;
     }
     zone.resolution_j = zone.unit;
+    zone.accuracy = {0.05, "NVML's manual: 5 % of the power, for Fermi and Kepler; of later ones it says nothing"};
     zones_.push_back(std::move(zone));
     devices_.push_back(device);
     return 0;

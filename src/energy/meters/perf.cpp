@@ -106,6 +106,7 @@ class Perf final : public Meter {
     zone.resolution_j = std::ldexp(1.0, -14);  // the counters below have steps of 61 uJ on most machines
     zone.range = std::numeric_limits<std::uint64_t>::max();
     zone.most_w = kMostEventW;
+    zone.accuracy = rapl_accuracy(event.domain);
     auto counter = sys::PerfCounter::open(kernel_, type, config, place.cpu, zone.source);
     if (!counter) {
       const Error& error = counter.error();

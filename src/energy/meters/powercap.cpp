@@ -14,7 +14,10 @@ constexpr const char* kPowercapFolder = "/sys/class/powercap";
 constexpr std::string_view kPowercapHelp =
     "Only root may read it: `chmod a+r` it as root, or let a udev rule do so at each boot";
 // Twice the largest server processors of today and more: a counter that was set to 0 looks like megawatts.
-constexpr double kMostZoneW = 5000;
+constexpr double kMostZoneW = 4000;
+constexpr double kMostDramW = 1000;
+// The limits that a processor may be set to are means of a second; for moments it draws more.
+constexpr double kPeakOverLimit = 1.5;
 // Counters of their own are joules apart soon after boot.
 constexpr std::uint64_t kMirrorUj = 1000000;
 constexpr double kSteps = 4294967295;  // of a counter of 32 bits, until it goes round
@@ -77,7 +80,9 @@ class Tree {
     file.zone.range = sys::read_number(kernel_, folder_ + "/" + directory + "/max_energy_range_uj").value_or(0);
     // The range tells the step: 61 uJ on most packages, 15 uJ on much memory.
     file.zone.resolution_j = std::max(1e-6, 1e-6 * static_cast<double>(file.zone.range) / kSteps);
-    file.zone.most_w = kMostZoneW;
+    file.zone.most_w = domain == Domain::dram ? kMostDramW : kMostZoneW;
+    file.zone.peak_w = kPeakOverLimit * highest_limit_w(directory);
+    file.zone.accuracy = rapl_accuracy(domain);
     const bool is_known = std::any_of(found_.begin(), found_.end(), [&](const NumberFile& other) {
       return other.zone.domain == domain && (other.zone.part == part || is_mirror(other, file));
     });
@@ -90,6 +95,16 @@ class Tree {
     const auto first = sys::read_number(kernel_, a.path);
     const auto second = sys::read_number(kernel_, b.path);
     return first && second && std::max(*first, *second) - std::min(*first, *second) < kMirrorUj;
+  }
+
+  // 0: it tells none.
+  double highest_limit_w(const std::string& directory) const {
+    std::uint64_t highest_uw = 0;
+    for (const char* const file : {"constraint_0_max_power_uw", "constraint_1_max_power_uw"}) {
+      const auto limit_uw = sys::read_number(kernel_, folder_ + "/" + directory + "/" + file);
+      if (limit_uw) highest_uw = std::max(highest_uw, *limit_uw);
+    }
+    return 1e-6 * static_cast<double>(highest_uw);
   }
 
   std::string text(const std::string& directory, const char* file) const {

@@ -4,6 +4,14 @@
 
 namespace diapause::energy {
 
+Accuracy rapl_accuracy(Domain domain) {
+  constexpr const char* kMemory =
+      "assumed; Desrochers, Paradis, Weaver (2016) find the trend right, and an offset that is largest when idle";
+  constexpr const char* kProcessor = "assumed; comparisons with instrumented boards find offsets of a few percent";
+  if (domain == Domain::dram) return {0.2, kMemory};
+  return {domain == Domain::package ? 0.05 : 0.1, kProcessor};
+}
+
 std::span<const MeterEntry> all_meters() {
   static constexpr std::array kMeters = {
       MeterEntry{"replay", "a trace that was recorded earlier (energy.trace)", discover_replay},

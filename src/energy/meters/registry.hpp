@@ -25,6 +25,9 @@ struct Surroundings {
   std::string path(std::string_view absolute) const { return settings.root + std::string(absolute); }
 };
 
+// Of the counters that processors keep, however they are read.
+Accuracy rapl_accuracy(Domain domain);
+
 // `meter` is null where there is nothing to read.
 struct Discovery {
   std::unique_ptr<Meter> meter;

@@ -28,6 +28,14 @@ bool keeps_account(const Context& context) { return context.comm->node_leader() 
 
 constexpr const char* kBeside[] = {"nothing", "waiting", "program"};
 
+// Null is without a bound: nobody knows how far the source is off.
+void put_uncertainty(json& line, const energy::Uncertainty& off) {
+  line["uncertainty"] = {{"sampling_j", off.sampling_j},
+                         {"sensor_j", off.is_bounded ? json(off.sensor_j) : json(nullptr)},
+                         {"attribution_j", off.attribution_j}};
+  line["uncertainty_j"] = off.is_bounded ? json(off.together_j()) : json(nullptr);
+}
+
 // Joules by name of the domain, parts of one machine added up; "total" is what sampler.total() says, if there is one. A
 // domain of which nothing is known is left out, and a total of which nothing is known is null.
 void put_joules(json& line, const energy::Charge& charge, const energy::Sampler& sampler, bool has_total) {
@@ -40,7 +48,7 @@ void put_joules(json& line, const energy::Charge& charge, const energy::Sampler&
   }
   if (has_total && charge.is_known.back()) {
     joules["total"] = charge.joules.back();
-    line["uncertainty_j"] = charge.uncertainty_j.back();
+    put_uncertainty(line, charge.off.back());
   } else if (has_total) {
     joules["total"] = nullptr;
   }
@@ -52,7 +60,9 @@ json sources_of(const energy::Sampler& sampler) {
   for (const energy::Zone& zone : sampler.domains()) {
     sources.push_back({{"domain", energy::domain_name(zone.domain)},
                        {"source", zone.source},
-                       {"kind", energy::kind_name(zone.kind)}});
+                       {"kind", energy::kind_name(zone.kind)},
+                       {"accuracy", zone.accuracy.share ? json(*zone.accuracy.share) : json(nullptr)},
+                       {"accuracy_source", zone.accuracy.source}});
   }
   return sources;
 }
@@ -164,6 +174,7 @@ std::string Account::describe(const Book& book) {
     const bool has_total = !charges.whole.is_known.empty() && charges.whole.is_known.back();
     put_joules(machine["program"], charges.program, *sampler_, has_total);
     put_joules(machine["whole"], charges.whole, *sampler_, has_total);
+    if (has_total) machine["whole"]["ends_j"] = {charges.begin_off_j, charges.end_off_j};
     for (std::size_t i = 0; i < charges.spans.size(); ++i) {
       put_joules(machine["phases"][i], charges.spans[i], *sampler_, has_total);
     }

@@ -112,11 +112,9 @@ std::optional<double> NodeGovernor::node_joules() {
   if (total.zones.empty() || total.kind != energy::Kind::measured) return std::nullopt;
   const energy::Usage usage = sampler_->since_start();
   if (!gaps_.are_passed(usage.total)) return std::nullopt;
-  if (total.name.starts_with("node")) return usage.total.joules;
   double rest_w = 0;
   for (const energy::DomainModel& domain : sampler_->profile().domains) {
-    const std::string name(energy::domain_name(domain.domain));
-    if (total.name.find(name) == std::string::npos) rest_w += domain.idle_w.value;
+    if (!energy::is_covered(total.name, domain.domain)) rest_w += domain.idle_w.value;
   }
   return usage.total.joules + rest_w * (usage.total.covered_s + usage.total.gap_s);
 }

@@ -12,8 +12,10 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kLedgerSchema = 2;  // docs/formats/ledger.md
+
 json event(const char* name, std::uint64_t time_unix_ns) {
-  return {{"schema", 1}, {"event", name}, {"time_unix_s", static_cast<double>(time_unix_ns) * 1e-9}};
+  return {{"schema", kLedgerSchema}, {"event", name}, {"time_unix_s", static_cast<double>(time_unix_ns) * 1e-9}};
 }
 
 // Names of files and nodes in error texts need not be UTF-8.

@@ -34,10 +34,28 @@ void add_numbers(json& to, const json& more) {
   for (const auto& [key, value] : more.items()) to[key] = to.value(key, 0.0) + value.get<double>();
 }
 
-// Readings of different machines err independently.
+// Samples of different machines err independently, and so do programs; but meters of one kind are all off in the same
+// way.
 void add_uncertainty(json& to, const json& more) {
-  if (!more.contains("uncertainty_j")) return;
-  to["uncertainty_j"] = std::hypot(to.value("uncertainty_j", 0.0), more["uncertainty_j"].get<double>());
+  if (!more.contains("uncertainty")) return;
+  const json& with = more["uncertainty"];
+  json sum = to.value("uncertainty", json{{"sampling_j", 0.0}, {"sensor_j", 0.0}, {"attribution_j", 0.0}});
+  for (const char* const part : {"sampling_j", "attribution_j"}) {
+    sum[part] = std::hypot(sum[part].get<double>(), with[part].get<double>());
+  }
+  const bool is_bounded = !sum["sensor_j"].is_null() && !with["sensor_j"].is_null();
+  sum["sensor_j"] = is_bounded ? json(sum["sensor_j"].get<double>() + with["sensor_j"].get<double>()) : json(nullptr);
+  to["uncertainty_j"] = nullptr;
+  if (is_bounded) {
+    to["uncertainty_j"] =
+        sum["sampling_j"].get<double>() + sum["sensor_j"].get<double>() + sum["attribution_j"].get<double>();
+  }
+  to["uncertainty"] = std::move(sum);
+  if (!more.contains("ends_j")) return;
+  json ends = to.value("ends_j", json{0.0, 0.0});
+  for (const std::size_t end : {0, 1})
+    ends[end] = std::hypot(ends[end].get<double>(), more["ends_j"][end].get<double>());
+  to["ends_j"] = std::move(ends);
 }
 
 void take_longest(json& to, const json& more, const char* key) {
@@ -113,6 +131,7 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
     if (known.contains("total")) add_numbers(sum_["program"]["joules"], {{"total", known["total"]}});
     known["total"] = nullptr;
     phase["joules"] = std::move(known);
+    phase.erase("uncertainty");
     phase.erase("uncertainty_j");
   }
 

@@ -30,7 +30,7 @@ bool StepPower::is_measured() const {
 std::optional<double> StepPower::watts_between(double from_s, double to_s) const {
   const energy::Amount used = sampler_->between(from_s, to_s).total;
   if (used.covered_s <= 0 || used.gap_s > used.covered_s) return std::nullopt;
-  if (!(used.uncertainty_j <= kMostUncertain * used.joules)) return std::nullopt;
+  if (!(used.off.sampling_j <= kMostUncertain * used.joules)) return std::nullopt;
   return used.joules / used.covered_s;
 }
 
