@@ -76,8 +76,7 @@ std::optional<double> Governor::Parts::joules_of(const Running& phase, const Mar
   const double used = *end.joules - *phase.begin.joules;
   if (phase.scope == Scope::job) return used;
   if (!watts_anyway) return std::nullopt;
-  const double more = used - *watts_anyway * (end.time_s - phase.begin.time_s);
-  return more > 0 ? std::optional(more) : std::nullopt;
+  return used - *watts_anyway * (end.time_s - phase.begin.time_s);
 }
 
 void Governor::Parts::note_what_is_drawn_anyway() {

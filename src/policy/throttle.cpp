@@ -6,11 +6,12 @@
 namespace diapause::policy {
 namespace {
 
-constexpr std::size_t kSamples = 3;
+constexpr std::size_t kSamples = 5;
+constexpr std::uint32_t kDoubts = 3;  // phases in a row that took another time than expected
 constexpr std::uint32_t kCompareEvery = 16;
-constexpr double kChanged = 0.25;        // off the expected time by so much: conditions are others
-constexpr double kWorthChanging = 0.01;  // of the energy; less is not worth a change of ways
-constexpr double kFull = 0.999;          // ratios from here on are the base clock
+constexpr std::uint32_t kRestForTrial = 64;  // phases
+constexpr double kChanged = 0.25;            // off the expected time by so much: conditions are others
+constexpr double kFull = 0.999;              // ratios from here on are the base clock
 
 double per_byte(double value, std::uint64_t bytes) {
   return value / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
@@ -32,15 +33,6 @@ double median_of(const Samples& samples, Value value) {
 template <class Samples>
 double median_seconds(const Samples& samples) {
   return median_of(samples, [](const auto& sample) { return sample.seconds; });
-}
-
-// none: not all of them were measured.
-template <class Samples>
-std::optional<double> median_joules(const Samples& samples) {
-  if (samples.empty() || !std::ranges::all_of(samples, [](const auto& sample) { return sample.joules.has_value(); })) {
-    return std::nullopt;
-  }
-  return median_of(samples, [](const auto& sample) { return *sample.joules; });
 }
 
 template <class Samples, class Sample>
@@ -96,7 +88,9 @@ std::string_view why_text(Why why) {
     case Why::comparison:
       return "a comparison at the base clock";
     case Why::power_unknown:
-      return "nothing tells what the node draws";
+      return "nothing tells what the node draws: it takes a meter of the node, or a profile of this machine";
+    case Why::cannot_be_told:
+      return "whether it saves energy of the node cannot be told from noise";
     case Why::saves:
       return "saves energy of the node";
     case Why::shared_cores:
@@ -124,9 +118,11 @@ std::optional<double> Throttle::expected_s(std::uint64_t bytes) const {
 
 Choice Throttle::choose(const PhaseAhead& phase, const std::optional<NodePower>& power) {
   if (settings_.policy == config::ThrottlePolicy::off) return {1, Why::off};
+  power_ = power;
   const auto expected = expected_s(phase.bytes);
   if (!expected) return {1, Why::duration_unknown};
   if (*expected < kShortestPhase_s) return {1, Why::too_short};
+  if (doubts_ > 0) return {1, Why::comparison};
   if (settings_.policy == config::ThrottlePolicy::measured) return choose_measured(phase, *expected, power);
   const double ratio = fixed_ratio(phase.kind);
   if (*expected * slowdown(phi().value_or(1), ratio) > phase.due_s) return {1, Why::no_time};
@@ -148,58 +144,81 @@ Choice Throttle::choose_measured(const PhaseAhead& phase, double expected_s, con
     if (expected_s * slowdown(1, fixed) > phase.due_s) return {1, Why::no_time};
     return {fixed, Why::trial};
   };
-  const auto full_joules = median_joules(full_);
-  const bool can_compare = power || full_joules;
-  if (!can_compare) return {1, Why::power_unknown};
-  if (slowed_.empty()) return trial();
-  if (same_way_ >= kCompareEvery) return last_was_slowed_ ? Choice{1, Why::comparison} : trial();
-
+  if (!power && !has_counter_) return {1, Why::power_unknown};
+  using Answer = PairedTrials::Answer;
+  const Answer answer = trials_.answer();
+  if (answer == Answer::does_not) return {1, Why::does_not_save_any};
+  if (answer == Answer::cannot_be_told) return {1, Why::cannot_be_told};
+  if (answer == Answer::open) return is_trial_next() ? trial() : Choice{1, Why::comparison};
+  if (since_trial_ >= kCompareEvery) return {1, Why::comparison};
   const double lowest = lowest_ratio(phase, expected_s);
-  const auto slowed_joules = median_joules(slowed_);
-  double ratio = 1;
-  double energy = 1;
-  if (full_joules && slowed_joules) {
-    ratio = slowed_.back().ratio;
-    energy = *slowed_joules / *full_joules;
-  } else if (power) {
-    ratio = best_ratio(*power, *phi(), lowest);
-    energy = energy_ratio(*power, *phi(), ratio);
-  }
-  slows_ = energy < (slows_ ? 1 : 1 - kWorthChanging);
-  if (!slows_) return {1, Why::does_not_save_any};
+  const double ratio = power && !has_counter_ ? best_ratio(*power, *phi(), lowest) : slowed_.back().ratio;
+  if (ratio >= kFull) return {1, Why::does_not_save_any};
   if (ratio < lowest) return {1, Why::no_time};
   return {ratio, Why::saves};
+}
+
+// Slowed, full, full, slowed and so on: what drifts favours neither.
+bool Throttle::is_trial_next() const {
+  if (unpaired_slowed_) return false;
+  if (trials_.pairs() >= PairedTrials::kFirstLook) return since_trial_ >= kCompareEvery;
+  if (unpaired_full_) return true;
+  return trials_.pairs() % 2 == 0;
 }
 
 void Throttle::forget() {
   full_.clear();
   slowed_.clear();
-  same_way_ = 0;
-  slows_ = false;
+  trials_.forget();
+  unpaired_full_.reset();
+  unpaired_slowed_.reset();
+  since_trial_ = trials_done_ = doubts_ = 0;
+}
+
+// One phase may take long by chance, some in a row mean that conditions are others.
+void Throttle::doubt(bool is_off) {
+  doubts_ = is_off ? doubts_ + 1 : 0;
+  if (doubts_ == kDoubts) forget();
+}
+
+// Joules that are measured, or follow from the time. While phases are slowed, only those next to one at the base clock
+// make pairs: all others would be compared with what is long ago.
+void Throttle::pair_up(const PhaseSeen& seen, bool slowed) {
+  has_counter_ = has_counter_ || seen.node_joules.has_value();
+  std::optional<double> joules = seen.node_joules;
+  if (!joules && !has_counter_ && power_) joules = seen.seconds * (power_->cpu.at(seen.ratio) + power_->rest);
+  const bool slows = trials_.answer() == PairedTrials::Answer::saves;
+  const bool is_other_way = slowed != slows;  // a trial, or a comparison
+  since_trial_ = is_other_way ? 0 : since_trial_ + 1;
+  if (!joules) return;
+  if (slowed && !slows) trial_ratio_ = seen.ratio;
+  if (slowed && seen.ratio != trial_ratio_) return;  // a ratio that a model has chosen is no other pair of these
+  (slowed ? unpaired_slowed_ : unpaired_full_) = per_byte(*joules, seen.bytes);
+  if (slows ? slowed || !unpaired_slowed_ : !unpaired_slowed_ || !unpaired_full_) return;
+  trials_.add(*unpaired_full_, *unpaired_slowed_);
+  ++trials_done_;
+  unpaired_full_.reset();
+  unpaired_slowed_.reset();
 }
 
 void Throttle::learn(const PhaseSeen& seen) {
   if (!(seen.seconds > 0)) return;
-  Sample sample{seen.ratio, per_byte(seen.seconds, seen.bytes), std::nullopt};
-  if (seen.node_joules) sample.joules = per_byte(*seen.node_joules, seen.bytes);
+  const Sample sample{seen.ratio, per_byte(seen.seconds, seen.bytes)};
   const bool slowed = seen.ratio < kFull;
-  same_way_ = slowed == last_was_slowed_ ? same_way_ + 1 : 1;
-  last_was_slowed_ = slowed;
-  if (!slowed) {
-    if (!full_.empty() && is_off(sample.seconds, median_seconds(full_))) forget();
-    keep_last(full_, sample);
-    return;
+  if (slowed && full_.empty()) return;  // nothing to compare it with
+  if (!full_.empty()) {
+    const double full = median_seconds(full_);
+    const auto share = phi();
+    // Of one that was never seen slowed nobody knows how much longer it takes.
+    const double longest = full * slowdown(share.value_or(1), sample.ratio);
+    doubt(share || !slowed ? is_off(sample.seconds, longest) : sample.seconds > (1 + kChanged) * longest);
   }
-  if (full_.empty()) return;  // nothing to compare it with
-  const double full = median_seconds(full_);
-  const auto share = phi();
-  const bool changed = share ? is_off(sample.seconds, full * slowdown(*share, sample.ratio))
-                             : sample.seconds > (1 + kChanged) * full * slowdown(1, sample.ratio);
-  if (changed) {
-    forget();
-  } else {
-    keep_last(slowed_, sample);
-  }
+  const auto answer = trials_.answer();
+  const bool is_settled = answer == PairedTrials::Answer::does_not || answer == PairedTrials::Answer::cannot_be_told;
+  if (is_settled && ++since_trial_ >= kRestForTrial * trials_done_) forget();
+  if (slowed && full_.empty()) return;
+  keep_last(slowed ? slowed_ : full_, sample);
+  if (!is_settled) pair_up(seen, slowed);
 }
 
 }  // namespace diapause::policy

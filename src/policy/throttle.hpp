@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/settings.hpp"
+#include "policy/paired_trials.hpp"
 
 namespace diapause::policy {
 
@@ -67,6 +68,7 @@ enum class Why {
   comparison,         // at the base clock, to compare with what was slowed
   power_unknown,      // nothing tells what the node draws
   saves,              // joules of the node
+  cannot_be_told,     // whether it does: noise is larger than what is saved
   does_not_save_any,  // the same
   shared_cores,       // the program runs on them, too: for those who know where phases run
 };
@@ -87,11 +89,13 @@ struct PhaseSeen {
 
 // Decides for the phases of one name, and learns from them. Not thread-safe.
 //
-// `fixed` takes the ratio of the settings. `measured` runs the first phase at the base clock and the second one at the
-// fixed ratio. From then on it slows phases while the node spends less energy that way: by measured joules where both
-// were measured, else by phi from the two times and the power of the node. Each sixteenth phase runs the other way, so
-// that the comparison does not grow old. A phase whose time is a quarter off what was expected means that conditions
-// have changed: everything is forgotten, and the next phase runs at the base clock.
+// `fixed` takes the ratio of the settings. `measured` runs pairs of phases, one of each at the fixed ratio and the
+// other at the base clock, and compares the joules of the node: measured ones, or by the times and the power of the
+// node. It slows phases only if the joules saved exclude zero (paired_trials.hpp). Four pairs come one after the other;
+// if they do not tell, a trial follows each sixteenth phase, until sixteen have told or cannot tell. While phases are
+// slowed each sixteenth runs at the base clock, and its pair counts. An answer that nothing is saved stands for 64
+// phases for each trial that it took. A phase whose time is a quarter off what was expected is followed by one at the
+// base clock; if three in a row are off, conditions have changed and everything is forgotten.
 class Throttle {
  public:
   explicit Throttle(const config::GovernorSettings& settings) : settings_(settings) {}
@@ -107,21 +111,28 @@ class Throttle {
  private:
   struct Sample {
     double ratio;
-    double seconds;                // per byte
-    std::optional<double> joules;  // per byte
+    double seconds;  // per byte
   };
   using Samples = std::vector<Sample>;
 
   double fixed_ratio(PhaseKind kind) const;
   Choice choose_measured(const PhaseAhead& phase, double expected_s, const std::optional<NodePower>& power);
   double lowest_ratio(const PhaseAhead& phase, double expected_s) const;
+  bool is_trial_next() const;
+  void doubt(bool is_off);
+  void pair_up(const PhaseSeen& seen, bool slowed);
   void forget();
 
   config::GovernorSettings settings_;
-  Samples full_, slowed_;       // the last few
-  std::uint32_t same_way_ = 0;  // phases in a row that ran slowed, or not slowed
-  bool last_was_slowed_ = false;
-  bool slows_ = false;  // what was decided last
+  Samples full_, slowed_;  // the last few
+  PairedTrials trials_;
+  std::optional<double> unpaired_full_, unpaired_slowed_;  // joules per byte of half a pair
+  std::optional<NodePower> power_;                         // as told last
+  double trial_ratio_ = 1;
+  bool has_counter_ = false;       // joules were measured at least once
+  std::uint32_t since_trial_ = 0;  // phases
+  std::uint32_t trials_done_ = 0;
+  std::uint32_t doubts_ = 0;  // phases in a row, up to the last, that took another time than expected
 };
 
 }  // namespace diapause::policy

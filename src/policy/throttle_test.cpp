@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
 namespace diapause::policy {
 namespace {
 
@@ -34,6 +36,8 @@ struct Machine {
 };
 
 std::optional<NodePower> model_of(const Machine& machine) { return machine.has_counter ? std::nullopt : machine.power; }
+
+constexpr int kUntilTold = 9;  // phases: four pairs, and the first that follows from them
 
 // So many phases in a row; what was chosen for each.
 std::vector<Choice> run(Throttle& throttle, const Machine& machine, int phases) {
@@ -118,7 +122,7 @@ TEST_P(EveryPolicy, NeverLetsAPhaseOutlastTheTimeItIsDue) {
 TEST_P(EveryPolicy, ReturnsToTheBaseClockAfterAPhaseThatTookMuchLongerThanExpected) {
   Throttle throttle(settings(GetParam()));
   Machine machine;
-  EXPECT_LT(run(throttle, machine, 6).back().ratio, 1);
+  EXPECT_LT(run(throttle, machine, 12).back().ratio, 1);
   machine.seconds = 3;
   const auto choices = run(throttle, machine, 2);
   EXPECT_LT(choices[0].ratio, 1);
@@ -129,31 +133,32 @@ TEST(MeasuredThrottle, ComparesATrialWithTheBaseClockAndThenSlowsToTheBestRatio)
   auto patient = settings(ThrottlePolicy::measured);
   patient.max_slowdown_percent = 100;
   Throttle throttle(patient);
-  const auto choices = run(throttle, {}, 3);
+  const auto choices = run(throttle, {}, kUntilTold);
   EXPECT_EQ(choices[0].why, Why::duration_unknown);
   EXPECT_EQ(choices[1].why, Why::trial);
-  EXPECT_EQ(choices[2].why, Why::saves);
+  EXPECT_EQ(choices[2].why, Why::comparison);
+  EXPECT_EQ(choices.back().why, Why::saves);
   EXPECT_NEAR(*throttle.phi(), 0.5, 1e-9);
-  EXPECT_DOUBLE_EQ(choices[2].ratio, best_ratio(node(0), *throttle.phi(), kLowestRatio));
+  EXPECT_DOUBLE_EQ(choices.back().ratio, best_ratio(node(0), *throttle.phi(), kLowestRatio));
 }
 
 TEST(MeasuredThrottle, DecidesByThePowerOfTheWholeNode) {
   Throttle throttle(settings(ThrottlePolicy::measured));
   Machine machine;
   machine.power = node(3 * kNodeWatts);
-  EXPECT_EQ(run(throttle, machine, 3).back().why, Why::does_not_save_any);
+  EXPECT_EQ(run(throttle, machine, kUntilTold).back().why, Why::does_not_save_any);
 }
 
 TEST(MeasuredThrottle, DecidesByMeasuredJoulesWhereThereAreSome) {
   Machine machine;
   machine.has_counter = true;
   Throttle saving(settings(ThrottlePolicy::measured));
-  const Choice choice = run(saving, machine, 3).back();
+  const Choice choice = run(saving, machine, kUntilTold).back();
   EXPECT_EQ(choice.why, Why::saves);
   EXPECT_EQ(choice.ratio, 0.85);
   machine.power = node(3 * kNodeWatts);
   Throttle losing(settings(ThrottlePolicy::measured));
-  EXPECT_EQ(run(losing, machine, 3).back().why, Why::does_not_save_any);
+  EXPECT_EQ(run(losing, machine, kUntilTold).back().why, Why::does_not_save_any);
 }
 
 TEST(MeasuredThrottle, SlowsNothingWhereNothingTellsWhatTheNodeDraws) {
@@ -168,7 +173,7 @@ TEST(MeasuredThrottle, KeepsTheSlowdownBelowTheBound) {
   auto bounded = settings(ThrottlePolicy::measured);
   bounded.max_slowdown_percent = 5;
   Throttle throttle(bounded);
-  const Choice choice = run(throttle, {}, 3).back();
+  const Choice choice = run(throttle, {}, kUntilTold).back();
   EXPECT_LT(choice.ratio, 1);
   EXPECT_LE(slowdown(0.5, choice.ratio), 1.05 + 1e-9);
 }
@@ -187,14 +192,14 @@ TEST(MeasuredThrottle, FindsOutThatSlowingHasBecomeWorthwhile) {
   machine.phi = 1;
   EXPECT_EQ(run(throttle, machine, 20).back().ratio, 1);
   machine.phi = 0;  // takes as long at the base clock: only a trial shows it
-  EXPECT_LT(run(throttle, machine, 60).back().ratio, 1);
+  EXPECT_LT(run(throttle, machine, 290).back().ratio, 1);
 }
 
 TEST(MeasuredThrottle, StaysWithWhatItDoesWhereBothWaysCostTheSame) {
   Throttle throttle(settings(ThrottlePolicy::measured));
   Machine machine;
   machine.has_counter = true;
-  run(throttle, machine, 3);
+  run(throttle, machine, kUntilTold);
   // Two per cent around break-even, as counters scatter.
   int changes = 0;
   double last = 0.85;
@@ -205,6 +210,51 @@ TEST(MeasuredThrottle, StaysWithWhatItDoesWhereBothWaysCostTheSame) {
     throttle.learn({ratio, 1000, slowdown(0.5, ratio), 100.0 - (i % 2)});
   }
   EXPECT_LE(changes, 2);
+}
+
+// Joules and times that scatter by `noise`; slowed, a phase takes `cost` more joules.
+struct Scattering {
+  double cost = 0;
+  double noise = 0.1;
+  int slowed = 0, decided = 0, all = 0;
+
+  void run(std::uint32_t seed, int phases) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    Throttle throttle(settings(ThrottlePolicy::measured));
+    for (int i = 0; i < phases; ++i) {
+      const Choice choice = throttle.choose({PhaseKind::write, 1000}, std::nullopt);
+      const bool is_slowed = choice.ratio < 1;
+      slowed += is_slowed;
+      decided += choice.why == Why::saves;
+      ++all;
+      const double joules = 100 * (is_slowed ? 1 + cost : 1) * (1 + noise * normal(random));
+      throttle.learn({choice.ratio, 1000, 1 + noise * normal(random), joules});
+    }
+  }
+};
+
+TEST(MeasuredThrottle, DoesNotActOnNoiseWhereClocksChangeNothing) {
+  for (const double noise : {0.01, 0.03, 0.1}) {
+    Scattering of_long{.noise = noise};
+    for (std::uint32_t seed = 0; seed < 200; ++seed) of_long.run(seed, 1000);
+    EXPECT_LE(of_long.slowed, 0.02 * of_long.all) << noise;  // trials too
+    Scattering of_short{.noise = noise};
+    for (std::uint32_t seed = 0; seed < 1000; ++seed) of_short.run(seed, 60);
+    EXPECT_LE(of_short.decided, 0.02 * of_short.all) << noise;
+  }
+}
+
+TEST(MeasuredThrottle, DoesNotSlowWhatCostsThreePercentUnderTenPercentOfNoise) {
+  Scattering scattering{.cost = 0.03};
+  for (std::uint32_t seed = 0; seed < 200; ++seed) scattering.run(seed, 1000);
+  EXPECT_LE(scattering.slowed, 0.05 * scattering.all);
+}
+
+TEST(MeasuredThrottle, FindsWhatSavesTenPercentUnderThreePercentOfNoise) {
+  Scattering scattering{.cost = -0.1, .noise = 0.03};
+  for (std::uint32_t seed = 0; seed < 200; ++seed) scattering.run(seed, 1000);
+  EXPECT_GE(scattering.decided, 0.8 * scattering.all);
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ TEST_F(GovernorTest, MeasuresAndThenSlowsToTheRatioThatSavesMost) {
   run();
   run();
   EXPECT_EQ(governor->report()[0].why, Why::trial);
-  run();
+  for (int pair_halves = 0; pair_halves < 7; ++pair_halves) run();
   EXPECT_EQ(governor->report()[0].why, Why::saves);
   EXPECT_LT(governor->report()[0].asked, 0.85);
   EXPECT_EQ(limits(), full);

@@ -36,13 +36,16 @@ TEST(PublishedRule, LosesEnergyInThreeOfFourCasesWhereTheRestOfTheNodeDrawsAsMuc
                                                    DoubleNear(1.028, kPrinted), DoubleNear(1.025, kPrinted)));
 }
 
+// A sixteenth of the phases runs at the base clock, to compare, where slowing saves 14 % at most.
+constexpr double kComparisons = 0.01;
+
 TEST(MeasuredPolicy, LosesNextToNothingOnAnyOfTheseNodes) {
   for (const Case& which : cases()) {
     for (const double rest : {0.0, 0.5, 1.0, 2.0, 4.0}) {
       const double rule = policy::energy_ratio(node_of(which, rest), published_phi(), which.rule);
       const Outcome outcome = run_measured(which, rest, 1000);
       EXPECT_LE(outcome.energy, 1.005) << which.phase << " " << which.processor << " " << rest;
-      EXPECT_LE(outcome.energy, rule + 0.005) << which.phase << " " << which.processor << " " << rest;
+      EXPECT_LE(outcome.energy, rule + kComparisons) << which.phase << " " << which.processor << " " << rest;
     }
   }
 }

@@ -112,6 +112,9 @@ std::optional<double> NodeGovernor::node_joules() {
   if (total.zones.empty() || total.kind != energy::Kind::measured) return std::nullopt;
   const energy::Usage usage = sampler_->since_start();
   if (!gaps_.are_passed(usage.total)) return std::nullopt;
+  // What a profile for any machine guesses of the rest is no ground for a decision.
+  if (sampler_->profile().name == "generic" && !energy::is_covered(total.name, energy::Domain::other))
+    return std::nullopt;
   double rest_w = 0;
   for (const energy::DomainModel& domain : sampler_->profile().domains) {
     if (!energy::is_covered(total.name, domain.domain)) rest_w += domain.idle_w.value;
