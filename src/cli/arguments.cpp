@@ -336,6 +336,25 @@ void add_energy(CLI::App& app, EnergyArguments& arguments) {
                      kExitCodes));
 }
 
+void add_predict(CLI::App& app, PredictArguments& arguments) {
+  CLI::App& verb = *app.add_subcommand("predict", "Runtime, power and energy of a program with checkpoints");
+  verb.add_option("--machine", arguments.machine, "Profile with costs of checkpoints: a name, or a file")
+      ->option_text("PROFILE")
+      ->required();
+  verb.add_option("--app", arguments.app, "Program that the profile has them of: heat, stream")
+      ->option_text("NAME")
+      ->required();
+  verb.add_option("--schedule", arguments.schedule, "Minutes between checkpoints of levels 1 to 4, or none")
+      ->option_text("CKP(A,B,C,D)")
+      ->capture_default_str();
+  verb.add_option("--bytes", arguments.bytes, "Of a checkpoint on a node, if not what was published")
+      ->option_text("SIZE");
+  verb.add_flag("--json", arguments.json, "JSON instead of a table");
+  verb.footer(footer({"diapause predict --machine theta-xc40 --app heat --schedule 'ckp(3,5,7,11)'",
+                      "diapause predict --machine mira-bgq --app stream --bytes 6GB --json"},
+                     kExitCodes));
+}
+
 void add_history(CLI::App& app, HistoryArguments& arguments) {
   CLI::App& verb = *app.add_subcommand("history", "Checkpoints, restarts and failures of a job, and what they cost");
   add_job_or_ledger(verb, arguments.job);
@@ -413,6 +432,7 @@ struct Typed {
   PowerRestoreArguments power_restore;
   PowerWatchArguments power_watch;
   StudyOptions study_options;
+  PredictArguments predict;
   PlanArguments plan;
   SimulateArguments simulate;
   CLI::App* power = nullptr;
@@ -434,6 +454,7 @@ struct Typed {
     add_restart(app, restart);
     add_energy(app, energy);
     add_report(app, report);
+    add_predict(app, predict);
     add_plan(app, plan);
     add_simulate(app, simulate);
     power = &power_options.add(app);
@@ -472,6 +493,7 @@ struct Typed {
     if (app.got_subcommand("restart")) return restart;
     if (app.got_subcommand("energy")) return energy;
     if (app.got_subcommand("report")) return report;
+    if (app.got_subcommand("predict")) return predict;
     if (app.got_subcommand("plan")) return plan;
     if (app.got_subcommand("simulate")) return simulate;
     if (app.got_subcommand("study")) {

@@ -110,6 +110,13 @@ struct EnergyArguments {
   bool csv = false;
 };
 
+struct PredictArguments {
+  std::string machine, app;
+  std::string schedule = "ckp(3,5,7,11)";
+  std::string bytes;  // as typed; empty: those that were published
+  bool json = false;
+};
+
 struct JobsArguments {
   Places places;
   std::string job;  // empty: all
@@ -146,7 +153,7 @@ using Arguments =
                  ExportArguments, LaunchArguments, CheckpointArguments, RestartArguments, EnergyArguments,
                  JobsArguments, HistoryArguments, ReportArguments, PowerArguments, PowerRecordArguments,
                  PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments, StudyCompressArguments,
-                 StudyEncodeArguments, StudyRunsArguments, PlanArguments, SimulateArguments>;
+                 StudyEncodeArguments, StudyRunsArguments, PlanArguments, SimulateArguments, PredictArguments>;
 
 // The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
 // was said), the exit status.

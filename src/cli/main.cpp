@@ -28,6 +28,7 @@ int main(int argc, char** argv) try {
     int operator()(const PowerWatchArguments& arguments) const { return power_watch(arguments); }
     int operator()(const PlanArguments& arguments) const { return plan(arguments); }
     int operator()(const SimulateArguments& arguments) const { return simulate_job(arguments); }
+    int operator()(const PredictArguments& arguments) const { return predict(arguments); }
     int operator()(const StudyCompressArguments& arguments) const { return study_compress(arguments); }
     int operator()(const StudyEncodeArguments& arguments) const { return study_encode(arguments); }
     int operator()(const StudyRunsArguments& arguments) const { return study_runs(arguments); }

@@ -27,6 +27,7 @@ int launch(const LaunchArguments& arguments);
 int checkpoint(const CheckpointArguments& arguments);
 int restart(const RestartArguments& arguments);
 int energy(const EnergyArguments& arguments);
+int predict(const PredictArguments& arguments);
 int report(const ReportArguments& arguments);
 int power(const PowerArguments& arguments);
 int power_record(const PowerRecordArguments& arguments);

@@ -18,8 +18,8 @@ class ProfileReader {
   }
 
   Result<Profile> read(const toml::table& file) {
-    DIAPAUSE_TRY(
-        known(file, "the file", {"name", "machine", "clock", "tdp", "error", "domain", "frequency", "phase", "rate"}));
+    DIAPAUSE_TRY(known(file, "the file",
+                       {"name", "machine", "clock", "tdp", "error", "domain", "frequency", "phase", "rate", "app"}));
     DIAPAUSE_TRY_ASSIGN(profile_.name, text(file, "name"));
     DIAPAUSE_TRY_ASSIGN(profile_.machine, text(file, "machine"));
     DIAPAUSE_TRY(read_clock(section(file, "clock")));
