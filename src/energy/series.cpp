@@ -68,7 +68,11 @@ Series::Band Series::band(double time_s) const {
   const auto before =
       after != points_.end() && after->time_s == held_s ? after : std::max(after, points_.begin() + 1) - 1;
   Band band{before->joules, before->joules + watts * (held_s - before->time_s + source_.lag_s)};
-  if (after != points_.end()) band.least_j = std::max(band.least_j, after->joules - watts * (after->time_s - held_s));
+  if (after != points_.end()) {
+    band.least_j = std::max(band.least_j, after->joules - watts * (after->time_s - held_s));
+    const double hidden_s = std::max(0.0, held_s - after->time_s + source_.lag_s);
+    band.most_j = std::min(band.most_j, after->joules + watts * hidden_s);
+  }
   const auto later = first_not_before(points_, held_s + source_.lag_s);
   if (later != points_.end()) band.most_j = std::min(band.most_j, later->joules);
   const double told_j = at(held_s).joules;

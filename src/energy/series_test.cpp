@@ -88,6 +88,13 @@ TEST(Series, WhereTheHighestPowerIsNotKnownItIsTakenFromTheHighestMean) {
   EXPECT_NEAR(between(limited_power(100, 0), 2.25, 2.26).off.sampling_j, 1.5, 1e-9);
 }
 
+TEST(Series, ASampleRightAfterAMomentTellsOfItWhateverItsAge) {
+  Series series({.update_s = 0.001, .lag_s = 0.001, .peak_w = 150});
+  for (const double time_s : {0.0, 1.0, 2.0, 2.0001}) series.add({time_s, 100 * time_s, time_s});
+  EXPECT_LT(series.between(1, 2).off.sampling_j, 0.5);
+  EXPECT_LT(series.between(1, 1.9999).off.sampling_j, 0.5);
+}
+
 TEST(Series, WhereTwoStretchesMeetTheirErrorsCancel) {
   const Series series = limited_power(100, 150);
   const Amount first = between(series, 2, 5.5);
