@@ -12,10 +12,16 @@ import pathlib
 import re
 import sys
 
-import numpy as np
-from scipy import optimize
-
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCES / "python"))
+
+import start  # noqa: E402  from there
+
+start.use_python_that_has(start.NEEDED_BY_STUDIES)
+
+import numpy as np  # noqa: E402  of that Python
+from scipy import optimize  # noqa: E402
+
 TABLES = pathlib.Path(__file__).parent / "tables"
 PAGE = SOURCES / "docs/published.md"
 LEVELS = (1, 2, 3, 4)
