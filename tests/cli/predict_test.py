@@ -8,7 +8,7 @@ import pathlib
 import support
 from support import CommandTest
 
-TABLES = pathlib.Path(__file__).resolve().parents[1] / "published/tables"
+TABLES = pathlib.Path(__file__).resolve().parents[2] / "python/diapause/study/published"
 
 
 class PredictTest(CommandTest):

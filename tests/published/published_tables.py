@@ -22,7 +22,7 @@ start.use_python_that_has(start.NEEDED_BY_STUDIES)
 import numpy as np  # noqa: E402  of that Python
 from scipy import optimize  # noqa: E402
 
-TABLES = pathlib.Path(__file__).parent / "tables"
+TABLES = SOURCES / "python/diapause/study/published"
 PAGE = SOURCES / "docs/published.md"
 LEVELS = (1, 2, 3, 4)
 
