@@ -18,7 +18,7 @@ struct AppCosts {
   double constant_s = 0, constant_j = 0;
   std::array<double, 4> level_s{}, level_j{};
   double runtime_off_percent = 0, energy_off_percent = 0;  // either way, of the run without checkpoints
-  std::string source;                                      // of the costs
+  std::string source = {};                                 // of the costs
 };
 
 // The section [app.<app>] of a profile. Code::config names the profile, and which programs it has.
