@@ -6,6 +6,7 @@ twice, as this user and, if that is root, as an ordinary one. What they print an
 """
 
 import argparse
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -47,6 +48,7 @@ class Place:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="diapause-transparent-"))
         self.diapause = diapause
         self.user = user
+        self.started = []
         self.work = self.root / "work"
         self.gate = self.root / "gate"
         self.work.mkdir()
@@ -73,8 +75,10 @@ class Place:
 
     def start(self, words, output):
         credentials = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
-        return subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=output,
-                                stderr=subprocess.PIPE, cwd=self.work, env=self.environment(), text=True, **credentials)
+        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=subprocess.PIPE, cwd=self.work, env=self.environment(), text=True, **credentials)
+        self.started.append(process)
+        return process
 
     def run(self, words):
         """(status, output, errors)"""
@@ -88,6 +92,15 @@ class Place:
         return self.run([self.command, *words])
 
     def remove(self):
+        """With what a test that failed has left running: the first process of a job is the child of its agent."""
+        for process in self.started:
+            if process.poll() is not None:
+                continue
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                for pid in (*map(int, children), process.pid):
+                    os.kill(pid, signal.SIGKILL)
+            process.wait()
         shutil.rmtree(self.root, ignore_errors=True)
 
 
