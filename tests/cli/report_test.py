@@ -122,12 +122,21 @@ class JobTest(ReportTest):
             phases = [phase for phase in energy["phases"] if phase["phase"] == name]
             self.assertAlmostEqual(rows[name][2][1], sum(phase["seconds"] for phase in phases))
             self.assertAlmostEqual(rows[name][4][1] or 0, sum(phase.get("joules") or 0 for phase in phases))
-            self.assertAlmostEqual(rows[name][5][1] or 0, math.hypot(*(phase.get("uncertainty_j", 0) for phase in phases)))
+            self.assertAlmostEqual(rows[name][5][1] or 0, uncertainty_of(phases))
         self.assertAlmostEqual(rows["program"][4][1], energy["program"]["joules"])
         levels = {phase["level"] for phase in energy["phases"]}
         self.assertEqual(len(tables["levels"]) - 1, len(levels))
         self.assertEqual({row[0][1] for row in tables["versions"][1:]}, {phase["version"] for phase in energy["phases"]})
         self.assertEqual({row[2][0] for row in tables["sources"][1:]}, {"model generic"})
+
+
+def uncertainty_of(phases):
+    """Of their sum: samples and shares err independently, sources are off all in the same way; 0 if there is no bound."""
+    parts = [phase["uncertainty"] for phase in phases if "uncertainty" in phase]
+    if any(part["sensor_j"] is None for part in parts):
+        return 0
+    independent = (math.hypot(*(part[key] for part in parts)) for key in ("sampling_j", "attribution_j"))
+    return sum(independent) + sum(part["sensor_j"] for part in parts)
 
 
 class HostileTest(ReportTest):
