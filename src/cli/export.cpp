@@ -119,8 +119,7 @@ class Exporter {
 
   Result<ByteVector> read_from(const Part& part, const Piece& piece) const {
     const store::LocatedImage image = store::locate_image(part.place->kind, *version_.manifest, piece.rank);
-    DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
-                        store::open_image_in(part.place->directory, version_.id, image.file, image.expected));
+    DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, open_image(part, image.file, image.expected));
     const format::Region& wanted = region_of(piece);
     const auto& regions = reader.index().regions;
     const bool is_same = piece.region < regions.size() && regions[piece.region].name == wanted.name &&

@@ -222,6 +222,7 @@ class ReadingTest(CommandTest):
     def test_export_gives_the_files_of_the_program(self):
         tiers = Tiers(self.scratch / "of_files")
         tiers.root.mkdir()
+        # It ends in the middle: the version may be published by then, or only captured.
         stopped = subprocess.run([support.FILES], cwd=tiers.root, capture_output=True, env=support.environment(**tiers.settings()))
         self.assertEqual(stopped.returncode, 3)
         self.diapause("export", "files", 40, "--to", "out", tiers=tiers)
