@@ -1,22 +1,27 @@
-/* Diapause: checkpoint/restart for parallel programs. C API, no MPI needed.
+/* Diapause: checkpoint/restart for parallel programs. This is the C interface; it needs no MPI.
+ * Programs with MPI include diapause_mpi.h as well.
  *
  * A program opens an instance, protects regions of its memory by name, and takes numbered
- * checkpoints (versions) at one of four levels. After a failure it opens the same instance
- * again and restarts from the newest version that every rank can have.
+ * checkpoints (versions) at one of four levels. After a failure it opens the instance under the
+ * same name and restarts from the newest version that all ranks can have.
  *
- * Rules that hold for every function here:
- *  - It returns DIAPAUSE_OK (0) or a negative diapause_status; diapause_last_error() then tells
- *    what failed, on which path, rank, tier or region, and what to do. Nothing exits, aborts,
- *    throws, or prints to standard output.
- *  - Calls marked collective are made by all ranks of the communicator, in the same order.
- *    They return the same status class on all ranks: either all succeed or none does.
- *  - Calls on one instance must not overlap in time; different instances are independent.
- *  - Pointers handed out stay valid until the next call on the same instance, or until
- *    diapause_close(), unless said otherwise.
- *  - Sizes are bytes or elements as named; times are seconds of wall clock.
- *  - Structs that a call fills need no preparation, and those that it reads begin as DIAPAUSE_..._INIT or {0}. Later
- *    versions add members at their ends; a program that was compiled before goes on working with a later library.
- */
+ * These rules hold for every function here:
+ * - A function that can fail returns DIAPAUSE_OK (0) or a negative diapause_status.
+ *   diapause_last_error() then says what failed, on which path, rank, tier or region, and what
+ *   to do. No function exits, aborts, throws, or prints to standard output.
+ * - All ranks of the communicator make a call that is marked collective, in the same order. It
+ *   returns the same status on all ranks: it succeeds on all of them or on none. Calls without
+ *   that mark are made by any rank on its own.
+ * - Two calls on one instance must not overlap in time, but they may come from different
+ *   threads. Different instances are independent. An instance on a communicator uses MPI in the
+ *   thread that calls it.
+ * - A pointer that a call gives stays valid until the next call on the same instance, unless its
+ *   description says otherwise.
+ * - Sizes are in bytes or in elements, as named. Times are seconds of wall clock, and members
+ *   that hold them end in _s.
+ * - A struct that a call fills needs no preparation. A struct that a call reads begins as
+ *   DIAPAUSE_..._INIT or {0}. Later versions of the library add members at the end of a struct;
+ *   a program that was compiled before goes on working with them. */
 #ifndef DIAPAUSE_DIAPAUSE_H
 #define DIAPAUSE_DIAPAUSE_H
 
@@ -29,8 +34,8 @@
 #define DIAPAUSE_API
 #endif
 
-/* The inline functions of this header pass the size of a struct, as the program was compiled with it, to the library.
- */
+/* The inline functions of this header pass the size of a struct, as the program was compiled
+ * with it, to the library. */
 #ifdef __cplusplus
 #define DIAPAUSE_INLINE inline
 #else
@@ -50,23 +55,23 @@ typedef enum diapause_status {
   DIAPAUSE_ERR_ARGUMENT = -1,  /* an argument is out of range, or ranks disagree on it */
   DIAPAUSE_ERR_CONFIG = -2,    /* configuration: unknown key, wrong type, impossible value */
   DIAPAUSE_ERR_IO = -3,        /* a system call failed */
-  DIAPAUSE_ERR_FULL = -4,      /* a tier has no room; the last good version is still there */
+  DIAPAUSE_ERR_FULL = -4,      /* a tier has no room; the versions before are still there */
   DIAPAUSE_ERR_BUSY = -5,      /* another running job or instance uses the same checkpoints */
   DIAPAUSE_ERR_CORRUPT = -6,   /* stored data is damaged and no intact copy is left */
-  DIAPAUSE_ERR_NOT_FOUND = -7, /* no such version or region */
-  DIAPAUSE_ERR_MISMATCH = -8,  /* stored data does not fit: regions, their size or type, number of ranks */
+  DIAPAUSE_ERR_NOT_FOUND = -7, /* there is no such version or region */
+  DIAPAUSE_ERR_MISMATCH = -8,  /* stored data does not fit the program: regions, their size or type, number of ranks */
   DIAPAUSE_ERR_COMM = -9,      /* communication between ranks failed */
   DIAPAUSE_ERR_OFF = -10,      /* the instance turned itself off after an earlier failure */
   DIAPAUSE_ERR_INTERNAL = -11, /* a defect in the library */
   DIAPAUSE_ERR_DENIED = -12,   /* a directory or file belongs to somebody else, or others can write to it */
   DIAPAUSE_ERR_MEMORY = -13,   /* out of memory */
-  DIAPAUSE_ERR_TIMEOUT = -14,  /* the time given was over before it happened; it may still happen */
-  DIAPAUSE_ERR_AGAIN = -15     /* the system is short of something for the moment; nothing was changed: try again */
+  DIAPAUSE_ERR_TIMEOUT = -14,  /* the time given was over first; what was waited for may still happen */
+  DIAPAUSE_ERR_AGAIN = -15     /* the system lacks memory, descriptors or room for the moment: try again */
 } diapause_status;
 
-/* Element types of protected memory. */
+/* The element types of protected memory. */
 typedef enum diapause_type {
-  DIAPAUSE_BYTES = 0, /* opaque elements of a size given by the user */
+  DIAPAUSE_BYTES = 0, /* opaque elements of a size that the program gives */
   DIAPAUSE_INT8 = 1,
   DIAPAUSE_UINT8 = 2,
   DIAPAUSE_INT16 = 3,
@@ -79,20 +84,21 @@ typedef enum diapause_type {
   DIAPAUSE_FLOAT64 = 10
 } diapause_type;
 
-/* A level is a promise against a class of failure; each includes level 1. */
+/* A level says which failures a checkpoint survives. Levels 2 to 4 include level 1. */
 typedef enum diapause_level {
-  DIAPAUSE_L1 = 1, /* the program or a process dies: kept on the node it ran on */
-  DIAPAUSE_L2 = 2, /* a node is lost: a second copy on a partner node */
-  DIAPAUSE_L3 = 3, /* several nodes of a group are lost: Reed-Solomon parity over the group */
-  DIAPAUSE_L4 = 4  /* everything else: the global directory */
+  DIAPAUSE_L1 = 1, /* the program or a process dies: the image is kept on its own node */
+  DIAPAUSE_L2 = 2, /* a node is lost: a partner node has a copy */
+  DIAPAUSE_L3 = 3, /* several nodes of a group are lost: the group has Reed-Solomon parity */
+  DIAPAUSE_L4 = 4  /* all nodes are lost: the global directory has the images */
 } diapause_level;
 
-/* Who does what comes behind the capture of a checkpoint. The numbers never change. */
+/* Who does the work that remains after the capture of a checkpoint: publishing, copies, parity,
+ * and the global directory. The numbers never change. */
 typedef enum diapause_worker {
   DIAPAUSE_WORKER_CALL = 0,            /* the checkpoint call itself: async.mode = "off", or nothing else is possible */
   DIAPAUSE_WORKER_THREAD = 1,          /* a thread in the first rank of each node */
-  DIAPAUSE_WORKER_THREAD_IN_CALLS = 2, /* the same, and what it has to communicate is done in the program's calls */
-  DIAPAUSE_WORKER_RANK = 3             /* the last rank of each node, which is set aside */
+  DIAPAUSE_WORKER_THREAD_IN_CALLS = 2, /* the same thread, whose communication is done in the program's calls */
+  DIAPAUSE_WORKER_RANK = 3             /* the dedicated rank: the last rank of each node */
 } diapause_worker;
 
 /* A level for diapause_wait: the memory is copied, but the version survives no failure yet. */
@@ -100,15 +106,15 @@ typedef enum diapause_worker {
 
 /* How the program will write to a region (diapause_declare). */
 typedef enum diapause_declaration {
-  DIAPAUSE_CHANGING = 0, /* at any time: the default */
-  DIAPAUSE_STABLE = 1,   /* not between a checkpoint call and the end of its capture (DIAPAUSE_CAPTURED) */
-  DIAPAUSE_CONSTANT = 2  /* never again */
+  DIAPAUSE_CHANGING = 0, /* it may write at any time: the default */
+  DIAPAUSE_STABLE = 1,   /* it does not write from a checkpoint call to the end of its capture (DIAPAUSE_CAPTURED) */
+  DIAPAUSE_CONSTANT = 2  /* it never writes again */
 } diapause_declaration;
 
 /* This number stands for the newest version of which every rank can get its data. */
 #define DIAPAUSE_NEWEST UINT64_MAX
 
-/* What a checkpoint call did. */
+/* What a checkpoint call has done. */
 typedef struct diapause_checkpoint_info {
   int taken;            /* 1 if a checkpoint was taken (snapshot: 0 when none was due) */
   uint64_t version;     /* the number the program gave */
@@ -117,28 +123,28 @@ typedef struct diapause_checkpoint_info {
   uint64_t bytes;       /* protected bytes of this rank */
   uint64_t bytes_total; /* protected bytes of all ranks */
   double blocked_s;     /* time this rank spent in the call */
-  int skipped;          /* 1 if it was due and not taken: too many versions were in flight (async.when_full) */
-  double waited_s;      /* part of blocked_s: waiting for versions in flight to make room */
+  int skipped;          /* 1 if a due checkpoint was not taken because of versions in flight (async.when_full) */
+  double waited_s;      /* the part of blocked_s spent waiting for versions in flight to make room */
   int background;       /* status of the first failure in the background since the last call; DIAPAUSE_OK if none */
-  uint64_t background_version; /* the version it struck; diapause_background_reason() tells more */
+  uint64_t background_version; /* the version that failed; diapause_background_reason() says more */
 } diapause_checkpoint_info;
 
-/* How far a version has come. */
+/* Which levels a version has reached. */
 typedef struct diapause_progress {
   uint64_t version;
   int level_asked;   /* 1..4 */
-  int level_reached; /* deepest level that holds now; 0: captured only */
+  int level_reached; /* deepest level that holds now; 0 if none does yet */
   int in_flight;     /* 1 while the background works on it */
   int captured;      /* 1 when the memory is copied: regions declared stable may be written to */
 } diapause_progress;
 
 /* Which version a restart chose. */
 typedef struct diapause_restart_info {
-  uint64_t version; /* the version restored */
-  int level;        /* deepest level that version was published at */
-  int stepped_back; /* 1 if a newer (or the asked) version existed and could not be had; see diapause_restart_reason */
-  uint64_t bytes;   /* bytes of this rank's stored regions */
-  double greatest_error; /* of any value on any rank against what was captured; 0: all are exact */
+  uint64_t version;      /* the version restored */
+  int level;             /* deepest level that version was published at */
+  int stepped_back;      /* 1 if a newer version existed and could not be had (diapause_restart_reason) */
+  uint64_t bytes;        /* bytes of this rank's stored regions */
+  double greatest_error; /* greatest difference of a value on any rank to the captured one; 0: all are exact */
 } diapause_restart_info;
 
 /* The codecs that may change values. The numbers never change. */
@@ -148,47 +154,49 @@ typedef enum diapause_lossy_codec {
   DIAPAUSE_ZFP = 2      /* in libraries that were built with zfp */
 } diapause_lossy_codec;
 
-/* The program's check of an invariant, such as a sum, an energy, or a sign, on values that a codec has changed:
- * `values[i]` points to those of the i-th region named. The function returns 0 if the invariant does not hold. It must
- * not call the library. */
+/* A function of the program that checks an invariant, such as a sum, an energy, or a sign, on
+ * values that a codec has changed. `values[i]` points to the values of the i-th region named.
+ * The function returns 0 if the invariant does not hold. It must not call the library. */
 typedef int (*diapause_invariant)(const void* const* values, void* context);
 
-/* A function of the program that recomputes what depends on restored values. It is called in the thread of the call
- * that restored them, and returns 0, or anything else if the program cannot go on from these values. It must not call
- * the library. */
+/* A function of the program that recomputes what depends on restored values. It is called in the
+ * thread of the call that restored them. It returns 0, or any other number if the program cannot
+ * go on from these values. It must not call the library. */
 typedef int (*diapause_restore_hook)(void* context);
 
-/* A function of the program that prepares what a checkpoint is to hold, for example by packing data. It is called in
- * the thread of the checkpoint or snapshot call, on every rank and for every checkpoint that is taken, before memory is
- * read. It may call diapause_protect, diapause_protect_bytes, diapause_protect_block, diapause_unprotect and
- * diapause_declare, and nothing else of the library. It returns 0, or anything else if there must be no checkpoint now;
- * the checkpoint call then fails on all ranks. */
+/* A function of the program that prepares the data of a checkpoint, for example by packing it.
+ * It is called in the thread of the checkpoint or snapshot call, on every rank and for every
+ * checkpoint that is taken, before memory is read. It may call diapause_protect,
+ * diapause_protect_bytes, diapause_protect_block, diapause_unprotect and diapause_declare, and
+ * no other function of the library. It returns 0, or any other number if there must be no
+ * checkpoint now; the checkpoint call then fails on all ranks. */
 typedef int (*diapause_capture_hook)(void* context);
 
 /* Why the program has to stop. The numbers never change. */
 typedef enum diapause_stop {
-  DIAPAUSE_GO_ON = 0,       /* it need not */
-  DIAPAUSE_STOP_SIGNAL = 1, /* a rank got one of the signals of deadline.signals */
+  DIAPAUSE_GO_ON = 0,       /* the program need not stop */
+  DIAPAUSE_STOP_SIGNAL = 1, /* a rank received one of the signals of deadline.signals */
   DIAPAUSE_STOP_END = 2     /* the end of the allocation is near */
 } diapause_stop;
 
 /* Details of the reason to stop. */
 typedef struct diapause_stop_info {
-  int signal; /* number of the signal; 0 if it is the end of the allocation */
-  int rank;   /* the rank that got the signal; -1 if it is the end of the allocation */
+  int signal; /* number of the signal; 0 at the end of the allocation */
+  int rank;   /* the rank that received the signal; -1 at the end of the allocation */
 } diapause_stop_info;
 
-/* Receives messages instead of standard error. Severity: 0 error, 1 warning, 2 information. The function is called
- * from the thread that makes the call; it must not call Diapause. */
+/* A function of the program that receives the library's messages. `severity` is 0 for an error,
+ * 1 for a warning and 2 for information. The function is called in the thread that made the
+ * call; it must not call the library. */
 typedef void (*diapause_log_function)(void* user, int severity, const char* message);
 
-/* How an instance is opened. Begin with DIAPAUSE_OPEN_OPTIONS_INIT, then set what is wanted. */
+/* The options of an open call. Begin with DIAPAUSE_OPEN_OPTIONS_INIT, then set what is wanted. */
 typedef struct diapause_open_options {
-  const char* config_path; /* a TOML file; NULL: config_text */
-  const char* config_text; /* what would stand in the file; both NULL: $DIAPAUSE_CONFIG if set, else the defaults */
+  const char* config_path; /* a TOML file; NULL: config_text counts */
+  const char* config_text; /* the text of such a file; both NULL: as NULL in diapause_open */
   diapause_log_function
-      log;        /* gets all messages, those of opening too; NULL: errors and warnings go to standard error */
-  void* log_user; /* its first argument */
+      log;        /* receives all messages, also those of opening; NULL: errors and warnings go to standard error */
+  void* log_user; /* the first argument of `log` */
 } diapause_open_options;
 #define DIAPAUSE_OPEN_OPTIONS_INIT \
   { NULL, NULL, NULL, NULL }
@@ -203,52 +211,70 @@ typedef struct diapause_region_info {
 
 /* ---- opening and closing ---------------------------------------------------------------- */
 
-/* Opens an instance for a single process. `name` identifies the program's checkpoints together
- * with the global directory: letters, digits, '.', '_' and '-', at most 64. `config_path` names a TOML file;
- * NULL means $DIAPAUSE_CONFIG if set, else the defaults (docs/configuration.md). */
+/* Opens an instance for a single process. `name` and the global directory together identify the
+ * job, and so its checkpoints. A name is 1 to 64 letters, digits, '.', '_' and '-'. `config_path`
+ * names a TOML file (docs/configuration.md); NULL stands for the file that $DIAPAUSE_CONFIG names,
+ * if it is set, and else for the defaults.
+ *
+ * The call waits up to `lock_wait_s` for an earlier run of the job to release its checkpoints,
+ * and then returns DIAPAUSE_ERR_BUSY. It returns DIAPAUSE_ERR_CONFIG if the configuration is
+ * wrong, and DIAPAUSE_ERR_IO or DIAPAUSE_ERR_DENIED if no tier can be used. After an error
+ * `*out` is NULL; all other functions return an error for a NULL instance, unless they say
+ * otherwise. */
 DIAPAUSE_API int diapause_open(const char* name, const char* config_path, diapause_t** out);
 
-/* Opens an instance as diapause_open does, with options; NULL stands for none. In an MPI program the configuration of
- * rank 0 counts for all ranks. */
+/* Opens an instance as diapause_open does, with options; `options` may be NULL. In an MPI
+ * program the configuration of rank 0 counts for all ranks. */
 DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_options* options, diapause_t** out);
 
-/* Ends the job: the program has done all that it was started for and has its results where they are safe. Waits for the
- * versions in flight, then removes all versions in all tiers, or all but the newest of level 4 (`finish.keep`), frees
- * their memory, and releases the instance as diapause_close does. The next start of the program finds nothing to
- * restart from and begins anew; a version that was kept comes back by its number only. Call diapause_close instead
- * where the program stops before its end. After an error the text says what is left; the instance is gone in any case.
- * NULL is fine. Collective. */
+/* Ends the job. A program calls this when it has done all of its work and its results are safe.
+ * The call waits for the versions in flight, removes all versions from all tiers, or all but the
+ * newest of level 4 (`finish.keep`), frees their memory, and releases the instance as
+ * diapause_close does. The next start of the program finds nothing to restart from and begins
+ * anew; a version that was kept can be restored by its number only. A program that stops before
+ * its work is done calls diapause_close instead. After an error the text says what is left; the
+ * instance is gone in any case. `instance` may be NULL. Collective. */
 DIAPAUSE_API int diapause_finish(diapause_t* instance);
 
-/* Waits for all versions in flight and releases the instance; its checkpoints stay. The call returns the first failure
- * in the background that was not reported yet; the instance is gone in any case. NULL is fine. Collective. */
+/* Waits for all versions in flight and releases the instance; its checkpoints stay. The call
+ * returns the first failure in the background that was not reported yet. The instance is gone in
+ * any case. `instance` may be NULL. Collective. */
 DIAPAUSE_API int diapause_close(diapause_t* instance);
 
-/* Closes an instance, but waits only about so many seconds for versions in flight: after that the step under way is
- * finished and no other is begun. Levels that were reached stay. Collective. */
+/* Closes an instance as diapause_close does, but waits only about `seconds` for versions in
+ * flight: after that, the step under way is completed and no other one is begun. Levels that
+ * were reached stay. Collective. */
 DIAPAUSE_API int diapause_close_within(diapause_t* instance, double seconds);
 
 /* ---- what is protected ------------------------------------------------------------------ */
 
-/* Protects `count` elements at `data` under `region` (1 to 255 bytes, unique in the instance). Protecting a name
- * again replaces its address, count and type. `data` may be NULL only if `count` is 0. The memory is written during
- * restore calls only. It is read during checkpoint calls and, with work in the background, until the version is
- * captured: unprotect a region, or protect its name anew, before its memory is freed. Both wait for a capture under
- * way. */
+/* Registers `count` elements at `data` as the region named `region` (1 to 255 bytes, unique in the
+ * instance). Nothing is copied by this call. A call with a name that is already protected replaces
+ * its address, count and type. `data` may be NULL only if `count` is 0.
+ *
+ * The library writes to the memory during restore calls only. It reads the memory during
+ * checkpoint calls and, with work in the background, until the version is captured. So unprotect
+ * a region, or protect its name anew, before its memory is freed: both calls wait for a capture
+ * under way. Memory that cannot be read, or a pointer to the memory of a GPU, is
+ * DIAPAUSE_ERR_ARGUMENT. */
 DIAPAUSE_API int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count,
                                   diapause_type type);
 
-/* As diapause_protect, for opaque elements of `element_bytes` (> 0). */
+/* Does the same as diapause_protect, for opaque elements of `element_bytes` (greater than 0)
+ * each. */
 DIAPAUSE_API int diapause_protect_bytes(diapause_t* instance, const char* region, void* data, uint64_t count,
                                         uint64_t element_bytes);
 
-/* As diapause_protect, and records that the memory is the block `[start, start + shape)` of a global array of
- * `global_shape`, slowest dimension first; `dims` is 1..8 and shape[i] > 0 unless the block is empty. */
+/* Does the same as diapause_protect, and records that the memory is the block `[start, start +
+ * shape)` of a global array of `global_shape`. The three arrays have `dims` numbers each, 1 to
+ * 8, for the slowest dimension first. The region has as many elements as the product of `shape`;
+ * a shape with a 0 makes it empty. */
 DIAPAUSE_API int diapause_protect_block(diapause_t* instance, const char* region, void* data, diapause_type type,
                                         int dims, const uint64_t* shape, const uint64_t* global_shape,
                                         const uint64_t* start);
 
-/* Forgets a region; later checkpoints do not hold it. */
+/* Forgets a region; later checkpoints do not hold it. The call waits for a capture under way. It
+ * returns DIAPAUSE_ERR_NOT_FOUND if no region of that name is protected. */
 DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
 
 /* Declares how the program will write to a region, so that the region can be copied in the background. If the program
@@ -256,221 +282,271 @@ DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
  * protected anew. Not collective. */
 DIAPAUSE_API int diapause_declare(diapause_t* instance, const char* region, diapause_declaration declaration);
 
-/* Allows a codec to change each value of a region of DIAPAUSE_FLOAT32 or DIAPAUSE_FLOAT64 by at most `bound` in the
- * global tier. Copies on nodes stay exact. The permission holds until the region is protected anew. Every value is
- * compared before a version is published; a block with a value that is off by more, or whose values the bound cannot
- * resolve, is stored exactly, and so is every `codec.anchor_every`-th version. The call reads all values of the region:
- * it returns DIAPAUSE_ERR_ARGUMENT for another type and for a bound that is not a number, infinite, denormal, zero,
- * negative, or below four units in the last place of the region's largest finite value (not counting a fill value), and
- * DIAPAUSE_ERR_CONFIG for a codec that the library was built without. All ranks make the same call; it is not
- * collective. docs/compression.md says what lossy checkpoints may be used for, and what not. */
+/* Allows a codec to change each value of a region by at most `bound` in the global tier. Copies on
+ * nodes stay exact. The region must be of DIAPAUSE_FLOAT32 or DIAPAUSE_FLOAT64. The permission
+ * holds until the region is protected anew.
+ *
+ * Every value is compared before a version is published. A block is stored exactly if one of its
+ * values is off by more than the bound or if the bound cannot resolve its values. Every
+ * `codec.anchor_every`-th version is exact, too.
+ *
+ * The call reads all values of the region. It returns DIAPAUSE_ERR_ARGUMENT for another type and
+ * for a bound that is not a number, infinite, denormal, zero, negative, or below four units in
+ * the last place of the region's largest finite value (not counting a fill value). It returns
+ * DIAPAUSE_ERR_CONFIG for a codec that the library was built without. All ranks make the same
+ * call, which is not collective. docs/compression.md says what lossy checkpoints may be used
+ * for, and what not. */
 DIAPAUSE_API int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec,
                                      double bound);
 
-/* Calls `holds` in every checkpoint of level 4 with the values that a restart would give back for these regions. If it
- * returns 0 on one rank, the regions are stored without loss in that version. Each such call compresses the regions
- * once more while the program waits. All ranks make the same call; it is not collective. */
+/* Has every checkpoint of level 4 call `holds` with the values that a restart would give back
+ * for these regions. If it returns 0 on one rank, the regions are stored without loss in that
+ * version. To find out, each such checkpoint compresses the regions once more while the program
+ * waits. All ranks make the same call, which is not collective. */
 DIAPAUSE_API int diapause_keep_invariant(diapause_t* instance, const char* const* regions, uint64_t count,
                                          diapause_invariant holds, void* context);
 
-/* Every restore, also that of diapause_restart, calls `hook` after it has written the regions; NULL removes the hook.
- * If the hook fails on one rank, the restore fails on all ranks. Not collective. */
+/* Has every restore, also that of diapause_restart, call `hook` after it has written the
+ * regions; NULL removes the hook. If the hook fails on one rank, the restore fails on all ranks.
+ * Not collective. */
 DIAPAUSE_API int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* context);
 
-/* Every checkpoint calls `hook` before it captures memory; NULL removes the hook. Not collective. */
+/* Has every checkpoint call `hook` before it captures memory; NULL removes the hook. Not
+ * collective. */
 DIAPAUSE_API int diapause_on_capture(diapause_t* instance, diapause_capture_hook hook, void* context);
 
 /* ---- checkpoints ------------------------------------------------------------------------ */
 
-/* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST and should be greater than those before: among
- * the versions of one start of the job the greatest number counts as the newest, and the lowest is removed first. A
- * version whose number was used before replaces the older one once it is published. If a level above 1 fails, the
- * levels already reached stay: the call returns the error and `info->level_reached` says what holds. `info` may be
- * NULL. Collective. */
+/* Takes a checkpoint now. `version` is any number below DIAPAUSE_NEWEST and should be greater than
+ * the numbers before: among the versions of one start of the job the greatest number counts as the
+ * newest, and the lowest is removed first. A version whose number was used before replaces the
+ * older one once it is published.
+ *
+ * With work in the background the call returns when the memory is captured (diapause_worker_of).
+ * If a level above 1 fails in the call, the levels already reached stay: the call returns the
+ * error, and `info->level_reached` says what holds. DIAPAUSE_ERR_ARGUMENT says that ranks
+ * disagree on `version` or `level`; DIAPAUSE_ERR_FULL that a tier has no room. After either, and
+ * after DIAPAUSE_ERR_IO, the versions before are still there and the next call tries again.
+ * `info` may be NULL. Collective. */
 DIAPAUSE_INLINE int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
                                         diapause_checkpoint_info* info);
 
-/* A checkpoint in three steps, for programs that gather their data when a checkpoint is to be taken, or that find out
- * on the way that they cannot have one. diapause_checkpoint_begin decides on the version and waits for room. If
- * `info->skipped` is 0 the checkpoint is open then, and every rank ends it, by diapause_checkpoint_commit or
- * diapause_checkpoint_give_up; before that no other checkpoint and no restart can begin. Collective. */
+/* Begins a checkpoint in three steps (begin, add, commit). It is for programs that gather their
+ * data only when a checkpoint is to be taken, or that may find out on the way that they cannot
+ * have one. The call decides on the version and waits for room. If `info->skipped` is 0, the
+ * checkpoint is open, and every rank ends it by diapause_checkpoint_commit or
+ * diapause_checkpoint_give_up; until then no other checkpoint and no restart can begin.
+ * Collective. */
 DIAPAUSE_INLINE int diapause_checkpoint_begin(diapause_t* instance, uint64_t version, int level,
                                               diapause_checkpoint_info* info);
 
-/* Adds a region that only the open checkpoint holds, besides all that are protected: arguments as of diapause_protect,
- * and DIAPAUSE_BYTES counts single bytes. The memory is read by the commit and may be freed when that returns. A later
- * program restores the region by protecting its name. DIAPAUSE_ERR_ARGUMENT if no checkpoint is open or a region of
- * that name is protected. Not collective: each rank adds what it has. */
+/* Adds a region that only the open checkpoint holds, besides all protected regions. The
+ * arguments are those of diapause_protect, and DIAPAUSE_BYTES counts single bytes. The commit
+ * reads the memory, which may be freed when the commit returns. A later program restores the
+ * region by protecting its name. The call returns DIAPAUSE_ERR_ARGUMENT if no checkpoint is open
+ * or a region of that name is protected. Not collective: each rank adds what it has. */
 DIAPAUSE_API int diapause_checkpoint_add(diapause_t* instance, const char* region, const void* data, uint64_t count,
                                          diapause_type type);
 
-/* Takes the open checkpoint of what is protected and what was added, and closes it: what diapause_checkpoint says of
- * results, errors and `info` holds here, too. DIAPAUSE_ERR_ARGUMENT, and no version on any rank, if one rank gives it
- * up. Collective. */
+/* Takes the open checkpoint of all regions that are protected and that were added, and closes
+ * it. Results, errors and `info` are those of diapause_checkpoint. If one rank gives the
+ * checkpoint up, the call returns DIAPAUSE_ERR_ARGUMENT and no rank has the version. Collective. */
 DIAPAUSE_INLINE int diapause_checkpoint_commit(diapause_t* instance, diapause_checkpoint_info* info);
 
-/* The other end of an open checkpoint: this rank has no data for it, and no rank takes the version; the others are told
- * `why` as the error of their commit. NULL: no reason. Collective, together with the commits of other ranks. */
+/* Ends an open checkpoint for a rank that has no data for it. No rank takes the version, and the
+ * commits of the other ranks fail with the text `why`; NULL stands for no reason. Collective,
+ * together with the commits of other ranks. */
 DIAPAUSE_API int diapause_checkpoint_give_up(diapause_t* instance, const char* why);
 
-/* Takes a checkpoint if the configured intervals say that one is due, at the highest level due; the decision is the
- * same on all ranks. Meant to be called in every iteration. When the program has to stop (diapause_should_stop), takes
- * the deepest checkpoint that still ends in time. `info` may be NULL. Collective. */
+/* Takes a checkpoint if the configured intervals say that one is due, at the highest level that
+ * is due; the decision is the same on all ranks. Programs call this in every iteration. When the
+ * program has to stop (diapause_should_stop), the call takes the deepest checkpoint that still
+ * ends in time. `info` may be NULL; `info->taken` says whether a checkpoint was taken. Errors
+ * are those of diapause_checkpoint. Collective. */
 DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info);
 
-/* Returns 1 if the next diapause_snapshot will take a checkpoint, 0 if not, or a negative status; the same on all
- * ranks. The question costs nothing, because the snapshot call then need not agree on the answer again. Programs that
- * must pack data before a checkpoint ask it; after 0 they may leave the snapshot call out. At most once in an
- * iteration; collective. */
+/* Returns 1 if the next diapause_snapshot will take a checkpoint, 0 if not, or a negative
+ * status; the answer is the same on all ranks. Programs that must pack data before a checkpoint
+ * call this at most once in an iteration. The question costs nothing, because the snapshot call
+ * then need not agree on the answer again; after 0 the program may leave the snapshot call out.
+ * Collective. */
 DIAPAUSE_API int diapause_is_due(diapause_t* instance);
 
-/* Returns whether the program has to stop, and why: a diapause_stop, never a status. The last snapshot call has found
- * that out and has taken a checkpoint; the program should end as soon as it can, with whatever exit status. All ranks
- * get the same answer, without communication. A NULL instance need not stop. `info` may be NULL, and is filled only if
- * there is a reason (docs/in-time.md). */
+/* Returns whether the program has to stop, and why: a diapause_stop, never a status. The last
+ * snapshot call has found out and has taken a checkpoint. The program should end as soon as it
+ * can; its exit status does not matter. All ranks get the same answer, without communication.
+ * For a NULL instance the answer is DIAPAUSE_GO_ON. `info` may be NULL, and is filled only if
+ * there is a reason to stop (docs/in-time.md). */
 DIAPAUSE_INLINE int diapause_should_stop(diapause_t* instance, diapause_stop_info* info);
 
-/* Returns who does the work behind the capture in this instance: a diapause_worker, or DIAPAUSE_ERR_ARGUMENT.
+/* Returns who does the work that remains after a capture in this instance: a diapause_worker, or
+ * DIAPAUSE_ERR_ARGUMENT.
  *
- * By default the two calls above return as soon as the memory is captured, with level_reached 0, and a thread in the
- * first rank of each node does the rest. If MPI was initialised with less than MPI_THREAD_MULTIPLE, what that thread
- * has to communicate is done in the calls that the first ranks of the nodes make next, which do not wait for it; the
- * log says so once. With async.mode = "rank" the last rank of each node does the rest (diapause_comm). With "off" they
- * return when everything is done. */
+ * By default diapause_checkpoint and diapause_snapshot return as soon as the memory is captured,
+ * with level_reached 0, and a thread in the first rank of each node does the rest. If MPI was
+ * initialised with less than MPI_THREAD_MULTIPLE, the communication of that thread is done in
+ * the next calls of the first ranks of the nodes, which do not wait for it; the log says so
+ * once. With async.mode = "rank" the last rank of each node does the rest (diapause_comm). With
+ * "off" the two calls return when everything is done. */
 DIAPAUSE_API int diapause_worker_of(const diapause_t* instance);
 
-/* Waits until `version` is published and durable at `level` or deeper. With DIAPAUSE_CAPTURED it waits until the memory
- * of this rank is copied, which with copy-on-write is after the checkpoint call. The call returns the error that keeps
- * the version from that level, DIAPAUSE_ERR_TIMEOUT after `seconds`, or DIAPAUSE_ERR_NOT_FOUND for a version that is
- * not among the last 32 taken here. It is not collective; but with less than MPI_THREAD_MULTIPLE the version may
- * advance only in calls that the first ranks of other nodes make. */
+/* Waits until `version` is published and durable at `level` or deeper. With DIAPAUSE_CAPTURED it
+ * waits until the memory of this rank is copied, which with copy-on-write is after the
+ * checkpoint call. The call returns the error that keeps the version from that level,
+ * DIAPAUSE_ERR_TIMEOUT after `seconds`, or DIAPAUSE_ERR_NOT_FOUND for a version that is not
+ * among the last 32 taken here. Not collective; but with less than MPI_THREAD_MULTIPLE the
+ * version may advance only in calls that the first ranks of other nodes make. */
 DIAPAUSE_API int diapause_wait(diapause_t* instance, uint64_t version, int level, double seconds);
 
-/* Tells without waiting how far `version` has come. Not collective. */
+/* Says, without waiting, how far `version` has come. It returns DIAPAUSE_ERR_NOT_FOUND as
+ * diapause_wait does. Not collective. */
 DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress);
 
-/* Explains the member `background` of the last checkpoint call that set it: the version and the error. "" if no call
- * did. */
+/* Returns a text about the member `background` of the last checkpoint call that set it: the
+ * version and the error. The text is "" if no call did. */
 DIAPAUSE_API const char* diapause_background_reason(const diapause_t* instance);
 
 /* ---- files of the program's own --------------------------------------------------------- */
 
-/* Gives the path of an empty directory of this rank, on its node, for files of the next version: the program writes
- * what it wants there, with any library, in directories below it too. `*directory` is good until
- * diapause_checkpoint_files. Collective. */
+/* Gives the path of an empty directory of this rank, on its node, for files of the next version.
+ * The program writes its files there, with any library, also in subdirectories. `*directory` is
+ * valid until diapause_checkpoint_files. Collective. */
 DIAPAUSE_API int diapause_files(diapause_t* instance, const char** directory);
 
-/* Takes a checkpoint of those files, and of what is protected, as diapause_checkpoint does; from then on everything is
- * for files as for memory. `valid`: whether this rank's files are complete. If they are not on all ranks, there is no
- * version: DIAPAUSE_ERR_ARGUMENT. The files are copied in the call, and the directory is gone when it has succeeded;
- * after an error it is as it was, and the call can be made again. Files of any size and number, with paths to 250
- * bytes; links and what else is no file are DIAPAUSE_ERR_DENIED, and empty directories are not kept. `info` may be
- * NULL. Collective. */
+/* Takes a checkpoint of those files, and of all protected regions, as diapause_checkpoint does.
+ * `valid` says whether the files of this rank are complete; if it is 0 on one rank, there is no
+ * version, and the call returns DIAPAUSE_ERR_ARGUMENT. The files are copied in the call. When it
+ * has succeeded the directory is gone; after an error the directory is as it was, and the call can
+ * be made again.
+ *
+ * Files may have any size and number, and paths of up to 250 bytes. Empty directories are not
+ * kept. Links and everything else that is neither a file nor a directory are
+ * DIAPAUSE_ERR_DENIED. `info` may be NULL. Collective. */
 DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t version, int level, int valid,
                                               diapause_checkpoint_info* info);
 
-/* Gives the path of a directory of this rank that holds the files of the version that diapause_restart_begin has
- * opened, verified, under the names that they had. It is there until diapause_restart_end. Collective. */
+/* Gives the path of a directory of this rank that holds the files of the version that
+ * diapause_restart_begin has opened. The files are verified and have the names that they had.
+ * The directory is there until diapause_restart_end. Collective. */
 DIAPAUSE_API int diapause_restore_files(diapause_t* instance, const char** directory);
 
 /* ---- restart ---------------------------------------------------------------------------- */
 
-/* Restores all protected regions from `version`: from the newest that all ranks can have (DIAPAUSE_NEWEST), or from the
- * one of that number and from no other. The data is read once, straight to its place, and every block is verified
- * there: a damaged block is taken from another level, and if no level has it, DIAPAUSE_NEWEST steps back to the next
- * older version. If the version was left with less redundancy than its level promises, because a node was lost, the
- * call returns when the data are there, and the redundancy is put back as diapause_restart_end says.
+/* Restores all protected regions from `version`. DIAPAUSE_NEWEST stands for the newest version that
+ * all ranks can have; any other number stands for that version and no other. The data is read once,
+ * straight to its place, and every block is verified there. A damaged block is taken from another
+ * level; if no level has it, DIAPAUSE_NEWEST steps back to the next older version. If the loss of a
+ * node has left the version with less redundancy than its level promises, the call returns when the
+ * data is there, and the redundancy is restored afterwards (diapause_restart_end). Stored regions
+ * that are not protected are left out. `info` may be NULL. Collective.
  *
- * DIAPAUSE_ERR_NOT_FOUND says that there is nothing to restart from: this is a fresh start, and the protected memory is
- * as it was. It is as it was after DIAPAUSE_ERR_MISMATCH, too: a protected region is not stored, or with another size
- * or type. After DIAPAUSE_ERR_CORRUPT, DIAPAUSE_ERR_IO or DIAPAUSE_ERR_AGAIN nothing could be restored, and the
- * protected memory holds nothing that can be used. If no version is found, and a tier that may hold some cannot be
- * read, the call returns the error of that tier, such as DIAPAUSE_ERR_DENIED or DIAPAUSE_ERR_IO. Stored regions that
- * are not protected are left out. `info` may be NULL. Collective. */
+ * The protected memory is unchanged after
+ * - DIAPAUSE_ERR_NOT_FOUND: there is nothing to restart from, so this is a fresh start;
+ * - DIAPAUSE_ERR_MISMATCH: a protected region is not stored, or is stored with another size or
+ *   type.
+ *
+ * The protected memory holds nothing that can be used after DIAPAUSE_ERR_CORRUPT,
+ * DIAPAUSE_ERR_IO and DIAPAUSE_ERR_AGAIN. If no version is found, and a tier that may hold some
+ * cannot be read, the call returns the error of that tier, such as DIAPAUSE_ERR_DENIED or
+ * DIAPAUSE_ERR_IO. */
 DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
-/* The first of three steps of a restart, for programs that must ask for sizes first: it chooses a version, fetches or
- * rebuilds this rank's image, and verifies it. The data is read here to be verified, and once more by diapause_restore.
- * Collective. */
+/* Begins a restart in three steps (begin, restore, end), for programs that must ask for sizes
+ * first. The call chooses a version as diapause_restart does, fetches or rebuilds this rank's
+ * image, and verifies it. The data is read here to be verified, and once more by
+ * diapause_restore. `info` may be NULL. Collective. */
 DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info);
 
-/* The newest version whose number is at most `at_most` (DIAPAUSE_NEWEST: any), by the manifests that are there. No data
- * is read: diapause_restart_begin with that number may still find it damaged. DIAPAUSE_ERR_NOT_FOUND if there is none.
- * The same `at_most` on all ranks; collective. */
+/* Gives the newest version whose number is at most `at_most`, by the manifests that are there;
+ * DIAPAUSE_NEWEST sets no limit. No data is read: diapause_restart_begin with that number may
+ * still find it damaged. The call returns DIAPAUSE_ERR_NOT_FOUND if there is none. `at_most` is
+ * the same on all ranks. Collective. */
 DIAPAUSE_API int diapause_newest(diapause_t* instance, uint64_t at_most, uint64_t* version);
 
-/* Returns how many regions this rank has stored in the version that a restart has opened, or a negative status if no
- * restart is open. */
+/* Returns how many regions this rank has stored in the version that a restart has opened, or a
+ * negative status if no restart is open. */
 DIAPAUSE_API int64_t diapause_stored_count(const diapause_t* instance);
 
-/* Describes a stored region, by its `index` (from 0) or by its name. `info->name` is valid until diapause_restart_end.
- */
+/* Describe a stored region of this rank, by its `index` (from 0) or by its name. `info->name` is
+ * valid until diapause_restart_end. */
 DIAPAUSE_INLINE int diapause_stored_at(const diapause_t* instance, uint64_t index, diapause_region_info* info);
 DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info);
 
-/* Restores the named regions, or with `count` 0 all protected ones, into the memory they are protected at.
- * May be called more than once. Collective; every rank may name other regions. */
+/* Restores the named regions into the memory that is protected under their names, or with
+ * `count` 0 all protected regions. It may be called more than once. Collective; each rank may
+ * name other regions. */
 DIAPAUSE_API int diapause_restore(diapause_t* instance, const char* const* regions, uint64_t count);
 
-/* Ends a restart. Redundancy that the failure cost is put back, in the background where there is one: diapause_poll and
- * diapause_wait of the restored version tell when its levels hold again. Collective. */
+/* Ends a restart. Redundancy that the failure cost is restored, in the background where there is
+ * one: diapause_poll and diapause_wait of the restored version say when its levels hold again.
+ * Collective. */
 DIAPAUSE_API int diapause_restart_end(diapause_t* instance);
 
-/* Tells why the last restart stepped back to an older version or failed, in one line for each version; "" if it did
- * neither. */
+/* Returns why the last restart stepped back to an older version or failed, in one line for each
+ * version; "" if it did neither. */
 DIAPAUSE_API const char* diapause_restart_reason(const diapause_t* instance);
 
 /* ---- restart without reading ------------------------------------------------------------- */
 
-/* When the data of a mapped restart is checked. */
+/* When the data of a mapped restart is verified. */
 typedef enum diapause_check {
-  DIAPAUSE_CHECK_FIRST = 0, /* all of it before the call returns, as in every other restart */
-  DIAPAUSE_CHECK_BEHIND = 1 /* in the background: ask diapause_scrub_wait before relying on a result */
+  DIAPAUSE_CHECK_FIRST = 0, /* before the call returns, as in every other restart */
+  DIAPAUSE_CHECK_BEHIND = 1 /* in the background: call diapause_scrub_wait before relying on a result */
 } diapause_check;
 
-/* Begins a restart as diapause_restart_begin does, but for regions that are used where they are instead of copied:
- * diapause_map then gives their memory. With DIAPAUSE_CHECK_BEHIND the program goes on at once and pages come from the
- * stored file when they are touched; the next checkpoint, restore or diapause_scrub_wait waits for the check. Images
- * that had to be moved or rebuilt are checked before in any case. Collective; the same `check` on all ranks. */
+/* Begins a restart as diapause_restart_begin does, for regions that are used where they are
+ * stored instead of copied: diapause_map then gives their memory. With DIAPAUSE_CHECK_BEHIND the
+ * program goes on at once, and a page is read from the stored file when it is first touched; the
+ * next checkpoint, restore or diapause_scrub_wait waits for the verification. Images that had to
+ * be moved or rebuilt are verified in this call in any case. `check` is the same on all ranks.
+ * Collective. */
 DIAPAUSE_INLINE int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check,
                                             diapause_restart_info* info);
 
-/* Gives the data of a stored region as private, page-aligned memory of this process, while a restart is open. Writes to
- * it change neither the checkpoint nor what others see, and later checkpoints never change it. It can be protected like
- * any other memory. It is valid until diapause_unmap or diapause_close, beyond the end of the restart; each call gives
- * another address. The data stay readable when Diapause or `diapause prune` removes the file; a disk that fails while a
- * page is read ends the program with SIGBUS, as with every mapped file. */
+/* Gives the data of a stored region as private, page-aligned memory of this process, while a
+ * restart is open. Writes to it change neither the checkpoint nor what others see, and later
+ * checkpoints never change it. It can be protected like any other memory. It is valid until
+ * diapause_unmap or diapause_close, beyond the end of the restart; each call gives another
+ * address. The data stays readable when Diapause or `diapause prune` removes the file. If a disk
+ * fails while a page is read, SIGBUS ends the program, as with every mapped file. Not
+ * collective. */
 DIAPAUSE_API int diapause_map(diapause_t* instance, const char* region, void** data);
 
-/* Releases memory that diapause_map gave. A region that is protected there must be unprotected before. */
+/* Releases memory that diapause_map gave. Unprotect a region that lies there first. Not
+ * collective. */
 DIAPAUSE_API int diapause_unmap(diapause_t* instance, void* data);
 
-/* Waits until all that the last restart left unchecked has been read. DIAPAUSE_ERR_CORRUPT names the damaged region:
- * what was computed since may be wrong; restart again, which takes another copy or an older version. Until then no
- * checkpoint is taken. Collective. */
+/* Waits until everything that the last restart left unverified has been verified.
+ * DIAPAUSE_ERR_CORRUPT names the damaged region: results computed since may be wrong; restart
+ * again, which takes another copy or an older version. Until then no checkpoint is taken.
+ * Collective. */
 DIAPAUSE_API int diapause_scrub_wait(diapause_t* instance);
 
 /* ---- errors, messages, faults ----------------------------------------------------------- */
 
-/* Text of the last error of the calling thread; "" if there was none. Valid until its next failing call. */
+/* Returns the text of the last error of the calling thread; "" if there was none. It is valid
+ * until the next failing call of that thread. */
 DIAPAUSE_API const char* diapause_last_error(void);
 
-/* A short name of a status code, such as "DIAPAUSE_ERR_FULL". Never NULL. */
+/* Returns the name of a status code, such as "DIAPAUSE_ERR_FULL". Never NULL. */
 DIAPAUSE_API const char* diapause_status_name(int status);
 
-/* Sends the messages of the instance to `function`; NULL sends them to standard error again. */
+/* Sends the messages of the instance to `function`, with `user` as its first argument; NULL
+ * sends errors and warnings to standard error again. */
 DIAPAUSE_API int diapause_set_log(diapause_t* instance, diapause_log_function function, void* user);
 
-/* Flips one bit of protected memory on purpose: bit `bit` (0 = least significant) of element `element` of `region`. */
+/* Flips one bit of protected memory on purpose, to test a program: bit `bit` (0 is the least
+ * significant) of element `element` of `region`. */
 DIAPAUSE_API int diapause_inject_bit_flip(diapause_t* instance, const char* region, uint64_t element, uint32_t bit);
 
-/* The library's version, "major.minor.patch". */
+/* Returns the version of the library, "major.minor.patch". */
 DIAPAUSE_API const char* diapause_version(void);
 
 /* ---- structs that may grow ---------------------------------------------------------------- */
 
-/* The functions above that take a struct call these, which languages that cannot use inline functions of a header call
- * directly: the last argument is the size of the struct as the program knows it. */
+/* The inline functions above that take a struct call these functions. The last argument is the
+ * size of the struct as the program knows it. Languages that cannot use inline functions of a
+ * header call these directly. */
 DIAPAUSE_API int diapause_open_sized(const char* name, const diapause_open_options* options, size_t options_bytes,
                                      diapause_t** out);
 DIAPAUSE_API int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level,

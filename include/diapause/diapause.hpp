@@ -1,6 +1,6 @@
-// Diapause for C++17 and later: an instance that closes itself, typed regions, errors as exceptions. A thin layer over
-// diapause.h, whose comments bind here too; header-only, so the exceptions never cross the library's boundary. For a
-// communicator include diapause_mpi.h too, before or after this file.
+// Diapause for C++17 and later: an instance that closes itself, typed regions, and errors as exceptions. This header is
+// a thin layer over diapause.h, and the contracts there hold here, too. It is header-only, so that exceptions never
+// cross the boundary of the library. A program with MPI also includes diapause_mpi.h, before or after this file.
 #ifndef DIAPAUSE_DIAPAUSE_HPP
 #define DIAPAUSE_DIAPAUSE_HPP
 
@@ -25,18 +25,18 @@ namespace diapause {
 // Keeps these symbols apart from the library's own, which share the outer namespace.
 inline namespace cpp {
 
-// A call that did not return DIAPAUSE_OK.
+// The exception for a call that did not return DIAPAUSE_OK.
 class Failure : public std::runtime_error {
  public:
   Failure(int status, const std::string& text) : std::runtime_error(text), status_(status) {}
-  // A diapause_status below 0.
+  // Returns the diapause_status, which is below 0.
   int status() const noexcept { return status_; }
 
  private:
   int status_;
 };
 
-// A checkpoint that failed, wholly or above some level: info().level_reached says what holds.
+// The exception for a checkpoint that failed as a whole or above some level; info().level_reached says what holds.
 class CheckpointFailure : public Failure {
  public:
   CheckpointFailure(int status, const std::string& text, const diapause_checkpoint_info& info)
@@ -47,14 +47,13 @@ class CheckpointFailure : public Failure {
   diapause_checkpoint_info info_;
 };
 
-// Neighbouring elements that belong to somebody else: what std::span is in C++20, which it can be made of and made
-// into.
+// A view of contiguous elements that belong to somebody else, as std::span of C++20 is; each converts to the other.
 template <class T>
 class Span {
  public:
   Span() = default;
   Span(T* data, std::size_t size) : data_(data), size_(size) {}
-  // Of everything that has data() and size(): vectors, arrays, strings, spans.
+  // Views everything that has data() and size(), such as vectors, arrays, strings and spans.
   template <class Range, class = decltype(static_cast<T*>(std::declval<Range&>().data()))>
   Span(Range&& range) : data_(range.data()), size_(range.size()) {}
 
@@ -70,7 +69,7 @@ class Span {
   std::size_t size_ = 0;
 };
 
-// A region as it is stored in the version a restart has opened.
+// A region as it is stored in the version that a restart has opened.
 struct StoredRegion {
   std::string name;
   diapause_type type;
@@ -78,7 +77,8 @@ struct StoredRegion {
   std::uint64_t count;
 };
 
-// The element type under which T is protected: arithmetic types by size and sign, everything else as opaque elements.
+// Returns the element type under which T is protected: integers and floats by size and sign, all other types as opaque
+// elements.
 template <class T>
 constexpr diapause_type element_type() {
   if constexpr (std::is_same_v<T, float>) return DIAPAUSE_FLOAT32;
@@ -93,29 +93,30 @@ constexpr diapause_type element_type() {
   return DIAPAUSE_BYTES;
 }
 
-// Of diapause_mpi.h, which makes it complete: for an instance on a communicator, include that header.
+// This struct is complete if diapause_mpi.h is included. Include that header for an instance on a communicator.
 template <class Dependent>
 struct IncludeDiapauseMpiH;
 
-// Every member function that fails throws Failure, but for the destructor. A moved-from instance may only be assigned
-// to or destroyed.
+// An instance of diapause.h. Every member function that fails throws Failure, except for the destructor. Calls on one
+// instance must not overlap in time. A moved-from instance may only be assigned to or destroyed. Member functions
+// without a comment do what the function of that name in diapause.h does, which also says whether they are collective.
 class Instance {
  public:
-  // An empty `config_path` stands for $DIAPAUSE_CONFIG, or the defaults.
+  // Opens an instance for a single process. An empty `config_path` stands for $DIAPAUSE_CONFIG, or the defaults.
   explicit Instance(const std::string& name, const std::string& config_path = {}) {
     check(diapause_open(name.c_str(), path_or_null(config_path), &handle_));
   }
 
-  // On all ranks of `comm`, an MPI_Comm. The instance must be closed or destroyed before MPI_Finalize, which else
-  // closes it. Collective.
+  // Opens an instance on all ranks of `comm`, an MPI_Comm. Close or destroy it before MPI_Finalize, which closes an
+  // instance that is still open. Collective.
   template <class Comm, class = std::enable_if_t<!std::is_convertible_v<Comm, std::string>>>
   explicit Instance(Comm comm, const std::string& name, const std::string& config_path = {}) {
     using Mpi = IncludeDiapauseMpiH<std::enable_if_t<sizeof(Comm) != 0>>;
     check(Mpi::open(comm, name.c_str(), path_or_null(config_path), &handle_));
   }
 
-  // What the program computes on; MPI_COMM_NULL on a rank that is set aside, which closes the instance next
-  // (diapause_comm). Owned by this object.
+  // Returns the communicator that the program computes on (diapause_comm). It is MPI_COMM_NULL on a dedicated rank,
+  // which closes the instance next. The instance owns it.
   template <class Dependent = void>
   auto comm() const {
     typename IncludeDiapauseMpiH<Dependent>::Comm comm{};
@@ -133,30 +134,32 @@ class Instance {
     }
     return *this;
   }
-  // Collective like close(), which tells of a failure: a rank that leaves alone by an exception must MPI_Abort before.
+  // Closes the instance, and ignores failures, of which close() informs. Like close() it is collective: a rank that
+  // leaves alone by an exception must call MPI_Abort before.
   ~Instance() { diapause_close(handle_); }
 
   void close() { check(diapause_close(std::exchange(handle_, nullptr))); }
-  // The job is over: diapause_finish.
+  // Ends the job (diapause_finish).
   void finish() { check(diapause_finish(std::exchange(handle_, nullptr))); }
   void close_within(double seconds) { check(diapause_close_within(std::exchange(handle_, nullptr), seconds)); }
 
-  // Protects the elements of `data`, an array, a span or the like, which must stay where they are until the region is
-  // protected again or forgotten.
+  // Protects the elements of `data`, such as an array or a span. They must stay where they are until the region is
+  // protected again or unprotected.
   template <class Range, class = decltype(std::declval<Range&>().size())>
   void protect(const std::string& region, Range&& data) {
     protect(region, data.data(), data.size());
   }
-  // The same for one value, or for `count` from `data` on.
+  // Protects one value, or `count` values from `data` on, in the same way.
   template <class T>
   void protect(const std::string& region, T* data, std::size_t count = 1) {
     protect_elements(region, data, count);
     growing_.erase(region);
   }
 
-  // Protects the elements of `data`, as many as there are when a checkpoint is taken; a restart resizes it to what is
-  // stored. The vector may grow, shrink and move its elements between the calls, and must itself stay where it is until
-  // the region is protected again or forgotten. A checkpoint call returns only when its elements are captured.
+  // Protects the elements of a vector, as many as there are when a checkpoint is taken; a restart resizes the vector to
+  // the stored number. Between the calls it may grow, shrink and move its elements. The vector object itself must stay
+  // where it is until the region is protected again or unprotected. A checkpoint call returns only when the elements
+  // are captured.
   template <class T, class Allocator>
   void protect(const std::string& region, std::vector<T, Allocator>& data) {
     static_assert(!std::is_same_v<T, bool>, "a std::vector<bool> has no elements in memory: take a vector of char");
@@ -173,7 +176,8 @@ class Instance {
     growing_.insert_or_assign(region, std::move(growing));
   }
 
-  // Protects `data` as the block `[start, start + shape)` of a global array of `global_shape`, slowest dimension first.
+  // Protects `data` as the block `[start, start + shape)` of a global array of `global_shape` (diapause_protect_block).
+  // The dimensions are given with the slowest first.
   template <class Range>
   void protect_block(const std::string& region, Range&& data, Span<const std::uint64_t> shape,
                      Span<const std::uint64_t> global_shape, Span<const std::uint64_t> start) {
@@ -216,7 +220,7 @@ class Instance {
     return info;
   }
 
-  // Whether the next snapshot() will take a checkpoint.
+  // Returns whether the next snapshot() will take a checkpoint (diapause_is_due).
   bool is_due() {
     const int answer = diapause_is_due(handle_);
     if (answer < 0) check(answer);
@@ -224,17 +228,18 @@ class Instance {
   }
   void on_capture(diapause_capture_hook hook, void* context) { check(diapause_on_capture(handle_, hook, context)); }
 
-  // Why the program has to stop; nothing if it need not.
+  // Returns why the program has to stop, or nothing if it need not.
   std::optional<diapause_stop_info> should_stop() const {
     diapause_stop_info info{};
     if (diapause_should_stop(handle_, &info) == DIAPAUSE_GO_ON) return std::nullopt;
     return info;
   }
 
-  // Who does the rest of a checkpoint here.
+  // Returns who does the work that remains after a capture (diapause_worker_of).
   diapause_worker worker() const { return static_cast<diapause_worker>(diapause_worker_of(handle_)); }
 
-  // Whether `version` holds at `level` or deeper, or is captured (DIAPAUSE_CAPTURED), before the time is over.
+  // Waits until `version` holds at `level` or deeper, or is captured (DIAPAUSE_CAPTURED). Returns false if the time was
+  // over first.
   bool wait(std::uint64_t version, int level, double seconds = 1e9) {
     const int status = diapause_wait(handle_, version, level, seconds);
     if (status != DIAPAUSE_ERR_TIMEOUT) check(status);
@@ -249,14 +254,16 @@ class Instance {
 
   std::string background_reason() const { return diapause_background_reason(handle_); }
 
-  // Nothing if there is no version yet: a fresh start. A version asked for by number must be there.
+  // Restores all protected regions (diapause_restart). Returns nothing if there is no version yet, which is a fresh
+  // start. A version that is asked for by number must be there.
   std::optional<diapause_restart_info> restart(std::uint64_t version = DIAPAUSE_NEWEST) {
     if (!growing_.empty()) return restart_in_steps(version);
     diapause_restart_info info{};
     return found(diapause_restart(handle_, version, &info), version, info);
   }
 
-  // The same in steps: begin, look at what is stored and make room, protect, restore, end. Vectors have room at once.
+  // Begins a restart in steps: ask for stored sizes, make room, protect, restore(), restart_end(). Protected vectors
+  // are resized here. Returns nothing if there is no version yet.
   std::optional<diapause_restart_info> restart_begin(std::uint64_t version = DIAPAUSE_NEWEST) {
     diapause_restart_info info{};
     const auto begun = found(diapause_restart_begin(handle_, version, &info), version, info);
@@ -264,6 +271,7 @@ class Instance {
     return begun;
   }
 
+  // Returns all stored regions of this rank in the version that a restart has opened.
   std::vector<StoredRegion> stored() const {
     const std::int64_t count = diapause_stored_count(handle_);
     if (count < 0) check(static_cast<int>(count));
@@ -276,6 +284,7 @@ class Instance {
     return regions;
   }
 
+  // Returns one of them, or nothing if no region of that name is stored.
   std::optional<StoredRegion> stored(const std::string& region) const {
     diapause_region_info info{};
     const int status = diapause_stored_find(handle_, region.c_str(), &info);
@@ -284,11 +293,11 @@ class Instance {
     return StoredRegion{info.name, info.type, info.element_bytes, info.count};
   }
 
-  // All protected regions, or those named.
+  // Restores all protected regions.
   void restore() { check(diapause_restore(handle_, nullptr, 0)); }
+  // Restores the named regions, of which there is at least one.
   void restore(Span<const std::string> regions) {
-    // An empty list means "all" one layer down; calls are collective, so a rank that wants nothing cannot just stay
-    // away.
+    // In diapause.h an empty list stands for all regions. The call is collective, so a rank cannot leave it out either.
     if (regions.empty()) throw Failure(DIAPAUSE_ERR_ARGUMENT, "restore: name at least one region");
     std::vector<const char*> names;
     for (const std::string& region : regions) names.push_back(region.c_str());
@@ -297,14 +306,14 @@ class Instance {
 
   void restart_end() { check(diapause_restart_end(handle_)); }
 
-  // A restart without copies: begin, map the regions, end. Nothing if there is no version yet.
+  // Begins a restart without copies: map() the regions, then restart_end(). Returns nothing if there is no version yet.
   std::optional<diapause_restart_info> restart_mapped(std::uint64_t version = DIAPAUSE_NEWEST,
                                                       diapause_check check = DIAPAUSE_CHECK_FIRST) {
     diapause_restart_info info{};
     return found(diapause_restart_mapped(handle_, version, check, &info), version, info);
   }
 
-  // The stored region as memory that this instance owns until unmap() or its end.
+  // Gives the stored region as memory that this instance owns until unmap() or its end.
   template <class T>
   Span<T> map(const std::string& region) {
     diapause_region_info info{};
@@ -332,7 +341,7 @@ class Instance {
     check(diapause_inject_bit_flip(handle_, region.c_str(), element, bit));
   }
 
-  // For calls of diapause.h; stays owned by this object.
+  // Returns the handle for calls of diapause.h. This object still owns it.
   diapause_t* handle() const noexcept { return handle_; }
 
  private:
@@ -366,12 +375,13 @@ class Instance {
     for (auto& [region, growing] : growing_) growing.protect(*this, region);
   }
 
-  // What a vector frees when it grows must not be read any more.
+  // Waits for the capture, because a vector that grows frees the memory that the capture reads.
   void wait_for_growing(const diapause_checkpoint_info& info) {
     if (info.taken != 0 && !growing_.empty()) check(diapause_wait(handle_, info.version, DIAPAUSE_CAPTURED, 1e9));
   }
 
-  // Of another type than stored, a vector stays as it is, and restore tells of it on all ranks.
+  // Resizes protected vectors to the stored numbers. A vector whose elements are stored as another type stays as it is;
+  // restore() then fails on all ranks.
   void make_room_for_growing() {
     for (auto& [region, growing] : growing_) {
       const std::optional<StoredRegion> there = stored(region);
