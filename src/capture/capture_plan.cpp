@@ -30,19 +30,19 @@ std::set<const CaptureJob*> overlapping(const std::vector<CaptureJob>& jobs) {
 }
 
 // What this process is like at this moment: before anything is protected, so that what comes later has to fault.
-struct Surroundings {
+struct Environment {
   Result<sys::Mappings> mappings = sys::Mappings::read();
   sys::UnseenWriters writers = sys::find_unseen_writers();
 };
 
 // Why pages of the region cannot be protected, whatever for; empty if they can.
-std::string refusal_of(const CaptureJob& job, const Surroundings& around) {
+std::string refusal_of(const CaptureJob& job, const Environment& environment) {
   if (job.source->may_be_written_by_devices) return "devices may write to it";
   const sys::PageRange pages = sys::whole_pages_in(job.memory());
   if (pages.is_empty()) return "it has no whole page";
-  if (!around.mappings) return around.mappings.error().message;
-  if (!around.mappings->is_private_anonymous(pages)) return "it is not private anonymous memory";
-  return around.writers.past_protection;
+  if (!environment.mappings) return environment.mappings.error().message;
+  if (!environment.mappings->is_private_anonymous(pages)) return "it is not private anonymous memory";
+  return environment.writers.past_protection;
 }
 
 Way way_of(CaptureMethod method, bool tracked) {
@@ -81,7 +81,7 @@ bool plan_declared(CaptureJob& job, DrainHost drain_host) {
 }  // namespace
 
 void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
-  std::optional<Surroundings> around;
+  std::optional<Environment> environment;
   const std::set<const CaptureJob*> shared = overlapping(jobs);
   for (CaptureJob& job : jobs) {
     if (plan_declared(job, inputs.drain_host)) continue;
@@ -93,12 +93,12 @@ void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
       set(job, Way::copy, policy::choose_capture(inputs.strategy, facts, inputs.costs));
       continue;
     }
-    if (!around) around.emplace();
-    std::string refusal = refusal_of(job, *around);
+    if (!environment) environment.emplace();
+    std::string refusal = refusal_of(job, *environment);
     if (shared.contains(&job)) refusal = "another region has some of its bytes";
     facts.tracking_refusal = refusal.empty() ? inputs.tracking_refusal : refusal;
     facts.copy_on_write_refusal = refusal.empty() ? inputs.protection_refusal : refusal;
-    if (facts.copy_on_write_refusal.empty()) facts.copy_on_write_refusal = around->writers.cannot_wait;
+    if (facts.copy_on_write_refusal.empty()) facts.copy_on_write_refusal = environment->writers.cannot_wait;
     if (inputs.drain_host == DrainHost::caller) facts.copy_on_write_refusal = "the program waits for the whole copy";
     policy::CaptureChoice choice = policy::choose_capture(inputs.strategy, facts, inputs.costs);
     const Way way = way_of(choice.method, facts.tracking_refusal.empty());

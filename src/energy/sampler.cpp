@@ -133,11 +133,11 @@ bool SamplerState::pause(double seconds) {
 }
 
 void SamplerState::discover() {
-  const Surroundings surroundings{kernel, settings, profile, moved_bytes};
+  const Environment environment{kernel, settings, profile, moved_bytes};
   std::vector<std::unique_ptr<Meter>> meters;
   std::vector<Obstacle> found;
   for (const MeterEntry& entry : chosen) {
-    Discovery discovery = entry.discover(surroundings);
+    Discovery discovery = entry.discover(environment);
     const bool is_asked_for = chosen.size() < all_meters().size();
     if (is_asked_for && !discovery.meter && discovery.obstacles.empty()) {
       found.push_back({std::string(entry.name), "there is none here, or no setting says where"});

@@ -38,7 +38,7 @@ struct Governor::Parts {
   };
 
   config::GovernorSettings settings;
-  Surroundings surroundings;
+  Environment environment;
   std::unique_ptr<ActuatorParts> actuator;
   std::vector<Known> known;
   std::optional<Running> running;
@@ -65,8 +65,8 @@ std::size_t Governor::Parts::index_of(const std::string& name) {
 }
 
 auto Governor::Parts::mark() const -> Mark {
-  const double now_s = surroundings.clock_s ? surroundings.clock_s() : sys::monotonic_s();
-  return {now_s, surroundings.node_joules ? surroundings.node_joules() : std::nullopt};
+  const double now_s = environment.clock_s ? environment.clock_s() : sys::monotonic_s();
+  return {now_s, environment.node_joules ? environment.node_joules() : std::nullopt};
 }
 
 // While all wait for a phase, everything that the node uses is used for it. In the background the program runs anyway:
@@ -89,9 +89,9 @@ void Governor::Parts::note_what_is_drawn_anyway() {
 
 Where Governor::Parts::where(Scope scope) const {
   if (scope == Scope::engine) return {sys::usable_cpus(), {sys::thread_id()}};
-  Where all{surroundings.cpus, {}};
-  for (const std::int64_t process : surroundings.processes) {
-    const auto threads = sys::threads_of(*surroundings.kernel, process);
+  Where all{environment.cpus, {}};
+  for (const std::int64_t process : environment.processes) {
+    const auto threads = sys::threads_of(*environment.kernel, process);
     if (threads) all.threads.insert(all.threads.end(), threads->begin(), threads->end());
   }
   return all;
@@ -101,10 +101,10 @@ policy::Choice Governor::Parts::choose(Known& phase, const PhaseStart& start) co
   const Traits traits = actuator->actuator->traits();
   const policy::PhaseAhead ahead{start.kind, start.bytes, start.due_s};
   std::optional<policy::NodePower> power;  // a model of clocks
-  if (traits.sets_clock && surroundings.node_power) power = surroundings.node_power(start.kind, start.scope);
+  if (traits.sets_clock && environment.node_power) power = environment.node_power(start.kind, start.scope);
   const policy::Choice choice = phase.throttle.choose(ahead, power);
-  const bool is_shared = traits.slows_cores && start.scope == Scope::engine &&
-                         std::ranges::includes(sys::usable_cpus(), surroundings.cpus);
+  const bool is_shared =
+      traits.slows_cores && start.scope == Scope::engine && std::ranges::includes(sys::usable_cpus(), environment.cpus);
   return choice.ratio < 1 && is_shared ? policy::Choice{1, policy::Why::shared_cores} : choice;
 }
 
@@ -124,18 +124,18 @@ Status Governor::Parts::restore() {
 
 void Governor::Parts::give_up(const std::string& why) {
   trouble = why;
-  surroundings.log(Severity::warning, "no phase is slowed from here on: " + why);
+  environment.log(Severity::warning, "no phase is slowed from here on: " + why);
 }
 
 Governor::Governor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Governor::~Governor() = default;
 
-std::unique_ptr<Governor> Governor::create(const config::GovernorSettings& settings, Surroundings surroundings) {
+std::unique_ptr<Governor> Governor::create(const config::GovernorSettings& settings, Environment environment) {
   if (settings.policy == config::ThrottlePolicy::off) return std::unique_ptr<Governor>(new Governor(nullptr));
   auto parts = std::make_unique<Parts>();
   parts->settings = settings;
-  parts->surroundings = std::move(surroundings);
-  const ActuatorPlaces places{*parts->surroundings.kernel, parts->surroundings.sysfs, parts->surroundings.log};
+  parts->environment = std::move(environment);
+  const ActuatorPlaces places{*parts->environment.kernel, parts->environment.sysfs, parts->environment.log};
   auto actuator = make_actuator(settings, places, parts->where(Scope::job));
   if (actuator) parts->actuator = std::move(*actuator);
   if (!actuator) parts->give_up(actuator.error().message);

@@ -59,7 +59,7 @@ struct PhaseReport {
 };
 
 // Where the governor is, and what it may know.
-struct Surroundings {
+struct Environment {
   sys::Kernel* kernel = nullptr;  // must outlive the governor
   std::string sysfs = "/sys";
   std::vector<std::int64_t> processes;  // of this job on this node
@@ -100,7 +100,7 @@ class Governor {
   // With the policy `off` nothing is opened or started, and begin_phase() costs a comparison. Everything that can go
   // wrong later is tried here, as far as it can be: that the actuator finds something to set and the watchdog runs. A
   // governor that cannot work says why, and is off.
-  static std::unique_ptr<Governor> create(const config::GovernorSettings& settings, Surroundings surroundings);
+  static std::unique_ptr<Governor> create(const config::GovernorSettings& settings, Environment environment);
   ~Governor();
 
   PhaseGuard begin_phase(const PhaseStart& start);

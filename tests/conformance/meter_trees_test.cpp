@@ -43,8 +43,8 @@ class Trees : public testing::Test {
     write(folder + "energy_uj", std::to_string(energy_uj));
   }
   void remove(const std::string& path) { std::filesystem::remove_all(settings_.root + path); }
-  Discovery discover(Discovery (*function)(const Surroundings&)) {
-    return function(Surroundings{kernel_, settings_, profile_, moved_bytes_});
+  Discovery discover(Discovery (*function)(const Environment&)) {
+    return function(Environment{kernel_, settings_, profile_, moved_bytes_});
   }
   static std::vector<std::string> names(const Meter& meter) {
     std::vector<std::string> result;

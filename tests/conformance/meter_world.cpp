@@ -42,8 +42,8 @@ void MeterWorld::advance(double seconds) {
 
 Discovery MeterWorld::discover() {
   advance(0);
-  Surroundings surroundings{kernel_, settings_, profile_, moved_bytes_};
-  return open(surroundings);
+  Environment environment{kernel_, settings_, profile_, moved_bytes_};
+  return open(environment);
 }
 
 // In place, as the kernel does: a file that is open shows the new value.
@@ -89,7 +89,7 @@ class PowercapWorld final : public FilesWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<PowercapWorld>(0); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_powercap(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_powercap(environment); }
   void show(std::size_t part, double joules, double) override {
     write(path(part), micro(std::fmod(joules, range_j())));
   }
@@ -124,7 +124,7 @@ class PerfWorld final : public MeterWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<PerfWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_perf(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_perf(environment); }
   void show(std::size_t part, double joules, double) override {
     kernel().perf[{2, static_cast<int>(8 * part)}] = static_cast<std::uint64_t>(std::ldexp(joules, 32));
   }
@@ -148,7 +148,7 @@ class AmdEnergyWorld final : public FilesWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<AmdEnergyWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_hwmon(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_hwmon(environment); }
   void show(std::size_t part, double joules, double) override { write(path(part), micro(joules)); }
   std::string path(std::size_t part) const override {
     return fmt::format("/sys/class/hwmon/hwmon3/energy{}_input", part + 1);
@@ -172,7 +172,7 @@ class GraceWorld final : public FilesWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<GraceWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_hwmon(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_hwmon(environment); }
   void show(std::size_t part, double, double watts) override { write(path(part), micro(watts)); }
   std::string path(std::size_t part) const override { return folder(part) + "power1_average"; }
 
@@ -191,7 +191,7 @@ class CrayWorld final : public FilesWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<CrayWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_pm_counters(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_pm_counters(environment); }
   void show(std::size_t part, double joules, double) override {
     write(path(part), fmt::format("{:.0f} J 1644940393293043 us", std::floor(joules)));
   }
@@ -221,7 +221,7 @@ class IpmiWorld final : public MeterWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<IpmiWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_ipmi(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_ipmi(environment); }
   void show(std::size_t, double, double watts) override { shown_w_ = static_cast<unsigned>(watts); }
 
  private:
@@ -276,8 +276,8 @@ class NvmlWorld final : public MeterWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<NvmlWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override {
-    Surroundings with_library = surroundings;
+  Discovery open(const Environment& environment) override {
+    Environment with_library = environment;
     with_library.nvml_library = is_there_ ? DIAPAUSE_FAKE_NVML : "libnot-there.so.1";
     return discover_nvml(with_library);
   }
@@ -311,7 +311,7 @@ class StreamWorld final : public MeterWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<StreamWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_stream(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_stream(environment); }
   void show(std::size_t part, double, double watts) override {
     cells_ += fmt::format(", {}", part == 1 ? watts * 1000 : watts);
   }
@@ -354,7 +354,7 @@ class ReplayWorld final : public MeterWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<ReplayWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_replay(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_replay(environment); }
   void show(std::size_t part, double joules, double watts) override {
     const double dt_s = now_s() - begin_s_ - row_.time_s;
     row_.points[part].joules = joules;
@@ -382,7 +382,7 @@ class ModelWorld final : public FilesWorld {
   std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<ModelWorld>(false); }
 
  protected:
-  Discovery open(const Surroundings& surroundings) override { return discover_model(surroundings); }
+  Discovery open(const Environment& environment) override { return discover_model(environment); }
   void show(std::size_t, double, double) override {
     write(path(0), fmt::format("cpu  {:.0f} 0 0 500 0 0 0 0 0 0\ncpu0 0 0 0 0", 1e4 + (now_s() - begin_s_) * 400));
   }

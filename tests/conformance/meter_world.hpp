@@ -47,7 +47,7 @@ class MeterWorld {
   virtual std::unique_ptr<MeterWorld> without_sources() const = 0;
 
  protected:
-  virtual Discovery open(const Surroundings& surroundings) = 0;
+  virtual Discovery open(const Environment& environment) = 0;
   // Makes the source show this.
   virtual void show(std::size_t part, double joules, double watts) = 0;
   virtual void end_of_moment() {}  // all parts were shown

@@ -33,16 +33,16 @@ class GovernorTest : public testing::Test {
     settings.watchdog = DIAPAUSE_TEST_COMMAND;
   }
   std::unique_ptr<Governor> governor() {
-    governor::Surroundings surroundings;
-    surroundings.kernel = &sys::real_kernel();
-    surroundings.sysfs = sysfs;
-    surroundings.processes = {sys::process_id()};
-    surroundings.cpus = {0, 1};
-    surroundings.node_power = [power = node_power](policy::PhaseKind, Scope) { return power; };
-    if (joules) surroundings.node_joules = joules;
-    surroundings.clock_s = [this] { return now_s; };
-    surroundings.log = node.sink();
-    return Governor::create(settings, std::move(surroundings));
+    governor::Environment environment;
+    environment.kernel = &sys::real_kernel();
+    environment.sysfs = sysfs;
+    environment.processes = {sys::process_id()};
+    environment.cpus = {0, 1};
+    environment.node_power = [power = node_power](policy::PhaseKind, Scope) { return power; };
+    if (joules) environment.node_joules = joules;
+    environment.clock_s = [this] { return now_s; };
+    environment.log = node.sink();
+    return Governor::create(settings, std::move(environment));
   }
   std::string limits() const { return node.get(Node::limit_of(0)) + " " + node.get(Node::limit_of(1)); }
   double now_s = 0;  // of the clock that phases are timed by

@@ -19,13 +19,13 @@ int main(int argc, char** argv) {
       std::string_view(argv[1]) == "emulated" ? config::ActuatorKind::emulated : config::ActuatorKind::cpufreq;
   settings.state_path = argv[2];
   settings.watchdog = argv[3];
-  governor::Surroundings surroundings;
-  surroundings.kernel = &sys::real_kernel();
-  surroundings.sysfs = argv[4];
-  surroundings.processes = {sys::process_id()};
-  surroundings.cpus = {0, 1, 2, 3};
-  surroundings.log = [](Severity, const std::string&) {};
-  const auto governor = governor::Governor::create(settings, std::move(surroundings));
+  governor::Environment environment;
+  environment.kernel = &sys::real_kernel();
+  environment.sysfs = argv[4];
+  environment.processes = {sys::process_id()};
+  environment.cpus = {0, 1, 2, 3};
+  environment.log = [](Severity, const std::string&) {};
+  const auto governor = governor::Governor::create(settings, std::move(environment));
   governor::PhaseStart phase{.name = "write", .bytes = 1, .scope = governor::Scope::job};
   {
     auto first = governor->begin_phase(phase);

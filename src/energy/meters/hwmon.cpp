@@ -130,10 +130,10 @@ class Chips {
 
 }  // namespace
 
-Discovery discover_hwmon(const Surroundings& surroundings) {
-  Chips chips(surroundings.kernel, surroundings.path(kHwmonFolder));
+Discovery discover_hwmon(const Environment& environment) {
+  Chips chips(environment.kernel, environment.path(kHwmonFolder));
   return NumberFiles::open(
-      "hwmon", surroundings, [chips]() mutable { return chips.search(); }, kHwmonHelp);
+      "hwmon", environment, [chips]() mutable { return chips.search(); }, kHwmonHelp);
 }
 
 }  // namespace diapause::energy

@@ -84,8 +84,8 @@ class Ipmi final : public Meter {
 
 }  // namespace
 
-Discovery discover_ipmi(const Surroundings& surroundings) {
-  auto device = sys::IpmiDevice::open(surroundings.kernel, surroundings.path(kDevice));
+Discovery discover_ipmi(const Environment& environment) {
+  auto device = sys::IpmiDevice::open(environment.kernel, environment.path(kDevice));
   if (device) return {std::make_unique<Ipmi>(std::move(*device)), {}};
   if (device.error().code == Code::not_found) return {};
   std::string why = device.error().message;

@@ -122,11 +122,11 @@ bool is_virtual_machine(sys::Kernel& kernel, const std::string& cpuinfo) {
 
 // What a virtual machine is given of its host, nobody here knows; so the guess of a profile for any machine has no
 // bound.
-Accuracy accuracy_of(const Surroundings& surroundings) {
-  const Profile& profile = surroundings.profile;
+Accuracy accuracy_of(const Environment& environment) {
+  const Profile& profile = environment.profile;
   if (!profile.error) return {std::nullopt, "the profile does not say how far it is off"};
-  const bool is_guess = profile.name == "generic" && surroundings.settings.tdp_w <= 0;
-  if (is_guess && is_virtual_machine(surroundings.kernel, surroundings.path("/proc/cpuinfo"))) {
+  const bool is_guess = profile.name == "generic" && environment.settings.tdp_w <= 0;
+  if (is_guess && is_virtual_machine(environment.kernel, environment.path("/proc/cpuinfo"))) {
     return {std::nullopt, "this is a virtual machine, and nothing is known about its host"};
   }
   return {profile.error->value, profile.error->source};
@@ -134,10 +134,10 @@ Accuracy accuracy_of(const Surroundings& surroundings) {
 
 }  // namespace
 
-Discovery discover_model(const Surroundings& surroundings) {
-  auto activity = ActivityReader::open(surroundings.kernel, surroundings.settings.root, surroundings.moved_bytes);
+Discovery discover_model(const Environment& environment) {
+  auto activity = ActivityReader::open(environment.kernel, environment.settings.root, environment.moved_bytes);
   if (!activity) return {nullptr, {{"model", activity.error().message}}};
-  return {std::make_unique<Model>(surroundings.profile, accuracy_of(surroundings), std::move(*activity)), {}};
+  return {std::make_unique<Model>(environment.profile, accuracy_of(environment), std::move(*activity)), {}};
 }
 
 }  // namespace diapause::energy

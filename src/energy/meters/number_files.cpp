@@ -12,12 +12,12 @@ std::string with_help(const Error& error, std::string_view help) {
 
 }  // namespace
 
-Discovery NumberFiles::open(std::string_view name, const Surroundings& surroundings, Search search,
+Discovery NumberFiles::open(std::string_view name, const Environment& environment, Search search,
                             std::string_view help) {
-  std::unique_ptr<NumberFiles> meter(new NumberFiles(name, surroundings.kernel, std::move(search)));
+  std::unique_ptr<NumberFiles> meter(new NumberFiles(name, environment.kernel, std::move(search)));
   Discovery discovery;
   for (NumberFile& found : meter->search_()) {
-    auto file = sys::ValueFile::open(surroundings.kernel, found.path);
+    auto file = sys::ValueFile::open(environment.kernel, found.path);
     const auto number = file ? file->number() : tl::unexpected(file.error());
     if (!number) {
       discovery.obstacles.push_back({found.zone.source, with_help(number.error(), help)});

@@ -25,7 +25,7 @@ class NumberFiles final : public Meter {
   // Opens what `search` finds. What cannot be read becomes an obstacle; `help` is added where permission is missing.
   // Where a file fails later, it searches again, at most once a second, and goes on with the file of the same domain
   // and part, wherever it is now. Files of zones whose update_s is a second or more are read once in that time.
-  static Discovery open(std::string_view name, const Surroundings& surroundings, Search search, std::string_view help);
+  static Discovery open(std::string_view name, const Environment& environment, Search search, std::string_view help);
 
   std::string_view name() const override { return name_; }
   const std::vector<Zone>& zones() const override { return zones_; }

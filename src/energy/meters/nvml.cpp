@@ -120,11 +120,11 @@ class Nvml final : public Meter {
 
 }  // namespace
 
-Discovery discover_nvml(const Surroundings& surroundings) {
-  auto library = sys::Library::open(surroundings.nvml_library);
+Discovery discover_nvml(const Environment& environment) {
+  auto library = sys::Library::open(environment.nvml_library);
   if (!library) return {};  // no NVIDIA driver is the usual case
   const Functions functions = Functions::of(*library);
-  if (!functions.are_complete()) return {nullptr, {{"nvml", surroundings.nvml_library + " is too old"}}};
+  if (!functions.are_complete()) return {nullptr, {{"nvml", environment.nvml_library + " is too old"}}};
   auto meter = std::make_unique<Nvml>(std::move(*library), functions);
   auto obstacles = meter->find_boards();
   if (meter->zones().empty()) meter.reset();

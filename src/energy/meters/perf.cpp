@@ -137,8 +137,8 @@ class Perf final : public Meter {
 
 }  // namespace
 
-Discovery discover_perf(const Surroundings& surroundings) {
-  auto meter = std::make_unique<Perf>(surroundings.kernel, surroundings.settings.root);
+Discovery discover_perf(const Environment& environment) {
+  auto meter = std::make_unique<Perf>(environment.kernel, environment.settings.root);
   auto obstacles = meter->find_zones();
   if (meter->zones().empty()) meter.reset();
   return {std::move(meter), std::move(obstacles)};

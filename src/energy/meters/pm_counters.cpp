@@ -39,10 +39,10 @@ std::vector<NumberFile> search(sys::Kernel& kernel, const std::string& folder) {
 
 }  // namespace
 
-Discovery discover_pm_counters(const Surroundings& surroundings) {
+Discovery discover_pm_counters(const Environment& environment) {
   return NumberFiles::open(
-      "pm_counters", surroundings,
-      [&kernel = surroundings.kernel, folder = surroundings.path(kPmCountersFolder)] { return search(kernel, folder); },
+      "pm_counters", environment,
+      [&kernel = environment.kernel, folder = environment.path(kPmCountersFolder)] { return search(kernel, folder); },
       "Cray systems let everybody read it: ask the site");
 }
 

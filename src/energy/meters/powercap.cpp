@@ -119,10 +119,10 @@ class Tree {
 
 }  // namespace
 
-Discovery discover_powercap(const Surroundings& surroundings) {
-  Tree tree(surroundings.kernel, surroundings.path(kPowercapFolder));
+Discovery discover_powercap(const Environment& environment) {
+  Tree tree(environment.kernel, environment.path(kPowercapFolder));
   return NumberFiles::open(
-      "powercap", surroundings, [tree]() mutable { return tree.search(); }, kPowercapHelp);
+      "powercap", environment, [tree]() mutable { return tree.search(); }, kPowercapHelp);
 }
 
 }  // namespace diapause::energy

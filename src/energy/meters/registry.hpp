@@ -16,7 +16,7 @@
 
 namespace diapause::energy {
 
-struct Surroundings {
+struct Environment {
   sys::Kernel& kernel;
   const config::EnergySettings& settings;
   const Profile& profile;                         // outlives the meters
@@ -37,20 +37,20 @@ struct Discovery {
 struct MeterEntry {
   std::string_view name;
   std::string_view what;  // one line for people
-  Discovery (*discover)(const Surroundings& surroundings);
+  Discovery (*discover)(const Environment& environment);
 };
 
 // Where two tell of one domain and part, the one that comes first counts.
 std::span<const MeterEntry> all_meters();
 
-Discovery discover_replay(const Surroundings& surroundings);
-Discovery discover_stream(const Surroundings& surroundings);
-Discovery discover_pm_counters(const Surroundings& surroundings);
-Discovery discover_powercap(const Surroundings& surroundings);
-Discovery discover_perf(const Surroundings& surroundings);
-Discovery discover_hwmon(const Surroundings& surroundings);
-Discovery discover_ipmi(const Surroundings& surroundings);
-Discovery discover_nvml(const Surroundings& surroundings);
-Discovery discover_model(const Surroundings& surroundings);
+Discovery discover_replay(const Environment& environment);
+Discovery discover_stream(const Environment& environment);
+Discovery discover_pm_counters(const Environment& environment);
+Discovery discover_powercap(const Environment& environment);
+Discovery discover_perf(const Environment& environment);
+Discovery discover_hwmon(const Environment& environment);
+Discovery discover_ipmi(const Environment& environment);
+Discovery discover_nvml(const Environment& environment);
+Discovery discover_model(const Environment& environment);
 
 }  // namespace diapause::energy

@@ -98,10 +98,10 @@ Result<std::unique_ptr<Meter>> open(sys::Kernel& kernel, const std::string& path
 
 }  // namespace
 
-Discovery discover_replay(const Surroundings& surroundings) {
-  const std::string& path = surroundings.settings.trace;
+Discovery discover_replay(const Environment& environment) {
+  const std::string& path = environment.settings.trace;
   if (path.empty()) return {};
-  auto meter = open(surroundings.kernel, path);
+  auto meter = open(environment.kernel, path);
   if (!meter) return {nullptr, {{"replay", meter.error().message}}};
   return {std::move(*meter), {}};
 }

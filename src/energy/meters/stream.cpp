@@ -160,13 +160,13 @@ class Stream final : public Meter {
   double off_s_ = 0;  // how far the last line was off that was left out for its time; 0: the last one was not
 };
 
-Result<std::unique_ptr<Meter>> open(const Surroundings& surroundings) {
-  const std::string& path = surroundings.settings.stream;
-  DIAPAUSE_TRY_ASSIGN(auto file, sys::LineFile::open(surroundings.kernel, path));
+Result<std::unique_ptr<Meter>> open(const Environment& environment) {
+  const std::string& path = environment.settings.stream;
+  DIAPAUSE_TRY_ASSIGN(auto file, sys::LineFile::open(environment.kernel, path));
   DIAPAUSE_TRY_ASSIGN(const auto line, file.next());
   if (!line) return fail(Code::config, path + " has no first line, which names the columns");
   const double monotonic_of_unix_s = sys::monotonic_s() - static_cast<double>(sys::unix_time_ns()) / 1e9;
-  auto meter = std::make_unique<Stream>(std::move(file), monotonic_of_unix_s + surroundings.settings.stream_offset_s);
+  auto meter = std::make_unique<Stream>(std::move(file), monotonic_of_unix_s + environment.settings.stream_offset_s);
   DIAPAUSE_TRY(meter->read_head(*line));
   DIAPAUSE_TRY(meter->skip_history());
   return meter;
@@ -174,9 +174,9 @@ Result<std::unique_ptr<Meter>> open(const Surroundings& surroundings) {
 
 }  // namespace
 
-Discovery discover_stream(const Surroundings& surroundings) {
-  if (surroundings.settings.stream.empty()) return {};
-  auto meter = open(surroundings);
+Discovery discover_stream(const Environment& environment) {
+  if (environment.settings.stream.empty()) return {};
+  auto meter = open(environment);
   if (!meter) return {nullptr, {{"stream", meter.error().message}}};
   return {std::move(*meter), {}};
 }

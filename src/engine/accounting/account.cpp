@@ -111,12 +111,12 @@ std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
   return nullptr;
 }
 
-Status Account::open(const Context& context, Surroundings surroundings) {
+Status Account::open(const Context& context, Environment environment) {
   settled_s_ = sys::monotonic_s();
   is_kept_here_ = keeps_account(context);
-  sampler_ = is_kept_here_ ? surroundings.sampler : nullptr;
-  actuator_ = std::move(surroundings.actuator);
-  deliver_ = std::move(surroundings.deliver);
+  sampler_ = is_kept_here_ ? environment.sampler : nullptr;
+  actuator_ = std::move(environment.actuator);
+  deliver_ = std::move(environment.deliver);
   background_.emplace(context.settings.async);
   const std::uint32_t machine = context.comm->node_leader();
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> all, gather_one(*context.comm, machine));

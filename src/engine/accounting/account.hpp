@@ -47,13 +47,13 @@ class Account {
   // Takes the fields of a ledger line, in a thread of the account.
   using Deliver = std::function<void(const std::string& fields)>;
   // What has happened here, and who wants to know.
-  struct Surroundings {
+  struct Environment {
     energy::Sampler* sampler = nullptr;  // must outlive the object; null: energy is not measured
     std::string actuator;                // of the governor, for what it has slowed
     Deliver deliver;                     // of rank 0
   };
   // Collective.
-  Status open(const Context& context, Surroundings surroundings);
+  Status open(const Context& context, Environment environment);
   // Of `seconds`, the share that the processes of this machine spent on something, which took each rank's so long.
   double share_here(std::span<const double> seconds_of_rank, double seconds) const;
   // As soon as it is over: what it has moved through memory is energy that a model finds.

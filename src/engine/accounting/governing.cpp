@@ -29,18 +29,18 @@ Neighbour from_bytes(const ByteVector& bytes) {
   return neighbour;
 }
 
-governor::Surroundings surroundings_of(const Context& context) {
-  governor::Surroundings surroundings;
-  surroundings.kernel = &sys::real_kernel();  // the machine's, wherever checkpoints lie
-  surroundings.sysfs = context.settings.energy.root + "/sys";
-  surroundings.log = context.log;
+governor::Environment environment_of(const Context& context) {
+  governor::Environment environment;
+  environment.kernel = &sys::real_kernel();  // the machine's, wherever checkpoints lie
+  environment.sysfs = context.settings.energy.root + "/sys";
+  environment.log = context.log;
   std::set<std::uint32_t> cpus;
   for (const Neighbour& neighbour : context.neighbours) {
-    surroundings.processes.push_back(neighbour.process);
+    environment.processes.push_back(neighbour.process);
     cpus.insert(neighbour.cpus.begin(), neighbour.cpus.end());
   }
-  surroundings.cpus.assign(cpus.begin(), cpus.end());
-  return surroundings;
+  environment.cpus.assign(cpus.begin(), cpus.end());
+  return environment;
 }
 
 // Where every rank acts for itself, one governs for its node.
@@ -78,15 +78,15 @@ NodeGovernor::NodeGovernor(Context& context, energy::Sampler* sampler)
     : is_background_(context.topology.by_node), sampler_(governs_by_joules(context) ? sampler : nullptr) {
   config::GovernorSettings settings = context.settings.governor;
   settings.policy = policy_of(context);
-  governor::Surroundings surroundings = surroundings_of(context);
+  governor::Environment environment = environment_of(context);
   if (sampler_ != nullptr) {
-    const std::size_t cpus = std::max<std::size_t>(surroundings.cpus.size(), 1);
-    surroundings.node_joules = [this] { return node_joules(); };
-    surroundings.node_power = [this, cpus](policy::PhaseKind kind, governor::Scope scope) {
+    const std::size_t cpus = std::max<std::size_t>(environment.cpus.size(), 1);
+    environment.node_joules = [this] { return node_joules(); };
+    environment.node_power = [this, cpus](policy::PhaseKind kind, governor::Scope scope) {
       return power_of(sampler_->profile(), kind, scope, cpus);
     };
   }
-  governor_ = governor::Governor::create(settings, std::move(surroundings));
+  governor_ = governor::Governor::create(settings, std::move(environment));
 }
 
 void NodeGovernor::begin_checkpoint() {
