@@ -10,7 +10,7 @@ namespace {
 // The image of one rank, and where it lies.
 struct Capture {
   const store::SurveyedPlace* place = nullptr;
-  store::StrayImage stray;
+  store::OrphanedImage orphan;
   std::uint64_t protected_bytes = 0;
 };
 using CapturesByRank = std::map<std::uint32_t, Capture>;
@@ -19,14 +19,14 @@ std::map<format::VersionId, CapturesByRank> captures_of(const Collection& collec
   std::map<format::VersionId, CapturesByRank> captures;
   for (const store::SurveyedPlace& place : collection.places) {
     if (place.kind != config::TierKind::memory || place.job != job || store::is_in_use(place)) continue;
-    const auto strays = store::find_strays(place.directory);
-    if (!strays) continue;  // as good as not there
-    for (const store::StrayImage& stray : *strays) {
-      const auto image = store::open_stray(place.directory, stray);
-      if (!image || stray.header.owner >= stray.header.rank_count) continue;
+    const auto orphans = store::find_orphaned_images(place.directory);
+    if (!orphans) continue;  // as good as not there
+    for (const store::OrphanedImage& orphan : *orphans) {
+      const auto image = store::open_orphaned_image(place.directory, orphan);
+      if (!image || orphan.header.owner >= orphan.header.rank_count) continue;
       std::uint64_t bytes = 0;
       for (const format::Region& region : image->index().regions) bytes += region.element_bytes * region.count;
-      captures[stray.header.version].try_emplace(stray.header.owner, Capture{&place, stray, bytes});
+      captures[orphan.header.version].try_emplace(orphan.header.owner, Capture{&place, orphan, bytes});
     }
   }
   return captures;
@@ -43,7 +43,7 @@ format::Manifest manifest_of(const std::string& job_key, const format::VersionId
     auto node = std::ranges::find(manifest.node_names, capture.place->node);
     if (node == manifest.node_names.end()) node = manifest.node_names.insert(node, capture.place->node);
     format::RankRecord record;
-    record.image = {capture.stray.header.file_bytes, capture.stray.header.index_digest};
+    record.image = {capture.orphan.header.file_bytes, capture.orphan.header.index_digest};
     record.protected_bytes = capture.protected_bytes;
     record.node = static_cast<std::uint32_t>(node - manifest.node_names.begin());
     manifest.ranks.push_back(record);
@@ -53,7 +53,7 @@ format::Manifest manifest_of(const std::string& job_key, const format::VersionId
 
 void add_version(Collection& collection, const std::string& job, const CapturesByRank& captures,
                  VersionsById& versions) {
-  const format::VersionId id = captures.begin()->second.stray.header.version;
+  const format::VersionId id = captures.begin()->second.orphan.header.version;
   const format::Manifest manifest = manifest_of(job, id, captures);
   StoredVersion version;
   version.id = id;
@@ -69,7 +69,7 @@ void add_version(Collection& collection, const std::string& job, const CapturesB
     }
     found->images.insert(rank);
     const auto part = std::ranges::find(version.parts, capture.place, &Part::place);
-    part->captured.emplace(store::image_name(rank), capture.stray);
+    part->captured.emplace(store::image_name(rank), capture.orphan);
   }
   version.manifest = &*version.parts.front().found->manifest;
   versions[id] = std::move(version);
@@ -78,11 +78,11 @@ void add_version(Collection& collection, const std::string& job, const CapturesB
 }  // namespace
 
 bool may_hold_captures(const sys::Directory& place, const Job& job) {
-  const auto strays = store::find_strays(place);
-  if (!strays) return true;  // who cannot look removes nothing
+  const auto orphans = store::find_orphaned_images(place);
+  if (!orphans) return true;  // who cannot look removes nothing
   const StoredVersion* const newest = job.newest();
-  return std::ranges::any_of(*strays, [&](const store::StrayImage& stray) {
-    return !job.finished.covers(stray.header.version) && (newest == nullptr || stray.header.version > newest->id);
+  return std::ranges::any_of(*orphans, [&](const store::OrphanedImage& orphan) {
+    return !job.finished.covers(orphan.header.version) && (newest == nullptr || orphan.header.version > newest->id);
   });
 }
 
@@ -94,7 +94,7 @@ void add_captures(Collection& collection, std::map<std::string, VersionsById>& j
     }
     for (const auto& [id, captures] : captures_of(collection, job)) {
       const bool is_newer = !newest || id > *newest;
-      const bool is_whole = captures.size() == captures.begin()->second.stray.header.rank_count;
+      const bool is_whole = captures.size() == captures.begin()->second.orphan.header.rank_count;
       if (is_newer && is_whole) add_version(collection, job, captures, versions);
     }
   }

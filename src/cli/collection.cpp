@@ -195,7 +195,7 @@ const char* state_of(const StoredVersion& version) {
 
 Result<store::ImageReader> open_image(const Part& part, const std::string& name, const store::ExpectedImage& expected) {
   const auto captured = part.captured.find(name);
-  if (captured != part.captured.end()) return store::open_stray(part.place->directory, captured->second);
+  if (captured != part.captured.end()) return store::open_orphaned_image(part.place->directory, captured->second);
   return store::open_image_in(part.place->directory, part.found->id, name, expected);
 }
 
@@ -222,7 +222,7 @@ std::string compression_text(const format::Manifest& manifest) {
 std::uint64_t stored_bytes(const StoredVersion& version) {
   std::uint64_t bytes = 0;
   for (const Part& part : version.parts) {
-    for (const auto& [name, stray] : part.captured) bytes += stray.header.file_bytes;
+    for (const auto& [name, orphan] : part.captured) bytes += orphan.header.file_bytes;
     const auto directory = part.place->directory.open_child(store::version_directory(version.id));
     if (!directory || !part.captured.empty()) continue;  // gone meanwhile
     const auto entries = directory->list();

@@ -11,7 +11,7 @@
 #include "config/settings.hpp"
 #include "redundancy/survival.hpp"
 #include "store/finished.hpp"
-#include "store/strays.hpp"
+#include "store/orphaned_images.hpp"
 #include "store/survey.hpp"
 
 namespace diapause::cli {
@@ -20,7 +20,8 @@ namespace diapause::cli {
 struct Part {
   const store::SurveyedPlace* place = nullptr;
   const store::FoundVersion* found = nullptr;
-  std::map<std::string, store::StrayImage> captured;  // of a capture: where its images lie, by the names they would get
+  std::map<std::string, store::OrphanedImage>
+      captured;  // of a capture: where its images lie, by the names they would get
 };
 
 struct StoredVersion {

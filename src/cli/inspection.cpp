@@ -23,8 +23,8 @@ std::string place_name(const store::SurveyedPlace& place) {
 std::string file_path(const Part& part, const std::string& name) {
   const auto captured = part.captured.find(name);
   if (captured != part.captured.end()) {
-    const store::StrayImage& stray = captured->second;
-    return fmt::format("{}/{}/{}", part.place->directory.path(), stray.directory, stray.file);
+    const store::OrphanedImage& orphan = captured->second;
+    return fmt::format("{}/{}/{}", part.place->directory.path(), orphan.directory, orphan.file);
   }
   return fmt::format("{}/{}/{}", part.place->directory.path(), store::version_directory(part.found->id), name);
 }

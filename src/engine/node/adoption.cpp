@@ -11,7 +11,7 @@
 #include "engine/job/gather.hpp"
 #include "engine/node/publish.hpp"
 #include "store/names.hpp"
-#include "store/strays.hpp"
+#include "store/orphaned_images.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::engine {
@@ -48,16 +48,16 @@ class Adoption {
   Result<std::vector<std::string>> look(const std::optional<format::VersionId>& newest) const {
     std::vector<std::string> found;
     if (!context_.acts_for(kMemory)) return found;
-    const auto strays = store::find_strays(place_);
-    if (!strays && is_of_the_moment(strays.error().code)) return fail(strays.error());
-    if (!strays) return found;
-    for (const store::StrayImage& stray : *strays) {
-      const format::ImageHeader& header = stray.header;
+    const auto orphans = store::find_orphaned_images(place_);
+    if (!orphans && is_of_the_moment(orphans.error().code)) return fail(orphans.error());
+    if (!orphans) return found;
+    for (const store::OrphanedImage& orphan : *orphans) {
+      const format::ImageHeader& header = orphan.header;
       const bool is_new = !newest || header.version > *newest;
       if (!is_new || header.rank_count != context_.rank_count() || header.owner >= header.rank_count) continue;
       if (context_.topology.node_of_rank[header.owner] != context_.topology.node) continue;
       found.push_back(fmt::format("{}/{}/{}/{}", store::version_directory(header.version), header.owner,
-                                  stray.directory, stray.file));
+                                  orphan.directory, orphan.file));
     }
     return found;
   }
@@ -99,16 +99,16 @@ class Adoption {
   }
 
   Status verify(const format::VersionId& version, std::vector<ImageFacts>& facts,
-                std::vector<store::StrayImage>& strays) {
+                std::vector<store::OrphanedImage>& orphans) {
     for (const auto& [rank, at] : found_[version]) {
-      DIAPAUSE_TRY_ASSIGN(store::StrayImage stray, store::find_stray(place_, at.directory, at.file));
-      if (stray.header.version != version || stray.header.owner != rank) {
+      DIAPAUSE_TRY_ASSIGN(store::OrphanedImage orphan, store::find_orphaned_image(place_, at.directory, at.file));
+      if (orphan.header.version != version || orphan.header.owner != rank) {
         return fail(Code::corrupt, fmt::format("{}/{} is another image by now", at.directory, at.file));
       }
-      DIAPAUSE_TRY_ASSIGN(store::ImageReader image, store::open_stray(place_, stray));
+      DIAPAUSE_TRY_ASSIGN(store::ImageReader image, store::open_orphaned_image(place_, orphan));
       DIAPAUSE_TRY(image.verify_through_cache([] { return true; }));
       facts.push_back(facts_of(image.header(), image.index()));
-      strays.push_back(std::move(stray));
+      orphans.push_back(std::move(orphan));
     }
     return {};
   }
@@ -117,11 +117,11 @@ class Adoption {
     format::Manifest manifest = make_manifest(context_, version, sys::unix_time_ns());
     manifest.levels = 1u << 1;
     std::vector<ImageFacts> facts;
-    std::vector<store::StrayImage> strays;
-    Status mine = verify(version, facts, strays);
+    std::vector<store::OrphanedImage> orphans;
+    Status mine = verify(version, facts, orphans);
     DIAPAUSE_TRY(share_images(context_, manifest, mine, facts));
-    for (const store::StrayImage& stray : strays) {
-      if (mine) mine = store::settle_stray(place_, stray);
+    for (const store::OrphanedImage& orphan : orphans) {
+      if (mine) mine = store::settle_orphaned_image(place_, orphan);
     }
     DIAPAUSE_TRY(agree(context_, mine));
     if (context_.acts_for(kMemory)) {

@@ -12,22 +12,23 @@
 namespace diapause::store {
 
 // By its header alone: the rest of the file may be of another capture.
-struct StrayImage {
+struct OrphanedImage {
   format::ImageHeader header;
   std::string directory;  // below the place: spare/, or that of a version without a manifest
   std::string file;
 };
 
 // The images of ranks among what lies in spare/ and in the directories of what never became a version.
-Result<std::vector<StrayImage>> find_strays(const sys::Directory& place);
+Result<std::vector<OrphanedImage>> find_orphaned_images(const sys::Directory& place);
 
 // One that was found before; Code::not_found if it is not there any more.
-Result<StrayImage> find_stray(const sys::Directory& place, const std::string& directory, const std::string& file);
+Result<OrphanedImage> find_orphaned_image(const sys::Directory& place, const std::string& directory,
+                                          const std::string& file);
 
 // Code::corrupt if index and header do not belong together.
-Result<ImageReader> open_stray(const sys::Directory& place, const StrayImage& stray);
+Result<ImageReader> open_orphaned_image(const sys::Directory& place, const OrphanedImage& orphan);
 
 // Syncs it and gives it its name in the directory of its version, which is made. Not durable before that is synced.
-Status settle_stray(const sys::Directory& place, const StrayImage& stray);
+Status settle_orphaned_image(const sys::Directory& place, const OrphanedImage& orphan);
 
 }  // namespace diapause::store

@@ -1,4 +1,4 @@
-#include "store/strays.hpp"
+#include "store/orphaned_images.hpp"
 
 #include "store/names.hpp"
 #include "store/survey.hpp"
@@ -23,42 +23,43 @@ Result<MaybeHeader> read_header(const sys::Directory& directory, const std::stri
   return MaybeHeader(*header);
 }
 
-Status look_in(const sys::Directory& place, const std::string& name, std::vector<StrayImage>& strays) {
+Status look_in(const sys::Directory& place, const std::string& name, std::vector<OrphanedImage>& orphans) {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(name));
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
   for (const sys::DirectoryEntry& entry : entries) {
     if (entry.is_directory) continue;
     DIAPAUSE_TRY_ASSIGN(const MaybeHeader header, read_header(directory, entry.name));
-    if (header) strays.push_back({*header, name, entry.name});
+    if (header) orphans.push_back({*header, name, entry.name});
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<StrayImage>> find_strays(const sys::Directory& place) {
-  std::vector<StrayImage> strays;
-  DIAPAUSE_TRY(look_in(place, kSpareDirectory, strays));
+Result<std::vector<OrphanedImage>> find_orphaned_images(const sys::Directory& place) {
+  std::vector<OrphanedImage> orphans;
+  DIAPAUSE_TRY(look_in(place, kSpareDirectory, orphans));
   DIAPAUSE_TRY_ASSIGN(const std::vector<FoundVersion> versions, scan_versions(place));
   for (const FoundVersion& version : versions) {
     if (version.is_of_the_moment) return fail(Code::again, version.problem);
     const bool was_one = version.manifest || !version.problem.empty();
-    if (!was_one) DIAPAUSE_TRY(look_in(place, version_directory(version.id), strays));
+    if (!was_one) DIAPAUSE_TRY(look_in(place, version_directory(version.id), orphans));
   }
-  return strays;
+  return orphans;
 }
 
-Result<StrayImage> find_stray(const sys::Directory& place, const std::string& directory, const std::string& file) {
+Result<OrphanedImage> find_orphaned_image(const sys::Directory& place, const std::string& directory,
+                                          const std::string& file) {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory from, place.open_child(directory));
   DIAPAUSE_TRY_ASSIGN(const MaybeHeader header, read_header(from, file));
-  if (header) return StrayImage{*header, directory, file};
+  if (header) return OrphanedImage{*header, directory, file};
   return fail(Code::not_found, from.path() + "/" + file + " is no image");
 }
 
-Result<ImageReader> open_stray(const sys::Directory& place, const StrayImage& stray) {
-  const format::ImageHeader& header = stray.header;
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(stray.directory));
-  return open_image_at(directory, stray.file,
+Result<ImageReader> open_orphaned_image(const sys::Directory& place, const OrphanedImage& orphan) {
+  const format::ImageHeader& header = orphan.header;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(orphan.directory));
+  return open_image_at(directory, orphan.file,
                        {header.kind,
                         header.version,
                         header.owner,
@@ -67,15 +68,15 @@ Result<ImageReader> open_stray(const sys::Directory& place, const StrayImage& st
                         {header.file_bytes, header.index_digest}});
 }
 
-Status settle_stray(const sys::Directory& place, const StrayImage& stray) {
-  const std::string version = version_directory(stray.header.version);
+Status settle_orphaned_image(const sys::Directory& place, const OrphanedImage& orphan) {
+  const std::string version = version_directory(orphan.header.version);
   DIAPAUSE_TRY_ASSIGN(const sys::Directory to, place.make_child(version));
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory from, place.open_child(stray.directory));
-  DIAPAUSE_TRY_ASSIGN(const sys::File file, from.open_file(stray.file, sys::Access::read_write));
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory from, place.open_child(orphan.directory));
+  DIAPAUSE_TRY_ASSIGN(const sys::File file, from.open_file(orphan.file, sys::Access::read_write));
   DIAPAUSE_TRY(file.sync());
-  const std::string name = image_name(stray.header.owner);
-  if (stray.directory == version && stray.file == name) return {};
-  return from.rename(stray.file, to, name);
+  const std::string name = image_name(orphan.header.owner);
+  if (orphan.directory == version && orphan.file == name) return {};
+  return from.rename(orphan.file, to, name);
 }
 
 }  // namespace diapause::store
