@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include "codec/lattice.hpp"
 #include "codec/library_codec.hpp"
 #include "codec/lossless.hpp"
+#include "codec/uniform_quantiser.hpp"
 
 namespace diapause::codec {
 namespace {
@@ -22,7 +22,7 @@ Result<std::unique_ptr<Codec>> make_codec(CodecId id) {
     case CodecId::shuffle_zstd:
       return std::make_unique<LosslessCodec>(id);
     case CodecId::lattice:
-      return std::make_unique<LatticeCodec>();
+      return std::make_unique<UniformQuantiser>();
     case CodecId::sz3:
 #ifdef DIAPAUSE_WITH_SZ3
       return make_sz3_codec();

@@ -191,7 +191,7 @@ TEST(Guard, WantsTheSameBitsOfWhatIsNoNumberOrInfinite) {
   EXPECT_FALSE(greatest_error(one, infinite, shape, 1e300));
 }
 
-TEST(Lattice, HoldsNumbersOfMoreThan32Bits) {
+TEST(UniformQuantiser, HoldsNumbersOfMoreThan32Bits) {
   const Shape shape{ElementType::float64, {1, 1, 100, 100}};
   auto encoder = BlockEncoder::create({CodecId::lattice, 1e-9}).value();
   const auto report = encoder.encode(test::data_of(Kind::smooth, shape), shape).value();  // 320 / 2e-9
@@ -200,7 +200,7 @@ TEST(Lattice, HoldsNumbersOfMoreThan32Bits) {
 }
 
 // A few values of 32 bits that rounding takes out of the bound are no reason to look for holes or to give up.
-TEST(Lattice, KeepsSingleValuesThatRoundingTakesOutOfTheBound) {
+TEST(UniformQuantiser, KeepsSingleValuesThatRoundingTakesOutOfTheBound) {
   const Shape shape{ElementType::float32, {1, 1, 100, 1000}};
   const double bound = 1e-3;
   const ByteVector raw = test::data_of(Kind::rough, shape);
@@ -209,7 +209,7 @@ TEST(Lattice, KeepsSingleValuesThatRoundingTakesOutOfTheBound) {
   EXPECT_TRUE(is_lossy(encoder.encode(raw, shape)->codec));
 }
 
-TEST(Lattice, KeepsLongRunsOfFillValues) {
+TEST(UniformQuantiser, KeepsLongRunsOfFillValues) {
   const Shape shape{ElementType::float32, {1, 1, 40, 500}};
   ByteVector raw = test::data_of(Kind::smooth, shape);
   const float fill = -1e34F;
@@ -223,7 +223,7 @@ TEST(Lattice, KeepsLongRunsOfFillValues) {
   EXPECT_LT(report.stored_bytes, raw.size() / 4);
 }
 
-TEST(Lattice, IsRefusedWithoutHarmWhateverItsPayloadIs) {
+TEST(UniformQuantiser, IsRefusedWithoutHarmWhateverItsPayloadIs) {
   const auto codec = make_codec(CodecId::lattice).value();
   const Shape shape{ElementType::float64, {1, 2, 30, 40}};
   ByteVector payload(shape.bytes()), out(shape.bytes());

@@ -15,7 +15,7 @@
 
 namespace diapause::codec {
 
-class LatticeCodec final : public Codec {
+class UniformQuantiser final : public Codec {
  public:
   CodecId id() const override { return CodecId::lattice; }
   std::uint32_t version() const override { return 1; }

@@ -1,4 +1,4 @@
-#include "codec/lattice.hpp"
+#include "codec/uniform_quantiser.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -21,7 +21,7 @@ constexpr std::uint32_t kWide = 1u << 5;
 constexpr double kMagic = 0x1.8p52;
 constexpr std::uint64_t kMagicBits = std::bit_cast<std::uint64_t>(kMagic);
 
-// Numbers of the lattice that fit in 32 bits with a sign.
+// Quantised numbers that fit in 32 bits with a sign.
 constexpr double kNarrowLimit = 0x1p30;
 
 template <class Float, class Word>
@@ -74,41 +74,41 @@ inline void from_numbers(const Word* __restrict numbers, std::size_t count, doub
 }
 
 // The first argument only says which type it is.
-DIAPAUSE_CLONES std::uint64_t to_lattice(float, const std::byte* values, std::size_t count, double bound,
-                                         std::uint32_t* numbers) {
+DIAPAUSE_CLONES std::uint64_t quantise(float, const std::byte* values, std::size_t count, double bound,
+                                       std::uint32_t* numbers) {
   return to_numbers<float>(values, count, bound, numbers);
 }
-DIAPAUSE_CLONES std::uint64_t to_lattice(double, const std::byte* values, std::size_t count, double bound,
-                                         std::uint32_t* numbers) {
+DIAPAUSE_CLONES std::uint64_t quantise(double, const std::byte* values, std::size_t count, double bound,
+                                       std::uint32_t* numbers) {
   return to_numbers<double>(values, count, bound, numbers);
 }
-DIAPAUSE_CLONES std::uint64_t to_lattice(double, const std::byte* values, std::size_t count, double bound,
-                                         std::uint64_t* numbers) {
+DIAPAUSE_CLONES std::uint64_t quantise(double, const std::byte* values, std::size_t count, double bound,
+                                       std::uint64_t* numbers) {
   return to_numbers<double>(values, count, bound, numbers);
 }
-DIAPAUSE_CLONES void from_lattice(float, const std::uint32_t* numbers, std::size_t count, double step,
-                                  std::byte* values) {
+DIAPAUSE_CLONES void dequantise(float, const std::uint32_t* numbers, std::size_t count, double step,
+                                std::byte* values) {
   from_numbers<float>(numbers, count, step, values);
 }
-DIAPAUSE_CLONES void from_lattice(double, const std::uint32_t* numbers, std::size_t count, double step,
-                                  std::byte* values) {
+DIAPAUSE_CLONES void dequantise(double, const std::uint32_t* numbers, std::size_t count, double step,
+                                std::byte* values) {
   from_numbers<double>(numbers, count, step, values);
 }
-DIAPAUSE_CLONES void from_lattice(double, const std::uint64_t* numbers, std::size_t count, double step,
-                                  std::byte* values) {
+DIAPAUSE_CLONES void dequantise(double, const std::uint64_t* numbers, std::size_t count, double step,
+                                std::byte* values) {
   from_numbers<double>(numbers, count, step, values);
 }
 
 }  // namespace
 
-Result<std::size_t> LatticeCodec::encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) {
+Result<std::size_t> UniformQuantiser::encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) {
   const Block block{shape.dims, shape.count(), method.bound};
   if (shape.type == format::ElementType::float32) return encode_floats<float>(raw, block, out);
   return encode_floats<double>(raw, block, out);
 }
 
 template <class Float>
-Result<std::size_t> LatticeCodec::encode_floats(ByteView raw, const Block& block, MutableBytes out) {
+Result<std::size_t> UniformQuantiser::encode_floats(ByteView raw, const Block& block, MutableBytes out) {
   auto& holes = std::get<Holes<Float>>(holes_);
   holes.clear();
   // Most blocks have no holes and small numbers; others show it soon.
@@ -131,14 +131,14 @@ Result<std::size_t> LatticeCodec::encode_floats(ByteView raw, const Block& block
 
 // Values that do not come back within the bound become exceptions. False, half done, at one that has no number.
 template <class Float, class Word>
-bool LatticeCodec::find_numbers(ByteView values, const Block& block) {
+bool UniformQuantiser::find_numbers(ByteView values, const Block& block) {
   auto& words = std::get<std::vector<Word>>(words_);
   words.resize(block.count);
   const double limit = limit_of<Float, Word>(block.bound);
   for (std::uint64_t at = 0; at < block.count; at += kChunk) {
     const std::byte* const some = values.data() + at * sizeof(Float);
     const std::size_t count = std::min<std::uint64_t>(kChunk, block.count - at);
-    if (to_lattice(Float{}, some, count, block.bound, words.data() + at) == 0) continue;
+    if (quantise(Float{}, some, count, block.bound, words.data() + at) == 0) continue;
     for (std::size_t i = 0; i < count; ++i) {
       const auto value = static_cast<double>(load<Float>(some, i));
       if (!(std::fabs(value) <= limit)) return false;
@@ -150,7 +150,7 @@ bool LatticeCodec::find_numbers(ByteView values, const Block& block) {
 }
 
 template <class Float, class Word>
-std::size_t LatticeCodec::encode_numbers(ByteView raw, const Block& block, MutableBytes out) {
+std::size_t UniformQuantiser::encode_numbers(ByteView raw, const Block& block, MutableBytes out) {
   auto& words = std::get<std::vector<Word>>(words_);
   auto& transform = std::get<Transform<Word>>(transforms_);
   const Prediction prediction = transform.choose(block.dims, words);
@@ -171,7 +171,7 @@ std::size_t LatticeCodec::encode_numbers(ByteView raw, const Block& block, Mutab
   return output.ok() ? output.size() : 0;
 }
 
-Status LatticeCodec::decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) {
+Status UniformQuantiser::decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) {
   format::Reader reader(payload);
   const std::uint32_t word = reader.u32();
   if (!reader.ok() || word >= 2 * kWide) return fail(Code::corrupt, "compressed block: unknown prediction");
@@ -188,8 +188,8 @@ Status LatticeCodec::decode(ByteView payload, const Shape& shape, double bound, 
 }
 
 template <class Float, class Word>
-Status LatticeCodec::decode_numbers(ByteView payload, const Block& block, const Prediction& prediction,
-                                    MutableBytes out) {
+Status UniformQuantiser::decode_numbers(ByteView payload, const Block& block, const Prediction& prediction,
+                                        MutableBytes out) {
   auto& holes = std::get<Holes<Float>>(holes_);
   DIAPAUSE_TRY(holes.read(payload, block.count, unpacker_));
   auto& words = std::get<std::vector<Word>>(words_);
@@ -205,7 +205,7 @@ Status LatticeCodec::decode_numbers(ByteView payload, const Block& block, const 
   }
   if (!payload.empty()) return fail(Code::corrupt, "compressed block: bytes behind the last run");
   std::get<Transform<Word>>(transforms_).undo(prediction, block.dims, words);
-  from_lattice(Float{}, words.data(), block.count, 2 * block.bound, out.data());
+  dequantise(Float{}, words.data(), block.count, 2 * block.bound, out.data());
   holes.restore(out);
   return {};
 }
