@@ -7,13 +7,13 @@ namespace diapause::codec {
 
 template <class Float>
 Result<std::size_t> LibraryCodec::encode_floats(ByteView raw, const Shape& shape, double bound, MutableBytes out) {
-  Holes<Float> holes;
+  Outliers<Float> outliers;
   values_.resize(raw.size());
-  if (!holes.find(raw, limit_of_bound<Float>(bound), values_)) {
+  if (!outliers.find(raw, limit_of_bound<Float>(bound), values_)) {
     return fail(Code::argument, "the bound is too small for the values of the block");
   }
   Output output(out);
-  holes.write(raw, packer_, output);
+  outliers.write(raw, packer_, output);
   if (!output.ok()) return 0;
   const std::size_t written = encode_values(values_, shape, bound, output.rest());
   return written == 0 ? 0 : output.size() + written;
@@ -21,14 +21,14 @@ Result<std::size_t> LibraryCodec::encode_floats(ByteView raw, const Shape& shape
 
 template <class Float>
 Status LibraryCodec::decode_floats(ByteView payload, const Shape& shape, double bound, MutableBytes out) {
-  Holes<Float> holes;
-  DIAPAUSE_TRY(holes.read(payload, shape.count(), unpacker_));
+  Outliers<Float> outliers;
+  DIAPAUSE_TRY(outliers.read(payload, shape.count(), unpacker_));
   values_.resize(out.size());
   if (!decode_values(payload, shape, bound, values_)) {
     return fail(Code::corrupt, std::string("compressed block: not a stream of ") + codec_name(id()));
   }
   std::memcpy(out.data(), values_.data(), out.size());
-  holes.restore(out);
+  outliers.restore(out);
   return {};
 }
 

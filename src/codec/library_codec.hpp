@@ -1,11 +1,11 @@
-// Lossy codecs of other people. They see values without holes (holes.hpp), in memory of their own type, and nothing but
-// a return value comes back: no exception, no text, no more bytes than there is room for.
+// Lossy codecs of other people. They see values without outliers (outliers.hpp), in memory of their own type, and
+// nothing but a return value comes back: no exception, no text, no more bytes than there is room for.
 //
-// Payload: the holes, then the stream of the library.
+// Payload: the outliers, then the stream of the library.
 #pragma once
 
 #include "codec/codec.hpp"
-#include "codec/holes.hpp"
+#include "codec/outliers.hpp"
 
 namespace diapause::codec {
 

@@ -199,7 +199,7 @@ TEST(UniformQuantiser, HoldsNumbersOfMoreThan32Bits) {
   EXPECT_EQ(report.fallback, Fallback::none);
 }
 
-// A few values of 32 bits that rounding takes out of the bound are no reason to look for holes or to give up.
+// A few values of 32 bits that rounding takes out of the bound are no reason to look for outliers or to give up.
 TEST(UniformQuantiser, KeepsSingleValuesThatRoundingTakesOutOfTheBound) {
   const Shape shape{ElementType::float32, {1, 1, 100, 1000}};
   const double bound = 1e-3;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <optional>
 
-#include "codec/holes.hpp"
 #include "codec/load.hpp"
+#include "codec/outliers.hpp"
 
 namespace diapause::codec {
 namespace {
@@ -18,11 +18,11 @@ struct Finite {
 };
 
 template <class Float>
-Finite finite_values(ByteView values, std::optional<typename Holes<Float>::Bits> but) {
+Finite finite_values(ByteView values, std::optional<typename Outliers<Float>::Bits> but) {
   Finite finite;
   for (std::size_t i = 0; i < values.size() / sizeof(Float); ++i) {
     const auto value = load<Float>(values, i);
-    if (!std::isfinite(value) || load<typename Holes<Float>::Bits>(values, i) == but) continue;
+    if (!std::isfinite(value) || load<typename Outliers<Float>::Bits>(values, i) == but) continue;
     finite.greatest = std::max(finite.greatest, std::fabs(static_cast<double>(value)));
     ++finite.count;
   }
@@ -35,7 +35,7 @@ Status check(double bound, ByteView values) {
   Finite finite = finite_values<Float>(values, {});
   if (finite.greatest <= limit) return {};
   // One that stands in many places beside others; a field that is the same everywhere is none.
-  const Finite others = finite_values<Float>(values, Holes<Float>::fill_value(values, limit));
+  const Finite others = finite_values<Float>(values, Outliers<Float>::fill_value(values, limit));
   if (others.count > 0 && others.count + 1 < finite.count) finite = others;
   if (finite.greatest <= limit) return {};
   const double least = finite.greatest * (bound / limit);  // a power of two apart: exact

@@ -6,8 +6,8 @@
 namespace diapause::codec {
 
 // Code::argument if the largest of `values` has a last place too coarse for the bound of `method` (limit_of_bound in
-// holes.hpp): a codec would store them without loss. Values that are not finite, and a fill value, do not count. Says
-// the largest value and the least bound for it. `type` is float32 or float64, and `values` are whole numbers of
+// outliers.hpp): a codec would store them without loss. Values that are not finite, and a fill value, do not count.
+// Says the largest value and the least bound for it. `type` is float32 or float64, and `values` are whole numbers of
 // elements of it.
 Status check_resolution(const Method& method, format::ElementType type, ByteView values);
 

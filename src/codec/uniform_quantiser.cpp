@@ -109,18 +109,18 @@ Result<std::size_t> UniformQuantiser::encode(ByteView raw, const Shape& shape, c
 
 template <class Float>
 Result<std::size_t> UniformQuantiser::encode_floats(ByteView raw, const Block& block, MutableBytes out) {
-  auto& holes = std::get<Holes<Float>>(holes_);
-  holes.clear();
-  // Most blocks have no holes and small numbers; others show it soon.
-  if (!holes.seem_there(raw, limit_of_bound<Float>(block.bound)) && find_numbers<Float, std::uint32_t>(raw, block)) {
+  auto& outliers = std::get<Outliers<Float>>(outliers_);
+  outliers.clear();
+  // Most blocks have no outliers and small numbers; others show it soon.
+  if (!outliers.seem_there(raw, limit_of_bound<Float>(block.bound)) && find_numbers<Float, std::uint32_t>(raw, block)) {
     return encode_numbers<Float, std::uint32_t>(raw, block, out);
   }
   filled_.resize(raw.size());
-  if (!holes.find(raw, limit_of_bound<Float>(block.bound), filled_)) {
+  if (!outliers.find(raw, limit_of_bound<Float>(block.bound), filled_)) {
     return fail(Code::argument, "the bound is too small for the values of the block");
   }
   if constexpr (sizeof(Float) == 8) {
-    if (holes.greatest() > limit_of<Float, std::uint32_t>(block.bound)) {
+    if (outliers.greatest() > limit_of<Float, std::uint32_t>(block.bound)) {
       find_numbers<Float, std::uint64_t>(filled_, block);
       return encode_numbers<Float, std::uint64_t>(raw, block, out);
     }
@@ -143,7 +143,8 @@ bool UniformQuantiser::find_numbers(ByteView values, const Block& block) {
       const auto value = static_cast<double>(load<Float>(some, i));
       if (!(std::fabs(value) <= limit)) return false;
       const auto back = static_cast<double>(value_at<Float>(words[at + i], 2 * block.bound));
-      if (std::fabs(value - back) > block.bound) std::get<Holes<Float>>(holes_).add(static_cast<std::uint32_t>(at + i));
+      if (std::fabs(value - back) > block.bound)
+        std::get<Outliers<Float>>(outliers_).add(static_cast<std::uint32_t>(at + i));
     }
   }
   return true;
@@ -158,7 +159,7 @@ std::size_t UniformQuantiser::encode_numbers(ByteView raw, const Block& block, M
 
   Output output(out);
   output.u32(prediction.axes | (prediction.interpolates ? kInterpolates : 0) | (sizeof(Word) == 8 ? kWide : 0));
-  std::get<Holes<Float>>(holes_).write(raw, packer_, output);
+  std::get<Outliers<Float>>(outliers_).write(raw, packer_, output);
   planes_.resize(kGroup * sizeof(Word));
   for (std::uint64_t at = 0; at < block.count; at += kGroup) {
     const auto group = std::span(words).subspan(at, std::min(kGroup, block.count - at));
@@ -190,8 +191,8 @@ Status UniformQuantiser::decode(ByteView payload, const Shape& shape, double bou
 template <class Float, class Word>
 Status UniformQuantiser::decode_numbers(ByteView payload, const Block& block, const Prediction& prediction,
                                         MutableBytes out) {
-  auto& holes = std::get<Holes<Float>>(holes_);
-  DIAPAUSE_TRY(holes.read(payload, block.count, unpacker_));
+  auto& outliers = std::get<Outliers<Float>>(outliers_);
+  DIAPAUSE_TRY(outliers.read(payload, block.count, unpacker_));
   auto& words = std::get<std::vector<Word>>(words_);
   words.resize(block.count);
   planes_.resize(kGroup * sizeof(Word));
@@ -206,7 +207,7 @@ Status UniformQuantiser::decode_numbers(ByteView payload, const Block& block, co
   if (!payload.empty()) return fail(Code::corrupt, "compressed block: bytes behind the last run");
   std::get<Transform<Word>>(transforms_).undo(prediction, block.dims, words);
   dequantise(Float{}, words.data(), block.count, 2 * block.bound, out.data());
-  holes.restore(out);
+  outliers.restore(out);
   return {};
 }
 

@@ -3,14 +3,14 @@
 // is kept as it is. Decoding has one rounding: whole number times step, to nearest.
 //
 // Payload: 4 bytes (bits 0 to 3: dimensions along which differences are taken; bit 4: slices are interpolated; bit 5:
-// the numbers have 8 bytes, else 4; the others 0), the holes (holes.hpp), then for each 32768 numbers (the last ones
-// fewer) one packed run (pack.hpp) for each of their bytes, the lowest first.
+// the numbers have 8 bytes, else 4; the others 0), the outliers (outliers.hpp), then for each 32768 numbers (the last
+// ones fewer) one packed run (pack.hpp) for each of their bytes, the lowest first.
 #pragma once
 
 #include <tuple>
 
 #include "codec/codec.hpp"
-#include "codec/holes.hpp"
+#include "codec/outliers.hpp"
 #include "codec/transform.hpp"
 
 namespace diapause::codec {
@@ -42,7 +42,7 @@ class UniformQuantiser final : public Codec {
 
   Packer packer_;
   Unpacker unpacker_;
-  std::tuple<Holes<float>, Holes<double>> holes_;
+  std::tuple<Outliers<float>, Outliers<double>> outliers_;
   std::tuple<Transform<std::uint32_t>, Transform<std::uint64_t>> transforms_;
   std::tuple<std::vector<std::uint32_t>, std::vector<std::uint64_t>> words_;
   ByteVector filled_, planes_;

@@ -1,4 +1,4 @@
-#include "codec/holes.hpp"
+#include "codec/outliers.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -147,25 +147,25 @@ DIAPAUSE_CLONES Kinds look_at_run(const std::byte* run, bool has_fill, std::uint
 }  // namespace
 
 template <class Float>
-auto Holes<Float>::fill_value(ByteView values, double limit) -> std::optional<Bits> {
+auto Outliers<Float>::fill_value(ByteView values, double limit) -> std::optional<Bits> {
   std::optional<Bits> candidate = repeated_value<Float, Bits>(values, limit);
   if (!candidate) candidate = unsound_value<Float, Bits>(values, limit);
   return candidate && is_fill<Float, Bits>(*candidate, values, limit) ? candidate : std::nullopt;
 }
 
 template <class Float>
-void Holes<Float>::clear() {
+void Outliers<Float>::clear() {
   has_fill_ = false;
   indices_.clear();
 }
 
 template <class Float>
-bool Holes<Float>::seem_there(ByteView values, double limit) const {
+bool Outliers<Float>::seem_there(ByteView values, double limit) const {
   return repeated_value<Float, Bits>(values, limit).has_value();
 }
 
 template <class Float>
-bool Holes<Float>::find(ByteView values, double limit, MutableBytes out) {
+bool Outliers<Float>::find(ByteView values, double limit, MutableBytes out) {
   clear();
   const std::optional<Bits> fill = fill_value(values, limit);
   has_fill_ = fill.has_value();
@@ -210,7 +210,7 @@ bool Holes<Float>::find(ByteView values, double limit, MutableBytes out) {
 }
 
 template <class Float>
-void Holes<Float>::write(ByteView values, Packer& packer, Output& out) {
+void Outliers<Float>::write(ByteView values, Packer& packer, Output& out) {
   out.u32(has_fill_ ? 1 : 0);
   if (has_fill_) {
     out.u64(fill_);
@@ -225,7 +225,7 @@ void Holes<Float>::write(ByteView values, Packer& packer, Output& out) {
 }
 
 template <class Float>
-Status Holes<Float>::read(ByteView& in, std::uint64_t count, Unpacker& unpacker) {
+Status Outliers<Float>::read(ByteView& in, std::uint64_t count, Unpacker& unpacker) {
   const auto number = [&in](std::size_t size) {
     format::Reader reader(in);
     const std::uint64_t value = size == 4 ? reader.u32() : reader.u64();
@@ -233,7 +233,7 @@ Status Holes<Float>::read(ByteView& in, std::uint64_t count, Unpacker& unpacker)
     return value;
   };
   const std::uint64_t has_fill = number(4);
-  if (has_fill > 1) return fail(Code::corrupt, "compressed block: unknown kind of holes");
+  if (has_fill > 1) return fail(Code::corrupt, "compressed block: unknown kind of outliers");
   has_fill_ = has_fill == 1;
   if (has_fill_) {
     fill_ = static_cast<Bits>(number(8));
@@ -254,7 +254,7 @@ Status Holes<Float>::read(ByteView& in, std::uint64_t count, Unpacker& unpacker)
 }
 
 template <class Float>
-void Holes<Float>::restore(MutableBytes values) const {
+void Outliers<Float>::restore(MutableBytes values) const {
   const std::uint64_t count = values.size() / sizeof(Float);
   for (std::uint64_t at = 0; has_fill_ && at < count; at += 8) {
     if (mask_[at / 8] == std::byte{0}) continue;
@@ -265,7 +265,7 @@ void Holes<Float>::restore(MutableBytes values) const {
   for (std::size_t i = 0; i < indices_.size(); ++i) store(values, indices_[i], exceptions_[i]);
 }
 
-template class Holes<float>;
-template class Holes<double>;
+template class Outliers<float>;
+template class Outliers<double>;
 
 }  // namespace diapause::codec

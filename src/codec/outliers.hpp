@@ -27,7 +27,7 @@ double limit_of_bound(double bound) {
 }
 
 template <class Float>
-class Holes {
+class Outliers {
  public:
   using Bits = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
 
@@ -35,22 +35,22 @@ class Holes {
   static std::optional<Bits> fill_value(ByteView values, double limit);
 
   void clear();
-  // Whether a few values look as if there were a fill value. Other holes are not looked for.
+  // Whether a few values look as if there were a fill value. Other outliers are not looked for.
   bool seem_there(ByteView values, double limit) const;
 
-  // Finds the holes of `values`, which may have any alignment, and copies all values to `out` (same size) with the
-  // holes filled. What is greater than `limit` in magnitude is a hole. False if there are so many exceptions that the
-  // lossy codec has nothing to gain.
+  // Finds the outliers of `values`, which may have any alignment, and copies all values to `out` (same size) with the
+  // outliers filled. What is greater than `limit` in magnitude is an outlier. False if there are so many exceptions
+  // that the lossy codec has nothing to gain.
   bool find(ByteView values, double limit, MutableBytes out);
 
-  double greatest() const { return greatest_; }  // magnitude of all that is no hole
+  double greatest() const { return greatest_; }  // magnitude of all that is no outlier
 
   // More exceptions, in rising order: values that came back out of bounds. Not together with others.
   void add(std::uint32_t index) { indices_.push_back(index); }
 
   void write(ByteView values, Packer& packer, Output& out);
 
-  // What write() wrote of `count` values, from the front of `in`; then the holes put back into what was decoded.
+  // What write() wrote of `count` values, from the front of `in`; then the outliers put back into what was decoded.
   Status read(ByteView& in, std::uint64_t count, Unpacker& unpacker);
   void restore(MutableBytes values) const;
 
