@@ -127,10 +127,10 @@ class BackgroundHost : public Host {
         context_.tiers.close(kind);  // opened anew at the next attempt
         return fail(all.error());
       }
-      Note note;
-      note.kind = JobKind::make_room;
-      note.node_tier = kind;
-      const Progress made = finished(post(note));
+      Message message;
+      message.kind = JobKind::make_room;
+      message.node_tier = kind;
+      const Progress made = finished(post(message));
       DIAPAUSE_TRY(made.result);
       if (made.levels == 0) return fail(all.error());
     }
@@ -154,27 +154,27 @@ class BackgroundHost : public Host {
   }
   std::uint64_t next_number() const override { return mailbox_->next_number(place_); }
   std::uint64_t submit(Captures captures) override {
-    Note note;
-    note.kind = JobKind::capture;
-    note.decision = captures.decision;
-    note.node_tier = captures.node_tier;
-    note.capture_tier = captures.capture_tier;
-    note.capture_s = captures.capture_s;
-    note.times = captures.times;
-    note.times.blocked_s = captures.blocked_s();
+    Message message;
+    message.kind = JobKind::capture;
+    message.decision = captures.decision;
+    message.node_tier = captures.node_tier;
+    message.capture_tier = captures.capture_tier;
+    message.capture_s = captures.capture_s;
+    message.times = captures.times;
+    message.times.blocked_s = captures.blocked_s();
     if (captures.result) {
       Image& image = captures.images.front();
-      note.facts = image.facts;
-      put_text(note.slot_name, image.slot.name());
-      note.slot_id = image.slot.file().id();
+      message.facts = image.facts;
+      put_text(message.slot_name, image.slot.name());
+      message.slot_id = image.slot.file().id();
       context_.tiers.find(captures.capture_tier)->lend(std::move(image.slot));
     } else {
       store::Tier* const tier = context_.tiers.find(captures.capture_tier);
       for (Image& image : captures.images) tier->give_back(std::move(image.slot));
-      note.code = static_cast<std::int32_t>(captures.result.error().code);
-      put_text(note.text, captures.result.error().message);
+      message.code = static_cast<std::int32_t>(captures.result.error().code);
+      put_text(message.text, captures.result.error().message);
     }
-    return post(note);
+    return post(message);
   }
 
   Progress progress(std::uint64_t number) override { return mailbox_->progress(number); }
@@ -197,35 +197,35 @@ class BackgroundHost : public Host {
   }
 
   void add(std::span<const Phase> phases) override {
-    Note note;
-    note.kind = JobKind::phases;
-    for (; !phases.empty(); phases = phases.subspan(note.phase_count)) {
-      note.phase_count = static_cast<std::uint32_t>(std::min(phases.size(), note.phases.size()));
-      std::copy_n(phases.begin(), note.phase_count, note.phases.begin());
-      post(note);
+    Message message;
+    message.kind = JobKind::phases;
+    for (; !phases.empty(); phases = phases.subspan(message.phase_count)) {
+      message.phase_count = static_cast<std::uint32_t>(std::min(phases.size(), message.phases.size()));
+      std::copy_n(phases.begin(), message.phase_count, message.phases.begin());
+      post(message);
     }
   }
   void settle() override {
-    Note note;
-    note.kind = JobKind::settle;
-    (void)finished(post(note));
+    Message message;
+    message.kind = JobKind::settle;
+    (void)finished(post(message));
   }
   Status finish() override {
-    Note note;
-    note.kind = JobKind::finish;
-    return finished(post(note)).result;
+    Message message;
+    message.kind = JobKind::finish;
+    return finished(post(message)).result;
   }
   void reject(const format::VersionId& version) override {
-    Note note;
-    note.kind = JobKind::reject;
-    note.version = version;
-    post(note);
+    Message message;
+    message.kind = JobKind::reject;
+    message.version = version;
+    post(message);
   }
   void pin(std::optional<format::VersionId> version) override {
-    Note note;
-    note.kind = version ? JobKind::pin : JobKind::unpin;
-    if (version) note.version = *version;
-    const std::uint64_t number = post(note);
+    Message message;
+    message.kind = version ? JobKind::pin : JobKind::unpin;
+    if (version) message.version = *version;
+    const std::uint64_t number = post(message);
     if (version) (void)finished(number);
   }
 
@@ -254,7 +254,7 @@ class BackgroundHost : public Host {
   }
 
   // There is room at once: no more jobs that communicate are under way than versions may be in flight.
-  std::uint64_t post(const Note& note) { return mailbox_->post(place_, note); }
+  std::uint64_t post(const Message& message) { return mailbox_->post(place_, message); }
   Progress finished(std::uint64_t number) {
     while (!progress(number).is_done) wait(number, 0, 3600);
     return progress(number);

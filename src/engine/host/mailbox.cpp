@@ -11,7 +11,7 @@
 namespace diapause::engine {
 namespace {
 
-static_assert(std::is_trivially_copyable_v<Note>);
+static_assert(std::is_trivially_copyable_v<Message>);
 
 // A waiter looks again after so long even if nobody wakes it: the other process may have died.
 constexpr double kLookAgain_s = 1;
@@ -71,7 +71,7 @@ void Mailbox::tell() {
   sys::wake_all(shared_->news);
 }
 
-std::uint64_t Mailbox::post(std::uint32_t place, const Note& note) {
+std::uint64_t Mailbox::post(std::uint32_t place, const Message& message) {
   Box& box = boxes_[place];
   const std::uint64_t number = box.posted.load();
   while (true) {
@@ -79,15 +79,15 @@ std::uint64_t Mailbox::post(std::uint32_t place, const Note& note) {
     if (number < shared_->finished.load() + kJobs) break;
     sys::wait_while(shared_->news, seen, kLookAgain_s);
   }
-  box.notes[number % kJobs] = note;
+  box.messages[number % kJobs] = message;
   box.posted.store(number + 1);
   ++shared_->bell;
   sys::wake_all(shared_->bell);
   return number;
 }
 
-std::vector<Note> Mailbox::take(std::uint64_t number, const std::function<void()>& meanwhile) {
-  std::vector<Note> notes;
+std::vector<Message> Mailbox::take(std::uint64_t number, const std::function<void()>& meanwhile) {
+  std::vector<Message> messages;
   for (std::uint32_t place = 0; place < rank_count_; ++place) {
     while (true) {
       const std::uint32_t seen = shared_->bell.load();
@@ -95,9 +95,9 @@ std::vector<Note> Mailbox::take(std::uint64_t number, const std::function<void()
       meanwhile();
       sys::wait_while(shared_->bell, seen, kLookAgain_s);
     }
-    notes.push_back(boxes_[place].notes[number % kJobs]);
+    messages.push_back(boxes_[place].messages[number % kJobs]);
   }
-  return notes;
+  return messages;
 }
 
 void Mailbox::begin(std::uint64_t number) {

@@ -19,7 +19,7 @@ enum class JobKind : std::uint32_t { capture, make_room, reject, pin, unpin, pha
 
 // One rank's part of a job; all ranks post the same jobs in the same order. Plain bytes: it is copied between
 // processes.
-struct Note {
+struct Message {
   JobKind kind = JobKind::stop;
   config::TierKind node_tier = config::TierKind::memory;     // capture; make_room: where
   config::TierKind capture_tier = config::TierKind::memory;  // capture: where the image lies
@@ -50,7 +50,8 @@ class Mailbox {
   ~Mailbox();
 
   // ---- by a rank, `place` counted within the node
-  std::uint64_t post(std::uint32_t place, const Note& note);  // the job's number; waits while too many are under way
+  std::uint64_t post(std::uint32_t place,
+                     const Message& message);  // the job's number; waits while too many are under way
   std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
   Progress progress(std::uint64_t number) const;
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
@@ -60,7 +61,7 @@ class Mailbox {
   // ---- by the process that acts for the node
   // The parts of job `number`, when all ranks have posted theirs. Calls `meanwhile` now and then, and whenever a signal
   // has come to this thread.
-  std::vector<Note> take(std::uint64_t number, const std::function<void()>& meanwhile);
+  std::vector<Message> take(std::uint64_t number, const std::function<void()>& meanwhile);
   // Somebody has asked this process to stop by a signal: the ranks are to know.
   void pass_on(int stop_signal) { shared_->stop_signal.store(stop_signal); }
   void begin(std::uint64_t number);
@@ -71,7 +72,7 @@ class Mailbox {
  private:
   struct Box {
     std::atomic<std::uint64_t> posted;
-    std::array<Note, kJobs> notes;
+    std::array<Message, kJobs> messages;
   };
   struct Entry {
     std::atomic<std::uint64_t> number_plus_1;

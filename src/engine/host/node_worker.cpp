@@ -46,28 +46,28 @@ void NodeWorker::serve() {
   const Status gives_way = sys::give_way(static_cast<int>(async.nice), async.cpu);
   if (!gives_way) context_.log(Severity::warning, gives_way.error().message);
   for (std::uint64_t number = 0;; ++number) {
-    const std::vector<Note> notes = mailbox_->take(number, [this] { pass_on_signal(); });
+    const std::vector<Message> messages = mailbox_->take(number, [this] { pass_on_signal(); });
     mailbox_->begin(number);
     Progress progress;
     const double start_s = sys::monotonic_s();
     try {
-      progress = work(number, notes);
+      progress = work(number, messages);
     } catch (const std::exception& error) {
       progress.result = fail(Code::internal, fmt::format("the engine in the background: {}", error.what()));
     }
     progress.is_done = true;
     progress.seconds = sys::monotonic_s() - start_s;
     mailbox_->finish(number, progress);
-    if (notes[0].kind == JobKind::stop) return;
+    if (messages[0].kind == JobKind::stop) return;
   }
 }
 
-Progress NodeWorker::work(std::uint64_t number, const std::vector<Note>& notes) {
+Progress NodeWorker::work(std::uint64_t number, const std::vector<Message>& messages) {
   Progress progress;
-  const Note& first = notes[0];
+  const Message& first = messages[0];
   switch (first.kind) {
     case JobKind::capture:
-      return checkpoint(number, notes);
+      return checkpoint(number, messages);
     case JobKind::make_room: {
       const Result<bool> made = engine_->make_room(first.node_tier);
       if (made) progress.levels = *made ? 1 : 0;
@@ -106,21 +106,21 @@ Status NodeWorker::finish() {
   return memory->directory().remove_file(Mailbox::kFileName);
 }
 
-Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& notes) {
+Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Message>& messages) {
   engine_->revive_tiers();
   Captures captures;
-  captures.decision = notes[0].decision;
-  captures.node_tier = notes[0].node_tier;
-  captures.capture_tier = notes[0].capture_tier;
+  captures.decision = messages[0].decision;
+  captures.node_tier = messages[0].node_tier;
+  captures.capture_tier = messages[0].capture_tier;
   captures.is_direct = captures.capture_tier == config::TierKind::global;
-  for (const Note& note : notes) {
-    Status adopted = captures.result ? adopt(note, captures.images) : captures.result;
-    if (!adopted) return_unused(note);
+  for (const Message& message : messages) {
+    Status adopted = captures.result ? adopt(message, captures.images) : captures.result;
+    if (!adopted) return_unused(message);
     captures.result = std::move(adopted);
   }
-  captures.capture_s = notes[0].capture_s;
-  captures.times = notes[0].times;
-  captures.blocked_s = [blocked_s = notes[0].times.blocked_s] { return blocked_s; };
+  captures.capture_s = messages[0].capture_s;
+  captures.times = messages[0].times;
+  captures.blocked_s = [blocked_s = messages[0].times.blocked_s] { return blocked_s; };
   Outcome outcome =
       engine_->checkpoint(std::move(captures), [&](std::uint32_t levels) { mailbox_->reached(number, levels); });
   Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
@@ -129,19 +129,19 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Note>& n
 }
 
 // Gives a slot that will not be published back to its rank.
-void NodeWorker::return_unused(const Note& note) {
-  const store::Tier* const tier = context_.tiers.find(note.capture_tier);
-  if (tier != nullptr && note.code == 0) tier->return_unused(get_text(note.slot_name));
+void NodeWorker::return_unused(const Message& message) {
+  const store::Tier* const tier = context_.tiers.find(message.capture_tier);
+  if (tier != nullptr && message.code == 0) tier->return_unused(get_text(message.slot_name));
 }
 
-Status NodeWorker::adopt(const Note& note, std::vector<Image>& images) {
-  if (note.code != 0) return fail(static_cast<Code>(note.code), get_text(note.text));
-  DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(note.capture_tier));
+Status NodeWorker::adopt(const Message& message, std::vector<Image>& images) {
+  if (message.code != 0) return fail(static_cast<Code>(message.code), get_text(message.text));
+  DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(message.capture_tier));
   Image image;
-  DIAPAUSE_TRY_ASSIGN(image.slot, tier->adopt(get_text(note.slot_name), note.slot_id));
-  image.facts = note.facts;
-  const std::uint64_t bytes = note.facts.image.file_bytes;
-  if (note.capture_tier == config::TierKind::memory) {
+  DIAPAUSE_TRY_ASSIGN(image.slot, tier->adopt(get_text(message.slot_name), message.slot_id));
+  image.facts = message.facts;
+  const std::uint64_t bytes = message.facts.image.file_bytes;
+  if (message.capture_tier == config::TierKind::memory) {
     DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory, sys::PrivateMemory::of_file(image.slot.file(), 0, bytes));
     image.bytes = capture::memory_bytes(std::move(memory), bytes);
   } else {

@@ -36,11 +36,11 @@ class NodeWorker {
   NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log);
   Status make_mailbox();
   void pass_on_signal();
-  Progress work(std::uint64_t number, const std::vector<Note>& notes);
+  Progress work(std::uint64_t number, const std::vector<Message>& messages);
   Status finish();
-  Progress checkpoint(std::uint64_t number, const std::vector<Note>& notes);
-  void return_unused(const Note& note);
-  Status adopt(const Note& note, std::vector<Image>& images);
+  Progress checkpoint(std::uint64_t number, const std::vector<Message>& messages);
+  void return_unused(const Message& message);
+  Status adopt(const Message& message, std::vector<Image>& images);
 
   Context context_;
   std::unique_ptr<NodeEngine> engine_;
