@@ -5,12 +5,13 @@
 
 namespace diapause::policy {
 
-std::vector<std::uint32_t> kept_levels(std::span<const KnownVersion> newest_first, const config::Settings& settings) {
+std::vector<std::uint32_t> kept_levels(std::span<const RetentionCandidate> newest_first,
+                                       const config::Settings& settings) {
   std::array<std::uint32_t, 5> kept{};
   bool has_exact = false;
   std::vector<std::uint32_t> masks;
   masks.reserve(newest_first.size());
-  for (const KnownVersion& version : newest_first) {
+  for (const RetentionCandidate& version : newest_first) {
     const int deepest = std::bit_width(version.levels & 0b11110U) - 1;
     std::uint32_t mask = 0;
     for (int level = 1; level <= deepest; ++level) {

@@ -11,7 +11,7 @@
 namespace diapause::policy {
 
 // One published version, newest first in the span given.
-struct KnownVersion {
+struct RetentionCandidate {
   std::uint32_t levels;  // bit (1 << level) for each level reached
   bool is_exact = true;  // what lies in the global tier, if something does
 };
@@ -20,6 +20,7 @@ struct KnownVersion {
 // level L if it is among the newest keep[L] versions whose deepest level is at least L. Its level-1 image stays while
 // any of the bits 1..3 is set, its copy, parity or global image while bit 2, 3 or 4 is. The newest exact version
 // of level 4 stays besides: one can always go back to values that no codec has changed.
-std::vector<std::uint32_t> kept_levels(std::span<const KnownVersion> newest_first, const config::Settings& settings);
+std::vector<std::uint32_t> kept_levels(std::span<const RetentionCandidate> newest_first,
+                                       const config::Settings& settings);
 
 }  // namespace diapause::policy

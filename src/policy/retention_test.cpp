@@ -19,7 +19,7 @@ config::Settings keeping(std::uint32_t l1, std::uint32_t l2, std::uint32_t l3, s
   return settings;
 }
 
-std::vector<std::uint32_t> kept(const std::vector<KnownVersion>& newest_first, const config::Settings& settings) {
+std::vector<std::uint32_t> kept(const std::vector<RetentionCandidate>& newest_first, const config::Settings& settings) {
   return kept_levels(newest_first, settings);
 }
 
@@ -48,7 +48,7 @@ TEST(Retention, DropsVersionsThatReachedNoLevel) {
 }
 
 TEST(Retention, KeepsTheNewestExactVersionBesidesThoseThatAreNot) {
-  const KnownVersion lossy{kL1 | kL4, false}, exact{kL1 | kL4, true};
+  const RetentionCandidate lossy{kL1 | kL4, false}, exact{kL1 | kL4, true};
   const auto masks = kept({lossy, lossy, lossy, exact, exact}, keeping(1, 1, 1, 2));
   EXPECT_THAT(masks, ElementsAre(kL1 | kL2 | kL3 | kL4, kL4, 0, kL4, 0));
 }

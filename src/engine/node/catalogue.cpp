@@ -149,7 +149,7 @@ Status Catalogue::degrade(Context& context, KnownVersion& version) {
 }
 
 void Catalogue::prune(Context& context) {
-  std::vector<policy::KnownVersion> candidates;
+  std::vector<policy::RetentionCandidate> candidates;
   std::vector<bool> counts(versions_.size());
   std::set<std::uint64_t> numbers;  // a number taken again replaces the older version of that number
   for (std::size_t i = 0; i < versions_.size(); ++i) {
