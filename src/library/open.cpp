@@ -227,8 +227,8 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
   using Part = comm::Comm::Part;
   const auto part = [](bool joins, Part as) { return joins ? std::optional(as) : std::nullopt; };
   const Part worker{whole->topology.node, comm::Waiting::patient};
-  DIAPAUSE_TRY_ASSIGN(auto workers, whole->comm->split(part(parted.is_set_aside, worker)));
-  DIAPAUSE_TRY_ASSIGN(auto ranks, whole->comm->split(part(!parted.is_set_aside, {0, comm::Waiting::alert})));
+  DIAPAUSE_TRY_ASSIGN(auto workers, whole->comm->split(part(parted.is_dedicated, worker)));
+  DIAPAUSE_TRY_ASSIGN(auto ranks, whole->comm->split(part(!parted.is_dedicated, {0, comm::Waiting::alert})));
   auto context = std::make_unique<engine::Context>(engine::Context{whole->kernel,
                                                                    std::move(ranks),
                                                                    whole->settings,
@@ -242,7 +242,7 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
   if (!context->neighbours.empty()) context->neighbours.pop_back();  // the rank set aside
   Opened opened;
   Status mine;
-  if (parted.is_set_aside) {
+  if (parted.is_dedicated) {
     DIAPAUSE_TRY_ASSIGN(opened.dedicated, engine::DedicatedRank::open(*whole, *context, std::move(workers),
                                                                       std::move(request.stop_signals)));
   } else {

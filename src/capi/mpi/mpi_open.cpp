@@ -32,7 +32,7 @@ Status open_on(MPI_Comm comm, const char* name, const diapause_open_options& opt
   diapause_t* opened = nullptr;
   DIAPAUSE_TRY(diapause::capi::open(std::move(ranks), name, options, &opened));
   std::unique_ptr<diapause_t> instance(opened);
-  const auto role = opened->rank.engine ? mpi::Role::computes : mpi::Role::set_aside;
+  const auto role = opened->rank.engine ? mpi::Role::computes : mpi::Role::dedicated;
   DIAPAUSE_TRY_ASSIGN(instance->program_comm, mpi::make_program_comm(comm, role));
   const auto close = [opened] {
     (void)diapause::capi::guarded([&] { return diapause::capi::end(*opened, diapause::capi::End::of_instance); });

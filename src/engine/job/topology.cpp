@@ -58,7 +58,7 @@ Result<Parted> set_last_ranks_aside(const Topology& whole) {
                     whole.node_names[node], last[node]));
   }
   Parted parted;
-  parted.is_set_aside = last[whole.node] == whole.rank;
+  parted.is_dedicated = last[whole.node] == whole.rank;
   Topology& computing = parted.computing;
   computing.node = whole.node;
   computing.node_names = whole.node_names;
@@ -72,7 +72,7 @@ Result<Parted> set_last_ranks_aside(const Topology& whole) {
     computing.node_of_rank.push_back(node);
     computing.actor_of_rank.push_back(number);
   }
-  if (parted.is_set_aside) computing.rank = computing.leaders[whole.node];
+  if (parted.is_dedicated) computing.rank = computing.leaders[whole.node];
   computing.acted_for = {computing.rank};
   return parted;
 }

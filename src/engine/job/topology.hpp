@@ -40,7 +40,7 @@ Result<Topology> find_topology(comm::Comm& comm, const config::Settings& setting
 // one rank only.
 struct Parted {
   Topology computing;
-  bool is_set_aside = false;
+  bool is_dedicated = false;
 };
 Result<Parted> set_last_ranks_aside(const Topology& whole);
 
