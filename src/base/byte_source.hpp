@@ -1,4 +1,5 @@
-// The bytes of a checkpoint file, wherever they are: in a mapped slot, still in the program's memory, in a file.
+// A source of the bytes of a checkpoint file. The bytes may lie in a mapped slot, in the program's
+// memory or in a file.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@ class ByteSource {
 
   virtual std::uint64_t size() const = 0;
 
-  // The `scratch.size()` bytes at `offset`; bytes at and behind size() are zeros. The view is of `scratch` or, without
-  // a copy, of memory that lives as long as this object and is not changed meanwhile.
+  // Returns the `scratch.size()` bytes at `offset`. Bytes at and behind size() read as zeros. The
+  // view is either of `scratch` or, without a copy, of memory that outlives this object and does
+  // not change while the view is used.
   virtual Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) = 0;
 };
 

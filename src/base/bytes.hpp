@@ -16,7 +16,8 @@ using ByteVector = std::vector<std::byte>;
 inline constexpr std::uint64_t kPageBytes = 4096;
 inline constexpr std::uint64_t kMiB = std::uint64_t{1024} * 1024;
 
-// The smallest multiple of `unit` that is not below `value`. `unit` > 0; the sum must not overflow.
+// Returns the smallest multiple of `unit` that is not below `value`. `unit` must be above 0, and
+// the sum of both must not overflow.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 inline ByteView as_byte_view(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }

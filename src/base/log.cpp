@@ -9,7 +9,7 @@ LogSink standard_error_sink() {
     if (severity == Severity::information) return;
     const std::string line =
         (severity == Severity::error ? "diapause: error: " : "diapause: warning: ") + message + "\n";
-    // Nothing can be done about a standard error that does not take the line.
+    // If standard error does not take the line, nothing can be done about it.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   };
 }

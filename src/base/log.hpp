@@ -8,10 +8,11 @@ namespace diapause {
 
 enum class Severity : int { error = 0, warning = 1, information = 2 };
 
-// Called from the thread that has something to say. Must not throw.
+// A sink is called from the thread that reports something. It must not throw.
 using LogSink = std::function<void(Severity, const std::string& message)>;
 
-// Writes "diapause: warning: <message>\n" to standard error, in one write; information is dropped.
+// Returns a sink that writes "diapause: warning: <message>\n" to standard error in one write and
+// drops messages of the severity `information`.
 LogSink standard_error_sink();
 
 }  // namespace diapause

@@ -1,4 +1,4 @@
-// Errors as values. An Error is made once, beside the call that failed, and carried up unchanged.
+// Errors as values. An Error is made once, beside the call that failed, and is passed up unchanged.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace diapause {
 
-// The numbers equal diapause_status in diapause.h (checked by a static_assert at the C wall).
+// The numbers equal those of diapause_status in diapause.h, which a static_assert in src/capi
+// checks.
 enum class Code : int {
   argument = -1,
   config = -2,
@@ -28,8 +29,9 @@ enum class Code : int {
 
 struct Error {
   Code code;
-  std::string message;  // names the thing (path, rank, tier, region) and, where it helps, what to do
-  int os_errno = 0;     // errno of the failed system call; 0 if none
+  // names the thing (path, rank, tier, region) and, where it helps, what to do
+  std::string message;
+  int os_errno = 0;  // errno of the failed system call; 0 if none
 };
 
 template <class T>
@@ -42,20 +44,23 @@ inline tl::unexpected<Error> fail(Code code, std::string message, int os_errno =
 }
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 
-// Maps an errno to the code a user acts on: ENOSPC, EDQUOT -> full; EACCES, EPERM -> denied; ENOMEM -> memory; what the
-// system is short of and may have again in a moment (EMFILE, ENFILE, EAGAIN, ENOBUFS, EINTR) -> again; else io.
+// Maps an errno to the code that tells a user what to do: ENOSPC and EDQUOT to `full`, EACCES and
+// EPERM to `denied`, ENOMEM to `memory`, a lack that may be over in a moment (EMFILE, ENFILE,
+// EAGAIN, ENOBUFS, EINTR) to `again`, and everything else to `io`.
 Code code_of_errno(int os_errno);
 
-// Whether a call that failed so may go well a moment later: nothing can be concluded from it about what lies on a disk.
+// Returns whether a call that failed with `code` may succeed a moment later. Such a failure says
+// nothing about what lies on a disk.
 bool is_of_the_moment(Code code);
 
-// "<what>: <strerror>", with the code above.
+// Returns an error with the message "<what>: <strerror>" and the code that code_of_errno() gives.
 Error os_error(const std::string& what, int os_errno);
 
 }  // namespace diapause
 
-// DIAPAUSE_TRY(expr): returns the error of a Status or Result from the enclosing function.
-// DIAPAUSE_TRY_ASSIGN(decl, expr): the same, else binds the value.
+// DIAPAUSE_TRY(expr) returns from the enclosing function if `expr`, a Status or Result, is an
+// error. DIAPAUSE_TRY_ASSIGN(decl, expr) does the same, and otherwise initializes `decl` with the
+// value.
 #define DIAPAUSE_CONCAT_(a, b) a##b
 #define DIAPAUSE_CONCAT(a, b) DIAPAUSE_CONCAT_(a, b)
 #define DIAPAUSE_TRY_(name, expr)                                \
