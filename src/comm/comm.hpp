@@ -1,5 +1,6 @@
-// What the engine needs of the ranks it runs on. Implementations: one process (self_comm), MPI (mpi_comm), and
-// threads of one process in tests. Every call is collective unless said otherwise; calls on one Comm do not overlap.
+// The communication that the engine needs between the ranks of a job. There are implementations for
+// one process (self_comm), for MPI (mpi_comm), and for threads of one process in tests. Every call
+// is collective unless its contract says otherwise. Calls on one Comm must not overlap.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,11 @@ struct Receive {
   MutableBytes data;
 };
 
-// A rank's part of a file that ranks write together.
+// One rank's part of a file that several ranks write together.
 struct FilePart {
-  std::string path;          // exists
-  std::uint32_t number = 0;  // of the file; the same number at the same path
+  std::string path;  // the file must exist
+  // identifies the file: all parts with the same path have the same number
+  std::uint32_t number = 0;
   std::uint64_t offset = 0;
 };
 
@@ -40,42 +42,48 @@ class Comm {
   virtual std::uint32_t rank() const = 0;
   virtual std::uint32_t size() const = 0;
 
-  // Whether several threads of a process may communicate at once, each on a Comm of its own. Not collective.
+  // Returns whether several threads of a process may communicate at once, each on a Comm of its
+  // own. Not collective.
   virtual bool is_concurrent() const = 0;
 
-  // A Comm of the ranks that give a Part, in ascending order of their places, and of ranks where those are equal; null
-  // for the others.
+  // Returns a Comm of the ranks that pass a Part, and null to the others. Its ranks are in
+  // ascending order of `place`, and in the order of this Comm where places are equal.
   struct Part {
     std::uint32_t place = 0;
     Waiting waiting = Waiting::patient;
     std::shared_ptr<Relay> relay =
-        nullptr;  // through which all calls of the new Comm communicate; null: in the calling thread
+        // All calls of the new Comm communicate through the relay; null: in the calling thread.
+        nullptr;
   };
   virtual Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) = 0;
 
-  // From here on, calls that wait for other ranks call `meanwhile` again and again. On all ranks or on none; its own
-  // calls on other Comms are fine. Not collective.
+  // From this call on, calls that wait for other ranks call `meanwhile` again and again. All ranks
+  // or none must ask for this. `meanwhile` may use other Comms. Not collective.
   virtual void while_waiting(std::function<void()> meanwhile) = 0;
 
-  // Lowest rank among those that share this rank's memory (its node). Not collective.
+  // Returns the lowest rank among those that share memory with this rank (its node). Not
+  // collective.
   virtual std::uint32_t node_leader() const = 0;
 
   virtual Status barrier() = 0;
-  // Fills `data` on all ranks with the bytes of `root`; equal length everywhere.
+  // Fills `data` on all ranks with the bytes of `root`. `data` has the same length on all ranks.
   virtual Status broadcast(MutableBytes data, std::uint32_t root) = 0;
-  // Entry r is what rank r gave; lengths may differ, zero included.
+  // Returns on all ranks what each rank passed: entry r comes from rank r. Lengths may differ and
+  // may be zero.
   virtual Result<std::vector<ByteVector>> all_gather(ByteView mine) = 0;
   virtual Result<std::uint64_t> all_min(std::uint64_t value) = 0;
   virtual Result<std::uint64_t> all_max(std::uint64_t value) = 0;
 
-  // Not collective over all ranks: sends and receives between the peers named, all at once, until all are done.
-  // The i-th Send to a peer meets the i-th Receive from us there, of the same length (below 2 GiB).
+  // Sends to and receives from the named peers at once, and returns when all transfers are done.
+  // The i-th Send to a peer meets that peer's i-th Receive from this rank, which must have the same
+  // length (below 2 GiB). Collective only among the peers named.
   virtual Status exchange(std::span<const Send> sends, std::span<const Receive> receives) = 0;
 
-  // Whether write_files() can be called. Not collective.
+  // Returns whether write_files() can be called. Not collective.
   virtual bool has_file_writes() const { return false; }
-  // Writes `bytes` by collective writes, syncs them, and reads them back: all ranks call this, each with its own part.
-  // Code::io if this rank's part is not in its file; the others are not told.
+  // Writes `bytes` with collective writes, syncs them and reads them back. All ranks call this,
+  // each with its own part. Returns Code::io if this rank's part is not in its file; the other
+  // ranks do not learn of that.
   virtual Status write_files(const FilePart& part, ByteSource& bytes);
 };
 

@@ -1,4 +1,5 @@
-// How long a call that waits for other ranks sleeps between two looks at whether they have come. Pure.
+// How long a call that waits for other ranks sleeps before it checks again whether they have come.
+// These functions are pure.
 #pragma once
 
 #include <algorithm>
@@ -7,17 +8,20 @@
 
 namespace diapause::comm {
 
-// How the calls of a Comm wait: ready for what comes soon, or leaving the processor to others from the beginning.
+// How the calls of a Comm wait: `alert` polls for what is expected soon, `patient` leaves the
+// processor to other threads from the beginning.
 enum class Waiting { alert, patient };
 
 using Waited = std::chrono::nanoseconds;
 
-// After having waited for so long; 0: not at all, it looks again at once. Who sleeps finds out late, so a nap is a
-// small part of the wait so far, and alert ranks take none at first, nor while their own `bytes` are on their way: MPI
-// moves them only while somebody looks.
+// Returns how long to sleep after a wait of `waited`; 0 means to check again at once. A sleeping
+// rank notices an arrival late, so each sleep is a small part of the wait so far. Alert ranks do
+// not sleep at first, nor while their own `bytes` are in transfer, because MPI makes progress only
+// inside calls.
 constexpr Waited pause_after(Waited waited, Waiting waiting, std::uint64_t bytes = 0) {
   constexpr Waited kAlertFor = std::chrono::milliseconds(1);
-  constexpr std::int64_t kNanosecondsPerByte = 4;  // slower than any network that waits would hold up
+  // This is slower than any network that waits would hold up.
+  constexpr std::int64_t kNanosecondsPerByte = 4;
   constexpr int kPart = 16;
   constexpr Waited kShortest = std::chrono::microseconds(20);
   constexpr Waited kLongest = std::chrono::microseconds(500);

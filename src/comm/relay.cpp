@@ -23,7 +23,7 @@ void Relay::carry_out(const Step& step) {
 }
 
 void Relay::advance() {
-  // The thread mostly has its next step ready this soon after the last one.
+  // The thread usually posts its next step this soon after the last one.
   constexpr std::chrono::microseconds kNextComesWithin(100);
   std::unique_lock lock(mutex_);
   while (step_ != nullptr && (*step_)()) {

@@ -1,5 +1,6 @@
-// Lets a thread communicate where MPI belongs to the program's thread: what it has to do is done there, bit by bit,
-// whenever the program's thread comes by. Neither side ever waits for another rank in the other's place.
+// Lets a background thread communicate where only the program's thread may call MPI: the background
+// thread's communication is carried out step by step in the program's thread, whenever that thread
+// calls in. Neither thread ever waits for another rank on behalf of the other.
 #pragma once
 
 #include <condition_variable>
@@ -10,16 +11,17 @@ namespace diapause::comm {
 
 class Relay {
  public:
-  // A piece of communication. Called again and again, each time without waiting, until it says that it is done.
+  // A piece of communication. It is called repeatedly, must not block, and returns true when it is
+  // done.
   using Step = std::function<bool()>;
 
-  // From here on, carry_out() leaves its steps to advance(); before, it takes them itself.
+  // From this call on, carry_out() leaves its steps to advance(); before, it executes them itself.
   void engage();
 
-  // Returns when `step` is done. By one thread at a time.
+  // Returns when `step` is done. One thread at a time may call this.
   void carry_out(const Step& step);
 
-  // Goes on with what there is to do, in the calling thread. Stays no longer than it gets on.
+  // Continues pending steps in the calling thread, and returns when they make no more progress.
   void advance();
 
  private:

@@ -1,4 +1,4 @@
-// The ranks of a program without MPI: one.
+// The Comm of a program without MPI, which has one rank.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,8 @@ class LastCall {
   LastCall(LastCall&&) = delete;
   ~LastCall() {
     call_ = nullptr;
-    if (keyval_ == MPI_KEYVAL_INVALID) return;  // MPI_Finalize has come, or it never was an attribute
+    // either MPI_Finalize has come, or the attribute was never set
+    if (keyval_ == MPI_KEYVAL_INVALID) return;
     int finalized = 0;
     if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
     MPI_Comm_delete_attr(MPI_COMM_SELF, keyval_);
@@ -26,11 +27,11 @@ class LastCall {
   }
 
  private:
-  // By MPI_Finalize, or by the destructor.
+  // MPI calls this in MPI_Finalize, or when the destructor deletes the attribute.
   static int at_deletion(MPI_Comm, int, void* value, void*) {
     auto* const self = static_cast<LastCall*>(value);
     if (!self->call_) return MPI_SUCCESS;
-    MPI_Comm_free_keyval(&self->keyval_);  // goes when this attribute is deleted
+    MPI_Comm_free_keyval(&self->keyval_);  // MPI frees it when this attribute is deleted
     std::exchange(self->call_, nullptr)();
     return MPI_SUCCESS;
   }

@@ -1,4 +1,4 @@
-// What has to be done while MPI can still be used.
+// Calls that must be made while MPI can still be used.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,10 @@
 
 namespace diapause::comm {
 
-// Has `last_call`, which must not throw, called at the beginning of MPI_Finalize, unless the object returned is gone by
-// then: an attribute of MPI_COMM_SELF, which MPI deletes first of all. Several are called in the reverse order in which
-// they were made, the same on all ranks, and may communicate.
+// Registers `last_call` to be called at the beginning of MPI_Finalize, unless the returned object
+// has been destroyed by then. `last_call` must not throw; it may communicate. It hangs on an
+// attribute of MPI_COMM_SELF, which MPI deletes before anything else. Several of them are called in
+// the reverse order of their registration, which must be the same on all ranks.
 Result<std::shared_ptr<void>> call_before_finalize(std::function<void()> last_call);
 
 }  // namespace diapause::comm

@@ -33,7 +33,7 @@ class MpiComm : public Comm {
  public:
   MpiComm(MPI_Comm comm, Waiting waiting, std::shared_ptr<Relay> relay)
       : comm_(comm), waiting_(waiting), relay_(std::move(relay)) {}
-  // After MPI_Finalize the communicator is gone already.
+  // After MPI_Finalize the communicator does not exist any more.
   ~MpiComm() override {
     if (mpi_is_running()) MPI_Comm_free(&comm_);
   }
@@ -114,7 +114,7 @@ class MpiComm : public Comm {
  private:
   static constexpr int kTag = 1;
 
-  // Fills requests_.
+  // Starts all transfers and fills requests_.
   Status post(std::span<const Send> sends, std::span<const Receive> receives) {
     requests_.assign(sends.size() + receives.size(), MPI_REQUEST_NULL);
     std::size_t next = 0;
@@ -138,8 +138,9 @@ class MpiComm : public Comm {
     return done != 0;
   }
 
-  // Takes the step, which moves so many bytes, until it says true or fails: here, or where the relay leads. No call of
-  // MPI that blocks: most implementations keep a processor busy in those for as long as the slowest rank takes.
+  // Calls `step`, which moves `bytes` bytes, until it returns true or fails; with a relay, in the
+  // relay's thread. No MPI call here blocks: most implementations keep a processor busy in a
+  // blocking call for as long as the slowest rank takes.
   template <class Step>
   Status until(std::uint64_t bytes, Step step) {
     Status status;
@@ -161,7 +162,7 @@ class MpiComm : public Comm {
     return status;
   }
 
-  // One call of MPI that does not block, to its end.
+  // Starts one non-blocking MPI call and completes it.
   template <class Start>
   Status complete(const char* call, Start start) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -230,7 +231,8 @@ Result<std::vector<ByteVector>> MpiComm::all_gather(ByteView mine) {
   return parts;
 }
 
-// Keeps the first failure: what is collective goes on, because the other ranks are in it.
+// Records the first failure in `status`. A collective sequence continues after a failure, because
+// the other ranks take part in it.
 void note(Status& status, int code, const char* call, const std::string& path) {
   if (!status || code == MPI_SUCCESS) return;
   status = fail(Code::io, path + ": " + check(code, call).error().message);
@@ -238,7 +240,7 @@ void note(Status& status, int code, const char* call, const std::string& path) {
 
 constexpr std::uint64_t kPieceBytes = 16 * kMiB;
 
-// An MPI may say success of a transfer that has moved less, or nothing.
+// Records a transfer that moved fewer bytes than it should have. An MPI may report success for one.
 void note_count(Status& status, const MPI_Status& told, std::uint64_t length, const std::string& what) {
   int count = 0;
   const int code = MPI_Get_count(&told, MPI_BYTE, &count);
@@ -246,7 +248,8 @@ void note_count(Status& status, const MPI_Status& told, std::uint64_t length, co
   status = fail(Code::io, fmt::format("{}: {} of {} bytes", what, code == MPI_SUCCESS ? count : 0, length));
 }
 
-// What others have written for this rank, in a collective call, may have failed there without a word here.
+// Compares the file with `bytes`. In a collective write, other ranks may have written for this rank
+// and failed without this rank being told.
 Status compare_with_file(MPI_File file, const FilePart& part, ByteSource& bytes) {
   ByteVector scratch(std::min(bytes.size(), kPieceBytes));
   ByteVector room(scratch.size());
@@ -268,7 +271,7 @@ Status compare_with_file(MPI_File file, const FilePart& part, ByteSource& bytes)
   return {};
 }
 
-// All ranks of `together` write parts of one file.
+// Writes the parts that the ranks of `together` have in one file.
 Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes) {
   Status status;
   std::uint64_t pieces = (bytes.size() + kPieceBytes - 1) / kPieceBytes;
@@ -291,7 +294,7 @@ Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes
          "MPI_File_write_at_all", part.path);
     if (status) note_count(status, told, length, part.path + " was written");
   }
-  // Once everybody has synced, what all have written can be read, after another sync of the reader's own.
+  // After everybody has synced, and after another sync by the reader, all ranks' data can be read.
   note(status, MPI_File_sync(file), "MPI_File_sync", part.path);
   note(status, MPI_Barrier(together), "MPI_Barrier", part.path);
   note(status, MPI_File_sync(file), "MPI_File_sync", part.path);
