@@ -1,6 +1,7 @@
 #include "format/checksum.hpp"
 
-// Compiled into this file, with -O3 for it alone: 26 GB/s of memory with GCC 12, where the library gives 19.
+// xxHash is compiled into this file, which alone is built with -O3: it then checks 26 GB/s of
+// memory with GCC 12, where the library reaches 19.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

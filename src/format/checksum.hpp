@@ -1,4 +1,5 @@
-// Checksums: XXH3 of the xxHash library, seed 0. 64 bits a block, 128 bits for an image index.
+// Checksums: XXH3 of the xxHash library with seed 0, 64 bits for a block and 128 bits for an image
+// index.
 #pragma once
 
 #include <array>
@@ -13,15 +14,16 @@ namespace diapause::format {
 std::uint64_t checksum64(ByteView data);
 Digest128 digest128(ByteView data);
 
-// checksum64 of data that come piece by piece, as they pass through the cache anyway.
+// Computes checksum64 of data that arrive in pieces, while they are in the cache anyway.
 class Checksum64 {
  public:
   Checksum64();
   void update(ByteView data);
-  std::uint64_t value() const;  // of all so far
+  std::uint64_t value() const;  // of all data so far
 
  private:
-  alignas(64) std::array<std::byte, 576> state_;  // of the library, whose header stays in the source file
+  // The state of the library, whose header is included only by the source file.
+  alignas(64) std::array<std::byte, 576> state_;
 };
 
 }  // namespace diapause::format

@@ -88,7 +88,7 @@ ByteVector encode_identity(const JobIdentity& identity) {
   put_id(writer, identity.id);
   put_id(writer, identity.copied_from);
   writer.u64(identity.created_unix_ns);
-  writer.u32(0);  // nothing yet
+  writer.u32(0);  // reserved
   put_counted(writer, identity.job);
   put_counted(writer, identity.key);
   put_counted(writer, identity.home);

@@ -1,4 +1,4 @@
-// Names of things in checkpoint files.
+// Identifiers that occur in checkpoint files.
 #pragma once
 
 #include <array>
@@ -8,17 +8,19 @@
 
 namespace diapause::format {
 
-// Drawn once per checkpoint and written into every file of it, so that files of different checkpoints (of another job,
-// an earlier run, or an earlier attempt at the same number) never mix: the count of the checkpoints that this start of
-// the job has tried, big-endian in four bytes, so that of two attempts at one number the later is the greater; then 96
-// random bits.
+// Drawn once per checkpoint and written into every file of it, so that files of different
+// checkpoints never mix, whether they come from another job, an earlier run, or an earlier attempt
+// at the same version number. The first four bytes, big-endian, count the checkpoints that this
+// start of the job has attempted, so that of two attempts at one number the later compares greater;
+// 96 random bits follow.
 struct CommitId {
   std::array<std::uint8_t, 16> bytes{};
   auto operator<=>(const CommitId&) const = default;
   std::string hex() const;  // 32 lower-case digits
 };
 
-// Order is age: a later incarnation (start of the job) is newer whatever its version numbers are.
+// Versions are ordered by age: a later incarnation (start of the job) is newer, whatever its
+// version numbers are.
 struct VersionId {
   std::uint32_t incarnation = 0;
   std::uint64_t number = 0;  // given by the program

@@ -16,17 +16,19 @@ namespace {
 constexpr std::string_view kHeaderMagic = "DIAPIMG1";
 constexpr std::string_view kIndexMagic = "DIAPIDX1";
 constexpr std::size_t kHeaderChecksumOffset = kHeaderBytes - 8;
-constexpr std::uint64_t kIndexFixedBytes = 16;   // magic, number of regions
-constexpr std::uint64_t kRegionFixedBytes = 56;  // a region without its name, dimensions and checksums
+constexpr std::uint64_t kIndexFixedBytes = 16;  // magic, number of regions
+// The size of a region, without its name, dimensions and checksums.
+constexpr std::uint64_t kRegionFixedBytes = 56;
 constexpr std::uint64_t kDimBytes = 24;
 constexpr std::uint64_t kCompressionBytes = 12;   // of each region, from format version 2 on
-constexpr std::uint64_t kEncodedFixedBytes = 24;  // more, of one in compressed blocks
+constexpr std::uint64_t kEncodedFixedBytes = 24;  // additional, of a region in compressed blocks
 constexpr std::size_t kMaxRegionNameBytes = 255;
 
 auto corrupt_header(const std::string& what) { return fail(Code::corrupt, "image header: " + what); }
 auto corrupt_index(const std::string& what) { return fail(Code::corrupt, "image index: " + what); }
 
-// A name for messages: files may be hostile, and terminals obey control characters.
+// Returns the name for use in messages. Files may be hostile, and terminals obey control
+// characters.
 std::string printable(std::string_view name) {
   std::string text(name.substr(0, kMaxRegionNameBytes));
   std::replace_if(
@@ -54,7 +56,7 @@ Status check_header(const ImageHeader& header) {
   return {};
 }
 
-// Whether the dimensions describe a block of `count` elements inside its global array.
+// Returns whether the dimensions describe a block of `count` elements inside its global array.
 bool is_sound_place(const std::vector<BlockDim>& place, std::uint64_t count) {
   if (place.size() > kMaxDims) return false;
   std::uint64_t product = 1;
@@ -81,7 +83,7 @@ bool is_sound_compression(const Region& region) {
          (bound != 0 || (encoded.lossy == 0 && encoded.fallen_back == 0));
 }
 
-// What must hold of a region wherever it lies. `code` says whose fault it would be.
+// Checks what must hold for a region wherever it lies. `code` says who would be at fault.
 Status check_description(const Region& region, Code code) {
   if (region.name.empty() || region.name.size() > kMaxRegionNameBytes || region.name.find('\0') != std::string::npos) {
     return fail(code, fmt::format("region name '{}' is not 1 to {} bytes without NUL", printable(region.name),
@@ -116,7 +118,7 @@ Status check_description(const Region& region, Code code) {
 }
 
 Status check_names_unique(const std::vector<Region>& regions, Code code) {
-  // Numbers sort much faster than names, which are compared where the numbers are equal.
+  // Numbers sort much faster than names. Names are compared only where the numbers are equal.
   std::vector<std::pair<std::uint64_t, std::string_view>> names;
   names.reserve(regions.size());
   for (const Region& region : regions) names.emplace_back(checksum64(as_byte_view(region.name)), region.name);
@@ -126,7 +128,8 @@ Status check_names_unique(const std::vector<Region>& regions, Code code) {
   return {};
 }
 
-// Where the region lies: behind `*end`, which moves to its own end, and before the index.
+// Checks the region's location: it must begin at or behind `*end`, which moves to the region's end,
+// and must end before the index.
 Status check_location(const Region& region, const ImageHeader& header, std::uint64_t* end) {
   const std::uint64_t index_offset = header.index_offset;
   const std::uint64_t alignment = header.format_version < 3 ? kPageBytes : kPackedBytes;
@@ -153,7 +156,7 @@ void encode_compression(const Region& region, Writer& writer) {
   for (const std::uint64_t size : region.encoded.sizes) writer.u64(size);
 }
 
-// `blocks` as the region announced them.
+// `blocks` is the number of blocks that the region announced.
 Status decode_compression(Reader& reader, std::uint64_t blocks, Region& region) {
   region.compression.codec = reader.u32();
   region.compression.bound = std::bit_cast<double>(reader.u64());

@@ -1,12 +1,13 @@
-// The checkpoint file ("image") of one rank, and of one parity. docs/formats/image.md has the field tables and an
-// example.
+// The checkpoint file ("image") of one rank, or of one parity. docs/formats/image.md has the tables
+// of fields and an example.
 //
 //   [header, one page][region 0]...[region n-1][index]
 //
-// The header names the checkpoint and points at the index; the index lists the regions and the checksum of every
-// block. The whole content of an image is pinned by the digest of its index, which the manifest holds.
-// Pure: bytes in, values out. Decoders treat their input as hostile: no allocation beyond the input's size, no
-// overflow, every offset checked against the file's size.
+// The header identifies the checkpoint and locates the index. The index lists the regions and the
+// checksum of every block. The manifest holds the digest of the index, which thereby fixes the
+// whole content of an image. The functions are pure. Decoders treat their input as hostile: they
+// allocate no more than the input's size, do not overflow, and check every offset against the
+// file's size.
 #pragma once
 
 #include <cstdint>
@@ -19,37 +20,42 @@
 
 namespace diapause::format {
 
-inline constexpr std::uint32_t kImageFormatVersion = 3;  // the newest that is read, and written where it is needed
+// The newest format version that is read; it is written only where it is needed.
+inline constexpr std::uint32_t kImageFormatVersion = 3;
 inline constexpr std::uint64_t kHeaderBytes = kPageBytes;
 inline constexpr std::uint32_t kBlockBytes = 1024 * 1024;  // of region data per checksum
 inline constexpr std::uint32_t kMaxDims = 8;
-inline constexpr std::uint64_t kPackedBytes = 64;  // a cache line: where regions of a packed image may begin
-inline constexpr std::size_t kPackedFrom = 64;     // small regions; with fewer, readers of older formats go first
+// A cache line: regions of a packed image begin at multiples of it.
+inline constexpr std::uint64_t kPackedBytes = 64;
+// Number of small regions from which on an image is packed; with fewer, older releases can read it.
+inline constexpr std::size_t kPackedFrom = 64;
 
 enum class ImageKind : std::uint32_t { data = 1, parity = 2 };
 
 struct ImageHeader {
-  std::uint32_t format_version = 1;  // that the index takes: format_version_of()
+  std::uint32_t format_version = 1;  // of the index; see format_version_of()
   ImageKind kind = ImageKind::data;
   VersionId version;
   std::uint32_t owner = 0;       // data: rank. parity: index of the member in its group
   std::uint32_t part = 0;        // data: 0 today; further images of the same rank. parity: group
   std::uint32_t rank_count = 0;  // of the job
-  std::uint64_t file_bytes = 0;  // a file may be longer (recycled); bytes beyond are meaningless
+  // The file may be longer because it is reused; bytes beyond are meaningless.
+  std::uint64_t file_bytes = 0;
   std::uint64_t index_offset = 0;
   std::uint64_t index_bytes = 0;
   Digest128 index_digest;
   bool operator==(const ImageHeader&) const = default;
 };
 
-// Exactly kHeaderBytes, checksummed. The decoder refuses a header without ranks, and one whose index is not
-// page-aligned or reaches beyond file_bytes.
+// Returns exactly kHeaderBytes, with a checksum. The decoder refuses a header without ranks, and
+// one whose index is not page-aligned or reaches beyond file_bytes.
 ByteVector encode_header(const ImageHeader& header);
-// `data` is at least the first page of the file. Code::corrupt for anything that is not a sound header;
-// Code::mismatch, naming both versions, for a sound one of a newer format version.
+// `data` must hold at least the first page of the file. Returns Code::corrupt for anything that is
+// not a sound header, and Code::mismatch, naming both versions, for a sound header of a newer
+// format version.
 Result<ImageHeader> decode_header(ByteView data);
 
-// Numbers equal diapause_type.
+// The numbers equal those of diapause_type.
 enum class ElementType : std::uint32_t {
   bytes = 0,
   int8,
@@ -64,33 +70,34 @@ enum class ElementType : std::uint32_t {
   float64
 };
 inline constexpr std::uint32_t kElementTypes = 11;
-std::uint64_t element_bytes_of(ElementType type);  // 0 for `bytes`: the user says
+std::uint64_t element_bytes_of(ElementType type);  // 0 for `bytes`: the user gives the size
 const char* element_type_name(ElementType type);   // "float64"
 
-struct BlockDim {  // the region's place in a global array, one dimension
+// One dimension of a region's place in a global array.
+struct BlockDim {
   std::uint64_t shape, global_shape, start;
   bool operator==(const BlockDim&) const = default;
 };
 
-// How a region's bytes lie in the file. The numbers are stored.
+// How a region's bytes are stored in the file. The numbers are written to files.
 enum class Encoding : std::uint32_t {
   raw = 0,    // as in memory
   blocks = 1  // compressed, in blocks of codec/block.hpp
 };
 
-// A method of compression, by the numbers that files hold. What they mean is codec/'s business.
+// A method of compression, by the numbers that files hold. The folder codec/ defines their meaning.
 struct Compression {
   std::uint32_t codec = 0;  // codec::CodecId; 0: none
-  double bound = 0;         // the greatest absolute error of a value; 0: none is changed
+  double bound = 0;         // the greatest absolute error of a value; 0: no value is changed
   bool operator==(const Compression&) const = default;
 };
 
-// Of a region in compressed blocks.
+// The blocks of a region that is stored compressed.
 struct EncodedBlocks {
-  std::vector<std::uint64_t> sizes;  // in the file, one behind the other
+  std::vector<std::uint64_t> sizes;  // of the blocks in the file, which follow one another
   std::uint64_t lossy = 0;           // blocks whose values were changed
-  std::uint64_t fallen_back = 0;     // blocks that were to be, and are stored without loss
-  double greatest_error = 0;         // of all values, measured; at most Compression::bound
+  std::uint64_t fallen_back = 0;     // blocks that were to be lossy, and are stored without loss
+  double greatest_error = 0;         // of all values, as measured; at most Compression::bound
   bool operator==(const EncodedBlocks&) const = default;
 };
 
@@ -99,18 +106,20 @@ struct Region {
   ElementType type = ElementType::bytes;
   std::uint64_t element_bytes = 1;
   std::uint64_t count = 0;
-  std::vector<BlockDim> place;  // empty: none recorded
+  std::vector<BlockDim> place;  // empty: no place is recorded
   Encoding encoding = Encoding::raw;
-  Compression compression;                     // what was asked for; of a raw region, to be done in the global tier
-  EncodedBlocks encoded;                       // encoding == blocks
+  // As asked for. For a raw region, the compression is done in the global tier.
+  Compression compression;
+  EncodedBlocks encoded;                       // used if encoding == blocks
   std::uint64_t offset = 0;                    // in the file, a multiple of alignment_of()
   std::uint64_t stored_bytes = 0;              // raw: raw_bytes(); else the sum of encoded.sizes
-  std::vector<std::uint64_t> block_checksums;  // of what is stored: of each block
+  std::vector<std::uint64_t> block_checksums;  // of the stored bytes, one per block
   bool operator==(const Region&) const = default;
 
   bool is_raw() const { return encoding == Encoding::raw; }
   std::uint64_t raw_bytes() const { return element_bytes * count; }
-  // Raw regions are checked in blocks of kBlockBytes, the last one shorter.
+  // Returns the number of checked blocks. Raw regions have blocks of kBlockBytes, the last one
+  // shorter.
   std::uint64_t block_count() const {
     return is_raw() ? (stored_bytes + kBlockBytes - 1) / kBlockBytes : encoded.sizes.size();
   }
@@ -121,26 +130,29 @@ struct ImageIndex {
   bool operator==(const ImageIndex&) const = default;
 };
 
-// Whether small regions share pages: only where there are many, because older releases cannot read that.
+// Returns whether small regions share pages. They do so only where there are many, because older
+// releases cannot read that.
 bool is_packed(const ImageIndex& index);
-// What the offset of a region is a multiple of. Regions of a page or more can be mapped: they begin at a page.
+// Returns what the region's offset must be a multiple of. Regions of a page or more begin at a
+// page, so that they can be mapped.
 std::uint64_t alignment_of(const Region& region, bool is_packed);
 
-// The oldest format version that can say all this of an index that was laid out: 3 where regions share pages, else 2
-// where compression is spoken of, else 1.
+// Returns the oldest format version that can express an index that was laid out: 3 if regions share
+// pages, else 2 if the index mentions compression, else 1.
 std::uint32_t format_version_of(const ImageIndex& index);
 
-// Of format_version_of(index).
+// Encodes the index in the format version that format_version_of() returns.
 ByteVector encode_index(const ImageIndex& index);
-// Checks sizes and order: regions do not overlap, lie in [kHeaderBytes, header.index_offset), names are unique and
-// sound. Compares digest128(data) with header.index_digest first.
+// Compares digest128(data) with header.index_digest first. Then checks sizes and order: regions do
+// not overlap and lie in [kHeaderBytes, header.index_offset), and names are unique and sound.
 Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header);
 
-// Gives every region its offset, raw ones their stored_bytes, and sizes block_checksums; returns the offset of the
-// index (page-aligned). Code::argument, naming the region, if sizes overflow or decode_index would refuse what was
-// described.
+// Assigns every region its offset, gives raw regions their stored_bytes, and sizes block_checksums.
+// Returns the offset of the index, which is page-aligned. Returns Code::argument, naming the
+// region, if sizes overflow or decode_index() would refuse the description.
 Result<std::uint64_t> lay_out(ImageIndex& index);
-// Size of encode_index(index) of an index that was laid out; the values of the checksums do not matter.
+// Returns the size of encode_index(index) for an index that was laid out. The values of the
+// checksums do not matter.
 std::uint64_t encoded_index_bytes(const ImageIndex& index);
 
 }  // namespace diapause::format

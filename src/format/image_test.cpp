@@ -22,7 +22,7 @@ struct Image {
   ByteVector index_bytes;
 };
 
-// Encodes the index as it is, sound or not, and gives it a header that matches.
+// Encodes the index as it is, sound or not, with a header that matches it.
 Image seal(ImageIndex index, std::uint64_t index_offset) {
   Image image;
   image.index = std::move(index);
@@ -65,7 +65,7 @@ Image small_image() {
 
 Result<ImageIndex> decode(const Image& image) { return decode_index(image.index_bytes, image.header); }
 
-// What decode_index says of the small image after a change of its index.
+// Returns what decode_index says of the small image after `change` has modified its index.
 std::string refusal(const std::function<void(ImageIndex&)>& change) {
   Image image = small_image();
   const std::uint64_t index_offset = image.header.index_offset;
@@ -85,7 +85,7 @@ std::string header_refusal(const std::function<void(ImageHeader&)>& change) {
   return decoded.error().message;
 }
 
-// Overwrites a number at `offset` of the small image's index, and seals it again.
+// Overwrites a number at `offset` of the small image's index, and seals the image again.
 std::string refusal_of_number(std::size_t offset, std::uint64_t value, std::size_t size) {
   Image image = small_image();
   put(image.index_bytes, offset, value, size);
@@ -221,7 +221,7 @@ TEST(ImageIndex, RefusesEverySingleBitFlip) {
   }
 }
 
-// With the length and the digest made to fit, so that the decoder itself has to see it.
+// The length and the digest are made to fit, so that the decoder itself has to notice.
 TEST(ImageIndex, RefusesEveryTruncationEvenIfSealed) {
   Image image = small_image();
   while (!image.index_bytes.empty()) {
@@ -251,7 +251,8 @@ TEST(ImageIndex, RefusesHostileCounts) {
   EXPECT_THAT(refusal_of_number(68, 0xffffffff, 4), HasSubstr("name of"));
 }
 
-// Region 1 is made to store 2^62 bytes in 2^42 blocks: everything but the length of the index agrees.
+// Region 1 is made to store 2^62 bytes in 2^42 blocks. Everything but the length of the index
+// agrees.
 TEST(ImageIndex, RefusesMoreChecksumsThanItHasBytes) {
   Image image = small_image();
   constexpr std::size_t kRegion1 = 132;

@@ -39,13 +39,13 @@ bool is_sound_job(std::string_view job) {
          std::all_of(job.begin(), job.end(), allowed);
 }
 
-// Node names become directory names.
+// Node names become names of directories.
 bool is_sound_node_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNodeNameBytes && name != "." && name != ".." &&
          name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
 }
 
-// An image has a header at least; a record left empty by mistake is found here.
+// An image has at least a header. This finds a record that was left empty by mistake.
 bool is_sound_size(const ImageRecord& record) {
   return record.file_bytes >= kHeaderBytes && record.file_bytes <= kMaxFileBytes;
 }
@@ -60,9 +60,8 @@ ImageRecord decode_record(Reader& reader) {
   return {file_bytes, reader.digest()};
 }
 
-// Magic, length and digest lie at the same places in every format version, so that a sound file of another version can
-// be told from a damaged one.
-// Returns the format version.
+// Returns the format version. The magic, the length and the digest lie at the same places in every
+// format version, so that a sound file of another version can be told from a damaged one.
 Result<std::uint32_t> check_frame(ByteView data) {
   if (data.size() < kFixedBytes + kDigestBytes) {
     return corrupt(fmt::format("{} bytes are too few", data.size()));
@@ -92,7 +91,8 @@ Status decode_nodes(Reader& reader, std::uint32_t count, Manifest& manifest) {
     const std::uint32_t length = reader.u32();
     if (length > kMaxNodeNameBytes) return corrupt(fmt::format("node {}: name of {} bytes", i, length));
     manifest.node_names.push_back(reader.text(length));
-    if (!is_sound_node_name(manifest.node_names.back())) {  // one cut short reads as empty
+    // a name that is cut short reads as empty
+    if (!is_sound_node_name(manifest.node_names.back())) {
       return corrupt(fmt::format("node {}: its name is not one plain file name", i));
     }
   }
@@ -185,7 +185,8 @@ Result<Group> decode_group(Reader& reader, std::uint32_t number) {
   return group;
 }
 
-// Follows every reference of every group. A rank may be in one group, a node in a group once.
+// Follows every reference of every group. A rank may be in one group only, and a node only once in
+// a group.
 class GroupCheck {
  public:
   explicit GroupCheck(const Manifest& manifest)
@@ -225,7 +226,8 @@ class GroupCheck {
 
   const Manifest& manifest_;
   std::vector<bool> grouped_;
-  std::vector<std::uint64_t> last_group_;  // of each node: number of the last group it was seen in, plus 1
+  // of each node: one more than the number of the last group it was seen in
+  std::vector<std::uint64_t> last_group_;
 };
 
 Status decode_groups(Reader& reader, std::uint32_t count, Manifest& manifest) {
@@ -255,7 +257,8 @@ std::uint64_t encoded_bytes(const Manifest& manifest, std::uint32_t format_versi
   return bytes;
 }
 
-// A group whose parts differ in size is a caller's mistake: it is written so that the decoder refuses it.
+// A group whose parts differ in size is a mistake of the caller. It is encoded so that the decoder
+// refuses it.
 void encode_group(const Group& group, Writer& writer) {
   writer.u32(static_cast<std::uint32_t>(group.members.size()));
   writer.u32(group.parity);
@@ -333,9 +336,9 @@ Result<Manifest> decode_manifest(ByteView data) {
   DIAPAUSE_TRY_ASSIGN(const std::uint32_t format_version, check_frame(data));
   Reader reader(data.first(data.size() - kDigestBytes));
   Manifest manifest;
-  reader.take(kMagic.size() + 4);  // with the format version: checked
+  reader.take(kMagic.size() + 4);  // includes the format version, which is checked
   manifest.levels = reader.u32();
-  reader.u64();  // length: checked
+  reader.u64();  // the length, which is checked
   manifest.created_unix_ns = reader.u64();
   manifest.version.number = reader.u64();
   manifest.version.commit = reader.commit();

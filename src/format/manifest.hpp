@@ -1,5 +1,6 @@
-// The manifest: a version exists when one does. Each node has one of its own (two copies), so has the global tier; all
-// say the same of a version but for the levels reached when they were written. docs/formats/manifest.md.
+// The manifest: a version exists if it has one. Each node has its own manifest in two copies, and
+// the global tier has one. They all describe the version equally, except for the levels that had
+// been reached when they were written. docs/formats/manifest.md.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,12 @@
 
 namespace diapause::format {
 
-inline constexpr std::uint32_t kManifestFormatVersion = 3;  // the newest that is read, and written where it is needed
+// The newest format version that is read; it is written only where it is needed.
+inline constexpr std::uint32_t kManifestFormatVersion = 3;
 inline constexpr std::uint32_t kNoRank = 0xffffffff;
 inline constexpr std::uint32_t kOwnFile = 0xffffffff;
 
-// What the manifest knows of one file.
+// What the manifest records of one file.
 struct ImageRecord {
   std::uint64_t file_bytes = 0;
   Digest128 index_digest;
@@ -28,18 +30,21 @@ struct RankRecord {
   std::uint64_t protected_bytes = 0;
   std::uint32_t node = 0;           // index into Manifest::node_names when written
   std::uint32_t partner = kNoRank;  // level 2: the rank whose node holds the copy
-  // Level 4: which of the files that ranks share, and where in it. Images on nodes have files of their own.
+  // Level 4: the file shared by several ranks that holds the image, and the image's offset in it.
+  // Images on nodes have files of their own.
   std::uint32_t shared_file = kOwnFile;
   std::uint64_t shared_offset = 0;
-  // Level 4: the image there, if it is compressed; else `image` lies there too, and file_bytes is 0.
+  // Level 4: the image in the global tier if it is compressed. Otherwise file_bytes is 0, and
+  // `image` describes the global tier too.
   ImageRecord encoded = {};
-  double greatest_error = 0;  // of any value in `encoded`, measured; 0: it is exact
+  double greatest_error = 0;  // of any value in `encoded`, as measured; 0: all are exact
   bool is_encoded() const { return encoded.file_bytes != 0; }
   const ImageRecord& in_global() const { return is_encoded() ? encoded : image; }
   bool operator==(const RankRecord&) const = default;
 };
 
-// Level 3: members on different nodes; a codeword takes one chunk from each (redundancy/layout.hpp).
+// Level 3: the members are on different nodes, and a codeword takes one chunk from each
+// (redundancy/layout.hpp).
 struct Group {
   std::vector<std::uint32_t> members;  // ranks; kNoRank for a node with fewer ranks (its data are zeros)
   std::vector<std::uint32_t> nodes;    // node of each member; all different
@@ -57,8 +62,10 @@ struct Manifest {
   std::vector<std::string> node_names;
   std::vector<RankRecord> ranks;
   std::vector<Group> groups;
-  std::uint32_t lossy_restarts = 0;  // how often the run behind this version went on from values that were not exact
-  std::uint32_t lossy_in_a_row = 0;  // versions in the global tier, this one the last, whose values are not exact
+  // How often the run that made this version had restarted from values that were not exact.
+  std::uint32_t lossy_restarts = 0;
+  // Number of consecutive versions in the global tier, up to this one, whose values are not exact.
+  std::uint32_t lossy_in_a_row = 0;
   bool operator==(const Manifest&) const = default;
 
   bool has_level(int level) const { return (levels >> level & 1u) != 0; }
@@ -67,11 +74,11 @@ struct Manifest {
   double greatest_error() const;          // of all ranks, in the global tier
 };
 
-// In every group, members, nodes and parities have the same size.
-// In the oldest format version from 2 on that can say it.
+// Encodes the manifest in the oldest format version, from 2 on, that can express it. In every
+// group, members, nodes and parities must have the same size.
 ByteVector encode_manifest(const Manifest& manifest);
-// Reads all format versions up to the present one. Hostile input: as in image.hpp. Checks that ranks, nodes and groups
-// refer to each other soundly.
+// Reads all format versions up to the present one. The input is hostile, as in image.hpp. Checks
+// that ranks, nodes and groups refer to each other soundly.
 Result<Manifest> decode_manifest(ByteView data);
 
 }  // namespace diapause::format

@@ -43,7 +43,7 @@ void seal(ByteVector& bytes) {
   put(bytes, bytes.size() - 8, digest.high, 8);
 }
 
-// What decode_manifest says of the small manifest after a change; "" if it takes it.
+// Returns what decode_manifest says of the small manifest after a change; "" if it accepts it.
 std::string refusal_of_change(const std::function<void(Manifest&)>& change) {
   Manifest manifest = small_manifest();
   change(manifest);
@@ -101,7 +101,7 @@ TEST(Manifest, RefusesEveryTruncation) {
   }
 }
 
-// With length and digest made to fit, so that the decoder itself has to see it.
+// The length and the digest are made to fit, so that the decoder itself has to notice.
 TEST(Manifest, RefusesEveryTruncationEvenIfSealed) {
   ByteVector bytes = encode_manifest(small_manifest());
   while (bytes.size() > 40) {

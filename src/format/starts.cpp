@@ -92,7 +92,7 @@ const Start* Starts::find(std::uint32_t incarnation) const {
 std::uint32_t Starts::root_of(std::uint32_t incarnation) const {
   const Start* start = find(incarnation);
   while (start != nullptr && start->from) {
-    incarnation = start->from->incarnation;  // always smaller: this ends
+    incarnation = start->from->incarnation;  // always smaller, so that the loop ends
     start = find(incarnation);
   }
   return incarnation;
@@ -106,7 +106,7 @@ ByteVector encode_starts(const Starts& starts) {
   Writer writer(length);
   writer.text(kStartsMagic);
   writer.u32(kStartsFormatVersion);
-  writer.u32(0);  // nothing yet
+  writer.u32(0);  // reserved
   writer.u64(length);
   writer.u32(static_cast<std::uint32_t>(starts.list.size() - skipped));
   writer.append(body.written());

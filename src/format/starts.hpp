@@ -1,5 +1,5 @@
-// The starts of a job, counted: the small file in its directory of the global tier from which every start gets its
-// incarnation, on whatever nodes it runs. docs/formats/starts.md.
+// The record of a job's starts: a small file in the job's directory of the global tier. Every start
+// gets its incarnation from it, on whatever nodes it runs. docs/formats/starts.md.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ inline constexpr std::uint32_t kStartsFormatVersion = 1;
 struct Start {
   std::uint32_t incarnation = 0;
   std::uint64_t begun_unix_ns = 0;
-  std::optional<VersionId> from;  // what it was restarted from; none: it began anew
-  bool has_versions = false;      // it has published one, somewhere
-  std::string nodes;              // their names, for people
+  std::optional<VersionId> from;  // the version it was restarted from; none: it began anew
+  bool has_versions = false;      // it has published a version in some tier
+  std::string nodes;              // names of its nodes, for people
   bool operator==(const Start&) const = default;
 };
 
-// With incarnations that grow. The oldest of many are left out.
+// The incarnations in `list` are ascending. The oldest are dropped when there are more than kMost.
 struct Starts {
   static constexpr std::size_t kMost = 256;
   std::vector<Start> list;
@@ -33,13 +33,14 @@ struct Starts {
   std::uint32_t last_incarnation() const { return list.empty() ? 0 : list.back().incarnation; }
   Start* find(std::uint32_t incarnation);
   const Start* find(std::uint32_t incarnation) const;
-  // The start at which the history of this one began anew; itself, if what it came from is not known any more.
+  // Returns the start at which the history of `incarnation` began anew. If the record of where it
+  // came from has been dropped, returns the oldest start still known of that history.
   std::uint32_t root_of(std::uint32_t incarnation) const;
 };
 
-ByteVector encode_starts(const Starts& starts);  // of the last kMost
-// Reads all format versions up to the present one; its input may be anything. Code::corrupt for what is no such file
-// or a damaged one, Code::mismatch for one of a later format version.
+ByteVector encode_starts(const Starts& starts);  // the last kMost of them
+// Reads all format versions up to the present one. The input may be hostile. Returns Code::corrupt
+// for data that are no such file or a damaged one, and Code::mismatch for a later format version.
 Result<Starts> decode_starts(ByteView data);
 
 }  // namespace diapause::format

@@ -34,7 +34,7 @@ TEST(Starts, AreRefusedWhereOneByteDiffersOrIsMissing) {
   }
 }
 
-// Sound but for the number of starts, which is missing.
+// The file is sound, except that the number of starts is missing.
 TEST(Starts, AreRefusedWithoutTheirNumber) {
   Writer writer(40);
   writer.text("DIAPSTA1");

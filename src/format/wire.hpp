@@ -1,4 +1,5 @@
-// Little-endian bytes ⇄ numbers, so that files are the same on every host. For files, and for messages between ranks.
+// Conversion between numbers and little-endian bytes, for files and for messages between ranks.
+// Files are the same on every host.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace diapause::format {
 
-// Offsets must fit the kernel's signed file offsets; with this bound sums of two sizes cannot overflow 64 bits.
+// File offsets of the kernel are signed. Within this bound, the sum of two sizes fits in 64 bits.
 inline constexpr std::uint64_t kMaxFileBytes = 0x7fffffffffffffff;
 
 class Writer {
@@ -42,15 +43,16 @@ class Writer {
   ByteVector bytes_;
 };
 
-// Reads from the front. A read behind the end gives zeros and makes ok() false for good, so that a decoder can read a
-// fixed group of fields and ask once. Before a loop whose length the input decides, ask has_items().
+// Reads from the front. A read beyond the end returns zeros and makes ok() false for good, so that
+// a decoder can read a fixed group of fields and check once. Before a loop whose length the input
+// decides, call has_items().
 class Reader {
  public:
   explicit Reader(ByteView data) : rest_(data) {}
 
   bool ok() const { return ok_; }
   std::size_t remaining() const { return rest_.size(); }
-  // Whether `count` things of at least `item_bytes` (> 0) each can still follow.
+  // Returns whether `count` items of at least `item_bytes` (above 0) each can still follow.
   bool has_items(std::uint64_t count, std::uint64_t item_bytes) const { return count <= rest_.size() / item_bytes; }
 
   std::uint32_t u32() { return static_cast<std::uint32_t>(little_endian<4>()); }
@@ -69,7 +71,7 @@ class Reader {
     const ByteView data = take(length);
     return {reinterpret_cast<const char*>(data.data()), data.size()};
   }
-  // The next `length` bytes; empty if there are fewer.
+  // Returns the next `length` bytes, or an empty view if there are fewer.
   ByteView take(std::uint64_t length) {
     if (length > rest_.size()) {
       ok_ = false;
