@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import re
 
@@ -75,18 +74,17 @@ class Application:
         if configuration == multilevel.ORIGINAL:
             return {**programs.metered(self.launcher, self.words(True, iterations), directory), "checkpoints": []}
         with programs.places(parent) as where:
-            config = self.launcher.configuration(directory, _toml(configuration, self.minute_s, where), where)
+            config = self.launcher.configuration(directory, _toml(configuration, self.minute_s), where)
             found = programs.metered(self.launcher, self.words(False, iterations, "--config", config, "--name", programs.NAME),
                                      directory)
             ledger = programs.ledger_of(where)
             return {**found, "checkpoints": programs.checkpoints_of(ledger, found["begin_unix_s"])}
 
 
-def _toml(configuration, minute_s, where):
+def _toml(configuration, minute_s):
     """The published checkpoints are synchronous."""
     flips = f"[flips]\nevery_s = {multilevel.FLIPS_EVERY_MINUTES * minute_s}\n" if "/e" in configuration else ""
-    return (f'schedule = "{configuration}"\nminute_s = {minute_s}\n[global]\npath = {json.dumps(str(where.global_))}\n'
-            f'[async]\nmode = "off"\n{flips}')
+    return f'schedule = "{configuration}"\nminute_s = {minute_s}\n[async]\nmode = "off"\n{flips}'
 
 
 def _application(arguments, name):
@@ -106,7 +104,7 @@ def _configurations(arguments, name):
 
 
 def plan_of(arguments):
-    parent = (arguments.directory or arguments.output).resolve()
+    parent = options.directory(arguments)
     made, calibrations = [], {}
     plan = runs.Plan(arguments.output, options.settings(arguments), made)
     for name in arguments.application:
@@ -131,13 +129,7 @@ def _key(name, configuration, repetition):
 
 
 def run(arguments):
-    plan = plan_of(arguments)
-    if arguments.dry_run:
-        plan.show()
-        return
-    study = Study(arguments, plan.carry_out())
-    figures = study.figures()
-    runs.leave(arguments.output, {"measurements": study.rows(), "comparison": study.comparison()}, study.page(figures), figures)
+    runs.carry_out(arguments, plan_of(arguments), Study)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -232,6 +224,10 @@ class Study:
 
     def label(self):
         return f"run time measured here; power {self.kind or 'unknown'}; other points as published"
+
+    def files(self):
+        """The rows of each CSV file."""
+        return {"measurements": self.rows(), "comparison": self.comparison()}
 
     def figures(self):
         drawn = {f"{name}-{kind}": self._draw_changes(name, kind, shown) for name, kind, _, shown in self.tables()}

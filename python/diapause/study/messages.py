@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-import json
 import statistics
 
 import matplotlib
@@ -56,8 +55,8 @@ def _measure(arguments, ranks, arm, directory, parent):
         _, printed = programs.output_of(launcher.words("messages_plain", *words), directory)
         return {"times": times_of(printed), "checkpoints": []}
     with programs.places(parent) as where:
-        config = launcher.configuration(directory, f'schedule = "{SCHEDULE}"\nminute_s = {minute_s(arguments)}\n'
-                                        f'[global]\npath = {json.dumps(str(where.global_))}\n[async]\nmode = "off"\n', where)
+        config = launcher.configuration(
+            directory, f'schedule = "{SCHEDULE}"\nminute_s = {minute_s(arguments)}\n[async]\nmode = "off"\n', where)
         _, printed = programs.output_of(launcher.words("messages", *words, "--config", config, "--name", programs.NAME),
                                         directory)
         return {"times": times_of(printed), "checkpoints": programs.checkpoints_of(programs.ledger_of(where), 0.0)}
@@ -72,7 +71,7 @@ def times_of(printed):
 
 
 def plan_of(arguments):
-    parent = (arguments.directory or arguments.output).resolve()
+    parent = options.directory(arguments)
     made = []
     for ranks in arguments.ranks:
         for repetition in range(arguments.repetitions):
@@ -90,13 +89,7 @@ def _key(ranks, arm, repetition):
 
 
 def run(arguments):
-    plan = plan_of(arguments)
-    if arguments.dry_run:
-        plan.show()
-        return
-    study = Study(arguments, plan.carry_out())
-    figures = study.figures()
-    runs.leave(arguments.output, {"measurements": study.rows(), "comparison": study.comparison()}, study.page(figures), figures)
+    runs.carry_out(arguments, plan_of(arguments), Study)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -200,6 +193,10 @@ class Study:
         return rows
 
     # ---- pictures and page -------------------------------------------------------------------------------------------
+
+    def files(self):
+        """The rows of each CSV file."""
+        return {"measurements": self.rows(), "comparison": self.comparison()}
 
     def figures(self):
         return {f"by-size-{ranks}": self._draw(ranks) for ranks in self.arguments.ranks}

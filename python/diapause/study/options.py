@@ -25,6 +25,11 @@ def launcher(arguments, ranks):
     return Launcher(arguments.command.resolve(), arguments.launch, ranks, arguments.ranks_per_node)
 
 
+def directory(arguments):
+    """The parent of what the runs keep in a global directory."""
+    return (arguments.directory or arguments.output).resolve()
+
+
 def settings(arguments):
     """Those that results depend on, for runs.Plan."""
     left_out = ("command", "output", "dry_run")

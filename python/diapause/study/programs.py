@@ -47,11 +47,11 @@ class Launcher:
             raise Trouble(f"--launch '{self.launch}': only {{ranks}} may stand in braces") from error
         return [*launch, str(self.program(name)), *map(str, arguments)]
 
-    def configuration(self, directory, text, places):
-        """A file with these settings, those of the ranks, and the directories."""
+    def configuration(self, directory, text, places, of_global=""):
+        """A file with these settings, those of the ranks, and the directories; `of_global`: more of the section [global]."""
         path = directory / "diapause.toml"
         node = f"[node]\nranks_per_node = {self.ranks_per_node}\n" if self.ranks_per_node else ""
-        path.write_text(f"{text}\n[memory]\npath = {json.dumps(str(places.memory))}\n{node}")
+        path.write_text(f"{text}\n{places.toml(of_global)}{node}")
         return path
 
 
@@ -156,6 +156,11 @@ class Places:
 
     memory: pathlib.Path
     global_: pathlib.Path
+
+    def toml(self, of_global=""):
+        """The settings of both; `of_global`: more of the section [global]."""
+        return (f"[global]\npath = {json.dumps(str(self.global_))}\n{of_global}\n"
+                f"[memory]\npath = {json.dumps(str(self.memory))}\n")
 
 
 def _memory():

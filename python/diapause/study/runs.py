@@ -121,6 +121,16 @@ class _Bar:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
+def carry_out(arguments, plan, study_of):
+    """What every study of runs does: shows the plan, or does it and leaves what `study_of(arguments, results)` makes of it."""
+    if arguments.dry_run:
+        plan.show()
+        return
+    study = study_of(arguments, plan.carry_out())
+    figures = study.figures()
+    leave(arguments.output, study.files(), study.page(figures), figures)
+
+
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 

@@ -102,14 +102,7 @@ def run(arguments):
     for name, path in _media(arguments).items():
         if arguments.medium and not pathlib.Path(path).is_dir():
             raise programs.Trouble(f"--medium {name}={path}: is no directory")
-    plan = plan_of(arguments)
-    if arguments.dry_run:
-        plan.show()
-        return
-    study = Study(arguments, plan.carry_out())
-    figures = study.figures()
-    tables = {"measurements": study.rows(), "comparison": study.comparison(), "figure-1": study.results["figure-1"]["sizes"]}
-    runs.leave(arguments.output, tables, study.page(figures), figures)
+    runs.carry_out(arguments, plan_of(arguments), Study)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -222,6 +215,10 @@ class Study:
                 f"({_saved(self.modelled(node)[1])}).")
 
     # ---- pictures and page -------------------------------------------------------------------------------------------
+
+    def files(self):
+        """The rows of each CSV file."""
+        return {"measurements": self.rows(), "comparison": self.comparison(), "figure-1": self.results["figure-1"]["sizes"]}
 
     def figures(self):
         return {"gears": self._draw_gears(), "figure-1": self._draw_shares()}

@@ -63,7 +63,7 @@ class _Job:
         self.directory = directory
         self.where = where
         config = directory / "diapause.toml"
-        config.write_text(f"[global]\npath = {json.dumps(str(where.global_))}\n[memory]\npath = {json.dumps(str(where.memory))}\n")
+        config.write_text(where.toml())
         self.settings = {"DIAPAUSE_CONFIG": str(config)}
 
     def run(self, words):
@@ -101,7 +101,7 @@ class _Job:
 
 @contextlib.contextmanager
 def _job(arguments, directory):
-    with programs.places((arguments.directory or arguments.output).resolve()) as where:
+    with programs.places(options.directory(arguments)) as where:
         yield _Job(arguments.command, directory, where)
 
 
@@ -138,7 +138,7 @@ def _rate(arguments, directory):
     field = directory / "field.raw"
     count = int(RATE_MB * MB / 8)
     np.random.default_rng(1).standard_normal(count).tofile(field)
-    parent = (arguments.directory or arguments.output).resolve()
+    parent = options.directory(arguments)
     parent.mkdir(parents=True, exist_ok=True)
     where = parent / "rate"
     try:
@@ -182,13 +182,7 @@ def _title(case):
 
 
 def run(arguments):
-    plan = plan_of(arguments)
-    if arguments.dry_run:
-        plan.show()
-        return
-    study = Study(arguments, plan.carry_out())
-    figures = study.figures()
-    runs.leave(arguments.output, {"measurements": study.rows(), "law": study.law_rows()}, study.page(figures), figures)
+    runs.carry_out(arguments, plan_of(arguments), Study)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -253,6 +247,10 @@ class Study:
         return rows
 
     # ---- pictures and page -------------------------------------------------------------------------------------------
+
+    def files(self):
+        """The rows of each CSV file."""
+        return {"measurements": self.rows(), "law": self.law_rows()}
 
     def figures(self):
         return {"times": self._draw()}

@@ -55,14 +55,13 @@ def _first_tier(arguments):
     return (arguments.disk or arguments.output).resolve() / "diapause-first-tier"
 
 
-def _toml(arguments, of, where):
+def _toml(arguments, of):
     method, ratio = of.method, of.clock
-    _, of_global, first = METHODS[method]
+    _, _, first = METHODS[method]
     governor = "" if ratio in (None, 1.0) else (
         f'[governor]\npolicy = "fixed"\nactuator = "{arguments.actuator}"\nratio_write = {ratio}\nratio_compress = {ratio}\n'
         f"watchdog = {json.dumps(str(arguments.command.resolve()))}\n")
-    return (f"[level4]\nevery_calls = {of.calls_between}\n[global]\npath = {json.dumps(str(where.global_))}\n{of_global}\n"
-            f'[async]\nmode = "{"thread" if first else "off"}"\n{governor}')
+    return f'[level4]\nevery_calls = {of.calls_between}\n[async]\nmode = "{"thread" if first else "off"}"\n{governor}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,10 +81,11 @@ class Case:
 
 
 def _measure(arguments, of, directory):
-    parent = (arguments.directory or arguments.output).resolve()
+    parent = options.directory(arguments)
     launcher = options.launcher(arguments, of.ranks)
-    with programs.places(parent, _first_tier(arguments) if METHODS[of.method][2] == "disk" else None) as where:
-        config = launcher.configuration(directory, _toml(arguments, of, where), where)
+    _, of_global, first = METHODS[of.method]
+    with programs.places(parent, _first_tier(arguments) if first == "disk" else None) as where:
+        config = launcher.configuration(directory, _toml(arguments, of), where, of_global)
         words = launcher.words("stream", "--elements", int(of.size_mb * 1e6 / 24), "--iterations", of.calls_between * CHECKPOINTS,
                                "--config", config, "--name", programs.NAME)
         found = programs.metered(launcher, words, directory)
@@ -140,15 +140,12 @@ def plan_of(arguments):
 
 
 def run(arguments):
-    plan = plan_of(arguments)
-    if arguments.dry_run:
-        plan.show()
-        return
-    study = Study(arguments, plan.carry_out())
+    runs.carry_out(arguments, plan_of(arguments), _study_of)
+
+
+def _study_of(arguments, results):
     shutil.rmtree(_first_tier(arguments), ignore_errors=True)
-    figures = study.figures()
-    runs.leave(arguments.output, {"measurements": study.rows(), "comparison": study.comparison(), "clocks": study.clock_rows()},
-               study.page(figures), figures)
+    return Study(arguments, results)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -292,6 +289,10 @@ class Study:
                        "No clock saved energy of the run.")
 
     # ---- pictures and page -------------------------------------------------------------------------------------------
+
+    def files(self):
+        """The rows of each CSV file."""
+        return {"measurements": self.rows(), "comparison": self.comparison(), "clocks": self.clock_rows()}
 
     def figures(self):
         return {f"{scaling}-scaling": self._draw(scaling) for scaling in self.scalings()}
