@@ -89,8 +89,6 @@ def main():
         for name in tests:
             print(name, "behaviour", *[label for label, names in (("long", LONG), ("once", ONCE)) if name in names])
         return 0
-    site.work.mkdir(parents=True, exist_ok=True)
-    site.work, site.programs = site.work.resolve(), site.programs.resolve()
     return exit_status_of(tests[site.test], site)
 
 

@@ -1,5 +1,6 @@
 """Jobs of the tests: their directories, how they are started, killed and looked at afterwards."""
 
+import argparse
 import itertools
 import json
 import os
@@ -59,8 +60,20 @@ def killed_and_continued(site, command, environment={}, ranks=3, **config):
         expect(len(alone) > 0 and killed == alone, "the killed job ended with another result")
 
 
+def parser_of(about, tests):
+    """Of a script's command line: a test, where its programs and its work lie, and how ranks are started."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("test", choices=tests, metavar="test")
+    parser.add_argument("--programs", type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--mpiexec")
+    return parser
+
+
 def exit_status_of(test, site):
     """Of a script of tests: 0 as it should be, 1 not, SKIPPED cannot be tested here; says why."""
+    site.work.mkdir(parents=True, exist_ok=True)
+    site.work, site.programs = site.work.resolve(), site.programs.resolve()
     try:
         test(site)
     except Skip as reason:

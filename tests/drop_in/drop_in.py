@@ -5,7 +5,6 @@ drop_in.py TEST --programs DIR --mpiexec COMMAND --work DIR
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
 """
 
-import argparse
 import pathlib
 import shutil
 import sys
@@ -13,7 +12,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import Place, exit_status_of, expect, expect_equal  # noqa: E402  from there
+from harness import Place, Skip, exit_status_of, expect, expect_equal, parser_of  # noqa: E402  from there
 
 FOREVER = 1_000_000_000
 RANKS = 3
@@ -291,14 +290,7 @@ TESTS = {name: function for name, function in list(globals().items())
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("test", choices=TESTS, metavar="test")
-    for folder in ("--programs", "--work"):
-        parser.add_argument(folder, type=pathlib.Path)
-    parser.add_argument("--mpiexec")
-    site = parser.parse_args()
-    site.work.mkdir(parents=True, exist_ok=True)
-    site.work, site.programs = site.work.resolve(), site.programs.resolve()
+    site = parser_of(__doc__, TESTS).parse_args()
     return exit_status_of(TESTS[site.test], site)
 
 

@@ -5,7 +5,6 @@ languages.py TEST --programs DIR --examples DIR --libraries DIR --mpiexec COMMAN
 Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
 """
 
-import argparse
 import ctypes
 import pathlib
 import subprocess
@@ -14,7 +13,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import Place, Skip, exit_status_of, expect, expect_equal, killed_and_continued  # noqa: E402  from there
+from harness import (Place, Skip, exit_status_of, expect, expect_equal, killed_and_continued,  # noqa: E402  from there
+                     parser_of)
 
 REPOSITORY = HERE.parents[1]
 PYTHON = "/usr/bin/python3"  # packages of the system are for its own Python
@@ -105,15 +105,12 @@ TESTS = {name: function for name, function in list(globals().items())
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("test", choices=TESTS, metavar="test")
-    for folder in ("--programs", "--examples", "--libraries", "--work"):
-        parser.add_argument(folder, type=pathlib.Path)
-    parser.add_argument("--mpiexec")
+    parser = parser_of(__doc__, TESTS)
+    parser.add_argument("--examples", type=pathlib.Path)
+    parser.add_argument("--libraries", type=pathlib.Path)
     parser.add_argument("--mpicc", default="")
     site = parser.parse_args()
-    site.work.mkdir(parents=True, exist_ok=True)
-    site.work, site.programs, site.examples = site.work.resolve(), site.programs.resolve(), site.examples.resolve()
+    site.examples = site.examples.resolve()
     return exit_status_of(TESTS[site.test], site)
 
 
