@@ -3,9 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
 
+#include "base/name_search.hpp"
 #include "capture/copy_on_write.hpp"
 #include "capture/incremental.hpp"
 #include "format/checksum.hpp"
@@ -40,30 +39,21 @@ Status check(const CaptureRequest& request) {
 // What a slot holds. Regions that lie as they did then are found without a search.
 class OldRegions {
  public:
-  explicit OldRegions(const SlotContent& content) : content_(content) {}
+  explicit OldRegions(const SlotContent& content) : content_(content), names_(content.regions) {}
 
   // The checksums of sound old content of the same memory at the same place; null if there is none. `number`: of the
   // region in its image.
   const std::uint64_t* find(std::size_t number, const format::Region& region, const std::byte* data) {
-    const SlotRegion* const old = find_name(number, region.name);
-    if (old == nullptr) return nullptr;
-    const bool same = old->data == data && old->bytes == region.stored_bytes && old->offset == region.offset;
-    return same ? content_.checksums.data() + old->first_checksum : nullptr;
+    const auto place = names_.find(region.name, number);
+    if (!place) return nullptr;
+    const SlotRegion& old = content_.regions[*place];
+    const bool same = old.data == data && old.bytes == region.stored_bytes && old.offset == region.offset;
+    return same ? content_.checksums.data() + old.first_checksum : nullptr;
   }
 
  private:
-  const SlotRegion* find_name(std::size_t number, const std::string& name) {
-    const std::vector<SlotRegion>& regions = content_.regions;
-    if (number < regions.size() && regions[number].name == name) return &regions[number];
-    if (by_name_.empty()) {
-      for (const SlotRegion& region : regions) by_name_.emplace(region.name, &region);
-    }
-    const auto found = by_name_.find(name);
-    return found == by_name_.end() ? nullptr : found->second;
-  }
-
   const SlotContent& content_;
-  std::unordered_map<std::string_view, const SlotRegion*> by_name_;
+  NameSearch<SlotRegion> names_;
 };
 
 // Part of the blocks that differ from what the slot held before.

@@ -2,10 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
+#include "base/name_search.hpp"
 #include "engine/accounting/ledger_lines.hpp"
 #include "library/engine.hpp"
 #include "sys/mappings.hpp"
@@ -33,32 +32,6 @@ Status check_writable(const ProtectedRegion& region, const sys::Mappings& mappin
   if (why.empty()) return {};
   return fail(Code::argument, fmt::format("region '{}' cannot be restored: {}", region.description.name, why));
 }
-
-// Finds stored regions by name: at once where they are asked for in the order in which they are stored.
-class Places {
- public:
-  explicit Places(const std::vector<format::Region>& stored) : stored_(stored) {}
-
-  std::optional<std::size_t> find(const std::string& name) {
-    const std::size_t next = next_ < stored_.size() && stored_[next_].name == name ? next_ : search(name);
-    if (next == stored_.size()) return std::nullopt;
-    next_ = next + 1;
-    return next;
-  }
-
- private:
-  std::size_t search(const std::string& name) {
-    if (by_name_.empty()) {
-      for (std::size_t place = 0; place < stored_.size(); ++place) by_name_.emplace(stored_[place].name, place);
-    }
-    const auto found = by_name_.find(name);
-    return found == by_name_.end() ? stored_.size() : found->second;
-  }
-
-  const std::vector<format::Region>& stored_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;
-  std::size_t next_ = 0;
-};
 
 Status agree_on_call(engine::Context& context, std::uint64_t version, engine::Purpose purpose) {
   const std::uint64_t mine[] = {version, static_cast<std::uint64_t>(purpose)};
@@ -232,11 +205,12 @@ Status Engine::restore(const std::vector<std::string>& names) {
 // wanted.
 Result<std::vector<std::byte*>> Engine::targets_of(const std::vector<std::string>& names) {
   const std::vector<format::Region>& stored = restart_->image().index().regions;
-  Places places(stored);
+  NameSearch places(stored);
+  std::size_t next = 0;  // in the order in which they are stored, as a rule
   std::vector<std::byte*> targets(stored.size());
   const auto mappings = sys::Mappings::read();
   const auto aim_at = [&](const ProtectedRegion& region) -> Status {
-    const std::optional<std::size_t> place = places.find(region.description.name);
+    const std::optional<std::size_t> place = places.find(region.description.name, next);
     if (!place) {
       return fail(Code::mismatch, fmt::format("region '{}' is protected, but version {} does not hold it",
                                               region.description.name, restart_->fetched.manifest.version.number));
@@ -244,6 +218,7 @@ Result<std::vector<std::byte*>> Engine::targets_of(const std::vector<std::string
     DIAPAUSE_TRY(check_fits(stored[*place], region.description, context_->job));
     if (mappings) DIAPAUSE_TRY(check_writable(region, *mappings));
     targets[*place] = region.data;
+    next = *place + 1;
     return {};
   };
   if (names.empty()) {
