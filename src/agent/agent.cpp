@@ -103,22 +103,20 @@ class Caretaker {
     DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(keeper_.process(), timed_));
     DIAPAUSE_TRY_ASSIGN(process::Dump dump, process::dump(frozen, own_process(), keeper_.command()));
     Answer answer;
-    if (wish == Wish::check_only) {
-      DIAPAUSE_TRY(frozen.thaw());
+    const auto thaw = [&] {
+      const Status thawed = frozen.thaw();
       answer.stopped_s = sys::monotonic_s() - start_s;
+      return thawed;
+    };
+    if (wish == Wish::check_only) {
+      DIAPAUSE_TRY(thaw());
       return answer;
     }
     DumpSource source(dump);
     auto copies = copies_for(frozen, dump, source);
-    if (copies) {
-      DIAPAUSE_TRY(frozen.thaw());
-      answer.stopped_s = sys::monotonic_s() - start_s;
-    }
+    if (copies) DIAPAUSE_TRY(thaw());
     auto captured = store_.capture(level, source.index(), source);
-    if (!copies) {
-      DIAPAUSE_TRY(frozen.thaw());
-      answer.stopped_s = sys::monotonic_s() - start_s;
-    }
+    if (!copies) DIAPAUSE_TRY(thaw());
     copies.reset();
     if (!captured) return fail(std::move(captured.error()));
     captured->blocked_s = [stopped_s = answer.stopped_s] { return stopped_s; };
