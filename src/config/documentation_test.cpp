@@ -1,4 +1,4 @@
-// docs/configuration.md and the table of keys say the same.
+// Checks that docs/configuration.md and the table of keys say the same.
 #include <gmock/gmock.h>
 
 #include <filesystem>

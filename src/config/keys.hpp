@@ -1,5 +1,5 @@
-// The one table of everything that can be configured. Reading files, reading the environment, messages and the test of
-// docs/configuration.md all go through it.
+// The single table of everything that can be configured. Reading files, reading the environment,
+// messages and the test of docs/configuration.md all use it.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@
 
 namespace diapause::config {
 
-// All numbers are seconds; 30 years are never meant and keep arithmetic on clocks far from overflow.
+// The largest value of numbers that are seconds. Nobody means 30 years, and the bound keeps
+// arithmetic on clocks far from overflow.
 inline constexpr double kMostSeconds = 1e9;
 
-// The schedule that leaves the intervals to what the job measures.
+// The schedule that derives the intervals from what the job measures.
 inline constexpr std::string_view kAutoSchedule = "auto";
 
 // Settings on their way: with the keys that end up in others.
@@ -27,7 +28,7 @@ struct Draft {
   double minute_s = 60;
 };
 
-// One of an enumeration's values, whichever enumeration it is; they count from 0, in the order of the key's words.
+// Refers to a value of any enumeration. The values count from 0, in the order of the key's words.
 class ChoiceRef {
  public:
   template <class Enum>
@@ -45,7 +46,7 @@ class ChoiceRef {
   void (*choose_)(void*, std::size_t);
 };
 
-// Where a key's value lives; the type of the place is the type of the key.
+// Gives access to a key's value in a Draft. The type of the value is the type of the key.
 using Place = std::variant<double& (*)(Draft&), std::uint32_t& (*)(Draft&), std::uint64_t& (*)(Draft&),
                            std::optional<std::uint32_t>& (*)(Draft&), std::string& (*)(Draft&),
                            std::vector<std::string>& (*)(Draft&), FileCount& (*)(Draft&), ChoiceRef (*)(Draft&)>;
@@ -57,8 +58,8 @@ enum class Rule {
   ratio,      // numbers: above 0 and at most 1
   not_empty,  // strings
   node_name,  // strings and lists: becomes the name of a directory
-  signal,     // lists: names of signals that may be taken over
-  words,      // lists: names that somebody else knows
+  signal,     // lists: names of signals that may be handled
+  words,      // lists: names that another part of the program knows
   any_sign    // numbers: also below 0
 };
 
@@ -69,7 +70,7 @@ struct Key {
   Rule rule = Rule::any;
   std::int64_t least = 0;  // integers
   std::int64_t most = 0xffffffff;
-  std::span<const std::string_view> words = {};  // of a choice
+  std::span<const std::string_view> words = {};  // the values of a choice
 
   std::string full_name() const;    // "level1.keep"
   std::string environment() const;  // "DIAPAUSE_LEVEL1_KEEP"
@@ -80,23 +81,24 @@ struct Key {
 std::span<const Key> all_keys();
 const Key* find_key(std::string_view section, std::string_view name);
 
-// A value as a file or a variable gives it.
+// A value as read from a file or a variable.
 struct Found {
-  // monostate: something that no key takes
+  // monostate: a value that no key accepts
   std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::string>> value;
   std::string shown;  // for messages
 };
 
-// What the text of a variable means for that key.
+// Interprets the text of a variable as a value for `key`.
 Found found_in_text(const Key& key, const std::string& text);
 
-// Puts the value in its place; false if the key does not allow it.
+// Stores the value in the draft. Returns false if the key does not allow it.
 bool assign(const Key& key, const Found& found, Draft& draft);
 
-// For messages: in quotes, without control characters, cut where it is long.
+// Returns the text for messages: in quotes, without control characters, and cut if it is long.
 std::string quoted(std::string_view text);
 
-// The candidate at an edit distance of at most 2, as "; did you mean <candidate>?"; else ".".
+// Returns "; did you mean <candidate>?" with a candidate at an edit distance of at most 2, and "."
+// if there is none.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace diapause::config

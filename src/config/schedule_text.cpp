@@ -1,4 +1,4 @@
-// "ckp(3,5,7,11)/e1".
+// Reads schedules such as "ckp(3,5,7,11)/e1".
 #include <fmt/core.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace diapause::config {
 namespace {
 
-// Reads from left to right; spaces may stand between any two parts.
+// Reads from left to right. Spaces may stand between any two parts.
 class Reader {
  public:
   explicit Reader(const std::string& text) : text_(text), at_(text.data()), end_(text.data() + text.size()) {}
@@ -66,7 +66,7 @@ Status apply_schedule(const std::string& text, double minute_s, Settings& settin
     DIAPAUSE_TRY(reader.expect(level == 1 ? "(" : ","));
     DIAPAUSE_TRY_ASSIGN(const double minutes, reader.number<double>("a number of minutes"));
     seconds[level] = minutes * minute_s;
-    // Written so that NaN is out of range.
+    // The condition is written so that NaN is out of range.
     if (!(minutes >= 0 && seconds[level] <= kMostSeconds)) {
       return reader.wrong(fmt::format("an interval from 0 to {:.0f} s was expected before what comes", kMostSeconds));
     }

@@ -12,14 +12,15 @@ namespace diapause::config {
 namespace {
 
 struct Reading {
-  std::string file;  // as messages name it
+  std::string file;  // the name to use in messages
   Draft draft;
-  std::map<const Key*, std::string> origins;  // "file:line:column" or "environment variable NAME" of what was set
+  // Where each value that was set comes from: "file:line:column" or "environment variable NAME".
+  std::map<const Key*, std::string> origins;
 
   std::string at(const toml::source_region& source) const {
     return fmt::format("{}:{}:{}", file, source.begin.line, source.begin.column);
   }
-  // The place to point at for a key; keys that were not set have their default.
+  // Returns the origin of a key's value, or "default" if it was not set.
   std::string origin(const Key& key) const {
     const auto found = origins.find(&key);
     return found == origins.end() ? "default" : found->second;
@@ -42,7 +43,7 @@ std::vector<std::string> key_names(std::string_view section) {
   return names;
 }
 
-// Names and values come from the file: not to be trusted to be short or printable.
+// Returns a name or value for messages. It comes from the file and may be long or unprintable.
 std::string printable(std::string_view text) {
   const std::string in_quotes = quoted(text);
   return in_quotes.substr(1, in_quotes.find_last_of('"') - 1);
@@ -119,7 +120,8 @@ Status read_top(const toml::table& table, Reading& reading) {
 }
 
 Status read_file(const std::string& text, Reading& reading) {
-  // The packaged library reports by exception; no other can leave it but one for memory.
+  // The TOML library reports errors by exceptions. No other exception than one for lack of memory
+  // can leave this function.
   try {
     const toml::table table = toml::parse(text, reading.file);
     return read_top(table, reading);
@@ -129,8 +131,9 @@ Status read_file(const std::string& text, Reading& reading) {
   }
 }
 
-// Why a variable that is no key must be meant as one; empty if it need not. Sites set names of their own, such as
-// DIAPAUSE_ROOT and DIAPAUSE_HOME, in the modules that make the library available.
+// Returns why an unknown variable must be a misspelt key, or an empty text if it need not be one.
+// Sites set names of their own, such as DIAPAUSE_ROOT and DIAPAUSE_HOME, in the modules that make
+// the library available.
 std::string resembles_key(std::string_view name) {
   std::vector<std::string> candidates{"DIAPAUSE_CONFIG"};
   for (const Key& key : all_keys()) candidates.push_back(key.environment());
@@ -170,7 +173,7 @@ Status read_environment(const Environment& environment, Reading& reading) {
   return {};
 }
 
-// Of two settings that exclude each other; points at the first and names the place of the second.
+// Returns an error for two settings that exclude each other. It names the place of both.
 tl::unexpected<Error> conflict(const Reading& reading, const Key& first, const Key& second, const std::string& why) {
   return fail(Code::config, fmt::format("{}: {} and {} ({}): {}", reading.origin(first), first.full_name(),
                                         second.full_name(), reading.origin(second), why));
@@ -237,7 +240,8 @@ std::string value_in(const Environment& environment, std::string_view name) {
   return found == environment.end() ? "" : found->second;
 }
 
-// Slurm says when the allocation ends, and sends SIGTERM then or SIGUSR1 before, if asked to.
+// Under Slurm, fills in the end of the allocation and the signals that Slurm sends: SIGTERM at the
+// end, or SIGUSR1 before it, if the user asks for that.
 void settle_deadline(const Environment& environment, Reading& reading) {
   if (value_in(environment, "SLURM_JOB_ID").empty()) return;
   DeadlineSettings& deadline = reading.draft.settings.deadline;
@@ -248,7 +252,7 @@ void settle_deadline(const Environment& environment, Reading& reading) {
   if (!end_is_set) (void)assign(at, found_in_text(at, value_in(environment, "SLURM_JOB_END_TIME")), reading.draft);
 }
 
-// Whoever sets intervals level by level means those, not the schedule that stands there by default.
+// Drops the default schedule if intervals are set level by level.
 void settle_default_schedule(Reading& reading) {
   if (reading.origins.contains(find_key("", "schedule"))) return;
   const bool by_level = std::any_of(reading.origins.begin(), reading.origins.end(), [](const auto& origin) {
@@ -258,7 +262,7 @@ void settle_default_schedule(Reading& reading) {
   if (by_level) reading.draft.schedule.clear();
 }
 
-// Intervals cannot be chosen by nobody knows what.
+// Refuses an automatic schedule for which no failure rate is given.
 Status check_failures(const Reading& reading) {
   const FailureSettings& failures = reading.draft.settings.failures;
   const Key& of_one_node = *find_key("failures", "node_mtbf_s");

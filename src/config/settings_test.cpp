@@ -84,7 +84,7 @@ seed = 9223372036854775807
   EXPECT_EQ(settings.source, "c.toml");
 }
 
-// A value other than the default, as a file and as the environment write it.
+// Returns a value other than the default, as it is written in a file and in the environment.
 std::pair<std::string, std::string> other_value(const Key& key) {
   if (key.name == "schedule") return {"\"ckp(1,2,3,4)\"", "ckp(1,2,3,4)"};
   if (!key.words.empty()) return {quoted(key.words.back()), std::string(key.words.back())};
@@ -106,7 +106,8 @@ TEST(Settings, MeanTheSameInAFileAndInTheEnvironment) {
     if (key.section == "global" && key.name == "mode") text += "global.files = \"auto\"\n";
     if (key.name == "names") text += "node.ranks_per_node = 1\n";
     from_file.settings = parsed(text);
-    if (key.name == "schedule" || key.name == "minute_s") continue;  // they end up in other settings
+    // These two are converted into other settings.
+    if (key.name == "schedule" || key.name == "minute_s") continue;
     EXPECT_EQ(key.shown(from_file), key.shown(from_environment)) << key.full_name();
     Draft defaults;
     defaults.settings = default_settings(1000);

@@ -1,4 +1,4 @@
-// What each type of key takes: from text, into its place, and in words.
+// For each type of key: reading a value from text, storing it, and describing what is allowed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace diapause::config {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 255;
-// Those that batch systems and people send, and that no debugger, terminal or fault needs for itself.
+// Signals that batch systems and people send, and that no debugger, terminal or fault needs.
 constexpr std::array<std::string_view, 7> kSignals = {"SIGHUP",  "SIGINT",  "SIGTERM", "SIGUSR1",
                                                       "SIGUSR2", "SIGALRM", "SIGXCPU"};
 
@@ -63,7 +63,7 @@ struct Assign {
     const auto* number = std::get_if<double>(&found.value);
     if (integer == nullptr && number == nullptr) return false;
     const double value = integer != nullptr ? static_cast<double>(*integer) : *number;
-    // Written so that NaN is out of range.
+    // The condition is written so that NaN is out of range.
     const bool in_range = value <= most_number(key.rule) && is_above_least(key.rule, value);
     if (in_range) place = value;
     return in_range;
