@@ -13,9 +13,9 @@
 namespace diapause::sys {
 namespace {
 
-// How the two versions call the same things.
+// The names that the two versions of control groups use for the same things.
 struct Dialect {
-  std::string_view limits[2];  // "max" or a huge number: none
+  std::string_view limits[2];  // "max" or a huge number means no limit
   std::string_view usage;
   std::string_view reclaimable;  // key in memory.stat
 };
@@ -42,7 +42,7 @@ std::optional<std::string> text_of(Kernel& kernel, const std::string& path) {
 std::optional<std::uint64_t> number_at(std::string_view text) {
   std::uint64_t value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc()) return std::nullopt;  // "max" is none
+  if (read.ec != std::errc()) return std::nullopt;  // "max" means no limit
   return value;
 }
 
@@ -51,7 +51,7 @@ std::optional<std::uint64_t> number_of_file(Kernel& kernel, const std::string& p
   return text ? number_at(*text) : std::nullopt;
 }
 
-// Calls `visit` for every line.
+// Calls `visit` with every line.
 template <class Visit>
 void for_each_line(std::string_view text, Visit visit) {
   while (!text.empty()) {
@@ -84,8 +84,9 @@ std::optional<MemoryRoom> room_in(Kernel& kernel, const std::string& group, cons
   return MemoryRoom{*limit, *limit - std::min(*limit, needed)};
 }
 
-// A process in a container may be told the path that its host uses, while the container's own group lies at the mount:
-// what is not there is passed over, and the mount is always asked.
+// Adds the memory of the group at `path` and of its parents. A process in a container may see its
+// host's path while the container's own group lies at the mount, so groups that do not exist are
+// skipped, and the mount itself is always read.
 void add_rooms(Kernel& kernel, const std::string& mount, std::string_view path, const Dialect& dialect,
                std::vector<MemoryRoom>& rooms) {
   while (true) {
@@ -96,7 +97,8 @@ void add_rooms(Kernel& kernel, const std::string& mount, std::string_view path, 
   }
 }
 
-// "4:memory,hugetlb:/job/step": whether `controllers` has memory.
+// Returns whether `controllers`, the second field of a line such as "4:memory,hugetlb:/job/step",
+// includes memory.
 bool has_memory(std::string_view controllers) {
   while (!controllers.empty()) {
     const std::string_view one = controllers.substr(0, controllers.find(','));

@@ -1,4 +1,4 @@
-// What the control groups that this process runs in still let it take.
+// Limits and use of the control groups that this process runs in.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace diapause::sys {
 
-// The memory of all groups up to the root that have a limit: who goes beyond is killed. What a group holds of files
-// without needing it counts as left. Version 1 and 2; nothing where there is no limit, or none to be read. Reads /proc
-// and /sys through `kernel`.
+// Returns the memory of all groups up to the root that have a limit; a process that exceeds one is
+// killed. Reclaimable file cache of a group counts as left. Supports versions 1 and 2. The result
+// is empty where there is no limit or none can be read. Reads /proc and /sys through `kernel`.
 std::vector<MemoryRoom> memory_of_cgroups(Kernel& kernel);
 
 }  // namespace diapause::sys

@@ -15,7 +15,7 @@
 namespace diapause::sys {
 namespace {
 
-// As exec and spawn want it; the pointers are into `command`.
+// Returns the arguments as exec and spawn expect them. The pointers refer to `command`.
 std::vector<char*> pointers_to(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -23,7 +23,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& command) {
   return arguments;
 }
 
-// 0, or the errno of what failed.
+// Returns 0, or the errno of the call that failed.
 int spawn(const std::vector<std::string>& command, int output, pid_t& child) {
   const std::vector<char*> arguments = pointers_to(command);
   posix_spawn_file_actions_t files;
@@ -34,7 +34,8 @@ int spawn(const std::vector<std::string>& command, int output, pid_t& child) {
   ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
   ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);  // the caller may have blocked some
+  // The caller may have blocked some.
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   const int error = ::posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environ);
   ::posix_spawnattr_destroy(&attributes);

@@ -1,4 +1,4 @@
-// Asking another program, or becoming one.
+// Running another program for its output, or replacing this process by one.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace diapause::sys {
 
-// What `command` (looked up in PATH) writes to standard output until it ends, at most 1 MiB; it reads nothing, and its
-// standard error is ours. Waits for it. Fails if it cannot be started or does not succeed.
+// Runs `command` (looked up in PATH), waits for its end, and returns what it wrote to standard
+// output, at most 1 MiB. Its standard input is empty, and it shares our standard error. Fails if it
+// cannot be started or exits with an error.
 Result<std::string> output_of(const std::vector<std::string>& command);
 
-// Becomes `command` (looked up in PATH): it has our files, environment and process number. Returns only if it cannot be
-// started.
+// Replaces this process by `command` (looked up in PATH), which inherits the open files, the
+// environment and the process number. Returns only if the command cannot be started.
 Error become(const std::vector<std::string>& command);
 
 }  // namespace diapause::sys

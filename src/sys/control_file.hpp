@@ -1,5 +1,6 @@
-// Files of /sys that take commands, and control groups. Links are followed, as /sys is made of them. Errors name the
-// path; a file that is not there is Code::not_found, one that may not be written Code::denied.
+// Files of /sys that take commands, and control groups. Symbolic links are followed, because /sys
+// consists of them. Errors name the path; a missing file is Code::not_found, and one that must not
+// be written is Code::denied.
 #pragma once
 
 #include <string>
@@ -9,14 +10,15 @@
 
 namespace diapause::sys {
 
-// Whether the file can be opened for writing. Nothing is written.
+// Returns whether the file can be opened for writing. Nothing is written.
 Status check_writable(Kernel& kernel, const std::string& path);
 
-// Writes the text as a line, in one call, into a file that exists. (Of a plain file, as in tests, other lines may be
-// left behind it.)
+// Writes the text as one line, in one call, into a file that exists. In a plain file, as in tests,
+// older lines may remain behind it.
 Status write_value(Kernel& kernel, const std::string& path, const std::string& text);
 
-// Control groups are directories. One that is there already, or gone already, is fine.
+// Make and remove a control group, which is a directory. It is no error if it already exists or is
+// already gone.
 Status make_group(Kernel& kernel, const std::string& path);
 Status remove_group(Kernel& kernel, const std::string& path);
 

@@ -1,13 +1,14 @@
-// Hardware and kernel modules that reach memory past the page tables of the process that owns it.
+// Hardware and kernel modules that write to memory bypassing the page tables of the process that
+// owns it.
 #pragma once
 
 #include <string>
 
 namespace diapause::sys {
 
-// A device file under `root`/dev through which memory may be written without a page fault of this process: RDMA network
-// adapters, GPUs, XPMEM and KNEM. Empty if there is none. That it is there says enough: MPI libraries use what they
-// find.
+// Returns the path of a device file under `root`/dev through which memory may be written without a
+// page fault of this process: RDMA network adapters, GPUs, XPMEM and KNEM. Returns an empty text if
+// there is none. Its presence is sufficient, because MPI libraries use the devices that they find.
 std::string device_that_writes_memory(const std::string& root);
 
 }  // namespace diapause::sys

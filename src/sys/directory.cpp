@@ -19,7 +19,7 @@ int open_directory(Kernel& kernel, int base, const std::string& path, int extra_
   return uninterrupted([&] { return kernel.openat(base, path.c_str(), kOpenDirectory | extra_flags, 0); });
 }
 
-// The parent as a path that can be opened: "." for "a", "/" for "/a".
+// Returns the parent as a path that can be opened: "." for "a", "/" for "/a".
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   if (slash == std::string::npos) return ".";
@@ -27,7 +27,7 @@ std::string parent_of(const std::string& path) {
   return end == std::string::npos ? "/" : path.substr(0, end + 1);
 }
 
-// With a slash at its end a symbolic link would be followed in spite of O_NOFOLLOW.
+// Removes trailing slashes. With one, a symbolic link would be followed in spite of O_NOFOLLOW.
 std::string without_trailing_slashes(const std::string& path) {
   const std::size_t end = path.find_last_not_of('/');
   return end == std::string::npos ? path.substr(0, 1) : path.substr(0, end + 1);
@@ -35,7 +35,8 @@ std::string without_trailing_slashes(const std::string& path) {
 
 int sync_directory(Kernel& kernel, int fd) {
   const int result = uninterrupted([&] { return kernel.fsync(fd); });
-  // Some file systems have no such operation for directories; their entries are as durable as they make them.
+  // Some file systems have no such operation for directories. Their entries are as durable as the
+  // file system makes them.
   return result == -EINVAL ? 0 : result;
 }
 
@@ -72,8 +73,9 @@ Error open_error(const std::string& path, int result) {
                fmt::format("{} is not a directory, or is a symbolic link; give the path it points to", path), ENOTDIR};
 }
 
-// Makes the entry at `path` durable in its parent, also if it was there before: whoever made it may have died before it
-// came to this. A parent that this user cannot open, or that nobody can write, is somebody else's to look after.
+// Makes the entry at `path` durable in its parent, also if it existed before: the process that made
+// it may have died before its own sync. A parent that this user cannot open, or that nobody can
+// write to, is skipped, because somebody else maintains it.
 Status sync_parent_of(Kernel& kernel, const std::string& path) {
   const std::string parent = parent_of(path);
   const int fd = open_directory(kernel, AT_FDCWD, parent, 0);
@@ -111,7 +113,7 @@ Status remove_content(Kernel& kernel, int fd, const std::string& path, int depth
   return {};
 }
 
-// Removes what is called `name`; of a symbolic link the link itself.
+// Removes the file or directory `name` recursively. Of a symbolic link it removes the link itself.
 Status remove_tree(Kernel& kernel, int base, const std::string& name, const std::string& path, int depth) {
   if (depth > kDeepestRemoval) {
     return fail(Code::denied, fmt::format("{} is nested deeper than anything made here; remove it yourself", path));
@@ -189,7 +191,8 @@ Result<Directory> Directory::make_child(std::string_view name) const {
   const std::string component(name);
   const int result = uninterrupted([&] { return kernel_->mkdirat(fd_, component.c_str(), 0700); });
   if (result < 0 && result != -EEXIST) return fail(path_error("make directory", path_ + "/" + component, result));
-  // Also if it was there before: whoever made it may have died before it came to this.
+  // The directory is synced also if it existed before: the process that made it may have died
+  // before its own sync.
   DIAPAUSE_TRY(sync());
   return open_child(name);
 }
@@ -207,7 +210,7 @@ Result<Directory> Directory::open_own_child(std::string_view name) const {
 }
 
 Result<File> Directory::open_file(std::string_view name, Access access, bool direct) const {
-  // Without O_NONBLOCK a named pipe put in a file's place would hold the reader for ever.
+  // Without O_NONBLOCK, opening a named pipe that was put in a file's place would block for ever.
   int flags = O_RDONLY | O_NONBLOCK;
   if (access == Access::write) flags = O_WRONLY;
   if (access == Access::read_write) flags = O_RDWR;

@@ -54,7 +54,8 @@ Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
     data = data.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
     if (data.empty()) break;
-    // Asked here and not by reading on, which O_DIRECT refuses at an end that is not on a block.
+    // The size is asked for here. Reading on to find the end would fail with O_DIRECT if the end is
+    // not at a block.
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t end, size());
     if (end < offset + data.size()) return ends_at(end);
   }
@@ -74,7 +75,8 @@ Status File::write_all(ByteView data, std::uint64_t offset) const {
 }
 
 Status File::sync() const {
-  // Never again after an error: the kernel has dropped the pages by then, and a second call would report success.
+  // A failed sync is never repeated: the kernel has dropped the pages by then, and a second call
+  // would report success.
   const int result = uninterrupted([&] { return kernel_->fsync(fd_); });
   if (result < 0) return fail(path_error("sync", path_, result));
   return {};

@@ -1,5 +1,6 @@
-// Files and directories that close themselves, retry EINTR, continue short reads and writes, and name the path in
-// every error. All opens are relative to a Directory, refuse symbolic links, and create with mode 0600/0700.
+// Files and directories that close themselves, retry EINTR, continue short reads and writes, and
+// name the path in every error. All opens are relative to a Directory, refuse symbolic links, and
+// create with mode 0600 or 0700.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace diapause::sys {
 
-// What makes a file or directory the same one, whatever it is called. Given to another only when it is gone and closed.
+// Identifies a file or directory whatever its name is. The kernel reuses an id only after the file
+// is removed and closed.
 struct FileId {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -25,45 +27,46 @@ struct FileId {
 class File {
  public:
   File() = default;
-  // `flags` are those it was opened with.
+  // `flags` are those that the file was opened with.
   File(Kernel& kernel, int fd, std::string path, int flags = 0)
       : kernel_(&kernel), fd_(fd), flags_(flags), path_(std::move(path)) {}
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
-  ~File();  // closes; an error is lost, so sync() first where it matters
+  ~File();  // closes; a close error is lost, so call sync() first where it matters
 
   bool is_open() const { return fd_ >= 0; }
   int fd() const { return fd_; }
   Kernel& kernel() const { return *kernel_; }
   const std::string& path() const { return path_; }
-  bool is_direct() const;            // whether transfers go past the page cache
+  bool is_direct() const;            // whether transfers bypass the page cache
   FileId id() const { return id_; }  // of files that a Directory has opened
 
-  // Both go through the page cache from the first transfer on that the file system refuses with O_DIRECT (EINVAL): it
-  // may want other alignments, or find out only then. Fills all of `data`; a file that ends before is Code::corrupt
-  // ("ends at byte N").
+  // Both fill or write all of `data`; a file that ends earlier is Code::corrupt ("ends at byte N").
+  // If the file system refuses a transfer with O_DIRECT (EINVAL), because it wants another
+  // alignment or finds out only then, this transfer and all later ones go through the page cache.
   Status read_exact(MutableBytes data, std::uint64_t offset) const;
   Status write_all(ByteView data, std::uint64_t offset) const;
   Status sync() const;
-  // Reserves blocks for [0, length) and sets the size; falls back to ftruncate where the file system cannot reserve.
+  // Reserves blocks for [0, length) and sets the size. Falls back to ftruncate where the file
+  // system cannot reserve.
   Status reserve(std::uint64_t length) const;
-  // The same without the size, for files that have theirs.
+  // Reserves blocks in the same way and leaves the size as it is.
   Status reserve_front(std::uint64_t length) const;
   Status truncate(std::uint64_t length) const;
   Result<std::uint64_t> size() const;
-  bool has_no_name() const;  // no directory holds it any more
+  bool has_no_name() const;  // no directory refers to it any more
 
  private:
   friend Result<File> open_checked(const class Directory& directory, std::string_view name, int flags);
   bool stops_direct(std::int64_t result) const;
   Kernel* kernel_ = nullptr;
   int fd_ = -1;
-  mutable int flags_ = 0;  // less O_DIRECT where a transfer was refused
+  mutable int flags_ = 0;  // without O_DIRECT after a transfer was refused
   std::string path_;
   FileId id_;
 };
 
-// append: whatever is written goes behind what the file holds by then, at no matter which offset.
+// append: data are written behind the current end of the file, whatever the offset.
 enum class Access { read, write, read_write, append };
 
 class Directory {
@@ -73,41 +76,47 @@ class Directory {
   Directory& operator=(Directory&& other) noexcept;
   ~Directory();
 
-  // Opens, or makes with all missing parents, the directory at `path`. Directories made here have mode 0700.
-  // The last component must be owned by this user and not writable by others (Code::denied otherwise).
+  // Opens the directory at `path`, or makes it with all missing parents. Directories made here have
+  // mode 0700. The last component must be owned by this user and not be writable by others;
+  // Code::denied otherwise.
   static Result<Directory> make_private(Kernel& kernel, const std::string& path);
-  // As above for one that must exist (Code::not_found otherwise).
+  // As make_private(), for a directory that must exist; Code::not_found otherwise.
   static Result<Directory> open_private(Kernel& kernel, const std::string& path);
-  // Of one that cannot be opened so: false if nothing can be there.
+  // For a directory that cannot be opened: returns false if nothing can be there.
   static bool may_exist(Kernel& kernel, const std::string& path);
 
-  // A directory inside this one. make_child syncs this directory if it made one.
+  // Open a directory inside this one. make_child() syncs this directory if it made a new one.
   Result<Directory> make_child(std::string_view name) const;
   Result<Directory> open_child(std::string_view name) const;
-  // The same where the program has made it, inside of a private one: others may have the right to write to it.
+  // As open_child(), for a directory that the program itself has made inside a private one. Others
+  // may have the right to write to it.
   Result<Directory> open_own_child(std::string_view name) const;
 
-  // `direct` asks for O_DIRECT and falls back to buffered where it is refused. Opened files must be regular files owned
-  // by this user (Code::denied otherwise).
+  // `direct` asks for O_DIRECT and falls back to buffered transfers where it is refused. The file
+  // must be a regular file owned by this user; Code::denied otherwise.
   Result<File> open_file(std::string_view name, Access access, bool direct = false) const;
-  Result<File> create_file(std::string_view name, bool direct = false) const;  // truncates an old one of that name
-  // Only if there is nothing of that name: os_errno EEXIST otherwise.
+  // Truncates an existing file.
+  Result<File> create_file(std::string_view name, bool direct = false) const;
+  // Fails with EEXIST in os_errno if the name exists.
   Result<File> create_new_file(std::string_view name, bool direct = false) const;
 
   Status rename(std::string_view from, const Directory& to_directory, std::string_view to) const;
-  Status remove_file(std::string_view name) const;   // absent is fine
-  Status remove_child(std::string_view name) const;  // recursive; absent is fine; never follows links
+  Status remove_file(std::string_view name) const;  // no error if it is absent
+  // Removes recursively and never follows links; no error if it is absent.
+  Status remove_child(std::string_view name) const;
   Status sync() const;
   Result<std::vector<DirectoryEntry>> list() const;
   bool has_no_name() const;  // it was removed
-  // Whether both are one directory, whatever paths they were opened by.
+  // Returns whether both are the same directory, whatever paths they were opened by.
   Result<bool> is_same_as(const Directory& other) const;
-  // Absolute and without links where the kernel can tell; else the path that it was opened by, in plain spelling.
+  // Returns the absolute path without links where the kernel tells it; otherwise the path that the
+  // directory was opened by, in plain spelling.
   std::string real_path() const;
   Result<FileSystemSpace> space() const;
   Result<FileId> id() const;
-  Result<FileId> id_of(std::string_view name) const;  // of what is called so in here by now; Code::not_found
-  // By how much the file is longer than the space that it has.
+  // Of the entry that has this name now; Code::not_found.
+  Result<FileId> id_of(std::string_view name) const;
+  // Returns by how many bytes the file is longer than the space allocated for it.
   Result<std::uint64_t> missing_bytes_of(std::string_view name) const;
 
   bool is_open() const { return fd_ >= 0; }
@@ -124,23 +133,27 @@ class Directory {
   std::string path_;
 };
 
-// Whether `name` is one plain path component: not empty, no '/', no NUL, not "." or "..", at most 255 bytes.
+// Returns whether `name` is one plain path component: not empty, no '/', no NUL, not "." or "..",
+// and at most 255 bytes.
 bool is_plain_name(std::string_view name);
 
-// Makes `directory` hold a file of that name with these bytes, all of them or none, and durable when this returns. Two
-// who do so at the same time need different `temporary` names.
+// Puts a file of that name with these bytes into `directory`, atomically, and durable on return.
+// Concurrent callers need different `temporary` names.
 Status publish_file(const Directory& directory, std::string_view name, ByteView bytes, std::string_view temporary);
 
 class HeldFile;
 
-// An exclusive lock on a file, held until this object dies or the process does: of flock where the file system has it,
-// else of the whole file by fcntl, else by a file beside it that only one can make (docs/locks.md).
+// An exclusive lock on a file, held until this object is destroyed or the process dies. It uses
+// flock where the file system supports it, else an fcntl lock on the whole file, else a second file
+// that only one process can create (docs/locks.md).
 class FileLock {
  public:
-  // Tries until `wait_s` seconds are over. Code::busy names the path and what the holder wrote into it.
+  // Tries for at most `wait_s` seconds. Code::busy names the path and the text that the holder
+  // wrote into it.
   static Result<FileLock> acquire(const Directory& directory, std::string_view name, std::string_view holder_text,
                                   double wait_s);
-  // Whether somebody has it. Makes no file; who acquires it at this very moment may have to try once more.
+  // Returns whether somebody holds the lock. Makes no file. A process that acquires the lock at the
+  // same moment may have to try again.
   static bool is_held(const Directory& directory, std::string_view name);
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&& other) noexcept;
@@ -153,7 +166,7 @@ class FileLock {
   std::unique_ptr<HeldFile> held_;
 };
 
-// Page-aligned heap memory, for O_DIRECT.
+// Page-aligned heap memory for transfers with O_DIRECT.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

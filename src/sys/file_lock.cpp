@@ -17,7 +17,8 @@ namespace {
 constexpr std::chrono::milliseconds kPollInterval{20};
 constexpr std::size_t kLongestQuote = 200;
 
-// The first line of what the holder wrote. It may be anything, so only printable ASCII gets into our message.
+// Returns the first line that the holder wrote. The file may hold anything, so only printable ASCII
+// enters our message.
 std::string holder_of(const File& file) {
   std::array<char, kLongestQuote> text{};
   const auto bytes = std::as_writable_bytes(std::span(text));
@@ -30,7 +31,8 @@ std::string holder_of(const File& file) {
   return line;
 }
 
-// Whether the file system, or how it is mounted, has no such lock (Lustre without -o flock, old NFS).
+// Returns whether the file system, or its mount, has no such lock (Lustre without -o flock, old
+// NFS).
 bool has_none(int result) { return result == -ENOSYS || result == -EOPNOTSUPP || result == -ENOLCK; }
 
 enum class Kind { flock, range, file };
@@ -41,7 +43,7 @@ struct Attempt {
   std::unique_ptr<HeldFile> held;
 };
 
-// 0, -EWOULDBLOCK or another -errno.
+// The result is 0, -EWOULDBLOCK or another -errno.
 Attempt attempt(const Directory& directory, const File& file, const std::string& name, HeldFile::Watch& watch) {
   Kernel& kernel = directory.kernel();
   Attempt done;
@@ -63,7 +65,8 @@ Attempt attempt(const Directory& directory, const File& file, const std::string&
   return done;
 }
 
-// What was written names who took the lock; who has it now may be a child that it left behind.
+// Describes the holder. The text in the file names the process that took the lock; the present
+// holder may be a child of it that inherited the lock.
 std::string who_holds(const File& file) {
   const std::string written = holder_of(file);
   const std::string now = lock_holders(file);
@@ -80,7 +83,7 @@ Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view 
                                    double wait_s) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  // Not truncated: the text in it belongs to whoever holds the lock.
+  // The file is not truncated: its text belongs to whoever holds the lock.
   DIAPAUSE_TRY_ASSIGN(File file, open_checked(directory, name, O_RDWR | O_CREAT));
   HeldFile::Watch watch;
   for (;;) {
@@ -89,13 +92,13 @@ Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view 
       FileLock lock(std::move(file));
       lock.is_range_ = done.kind == Kind::range;
       lock.held_ = std::move(done.held);
-      // The lock is ours whether or not its text can be written: a full disk must not keep anybody from what lies on
-      // it.
+      // The lock is ours whether or not its text can be written. A full disk must not keep anybody
+      // from the data on it.
       if (lock.file_.truncate(0)) (void)lock.file_.write_all(as_byte_view(holder_text), 0);
       return lock;
     }
     if (done.result != -EWOULDBLOCK) return fail(path_error("lock", file.path(), done.result));
-    // A file left behind on another machine shows only by not changing for a while.
+    // A stale file of another machine shows only by not changing for a while.
     const double patience_s = done.kind == Kind::file && wait_s > 0 ? std::max(wait_s, HeldFile::kDead_s + 1) : wait_s;
     if (std::chrono::duration<double>(Clock::now() - start).count() >= patience_s) {
       return fail(Code::busy, fmt::format("{} is locked by: {}", file.path(), who_holds(file)), EWOULDBLOCK);
@@ -131,7 +134,7 @@ FileLock& FileLock::operator=(FileLock&& other) noexcept {
 
 FileLock::~FileLock() {
   if (!file_.is_open()) return;
-  if (held_) return;  // its file goes with it
+  if (held_) return;  // its destructor removes the file
   if (is_range_) {
     file_.kernel().unlock_range(file_.fd());
   } else {

@@ -1,4 +1,4 @@
-// Locks where the file system has none, and who is told to hold one.
+// Tests of locks on file systems that have none, and of who is reported as the holder.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// A file system mounted without locks, on this machine's kernel. Only what a lock needs.
+// A file system mounted without locks, over this machine's kernel, with only the calls that a lock
+// needs.
 class WithoutLocks final : public Kernel {
  public:
   bool has_range_locks = false;
@@ -140,7 +141,7 @@ TEST_F(Locks, InAFileOfThisMachineBeforeItsLastBootAreLeftBehind) {
   EXPECT_TRUE(FileLock::acquire(open(kernel), "lock", "x\n", 0));
 }
 
-// Takes the lock in a process that leaves a child and ends; returns the child.
+// Takes the lock in a process that leaves a child behind and ends. Returns the child.
 pid_t leave_a_child_with_the_lock(const Directory& directory) {
   int pipe[2];
   if (::pipe(pipe) != 0) return -1;

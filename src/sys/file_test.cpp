@@ -1,5 +1,5 @@
-// What only a real file system has: links, pipes, other users, direct access. The rest is in tests/support, over a disk
-// in memory as well.
+// Tests of what only a real file system has: links, pipes, other users, direct access. The other
+// tests are in tests/support and also run over a disk in memory.
 #include "sys/file.hpp"
 
 #include <fcntl.h>
@@ -144,7 +144,7 @@ TEST_F(FileOnDisk, TellsWhetherALockIsHeld) {
   EXPECT_FALSE(FileLock::is_held(root_, "lock"));
 }
 
-// And not for ever: the lock is held until the end of the test.
+// The lock is held until the end of the test, so that a wait without a limit would not return.
 TEST_F(FileOnDisk, WaitsForTheLockAsLongAsAsked) {
   auto held = FileLock::acquire(root_, "lock", "holder", 0);
   ASSERT_TRUE(held);

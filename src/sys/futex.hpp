@@ -6,10 +6,11 @@
 
 namespace diapause::sys {
 
-// Returns when `word` was woken up, was not `seen` to begin with, or the time is over; also now and then for no reason.
+// Sleeps while `word` equals `seen`, until somebody wakes it or `at_most_s` seconds are over. May
+// also return early without a reason.
 void wait_while(const std::atomic<std::uint32_t>& word, std::uint32_t seen, double at_most_s);
 
-// Wakes everybody who waits for `word`; to be called after it was changed.
+// Wakes all threads that wait for `word`. Call it after changing `word`.
 void wake_all(std::atomic<std::uint32_t>& word);
 
 }  // namespace diapause::sys

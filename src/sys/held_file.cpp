@@ -14,7 +14,8 @@
 namespace diapause::sys {
 namespace {
 
-// "<host> <boot> <process> <when it started>": what the first line of the file says of its holder.
+// Returns the first line of the file, which identifies its holder: "<host> <boot> <process> <start
+// time of the process>".
 std::string myself() {
   return fmt::format("{} {} {} {}", host_name(), boot_id(real_kernel()).value_or("?"), process_id(),
                      start_ticks(real_kernel(), process_id()).value_or(0));
@@ -29,7 +30,8 @@ std::string text_of(const Directory& directory, const std::string& name) {
   return {text.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
 }
 
-// Whether the holder was a process of this machine and is no more: that can be told at once.
+// Returns whether the holder was a process of this machine that has ended, which can be told at
+// once.
 bool has_ended_here(const std::string& text) {
   const std::string line = text.substr(0, text.find('\n'));
   std::array<std::string, 4> words;
@@ -71,11 +73,12 @@ Result<HeldFile> HeldFile::acquire(const Directory& directory, const std::string
     if (text != watch.seen || watch.since_s == 0) watch = {text, monotonic_s()};
     const bool is_left_behind = has_ended_here(text) || monotonic_s() - watch.since_s >= kDead_s;
     if (!is_left_behind) return fail(Code::busy, directory.path() + "/" + name);
-    // Two who take it away at the same time make one new file, and only one of them succeeds.
+    // If two processes remove a stale file at the same time, they make one new file, and only one
+    // of them succeeds.
     const std::string aside = fmt::format("{}.dead-{}", name, process_id());
     DIAPAUSE_TRY(directory.rename(name, directory, aside));
     const bool is_the_same = text_of(directory, aside) == text;
-    if (!is_the_same) {  // somebody else was faster, and this is his
+    if (!is_the_same) {  // another process was faster, and this file is its
       DIAPAUSE_TRY(directory.rename(aside, directory, name));
       return fail(Code::busy, directory.path() + "/" + name);
     }

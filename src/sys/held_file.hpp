@@ -1,5 +1,5 @@
-// A lock for file systems that have none: a file that only one can make. docs/locks.md says when it counts as left
-// behind.
+// A lock for file systems that have none: a file that only one process can create. docs/locks.md
+// says when the file of a dead holder counts as stale.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,20 @@ namespace diapause::sys {
 
 class HeldFile {
  public:
-  // Makes the file `name`. Code::busy if another holder's is there, or may be: it has to be seen not to change for
-  // kDead_s, and for that this has to be asked again, with the same `Watch`.
+  // Creates the file `name`. Returns Code::busy if another holder's file exists, or may still be
+  // valid: it counts as stale only after it was seen unchanged for kDead_s. The caller has to call
+  // again with the same `Watch` until then.
   struct Watch {
     std::string seen;
     double since_s = 0;
   };
   static Result<HeldFile> acquire(const Directory& directory, const std::string& name, Watch& watch);
-  // Whether one is there that does not count as left behind, as far as can be told at once.
+  // Returns whether a file exists that does not count as stale, as far as can be told at once.
   static bool is_held(const Directory& directory, const std::string& name);
 
-  static constexpr double kBeat_s = 2;   // between two signs of life of a holder
-  static constexpr double kDead_s = 15;  // without one a holder on another machine is dead
+  static constexpr double kBeat_s = 2;  // between two signs of life of a holder
+  // After which a silent holder on another machine counts as dead.
+  static constexpr double kDead_s = 15;
 
   HeldFile(HeldFile&&) noexcept = default;
   HeldFile& operator=(HeldFile&& other) noexcept;

@@ -1,5 +1,5 @@
-// The machine's management controller, through the kernel's device. Requests take milliseconds to seconds: they are
-// sent, and the answer is asked for later.
+// Access to the machine's management controller through the kernel's device. A request takes
+// milliseconds to seconds, so it is sent first and its answer is received later.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ class IpmiDevice {
  public:
   static Result<IpmiDevice> open(Kernel& kernel, const std::string& path);
 
-  // One command to the controller itself. `id` comes back with the answer.
+  // Sends one command to the controller itself. The answer carries the same `id`.
   Status send(std::uint8_t function, std::uint8_t command, std::span<const std::uint8_t> data, long id) const;
 
   struct Answer {
     long id;
-    std::vector<std::uint8_t> data;  // the completion code first
+    std::vector<std::uint8_t> data;  // begins with the completion code
   };
-  // The next answer that has come, if one has.
+  // Returns the next answer if one has arrived.
   Result<std::optional<Answer>> receive() const;
 
  private:

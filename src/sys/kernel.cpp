@@ -1,4 +1,5 @@
-// What a kernel has that has no queues, private mappings or devices: transfers that are over when they were submitted.
+// The base implementation, for kernels without queues, private mappings or devices: transfers are
+// complete when submit() returns.
 #include "sys/kernel.hpp"
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 namespace diapause::sys {
 namespace {
 
-// Moves all of `data` by calls that may move less; `at_end` is what a call means that moves nothing.
+// Moves all of `data` by calls that may move less. `at_end` is the result if a call moves nothing.
 template <class Bytes, class Call>
 int move_all(Bytes data, std::uint64_t offset, int at_end, Call call) {
   while (!data.empty()) {
@@ -24,7 +25,7 @@ int move_all(Bytes data, std::uint64_t offset, int at_end, Call call) {
   return 0;
 }
 
-// Results that wait for whoever asks.
+// Holds results until they are asked for.
 class Results {
  public:
   std::int64_t put(int result) {

@@ -1,8 +1,9 @@
-// The system calls Diapause makes, one function each, so that tests can fail any of them.
+// The system calls that Diapause makes, one function each, so that tests can make any of them fail.
 //
-// Functions return a value >= 0, or -errno. They do what the call of the same name does, no retries, no loops:
-// sys/file.hpp is the robust layer everybody else uses. Paths are relative to a directory descriptor, or absolute with
-// AT_FDCWD. Implementations are safe to call from several threads.
+// A function returns a value >= 0, or -errno. It does what the call of the same name does, without
+// retries and loops; sys/file.hpp is the robust layer that everybody else uses. Paths are relative
+// to a directory descriptor, or absolute with AT_FDCWD. Implementations are safe to call from
+// several threads.
 #pragma once
 
 #include <sys/types.h>
@@ -38,68 +39,77 @@ class Kernel {
   virtual int close(int fd) = 0;
   virtual std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) = 0;
   virtual std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) = 0;
-  // Takes O_DIRECT away from the descriptor. -EINVAL of the base implementation, whose files never have it.
+  // Clears O_DIRECT on the descriptor. The base implementation, whose files never have it, returns
+  // -EINVAL.
   virtual int stop_direct(int fd);
   virtual int fsync(int fd) = 0;
   virtual int fallocate(int fd, std::uint64_t offset, std::uint64_t length) = 0;
   virtual int ftruncate(int fd, std::uint64_t length) = 0;
   virtual int fstat(int fd, struct stat* out) = 0;
-  // Of what is called `path` there; of a symbolic link the link itself. The base implementation opens it.
+  // Describes the entry at `path`; of a symbolic link, the link itself. The base implementation
+  // opens it.
   virtual int fstatat(int directory, const char* path, struct stat* out);
   virtual int fstatvfs(int fd, FileSystemSpace* out) = 0;
   virtual int renameat(int from_directory, const char* from, int to_directory, const char* to) = 0;
   virtual int unlinkat(int directory, const char* path, int flags) = 0;
   virtual int mkdirat(int directory, const char* path, mode_t mode) = 0;
-  // All entries but "." and "..", in no order.
+  // Lists all entries except "." and "..", in no order.
   virtual int list(int directory, std::vector<DirectoryEntry>* out) = 0;
-  // The path that leads to an open directory without any link, as it is now. -ENOSYS of the base implementation.
+  // Gives the present path of an open directory, without links. The base implementation returns
+  // -ENOSYS.
   virtual int real_path(int directory, std::string* out);
-  // LOCK_EX | LOCK_NB.
+  // LOCK_EX | LOCK_NB of flock.
   virtual int try_lock(int fd) = 0;
-  // LOCK_UN: also takes the lock away from descriptors that a forked child still holds.
+  // LOCK_UN of flock. It also releases the lock for descriptors that a forked child still holds.
   virtual int unlock(int fd) = 0;
-  // The same by F_OFD_SETLK, for file systems without flock. -ENOSYS of the base implementation.
+  // The same with F_OFD_SETLK, for file systems without flock. The base implementation returns
+  // -ENOSYS.
   virtual int try_range_lock(int fd);
   virtual int unlock_range(int fd);
-  // Shared, readable and writable, populated mapping of [0, length). nullptr with *error = errno on failure.
+  // Maps [0, length) shared, readable, writable and populated. Returns nullptr with *error = errno
+  // on failure.
   virtual std::byte* map_shared(int fd, std::uint64_t length, int* error) = 0;
   virtual int unmap(std::byte* base, std::uint64_t length) = 0;
-  // Private, readable and writable mapping of [offset, offset + length): pages come when they are touched, and writes
-  // stay in this process. nullptr with *error = errno on failure, as of the base implementation, which has none.
+  // Maps [offset, offset + length) private, readable and writable. Pages are read when they are
+  // first touched, and writes stay in this process. Returns nullptr with *error = errno on failure;
+  // the base implementation always fails.
   virtual std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error);
 
-  // What devices need, and files do not; the base implementations have none: -ENOSYS. perf_counter opens one counter of
-  // the performance monitoring unit `type`, of everything that runs on processor `cpu`.
+  // These calls are for devices only, and the base implementations return -ENOSYS. perf_counter()
+  // opens one counter of the performance monitoring unit `type`, for everything that runs on
+  // processor `cpu`.
   virtual int perf_counter(std::uint32_t type, std::uint64_t config, int cpu);
   virtual std::int64_t read(int fd, MutableBytes data);
   virtual int ioctl(int fd, unsigned long request, void* argument);
 
-  // A queue of writes in flight. The base implementation writes at once with pwrite.
+  // Returns a queue of writes in flight. The base implementation writes at once with pwrite.
   virtual std::unique_ptr<WriteQueue> write_queue(unsigned depth);
-  // Whether these queues really have several transfers in flight.
+  // Returns whether these queues really keep several transfers in flight.
   virtual bool has_queues() { return false; }
-  // A queue of reads in flight. The base implementation reads at once with pread.
+  // Returns a queue of reads in flight. The base implementation reads at once with pread.
   virtual std::unique_ptr<ReadQueue> read_queue(unsigned depth);
 };
 
-// Several writes in flight to one or more files. A buffer must stay untouched until its ticket is done.
+// Several writes in flight to one or more files. A buffer must not change until its ticket is done.
 // Not thread-safe.
 class WriteQueue {
  public:
   virtual ~WriteQueue() = default;
-  // Starts writing all of `data` (short writes are continued). Returns a ticket >= 0, or -errno. Blocks if full.
+  // Starts writing all of `data` (short writes are continued). Returns a ticket >= 0, or -errno.
+  // Blocks while the queue is full.
   virtual std::int64_t submit(int fd, ByteView data, std::uint64_t offset) = 0;
-  // Waits for the write of that ticket: 0 or -errno.
+  // Waits for the write of that ticket. Returns 0 or -errno.
   virtual int wait(std::int64_t ticket) = 0;
 };
 
-// Several reads in flight, the other way round. Not thread-safe.
+// Several reads in flight. A buffer must not be used until its ticket is done. Not thread-safe.
 class ReadQueue {
  public:
   virtual ~ReadQueue() = default;
-  // Starts filling all of `data` (short reads are continued). Returns a ticket >= 0, or -errno. Blocks if full.
+  // Starts filling all of `data` (short reads are continued). Returns a ticket >= 0, or -errno.
+  // Blocks while the queue is full.
   virtual std::int64_t submit(int fd, MutableBytes data, std::uint64_t offset) = 0;
-  // Waits for the read of that ticket: 0 or -errno; -ENODATA if the file ends before.
+  // Waits for the read of that ticket. Returns 0 or -errno; -ENODATA if the file ends before.
   virtual int wait(std::int64_t ticket) = 0;
 };
 

@@ -1,4 +1,4 @@
-// A shared library that may or may not be on the machine, loaded when it is wanted.
+// A shared library that may be missing on the machine and is loaded when it is needed.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,12 @@ namespace diapause::sys {
 
 class Library {
  public:
-  // `name` as the dynamic linker takes it. Code::not_found if it cannot be loaded.
+  // Loads the library `name`, as the dynamic linker understands it. Code::not_found if it cannot be
+  // loaded.
   static Result<Library> open(const std::string& name);
 
-  // The function of that name; nullptr if there is none. `Function`: its type, a pointer.
+  // Returns the function of that name, or nullptr if there is none. `Function` is the type of the
+  // pointer.
   template <class Function>
   Function function(const char* name) const {
     return reinterpret_cast<Function>(symbol(name));

@@ -27,7 +27,7 @@ int to_poll_ms(double seconds) {
   return seconds > kLongest ? -1 : static_cast<int>(std::ceil(std::max(seconds, 0.0) * 1e3));
 }
 
-// 0, or the errno of what failed.
+// Returns 0, or the errno of the call that failed.
 int spawn(const std::vector<std::string>& command, int input, pid_t& child) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -38,7 +38,8 @@ int spawn(const std::vector<std::string>& command, int input, pid_t& child) {
   ::sigemptyset(&none);
   ::sigfillset(&all);
   ::posix_spawn_file_actions_init(&files);
-  // Whoever reads what the program prints must not wait for this process, too.
+  // The process gets none of the program's files, because a reader of the program's output must not
+  // wait for this process too.
   ::posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
   ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
@@ -77,8 +78,8 @@ Result<Lifeline> Lifeline::start(const std::vector<std::string>& command, double
   if (error != 0) return fail(os_error("cannot run " + command[0], error));
   const bool ready = is_ready(lifeline.socket_, wait_s);
   if (!ready) ::kill(child, SIGKILL);
-  // What was started has left this process to a child of its own, and ended. A program that waits for any child may
-  // have buried it already.
+  // The started process has passed the lifeline to a child of its own and ended. A program that
+  // waits for any child may have reaped it already.
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (!ready) return fail(Code::io, command[0] + " was started, but does not keep watch");
@@ -108,13 +109,14 @@ Result<Attendance> Attendance::begin(std::int64_t watched_process, std::uint64_t
   const pid_t child = ::fork();
   if (child < 0) return fail(os_error("cannot leave the process that started this one", errno));
   if (child > 0) ::_exit(0);
-  (void)!::chdir("/");  // no file system stays busy for our sake
+  (void)!::chdir("/");  // so that no file system stays busy because of us
   const int socket = ::dup(STDIN_FILENO);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (socket < 0 || null < 0) return fail(os_error("cannot keep the lifeline open", errno));
   ::dup2(null, STDIN_FILENO);
   ::close(null);
-  // Opened before it is looked who has that number: no other process can get between.
+  // The descriptor is opened before the start time is compared, so that no other process can take
+  // the number in between.
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, watched_process, 0));
   const auto started = start_ticks(real_kernel(), watched_process);
   Attendance attendance(socket, process);
@@ -135,7 +137,8 @@ Attendance::~Attendance() {
 
 std::optional<Attendance::News> Attendance::wait(double timeout_s) {
   if (has_ended_) return News{true, ""};
-  std::array<pollfd, 2> ends{pollfd{socket_, POLLIN, 0}, pollfd{process_, POLLIN, 0}};  // one below 0 is left out
+  // Poll ignores a negative descriptor.
+  std::array<pollfd, 2> ends{pollfd{socket_, POLLIN, 0}, pollfd{process_, POLLIN, 0}};
   int count = 0;
   do {
     count = ::poll(ends.data(), ends.size(), to_poll_ms(timeout_s));

@@ -1,4 +1,4 @@
-// A process that looks at the end of another one, and stays when that one goes, by whatever signal.
+// A process that watches for the end of another one and survives it, whatever signal ends that one.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,20 @@
 
 namespace diapause::sys {
 
-// The end that a program holds. It is never forked, only spawned: an MPI program must not be copied. The other process
-// has a session of its own, none of the program's files, and is no child of the program once start() has returned, so
-// that no wait() of the program can meet it.
+// The program's end of the lifeline. The other process is spawned and never forked, because an MPI
+// program must not be copied. It has a session of its own and none of the program's files. Once
+// start() has returned it is no child of the program, so that no wait() of the program can return
+// it.
 class Lifeline {
  public:
-  // Starts the command (looked up in PATH), which has to call Attendance::begin; waits for that, at most `wait_s`.
+  // Starts the command (looked up in PATH), which has to call Attendance::begin(), and waits for
+  // that for at most `wait_s` seconds.
   static Result<Lifeline> start(const std::vector<std::string>& command, double wait_s);
   Lifeline(Lifeline&& other) noexcept;
   Lifeline& operator=(Lifeline&&) = delete;
-  ~Lifeline();  // the other process sees the end
+  ~Lifeline();  // the other process notices the end
 
-  // Sends a line, without waiting; fails if the other process is gone.
+  // Sends a line without waiting. Fails if the other process has ended.
   Status tell(const std::string& line);
 
  private:
@@ -30,28 +32,31 @@ class Lifeline {
   int socket_;
 };
 
-// The other end. Changes what the whole process does with signals and files: for a process that does nothing else.
+// The other process's end. It changes the signals and files of the whole process, which must do
+// nothing else.
 class Attendance {
  public:
-  // Leaves the starter, closes its files, ignores the signals that ask programs to end, and says that it is ready.
-  // To be called in the process that Lifeline::start started, before there are threads.
+  // Detaches from the starter, closes its files, ignores the signals that ask programs to end, and
+  // reports that it is ready. Must be called in the process that Lifeline::start() started, before
+  // any thread is made.
   static Result<Attendance> begin(std::int64_t watched_process, std::uint64_t its_start_ticks);
   Attendance(Attendance&& other) noexcept;
   Attendance& operator=(Attendance&&) = delete;
   ~Attendance();
 
   struct News {
-    bool has_ended = false;  // the process, or its end of the lifeline is closed
-    std::string lines;       // what it told
+    bool has_ended = false;  // the process has ended, or its end of the lifeline is closed
+    std::string lines;       // that it sent
   };
-  // Sleeps until there is something; nullopt when `timeout_s` (may be infinite) is over. Children of the program that
-  // hold its files do not keep its end from being seen.
+  // Sleeps until there is news. Returns nullopt when `timeout_s` (may be infinite) is over. The end
+  // of the program is noticed even if children of it hold its files.
   std::optional<News> wait(double timeout_s);
 
  private:
   Attendance(int socket, int process) : socket_(socket), process_(process) {}
-  int socket_, process_;    // the lifeline, and a descriptor of the process; -1 where the kernel gives none
-  bool has_ended_ = false;  // before we looked
+  // The lifeline, and a descriptor of the process, which is -1 where the kernel gives none.
+  int socket_, process_;
+  bool has_ended_ = false;  // before begin()
 };
 
 }  // namespace diapause::sys

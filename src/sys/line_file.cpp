@@ -41,7 +41,7 @@ Status LineFile::skip_to_last(std::uint64_t bytes) {
   pending_.clear();
   given_ = 0;
   offset_ = size - bytes;
-  DIAPAUSE_TRY(next());  // the rest of a line
+  DIAPAUSE_TRY(next());  // the rest of a line that began earlier
   return {};
 }
 

@@ -1,4 +1,4 @@
-// A text file that somebody may still be writing, line by line.
+// A text file to which another process may still be appending lines.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,23 @@ namespace diapause::sys {
 
 class LineFile {
  public:
-  // Opens for reading; links are followed, anybody may own it.
+  // Opens the file for reading. Links are followed, and anybody may own it.
   static Result<LineFile> open(Kernel& kernel, const std::string& path);
 
-  // The next line that is complete, without its end; none if there is none yet. Lines of more than 1 MiB are an error.
+  // Returns the next complete line without its end, or nullopt if there is none yet. A line of more
+  // than 1 MiB is an error.
   Result<std::optional<std::string>> next();
-  // Goes on with the first line that begins within the last `bytes` of the file; backwards never.
+  // Continues with the first line that begins within the last `bytes` of the file. Never goes
+  // backwards.
   Status skip_to_last(std::uint64_t bytes);
   const std::string& path() const { return file_.path(); }
 
  private:
   explicit LineFile(File file) : file_(std::move(file)) {}
   File file_;
-  std::uint64_t offset_ = 0;  // of what comes after pending_
-  std::string pending_;       // read, and not yet given
-  std::size_t given_ = 0;     // of pending_
+  std::uint64_t offset_ = 0;  // of the data behind pending_
+  std::string pending_;       // read, and not yet returned completely
+  std::size_t given_ = 0;     // bytes of pending_ that were returned
 };
 
 }  // namespace diapause::sys

@@ -19,7 +19,8 @@ constexpr std::size_t kMostLineBytes = 64 * 1024;
 
 int make_socket() { return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 
-// Paths of sockets are short, and those of directories may be long: by way of the open directory.
+// Returns the address of the socket. Socket paths must be short and directories may have long
+// paths, so the address goes through the open directory.
 Result<sockaddr_un> address_of(const Directory& directory, const std::string& name) {
   const std::string path = fmt::format("/proc/self/fd/{}/{}", directory.fd(), name);
   sockaddr_un address{};

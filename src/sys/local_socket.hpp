@@ -1,4 +1,5 @@
-// A socket of the UNIX family by which processes of one user on one machine talk: a line there, a line back.
+// A UNIX socket by which processes of one user on one machine exchange lines: a request and an
+// answer.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,8 @@ class LocalConnection {
   LocalConnection& operator=(LocalConnection&&) = delete;
   ~LocalConnection();
 
-  // Without the line's end. Code::timeout if nothing comes in `most_s`; lines are at most 64 KiB long.
+  // Returns a line without its end. Code::timeout if none arrives within `most_s` seconds. Lines
+  // are at most 64 KiB long.
   Result<std::string> receive(double most_s);
   Status send(const std::string& line);
 
@@ -28,14 +30,14 @@ class LocalConnection {
 
 class LocalSocket {
  public:
-  // Makes `name` in a private directory, with mode 0600; one that is there already is replaced.
+  // Makes `name` in a private directory, with mode 0600. An existing one is replaced.
   static Result<LocalSocket> listen(const Directory& directory, const std::string& name);
   LocalSocket(LocalSocket&& other) noexcept;
   LocalSocket& operator=(LocalSocket&&) = delete;
-  ~LocalSocket();  // and its name goes
+  ~LocalSocket();  // also removes the name
 
   int fd() const { return fd_; }
-  // Somebody who waits; nullopt if nobody does, or if it is another user.
+  // Accepts a waiting connection. Returns nullopt if there is none, or if it is from another user.
   std::optional<LocalConnection> accept() const;
 
  private:
@@ -44,7 +46,7 @@ class LocalSocket {
   std::string path_;
 };
 
-// Code::not_found if nobody listens there.
+// Returns Code::not_found if nobody listens there.
 Result<LocalConnection> connect_local(const Directory& directory, const std::string& name);
 
 }  // namespace diapause::sys

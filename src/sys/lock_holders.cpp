@@ -16,7 +16,7 @@ bool is_number(const std::string& name) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// Whether a descriptor of another process is of the file, and holds a lock on it.
+// Returns whether a descriptor of another process refers to the file and holds a lock on it.
 bool holds_lock(const std::string& process, const std::string& descriptor, const struct stat& file) {
   const std::string link = fmt::format("/proc/{}/fd/{}", process, descriptor);
   struct stat its;
@@ -27,12 +27,13 @@ bool holds_lock(const std::string& process, const std::string& descriptor, const
 
 bool holds_lock(const std::string& process, const struct stat& file) {
   const auto descriptors = list_names(real_kernel(), fmt::format("/proc/{}/fd", process));
-  if (!descriptors) return false;  // of another user, or it has ended
+  if (!descriptors) return false;  // it belongs to another user, or has ended
   return std::ranges::any_of(*descriptors,
                              [&](const std::string& descriptor) { return holds_lock(process, descriptor, file); });
 }
 
-// The first word of its name in the process table; it may be anything, so only printable ASCII gets into a message.
+// Returns the name of the process in the process table. It may be anything, so only printable ASCII
+// enters a message.
 std::string name_of(const std::string& process) {
   std::string name = read_value(real_kernel(), fmt::format("/proc/{}/comm", process)).value_or("?");
   std::replace_if(

@@ -1,4 +1,4 @@
-// Who has a lock, as the kernel tells it: the processes that hold the file on which it lies.
+// Finds the holders of a lock in the kernel's data: the processes that have the locked file open.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace diapause::sys {
 
-// The processes of this machine that hold a lock on that file, "process 4711 ('heat')"; empty if none can be seen. What
-// is written in a lock file names the process that took the lock, and not a child that has inherited it.
+// Returns the processes of this machine that hold a lock on that file, such as "process 4711
+// ('heat')"; empty if none can be seen. The text in a lock file, in contrast, names the process
+// that took the lock, and not a child that has inherited it.
 std::string lock_holders(const File& file);
 
 }  // namespace diapause::sys

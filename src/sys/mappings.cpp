@@ -15,7 +15,8 @@
 namespace diapause::sys {
 namespace {
 
-// "7f5c-7f5d rw-p 00000000 00:00 0   [heap]": address range, rights and sharing, offset, device, inode, name.
+// A line such as "7f5c-7f5d rw-p 00000000 00:00 0   [heap]": address range, rights and sharing,
+// offset, device, inode, name.
 struct Line {
   PageRange range;
   std::string_view rights;
@@ -123,7 +124,8 @@ std::string Mappings::why_refused(ByteView memory, Right right) const {
   return "";
 }
 
-// Memory of a GPU has addresses that no processor can use, and a driver keeps them from being used otherwise.
+// Returns a remark on GPUs if this process uses one. Memory of a GPU has addresses that no
+// processor can use, or that the driver does not let it use.
 std::string Mappings::hint() const {
   const auto gpu = std::ranges::find_if(all_, [](const Mapping& one) {
     return one.device.starts_with("/dev/nvidia") || one.device.starts_with("/dev/kfd") ||

@@ -1,4 +1,4 @@
-// What this process's memory is backed by.
+// The mappings of this process's memory.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace diapause::sys {
 
-// Whole pages of this process's memory.
+// A range of whole pages of this process's memory.
 struct PageRange {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -22,7 +22,7 @@ struct PageRange {
 
 std::uint64_t page_bytes();
 
-// The pages that lie in `memory` from their first to their last byte; empty if there is none.
+// Returns the pages that lie completely in `memory`; the range is empty if there is none.
 PageRange whole_pages_in(ByteView memory);
 
 // A snapshot of /proc/self/maps.
@@ -30,11 +30,13 @@ class Mappings {
  public:
   static Result<Mappings> read();
 
-  // Readable and writable besides: only there can nothing but a write by this process change a page.
+  // Returns whether the range is private, anonymous, readable and writable. Only in such memory can
+  // nothing but a write by this process change a page.
   bool is_private_anonymous(PageRange range) const;
 
-  // Where and why a load from that memory, or a store to it, would end the program; empty if none would. Names the
-  // device that it belongs to where there is one, and GPUs where it may be theirs.
+  // Returns where and why a load from that memory, or a store to it, would crash the program; empty
+  // if none would. Names the device that the memory belongs to, and GPUs where it may belong to
+  // one.
   std::string why_unreadable(ByteView memory) const;
   std::string why_unwritable(ByteView memory) const;
 
@@ -44,16 +46,17 @@ class Mappings {
     PageRange range;
     bool is_readable;
     bool is_writable;
-    std::string device;  // its name, if it is one
+    std::string device;  // the name of the device, if the mapping is one
   };
   std::string why_refused(ByteView memory, Right right) const;
   std::string hint() const;
 
   std::vector<Mapping> all_;                  // by address
-  std::vector<PageRange> private_anonymous_;  // adjoining ones joined
+  std::vector<PageRange> private_anonymous_;  // adjoining ranges are joined
 };
 
-// As far as the first and the last byte tell: takes two system calls, and more only where one of them fails.
+// Checks the first and the last byte only, with two system calls, and more only if one of them
+// fails. Returns why the memory is unreadable, or an empty text.
 std::string why_ends_are_unreadable(ByteView memory);
 
 }  // namespace diapause::sys

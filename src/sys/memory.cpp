@@ -17,7 +17,7 @@ namespace diapause::sys {
 
 namespace {
 
-// "MemTotal:       24684544 kB"
+// Returns the bytes of a line such as "MemTotal:       24684544 kB".
 std::optional<std::uint64_t> bytes_at(std::string_view meminfo, std::string_view key) {
   const std::size_t line = meminfo.find(key);
   const std::size_t digits = line == meminfo.npos ? line : meminfo.find_first_not_of(' ', line + key.size());
@@ -48,7 +48,7 @@ Status copy_if_mapped(MutableBytes to, ByteView from) {
   const pid_t self = ::getpid();
   for (std::size_t done = 0; done < from.size();) {
     const iovec target{to.data() + done, from.size() - done};
-    // The call reads from it.
+    // The call only reads from `source`.
     const iovec source{const_cast<std::byte*>(from.data()) + done, from.size() - done};  // NOLINT
     const ssize_t copied = ::process_vm_readv(self, &target, 1, &source, 1, 0);
     if (copied < 0 && errno == EINTR) continue;

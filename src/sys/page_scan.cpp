@@ -12,13 +12,13 @@
 namespace diapause::sys {
 namespace {
 
-// As in <linux/fs.h> of Linux 6.7; the headers that must suffice to build this are older.
+// The struct of <linux/fs.h> of Linux 6.7; this must build with older headers.
 struct ScanArguments {
   std::uint64_t size;
   std::uint64_t flags;
   std::uint64_t start;
   std::uint64_t end;
-  std::uint64_t walk_end;  // out: where the walk stopped
+  std::uint64_t walk_end;  // output: where the walk stopped
   std::uint64_t found;
   std::uint64_t found_room;
   std::uint64_t most_pages;
@@ -62,7 +62,8 @@ Result<std::vector<PageRange>> PageScan::written_and_protect(PageRange range) co
   arguments.end = range.end;
   arguments.found = reinterpret_cast<std::uintptr_t>(found.data());
   arguments.found_room = found.size();
-  // "Written, or not there": where a page was thrown away, the mark of a write went with it.
+  // The condition is "written or not present": when a page is discarded, the mark of its write is
+  // lost.
   arguments.category_inverted = kPresent;
   arguments.category_anyof_mask = kWritten | kPresent;
   arguments.return_mask = kWritten;

@@ -1,4 +1,4 @@
-// Which pages were written: the PAGEMAP_SCAN call of Linux 6.7.
+// Finds the pages that were written, with the PAGEMAP_SCAN call of Linux 6.7.
 #pragma once
 
 #include <vector>
@@ -15,9 +15,10 @@ class PageScan {
   PageScan& operator=(PageScan&&) = delete;
   ~PageScan();
 
-  // The pages of `range`, in order, that were written or thrown away since they were protected by a Userfault that
-  // notes writes; each is protected again in the same step, so that no write falls between two calls. Pages that do not
-  // exist yet count as written until somebody reads them. os_errno is EPERM where not all of the range is watched.
+  // Returns the pages of `range`, in order, that were written or discarded since they were
+  // protected by a Userfault in the mode note_writes. Each is protected again in the same step, so
+  // that no write is missed between two calls. Pages that do not exist yet count as written until
+  // somebody reads them. Fails with EPERM in os_errno if a part of the range is not watched.
   Result<std::vector<PageRange>> written_and_protect(PageRange range) const;
 
   // Whether there is a page that no Userfault protects. Pages that do not exist do not count.

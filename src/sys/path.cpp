@@ -33,7 +33,7 @@ std::string plain_spelling(const std::string& path) {
 }
 
 Result<File> open_existing_file(Kernel& kernel, const std::string& path) {
-  // Without O_NONBLOCK a named pipe would hold us for ever.
+  // Without O_NONBLOCK, opening a named pipe would block for ever.
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   const int fd = uninterrupted([&] { return kernel.openat(AT_FDCWD, path.c_str(), kFlags, 0); });
   if (fd < 0) return fail(path_error("open", path, fd));

@@ -1,4 +1,4 @@
-// Paths as users give them, and files that they name so.
+// Paths as users give them, and the files that they name.
 #pragma once
 
 #include <string>
@@ -8,19 +8,20 @@
 
 namespace diapause::sys {
 
-// Absolute and without links; what it names must exist.
+// Returns the absolute path without links. The path must exist.
 Result<std::string> canonical_path(const std::string& path);
 
-// The same path without what says nothing: doubled slashes, "." and slashes at the end. Links are not looked at.
+// Returns the same path without redundant parts: doubled slashes, "." and trailing slashes. Links
+// are not resolved.
 std::string plain_spelling(const std::string& path);
 
 // Opens an existing regular file for reading and writing. The last component must not be a link; anybody may own it.
 Result<File> open_existing_file(Kernel& kernel, const std::string& path);
 
-// An open file once more, for reading, whatever it is called by now.
+// Opens an open file once more, for reading, whatever its name is now.
 Result<File> open_again(const File& file);
 
-// Absent is fine.
+// Removes the file. It is no error if it is absent.
 Status remove_file(Kernel& kernel, const std::string& path);
 
 }  // namespace diapause::sys

@@ -16,7 +16,7 @@ Result<std::uint64_t> PerfCounter::count() const {
   const MutableBytes place = std::as_writable_bytes(std::span(&count, 1));
   const auto got = uninterrupted([&] { return file_.kernel().read(file_.fd(), place); });
   if (got < 0) return fail(path_error("read", file_.path(), got));
-  // The kernel gives nothing for a counter that it could not keep on its unit.
+  // The kernel returns no bytes for a counter that it could not schedule on its unit.
   if (got != sizeof count) return fail(Code::io, file_.path() + " does not count");
   return count;
 }

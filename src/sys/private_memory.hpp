@@ -1,4 +1,5 @@
-// Memory of this process alone, page-aligned: a private mapping of a part of a file, or anonymous memory.
+// Page-aligned memory of this process alone: a private mapping of a part of a file, or anonymous
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,10 @@ namespace diapause::sys {
 
 class PrivateMemory {
  public:
-  // `bytes` (> 0) of the file from `offset`, a multiple of 4096, on. Pages are read when they are first touched; writes
-  // stay here. The file may be closed, renamed and removed, but whoever writes to it or cuts it changes what is here. A
-  // page that the file system fails to read then ends the process with SIGBUS.
+  // Maps `bytes` (above 0) of the file from `offset`, a multiple of 4096. Pages are read when they
+  // are first touched, and writes stay in this process. The file may be closed, renamed and
+  // removed, but writing to it or truncating it changes the mapping. If the file system then fails
+  // to read a page, the process ends with SIGBUS.
   static Result<PrivateMemory> of_file(const File& file, std::uint64_t offset, std::uint64_t bytes);
   static Result<PrivateMemory> anonymous(std::uint64_t bytes);  // content undefined
 

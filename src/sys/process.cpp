@@ -63,7 +63,8 @@ double processor_s() {
 ProcessorTime processor_time() {
   ProcessorTime time;
   time.had_s = processor_s();
-  // "had waited turns", in nanoseconds; what it has had is only as new as the last tick.
+  // The fields are run time, waiting time and number of turns, in nanoseconds. The run time there
+  // is only as recent as the last tick.
   std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "re");
   if (file == nullptr) return time;
   std::array<char, 80> line{};

@@ -14,21 +14,22 @@ namespace diapause::sys {
 
 std::string host_name();
 std::string current_directory();
-// Path of the program that this process runs, links followed; empty if the kernel does not tell.
+// Returns the path of the program that this process runs, with links followed; empty if the kernel
+// does not tell.
 std::string own_program();
 std::uint32_t user_id();
 std::int64_t process_id();
 std::uint64_t unix_time_ns();
 double monotonic_s();
 
-// The largest size that a file may get here (ulimit -f); to write more ends the process.
+// Returns the largest size that a file may reach here (ulimit -f). Writing more ends the process.
 std::uint64_t file_size_limit();
 
-// What the calling thread has had of processors, so far.
+// Returns the processor time of the calling thread so far, in seconds.
 double processor_s();
 struct ProcessorTime {
   double had_s = 0;
-  double waited_s = 0;  // for a processor, while it could have run; 0 where the kernel does not tell
+  double waited_s = 0;  // time spent runnable without a processor; 0 where the kernel does not tell
 };
 ProcessorTime processor_time();
 

@@ -7,10 +7,10 @@ namespace diapause::sys {
 
 class RateLimiter {
  public:
-  // 0: no limit.
+  // 0 means no limit.
   explicit RateLimiter(double bytes_per_s) : bytes_per_s_(bytes_per_s) {}
 
-  // Sleeps until `bytes` more may pass. What was not used while nothing was sent is not saved up.
+  // Sleeps until `bytes` more may pass. Unused time is not saved up.
   void pass(std::uint64_t bytes);
 
  private:

@@ -8,7 +8,7 @@
 namespace diapause::sys {
 namespace {
 
-// How often this thread has given its processor away because it waited, as the kernel counts.
+// Returns how often this thread has given up its processor to wait, as the kernel counts.
 long times_waited() {
   rusage usage{};
   EXPECT_EQ(::getrusage(RUSAGE_THREAD, &usage), 0);
@@ -19,7 +19,7 @@ TEST(RateLimiter, LetsNoMoreThroughThanItsRate) {
   RateLimiter limiter(1e6);
   const double start_s = monotonic_s();
   for (int i = 0; i < 6; ++i) limiter.pass(10'000);
-  // The first passes at once, and each holds back the next for 10 ms.
+  // The first passes at once, and each delays the next by 10 ms.
   EXPECT_GE(monotonic_s() - start_s, 0.05);
 }
 

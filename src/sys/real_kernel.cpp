@@ -44,7 +44,7 @@ int read_entries(DIR* stream, std::vector<DirectoryEntry>* out) {
   }
 }
 
-// Of the whole file, for as long as any descriptor of this opening is there, as flock has it.
+// Locks the whole file for as long as any descriptor of this opening exists, as flock does.
 int set_range_lock(int fd, short type) {
   struct flock lock {};
   lock.l_type = type;
@@ -98,7 +98,8 @@ class RealKernel final : public Kernel {
   }
 
   int list(int directory, std::vector<DirectoryEntry>* out) override {
-    // Opened anew, because a duplicate would share its reading position with every other user of the descriptor.
+    // The directory is opened anew, because a duplicate would share its reading position with every
+    // other user of the descriptor.
     const int fd = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return -errno;
     DIR* stream = ::fdopendir(fd);
@@ -133,7 +134,8 @@ class RealKernel final : public Kernel {
     return nullptr;
   }
   std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) override {
-    // Without a reservation: a program that only reads needs no memory for copies of all its pages.
+    // MAP_NORESERVE is set because a program that only reads needs no memory for copies of all
+    // pages.
     void* base =
         ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, static_cast<off_t>(offset));
     if (base != MAP_FAILED) return static_cast<std::byte*>(base);
@@ -161,7 +163,8 @@ class RealKernel final : public Kernel {
 
   std::unique_ptr<WriteQueue> write_queue(unsigned depth) override {
     auto queue = make_uring_queue(depth);
-    // Containers and hardened machines refuse io_uring; the plain queue is slower and just as right.
+    // Containers and hardened machines refuse io_uring. The plain queue is slower and equally
+    // correct.
     return queue != nullptr ? std::move(queue) : Kernel::write_queue(depth);
   }
 

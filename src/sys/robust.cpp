@@ -60,7 +60,8 @@ Result<File> open_checked(const Directory& directory, std::string_view name, int
   if (fd == -EINVAL && (flags & O_DIRECT) != 0) {
     flags &= ~O_DIRECT;
     fd = open(flags);
-    // It is the refused open that has made it: had it been there before, that would have been said.
+    // If the name exists now, the refused open has made it: an existing file would have been
+    // reported then.
     if (fd == -EEXIST) fd = open(flags & ~O_EXCL);
   }
   const std::string path = directory.path() + "/" + component;

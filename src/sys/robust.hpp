@@ -1,4 +1,5 @@
-// What the files of sys/ share: retries, error texts and checked opens. Not for other folders.
+// Code shared by the files of sys/: retries, error texts and checked opens. Other folders must not
+// use it.
 #pragma once
 
 #include <cerrno>
@@ -10,7 +11,8 @@
 
 namespace diapause::sys {
 
-// Makes the call until a signal does not cut it short. Not for close: Linux has closed the descriptor even then.
+// Repeats the call while a signal interrupts it. Not for close: Linux closes the descriptor even
+// then.
 template <class Call>
 auto uninterrupted(Call call) {
   auto result = call();
@@ -18,14 +20,15 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-// "cannot <action> <path>: <strerror>"; ENOENT is Code::not_found, a refused symbolic link Code::denied.
-// `result` is what the kernel object returned: -errno.
+// Returns the error "cannot <action> <path>: <strerror>". `result` is the -errno that the kernel
+// object returned. ENOENT becomes Code::not_found, and a refused symbolic link Code::denied.
 Error path_error(std::string_view action, const std::string& path, std::int64_t result);
 
-// Code::argument for a name that is not one plain component.
+// Returns Code::argument for a name that is not one plain component.
 Status check_plain_name(std::string_view name, const Directory& directory);
 
-// Opens a regular file of this user with these flags (O_CLOEXEC, O_NOFOLLOW and O_NOCTTY are added; new ones are 0600).
+// Opens a regular file of this user with these flags and O_CLOEXEC, O_NOFOLLOW and O_NOCTTY. New
+// files have mode 0600.
 Result<File> open_checked(const Directory& directory, std::string_view name, int flags);
 
 }  // namespace diapause::sys

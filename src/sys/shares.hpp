@@ -1,4 +1,4 @@
-// Work on a long row of things, in several threads: each takes one run of neighbours.
+// Divides work on a long sequence among threads; each takes one contiguous share.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 
 namespace diapause::sys {
 
-// Calls `share(begin, end)` for up to `threads` runs that together are 0 to `count`, each at least `least` long where
-// there are as many, and returns the first failure in their order. `share` must not throw.
+// Divides 0 to `count` into up to `threads` contiguous shares, each at least `least` long if
+// `count` allows it, and calls `share(begin, end)` for each in a thread. Returns the first failure
+// in the order of the shares. `share` must not throw.
 template <class Share>
 Status in_shares(std::size_t count, unsigned threads, std::size_t least, const Share& share) {
   const std::size_t shares = std::clamp<std::size_t>(count / least, 1, std::max(threads, 1U));

@@ -1,6 +1,7 @@
-// A handler has no object to work on, so this file has a table for the whole process. The rule: the handler counts in a
-// lock-free atomic and calls what was installed before it, nothing else. Everything else happens outside of handlers
-// and under the table's mutex, and changes what the handler reads only while the handler is not installed.
+// A signal handler has no object to work on, so this file has a table for the whole process. The
+// rule: the handler only increments a lock-free atomic and calls the handler installed before it.
+// Everything else happens outside of handlers and under the table's mutex, and changes what the
+// handler reads only while the handler is not installed.
 #include "sys/signals.hpp"
 
 #include <fmt/core.h>
@@ -54,16 +55,17 @@ bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == note_signal;
 }
 
-// A handler that somebody put over ours may hand signals on to ours: then ours stays where it is, and must not be
-// installed over that one, or each would call the other for ever.
+// Installs our handler. A handler that the program has put over ours may call ours in turn. Ours
+// then stays where it is and must not be installed over that one, or each would call the other for
+// ever.
 Status install(int number, Entry& entry) {
   struct sigaction now {};
   if (::sigaction(number, nullptr, &now) != 0) {
     return fail(os_error(fmt::format("cannot take over {}", signal_name(number)), errno));
   }
   if (entry.installed && has_handler(now)) return {};
-  entry.before = now;           // now, because the handler may run before the next call returns
-  struct sigaction ours = now;  // the program's mask of a handler of its own, and whether calls are continued
+  entry.before = now;           // set here, because the handler may run before the next call returns
+  struct sigaction ours = now;  // keeps the mask and the SA_RESTART of the program's handler
   if (!has_handler(now)) ours.sa_flags = SA_RESTART;
   ours.sa_flags |= SA_SIGINFO | SA_ONSTACK;
   ours.sa_flags &= ~static_cast<int>(SA_RESETHAND);
@@ -112,7 +114,8 @@ class ProcessStopSignals final : public StopSignals {
   }
 
  private:
-  std::vector<std::pair<int, std::uint64_t>> taken_;  // number, and how often it had come before
+  // The number, and how often it had come before.
+  std::vector<std::pair<int, std::uint64_t>> taken_;
 };
 
 }  // namespace

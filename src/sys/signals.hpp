@@ -1,4 +1,4 @@
-// Signals by which somebody asks the program to stop.
+// Signals that ask the program to stop.
 #pragma once
 
 #include <memory>
@@ -13,22 +13,23 @@ namespace diapause::sys {
 std::string signal_name(int number);  // "SIGTERM"
 std::optional<int> signal_number(const std::string& name);
 
-// Takes signals over for its lifetime. Not thread-safe; the signals may come at any time and in any thread.
+// Handles signals during its lifetime. Not thread-safe, but the signals may arrive at any time and
+// in any thread.
 class StopSignals {
  public:
   virtual ~StopSignals() = default;
 
-  // From here on these signals are noted instead of what they do by default. A handler that the program has installed
-  // before is still called. To be called once.
+  // From this call on, these signals are recorded instead of having their default effect. A handler
+  // that the program installed before is still called. May be called once.
   virtual Status take(std::span<const int> numbers) = 0;
 
-  // The first of the numbers taken that has come since; 0: none has.
+  // Returns the first of the handled numbers that has arrived since take(), or 0.
   virtual int received() const = 0;
 };
 
-// Those of this process. Several may live at a time, and each sees every signal. When the last one that took a signal
-// is gone, the signal does again what it did before, unless the program has installed another handler meanwhile: that
-// stays.
+// Returns the signals of this process. Several objects may live at a time, and each sees every
+// signal. When the last one that handled a signal is destroyed, the signal has its former effect
+// again, unless the program has installed another handler meanwhile, which then stays.
 std::unique_ptr<StopSignals> process_stop_signals();
 
 }  // namespace diapause::sys

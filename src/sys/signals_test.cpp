@@ -10,7 +10,7 @@
 namespace diapause::sys {
 namespace {
 
-std::atomic<int> heard;  // by the handlers of "the program" below
+std::atomic<int> heard;  // incremented by the handlers of "the program" below
 
 void count_plain(int) { ++heard; }
 void count_with_info(int number, siginfo_t* info, void*) { heard += info != nullptr && info->si_signo == number; }

@@ -38,7 +38,7 @@ bool is_ignored(int number) {
          action.sa_handler == SIG_IGN;
 }
 
-// The part of the child between fork and exec. Tells its parent through `report` what failed.
+// Runs in the child between fork and exec. Reports a failure to the parent through `report`.
 [[noreturn]] void become_command(const std::vector<char*>& arguments,
                                  const std::vector<Supervisor::Variable>& variables, const sigset_t& mask, pid_t parent,
                                  int report) {
@@ -59,7 +59,7 @@ bool is_ignored(int number) {
   ::_exit(EXIT_FAILURE);
 }
 
-// 0 once the command runs, else the errno of its failed exec.
+// Returns 0 once the command runs, else the errno of its failed exec.
 int read_report(int report) {
   int error = 0;
   ssize_t got = 0;
@@ -79,7 +79,7 @@ Result<Supervisor> Supervisor::create() {
       sigaddset(&supervisor.waited_, signal.number);
     }
   }
-  // Somebody who ignores SIGCHLD passes that on, and then children cannot be waited for.
+  // A parent that ignores SIGCHLD passes that on, and then children cannot be waited for.
   struct sigaction normal {};
   normal.sa_handler = SIG_DFL;
   if (::sigaction(SIGCHLD, &normal, nullptr) != 0) return fail(os_error("cannot set the action of SIGCHLD", errno));
@@ -87,8 +87,8 @@ Result<Supervisor> Supervisor::create() {
     return fail(os_error("cannot block signals", errno));
   }
   supervisor.restores_mask_ = true;
-  // Leftovers of the group whose parents are gone must be buried by us: where process 1 does not do that (containers),
-  // a group of dead processes would never look empty.
+  // This process must reap leftovers of the group whose parents are gone. Where process 1 does not
+  // do that (in containers), a group of dead processes would never look empty.
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return fail(os_error("cannot adopt orphaned processes", errno));
   return supervisor;
 }
@@ -120,7 +120,7 @@ Status Supervisor::start(const std::vector<std::string>& command, const std::vec
     ::close(report[0]);
     return fail(os_error("cannot make a process", fork_error));
   }
-  ::setpgid(child, child);  // here and in the child: whoever comes first
+  ::setpgid(child, child);  // called here and in the child, so that either may be first
   const int exec_error = read_report(report[0]);
   ::close(report[0]);
   if (exec_error != 0) {
@@ -170,7 +170,8 @@ void Supervisor::signal_process(std::int64_t process, int number) { ::kill(stati
 bool Supervisor::group_has_processes() const { return group_ > 0 && (::kill(-group_, 0) == 0 || errno == EPERM); }
 
 bool Supervisor::wait_for_empty_group(double limit_s) {
-  // A leftover whose parent lives outside of the group is not our child and sends us nothing: look now and then.
+  // A leftover whose parent is outside of the group is not our child and causes no signal here, so
+  // the group is polled.
   constexpr double kLookAgain_s = 0.1;
   sigset_t child_ended;
   sigemptyset(&child_ended);
@@ -187,14 +188,15 @@ bool Supervisor::wait_for_empty_group(double limit_s) {
 }
 
 bool Supervisor::end_leftovers(double grace_s) {
-  constexpr double kKilledProcessesEnd_s = 5;  // longer only for those stuck in the kernel, and they cannot run on
+  // Only processes stuck in the kernel take longer, and they cannot run on.
+  constexpr double kKilledProcessesEnd_s = 5;
   bury();
   if (!group_has_processes()) {
-    group_ = 0;  // the number may belong to somebody else from now on
+    group_ = 0;  // the number may be reused from now on
     return false;
   }
   signal_group(SIGTERM);
-  signal_group(SIGCONT);  // a stopped process would not act on the first
+  signal_group(SIGCONT);  // a stopped process would not act on SIGTERM
   if (!wait_for_empty_group(grace_s)) {
     signal_group(SIGKILL);
     wait_for_empty_group(kKilledProcessesEnd_s);

@@ -1,5 +1,6 @@
-// A command that runs in a process group of its own, and the signals this process gets meanwhile. For `diapause run`:
-// changes the signal mask of the calling thread and adopts orphans of its children, which no library may do.
+// Runs a command in a process group of its own and receives the signals of this process meanwhile.
+// It is for `diapause run` only: it changes the signal mask of the calling thread and adopts
+// orphans of its children, which no library may do.
 #pragma once
 
 #include <csignal>
@@ -21,7 +22,7 @@ struct ProcessExit {
 
 enum class SignalMeaning {
   child_ended,
-  end,     // the user wants an end: SIGINT, SIGTERM, SIGHUP, SIGQUIT
+  end,     // the user asks for an end: SIGINT, SIGTERM, SIGHUP, SIGQUIT
   stop,    // SIGTSTP
   notice,  // SIGCONT, SIGUSR1, SIGUSR2
 };
@@ -30,38 +31,42 @@ struct ReceivedSignal {
   SignalMeaning meaning;
 };
 
-// One per process. Not thread-safe; the process must have no other threads.
+// One object per process. Not thread-safe; the process must have no other threads.
 class Supervisor {
  public:
-  // From here on the signals above wait for wait(). Those that this process was started to ignore stay ignored.
+  // From this call on, the signals above wait for wait(). Signals that this process was started to
+  // ignore stay ignored.
   static Result<Supervisor> create();
   Supervisor(Supervisor&& other) noexcept;
   Supervisor& operator=(Supervisor&&) = delete;
-  ~Supervisor();  // the signals do what they did before
+  ~Supervisor();  // restores the former effect of the signals
 
   struct Variable {
     std::string name, value;
   };
-  // Starts `command` (looked up in PATH) as the leader of a new process group, with `variables` in its environment.
-  // Should this process die, the leader (but not the rest of the group) gets SIGTERM. If standard input is a terminal,
-  // the command reads from /dev/null instead: a background group that reads from a terminal would be stopped.
+  // Starts `command` (looked up in PATH) as the leader of a new process group, with `variables`
+  // added to its environment. If this process dies, the leader (but not the rest of the group) gets
+  // SIGTERM. If standard input is a terminal, the command reads from /dev/null instead, because a
+  // background group that reads from a terminal would be stopped.
   Status start(const std::vector<std::string>& command, const std::vector<Variable>& variables);
 
-  // Sleeps until a signal comes; nullopt when `timeout_s` is over.
+  // Sleeps until a signal arrives. Returns nullopt when `timeout_s` seconds are over.
   std::optional<ReceivedSignal> wait(std::optional<double> timeout_s);
 
-  // Buries all ended children and adopted orphans; the exit of the command once it is among them.
+  // Reaps all ended children and adopted orphans. Returns the exit of the command once it is among
+  // them.
   std::optional<ProcessExit> bury();
 
   std::int64_t leader() const { return group_; }  // process id of the command; 0: none was started
-  // A process that the command has started, or what it has started.
+  // Signals a process that the command, or one of its descendants, has started.
   static void signal_process(std::int64_t process, int number);
-  void signal_group(int number) const;  // nothing if there is no such process any more
+  void signal_group(int number) const;  // no effect if there is no such process
   bool group_has_processes() const;
-  // Ends what is left of the group: SIGTERM, after `grace_s` seconds SIGKILL. True if there was something.
+  // Ends the rest of the group with SIGTERM, and with SIGKILL after `grace_s` seconds. Returns
+  // whether there was anything to end.
   bool end_leftovers(double grace_s);
 
-  // As SIGTSTP does by default; returns when the process is continued.
+  // Stops this process as SIGTSTP does by default. Returns when the process is continued.
   static void stop_self();
 
  private:

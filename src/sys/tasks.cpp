@@ -16,7 +16,7 @@
 namespace diapause::sys {
 namespace {
 
-// As in linux/sched/types.h, which cannot be included beside sched.h.
+// The struct of linux/sched/types.h, which cannot be included beside sched.h.
 struct SchedulingAttributes {
   std::uint32_t size;
   std::uint32_t policy;
@@ -34,7 +34,7 @@ bool parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The letter for what a process does; 0 if it is not there.
+// Returns the letter for the state of a process; 0 if there is no such process.
 char state_of(Kernel& kernel, std::int64_t process) {
   const auto text = read_value(kernel, fmt::format("/proc/{}/stat", process));
   if (!text) return 0;
@@ -101,7 +101,8 @@ std::string program_name(Kernel& kernel, std::int64_t process) {
 Result<std::uint64_t> start_ticks(Kernel& kernel, std::int64_t process) {
   const std::string path = fmt::format("/proc/{}/stat", process);
   DIAPAUSE_TRY_ASSIGN(const std::string text, read_value(kernel, path));
-  // "4711 (name, in which anything may be) S ...": the start is the 20th word behind the name.
+  // The text is "4711 (name, which may contain anything) S ...". The start time is the 20th word
+  // behind the name.
   std::string_view rest = text;
   rest.remove_prefix(std::min(rest.size(), rest.rfind(')') + 1));
   for (int word = 1; word < 20; ++word) {
@@ -118,7 +119,7 @@ Result<std::string> boot_id(Kernel& kernel) { return read_value(kernel, "/proc/s
 
 Result<std::uint32_t> utilisation_cap(std::int64_t thread) {
   SchedulingAttributes attributes{};
-  // A kernel that knows of no cap does not fill the last two fields.
+  // A kernel without caps does not fill the last two fields.
   attributes.utilisation_most = UINT32_MAX;
   if (::syscall(SYS_sched_getattr, thread, &attributes, sizeof attributes, 0) != 0) {
     return fail(os_error(fmt::format("cannot read the utilisation cap of thread {}", thread), errno));

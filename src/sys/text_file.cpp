@@ -11,7 +11,7 @@
 namespace diapause::sys {
 
 Result<std::string> read_text_file(Kernel& kernel, const std::string& path) {
-  // Without O_NONBLOCK a named pipe would hold us for ever.
+  // Without O_NONBLOCK, opening a named pipe would block for ever.
   const int fd = kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
   if (fd < 0) return fail(os_error("cannot read " + path, -fd));
   const File file(kernel, fd, path);
@@ -39,14 +39,14 @@ Result<File> open_regular(Kernel& kernel, const std::string& path, int flags, mo
   return file;
 }
 
-// Opens what a user names for writing; `flags` say what is to happen to what is there.
+// Opens a file that a user names for writing. `flags` decide about existing contents.
 Result<File> open_to_write(Kernel& kernel, const std::string& path, int flags, mode_t mode) {
-  // Without O_NONBLOCK a named pipe would hold us for ever.
+  // Without O_NONBLOCK, opening a named pipe would block for ever.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   return open_regular(kernel, path, kFlags | flags, mode);
 }
 
-// Hands out the lines of a text that comes in pieces.
+// Splits a text that arrives in pieces into lines.
 class LineSplitter {
  public:
   explicit LineSplitter(const std::function<void(std::string_view)>& each) : each_(each) {}
@@ -81,7 +81,8 @@ class LineSplitter {
 }  // namespace
 
 Status read_lines(Kernel& kernel, const std::string& path, const std::function<void(std::string_view)>& each) {
-  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;  // a named pipe does not hold us
+  // O_NONBLOCK: a named pipe does not block.
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   DIAPAUSE_TRY_ASSIGN(const File file, open_regular(kernel, path, kFlags, 0));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   LineSplitter lines(each);

@@ -1,4 +1,4 @@
-// Small text files that a user, or another program for the user, reads or wrote.
+// Text files that a user, or another program for the user, reads or writes.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,29 @@
 
 namespace diapause::sys {
 
-// The whole file; links are followed, anybody may own it. Errors name the path; more than 1 MiB is an error.
+// Returns the whole file. Links are followed, and anybody may own it. Errors name the path; a file
+// of more than 1 MiB is an error.
 Result<std::string> read_text_file(Kernel& kernel, const std::string& path);
 
-// Calls `each` with every line that is not empty, without its end, of a file of any size, up to the size that the file
-// has when this begins. A line of more than 16 MiB is left out. Links are followed, anybody may own it, but it must be
-// a regular file. Errors name the path.
+// Calls `each` with every non-empty line, without its end, of a regular file of any size, up to the
+// size that the file has at the beginning of the call. Lines of more than 16 MiB are skipped. Links
+// are followed, and anybody may own the file. Errors name the path.
 Status read_lines(Kernel& kernel, const std::string& path, const std::function<void(std::string_view)>& each);
 
-// Adds a line to the file, which is made with mode 0600 if there is none. A link is not followed, and what is there
-// must be a regular file. Not synced. Errors name the path.
+// Appends a line to the file, which is made with mode 0600 if it does not exist. A link is not
+// followed, and an existing file must be a regular one. The file is not synced. Errors name the
+// path.
 Status append_line(Kernel& kernel, const std::string& path, const std::string& line);
 
-// Puts `text` in the place of the file, so that whoever opens it sees the old text or the new one, and lets everybody
-// read it. Not synced. Errors name the path.
+// Replaces the file by `text` atomically and makes it readable for everybody. The file is not
+// synced. Errors name the path.
 Status replace_text_file(Kernel& kernel, const std::string& path, const std::string& text);
 
-// A file of lines that are known one after the other.
+// A text file that is written line by line.
 class TextWriter {
  public:
-  // Makes the file with mode 0600, or empties the one that is there, which must be a regular file and no link.
+  // Makes the file with mode 0600, or empties an existing one, which must be a regular file and no
+  // link.
   static Result<TextWriter> create(Kernel& kernel, const std::string& path);
   Status add_line(const std::string& line);
 

@@ -16,7 +16,7 @@
 namespace diapause::sys {
 
 Result<Thread> Thread::start(std::function<void()> work) {
-  // A new thread inherits the mask of the one that starts it.
+  // A new thread inherits the signal mask of the thread that starts it.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -46,7 +46,7 @@ double Thread::cpu_s() {
 
 Status give_way(int nice, std::optional<std::uint32_t> cpu) {
   Status result;
-  // On Linux a thread has a niceness of its own.
+  // On Linux, each thread has a niceness of its own.
   if (nice != 0 && ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), nice) != 0) {
     result = fail(os_error("cannot set the niceness of a thread", errno));
   }
@@ -61,7 +61,7 @@ Status give_way(int nice, std::optional<std::uint32_t> cpu) {
 unsigned usable_cores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  // Fails on machines with more than 1024 cores, where the set would have to be larger.
+  // The call fails on machines with more than 1024 cores, where the set would have to be larger.
   if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return std::max(1U, std::thread::hardware_concurrency());
   return std::max(1U, static_cast<unsigned>(CPU_COUNT(&cores)));
 }

@@ -1,4 +1,4 @@
-// Threads of the library's own, and where they may run.
+// The library's own threads, and where they may run.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace diapause::sys {
 
-// A thread in which no signal is delivered: the program's handlers run in the program's threads. Joined on destruction;
-// `work` must not throw and must come to its end by then.
+// A thread in which no signal is delivered, because the program's handlers must run in the
+// program's threads. The destructor joins it. `work` must not throw and must have a reason to end
+// by then.
 class Thread {
  public:
   static Result<Thread> start(std::function<void()> work);
@@ -28,11 +29,12 @@ class Thread {
   std::thread thread_;
 };
 
-// Makes the calling thread give way to the program's: its niceness (0 to 19), and the processor it stays on, if one is
-// given. What the system refuses costs nothing else.
+// Makes the calling thread give way to the program's threads: sets its niceness (0 to 19) and, if
+// given, the processor it stays on. If the system refuses one of the two, the other still applies.
 Status give_way(int nice, std::optional<std::uint32_t> cpu);
 
-// Cores that the scheduler may give the calling thread (sched_getaffinity); at least 1.
+// Returns the number of cores that the scheduler may give the calling thread (sched_getaffinity),
+// at least 1.
 unsigned usable_cores();
 
 }  // namespace diapause::sys

@@ -8,7 +8,7 @@ ThreadPool::~ThreadPool() {
     ends_ = true;
   }
   changed_.notify_all();
-  helpers_.clear();  // joins, while the mutex still exists
+  helpers_.clear();  // joins while the mutex still exists
 }
 
 void ThreadPool::run(std::uint64_t pieces, const std::function<void(std::uint64_t)>& piece) {
@@ -41,7 +41,8 @@ void ThreadPool::start_helpers() {
 }
 
 void ThreadPool::help() {
-  std::uint64_t joined = 0;  // run() counts on every helper in every round, also on one that comes up late
+  // run() counts on every helper in every round, also on one that starts late.
+  std::uint64_t joined = 0;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return ends_ || round_ != joined; });

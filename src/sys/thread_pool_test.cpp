@@ -22,7 +22,7 @@ TEST(ThreadPoolTest, DoesEveryPieceOnceInEveryRound) {
 TEST(ThreadPoolTest, WorksInAllItsThreadsAtOnce) {
   ThreadPool pool(3);
   std::atomic<int> present = 0;
-  // Would never end in fewer threads.
+  // With fewer than three threads this would never end.
   pool.run(3, [&](std::uint64_t) {
     ++present;
     while (present < 3) std::this_thread::yield();

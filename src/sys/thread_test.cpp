@@ -53,7 +53,7 @@ TEST(ProcessorTime, PassesWhileAThreadComputesAndNotWhileItSleeps) {
   EXPECT_LT(processor_time().had_s - computed.had_s, 0.02);
 }
 
-// Two threads on one processor.
+// Two threads share one processor.
 TEST(ProcessorTime, CountsWhatAThreadWaitsForAProcessor) {
   if (::access("/proc/thread-self/schedstat", R_OK) != 0) GTEST_SKIP() << "this kernel does not tell";
   std::atomic<bool> ends = false;

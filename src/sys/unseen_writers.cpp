@@ -17,7 +17,8 @@
 namespace diapause::sys {
 namespace {
 
-// What a ring of ours would send on changes, if it ever sent any: it tells our rings from those of the program.
+// A value that marks the library's own rings: the data that such a ring would send on changes, if
+// it ever sent any.
 constexpr int kMark = SIGSTKFLT;
 
 void put(std::string& text, const std::string& reason) {
@@ -30,7 +31,8 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-// "VmPin:	    1024 kB" and "TracerPid:	0": the number behind `key` in a line.
+// Returns the number in a line that begins with `key`, such as "VmPin:        1024 kB" or
+// "TracerPid:     0".
 std::optional<std::uint64_t> number_behind(const std::string& line, const std::string& key) {
   if (!line.starts_with(key)) return std::nullopt;
   return number_in(std::string_view(line).substr(std::min(line.find_first_of("0123456789"), line.size())));
@@ -74,7 +76,7 @@ void look_at_files(const std::string& process, UnseenWriters& found) {
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(path.c_str()), ::closedir);
   if (!stream) return put(found.past_protection, "nobody says which files this process has open");
   while (const dirent* const entry = ::readdir(stream.get())) {
-    std::array<char, 64> target{};  // what is looked for is short
+    std::array<char, 64> target{};  // the targets looked for are short
     const ssize_t length = ::readlinkat(::dirfd(stream.get()), entry->d_name, target.data(), target.size());
     if (length > 0) look_at_file({target.data(), static_cast<std::size_t>(length)}, entry->d_name, found);
   }

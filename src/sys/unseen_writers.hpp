@@ -1,25 +1,27 @@
-// Who may write into memory of this process without a page fault, or with one that cannot wait.
+// Finds writers to this process's memory that cause no page fault, or one that cannot wait.
 #pragma once
 
 #include <string>
 
 namespace diapause::sys {
 
-// Found by what this process has open and by what the kernel counts. Empty texts: nobody.
+// The texts name such writers; they are empty if there is none. They are found by the files that
+// this process has open and by counters of the kernel.
 struct UnseenWriters {
-  // Pages that were pinned before they are protected are written past the protection: by io_uring, by asynchronous
-  // direct I/O that is under way, by a driver.
+  // Writers that bypass a later protection because they have pinned pages: io_uring, asynchronous
+  // direct I/O in progress, a driver.
   std::string past_protection;
-  // Writes that the kernel makes for a debugger or through /proc/<process>/mem fail (EIO) where they would have to
-  // wait.
+  // Writers that fail (EIO) where they would have to wait: the kernel writes for a debugger or
+  // through /proc/<process>/mem.
   std::string cannot_wait;
 };
 
-// What is pinned after this was asked has to fault first, and is seen. Takes some microseconds for each file that this
-// process has open. `process` stands for /proc/self, in tests. What cannot be asked counts as a writer.
+// Pages that are pinned after this call have to fault first and are therefore noticed. The call
+// takes some microseconds for each file that this process has open. `process` replaces /proc/self
+// in tests. If something cannot be checked, it counts as a writer.
 UnseenWriters find_unseen_writers(const std::string& process = "/proc/self");
 
-// For our own rings, whose buffers are never the program's memory: they are no writers.
+// Marks a ring of the library, which is then no writer: its buffers are never the program's memory.
 void mark_own_ring(int fd);
 
 }  // namespace diapause::sys

@@ -13,29 +13,30 @@ namespace diapause::sys {
 namespace {
 
 constexpr unsigned kLargestDepth = 256;
-// One request carries at most 2 GiB less a page; larger buffers continue as short writes do.
+// One request carries at most 2 GiB less a page. Larger buffers are continued like short writes.
 constexpr std::size_t kLargestRequestBytes = std::size_t{1} << 30;
 
 enum class Direction { read, write };
 
 struct Transfer {
   int fd;
-  std::byte* at;  // a write only reads what is there
+  std::byte* at;  // not changed by a write
   std::size_t left;
   std::uint64_t offset;
   bool done;
   int result;
 };
 
-// Transfers of one direction in flight.
+// Transfers in flight in one direction.
 class Ring {
  public:
-  // Takes the ring over.
+  // Takes ownership of the ring.
   Ring(const io_uring& ring, unsigned depth, Direction direction) : ring_(ring), depth_(depth), direction_(direction) {}
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
   ~Ring() {
-    // The kernel uses the buffers until their transfers are done, and the caller may free them after this.
+    // The kernel uses the buffers until their transfers are done, and the caller may free them
+    // after this.
     while (in_flight_ > 0 && reap_one() == 0) continue;
     ::io_uring_queue_exit(&ring_);
   }
@@ -68,7 +69,7 @@ class Ring {
   }
 
   void start(std::int64_t ticket, Transfer& transfer) {
-    // The ring has room: every entry taken is submitted at once, and at most depth_ are in flight.
+    // The ring has room: every entry is submitted at once, and at most depth_ are in flight.
     io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);
     if (entry == nullptr) return finish(transfer, -EBUSY);
     const auto count = static_cast<unsigned>(std::min(transfer.left, kLargestRequestBytes));
@@ -81,7 +82,8 @@ class Ring {
     int submitted = 0;
     do submitted = ::io_uring_submit(&ring_);
     while (submitted == -EINTR);
-    // An entry that was refused stays in the ring and goes out with the next one or with the wait for it.
+    // An entry that was refused stays in the ring and is submitted with the next one or by the
+    // wait.
     ++in_flight_;
   }
 
@@ -99,7 +101,7 @@ class Ring {
     return 0;
   }
 
-  // Either finishes the transfer of a completion or sends off the rest of it.
+  // Finishes the transfer of a completion, or submits the rest of it.
   void take(io_uring_cqe* completion) {
     const auto ticket = static_cast<std::int64_t>(::io_uring_cqe_get_data64(completion));
     const int count = completion->res;
@@ -110,8 +112,8 @@ class Ring {
 
   void advance(std::int64_t ticket, int count) {
     Transfer& transfer = transfers_.at(ticket);
-    // Some file systems cannot start without blocking and say so, and some kernels cannot do it at all; the plain call
-    // may block, and knows what is really wrong.
+    // Some file systems cannot start a transfer without blocking, and some kernels cannot do it at
+    // all. The plain call may block, and returns the real error.
     if (count == -EAGAIN || count == -EINVAL || count == -EOPNOTSUPP) count = transfer_blocking(transfer);
     if (count == -EINTR) return start(ticket, transfer);
     if (count < 0) return finish(transfer, count);

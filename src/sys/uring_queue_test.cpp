@@ -105,7 +105,7 @@ TEST_F(UringQueueTest, ContinuesAShortWriteAndReportsWhatThenFails) {
   EXPECT_EQ(content(), std::string(10000, 'x'));
 }
 
-// Without descriptors left there is no ring, as where io_uring is forbidden.
+// Without free descriptors no ring can be made, as where io_uring is forbidden.
 TEST_F(UringQueueTest, GivesWayToPlainWritesWhereTheRingIsRefused) {
   const pid_t child = ::fork();
   if (child == 0) {

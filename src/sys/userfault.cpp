@@ -16,13 +16,13 @@
 namespace diapause::sys {
 namespace {
 
-// Newer than the headers that must suffice to build this.
+// These constants are newer than the headers that this must build with.
 constexpr std::uint64_t kFeatureWpUnpopulated = std::uint64_t{1} << 13;  // Linux 6.4
 constexpr std::uint64_t kFeatureWpAsync = std::uint64_t{1} << 15;        // Linux 6.7
 constexpr int kUserModeOnly = 1;                                         // Linux 5.11
 constexpr unsigned long kNewUserfault = _IO(0xAA, 0x00);                 // of /dev/userfaultfd, Linux 6.1
 
-// A descriptor that also stops writes made by system calls. -errno on failure.
+// Opens a descriptor that also stops writes made by system calls. Returns -errno on failure.
 int open_for_system_calls() {
   const long fd = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   if (fd >= 0) return static_cast<int>(fd);
@@ -35,7 +35,7 @@ int open_for_system_calls() {
   return made >= 0 ? made : -error;
 }
 
-// Noted writes never come through the descriptor, whoever makes them.
+// Opens a descriptor for noting writes, which are never reported through it, whoever makes them.
 int open_for_notes() {
   const long fd = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly);
   return fd >= 0 ? static_cast<int>(fd) : -errno;
@@ -102,7 +102,7 @@ Status Userfault::add(PageRange range) const {
 void Userfault::remove(PageRange range) const {
   uffdio_range request = range_of(range);
   ::ioctl(fd_, UFFDIO_UNREGISTER, &request);
-  ::ioctl(fd_, UFFDIO_WAKE, &request);  // which the kernel does by itself only for memory that is missing
+  ::ioctl(fd_, UFFDIO_WAKE, &request);  // the kernel does this by itself only for missing pages
 }
 
 Status Userfault::protect(PageRange range) const { return change(fd_, range, UFFDIO_WRITEPROTECT_MODE_WP); }

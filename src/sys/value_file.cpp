@@ -14,7 +14,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Digits as numbers: a name with more of them in a row comes later.
+// Compares names with digits as numbers: of two runs of digits, the longer one is greater.
 bool comes_before(const std::string& a, const std::string& b) {
   std::size_t i = 0;
   while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
