@@ -42,7 +42,8 @@ Status check_meaning(const BlockHeader& header) {
   return {};
 }
 
-// The dimensions of a region as four, checked by format::lay_out to multiply to the number of elements.
+// Returns the region's dimensions as four numbers. format::lay_out() has checked that their product
+// is the number of elements.
 Dims dims_of(const format::Region& region) {
   Dims dims = {1, 1, 1, 1};
   if (region.type == format::ElementType::bytes) {
@@ -161,7 +162,7 @@ BlockPlan::BlockPlan(const format::Region& region, std::uint64_t target_bytes) {
   chunks_ = (whole_.dims[cut_] + most_rows - 1) / most_rows;
 }
 
-// Rows are dealt out so that chunks differ by one at most.
+// The rows are distributed so that the sizes of chunks differ by one at most.
 std::uint64_t BlockPlan::first_row(std::uint64_t chunk) const {
   const std::uint64_t rows = whole_.dims[cut_];
   return rows / chunks_ * chunk + std::min(rows % chunks_, chunk);

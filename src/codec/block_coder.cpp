@@ -18,9 +18,11 @@ namespace {
 constexpr int kLeastLevel = -50;
 constexpr int kMostLevel = 19;
 constexpr std::uint64_t kSampleElements = 4096;
-constexpr std::size_t kGuardPassBytes = std::size_t{32} * 1024;  // that are compared, then hashed from the cache
+// Compared, then hashed while in the cache.
+constexpr std::size_t kGuardPassBytes = std::size_t{32} * 1024;
 
-// What `action` returns, or why it could not: exceptions end here, because the caller may be any thread.
+// Returns the result of `action`, or an error for an exception. Exceptions must end here because
+// the caller may be any thread.
 template <class Action>
 auto contained(Action action) -> decltype(action()) {
   try {
@@ -93,7 +95,8 @@ BlockReport BlockEncoder::encode_or_throw(ByteView raw, const Shape& shape) {
   return {header_.codec, fallback, raw.size(), block().size(), greatest_error_};
 }
 
-// Leaves a verified payload in block_ and what to say of it in header_, or says why not.
+// Tries the lossy codec. Leaves a verified payload in block_ and its description in header_, or
+// returns why it did not.
 Fallback BlockEncoder::try_lossy(ByteView raw, const Shape& shape) {
   const MutableBytes payload = payload_of(block_).first(raw.size() - 1);
   const auto written = lossy_->encode(raw, shape, method_, payload);
@@ -121,7 +124,8 @@ Fallback BlockEncoder::try_lossy(ByteView raw, const Shape& shape) {
   return Fallback::none;
 }
 
-// A sample tells: to encode everything twice would cost as much as the lossy codec does.
+// Returns whether a sample becomes smaller without loss. Encoding everything twice would cost as
+// much as the lossy codec does.
 bool BlockEncoder::may_be_smaller_without_loss(ByteView raw, const Shape& shape) {
   Shape sample = shape;
   sample.dims = {1, 1, 1, std::min(shape.count(), kSampleElements)};
@@ -131,7 +135,7 @@ bool BlockEncoder::may_be_smaller_without_loss(ByteView raw, const Shape& shape)
   return written && *written > 0 && static_cast<double>(*written) < lossy_part * static_cast<double>(sample.bytes());
 }
 
-// Takes the place of what is there, if it is smaller.
+// Encodes without loss, and keeps the result if it is smaller than the present one.
 void BlockEncoder::try_lossless(ByteView raw, const Shape& shape) {
   if (!lossless_) return;
   ByteVector& place = header_.codec == CodecId::raw ? block_ : other_;

@@ -1,6 +1,6 @@
-// One block, from the program's bytes to what is stored and back. What is stored is never wrong in silence: a lossy
-// payload is decoded again and every value compared before it is kept, and what a decoder gives is compared with what
-// it gave then.
+// Encodes and decodes one block. Stored data are never wrong without an error: a lossy payload is
+// decoded again and every value is compared before the payload is kept, and the checksum of a later
+// decoding is compared with the one of that first decoding.
 #pragma once
 
 #include <array>
@@ -15,32 +15,34 @@ namespace diapause::codec {
 // Why a block is not stored with the lossy codec that was asked for.
 enum class Fallback {
   none,
-  smaller,          // without loss it takes less
-  bound_too_small,  // for the values of this block: the codec cannot resolve it
-  guard             // it failed, or a value came back out of bounds
+  smaller,          // lossless encoding takes less space
+  bound_too_small,  // the codec cannot resolve the bound for the values of this block
+  guard             // the codec failed, or a value came back out of bounds
 };
 
 struct BlockReport {
-  CodecId codec = CodecId::raw;  // as it is stored
+  CodecId codec = CodecId::raw;  // the codec it is stored with
   Fallback fallback = Fallback::none;
   std::uint64_t raw_bytes = 0;
-  std::uint64_t stored_bytes = 0;  // with the header
-  double greatest_error = 0;       // of a lossy block, measured
+  std::uint64_t stored_bytes = 0;  // including the header
+  double greatest_error = 0;       // of a lossy block, as measured
 };
 
-// Code::argument, in words: a bound that is no number, infinite, zero, negative or denormal; a lossy method for
-// elements that are not floating-point; a level that zstd does not have.
+// Returns Code::argument for a bound that is NaN, infinite, zero, negative or denormal, for a lossy
+// method on elements that are not floating-point, and for a level that zstd does not have.
 Status check_method(const Method& method, format::ElementType type);
 
-// Not for several threads at once. Memory: a small multiple of the largest block so far. Where there is not so much,
-// Code::memory; nothing throws.
+// Encodes blocks. One thread at a time may use it. It takes a small multiple of the memory of the
+// largest block so far and returns Code::memory if there is not enough; it does not throw.
 class BlockEncoder {
  public:
-  // Code::config if this build does not have the codec.
+  // Returns Code::config if this build does not have the codec.
   static Result<BlockEncoder> create(const Method& method);
 
-  // 0 < shape.bytes() == raw.size() <= kMaxBlockBytes, and the method passes check_method for shape.type. `raw` must
-  // not change meanwhile. The block itself is in block() until the next call: at most raw.size() + kBlockHeaderBytes.
+  // Encodes the shape.bytes() bytes of `raw`, which must be above 0 and at most kMaxBlockBytes, and
+  // must not change during the call. The method must pass check_method() for shape.type. The
+  // encoded block is in block() until the next call and has at most raw.size() + kBlockHeaderBytes
+  // bytes.
   Result<BlockReport> encode(ByteView raw, const Shape& shape);
   ByteView block() const { return ByteView(block_).first(kBlockHeaderBytes + header_.payload_bytes); }
 
@@ -56,17 +58,18 @@ class BlockEncoder {
   Method method_;
   std::unique_ptr<Codec> lossy_;
   std::optional<LosslessCodec> lossless_;
-  BlockHeader header_;        // of what lies in block_
+  BlockHeader header_;        // of the block in block_
   ByteVector block_, other_;  // header and payload, at least as large as the largest block so far
   double greatest_error_ = 0;
 };
 
-// Not for several threads at once.
+// Decodes blocks. One thread at a time may use it.
 class BlockDecoder {
  public:
-  // The bytes behind the block at the front of `data` are left alone. `expected` is what the region says; Code::corrupt
-  // for another shape, and for whatever does not have its checksums; Code::mismatch or Code::config for a codec, or a
-  // version of it, that this build does not have. After a failure `out` holds anything.
+  // Decodes the block at the front of `data`, ignoring what follows it, into `out`. `expected` is
+  // the shape according to the region. Returns Code::corrupt for another shape and for data that do
+  // not match their checksums, and Code::mismatch or Code::config for a codec, or a version of it,
+  // that this build does not have. After a failure the content of `out` is undefined.
   Status decode(ByteView data, const Shape& expected, MutableBytes out);
 
  private:

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 constexpr ElementType kTypes[] = {ElementType::bytes, ElementType::int16, ElementType::float32, ElementType::float64};
 constexpr Dims kShapes[] = {{1, 1, 1, 1}, {1, 1, 1, 17}, {1, 1, 61, 33}, {3, 5, 20, 41}};
 
-// The stored block, and what came out of it again.
+// A stored block, and what was decoded from it.
 struct Trip {
   BlockReport report;
   ByteVector block, back;
@@ -46,7 +46,8 @@ TEST(LosslessBlocks, ComeBackBitByBitWhateverTheTypeShapeAndData) {
   }
 }
 
-// Planes of noise are put in their place before the others are packed, in a block that is large enough for samples.
+// Planes of noise are stored in their place before the others are packed if the block is large
+// enough for samples.
 TEST(LosslessBlocks, ComeBackWhenOnlySomePlanesShrink) {
   for (const ElementType type : {ElementType::bytes, ElementType::int16, ElementType::float32, ElementType::float64}) {
     for (const Kind kind : {Kind::rough, Kind::fill, Kind::constant}) {
@@ -58,7 +59,7 @@ TEST(LosslessBlocks, ComeBackWhenOnlySomePlanesShrink) {
   const Shape shape{ElementType::float64, {1, 1, 1, 100003}};
   const BlockReport report = trip({}, shape, test::data_of(Kind::rough, shape)).report;
   EXPECT_EQ(report.codec, CodecId::shuffle_lz4);
-  EXPECT_GT(report.stored_bytes, 6 * shape.count());  // the lowest six are noise
+  EXPECT_GT(report.stored_bytes, 6 * shape.count());  // the lowest six planes are noise
   EXPECT_LT(report.stored_bytes, 8 * shape.count());
 }
 
@@ -118,7 +119,7 @@ TEST(DamagedBlocks, AreDetectedWhenCutShortOrTakenForAnotherRegion) {
   EXPECT_THAT(other.error().message, HasSubstr("another shape"));
 }
 
-// A block of `codec` in `version` around an empty payload, sound by its checksums.
+// Returns a block of `codec` in `version` around an empty payload, with sound checksums.
 ByteVector block_of(std::uint32_t codec, std::uint32_t version, const Shape& shape) {
   BlockHeader header;
   header.codec = static_cast<CodecId>(codec);
@@ -128,7 +129,7 @@ ByteVector block_of(std::uint32_t codec, std::uint32_t version, const Shape& sha
     header.arithmetic = kStrictArithmetic;
     header.bound = 1;
   }
-  header.payload_checksum = 0x2d06800538d394c2;  // of nothing
+  header.payload_checksum = 0x2d06800538d394c2;  // of no bytes
   return encode_block_header(header);
 }
 

@@ -26,7 +26,7 @@ BlockHeader lossy_header() {
 
 Error refusal(const BlockHeader& header) { return decode_block_header(encode_block_header(header)).error(); }
 
-// The header with one number changed and its checksum right again.
+// Returns the header with one number changed and a correct checksum.
 ByteVector with_u32(std::size_t offset, std::uint32_t value) {
   ByteVector bytes = encode_block_header(lossy_header());
   for (std::size_t i = 0; i < 4; ++i) bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
@@ -102,7 +102,8 @@ format::Region region_of(ElementType type, std::vector<std::uint64_t> shape) {
   return region;
 }
 
-// Blocks follow each other without a gap, none is too large, and they are all of the region.
+// Checks that the blocks follow each other without a gap, none is too large, and together they are
+// the whole region.
 void expect_whole(const BlockPlan& plan, std::uint64_t target_bytes) {
   std::uint64_t end = 0;
   for (std::uint64_t i = 0; i < plan.block_count(); ++i) {

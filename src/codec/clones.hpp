@@ -1,7 +1,8 @@
-// Functions compiled twice, with and without AVX2; the loader takes what the machine has. Their results are the same to
-// the bit: whole numbers, or single operations of IEEE arithmetic. Not by Clang, which cannot inline into such
-// functions; not where a sanitizer would look into the choice, which is made before it is ready; and not where
-// DIAPAUSE_ONE_CLONE says so, which tests compare with.
+// Marks functions that are compiled twice, with and without AVX2; the loader chooses by processor.
+// Their results are bitwise equal, because they use integers or single operations of IEEE
+// arithmetic. The mark is empty with Clang, which cannot inline into such functions, with
+// sanitizers, because the choice is made before they are initialized, and with DIAPAUSE_ONE_CLONE,
+// which tests compare with.
 #pragma once
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(DIAPAUSE_ONE_CLONE) && \

@@ -13,15 +13,15 @@ namespace {
 
 constexpr std::size_t kChunk = 512;
 
-// Of two values that are no numbers, or one: no number or infinity, which no bound is above.
+// Returns the error. If a value is NaN, the error is NaN or infinite, which no bound allows.
 template <class Float>
 inline double error_of(Float was, Float is) {
   return std::fabs(static_cast<double>(was) - static_cast<double>(is));
 }
 
-// Whether all errors of a chunk are within the bound. The bits of numbers without a sign are in the order of the
-// numbers, and those of no number behind them all: one maximum of whole numbers, which a compiler makes vectors of,
-// tells both things.
+// Returns whether all errors of a chunk are within the bound. The bits of non-negative numbers are
+// ordered like the numbers, and the bits of NaN are above all of them, so one maximum over
+// integers, which a compiler can vectorize, finds both the greatest error and any NaN.
 template <class Float>
 inline bool look_at_chunk(const std::byte* was, const std::byte* is, double bound, double& greatest) {
   std::int64_t most = 0;

@@ -1,4 +1,4 @@
-// What decides whether a lossy block may be kept: every value is looked at.
+// Decides whether a lossy block may be kept, by comparing every value.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace diapause::codec {
 
-// The greatest absolute error, if every finite value of `raw` is within `bound` in `decoded` and every other one has
-// the same bits; else nothing. Both have the same size, a whole
+// Returns the greatest absolute error if every finite value of `raw` is within `bound` in `decoded`
+// and every other value has the same bits; otherwise nullopt. Both have the same size, a whole
 // number of elements of the floating-point type of `shape`.
 std::optional<double> greatest_error(ByteView raw, ByteView decoded, const Shape& shape, double bound);
 

@@ -1,5 +1,6 @@
-// Lossy codecs of other people. They see values without outliers (outliers.hpp), in memory of their own type, and
-// nothing but a return value comes back: no exception, no text, no more bytes than there is room for.
+// Lossy codecs from other projects. They see values without outliers (outliers.hpp) in aligned
+// memory. Only a return value comes back from them: exceptions, output and writes beyond the given
+// memory are contained.
 //
 // Payload: the outliers, then the stream of the library.
 #pragma once
@@ -15,7 +16,8 @@ class LibraryCodec : public Codec {
   Status decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) final;
 
  protected:
-  // `values` is aligned for its type and may be changed. As Codec::encode and Codec::decode otherwise.
+  // `values` is aligned for its type and may be changed. Otherwise the contracts are those of
+  // Codec::encode() and Codec::decode().
   virtual std::size_t encode_values(MutableBytes values, const Shape& shape, double bound, MutableBytes out) = 0;
   virtual bool decode_values(ByteView stream, const Shape& shape, double bound, MutableBytes values) = 0;
 
@@ -27,10 +29,11 @@ class LibraryCodec : public Codec {
 
   Packer packer_;
   Unpacker unpacker_;
-  ByteVector values_;  // of operator new: aligned for every type
+  ByteVector values_;  // allocated by operator new, and so aligned for every type
 };
 
-// How many of a shape's dimensions a library has to be told of: without the ones in front, at least one.
+// Returns the number of a shape's dimensions that a library needs to know: at least one, without
+// the ones in front.
 std::size_t rank_of(const Shape& shape);
 
 std::unique_ptr<Codec> make_zfp_codec();

@@ -1,4 +1,4 @@
-// Values from bytes at any alignment.
+// Loads values from bytes at any alignment.
 #pragma once
 
 #include <cstdint>

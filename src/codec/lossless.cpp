@@ -7,7 +7,7 @@
 namespace diapause::codec {
 namespace {
 
-// Of data that are hashed, then shuffled out of the second-level cache.
+// Data are hashed in pieces of this size, and then shuffled while in the second-level cache.
 constexpr std::size_t kShuffledBytes = std::size_t{64} * 1024;
 
 }  // namespace
@@ -33,8 +33,9 @@ Result<std::size_t> LosslessCodec::encode(ByteView raw, const Shape& shape, cons
   return output.ok() ? output.size() : 0;
 }
 
-// How many planes, from the lowest, LZ4 would not make smaller: where they go in the payload is known before anything
-// is packed. In data of solvers these are most. Asked of a sample, before all is shuffled.
+// Returns how many planes, from the lowest, LZ4 would not make smaller. Their place in the payload
+// is then known before anything is packed. In data of solvers they are the majority. The question
+// is answered by a sample, before all data are shuffled.
 std::size_t LosslessCodec::noise_planes(ByteView raw, std::size_t width) {
   planes_.resize(std::max(planes_.size(), width * kSampleBytes));
   for (std::size_t piece = 0; piece < kSamplePieces; ++piece) {

@@ -1,4 +1,5 @@
-// Shuffle, then LZ4 or zstd for each plane. Payload: one packed run (pack.hpp) a plane, the lowest first.
+// Shuffles bytes, then packs each plane with LZ4 or zstd. Payload: one packed run (pack.hpp) per
+// plane, the lowest first.
 #pragma once
 
 #include "codec/codec.hpp"
@@ -9,14 +10,15 @@ namespace diapause::codec {
 
 class LosslessCodec final : public Codec {
  public:
-  explicit LosslessCodec(CodecId id) : id_(id) {}  // shuffle_lz4 or shuffle_zstd
+  explicit LosslessCodec(CodecId id) : id_(id) {}  // either shuffle_lz4 or shuffle_zstd
 
   CodecId id() const override { return id_; }
   std::uint32_t version() const override { return 1; }
   Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) override;
   Status decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) override;
 
-  // Of what was given to the last encode() that did not return 0: it passes through the cache there anyway.
+  // Returns the checksum of the input of the last encode() that did not return 0; the input passes
+  // through the cache there anyway.
   std::uint64_t raw_checksum() const { return raw_checksum_; }
 
  private:

@@ -1,4 +1,4 @@
-// What holds for every codec with a bound that this build has.
+// Tests of what holds for every codec with a bound that this build has.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class LossyCodec : public testing::TestWithParam<CodecId> {
   }
 };
 
-// Independent of what the guard looks at, and of how.
+// Compares independently of the values that the guard compares, and of its method.
 template <class Float>
 ::testing::AssertionResult within(const ByteVector& raw, const ByteVector& back, double bound) {
   for (std::size_t at = 0; at < raw.size(); at += sizeof(Float)) {
@@ -107,14 +107,15 @@ TEST_P(LossyCodec, GivesWayWhereTheBitsTakeLess) {
   const Shape shape{ElementType::float64, {1, 1, 100, 200}};
   auto encoder = BlockEncoder::create({GetParam(), 1e-9}).value();
   ByteVector raw = test::data_of(Kind::noise, shape);
-  for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = raw[i % 4096];  // without loss a repetition is free
+  // A repetition is free without loss.
+  for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = raw[i % 4096];
   const auto report = encoder.encode(raw, shape).value();
   EXPECT_EQ(report.codec, CodecId::shuffle_lz4);
 }
 
 TEST_P(LossyCodec, GivesWayToTheBitsWhereTheBoundIsBelowWhatTheValuesResolve) {
   const Shape shape{ElementType::float32, {1, 1, 10, 100}};
-  auto encoder = BlockEncoder::create({GetParam(), 1e-6}).value();  // of values around 300
+  auto encoder = BlockEncoder::create({GetParam(), 1e-6}).value();  // with values around 300
   const auto report = encoder.encode(test::data_of(Kind::rough, shape), shape).value();
   EXPECT_FALSE(is_lossy(report.codec));
   EXPECT_EQ(report.fallback, Fallback::bound_too_small);
@@ -141,7 +142,7 @@ TEST_P(LossyCodec, DetectsEveryFlippedBit) {
   }
 }
 
-// Over the three codecs a million, if DIAPAUSE_LONG_TESTS is set (make test-long).
+// A million over the three codecs if DIAPAUSE_LONG_TESTS is set (make test-long).
 TEST_P(LossyCodec, DetectsTwoFlippedBits) {
   const bool is_long = std::getenv("DIAPAUSE_LONG_TESTS") != nullptr;
   const Shape shape{ElementType::float64, {1, 1, 60, 80}};
@@ -199,7 +200,8 @@ TEST(UniformQuantiser, HoldsNumbersOfMoreThan32Bits) {
   EXPECT_EQ(report.fallback, Fallback::none);
 }
 
-// A few values of 32 bits that rounding takes out of the bound are no reason to look for outliers or to give up.
+// A few 32-bit values that rounding takes out of the bound are no reason to search for outliers or
+// to give up.
 TEST(UniformQuantiser, KeepsSingleValuesThatRoundingTakesOutOfTheBound) {
   const Shape shape{ElementType::float32, {1, 1, 100, 1000}};
   const double bound = 1e-3;
@@ -234,7 +236,7 @@ TEST(UniformQuantiser, IsRefusedWithoutHarmWhateverItsPayloadIs) {
     ByteVector damaged = payload;
     for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
     if (i % 4 == 0) damaged.resize(random() % damaged.size());
-    (void)codec->decode(damaged, shape, 1e-3, out);  // the sanitizers look on
+    (void)codec->decode(damaged, shape, 1e-3, out);  // checked by the sanitizers
   }
 }
 

@@ -15,18 +15,18 @@
 namespace diapause::codec {
 namespace {
 
-constexpr std::uint64_t kMostExceptions = 8;  // one in so many
-constexpr std::uint64_t kLeastFill = 64;      // a fill value is at least one in so many
+constexpr std::uint64_t kMostExceptions = 8;  // at most one exception in so many values
+constexpr std::uint64_t kLeastFill = 64;      // a fill value occurs at least once in so many values
 constexpr std::uint64_t kSamples = 128;
 constexpr std::uint64_t kFillSamples = 4096;
-constexpr std::uint64_t kLeastFound = 4;  // of these, that are followed by themselves
+constexpr std::uint64_t kLeastFound = 4;  // of these samples, that are followed by themselves
 
 template <class T>
 void store(MutableBytes values, std::uint64_t index, T value) {
   std::memcpy(values.data() + index * sizeof(T), &value, sizeof(T));
 }
 
-// The value that most of those that are offered have, if most of them have the same.
+// Finds the value that the majority of the offered values have, if there is a majority.
 template <class Bits>
 class Majority {
  public:
@@ -41,7 +41,7 @@ class Majority {
   std::int64_t votes_ = 0;
 };
 
-// Whether all other sound values lie closer together than to this one; of one that is not sound, always.
+// Whether all other sound values are closer together than to this one; true for an unsound value.
 template <class Float>
 class Distance {
  public:
@@ -63,7 +63,8 @@ class Distance {
   double least_ = std::numeric_limits<double>::infinity(), greatest_ = -least_;
 };
 
-// A value that is often followed by itself and, as far as a sample tells, far from the others.
+// Returns a value that is often followed by itself and is, as far as a sample tells, far from the
+// other values.
 template <class Float, class Bits>
 std::optional<Bits> repeated_value(ByteView values, double limit) {
   const std::uint64_t count = values.size() / sizeof(Bits);
@@ -83,7 +84,7 @@ std::optional<Bits> repeated_value(ByteView values, double limit) {
   return distance.is_far() ? majority.winner() : std::nullopt;
 }
 
-// The value of most that are not sound.
+// Returns the value that most of the unsound values have.
 template <class Float, class Bits>
 std::optional<Bits> unsound_value(ByteView values, double limit) {
   Majority<Bits> majority;
@@ -93,12 +94,14 @@ std::optional<Bits> unsound_value(ByteView values, double limit) {
   return majority.winner();
 }
 
-// Asked of some thousand values: one that is taken wrongly costs room, nothing else.
+// Returns whether a sample of some thousand values suggests that `candidate` is a fill value. A
+// wrong answer costs only space.
 template <class Float, class Bits>
 bool is_fill(Bits candidate, ByteView values, double limit) {
   Distance<Float> distance(std::bit_cast<Float>(candidate), limit);
   const std::uint64_t count = values.size() / sizeof(Float);
-  const std::uint64_t apart = count / kFillSamples | 1;  // odd, so that rows of a power of two are seen at each place
+  // The distance is odd, so that rows whose length is a power of two are sampled at every column.
+  const std::uint64_t apart = count / kFillSamples | 1;
   std::uint64_t found = 0, seen = 0;
   for (std::uint64_t i = 0; i < count; i += apart, ++seen) {
     found += load<Bits>(values, i) == candidate;
@@ -111,8 +114,8 @@ constexpr std::size_t kRun = 64;  // values that mostly are of one kind
 constexpr std::size_t kLanes = 8;
 
 struct Kinds {
-  std::size_t fill = 0, sound = 0;  // how many of a run
-  double greatest = 0;              // magnitude of the sound ones
+  std::size_t fill = 0, sound = 0;  // how many values of a run
+  double greatest = 0;              // magnitude of the sound values
 };
 
 template <class Float, class Bits>

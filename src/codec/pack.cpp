@@ -18,13 +18,13 @@ constexpr std::uint32_t kSizeBits = 28;
 constexpr std::uint32_t kSizeMask = (std::uint32_t{1} << kSizeBits) - 1;
 constexpr std::size_t kWordBytes = 4;
 
-// Less is not worth a decoder's time.
+// A smaller gain is not worth a decoder's time.
 constexpr double kLeastGain = 0.1;
 constexpr double kLeastEntropyGain = 0.05;
-// A run is sparse if one byte in so many is not zero, or fewer.
+// A run is sparse if at most one byte in so many is not zero.
 constexpr std::size_t kSparseness = 4;
 constexpr std::size_t kLeastSparse = 256;
-// Of LZ4. Four loses 1 %; twelve 2 %, in a third less time.
+// Accelerations of LZ4. Four loses 1 % of the ratio, twelve loses 2 % and takes a third less time.
 constexpr int kSampleAcceleration = 4;
 constexpr int kAcceleration = 12;
 
@@ -33,7 +33,7 @@ char* chars(MutableBytes bytes) { return reinterpret_cast<char*>(bytes.data()); 
 
 bool is_constant(ByteView in) { return in.size() > 1 && std::memcmp(in.data(), in.data() + 1, in.size() - 1) == 0; }
 
-// The front of a run, and the run as it is.
+// Writes the front of a run.
 void put_front(Packing packing, std::size_t size, Output& out) {
   out.u32(static_cast<std::uint32_t>(size) | static_cast<std::uint32_t>(packing) << kSizeBits);
 }
@@ -45,8 +45,8 @@ void keep(ByteView in, Output& out) {
   out.append(in);
 }
 
-// Packs with `compress`, which returns what it wrote to the memory it is given, or 0. Whether that was smaller than the
-// run and there was room for it.
+// Packs with `compress`, which writes to the given memory and returns how many bytes, or 0. Returns
+// whether the result fit and was smaller than the run.
 template <class Compress>
 bool pack_by(Packing packing, ByteView in, Output& out, Compress compress) {
   if (out.rest().size() <= kWordBytes) return false;
@@ -106,7 +106,7 @@ std::size_t Packer::compress_zstd(ByteView in, int level, MutableBytes out) {
   return ZSTD_isError(written) ? 0 : written;
 }
 
-// What needs no compressor: whether that was so.
+// Packs a run that needs no compressor. Returns whether it was one.
 bool Packer::pack_simply(ByteView in, Output& out) {
   if (!out.ok()) return true;
   if (!is_constant(in)) {
@@ -119,8 +119,8 @@ bool Packer::pack_simply(ByteView in, Output& out) {
   return true;
 }
 
-// What part of a sample LZ4 would leave; nothing if it would not gain. Most planes of floating-point data are noise: to
-// find that out in full costs more than all the rest.
+// Returns the fraction of a sample that LZ4 would leave; nullopt if LZ4 gains nothing. Most planes
+// of floating-point data are noise, and finding that out in full costs more than everything else.
 std::optional<double> Packer::part_with_lz4(ByteView sample) {
   std::array<std::byte, kSampleBytes> packed;
   const auto bytes = static_cast<double>(sample.size());
@@ -130,7 +130,7 @@ std::optional<double> Packer::part_with_lz4(ByteView sample) {
   return static_cast<double>(size) / bytes;
 }
 
-// What LZ4 would make of the run, as far as a sample of it tells.
+// Estimates the size of the run after LZ4 from a sample of it.
 std::optional<double> Packer::size_with_lz4(ByteView in) {
   std::array<std::byte, kSampleBytes> pieces;
   ByteView sample = in.first(std::min(in.size(), kSampleBytes));
@@ -160,7 +160,8 @@ void Packer::pack_zstd(ByteView in, int level, Output& out) {
   keep(in, out);
 }
 
-// Where few enough are not zero; then it is always smaller than the run.
+// Packs a run in which few enough bytes are not zero; the result is then always smaller than the
+// run.
 bool Packer::pack_sparse(ByteView in, Output& out) {
   if (in.size() < kLeastSparse || count_nonzero(in) > in.size() / kSparseness) return false;
   to_sparse(in, sparse_);

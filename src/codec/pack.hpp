@@ -1,9 +1,9 @@
-// Runs of bytes, made smaller where that pays and kept as they are where not. The innermost layer of our own payloads:
-// 4 bytes (little-endian; low 28 bits: bytes that follow; above: Packing), then these bytes. The length of what comes
-// out is known to the reader.
+// Packed runs of bytes, compressed where that pays and stored as they are elsewhere. They are the
+// innermost layer of our own payloads: 4 bytes (little-endian; low 28 bits: number of bytes that
+// follow; above: Packing), then these bytes. The reader knows the length of the unpacked run.
 //
-// A sparse run (sparse.hpp): 4 bytes, number of gaps; 4 bytes, number of values; a packed run of each, not sparse
-// again.
+// A sparse run (sparse.hpp) consists of 4 bytes, the number of gaps; 4 bytes, the number of values;
+// and a packed run of each, which must not be sparse itself.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,8 @@ namespace diapause::codec {
 
 enum class Packing : std::uint32_t { kept = 0, constant = 1, lz4 = 2, zstd = 3, rans = 4, sparse = 5 };
 
-// A payload that grows in memory of a fixed size. What does not fit makes ok() false for good.
+// A payload that grows in memory of a fixed size. If something does not fit, ok() becomes false for
+// good.
 class Output {
  public:
   explicit Output(MutableBytes space) : space_(space) {}
@@ -29,7 +30,7 @@ class Output {
   bool ok() const { return ok_; }
   std::size_t size() const { return used_; }
   MutableBytes rest() const { return space_.subspan(used_); }
-  void advance(std::size_t bytes) { used_ += bytes; }  // what was written to rest()
+  void advance(std::size_t bytes) { used_ += bytes; }  // accounts for bytes written to rest()
   MutableBytes claim(std::size_t bytes);               // for the caller to write; empty if there is no room
   void append(ByteView data);
   void u32(std::uint32_t value);
@@ -41,17 +42,18 @@ class Output {
   bool ok_ = true;
 };
 
-// Whether a long run is worth packing is asked of pieces spread over it.
+// Whether a long run is worth packing is decided by pieces spread over it.
 inline constexpr std::size_t kSamplePieces = 4;
 inline constexpr std::size_t kPieceBytes = 2048;
 inline constexpr std::size_t kSampleBytes = kSamplePieces * kPieceBytes;
 constexpr std::size_t place_of_piece(std::size_t piece, std::size_t run_bytes) {
   return (run_bytes - kPieceBytes) / (kSamplePieces - 1) * piece;
 }
-constexpr bool is_long(std::size_t run_bytes) { return run_bytes > 2 * kSampleBytes; }  // else its front is the sample
+// Otherwise its front is the sample.
+constexpr bool is_long(std::size_t run_bytes) { return run_bytes > 2 * kSampleBytes; }
 
-// Puts a run of `size` bytes into `out` that is kept as it is. The caller writes it, to what is returned; nothing if
-// there is no room.
+// Adds a run of `size` bytes to `out` that is stored as it is. The caller writes the run to the
+// returned memory, which is empty if there is no room.
 MutableBytes keep_later(std::size_t size, Output& out);
 
 class Packer {
@@ -60,13 +62,14 @@ class Packer {
   Packer(Packer&&) noexcept;
   ~Packer();
 
-  // With LZ4 or with zstd at `level`, if a sample says that it pays. `in` has less than 2^28 bytes.
+  // Pack with LZ4, or with zstd at `level`, if a sample suggests that it pays. `in` has less than
+  // 2^28 bytes.
   void pack_lz4(ByteView in, Output& out);
   void pack_zstd(ByteView in, int level, Output& out);
-  // Whether pack_lz4 would try to pack a long run that has this sample.
+  // Returns whether pack_lz4() would try to pack a long run with this sample.
   bool gains_with_lz4(ByteView sample) { return part_with_lz4(sample).has_value(); }
-  // For bytes without much of a pattern, and less than 2^20 of them: as the frequencies of the byte values allow, or
-  // with zstd where a sample says that there is a pattern; those that are nearly all zero by their places.
+  // Packs less than 2^20 bytes without much of a pattern: by the frequencies of the byte values,
+  // with zstd if a sample shows a pattern, or as a sparse run if nearly all bytes are zero.
   void pack_entropy(ByteView in, Output& out);
 
  private:
@@ -90,7 +93,8 @@ class Unpacker {
   Unpacker(Unpacker&&) noexcept;
   ~Unpacker();
 
-  // Takes one packed run from the front of `in` and fills `out` with it. Code::corrupt if that cannot be.
+  // Reads one packed run from the front of `in` and fills `out` with it. Returns Code::corrupt if
+  // that is impossible.
   Status unpack(ByteView& in, MutableBytes out);
 
  private:

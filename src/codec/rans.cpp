@@ -12,13 +12,14 @@ namespace {
 constexpr std::uint32_t kScaleBits = 12;
 constexpr std::uint32_t kScale = 1u << kScaleBits;
 constexpr std::uint32_t kStateBits = 31;
-constexpr std::uint32_t kLeastState = 1u << (kStateBits - 16);  // a state lies between this and 2^31
+constexpr std::uint32_t kLeastState = 1u << (kStateBits - 16);  // a state is between this and 2^31
 constexpr std::size_t kStates = 8;
 constexpr std::size_t kWordBytes = 2;
 
 using Frequencies = std::array<std::uint32_t, 256>;  // their sum is kScale
 
-// In proportion to the counts; none that occurs becomes 0, and none all.
+// Returns frequencies in proportion to the counts. None that occurs becomes 0, and none becomes
+// kScale.
 Frequencies scaled(const Histogram& histogram) {
   std::uint64_t all = 0;
   for (const std::uint32_t count : histogram) all += count;
@@ -29,7 +30,8 @@ Frequencies scaled(const Histogram& histogram) {
     scaled[i] = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(histogram[i] * std::uint64_t{kScale} / all));
     sum += scaled[i];
   }
-  // What rounding left over or took too much goes to, and comes from, the most frequent ones, which feel it least.
+  // What rounding left over, or took too much, is given to or taken from the most frequent values,
+  // on which it has the least effect.
   while (sum != kScale) {
     const auto most = std::ranges::max_element(scaled);
     const std::uint32_t change = sum < kScale ? kScale - sum : std::min(sum - kScale, *most / 2);
@@ -41,7 +43,7 @@ Frequencies scaled(const Histogram& histogram) {
 
 // The encoder's division by a frequency, as a multiplication.
 struct EncoderEntry {
-  std::uint32_t limit = 0;  // of a state that can take the symbol without giving a word away first
+  std::uint32_t limit = 0;  // of a state that can take the symbol without emitting a word first
   std::uint32_t reciprocal = 0;
   std::uint32_t shift = 0;
   std::uint16_t bias = 0;
@@ -51,9 +53,10 @@ struct EncoderEntry {
 EncoderEntry entry_of(std::uint32_t frequency, std::uint32_t start) {
   const std::uint32_t limit = frequency << (kStateBits - kScaleBits);
   const auto complement = static_cast<std::uint16_t>(kScale - frequency);
-  // Of 1, the quotient comes out as state - 1; the bias makes good for it.
+  // For a frequency of 1 the quotient is state - 1; the bias compensates for it.
   if (frequency == 1) return {limit, ~std::uint32_t{0}, 32, static_cast<std::uint16_t>(start + complement), complement};
-  // Exact for states below 2^31: the reciprocal, scaled to 32 bits, is too large by less than one part in 2^31.
+  // This is exact for states below 2^31: the reciprocal, scaled to 32 bits, is too large by less
+  // than one part in 2^31.
   const auto width = static_cast<std::uint32_t>(std::bit_width(frequency - 1));
   const auto reciprocal = ((std::uint64_t{1} << (width + 31)) + frequency - 1) / frequency;
   return {limit, static_cast<std::uint32_t>(reciprocal), width + 31, static_cast<std::uint16_t>(start), complement};
@@ -93,10 +96,11 @@ std::size_t write_table(const Frequencies& frequencies, std::byte* out) {
   return static_cast<std::size_t>(at - out);
 }
 
-// Of each slot: its symbol, then the symbol's frequency (12 bits), then the place of the slot within that (12 bits).
+// For each slot: its symbol, the symbol's frequency (12 bits), and the slot's place within that (12
+// bits).
 using DecoderTable = std::array<std::uint32_t, kScale>;
 
-// Bytes of the table at the front of `coded`; 0 if that is none.
+// Returns the size of the table at the front of `coded`; 0 if there is no valid table.
 std::size_t read_table(ByteView coded, DecoderTable& table) {
   std::size_t at = 1;
   if (coded.empty()) return 0;
@@ -127,7 +131,8 @@ std::uint32_t load_word(const std::byte* at) {
 }  // namespace
 
 Histogram histogram_of(ByteView in) {
-  std::array<Histogram, 4> parts{};  // equal bytes in a row do not wait for each other
+  // Several counters, so that equal bytes in a row do not wait for each other.
+  std::array<Histogram, 4> parts{};
   std::size_t i = 0;
   for (; i + 4 <= in.size(); i += 4) {
     for (std::size_t part = 0; part < 4; ++part) ++parts[part][std::to_integer<std::size_t>(in[i + part])];
@@ -149,7 +154,8 @@ double entropy_bytes(const Histogram& histogram) {
 }
 
 std::size_t rans_encode(ByteView in, const Histogram& histogram, ByteVector& scratch, MutableBytes out) {
-  scratch.resize(std::max(scratch.size(), (in.size() + 1) * kWordBytes));  // no symbol gives more than one word
+  // A symbol emits at most one word.
+  scratch.resize(std::max(scratch.size(), (in.size() + 1) * kWordBytes));
   const Frequencies frequencies = scaled(histogram);
   const auto table = encoder_table(frequencies);
   std::array<std::uint32_t, kStates> states;
@@ -158,7 +164,7 @@ std::size_t rans_encode(ByteView in, const Histogram& histogram, ByteVector& scr
   std::byte* at = end;
   const auto encode = [&](std::uint32_t& state, std::byte symbol) {
     const EncoderEntry& entry = table[std::to_integer<std::size_t>(symbol)];
-    // Without a branch, here and below: nobody can foresee which way it would go.
+    // Here and below there is no branch, because it could not be predicted.
     const auto full = static_cast<std::uint32_t>(state >= entry.limit);
     at[-2] = static_cast<std::byte>(state);
     at[-1] = static_cast<std::byte>(state >> 8);

@@ -8,7 +8,7 @@
 namespace diapause::codec {
 namespace {
 
-// Bytes whose frequencies fall off with `spread`; every value if it is large.
+// Returns bytes whose frequencies fall off with `spread`; with a large one, all values occur.
 ByteVector bytes_of(std::size_t size, double spread) {
   std::mt19937 random(static_cast<std::uint32_t>(size));
   std::exponential_distribution<double> fall(1 / spread);

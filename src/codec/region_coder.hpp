@@ -1,4 +1,4 @@
-// A whole region, in blocks, by as many threads as the caller lends.
+// Encodes and decodes a whole region in blocks, with as many threads as the caller provides.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,16 @@
 
 namespace diapause::codec {
 
-// Calls piece(i) for every i below `pieces`, in whatever threads, and returns when all is done; sys::ThreadPool::run is
-// one.
+// Calls piece(i) for every i below `pieces` in any threads, and returns when all calls have
+// returned. sys::ThreadPool::run() is an implementation.
 using RunPieces = std::function<void(std::uint64_t pieces, const std::function<void(std::uint64_t piece)>& piece)>;
 
-// The `scratch.size()` bytes of a region at `offset`: in `scratch`, or where they lie until the region is encoded.
-// Called in the order of the blocks, from the thread that encodes the region.
+// Returns the `scratch.size()` bytes of a region at `offset`, either in `scratch` or in place,
+// where they must stay until the region is encoded. Called in the order of the blocks by the thread
+// that encodes the region.
 using RawBytes = std::function<Result<ByteView>(std::uint64_t offset, MutableBytes scratch)>;
 
-// Takes one encoded block. Called in the order of the blocks, from the thread that encodes the region.
+// Takes one encoded block. Called in the order of the blocks by the thread that encodes the region.
 using BlockSink = std::function<Status(ByteView block)>;
 
 struct RegionReport {
@@ -25,12 +26,12 @@ struct RegionReport {
   std::uint64_t lossy_blocks = 0;
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
-  std::uint64_t smaller_without_loss = 0;  // blocks, as the two below: Fallback
+  std::uint64_t smaller_without_loss = 0;  // these three count blocks; see Fallback
   std::uint64_t bound_too_small = 0;
   std::uint64_t guarded = 0;
-  double greatest_error = 0;  // of all lossy blocks, measured
+  double greatest_error = 0;  // of all lossy blocks, as measured
 
-  // Blocks that were to lose accuracy and did not.
+  // Returns the number of blocks that were to be lossy and are not.
   std::uint64_t fallen_back() const { return smaller_without_loss + bound_too_small + guarded; }
 
   void add(const BlockReport& block);
@@ -39,18 +40,19 @@ struct RegionReport {
 
 struct Workforce {
   RunPieces run;
-  std::uint64_t size = 1;  // blocks in work at once: memory is this many times that of a BlockEncoder
+  // Number of blocks in work at once. The memory taken is this many times that of a BlockEncoder.
+  std::uint64_t size = 1;
 };
 
-// Keeps its memory from region to region. Not for several threads at once.
+// Encodes regions, keeping its memory from region to region. One thread at a time may use it.
 class RegionEncoder {
  public:
-  // Code::config if this build does not have the codec.
+  // Returns Code::config if this build does not have the codec.
   static Result<RegionEncoder> create(const Method& method, Workforce force);
 
-  // The blocks of `raw` (plan.raw_bytes() bytes, which must not change meanwhile), one after the other into `sink`.
-  // They do not depend on the workforce. Fails as check_method and BlockEncoder do, or with what `raw` or the sink
-  // says.
+  // Encodes `raw` (plan.raw_bytes() bytes, which must not change during the call) and passes the
+  // blocks to `sink` one after the other. The blocks do not depend on the workforce. Fails like
+  // check_method() and BlockEncoder, or with the error of `raw` or `sink`.
   Result<RegionReport> encode(const RawBytes& raw, const BlockPlan& plan, const BlockSink& sink);
   Result<RegionReport> encode(ByteView raw, const BlockPlan& plan, const BlockSink& sink);
 
@@ -60,15 +62,15 @@ class RegionEncoder {
   Method method_;
   Workforce force_;
   std::vector<BlockEncoder> encoders_;  // one for each block in work
-  std::vector<ByteVector> scratch_;     // the same
+  std::vector<ByteVector> scratch_;     // one for each block in work
 };
 
 class RegionDecoder {
  public:
   explicit RegionDecoder(Workforce force) : force_(std::move(force)), decoders_(force_.size) {}
 
-  // Fills `out` (plan.raw_bytes() bytes) from the blocks that lie one after the other in `encoded`. An error names the
-  // block.
+  // Fills `out` (plan.raw_bytes() bytes) from the consecutive blocks in `encoded`. An error names
+  // the block.
   Status decode(ByteView encoded, const BlockPlan& plan, MutableBytes out);
 
  private:

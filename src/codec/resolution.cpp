@@ -34,11 +34,13 @@ Status check(double bound, ByteView values) {
   const double limit = limit_of_bound<Float>(bound);
   Finite finite = finite_values<Float>(values, {});
   if (finite.greatest <= limit) return {};
-  // One that stands in many places beside others; a field that is the same everywhere is none.
+  // A value that occurs in many places beside others does not count. A field that is the same
+  // everywhere does.
   const Finite others = finite_values<Float>(values, Outliers<Float>::fill_value(values, limit));
   if (others.count > 0 && others.count + 1 < finite.count) finite = others;
   if (finite.greatest <= limit) return {};
-  const double least = finite.greatest * (bound / limit);  // a power of two apart: exact
+  // The two differ by a power of two, so this is exact.
+  const double least = finite.greatest * (bound / limit);
   return fail(Code::argument,
               fmt::format("the bound {} is below four units in the last place of its largest value, {}; "
                           "the least bound for that is {}",

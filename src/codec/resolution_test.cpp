@@ -18,7 +18,7 @@ Status checked(double bound, const std::vector<double>& values) {
   return check_resolution({CodecId::lattice, bound}, format::ElementType::float64, std::as_bytes(std::span(values)));
 }
 
-// A field up to a greatest value.
+// Returns a field whose values reach up to `greatest`.
 std::vector<double> up_to(double greatest) {
   std::vector<double> values(1000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = greatest * std::sin(static_cast<double>(i) + 0.5);
@@ -27,7 +27,7 @@ std::vector<double> up_to(double greatest) {
 }
 
 TEST(Resolution, RefusesBoundsBelowFourUnitsInTheLastPlaceAndNoOthers) {
-  const double least = std::ldexp(1.0, -50);  // of 1, a double of 53 digits
+  const double least = std::ldexp(1.0, -50);  // for 1, a double with 53 digits
   EXPECT_TRUE(checked(least, up_to(1)));
   const Status refused = checked(0.99 * least, up_to(1));
   ASSERT_FALSE(refused);
@@ -59,7 +59,7 @@ TEST(Resolution, IsOfAFieldThatIsTheSameEverywhere) {
   EXPECT_TRUE(checked(1e-12, std::vector<double>(1000, 300.0)));
 }
 
-// Of the same values with the same bound.
+// The codecs get the same values with the same bound.
 TEST(Resolution, IsTheRuleOfTheCodecs) {
   for (const double bound : {1e-12, 1e-13, 1e-14, 1e-15, 1e-16, 1e-17}) {
     const std::vector<double> values = up_to(37.5);

@@ -6,13 +6,14 @@
 namespace diapause::codec {
 namespace {
 
-// A vector of the compiler, not of one processor. Wider ones gain nothing: this already is as fast as memory.
+// A vector type of the compiler, for any processor. Wider vectors gain nothing, because this is
+// already as fast as memory.
 using Vector = std::uint8_t __attribute__((vector_size(16)));
 constexpr std::size_t kLanes = sizeof(Vector);
 
-// Interleaving the first half of W vectors with the second half moves the byte at position p of the 16 W to position
-// 2p, modulo one less than their number: it rotates the bits of p to the left. The shuffle of 16 elements of W bytes is
-// a rotation by four, its inverse one by log2(W).
+// Interleaving the first half of W vectors with the second half moves the byte at position p of the
+// 16 W to position 2p, modulo their number less one: it rotates the bits of p to the left. The
+// shuffle of 16 elements of W bytes is a rotation by four, and its inverse is one by log2(W).
 template <std::size_t W>
 inline void rotate(Vector (&vectors)[W], int steps) {
   for (int step = 0; step < steps; ++step) {
@@ -26,8 +27,8 @@ inline void rotate(Vector (&vectors)[W], int steps) {
   }
 }
 
-// A whole cache line for each plane at a time: planes are often a power of two apart, and their lines would drive each
-// other out of the first-level cache before they are full.
+// A whole cache line is written for each plane at a time. Planes are often a power of two apart,
+// and their lines would evict each other from the first-level cache before they are full.
 constexpr std::size_t kTogether = 64 / kLanes;
 
 template <std::size_t W, std::size_t Times>

@@ -13,14 +13,14 @@ namespace {
 constexpr std::size_t kLongGap = 255;
 constexpr std::size_t kWordBytes = 8;
 
-// The first byte in the lowest bits, whatever the machine's order.
+// Loads a word with the first byte in the lowest bits, whatever the machine's byte order.
 std::uint64_t load_word(const std::byte* at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
   return std::endian::native == std::endian::little ? word : __builtin_bswap64(word);
 }
 
-// The highest bit of each byte that is not zero.
+// Returns a word with the highest bit set of each byte that is not zero.
 std::uint64_t nonzero_bytes(std::uint64_t word) {
   constexpr std::uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
   return (((word & kLow) + kLow) | word) & ~kLow;
@@ -29,7 +29,7 @@ std::uint64_t nonzero_bytes(std::uint64_t word) {
 DIAPAUSE_CLONES std::size_t count_with_vectors(ByteView in) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < in.size();) {
-    const std::size_t end = std::min(in.size(), at + kLongGap);  // as many as a byte counts
+    const std::size_t end = std::min(in.size(), at + kLongGap);  // as many as a byte can count
     std::uint8_t some = 0;
     for (; at < end; ++at) some = static_cast<std::uint8_t>(some + (in[at] != std::byte{0} ? 1 : 0));
     count += some;
@@ -44,7 +44,7 @@ std::size_t count_nonzero(ByteView in) { return count_with_vectors(in); }
 void to_sparse(ByteView in, Sparse& sparse) {
   sparse.gaps.clear();
   sparse.values.clear();
-  std::size_t next = 0;  // behind the last place that a gap tells of
+  std::size_t next = 0;  // behind the last place that a gap refers to
   const auto add = [&](std::size_t place) {
     for (; place - next >= kLongGap; next += kLongGap) sparse.gaps.push_back(std::byte{kLongGap});
     sparse.gaps.push_back(static_cast<std::byte>(place - next));

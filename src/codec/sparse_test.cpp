@@ -9,7 +9,7 @@
 namespace diapause::codec {
 namespace {
 
-// One byte in `apart` is not zero.
+// Returns bytes of which one in `apart` is not zero.
 ByteVector mostly_zeros(std::size_t size, std::uint32_t apart) {
   std::mt19937 random(apart);
   ByteVector bytes(size);
@@ -63,7 +63,8 @@ TEST(PackedRuns, OfBytesThatAreNearlyAllZeroTakeLittle) {
 }
 
 TEST(PackedRuns, AreNotSparseWithinSparseOnes) {
-  // 28 bytes, sparse: no gaps and no values, as runs that would be sparse again.
+  // The run has 28 bytes and is sparse: its gaps and values are empty runs that are sparse
+  // themselves.
   const ByteVector inner = bytes({16, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   ByteVector run = bytes({28, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0, 0});
   run.insert(run.end(), inner.begin(), inner.end());

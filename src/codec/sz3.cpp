@@ -1,5 +1,5 @@
-// SZ3 with its default choice of predictors, in one thread. Its headers are built into this file alone, which takes a
-// compiler most of a minute.
+// SZ3 with its default choice of predictors, in one thread. Its headers are included only here,
+// because they take a compiler most of a minute.
 #include <SZ3/api/sz.hpp>
 #include <cstring>
 #include <exception>
@@ -9,10 +9,12 @@
 namespace diapause::codec {
 namespace {
 
-// SZ3 reads streams of its own data version only, and says so on standard output; our header stops them before.
+// SZ3 reads only streams of its own data version, and reports others on standard output. Our header
+// stops these before.
 constexpr std::uint32_t kVersion = SZ3_VER_MAJOR << 16 | SZ3_VER_MINOR << 8 | SZ3_VER_PATCH;
 
-constexpr std::size_t kFrontBytes = 16;  // magic number, data version, bytes of what follows (8)
+// Magic number, data version, number of bytes that follow (8).
+constexpr std::size_t kFrontBytes = 16;
 
 class Sz3Codec final : public LibraryCodec {
  public:
@@ -61,7 +63,8 @@ class Sz3Codec final : public LibraryCodec {
 
   template <class Float>
   bool decode_as(ByteView stream, const Shape& shape, MutableBytes values) {
-    // What the stream says of its own size and dimensions must be what we know: SZ3 would believe it.
+    // What the stream says about its size and dimensions must equal what we know, because SZ3 would
+    // trust it.
     std::uint64_t body = 0;
     if (stream.size() <= kFrontBytes) return false;
     std::memcpy(&body, stream.data() + kFrontBytes - sizeof body, sizeof body);

@@ -1,4 +1,5 @@
-// Blocks of many kinds, for the tests of this folder: what solvers make, and what breaks codecs.
+// Blocks of many kinds for the tests of this folder: data that solvers make, and data that break
+// codecs.
 #pragma once
 
 #include <cmath>
@@ -15,7 +16,7 @@ enum class Kind { smooth, rough, steps, constant, noise, zeros, fill, not_finite
 inline constexpr Kind kKinds[] = {Kind::smooth, Kind::rough, Kind::steps,      Kind::constant, Kind::noise, Kind::zeros,
                                   Kind::fill,   Kind::mixed, Kind::not_finite, Kind::denormal, Kind::huge};
 
-// Element `i` of a field whose last dimension has `row` elements.
+// Returns element `i` of a field whose last dimension has `row` elements.
 template <class Float>
 Float value_of(Kind kind, std::uint64_t i, std::uint64_t row, std::mt19937& random) {
   using Limits = std::numeric_limits<Float>;
@@ -61,7 +62,7 @@ ByteVector floats_of(Kind kind, const Shape& shape, std::uint32_t seed) {
   return bytes;
 }
 
-// The bytes of a block. Of types that are not floating-point: those of doubles, whatever that gives.
+// Returns the bytes of a block. Types that are not floating-point get the bytes of doubles.
 inline ByteVector data_of(Kind kind, const Shape& shape, std::uint32_t seed = 1) {
   if (shape.type == format::ElementType::float32) return floats_of<float>(kind, shape, seed);
   const Shape doubles{format::ElementType::float64, {1, 1, 1, shape.bytes() / sizeof(double) + 1}};

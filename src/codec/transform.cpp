@@ -13,7 +13,7 @@
 namespace diapause::codec {
 namespace {
 
-// Enough for the values that no finer level predicts to be too few to matter.
+// With this many levels, the values that no finer level predicts are too few to matter.
 constexpr int kLevels = 5;
 constexpr std::uint64_t kLeastColumns = 16;  // of a slice that is worth interpolating
 
@@ -80,7 +80,8 @@ void sums(const Along& view, Word* values) {
 // the rows; the even ones go on to the next level. After the step along a row its even values lie together in front, so
 // that every level works on neighbours in memory; rows stay where they are.
 
-// (-a + 9 b + 9 c - d) / 16, rounded: the cubic through four equidistant values, at the middle.
+// Computes (-a + 9 b + 9 c - d) / 16, rounded: the cubic through four equidistant values, at the
+// middle.
 template <class Word>
 Word cubic(Word a, Word b, Word c, Word d) {
   const Word sum = 9 * (b + c) - (a + d) + 8;
@@ -119,7 +120,8 @@ void predict_along_row(const Word* __restrict even, std::uint64_t evens, Word* _
   for (std::uint64_t i = std::max<std::uint64_t>(1, inner_end); i < odds; ++i) edge(i);
 }
 
-// One slice at one level: rows that are `stride` elements apart in memory, of which the first `columns` matter.
+// One slice at one level: its rows are `stride` elements apart in memory, and their first `columns`
+// elements belong to the level.
 template <class Word>
 struct Grid {
   Word* at;
@@ -129,7 +131,8 @@ struct Grid {
 
 template <class Step, class Word>
 void predict_odd_rows(const Grid<Word>& grid) {
-  const std::uint64_t columns = grid.columns - grid.columns / 2;  // the even ones, in front
+  // The even columns, which lie in front.
+  const std::uint64_t columns = grid.columns - grid.columns / 2;
   for (std::uint64_t r = 1; r < grid.rows; r += 2) {
     Word* __restrict to = grid.row(r);
     const Word* __restrict b = grid.row(r - 1);
@@ -180,7 +183,7 @@ void undo_level(const Grid<Word>& grid, Word* scratch) {
   }
 }
 
-// The grids of all levels of a slice, the finest first.
+// Returns the grids of all levels of a slice, the finest first.
 template <class Word>
 std::array<Grid<Word>, kLevels> levels_of(Word* slice, std::uint64_t rows, std::uint64_t columns) {
   std::array<Grid<Word>, kLevels> grids;
@@ -237,20 +240,23 @@ DIAPAUSE_CLONES void undo_words(const Prediction& prediction, const Dims& dims, 
 
 // ---- the choice ----
 
-constexpr std::uint64_t kBoxRows = 16, kBoxElements = 512;  // of the two fastest dimensions of a box
-constexpr std::uint64_t kValuesPerBox = 32768;              // of the block
+// Of the two fastest dimensions of a box.
+constexpr std::uint64_t kBoxRows = 16, kBoxElements = 512;
+constexpr std::uint64_t kValuesPerBox = 32768;  // of the block
 constexpr std::uint64_t kMostBoxes = 8;
 
-// Of the boxes that are tried: three deep, so that differences between slices show.
+// Returns the size of the sampled boxes. They are three deep, so that differences between slices
+// show.
 Dims box_dims(const Dims& dims) {
   const std::uint64_t columns = std::min(dims[3], kBoxElements / std::min(dims[2], kBoxRows));
   return {std::min<std::uint64_t>(dims[0], 2), std::min<std::uint64_t>(dims[1], 3),
           std::min(dims[2], kBoxElements / columns), columns};
 }
 
-// Where box number `box` begins: spread over the block, in all its dimensions, by multiples of different fractions.
+// Returns where box number `box` begins. Boxes are spread over the block in all its dimensions by
+// multiples of different fractions.
 Dims box_place(const Dims& dims, const Dims& size, std::uint64_t box) {
-  constexpr Dims kFractions = {23, 37, 53, 29};  // of 64
+  constexpr Dims kFractions = {23, 37, 53, 29};  // in 64ths
   Dims first;
   for (std::size_t i = 0; i < kMaxBlockDims; ++i)
     first[i] = (dims[i] - size[i]) * ((32 + box * kFractions[i]) % 64) / 63;
@@ -271,14 +277,16 @@ void append_box(std::span<const Word> values, const Dims& dims, const Dims& size
   }
 }
 
-// Sum of log2(1 + value), between powers of two along the chord. It measures distance from zero, as a code for the
-// whole block does; the entropy of a sample would not see that values which agree in one place are others elsewhere.
+// Returns the sum of log2(1 + value), with log2 interpolated linearly between powers of two. It
+// measures the distance from zero, as a code for the whole block does. The entropy of a sample
+// would miss that values which agree in one place differ elsewhere.
 template <class Word>
 double sum_of_logs(std::span<const Word> values) {
   double sum = 0;
   for (const Word value : values) {
     const auto next = static_cast<double>(value) + 1;
-    const auto bits = std::bit_cast<std::uint64_t>(next);  // exponent and mantissa: a logarithm in fixed point
+    // Exponent and mantissa form a logarithm in fixed point.
+    const auto bits = std::bit_cast<std::uint64_t>(next);
     sum += static_cast<double>(static_cast<std::int64_t>(bits - std::bit_cast<std::uint64_t>(1.0)));
   }
   return sum * 0x1p-52;
@@ -298,8 +306,8 @@ void Transform<Word>::undo(const Prediction& prediction, const Dims& dims, std::
   undo_words(prediction, dims, values, row_.data());
 }
 
-// Of the boxes in sample_, without the first of each dimension, which has nothing to be predicted from: a block has
-// fewer of these.
+// Returns the cost of the boxes in sample_, without the first index of each dimension. There,
+// nothing precedes a value to predict it from, and a whole block has relatively few such values.
 template <class Word>
 double Transform<Word>::cost_of(const Prediction& prediction, const Dims& size) {
   trial_.assign(sample_.begin(), sample_.end());
@@ -338,7 +346,8 @@ Prediction Transform<Word>::choose(const Dims& dims, std::span<const Word> value
   };
   for (std::uint32_t axes = 0; axes < 16; ++axes) consider({axes, false});
   if (dims[3] < kLeastColumns) return best;
-  for (std::uint32_t axes = 0; axes < 4; ++axes) consider({axes, true});  // the slices are predicted already
+  // The slices are already predicted.
+  for (std::uint32_t axes = 0; axes < 4; ++axes) consider({axes, true});
   return best;
 }
 

@@ -40,7 +40,7 @@ TEST(Predictions, AreUndoneExactlyWhateverTheNumbersAre) {
   expect_undone<std::uint64_t>();
 }
 
-// A number for each place.
+// Returns a number for each place.
 std::vector<std::uint32_t> field_of(const Dims& dims, std::int32_t (*value)(double b, double c, double d)) {
   std::vector<std::uint32_t> words;
   for (std::uint64_t b = 0; b < dims[1]; ++b) {
@@ -75,7 +75,8 @@ TEST(Predictions, LeaveNothingOfAPlaneButItsEdges) {
 TEST(Predictions, AreChosenByWhatTheDataAreLike) {
   Transform<std::uint32_t> transform;
   const Dims particles = {1, 1, 3000, 3}, box = {1, 32, 64, 64};
-  // Coordinates that differ much from each other and little from those of the particle before.
+  // The coordinates of a particle differ much from each other and little from those of the particle
+  // before.
   const auto coordinates = field_of(particles, [](double, double c, double d) {
     return static_cast<std::int32_t>(1e6 * std::sin(7 * d + 1) + 50 * std::sin(c * c * (d + 1)) + c);
   });

@@ -17,11 +17,12 @@ constexpr std::uint32_t kAxes = 0xf;
 constexpr std::uint32_t kInterpolates = 1u << 4;
 constexpr std::uint32_t kWide = 1u << 5;
 
-// Added to a number below 2^51 in magnitude, it leaves the nearest whole number in the low bits of the sum.
+// Added to a number below 2^51 in magnitude, this leaves the nearest integer in the low bits of the
+// sum.
 constexpr double kMagic = 0x1.8p52;
 constexpr std::uint64_t kMagicBits = std::bit_cast<std::uint64_t>(kMagic);
 
-// Quantised numbers that fit in 32 bits with a sign.
+// Quantised numbers within this limit fit in 32 bits with a sign.
 constexpr double kNarrowLimit = 0x1p30;
 
 template <class Float, class Word>
@@ -37,18 +38,19 @@ Float value_at(Word number, double step) {
 
 constexpr std::size_t kChunk = 128;
 
-// Numbers whose bytes are packed together. Each run of bytes has frequencies of its own, because data are different in
-// different places; and all of this stays in the second-level cache.
+// The numbers whose bytes are packed together. Each run of bytes has its own frequencies, because
+// data differ from place to place, and a group stays in the second-level cache.
 constexpr std::uint64_t kGroup = std::uint64_t{32} * 1024;
 
-// The greatest magnitude that has a number: a coarser one would miss the bound, and a Word must hold it.
+// Returns the greatest magnitude that can be quantised: a greater value would miss the bound or
+// exceed a Word.
 template <class Float, class Word>
 double limit_of(double bound) {
   const double limit = limit_of_bound<Float>(bound);
   return sizeof(Word) == 4 ? std::min(limit, 2 * bound * kNarrowLimit) : limit;
 }
 
-// Returns how many are above the limit or do not come back within the bound: also all that are no numbers.
+// Returns how many values are above the limit, do not come back within the bound, or are NaN.
 template <class Float, class Word>
 inline std::uint64_t to_numbers(const std::byte* __restrict values, std::size_t count, double bound,
                                 Word* __restrict numbers) {
@@ -73,7 +75,7 @@ inline void from_numbers(const Word* __restrict numbers, std::size_t count, doub
   }
 }
 
-// The first argument only says which type it is.
+// The first argument only selects the type.
 DIAPAUSE_CLONES std::uint64_t quantise(float, const std::byte* values, std::size_t count, double bound,
                                        std::uint32_t* numbers) {
   return to_numbers<float>(values, count, bound, numbers);
@@ -111,7 +113,7 @@ template <class Float>
 Result<std::size_t> UniformQuantiser::encode_floats(ByteView raw, const Block& block, MutableBytes out) {
   auto& outliers = std::get<Outliers<Float>>(outliers_);
   outliers.clear();
-  // Most blocks have no outliers and small numbers; others show it soon.
+  // Most blocks have no outliers and small numbers; the others are detected early.
   if (!outliers.seem_there(raw, limit_of_bound<Float>(block.bound)) && find_numbers<Float, std::uint32_t>(raw, block)) {
     return encode_numbers<Float, std::uint32_t>(raw, block, out);
   }
@@ -129,7 +131,8 @@ Result<std::size_t> UniformQuantiser::encode_floats(ByteView raw, const Block& b
   return encode_numbers<Float, std::uint32_t>(raw, block, out);
 }
 
-// Values that do not come back within the bound become exceptions. False, half done, at one that has no number.
+// Quantises the values. Those that do not come back within the bound become exceptions. Returns
+// false, with the work half done, at a value that cannot be quantised.
 template <class Float, class Word>
 bool UniformQuantiser::find_numbers(ByteView values, const Block& block) {
   auto& words = std::get<std::vector<Word>>(words_);

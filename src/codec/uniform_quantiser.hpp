@@ -1,10 +1,12 @@
-// Our own error-bounded codec: every value goes to the nearest multiple of twice the bound; what is stored is the whole
-// number it is multiplied with, as the difference from a prediction. A value that does not come back within the bound
-// is kept as it is. Decoding has one rounding: whole number times step, to nearest.
+// The project's own error-bounded codec, a uniform quantiser: every value is rounded to the nearest
+// multiple of twice the bound, and the integer factor is stored as the difference from a
+// prediction. A value that does not come back within the bound is kept as it is. Decoding has a
+// single rounding: integer times step, to nearest.
 //
-// Payload: 4 bytes (bits 0 to 3: dimensions along which differences are taken; bit 4: slices are interpolated; bit 5:
-// the numbers have 8 bytes, else 4; the others 0), the outliers (outliers.hpp), then for each 32768 numbers (the last
-// ones fewer) one packed run (pack.hpp) for each of their bytes, the lowest first.
+// Payload: 4 bytes (bits 0 to 3: dimensions along which differences are taken; bit 4: slices are
+// interpolated; bit 5: the numbers have 8 bytes, else 4; the other bits are 0), the outliers
+// (outliers.hpp), then, for each 32768 numbers (the last group may have fewer), one packed run
+// (pack.hpp) for each of their bytes, the lowest first.
 #pragma once
 
 #include <tuple>
@@ -19,8 +21,8 @@ class UniformQuantiser final : public Codec {
  public:
   CodecId id() const override { return CodecId::lattice; }
   std::uint32_t version() const override { return 1; }
-  // Code::argument if too many values are infinite, no numbers, or so large that the bound is below four units in their
-  // last place.
+  // Returns Code::argument if too many values are infinite, NaN, or so large that the bound is
+  // below four units in their last place.
   Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) override;
   Status decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) override;
 

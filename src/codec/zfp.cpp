@@ -1,4 +1,5 @@
-// ZFP in its mode of fixed accuracy, by Debian's library. Its stream says nothing about itself: all is in our header.
+// ZFP in its mode of fixed accuracy, from Debian's library. Its stream does not describe itself;
+// everything is in our header.
 #include <zfp.h>
 
 #include <algorithm>
@@ -60,7 +61,8 @@ class ZfpCodec final : public LibraryCodec {
     const Field field = field_of(values, shape);
     const Stream stream = open(field, bound);
     if (!stream || coded.size() > room_.size()) return false;
-    // The decoder does not know where the stream ends. It finds zeros there, as many as it can want for these values.
+    // The decoder does not know where the stream ends. It finds as many zeros there as it can want
+    // for these values.
     std::fill(std::copy(coded.begin(), coded.end(), room_.begin()), room_.end(), std::byte{0});
     const Bits bits(stream_open(room_.data(), room_.size()));
     if (!bits) return false;
@@ -69,7 +71,7 @@ class ZfpCodec final : public LibraryCodec {
     return zfp_decompress(stream.get(), field.get()) != 0;
   }
 
-  // With room_ as large as any stream of these values can be, and as a decoder of anything can read.
+  // Opens a stream with room_ as large as any stream of these values, and as any decoder can read.
   Stream open(const Field& field, double bound) {
     Stream stream(zfp_stream_open(nullptr));
     if (!field || !stream) return nullptr;
