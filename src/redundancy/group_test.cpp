@@ -1,4 +1,5 @@
-// Layout and arithmetic together, on bytes in memory: what the engine does with files and messages.
+// Tests layout and arithmetic together on bytes in memory, as the engine uses them on files and
+// messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>

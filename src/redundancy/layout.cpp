@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint32_t kMaxMembers = 255;  // chunks of a codeword over GF(2^8)
 
-// Ranks of each node in rising order. Nodes are numbered without gaps; Code::argument otherwise.
+// Returns the ranks of each node in ascending order. Code::argument if the numbers of nodes have
+// gaps.
 Result<std::vector<std::vector<std::uint32_t>>> ranks_by_node(std::span<const std::uint32_t> node_of_rank) {
   std::vector<std::vector<std::uint32_t>> ranks;
   for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
@@ -31,7 +32,7 @@ Result<std::vector<std::vector<std::uint32_t>>> ranks_by_node(std::span<const st
   return ranks;
 }
 
-// The groups of the nodes [first, first + count).
+// Appends the groups of the nodes [first, first + count).
 void append_groups(const std::vector<std::vector<std::uint32_t>>& ranks, std::uint32_t first, std::uint32_t count,
                    std::vector<format::Group>& groups) {
   std::size_t most = 0;
@@ -78,11 +79,12 @@ std::uint32_t GroupLayout::member_at(std::uint32_t position, std::uint32_t row) 
   return member < row ? member : member + m_;
 }
 
-// Data members of a row are [wrapped_parity, row) and, where nothing wraps, [row + m, n).
+// The data members of a row are [wrapped_parity, row) and, if nothing wraps, [row + m, n).
 std::uint32_t GroupLayout::wrapped_parity(std::uint32_t row) const { return row + m_ > n_ ? row + m_ - n_ : 0; }
 
 std::uint32_t GroupLayout::chunk_index(std::uint32_t member, std::uint32_t row) const {
-  // The same question asked of rows: member x holds parity in rows x-m+1..x (mod n). Rows are few, so count them.
+  // Seen from a member, the rows with parity are x-m+1..x (mod n). There are few rows, so they are
+  // counted.
   const bool parity = holds_parity(member, row);
   std::uint32_t index = 0;
   for (std::uint32_t earlier = 0; earlier < row; ++earlier) {

@@ -1,5 +1,6 @@
-// Where data and parity of a level-3 group lie. A group has n members on n different nodes; m of them hold parity in
-// every row, and which ones rotates by row, so that all nodes carry the same load:
+// The layout of data and parity in a level-3 group. A group has n members on n different nodes. In
+// every row, m of them hold parity, and which ones rotates from row to row, so that all nodes have
+// the same load:
 //
 //   n = 4, m = 1      row 0   row 1   row 2   row 3
 //   member 0            P      d0      d0      d0        (each d is the member's own next chunk)
@@ -7,9 +8,10 @@
 //   member 2           d1      d1       P      d2
 //   member 3           d2      d2      d2       P
 //
-// Row r has its parity on members r, r+1, ..., r+m-1 (mod n). A member's image, read as zeros behind its end, is cut
-// into k = n-m chunks; chunk c lies in the c-th row in which the member holds data. Its parity file is the m chunks of
-// the rows in which it holds parity, in row order. Extra space: m/(n-m) of the data.
+// Row r has its parity on the members r, r+1, ..., r+m-1 (mod n). A member's image, read as zeros
+// behind its end, is divided into k = n-m chunks; chunk c lies in the c-th row in which the member
+// holds data. Its parity file consists of the m chunks of the rows in which it holds parity, in row
+// order. The additional space is m/(n-m) of the data.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@ namespace diapause::redundancy {
 
 class GroupLayout {
  public:
-  // 1 <= m < n <= 255; Code::argument otherwise.
+  // Requires 1 <= m < n <= 255; Code::argument otherwise.
   static Result<GroupLayout> create(std::uint32_t n, std::uint32_t m);
 
   std::uint32_t n() const { return n_; }
@@ -31,43 +33,49 @@ class GroupLayout {
   std::uint32_t k() const { return n_ - m_; }
 
   bool holds_parity(std::uint32_t member, std::uint32_t row) const;
-  // Position of the member's chunk in the codeword of that row: data 0..k-1 (members in rising order), parity k..n-1
-  // (members r, r+1, ... mod n).
+  // Returns the position of the member's chunk in the codeword of that row: data 0..k-1 (members in
+  // ascending order), parity k..n-1 (members r, r+1, ... mod n).
   std::uint32_t position(std::uint32_t member, std::uint32_t row) const;
-  std::uint32_t member_at(std::uint32_t position, std::uint32_t row) const;  // inverse
-  // Which chunk of the member's image (0..k-1) or of its parity file (0..m-1) lies in that row.
+  // The inverse of position().
+  std::uint32_t member_at(std::uint32_t position, std::uint32_t row) const;
+  // Returns which chunk of the member's image (0..k-1) or of its parity file (0..m-1) lies in that
+  // row.
   std::uint32_t chunk_index(std::uint32_t member, std::uint32_t row) const;
 
-  // Chunk size for a group whose largest image has that many bytes: the smallest multiple of a page with k chunks
-  // covering it; 0 for 0. `largest_image_bytes` is the size of a file (below 2^63).
+  // Returns the chunk size for a group whose largest image file has `largest_image_bytes` (below
+  // 2^63): the smallest multiple of a page of which k cover it; 0 for 0.
   std::uint64_t chunk_bytes(std::uint64_t largest_image_bytes) const;
 
  private:
-  std::uint32_t wrapped_parity(std::uint32_t row) const;  // how many members from 0 up hold parity of that row
+  // How many members from 0 up hold parity of that row.
+  std::uint32_t wrapped_parity(std::uint32_t row) const;
 
   std::uint32_t n_ = 0, m_ = 0;
 };
 
-// The node that keeps the level-2 copies of `node`: the next one in the ring. Needs node_count >= 2.
+// Returns the node that keeps the level-2 copies of `node`: the next one in the ring. Requires
+// node_count >= 2.
 std::uint32_t partner_node(std::uint32_t node, std::uint32_t node_count);
 
-// Level 2: entry r is the rank whose node keeps the copy of rank r: on partner_node, local index modulo the ranks
-// there. Code::argument with fewer than two nodes. Here and below, nodes are numbered from 0 without gaps
-// (Code::argument).
+// Level 2: entry r of the result is the rank whose node keeps the copy of rank r. It is on
+// partner_node(), with the same local index, modulo the number of ranks there. Code::argument with
+// fewer than two nodes. Here and below, nodes are numbered from 0 without gaps (Code::argument
+// otherwise).
 Result<std::vector<std::uint32_t>> partners(std::span<const std::uint32_t> node_of_rank);
 
-// The nodes whose ranks form groups with one another: `count` consecutive ones from `first`.
+// A set of nodes whose ranks form groups with one another: `count` consecutive nodes from `first`.
 struct NodeSet {
   std::uint32_t first = 0, count = 0;
 };
 
-// The set of level 3 that `node` belongs to: see groups(). Needs node < node_count; group_nodes = 0 makes one set.
+// Returns the set of level 3 that `node` belongs to; see groups(). Requires node < node_count.
+// group_nodes = 0 makes one set.
 NodeSet node_set_of(std::uint32_t node, std::uint32_t node_count, std::uint32_t group_nodes);
 
-// Level 3: nodes are cut into consecutive sets of `group_nodes` (a remainder is spread over the sets, so that a set may
-// be larger; fewer nodes than asked for make one set); in each set, the i-th ranks of all nodes form a group. parity =
-// m, chunk_bytes and parities are left 0/empty. Code::argument, naming both numbers, if a set would have m or fewer
-// nodes or more than 255.
+// Level 3: the nodes are divided into consecutive sets of `group_nodes`. A remainder is spread over
+// the sets, so that a set may be larger; fewer nodes than asked for form one set. In each set, the
+// i-th ranks of all nodes form a group with parity = m; chunk_bytes and parities stay 0 and empty.
+// Code::argument, naming both numbers, if a set would have m or fewer nodes or more than 255.
 Result<std::vector<format::Group>> groups(std::span<const std::uint32_t> node_of_rank, std::uint32_t group_nodes,
                                           std::uint32_t parity);
 

@@ -179,7 +179,8 @@ TEST(Groups, ASetIsToldForEachNodeAlone) {
         const NodeSet set = node_set_of(node, nodes, group_nodes);
         EXPECT_LE(set.first, node);
         EXPECT_LT(node, set.first + set.count);
-        EXPECT_TRUE(set.first == end || set.first + set.count == end);  // no gaps, and the same for all of a set
+        // No gaps, and the same set for all its nodes.
+        EXPECT_TRUE(set.first == end || set.first + set.count == end);
         end = set.first + set.count;
       }
       EXPECT_EQ(end, nodes);

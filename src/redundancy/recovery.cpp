@@ -8,17 +8,17 @@
 namespace diapause::redundancy {
 namespace {
 
-// What a decoder can start from.
+// The chunks that a decoder can use.
 struct Survivors {
   std::set<std::uint32_t> images;
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
 };
 
-// Members of the group whose image is not there and can be decoded.
+// Returns the members of the group whose image is missing and can be decoded.
 std::set<std::uint32_t> rebuildable_ranks(const format::Group& group, std::uint32_t group_index,
                                           const Survivors& survivors) {
   const auto layout = GroupLayout::create(static_cast<std::uint32_t>(group.members.size()), group.parity);
-  if (!layout) return {};  // level 3 was not reached: nothing to decode from
+  if (!layout) return {};  // level 3 was not reached, so there is no parity
   const std::uint32_t n = layout->n();
   std::vector<char> has_image(n), has_parity(n), decodable(n, 1);
   for (std::uint32_t member = 0; member < n; ++member) {
@@ -100,12 +100,12 @@ RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Hol
     if (plan.sources[rank].kind != SourceKind::none) survivors.images.insert(rank);
   }
   rebuild_what_can_be();
-  // Only images that parity on the nodes cannot give come from the global tier, and only those then help to decode
-  // others: two ranks never wait for each other's decoded image.
+  // Only images that cannot be had from the nodes come from the global tier, and only those help to
+  // decode others, so that two ranks never wait for each other's decoded image.
   for (std::uint32_t rank = 0; rank < plan.sources.size(); ++rank) {
     if (plan.sources[rank].kind == SourceKind::none && global.images.contains(rank)) {
       plan.sources[rank].kind = SourceKind::global;
-      // Parities were made of the images on the nodes, byte by byte.
+      // Parities were computed from the images on the nodes, byte by byte.
       if (!manifest.ranks[rank].is_encoded()) survivors.images.insert(rank);
     }
   }

@@ -1,5 +1,6 @@
-// From what is left of a version: where each rank's image can come from. Pure; the engine executes it at restart and
-// `diapause verify` asks it "and if these nodes were lost?".
+// Determines from what is left of a version where each rank's image can come from. The function is
+// pure: the engine executes the plan at a restart, and `diapause verify` asks for plans after
+// hypothetical losses of nodes.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,10 @@
 
 namespace diapause::redundancy {
 
-// What one place (a node's tier, or the global tier) holds of one version, as far as is known intact.
+// What one place (a node's tier, or the global tier) holds of one version, as far as is known
+// intact.
 struct Holdings {
-  std::set<std::uint32_t> images;                              // ranks, wherever they ran: own images and copies alike
+  std::set<std::uint32_t> images;  // by rank, own images and copies alike, wherever the rank ran
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;  // (group, member index)
 };
 
@@ -29,20 +31,22 @@ const char* source_kind_name(SourceKind kind);  // "own node", "peer node", "par
 
 struct Source {
   SourceKind kind = SourceKind::none;
-  std::uint32_t node = 0;  // peer_node: index into the nodes given
+  std::uint32_t node = 0;  // peer_node: index into the given nodes
 };
 
 struct RecoveryPlan {
   std::vector<Source> sources;                 // one per rank
-  std::vector<std::uint32_t> missing() const;  // ranks with SourceKind::none
+  std::vector<std::uint32_t> missing() const;  // the ranks with SourceKind::none
 };
 
-// nodes[i]: holdings of the i-th node there is now. node_of_rank_now[r]: its index. Preference: own node, peer (lowest
-// index), rebuild, global. A rebuild is possible iff, in every row in which the rank holds data, at least k chunks are
-// available (an image counts for its member's chunks; a member without a rank is all zeros and always there). Images
-// that count are those of ranks whose source in this plan is own_node, peer_node or, where the nodes alone do not
-// suffice, global and not compressed; so a rebuild never waits for another rebuild. A rank whose image is on the global
-// tier is taken from there rather than rebuilt with the help of other global images.
+// nodes[i] are the holdings of the i-th present node, and node_of_rank_now[r] is the index of rank
+// r's node. The order of preference is own node, peer (lowest index), rebuild, global. A rebuild is
+// possible if and only if at least k chunks are available in every row in which the rank holds
+// data. An image counts for its member's chunks; a member without a rank is all zeros and always
+// available. Only images of ranks whose source in this plan is own_node or peer_node count, and
+// those whose source is `global` and which are not compressed, if the nodes alone do not suffice.
+// So a rebuild never waits for another rebuild. A rank whose image is in the global tier is read
+// from there rather than rebuilt with the help of other global images.
 RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Holdings> nodes, const Holdings& global,
                            std::span<const std::uint32_t> node_of_rank_now);
 

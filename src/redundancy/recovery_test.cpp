@@ -62,7 +62,7 @@ Stored four_nodes_of_two(int level, std::uint32_t parity = 1) {
   return stored;
 }
 
-// The promise of the levels, in their own words, for four nodes in a ring.
+// The promise of the levels, stated independently, for four nodes in a ring.
 bool survives(int level, std::uint32_t parity, std::uint32_t lost) {
   const bool neighbours = (lost & (lost >> 1 | (lost & 1U) << 3)) != 0;
   if (level == 1) return lost == 0;
@@ -162,7 +162,7 @@ TEST(Recovery, NeverRebuildsTwoRanksFromEachOther) {
 }
 
 TEST(Recovery, CountsAGlobalImageOfOneMemberTowardsRebuildingAnother) {
-  // n = 3, m = 1: member 0 has data in rows 1 and 2 and needs 2 of the 3 chunks there.
+  // n = 3, m = 1: member 0 has data in rows 1 and 2 and needs 2 of the 3 chunks in each.
   Stored stored = stored_at_level_1({0, 1, 2}, 3);
   add_parity(stored, 3, 1);
   stored.nodes[0].images.clear();

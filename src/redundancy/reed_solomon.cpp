@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint32_t kMaxChunks = 255;
 constexpr std::size_t kTableBytes = 32;  // ISA-L's expansion of one coefficient
 
-// ISA-L takes arrays of pointers to non-const bytes, whichever it writes to; arrays on the stack keep the hot path free
-// of allocations.
+// ISA-L takes arrays of pointers to non-const bytes, also for data that it only reads. Arrays on
+// the stack keep the hot path free of allocations.
 using Pointers = std::array<unsigned char*, kMaxChunks>;
 
 Pointers sources_of(std::span<const std::byte* const> chunks) {
@@ -38,7 +38,7 @@ int int_of(std::size_t value) {
   return static_cast<int>(value);
 }
 
-// ISA-L only reads the tables, but its prototypes do not say so.
+// ISA-L only reads the tables, although its prototypes are not const.
 unsigned char* writable(const std::vector<std::uint8_t>& tables) { return const_cast<unsigned char*>(tables.data()); }
 
 std::vector<std::uint8_t> expand(std::uint32_t k, std::uint32_t rows, std::uint8_t* coefficients) {
@@ -116,7 +116,8 @@ Result<ReedSolomon::Decoder> ReedSolomon::decoder(std::span<const std::uint32_t>
                                     std::to_string(available_indices.size()) + " were named, and " +
                                     std::to_string(wanted_indices.size()) + " are wanted");
   }
-  // available = A * data, with A the rows of the generator matrix that are there; so wanted = W * A^-1 * available.
+  // available = A * data, where A are the available rows of the generator matrix; hence wanted = W
+  // * A^-1 * available.
   const std::size_t k = k_;
   std::vector<std::uint8_t> rows(k * k), inverse(k * k);
   for (std::size_t i = 0; i < k; ++i) {

@@ -34,7 +34,7 @@ std::vector<std::byte*> targets(Chunks& chunks) {
   return pointers;
 }
 
-// Data chunks, then parity chunks.
+// Returns the data chunks followed by the parity chunks.
 Chunks codeword(const ReedSolomon& code, std::size_t length, std::uint32_t seed) {
   Chunks chunks = random_chunks(code.k(), length, seed);
   Chunks parity(code.m(), ByteVector(length));
@@ -43,7 +43,7 @@ Chunks codeword(const ReedSolomon& code, std::size_t length, std::uint32_t seed)
   return chunks;
 }
 
-// The chunks named in `erased`, decoded from the first k others.
+// Returns the chunks named in `erased`, decoded from the first k others.
 Chunks decoded(const ReedSolomon& code, const Chunks& word, std::uint32_t erased) {
   std::vector<std::uint32_t> available, wanted;
   std::vector<const std::byte*> from;

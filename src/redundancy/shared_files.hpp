@@ -1,5 +1,5 @@
-// Which images lie in which file that ranks share in the global tier, and where: a pure function of their sizes, so
-// that every rank can write its part without asking.
+// The places of images in the files that ranks share in the global tier. They are a pure function
+// of the sizes of the images, so that every rank can write its part without asking.
 //
 //   a0.img   [rank 0, whole pages][rank 1][rank 2]
 //   a1.img   [rank 3][rank 4]
@@ -16,18 +16,18 @@ namespace diapause::redundancy {
 struct SharedLayout {
   struct Place {
     std::uint32_t file = 0;
-    std::uint64_t offset = 0;  // of a page
+    std::uint64_t offset = 0;  // a multiple of a page
   };
   std::vector<Place> places;              // by rank
-  std::vector<std::uint64_t> file_bytes;  // by file; whole pages
+  std::vector<std::uint64_t> file_bytes;  // by file, in whole pages
 };
 
-// Entry r is the file of rank r: runs of consecutive ranks, as even as they can be. At most a file per rank; at least
-// one.
+// Entry r of the result is the file of rank r. Files hold consecutive ranks, as evenly as possible.
+// There is at least one file, and at most one per rank.
 std::vector<std::uint32_t> spread_over_files(std::uint32_t ranks, std::uint32_t files);
 
-// `file_of_rank` numbers the files from 0 up; in a file, images lie in the order of their ranks. Code::argument if a
-// file would become larger than a file can be.
+// `file_of_rank` numbers the files from 0. In a file, images lie in the order of their ranks.
+// Code::argument if a file would exceed the largest possible size.
 Result<SharedLayout> lay_out_files(std::span<const std::uint64_t> image_bytes,
                                    std::span<const std::uint32_t> file_of_rank);
 

@@ -1,5 +1,5 @@
-// What could be restored from what there is, and from what would be left after a loss. Pure: the recovery plan that a
-// restart would make, asked "and if these nodes were gone?".
+// What could be restored now, and what could be restored after a loss. The functions are pure: they
+// compute the recovery plan that a restart would make if certain nodes were gone.
 #pragma once
 
 #include <optional>
@@ -16,23 +16,25 @@ namespace diapause::redundancy {
 // What one place holds of a version, as far as is known intact.
 struct Evidence {
   std::string node;                            // empty: the global tier
-  const format::Manifest* manifest = nullptr;  // null: none that is sound
+  const format::Manifest* manifest = nullptr;  // null: there is no sound one
   Holdings holdings;
 };
 
-// A sorted set of nodes, as indices into Remains::nodes().
+// A sorted set of lost nodes, as indices into Remains::nodes().
 using Loss = std::vector<std::uint32_t>;
 
 class Remains {
  public:
   explicit Remains(std::vector<Evidence> evidence);
 
-  // Those that the version's manifest names, in its order, then any others that hold something.
+  // Returns the nodes that the version's manifest names, in its order, then any others that hold
+  // something.
   const std::vector<std::string>& nodes() const { return nodes_; }
-  // The nodes on which something was found.
+  // Returns the nodes on which something was found.
   std::set<std::uint32_t> reached() const;
 
-  // What a restart would do if these nodes were lost and replaced by empty ones; nullopt if no manifest would be left.
+  // Returns what a restart would do if these nodes were lost and replaced by empty ones; nullopt if
+  // no manifest would be left.
   std::optional<RecoveryPlan> plan_after(const Loss& lost) const;
   bool survives(const Loss& lost) const;
 
@@ -45,14 +47,14 @@ class Remains {
 
 struct Assessment {
   bool restorable = false;                 // as it is now
-  std::vector<std::uint32_t> missing;      // ranks, if not
+  std::vector<std::uint32_t> missing;      // ranks that are missing, if it is not restorable
   std::vector<Source> sources;             // one per rank; empty if no manifest is left
-  std::vector<std::uint32_t> fatal_nodes;  // any of them alone
-  bool pairs_tried = false;                // false: fewer than two nodes, or too many pairs to try
+  std::vector<std::uint32_t> fatal_nodes;  // nodes whose loss alone is fatal
+  bool pairs_tried = false;                // false: there are fewer than two nodes, or too many pairs to try
   std::uint64_t pairs = 0;                 // how many pairs there are
   std::uint64_t fatal_pairs = 0;
   std::vector<Loss> fatal_pair_examples;  // the first kMostExamples
-  bool survives_all_nodes = false;        // only the global tier is left
+  bool survives_all_nodes = false;        // it survives if only the global tier is left
 };
 
 inline constexpr std::size_t kMostExamples = 10;
