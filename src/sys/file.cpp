@@ -34,7 +34,8 @@ File::~File() {
 
 bool File::is_direct() const { return (flags_ & O_DIRECT) != 0; }
 
-// Whether `result` was a refusal of O_DIRECT and the transfer is worth another attempt, now without.
+// Returns whether `result` was a refusal of O_DIRECT and the transfer is worth repeating without
+// it.
 bool File::stops_direct(std::int64_t result) const {
   if (result != -EINVAL || !is_direct() || uninterrupted([&] { return kernel_->stop_direct(fd_); }) < 0) return false;
   flags_ &= ~O_DIRECT;
