@@ -21,7 +21,7 @@ inline constexpr double kMostSeconds = 1e9;
 // The schedule that derives the intervals from what the job measures.
 inline constexpr std::string_view kAutoSchedule = "auto";
 
-// Settings on their way: with the keys that end up in others.
+// Settings while they are being read, with the keys that are converted into other settings.
 struct Draft {
   Settings settings;
   std::string schedule = "ckp(3,5,7,11)";
