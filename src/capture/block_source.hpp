@@ -1,4 +1,4 @@
-// Where the blocks of an image come from: the program's memory, or another image.
+// A source of the blocks of an image: the program's memory, or another image.
 #pragma once
 
 #include <span>
@@ -13,11 +13,12 @@ class BlockSource {
  public:
   virtual ~BlockSource() = default;
 
-  // Copies `to.size()` bytes of region `region` from `offset` on, and returns their format::checksum64.
+  // Copies `to.size()` bytes of region number `region`, beginning at `offset` in it, and returns
+  // their format::checksum64.
   virtual Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) = 0;
 };
 
-// Regions that lie in memory; must not change while in use.
+// A source for regions in memory, which must not change while the source is used.
 class MemorySource : public BlockSource {
  public:
   explicit MemorySource(std::vector<const std::byte*> regions) : regions_(std::move(regions)) {}

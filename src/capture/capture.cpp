@@ -60,7 +60,7 @@ Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex inde
 
 Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset, const format::ImageHeader& identity,
                           MutableBytes to) {
-  // A recycled slot holds an older image: what lies between the regions must not stay.
+  // A reused slot holds an older image; its bytes between the regions must be cleared.
   std::uint64_t end = format::kHeaderBytes;
   for (const format::Region& region : index.regions) {
     std::memset(to.data() + end, 0, region.offset - end);
@@ -118,7 +118,7 @@ class CapturedBytes : public ByteSource {
     place(captured_.header_page, 0, offset, scratch);
     place(captured_.index_bytes, captured_.header.index_offset, offset, scratch);
     const auto& regions = captured_.index.regions;
-    // The first region that ends behind `offset`: regions lie in file order.
+    // Regions lie in file order, so this finds the first one that ends behind `offset`.
     auto region = std::partition_point(regions.begin(), regions.end(),
                                        [&](const format::Region& r) { return region_end(r) <= offset; });
     for (; region != regions.end() && region->offset < offset + scratch.size(); ++region) {
@@ -132,7 +132,8 @@ class CapturedBytes : public ByteSource {
   }
 
  private:
-  // Copies the part of `bytes`, which lie at `at` in the file, that falls into the window `scratch` at `offset`.
+  // Copies into the window `scratch` at file offset `offset` the part of `bytes`, which lie at file
+  // offset `at`, that falls into the window.
   static void place(const ByteVector& bytes, std::uint64_t at, std::uint64_t offset, MutableBytes scratch) {
     const std::uint64_t begin = std::max(offset, at);
     const std::uint64_t end = std::min<std::uint64_t>(offset + scratch.size(), at + bytes.size());

@@ -14,18 +14,19 @@
 
 namespace diapause::capture {
 
-// What the program promises of a region.
+// What the program has declared about its writes to a region.
 enum class Declaration {
   changing,  // nothing
   stable,    // not written until drain() has returned
-  constant   // never written again; the program may free or replace it when it is no longer protected
+  // Never written again. The program may free or replace it once it is no longer protected.
+  constant
 };
 
 struct SourceRegion {
   const std::byte* data = nullptr;  // stored_bytes of the region with the same number
   Declaration declaration = Declaration::changing;
-  // Written by something that page protection does not stop: a network adapter, a GPU, a buffer registered with
-  // io_uring.
+  // Whether something writes to it that page protection does not stop: a network adapter, a GPU, a
+  // buffer registered with io_uring.
   bool may_be_written_by_devices = false;
 };
 
@@ -35,12 +36,13 @@ struct RegionReport {
   std::string reason;
   std::uint64_t copied_in_begin = 0;  // bytes
   std::uint64_t copied_in_drain = 0;
-  std::uint64_t faults = 0;       // writes of the program that had to wait
-  double blocked_s = 0;           // in begin()
-  std::optional<double> changed;  // part of the blocks that differ from what the slot held before
+  std::uint64_t faults = 0;  // writes of the program that had to wait
+  double blocked_s = 0;      // in begin()
+  // Fraction of the blocks that differ from the former content of the slot.
+  std::optional<double> changed;
 };
 
-// What a slot holds of a region, and the memory it came from.
+// What a slot holds of a region, and the memory that it came from.
 struct SlotRegion {
   std::string name;
   const std::byte* data = nullptr;
@@ -50,12 +52,12 @@ struct SlotRegion {
 };
 
 struct SlotContent {
-  std::uint64_t capture = 0;  // number of the capture that filled it; 0: nothing is known
+  std::uint64_t capture = 0;  // number of the capture that filled it; 0: the content is unknown
   std::vector<SlotRegion> regions;
   std::vector<std::uint64_t> checksums;  // of the blocks of all regions
 };
 
-// What earlier captures found of a region.
+// What earlier captures found out about a region.
 struct RegionHistory {
   policy::CaptureMethod method = policy::CaptureMethod::copy;
   std::optional<double> changed;
@@ -64,17 +66,18 @@ struct RegionHistory {
 enum class Way {
   copy,
   copy_on_write,
-  track,       // copy what the kernel says was written
-  compare,     // copy what differs from its checksum
-  background,  // copy in drain(), unprotected
-  carry        // nothing to copy
+  track,       // copy the blocks that the kernel reports as written
+  compare,     // copy the blocks that differ from their checksums
+  background,  // copy in drain(), without protection
+  carry        // copy nothing
 };
 
 struct CaptureJob {
   const SourceRegion* source = nullptr;
   format::Region* region = nullptr;  // block_checksums are filled in
   MutableBytes to;
-  const std::uint64_t* old = nullptr;  // checksums; null: the slot does not hold this region at this place
+  // Old checksums; null: the slot does not hold this region at this place.
+  const std::uint64_t* old = nullptr;
   std::uint64_t old_capture = 0;
   RegionHistory* history = nullptr;
   RegionReport* report = nullptr;

@@ -12,7 +12,8 @@ namespace {
 
 using policy::CaptureMethod;
 
-// Regions that have bytes in common with another: their pages cannot be tracked or protected for both.
+// Returns the regions that share bytes with another region. Their pages cannot be tracked or
+// protected for both.
 std::set<const CaptureJob*> overlapping(const std::vector<CaptureJob>& jobs) {
   std::vector<const CaptureJob*> by_address;
   for (const CaptureJob& job : jobs) {
@@ -29,13 +30,13 @@ std::set<const CaptureJob*> overlapping(const std::vector<CaptureJob>& jobs) {
   return found;
 }
 
-// What this process is like at this moment: before anything is protected, so that what comes later has to fault.
+// The state of this process before anything is protected, so that later changes must cause faults.
 struct Environment {
   Result<sys::Mappings> mappings = sys::Mappings::read();
   sys::UnseenWriters writers = sys::find_unseen_writers();
 };
 
-// Why pages of the region cannot be protected, whatever for; empty if they can.
+// Returns why pages of the region can be neither protected nor tracked; empty if they can.
 std::string refusal_of(const CaptureJob& job, const Environment& environment) {
   if (job.source->may_be_written_by_devices) return "devices may write to it";
   const sys::PageRange pages = sys::whole_pages_in(job.memory());
@@ -65,7 +66,7 @@ void set(CaptureJob& job, Way way, policy::CaptureChoice choice) {
   job.report->reason = std::move(choice.reason);
 }
 
-// What the program has declared needs no choice.
+// Plans a region whose declaration leaves no choice. Returns false for any other.
 bool plan_declared(CaptureJob& job, DrainHost drain_host) {
   const Declaration declaration = job.source->declaration;
   if (declaration == Declaration::constant && job.old != nullptr) {

@@ -1,4 +1,4 @@
-// Which way each region of a capture takes.
+// Chooses how each region of a capture is copied.
 #pragma once
 
 #include <string>
@@ -11,19 +11,20 @@
 namespace diapause::capture {
 
 enum class DrainHost {
-  own_thread,  // drain() runs beside the program
-  caller       // drain() keeps the program waiting, so that write protection gains nothing
+  own_thread,  // drain() runs concurrently with the program
+  caller       // The program waits for drain(), so that write protection gains nothing.
 };
 
 struct PlanInputs {
   config::CaptureStrategy strategy;
   DrainHost drain_host;
   const policy::CaptureCosts& costs;
-  std::string protection_refusal;  // of the machine, for all regions; empty: none
+  std::string protection_refusal;  // a reason of the machine that concerns all regions; empty: none
   std::string tracking_refusal;
 };
 
-// Gives every job its way, and its report method and reason. Looks at this process's mappings and open files.
+// Decides how every job is copied, and sets the method and the reason in its report. Reads this
+// process's mappings and open files.
 void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs);
 
 }  // namespace diapause::capture

@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::byte kOld{0xab};  // what a recycled slot is full of
+constexpr std::byte kOld{0xab};  // fills a reused slot
 
 ByteVector noise(std::size_t size, std::uint32_t seed) {
   ByteVector bytes(size);
@@ -27,7 +27,7 @@ ByteVector noise(std::size_t size, std::uint32_t seed) {
   return bytes;
 }
 
-// A program's memory, and where it is to lie in the image.
+// A program's memory, and its layout in the image.
 struct Program {
   std::vector<ByteVector> memory;
   format::ImageIndex index;
@@ -56,7 +56,7 @@ struct Program {
   std::uint64_t file_bytes() const { return image_bytes(index, index_offset); }
 };
 
-// The image as its format describes it, made without the code under test.
+// Returns the image as its format describes it, made without the code under test.
 ByteVector image_of(const Program& program) {
   ByteVector image(program.file_bytes());
   format::ImageIndex index = program.index;
@@ -118,14 +118,14 @@ class InADirectory {
   }
   ~InADirectory() { std::filesystem::remove_all(path_); }
 
-  // As a recycled slot is: long enough, in whole pages, and full of something older.
+  // Returns a file like a reused slot: long enough, in whole pages, and full of older data.
   sys::File old_file(std::uint64_t bytes, bool direct) const {
     const ByteVector old(round_up(bytes, kPageBytes), kOld);
     EXPECT_TRUE(directory_.create_file("image")->write_all(old, 0));
     return test_support::value_of(directory_.open_file("image", sys::Access::read_write, direct));
   }
 
-  // The first `bytes` bytes of the file.
+  // Returns the first `bytes` bytes of the file.
   ByteVector read_back(std::uint64_t bytes) const {
     ByteVector content(bytes);
     const Status read = directory_.open_file("image", sys::Access::read)->read_exact(content, 0);
@@ -244,7 +244,8 @@ TEST(MemoryBytes, AreZerosBehindTheirSizeAndNoCopyBeforeIt) {
   EXPECT_THAT(*bytes->view(50, scratch), testing::Each(std::byte{0}));
 }
 
-// Whatever is appended, in whatever pieces, arrives in its order, and padding makes the file whole pages.
+// Whatever is appended, in pieces of any size, arrives in order, and padding completes the last
+// page.
 class StreamWriterTest : public testing::Test {
  protected:
   void expect_written(const std::vector<std::size_t>& pieces, std::uint64_t begin = 0) {

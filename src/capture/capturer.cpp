@@ -17,9 +17,9 @@ namespace {
 
 using policy::CaptureMethod;
 
-// Beyond, copies wait for the memory and not for each other.
+// More threads would wait for the memory.
 constexpr unsigned kMostThreads = 16;
-// Slots whose content is remembered: more than are in turn at a time.
+// The number of slots whose content is remembered; more than are used in turn.
 constexpr std::size_t kMostSlots = 32;
 
 unsigned cores_of_a_rank(unsigned ranks_on_node) {
@@ -36,13 +36,13 @@ Status check(const CaptureRequest& request) {
   return {};
 }
 
-// What a slot holds. Regions that lie as they did then are found without a search.
+// Finds what a slot holds. Regions in unchanged order are found without a search.
 class OldRegions {
  public:
   explicit OldRegions(const SlotContent& content) : content_(content), names_(content.regions) {}
 
-  // The checksums of sound old content of the same memory at the same place; null if there is none. `number`: of the
-  // region in its image.
+  // Returns the checksums of sound old content of the same memory at the same place; null if there
+  // is none. `number` is that of the region in its image.
   const std::uint64_t* find(std::size_t number, const format::Region& region, const std::byte* data) {
     const auto place = names_.find(region.name, number);
     if (!place) return nullptr;
@@ -56,7 +56,7 @@ class OldRegions {
   NameSearch<SlotRegion> names_;
 };
 
-// Part of the blocks that differ from what the slot held before.
+// Returns the fraction of the blocks that differ from the former content of the slot.
 std::optional<double> changed_part(const CaptureJob& job) {
   if (job.old == nullptr || job.blocks() == 0) return std::nullopt;
   std::uint64_t changed = 0;
@@ -66,12 +66,12 @@ std::optional<double> changed_part(const CaptureJob& job) {
   return static_cast<double>(changed) / static_cast<double>(job.blocks());
 }
 
-// One block at most.
+// Returns whether the job copies at most one block.
 bool is_small_copy(const CaptureJob& job) {
   return job.way == Way::copy && !job.memory().empty() && job.memory().size() < format::kBlockBytes;
 }
 
-// Small pieces would measure the call.
+// Updates a cost per byte. Small pieces are ignored, because the time of the call would dominate.
 void learn(std::optional<double>& s_per_byte, double seconds, std::uint64_t bytes) {
   if (bytes < 4 * kMiB) return;
   const double now = seconds / static_cast<double>(bytes);
@@ -108,7 +108,7 @@ Status Capturer::begin(CaptureRequest request) {
 }
 
 void Capturer::prepare_jobs() {
-  // From here on the slot is no longer what it was.
+  // From here on the content of the slot is no longer what it was.
   if (auto known = slots_.extract(open_->slot_id); !known.empty()) old_ = std::move(known.mapped());
   OldRegions old(old_);
   const std::size_t count = open_->regions.size();
@@ -135,7 +135,7 @@ void Capturer::begin_jobs() {
     if (job.way == Way::copy_on_write) protect.push_back(sys::whole_pages_in(job.memory()));
     if (job.way == Way::track) track.push_back(job.region->name);
   }
-  // Before anything is watched: the kernel gives memory to one watcher only.
+  // This comes before anything is watched, because the kernel grants memory to one watcher only.
   copy_on_write_->keep_only(protect);
   incremental_->keep_only(track);
   const bool trusted = std::ranges::all_of(jobs_, [this](CaptureJob& job) { return begin_incremental(job); });
@@ -152,7 +152,7 @@ void Capturer::begin_jobs() {
   }
 }
 
-// False: tracking has missed something, and nothing that was taken by it is any good.
+// Returns false if tracking has missed a change, so that no result of it can be trusted.
 bool Capturer::begin_incremental(CaptureJob& job) {
   if (job.way != Way::track && job.way != Way::compare && job.way != Way::carry) return true;
   const double start_s = sys::monotonic_s();
@@ -195,7 +195,8 @@ void Capturer::copy_now(CaptureJob& job, std::string reason) {
   job.report->reason = std::move(reason);
 }
 
-// In one go: of a thousand variables, each takes less time than it takes to look at the clock or to wake a thread.
+// Copies all small regions together. With a thousand variables, each takes less time than a look at
+// the clock or waking a thread.
 void Capturer::copy_small_jobs() {
   constexpr std::size_t kTogether = 64;
   const double start_s = sys::monotonic_s();
@@ -283,7 +284,8 @@ void Capturer::remember() {
   slots_.erase(std::ranges::min_element(slots_, {}, [](const auto& slot) { return slot.second.capture; }));
 }
 
-// What the slot of the open capture holds now. Takes the place of what it held before, whose memory is used again.
+// Returns what the slot of the open capture holds now. It reuses the memory of the former
+// description.
 SlotContent Capturer::content_now(SlotContent content) const {
   content.capture = capture_;
   content.regions.resize(jobs_.size());

@@ -1,13 +1,15 @@
-// How one rank's memory becomes an image in a slot without the program waiting longer than it must.
+// Copies one rank's memory into an image in a slot, blocking the program as briefly as possible.
 //
 //   begin()  in the program's thread; when it returns, the program may write again
 //   drain()  in one background thread, or again in the program's; when it returns, the image is complete
 //
-// How each region is taken is chosen by policy/capture_choice.hpp from what earlier captures measured, or configured.
-// What is captured is the memory as it was when begin() was called, whatever the program writes afterwards.
+// How each region is copied is configured, or chosen by policy/capture_choice.hpp from what earlier
+// captures measured. The image holds the memory as it was when begin() was called, whatever the
+// program writes afterwards.
 //
-// Protected memory must stay mapped until drain() or abandon() has returned: not freed, not moved, not given back with
-// madvise. A forked child may do what it likes; it must not use its copy of this object.
+// Protected memory must stay mapped until drain() or abandon() has returned: it must not be freed,
+// moved, or given back with madvise. A forked child may do all this, but must not use its copy of
+// this object.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +41,16 @@ struct CapturerOptions {
 };
 
 struct CaptureRequest {
-  std::vector<SourceRegion> regions;  // as many as index.regions, in their order
+  std::vector<SourceRegion> regions;  // as many as index.regions, in the same order
   format::ImageIndex index;           // laid out by format::lay_out
-  std::uint64_t index_offset = 0;     // what lay_out returned
-  format::ImageHeader identity;       // as for capture_to_mapping
-  MutableBytes to;                    // the slot, at least image_bytes(index, index_offset), page-aligned
-  std::uint64_t slot_id = 0;          // the same number: `to` holds what was captured into it last. 0: unknown
+  std::uint64_t index_offset = 0;     // the result of lay_out
+  format::ImageHeader identity;       // as for capture_to_mapping()
+  MutableBytes to;                    // The slot: page-aligned, with at least image_bytes(index, index_offset) bytes.
+  // A repeated id promises that `to` still holds what was last captured into it. 0: unknown.
+  std::uint64_t slot_id = 0;
 };
 
-// How many threads copy what a rank has while it waits for that: as many as it has cores, if nothing else is set.
+// Returns how many threads copy what a rank waits for: its number of cores unless configured.
 unsigned copying_threads(const config::CaptureSettings& settings, unsigned ranks_on_node);
 
 class Capturer {
@@ -58,21 +61,23 @@ class Capturer {
   // Abandons an open capture.
   ~Capturer();
 
-  // Takes hold of the memory. No thread of the program may write to it meanwhile. Fails with Code::internal while a
-  // capture is open, and for a request whose parts do not fit; then none is open.
+  // Begins a capture. No thread of the program may write to the memory during the call. Fails with
+  // Code::internal if a capture is open, or if the parts of the request do not match; no capture is
+  // open then.
   Status begin(CaptureRequest request);
 
-  // Whether drain() has memory of the program to copy; else it takes no time.
+  // Returns whether drain() has memory of the program to copy. If not, drain() takes no time.
   bool has_bytes_left() const;
 
-  // Completes the image in the slot, header last, and ends the capture, also on failure. Then memory is unprotected.
-  // In one thread at a time; does not log.
+  // Completes the image in the slot, with the header last, and ends the capture, also on failure.
+  // The memory is unprotected then. Called in one thread at a time; does not log.
   Result<Captured> drain();
 
-  // Ends an open capture without an image; the slot's content is unknown then. Instead of drain(), never during it.
+  // Ends an open capture without an image. The content of the slot is unknown then. Called instead
+  // of drain(), never during it.
   void abandon();
 
-  // How the regions of the last capture were taken, complete after drain().
+  // Returns how the regions of the last capture were copied; complete after drain().
   const std::vector<RegionReport>& report() const { return report_; }
 
  private:
@@ -95,12 +100,12 @@ class Capturer {
   std::unique_ptr<Incremental> incremental_;
 
   std::optional<CaptureRequest> open_;
-  std::vector<CaptureJob> jobs_;  // of the open capture, one a region
+  std::vector<CaptureJob> jobs_;  // of the open capture, one per region
   std::vector<RegionReport> report_;
   std::uint64_t capture_ = 0;  // counts begin()
 
   std::map<std::uint64_t, SlotContent> slots_;
-  SlotContent old_;                                         // what the slot of the open capture held
+  SlotContent old_;                                         // former content of the slot of the open capture
   std::unordered_map<std::string, RegionHistory> history_;  // by region
   policy::CaptureCosts costs_;
 };

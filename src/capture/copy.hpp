@@ -1,12 +1,13 @@
-// The copy out of the program's memory, with the checksum computed on the way.
+// The copy out of the program's memory, which computes the checksum at the same time.
 #pragma once
 
 #include "base/bytes.hpp"
 
 namespace diapause::capture {
 
-// Copies `from` to `to` (same length, not overlapping) and returns format::checksum64(from). Past a few pages the
-// stores bypass the cache: the copy will not be read soon, and a cached store would first read the line it overwrites.
+// Copies `from` to `to` (same length, not overlapping) and returns format::checksum64(from). Beyond
+// a few pages the stores bypass the cache: the copy will not be read soon, and a cached store would
+// first read the line that it overwrites.
 std::uint64_t copy_with_checksum(MutableBytes to, ByteView from);
 
 }  // namespace diapause::capture

@@ -13,9 +13,9 @@
 namespace diapause::capture {
 namespace {
 
-// What a writer that goes through the memory has copied at a time.
+// Units that are copied at a time for a writer that proceeds through the memory.
 constexpr std::size_t kUnitsAhead = 4;
-// What one thread protects at a time.
+// Bytes that one thread protects at a time.
 constexpr std::uint64_t kProtectBytes = 32 * kMiB;
 
 std::uintptr_t address_of(const std::byte* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
@@ -25,7 +25,7 @@ void copy(const CaptureJob& job, std::uintptr_t begin, std::uintptr_t end) {
   if (begin < end) std::memcpy(job.to.data() + offset, job.source->data + offset, end - begin);
 }
 
-// What the background needs of this machine besides.
+// Tries out the other facilities of this machine that the background needs.
 Status try_out(const Result<sys::PageScan>& scan) {
   if (!scan) return fail(scan.error());
   const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(&scan) / sys::page_bytes() * sys::page_bytes();
@@ -80,7 +80,8 @@ Status CopyOnWrite::arm(CaptureJob& job) {
     armed_.push_back(std::move(armed));
   }
   Status protection = watch(pages);
-  // Asked when protection holds: a server that ends later finds this region in the list.
+  // This is checked while the protection holds: if the serving thread ends later, it finds this
+  // region in the list.
   if (protection && deserted_) protection = fail(Code::io, "nobody serves stopped writes any more");
   if (!protection) {
     (*userfault_)->remove(pages);
@@ -96,13 +97,14 @@ Status CopyOnWrite::arm(CaptureJob& job) {
   return {};
 }
 
-// Memory stays watched from capture to capture: to end that costs as much as to protect it.
+// Protects the pages. Memory stays registered from capture to capture, because unregistering costs
+// as much as protecting.
 Status CopyOnWrite::watch(sys::PageRange pages) {
   const bool known = std::ranges::find(watched_, pages) != watched_.end();
   if (known) {
     Status protection = protect(pages);
     if (protection || protection.error().os_errno != ENOENT) return protection;
-    // The program has mapped other memory there.
+    // the program has mapped other memory there
   } else {
     watched_.push_back(pages);
   }
@@ -135,7 +137,7 @@ Status CopyOnWrite::drain(CaptureJob& job) {
       copy_run(armed, run);
       unit = std::max(run.end, unit + 1);
     }
-    // A writer at the heels of this loop waits for the copies, and for nothing else.
+    // A writer close behind this loop must wait for copies only, and not for checksums.
     if (armed.faults == faults)
       add_checksum(armed, block);
     else
@@ -155,7 +157,7 @@ Status CopyOnWrite::drain(CaptureJob& job) {
   return fail(Code::io, "the write protection of region " + job.region->name + " broke down");
 }
 
-// As soon as all of the block lies in the slot, whoever copied it.
+// Computes the checksum of a block once all of it lies in the slot, whichever thread copied it.
 void CopyOnWrite::add_checksum(const Armed& armed, std::uint64_t block) {
   const Run units = armed.units_of(block);
   for (std::size_t unit = units.first; unit < units.end; ++unit) {
@@ -164,7 +166,7 @@ void CopyOnWrite::add_checksum(const Armed& armed, std::uint64_t block) {
   armed.job->region->block_checksums[block] = format::checksum64(armed.job->block_in_slot(block));
 }
 
-// The units from `first` on, before `end`, that nobody else has taken.
+// Takes the units from `first` on, before `end`, that no other thread has taken.
 CopyOnWrite::Run CopyOnWrite::take(Armed& armed, std::size_t first, std::size_t end) {
   Run run{first, first};
   for (Unit expected = Unit::armed; run.end < std::min(end, armed.units.size()); ++run.end) {
@@ -173,7 +175,7 @@ CopyOnWrite::Run CopyOnWrite::take(Armed& armed, std::size_t first, std::size_t 
   return run;
 }
 
-// Whoever has taken them does this.
+// Copies and releases a run of units. The thread that has taken them calls this.
 void CopyOnWrite::copy_run(Armed& armed, Run run) {
   if (run.first == run.end) return;
   const sys::PageRange range = armed.range_of(run);
@@ -184,8 +186,9 @@ void CopyOnWrite::copy_run(Armed& armed, Run run) {
   release(armed, range);
 }
 
-// False if what was copied is not what was captured. Pages that are still protected afterwards have been there,
-// unwritten, all the time: unmapping them or throwing them away takes the protection with them.
+// Returns false if the copied bytes are not what was captured. Pages that are still protected after
+// the copy were present and unwritten all the time, because unmapping or discarding them removes
+// the protection.
 bool CopyOnWrite::copy_range(const Armed& armed, sys::PageRange range) const {
   const std::uint64_t offset = range.begin - address_of(armed.job->source->data);
   if (!sys::copy_if_mapped(armed.job->to.subspan(offset, range.bytes()),
@@ -196,7 +199,8 @@ bool CopyOnWrite::copy_range(const Armed& armed, sys::PageRange range) const {
   return unprotected && !*unprotected;
 }
 
-// Nobody may wait for ever: where the pages cannot be released alone, all of the region are, and the image is no good.
+// Releases the pages. No writer may wait for ever: if the pages cannot be released alone, the whole
+// region is, and the image becomes invalid.
 void CopyOnWrite::release(const Armed& armed, sys::PageRange range) {
   if ((*userfault_)->release(range)) return;
   broken_ = true;
@@ -213,7 +217,7 @@ void CopyOnWrite::serve() {
   }
 }
 
-// The kernel no longer says who waits: nobody may wait any more.
+// Releases everything, because the kernel no longer reports waiting writers.
 void CopyOnWrite::desert() {
   deserted_ = true;
   const std::lock_guard lock(mutex_);
@@ -240,8 +244,8 @@ void CopyOnWrite::serve(Armed& armed, std::size_t unit) {
   served_s_ += sys::monotonic_s() - start_s;
 }
 
-// Somebody else copies the unit that a writer waits for, and will release it, which wakes the writer: meanwhile, what
-// it may want next.
+// Another thread copies the unit that a writer waits for, and will release it, which wakes the
+// writer. Meanwhile this copies the units that the writer may need next.
 void CopyOnWrite::help(Armed& armed, std::size_t unit) {
   for (std::size_t next = unit + 1; next < armed.units.size() && !armed.is_done(unit); ++next) {
     copy_run(armed, take(armed, next, next + 1));

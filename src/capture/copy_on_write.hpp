@@ -1,4 +1,5 @@
-// Memory that is copied behind write protection: the program goes on, and a unit it writes to is copied first.
+// Copies memory behind write protection: the program continues, and a unit that it writes to is
+// copied before the write proceeds.
 #pragma once
 
 #include <atomic>
@@ -16,11 +17,12 @@
 
 namespace diapause::capture {
 
-// arm() and the other calls of begin() come from one thread, drain() from another, one after the other. A thread of
-// this object's own serves the writes in between. It allocates nothing and takes no lock that the program could hold.
+// arm() and the other calls of begin() come from one thread, and drain() from another one after the
+// other. A thread of this object serves the stopped writes in between. It allocates nothing and
+// takes no lock that the program could hold.
 class CopyOnWrite {
  public:
-  // What one stopped write has copied, unless it follows on the one before. Measured in
+  // The unit that is copied for one stopped write, unless it follows on the one before. Measured in
   // docs/decisions/0009-capture-strategies.md.
   static constexpr std::uint64_t kUnitBytes = std::uint64_t{256} * 1024;
 
@@ -29,26 +31,28 @@ class CopyOnWrite {
   CopyOnWrite& operator=(const CopyOnWrite&) = delete;
   ~CopyOnWrite();
 
-  // Why this machine does not let us; empty if it does.
+  // Returns why this machine does not permit it; empty if it does.
   const std::string& refusal();
 
-  // Protects the whole pages of the region and copies what lies beside them. On failure nothing is protected.
+  // Protects the whole pages of the region and copies its other bytes. On failure nothing is
+  // protected.
   Status arm(CaptureJob& job);
-  // Copies what is left of the region and computes its checksums. Fails if the program gave the memory back meanwhile;
-  // what it did once it may do again, and nothing is armed any more.
+  // Copies the rest of the region and computes its checksums. Fails if the program has unmapped or
+  // discarded the memory meanwhile. Nothing is armed any more then.
   Status drain(CaptureJob& job);
-  // Releases all that is still protected and forgets the jobs. After a drain of all of them only the latter.
+  // Releases all memory that is still protected and forgets the jobs.
   void end();
 
-  // Takes the hands off all memory but these.
+  // Unregisters all memory except these ranges.
   void keep_only(const std::vector<sys::PageRange>& ranges);
 
-  // Mean time that a unit was copied in for a stopped write, since the first; none if there was none.
+  // Returns the mean time in which a unit was copied for a stopped write; nullopt if there was
+  // none.
   std::optional<double> fault_s() const;
 
  private:
   enum class Unit : std::uint8_t { armed, taken, done };
-  struct Run {  // of units
+  struct Run {  // a range of units
     std::size_t first = 0;
     std::size_t end = 0;
   };
@@ -57,7 +61,7 @@ class CopyOnWrite {
     sys::PageRange pages;
     std::vector<std::atomic<Unit>> units;  // of kUnitBytes from pages.begin on
     std::atomic<std::uint64_t> faults = 0;
-    std::size_t served_to = 0;  // where the last run ends that a write had copied; under mutex_
+    std::size_t served_to = 0;  // end of the last run that was copied for a write; under mutex_
 
     Armed(CaptureJob* of, sys::PageRange range)
         : job(of), pages(range), units((range.bytes() + kUnitBytes - 1) / kUnitBytes) {}
@@ -86,13 +90,13 @@ class CopyOnWrite {
   std::optional<sys::Thread> server_;
   std::vector<sys::PageRange> watched_;
 
-  mutable std::mutex mutex_;  // held while a write is served, so that what it needs stays
+  mutable std::mutex mutex_;  // held while a write is served, so that the data it needs stay
   std::vector<std::unique_ptr<Armed>> armed_;
   double served_s_ = 0;
   std::uint64_t served_ = 0;
   std::atomic<bool> deserted_ = false;  // the thread that serves writes had to end
   std::atomic<bool> broken_ = false;    // memory of the open capture lost its protection too early
-  std::atomic<bool> gone_ = false;      // or was not there any more
+  std::atomic<bool> gone_ = false;      // memory of the open capture was unmapped
 };
 
 }  // namespace diapause::capture

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kGuardBytes = 64;
 constexpr std::byte kGuard{0xee};
 
-// Two buffers of known alignment, so that every misalignment is one on purpose.
+// Two buffers of known alignment, so that every misalignment is deliberate.
 class CopyTest : public testing::Test {
  protected:
   void prepare(std::size_t largest) {
@@ -23,7 +23,8 @@ class CopyTest : public testing::Test {
     for (std::byte& byte : from_.bytes()) byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 24);
   }
 
-  // Whether `size` bytes arrive whole, with their checksum, and nothing beside them is touched.
+  // Returns whether `size` bytes arrive complete, with their checksum, and no other byte is
+  // touched.
   bool copies(std::size_t size, std::size_t from_shift, std::size_t to_shift) {
     const ByteView from = from_.bytes().subspan(from_shift, size);
     const MutableBytes around = to_.bytes().first(size + 2 * kGuardBytes + to_shift);

@@ -44,14 +44,14 @@ void Incremental::keep_only(const std::vector<std::string>& regions) {
   });
 }
 
-// Begins to track: all blocks count as changed now.
+// Begins to track a region. All blocks count as changed now.
 Result<Incremental::Tracked*> Incremental::track(const CaptureJob& job, std::uint64_t capture) {
   Tracked& tracked = tracked_[job.region->name];
   if (!tracked.pages.is_empty()) (*userfault_)->remove(tracked.pages);
   tracked = {job.source->data, job.memory().size(), sys::whole_pages_in(job.memory()),
              std::vector<std::uint64_t>(job.blocks(), capture)};
   Status status = (*userfault_)->add(tracked.pages);
-  // Protects like Userfault::protect, in a third of the time.
+  // This protects like Userfault::protect(), in a third of the time.
   if (status) {
     if (const auto all = (*scan_)->written_and_protect(tracked.pages); !all) status = fail(all.error());
   }
@@ -101,7 +101,8 @@ Result<Incremental::Finding> Incremental::take_tracked(CaptureJob& job, std::uin
 }
 
 Incremental::Finding Incremental::take_by_checksum(CaptureJob& job) {
-  std::vector<std::uint8_t> changed(job.blocks(), 1);  // not bool: written by several threads
+  // Not bool, because several threads write to it.
+  std::vector<std::uint8_t> changed(job.blocks(), 1);
   pool_.run(job.blocks(), [&](std::uint64_t block) {
     if (job.old != nullptr && format::checksum64(job.block(block)) == job.old[block]) {
       job.region->block_checksums[block] = job.old[block];
@@ -125,8 +126,8 @@ Incremental::Finding Incremental::take_unchanged(CaptureJob& job) {
   return audit(job, all);
 }
 
-// Memory may change behind the tracking, and a slot may rot between two captures: what is carried over would be wrong
-// from then on.
+// Verifies a sample of the blocks found unchanged. Memory may change without the tracking noticing,
+// and a slot may rot between two captures; the wrong blocks would be carried over from then on.
 Incremental::Finding Incremental::audit(CaptureJob& job, const std::vector<std::uint64_t>& unchanged) {
   const auto count = static_cast<std::uint64_t>(std::ceil(audit_part_ * static_cast<double>(unchanged.size())));
   if (count == 0) return {};

@@ -1,5 +1,5 @@
-// Only what has changed since the slot was filled last. The image is complete all the same: the other blocks lie in the
-// slot already, and their checksums are carried over.
+// Copies only the blocks that have changed since the slot was last filled. The image is complete
+// all the same: the other blocks are already in the slot, and their checksums are carried over.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,36 @@ namespace diapause::capture {
 
 class Incremental {
  public:
-  // `audit_part` (0..1) of the blocks that seem unchanged are compared with their checksums in each capture.
+  // A fraction `audit_part` (0..1) of the blocks found unchanged is compared with the checksums in
+  // each capture.
   Incremental(sys::ThreadPool& pool, double audit_part) : pool_(pool), audit_part_(audit_part) {}
   Incremental(const Incremental&) = delete;
   Incremental& operator=(const Incremental&) = delete;
   ~Incremental();
 
-  // Why changes cannot be tracked by the kernel; empty if they can.
+  // Returns why the kernel cannot track changes; empty if it can.
   const std::string& refusal();
-  // For good, because of what it says.
+  // Gives up tracking for good, for the given reason.
   void refuse(const std::string& reason);
 
   // What a capture of a region found.
   struct Finding {
-    bool missed_change = false;  // a block changed and tracking does not know: nothing that was tracked can be trusted
-    std::uint64_t damaged_blocks = 0;  // of the slot, mended
+    // A block changed without tracking noticing: no result of tracking can be trusted.
+    bool missed_change = false;
+    // Blocks of the slot that were damaged and have been repaired.
+    std::uint64_t damaged_blocks = 0;
     double scan_s = 0;
   };
 
-  // Copies what tracking says has changed. `capture` is the number of this capture.
+  // Copies the blocks that tracking reports as changed. `capture` is the number of this capture.
   Result<Finding> take_tracked(CaptureJob& job, std::uint64_t capture);
-  // Compares everything with its checksum and copies what differs.
+  // Compares all blocks with their checksums and copies those that differ.
   Finding take_by_checksum(CaptureJob& job);
-  // Looks at a sample of a region that should not have changed at all; copies nothing but to mend the slot.
+  // Verifies a sample of a region that should not have changed at all. Copies only to repair the
+  // slot.
   Finding take_unchanged(CaptureJob& job);
 
-  // Takes the hands off all regions but these.
+  // Stops tracking all regions except these.
   void keep_only(const std::vector<std::string>& regions);
 
  private:
@@ -63,7 +67,8 @@ class Incremental {
   std::optional<Result<sys::PageScan>> scan_;
   std::string refusal_;
   std::map<std::string, Tracked> tracked_;
-  std::map<std::string, std::uint64_t> audited_;  // blocks of a region looked at so far: the sample moves on
+  // Blocks of each region that were verified so far; the sample moves on.
+  std::map<std::string, std::uint64_t> audited_;
 };
 
 }  // namespace diapause::capture

@@ -24,7 +24,8 @@ Status StreamWriter::advance(std::uint64_t length) {
   return filled_ >= kBufferBytes ? flush(kBufferBytes) : Status{};
 }
 
-// Begins to write `data` in the present buffer's turn, and waits until the next buffer is free.
+// Starts to write `data` in the turn of the present buffer, and waits until the next buffer is
+// free.
 Status StreamWriter::submit(ByteView data) {
   Buffer& present = buffers_[current_];
   present.written = data;
@@ -39,12 +40,12 @@ Status StreamWriter::submit(ByteView data) {
 Status StreamWriter::wait_for(Buffer& buffer) {
   if (buffer.ticket < 0) return {};
   const int error = queue_->wait(std::exchange(buffer.ticket, -1));
-  // Where O_DIRECT was granted and is refused now, the file knows another way.
+  // If O_DIRECT was granted and is refused now, File::write_all() falls back.
   if (error == -EINVAL) return file_->write_all(buffer.written, buffer.offset);
   return error < 0 ? fail(os_error("writing " + file_->path(), -error)) : Status{};
 }
 
-// Writes the first `length` bytes of the present buffer and goes on in the next with what lay behind them.
+// Writes the first `length` bytes of the present buffer and moves the rest to the next one.
 Status StreamWriter::flush(std::uint64_t length) {
   const ByteView full = buffers_[current_].memory.bytes();
   DIAPAUSE_TRY(submit(full.first(length)));

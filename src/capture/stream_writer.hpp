@@ -1,4 +1,5 @@
-// Writes a file front to back through a few large aligned buffers, so that copying and writing overlap.
+// Writes a file from front to back through a few large aligned buffers, so that copying and writing
+// overlap.
 #pragma once
 
 #include <array>
@@ -17,26 +18,28 @@ class StreamWriter {
   // Begins at `offset`, a multiple of a page. The file must outlive the writer.
   static Result<StreamWriter> create(const sys::File& file, std::uint64_t offset);
 
-  // A place for the next `length` (<= kBufferBytes) bytes; valid until advance(length).
+  // Returns a place for the next `length` (<= kBufferBytes) bytes, valid until advance(length).
   MutableBytes room(std::uint64_t length);
   Status advance(std::uint64_t length);
   Status append(ByteView data);
-  // The same for data that stay as they are until finish() has returned or this object is gone: written from where they
-  // lie, if they are whole pages and nothing waits in the present buffer.
+  // Like append(), for data that stay unchanged until finish() has returned or this object is
+  // destroyed. They are written without a copy if they are whole pages and nothing waits in the
+  // present buffer.
   Status append_lasting(ByteView data);
-  // Zeros up to the file offset `offset`, which must not lie before the present one.
+  // Appends zeros up to the file offset `offset`, which must not be before the present one.
   Status pad_to(std::uint64_t offset);
-  // Writes the rest, padded to a page, and waits for everything. Must be called; buffers are busy until then.
+  // Writes the rest, padded to a page, and waits for all writes. Must be called; buffers are in use
+  // until then.
   Status finish();
 
  private:
   static constexpr std::size_t kBuffers = 4;
-  // A buffer has room for a full room() call behind what fills it; what spills over moves to the next buffer. Its turn
-  // may also be given to data that lie elsewhere.
+  // A buffer has room for a full room() call behind its filled part; the excess moves to the next
+  // buffer. The buffer's turn may also be used for data that lie elsewhere.
   struct Buffer {
     sys::AlignedBuffer memory;
     std::int64_t ticket = -1;
-    ByteView written;          // by that ticket
+    ByteView written;          // being written by that ticket
     std::uint64_t offset = 0;  // in the file
   };
 
@@ -47,10 +50,10 @@ class StreamWriter {
 
   const sys::File* file_;
   std::uint64_t offset_;      // file offset of the present buffer
-  std::uint64_t filled_ = 0;  // bytes in it
+  std::uint64_t filled_ = 0;  // bytes in the present buffer
   std::size_t current_ = 0;
   std::array<Buffer, kBuffers> buffers_;
-  std::unique_ptr<sys::WriteQueue> queue_;  // destroyed first: its writes use the buffers
+  std::unique_ptr<sys::WriteQueue> queue_;  // destroyed first, because its writes use the buffers
 };
 
 }  // namespace diapause::capture
