@@ -8,14 +8,16 @@
 namespace diapause::policy {
 namespace {
 
-// Another method must be this much cheaper, so that noise does not make the choice swing.
+// Another method must be cheaper by this factor, so that noise does not make the choice oscillate.
 constexpr double kClearlyFaster = 0.8;
 
-// Stand in for what this process has not tried: on the slow side of what was measured, so that a trial corrects them.
+// Defaults for costs that this process has not measured yet. They are on the slow side of what was
+// measured elsewhere, so that a trial corrects them.
 constexpr double kArmSPerByte = 3.5e-11;
-constexpr double kFaultS = 15e-6;  // above the copy of what it saves
+constexpr double kFaultS = 15e-6;  // in addition to the copy, which it replaces
 constexpr double kScanSPerByte = 1e-11;
-// The first write to each page of tracked memory. It falls into the program's own time and is never seen from here.
+// The cost of the first write to each page of tracked memory. It falls into the program's own time
+// and cannot be measured here.
 constexpr double kTrackedPageS = 1.6e-6;
 constexpr double kPageBytes = 4096;
 

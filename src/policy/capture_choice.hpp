@@ -1,5 +1,5 @@
-// How a region leaves the program's memory, by what earlier captures of it have cost. The model and the measurements
-// behind its constants: docs/decisions/0009-capture-strategies.md.
+// Chooses how a region is copied out of the program's memory, from the cost of earlier captures.
+// The model and the measurements behind its constants: docs/decisions/0009-capture-strategies.md.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,31 @@
 namespace diapause::policy {
 
 enum class CaptureMethod {
-  copy,           // all of it, while the program waits
-  copy_on_write,  // all of it, behind write protection
-  incremental,    // what has changed, while the program waits
-  background      // all of it, without protection: the program has promised not to write
+  copy,           // everything, while the program waits
+  copy_on_write,  // everything, behind write protection
+  incremental,    // changed blocks, while the program waits
+  background      // everything, without protection: the program has promised not to write
 };
-const char* capture_method_name(CaptureMethod method);  // "copy-on-write"
+const char* capture_method_name(CaptureMethod method);  // such as "copy-on-write"
 
 // What is known of one region.
 struct RegionFacts {
   std::uint64_t bytes = 0;
-  CaptureMethod present = CaptureMethod::copy;  // what the last capture took
-  std::optional<double> changed;                // part (0..1) of it that was found changed between captures
-  std::string copy_on_write_refusal;            // why it cannot be taken; empty: it can
-  std::string tracking_refusal;                 // why the kernel cannot tell what changed; empty: it can
+  CaptureMethod present = CaptureMethod::copy;  // the method of the last capture
+  std::optional<double> changed;                // Fraction (0..1) of it that was found changed between captures.
+  std::string copy_on_write_refusal;            // why copy-on-write is impossible; empty: it is possible
+  std::string tracking_refusal;                 // why the kernel cannot track changes; empty: it can
 };
 
-// What was measured in this process, in seconds. None: not tried yet.
+// Costs measured in this process, in seconds; nullopt if not measured yet.
 struct CaptureCosts {
   std::optional<double> copy_s_per_byte;
-  std::optional<double> arm_s_per_byte;    // write protection
+  std::optional<double> arm_s_per_byte;    // setting write protection
   std::optional<double> drain_s_per_byte;  // the copy in the background
   std::optional<double> fault_s;           // one stopped write
-  std::optional<double> scan_s_per_byte;   // asking what changed
-  std::uint64_t fault_bytes = 1;           // what one stopped write has copied
-  bool core_to_spare = true;               // the background copy has a core of its own
+  std::optional<double> scan_s_per_byte;   // finding out what changed
+  std::uint64_t fault_bytes = 1;           // bytes copied for one stopped write
+  bool core_to_spare = true;               // whether the background copy has a core of its own
 };
 
 struct CaptureChoice {
@@ -43,17 +43,19 @@ struct CaptureChoice {
   std::string reason;  // for people
 };
 
-// Below, no method can save more than a wake-up costs.
+// Below this size, no method can save more than a wake-up costs.
 inline constexpr std::uint64_t kSmallBytes = std::uint64_t{4} << 20;
 
-// Whether the choice depends on what is refused: it may be costly to find out. Where it does not, it is to copy.
+// Returns whether the choice depends on the refusals, which may be costly to find out. If not, the
+// choice is to copy.
 inline bool asks_for_refusals(config::CaptureStrategy strategy, const RegionFacts& region) {
   if (strategy == config::CaptureStrategy::automatic) return region.bytes >= kSmallBytes && region.changed;
   return strategy != config::CaptureStrategy::copy;
 }
 
-// A forced strategy is taken where it is not refused. Otherwise the method whose expected cost to the program is least;
-// the present one stays unless another costs clearly less. Without history: copy.
+// Returns a configured strategy unless it is refused. Otherwise returns the method whose expected
+// cost to the program is lowest; the present method is kept unless another costs clearly less.
+// Without history the choice is to copy.
 CaptureChoice choose_capture(config::CaptureStrategy strategy, const RegionFacts& region, const CaptureCosts& costs);
 
 }  // namespace diapause::policy

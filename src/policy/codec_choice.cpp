@@ -7,7 +7,8 @@
 namespace diapause::policy {
 namespace {
 
-// To compress must cost at most this part of what not to does: rates are measured on samples, and swing.
+// Compression must cost at most this fraction of storing uncompressed data: the rates are measured
+// on samples, and vary.
 constexpr double kClearlyCheaper = 0.95;
 
 bool is_sound(const CodecSample& sample) {
@@ -15,7 +16,7 @@ bool is_sound(const CodecSample& sample) {
          sample.encode_bytes_per_s > 0;
 }
 
-// What a unit of time costs: seconds, or joules at that power.
+// The cost of a unit of time: seconds, or joules at that power.
 struct Weights {
   double compress = 1, write = 1;
 };
@@ -27,7 +28,7 @@ Weights weights_of(CodecGoal goal, const StorageFacts& storage) {
 
 constexpr double kGb = 1e9;
 
-// Of 1e9 bytes.
+// Returns the cost of storing 1e9 bytes uncompressed.
 double plain_cost(const Weights& weights, double storage_rate) { return kGb * weights.write / storage_rate; }
 
 double compressed_cost(const Weights& weights, double storage_rate, const CodecSample& sample) {

@@ -7,7 +7,8 @@ namespace {
 
 constexpr double kSafety = 1.5;
 constexpr double kGuessedSeconds = 2;
-constexpr std::array<double, 5> kGuessedBytesPerSecond = {0, 500e6, 100e6, 100e6, 100e6};  // of a node
+// Of a node.
+constexpr std::array<double, 5> kGuessedBytesPerSecond = {0, 500e6, 100e6, 100e6, 100e6};
 constexpr double kMostShare = 0.25;
 
 double scaled(double seconds, std::uint64_t from_bytes, std::uint64_t to_bytes) {

@@ -83,7 +83,7 @@ TEST(MustBegin, IsWhenWaitingForTheNextCallCouldBeTooLate) {
   EXPECT_TRUE(must_begin(-1, 0, 0));
 }
 
-// Whatever the calls take, up to twice what they took: the checkpoint begins while it can end in time.
+// Even if calls take up to twice their former time, the checkpoint begins while it can end in time.
 TEST(MustBegin, IsNeverTooLateForCallsThatTakeUpToTwiceTheirTime) {
   for (const double call_s : {0.01, 1.0, 7.0, 40.0}) {
     double left_s = 1000;

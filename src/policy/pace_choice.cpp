@@ -8,11 +8,11 @@
 namespace diapause::policy {
 namespace {
 
-constexpr double kDiffers = 0.1;       // of an input
-constexpr double kWorthIt = 0.05;      // of what checkpoints and failures cost
-constexpr double kSystemShare = 0.1;   // of all other failures
-constexpr double kMostOneIn = 1e15;    // so that counts stay whole
-constexpr std::size_t kMostNamed = 3;  // inputs in a reason
+constexpr double kDiffers = 0.1;       // relative change of an input
+constexpr double kWorthIt = 0.05;      // fraction of the cost of checkpoints and failures
+constexpr double kSystemShare = 0.1;   // relative to all other failures
+constexpr double kMostOneIn = 1e15;    // so that counts stay exact
+constexpr std::size_t kMostNamed = 3;  // inputs named in a reason
 
 struct Change {
   std::string text;
@@ -21,14 +21,14 @@ struct Change {
 
 void compare(const std::string& what, const char* unit, double before, double now, std::vector<Change>& changes) {
   if (before == now) return;
-  // Below a millisecond, or a milliwatt, nothing matters.
+  // Below a millisecond, or a milliwatt, a difference does not matter.
   constexpr double kNothing = 1e-3;
   const double factor = std::max(now, kNothing) / std::max(before, kNothing);
   changes.push_back(
       {fmt::format("{}: {:.3g} {}, before {:.3g}", what, now, unit, before), std::max(factor, 1 / factor)});
 }
 
-// The largest first.
+// Returns the changes, the largest first.
 std::vector<Change> changes_between(const PaceInputs& before, const PaceInputs& now) {
   std::vector<Change> changes;
   for (std::size_t i = 0; i < now.levels.size(); ++i) {

@@ -1,6 +1,6 @@
-// Which pace `schedule = "auto"` takes, and why. Pure: rank 0 gives it what checkpoints and failures cost as far as it
-// knows by now, and it says whether to go on as before. It changes its mind slowly: not before what it is told differs
-// by a tenth, and only where that is worth it.
+// Chooses the pace of `schedule = "auto"`. The class is pure: rank 0 passes the costs of
+// checkpoints and failures as they are known, and learns whether to change the pace. The pace
+// changes slowly: only if the costs differ by a tenth, and only where a change is worthwhile.
 #pragma once
 
 #include <array>
@@ -14,15 +14,17 @@
 
 namespace diapause::policy {
 
-// By class: [1] a process, [2] a node, [3] several nodes, [4] the system. Per second, of the whole job.
+// Failures per second of the whole job, by class: [1] a process, [2] a node, [3] several nodes, [4]
+// the system.
 using FailureRates = std::array<double, 5>;
-// What the settings say. Failures of the system come a tenth as often as all others together where that is not known:
-// no job stays without checkpoints of level 4.
+// Returns the rates according to the settings. If the rate of system failures is unknown, it is a
+// tenth of the rate of all others together, so that no job is without checkpoints of level 4.
 FailureRates failure_rates(const config::FailureSettings& settings, std::size_t nodes);
 
-// What a choice is made from.
+// The inputs of a choice.
 struct PaceInputs {
-  std::vector<model::Level> levels;  // that the job can take now, from the shallowest to the deepest
+  // That the job can take now, from the shallowest to the deepest.
+  std::vector<model::Level> levels;
   model::Powers powers;
 };
 
@@ -31,29 +33,32 @@ struct PaceDecision {
   model::Plan plan;
   model::Powers powers;
   std::string reason;
-  double saves = 0;  // against the pace before, of the time or of the joules that the goal is about; 0.01: one percent
+  // Compared with the former pace, in the time or joules that the goal is about; 0.01 is one
+  // percent.
+  double saves = 0;
 };
 
 class PaceChoice {
  public:
   explicit PaceChoice(const config::AutoSchedule& settings) : settings_(settings) {}
 
-  // None: go on as before. The decision's pace has a number, and no `since`.
+  // Returns nullopt to keep the pace. The pace of the decision has a number, and no `since`.
   std::optional<PaceDecision> consider(PaceInputs now);
 
  private:
-  // What the goal makes least, per useful work, and how much of it is not overhead.
+  // The quantity that the goal minimizes, per useful work, and how much of it is not overhead.
   struct Value {
     double least, bare;
   };
   std::optional<model::Plan> best(const PaceInputs& inputs) const;
   Value value_of(const model::Cost& cost, const model::Powers& powers) const;
   bool breaks_bound(const PaceInputs& inputs, const model::Cost& cost) const;
-  // How much the best plan saves; none: it is not worth it, or there is nothing to compare it with.
+  // Returns how much the best plan saves; nullopt if it is not worthwhile, or if there is nothing
+  // to compare it with.
   std::optional<double> saved_by(const model::Plan& best, const PaceInputs& now) const;
 
   config::AutoSchedule settings_;
-  std::optional<PaceInputs> considered_;  // of the last time that it was worth thinking about
+  std::optional<PaceInputs> considered_;  // when a choice was last computed
   std::optional<PaceInputs> decided_;     // of the pace that is followed
   std::optional<model::Plan> plan_;
   std::uint32_t number_ = 0;

@@ -13,7 +13,7 @@ using testing::Not;
 
 config::AutoSchedule goal(config::ScheduleGoal goal, double bound_percent = 2) { return {true, goal, bound_percent}; }
 
-// Checkpoints of level 4 are durable long after they are taken.
+// Checkpoints of level 4 become durable long after they are taken.
 const PaceInputs kJob{{{1, 2, 0, 0, 3, 0, 1 / 5000.}, {4, 2, 600, 0.05, 600, 60, 1 / 100000.}},
                       {300, 120, 120, 100, 60}};
 
@@ -61,7 +61,7 @@ TEST(PaceChoice, ChangesWithItsReasonAndWhatThatSaves) {
   EXPECT_GT(second->saves, 0);
 }
 
-// Many small steps are a large one.
+// Many small changes add up to a large one.
 TEST(PaceChoice, ComparesWithWhatItLastThoughtAbout) {
   PaceChoice choice(goal(config::ScheduleGoal::time));
   ASSERT_TRUE(choice.consider(kJob));
@@ -120,7 +120,7 @@ TEST(FailureRates, AreOfAllNodesAndLeaveNoJobWithoutLevel4) {
   EXPECT_THAT(failure_rates(settings, 10), ElementsAre(0, 0.1, 0.01, 0, 0.001));
 }
 
-// Snapshot calls of one second, as the engine answers them.
+// A program with snapshot calls of one second, answered as by the engine.
 struct PacedProgram {
   Schedule schedule;
   double now_s = 0;

@@ -6,9 +6,9 @@
 namespace diapause::policy {
 namespace {
 
-constexpr double kWorthChanging = 0.01;  // of what is taken without
+constexpr double kWorthChanging = 0.01;  // as a fraction of the value without the change
 
-// Student's t for an error of 1/3 % on one side, at the look that so many pairs have passed.
+// Returns Student's t for a one-sided error of 1/3 %, at the look after so many pairs.
 double student_t(std::size_t pairs) { return pairs >= 16 ? 3.146 : pairs >= 8 ? 3.806 : 6.741; }
 
 bool is_look(std::size_t pairs) { return pairs == 4 || pairs == 8 || pairs >= PairedTrials::kMost; }

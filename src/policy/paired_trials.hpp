@@ -1,7 +1,8 @@
-// Whether something saves joules, told from pairs of measurements that are off by noise. Pure.
+// Decides from pairs of noisy measurements whether something saves joules. The class is pure.
 //
-// A sequential test: it looks at the pairs after 4, 8 and 16 of them, each time with Student's interval for an error of
-// 1/3 %, so that in all of its looks it says of something that saves nothing in less than 1 of 100 cases that it saves.
+// It is a sequential test: it looks at the pairs after 4, 8 and 16 of them, each time with
+// Student's interval for an error of 1/3 %, so that over all looks it claims a saving that does not
+// exist in fewer than 1 of 100 cases.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +17,14 @@ class PairedTrials {
   static constexpr std::size_t kMost = 16;
 
   enum class Answer {
-    open,      // more pairs will tell
-    saves,     // the interval of what is saved excludes zero
-    does_not,  // it excludes that 1 % is saved: not worth a change of ways
+    open,      // more pairs will decide
+    saves,     // the interval of the saving excludes zero
+    does_not,  // the interval excludes a saving of 1 %, the least that is worth a change
     cannot_be_told
   };
 
-  // What both of a pair took, in one unit; the order of pairs should alternate, so that what drifts favours neither.
+  // Adds what the two of a pair took, in the same unit. The order within the pairs should
+  // alternate, so that drift favours neither.
   void add(double without, double with);
   std::size_t pairs() const { return pairs_.size(); }
   Answer answer() const { return answer_; }

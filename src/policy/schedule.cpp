@@ -69,7 +69,8 @@ std::optional<double> Schedule::seconds_left(double now_s) const {
   return least;
 }
 
-// Keeps what has passed of every interval when the clock steps back: no level waits longer than its interval for that.
+// Returns the time moved forward. When the clock steps back, the elapsed part of every interval is
+// kept, so that no level waits longer than its interval because of that.
 double Schedule::forward(double now_s) {
   if (!std::isfinite(now_s)) return agreed_s_;
   const double step = now_s - agreed_s_;
@@ -80,7 +81,8 @@ double Schedule::forward(double now_s) {
   return now_s;
 }
 
-// Slower calls are believed at once, because they make levels late; faster ones by halves.
+// Updates the estimated duration of calls. Slower calls replace it at once, because they make
+// levels late; faster ones move it by half the difference.
 void Schedule::learn(double now_s) {
   if (call_ > agreed_call_) {
     const double seen_s = (now_s - agreed_s_) / static_cast<double>(call_ - agreed_call_);
@@ -97,7 +99,7 @@ void Schedule::plan(double now_s) {
   if (agree_every_s_ > 0) ahead_s = std::min(agree_every_s_, ahead_s.value_or(agree_every_s_));
   if (ahead_s && call_s_) {
     const auto most = static_cast<double>(std::min(call_, kMaxStride));
-    // Calls too short for the clock leave only the limits: 0/0 and x/0 are both `most`.
+    // If calls are too short for the clock, only the limits count: 0/0 and x/0 both become `most`.
     const double calls = *call_s_ > 0 ? *ahead_s / *call_s_ : most;
     stride = static_cast<std::uint64_t>(std::clamp(calls, 1.0, std::max(1.0, most)));
   }
@@ -121,7 +123,7 @@ void Schedule::taken(int level, double now_s) {
     since_[covered] = 0;
   }
   for (std::size_t deeper = deepest + 1; deeper <= kDeepest; ++deeper) ++since_[deeper];
-  // The checkpoint's own time says nothing about calls.
+  // The duration of the checkpoint says nothing about calls.
   agreed_s_ = now_s;
   agreed_call_ = call_;
   plan(now_s);

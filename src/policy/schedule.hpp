@@ -1,4 +1,5 @@
-// When is a checkpoint due, and at which level: a pure function of what the ranks have agreed on.
+// Decides when a checkpoint is due and at which level, as a pure function of what the ranks agreed
+// on.
 //
 // In every snapshot call the engine does, on all ranks alike:
 //
@@ -13,8 +14,8 @@
 //     schedule.taken(level, rank 0's clock after it, broadcast);
 //   }
 //
-// With intervals in calls only, tick() is never true and the decision needs no communication, unless something else may
-// come at any time and is to be agreed on, too: agree_every().
+// If all intervals are in calls, tick() is never true and the decision needs no communication,
+// unless the ranks must also agree on events that may occur at any time: agree_every().
 #pragma once
 
 #include <array>
@@ -26,46 +27,52 @@
 
 namespace diapause::policy {
 
-// The state of the intervals, equal on all ranks: every time it is given must be rank 0's and the same on all ranks, or
-// they would stop agreeing on when to agree, and wait for each other for ever. docs/decisions has the reason: a
-// collective in every iteration would cost more than the checkpoints.
+// The state of the intervals, equal on all ranks. Every time that is passed must be rank 0's and
+// the same on all ranks; otherwise the ranks would disagree on when to agree, and wait for each
+// other for ever. docs/decisions has the reason for this design: a collective in every iteration
+// would cost more than the checkpoints.
 class Schedule {
  public:
   explicit Schedule(const config::Settings& settings);
 
-  // Must be called on every snapshot call, on all ranks alike, and counts it. True: this is a call at which the ranks
-  // agree on the time (rank 0 broadcasts its clock, then everybody calls `decide`). False: nothing is due by time, and
-  // nothing is to be done unless `calls_due()` is not 0.
+  // Counts a snapshot call; must be called in each, on all ranks alike. Returns true if the ranks
+  // agree on the time at this call (rank 0 broadcasts its clock, then all call decide()). Otherwise
+  // nothing is due by time, and nothing needs to be done unless calls_due() is not 0.
   bool tick();
 
-  // The highest level due by call counts alone at this call (0: none). Equal on all ranks without communication.
+  // Returns the highest level that is due at this call by call counts alone (0: none). Equal on all
+  // ranks without communication.
   int calls_due() const;
 
-  // `now_s`: rank 0's clock, seconds since open. Returns the highest level due, by time or by calls (0: none), and
-  // plans the next agreed call: half of the calls expected until the next level is due, at least 1, at most kMaxStride,
-  // and never further ahead than the calls counted so far. So a level comes late by less than one call if calls keep
-  // their duration; if they become longer than estimated, by at most half of the error in the time that was left. A
-  // clock that steps back is taken to have stood still, one that jumps ahead to be right.
+  // `now_s` is rank 0's clock in seconds since open. Returns the highest level due, by time or by
+  // calls (0: none), and plans the next agreed call: after half of the calls expected until the
+  // next level is due, at least 1, at most kMaxStride, and never further ahead than the calls
+  // counted so far. So a level is late by less than one call if calls keep their duration; if calls
+  // become longer than estimated, it is late by at most half of the error in the time that was
+  // left. A clock that steps back is taken to have stood still; one that jumps ahead is taken to be
+  // right.
   int decide(double now_s);
 
-  // A checkpoint at `level` ended at `now_s` (in a snapshot or not): the intervals of all levels up to it start again.
-  // Also to be called when the attempt failed, or the level stays due at every call. Level 0 does nothing.
+  // Reports that a checkpoint at `level` ended at `now_s`, in a snapshot or not. The intervals of
+  // all levels up to it start again. Must also be called after a failed attempt, or else the level
+  // stays due at every call. Level 0 has no effect.
   void taken(int level, double now_s);
 
-  // With `schedule = "auto"`: from now on checkpoints come at this pace. One that is followed already changes nothing.
-  // To be called alike on all ranks, with what rank 0 has.
+  // With `schedule = "auto"`: checkpoints follow this pace from now on. The present pace has no
+  // effect. Must be called alike on all ranks, with rank 0's pace.
   void follow(const Pace& pace);
-  // Whether there is a pace to wait for.
+  // Returns whether there is no pace yet and one is needed.
   bool wants_pace() const { return is_paced_ && pace_.number == 0; }
 
-  // From now on the ranks also agree every so many seconds, as far as the duration of calls can be foreseen: if calls
-  // become k times as long, after k times as many. To be called alike on all ranks.
+  // From now on the ranks also agree every so many seconds, as far as the duration of calls can be
+  // predicted: if calls become k times as long, they agree after k times as many seconds. Must be
+  // called alike on all ranks.
   void agree_every(double seconds);
 
-  // How long it is until the next agreed call, by estimate; 0 while no call was seen.
+  // Returns the estimated time until the next agreed call; 0 before a call was seen.
   double until_next_s() const;
 
-  // Whether snapshot calls can ever make a checkpoint due.
+  // Returns whether snapshot calls can ever make a checkpoint due.
   bool any_interval() const;
 
   static constexpr std::uint64_t kMaxStride = 65536;
@@ -80,15 +87,16 @@ class Schedule {
   std::array<config::Interval, 5> intervals_;
   std::array<double, 5> last_s_{};
   std::array<std::uint64_t, 5> last_call_{};
-  bool is_paced_;                         // by `pace_`, and not by `intervals_`
-  Pace pace_;                             // none: nothing is due yet
-  std::array<std::uint64_t, 5> since_{};  // checkpoints behind the last of a level or a deeper one
-  double agree_every_s_ = 0;              // 0: only for the intervals
+  bool is_paced_;  // by `pace_` rather than by `intervals_`
+  Pace pace_;      // if it is not set, nothing is due yet
+  // Checkpoints since the last one of a level or a deeper one.
+  std::array<std::uint64_t, 5> since_{};
+  double agree_every_s_ = 0;  // 0: the ranks agree only for the intervals
   std::uint64_t call_ = 0;
   std::uint64_t next_agreement_ = 1;
-  double agreed_s_ = 0;  // the last time the ranks agreed on, and the call
+  double agreed_s_ = 0;  // the time and the call of the last agreement
   std::uint64_t agreed_call_ = 0;
-  std::optional<double> call_s_;  // what a call takes; none before it was seen
+  std::optional<double> call_s_;  // duration of a call; nullopt before one was seen
 };
 
 }  // namespace diapause::policy

@@ -35,10 +35,10 @@ struct Taken {
   int level;
   std::uint64_t call;
   double at_s;
-  int agreements;  // since the one before
+  int agreements;  // since the checkpoint before
 };
 
-// Runs a program that calls snapshot after every step, as the engine would answer it.
+// Runs a program that calls snapshot after every step, answered as by the engine.
 struct Program {
   Schedule schedule;
   double now_s = 0;
@@ -144,7 +144,8 @@ TEST(Schedule, IsLateByAtMostHalfTheErrorWhenCallsSuddenlyTakeLonger) {
       program.run_until(slow_from, [] { return 1e-3; });
       while (program.checkpoints.empty()) program.step(slow_s);
       const double remaining_s = 10 - slow_from;
-      // The plan in force was made with at most twice the time left that the slow calls began with.
+      // The plan in force was made with at most twice the time that was left when the slow calls
+      // began.
       const double error_s = 2 * remaining_s * (slow_s / 1e-3 - 1);
       EXPECT_LE(program.checkpoints[0].at_s, 10 + slow_s + error_s / 2) << slow_s << " from " << slow_from;
     }
@@ -261,7 +262,8 @@ TEST(Schedule, ALevelThatWasNotTakenStaysDue) {
   EXPECT_EQ(schedule.decide(11), 1);
 }
 
-// What may come at any time is agreed on about once a second, whatever the intervals are and however long calls take.
+// The ranks agree about once a second on events that may occur at any time, whatever the intervals
+// and the duration of calls are.
 TEST(Schedule, AgreesAsOftenAsAskedBesidesTheIntervals) {
   for (const config::Settings& settings : {every_s(0), every_s(1e6), every_calls(100000000)}) {
     for (const double call_s : {1e-3, 0.3, 5.0}) {

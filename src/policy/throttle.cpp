@@ -7,11 +7,12 @@ namespace diapause::policy {
 namespace {
 
 constexpr std::size_t kSamples = 5;
-constexpr std::uint32_t kDoubts = 3;  // phases in a row that took another time than expected
+constexpr std::uint32_t kDoubts = 3;  // consecutive phases that took another time than expected
 constexpr std::uint32_t kCompareEvery = 16;
 constexpr std::uint32_t kRestForTrial = 64;  // phases
-constexpr double kChanged = 0.25;            // off the expected time by so much: conditions are others
-constexpr double kFull = 0.999;              // ratios from here on are the base clock
+// A deviation from the expected time by this fraction means other conditions.
+constexpr double kChanged = 0.25;
+constexpr double kFull = 0.999;  // ratios from here on count as the base clock
 
 double per_byte(double value, std::uint64_t bytes) {
   return value / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
@@ -129,7 +130,8 @@ Choice Throttle::choose(const PhaseAhead& phase, const std::optional<NodePower>&
   return {ratio, Why::rule};
 }
 
-// The bound on slowdown and the time until the phase is due, both as ratios: phi / r + 1 - phi <= most.
+// Returns the lowest ratio allowed by the bound on slowdown and by the time until the phase is due:
+// phi / r + 1 - phi <= most.
 double Throttle::lowest_ratio(const PhaseAhead& phase, double expected_s) const {
   const double most = std::min(1 + settings_.max_slowdown_percent / 100, phase.due_s / expected_s);
   if (most <= 1) return 1;
@@ -140,7 +142,8 @@ double Throttle::lowest_ratio(const PhaseAhead& phase, double expected_s) const 
 Choice Throttle::choose_measured(const PhaseAhead& phase, double expected_s, const std::optional<NodePower>& power) {
   const double fixed = fixed_ratio(phase.kind);
   const auto trial = [&]() -> Choice {
-    // Nobody knows yet how much a trial slows: at worst as if all of it were bound by the clock.
+    // It is not known yet how much a trial slows the phase. In the worst case all of it scales with
+    // the clock.
     if (expected_s * slowdown(1, fixed) > phase.due_s) return {1, Why::no_time};
     return {fixed, Why::trial};
   };
@@ -158,7 +161,7 @@ Choice Throttle::choose_measured(const PhaseAhead& phase, double expected_s, con
   return {ratio, Why::saves};
 }
 
-// Slowed, full, full, slowed and so on: what drifts favours neither.
+// The order is slowed, full, full, slowed and so on, so that drift favours neither.
 bool Throttle::is_trial_next() const {
   if (unpaired_slowed_) return false;
   if (trials_.pairs() >= PairedTrials::kFirstLook) return since_trial_ >= kCompareEvery;
@@ -175,14 +178,15 @@ void Throttle::forget() {
   since_trial_ = trials_done_ = doubts_ = 0;
 }
 
-// One phase may take long by chance, some in a row mean that conditions are others.
+// A single phase may take long by chance; several in a row mean that conditions have changed.
 void Throttle::doubt(bool is_off) {
   doubts_ = is_off ? doubts_ + 1 : 0;
   if (doubts_ == kDoubts) forget();
 }
 
-// Joules that are measured, or follow from the time. While phases are slowed, only those next to one at the base clock
-// make pairs: all others would be compared with what is long ago.
+// Adds the joules of the phase, measured or derived from the time, to a pair. While phases are
+// slowed, only those next to one at the base clock form pairs; all others would be compared with
+// measurements from long ago.
 void Throttle::pair_up(const PhaseSeen& seen, bool slowed) {
   has_counter_ = has_counter_ || seen.node_joules.has_value();
   std::optional<double> joules = seen.node_joules;
@@ -192,7 +196,8 @@ void Throttle::pair_up(const PhaseSeen& seen, bool slowed) {
   since_trial_ = is_other_way ? 0 : since_trial_ + 1;
   if (!joules) return;
   if (slowed && !slows) trial_ratio_ = seen.ratio;
-  if (slowed && seen.ratio != trial_ratio_) return;  // a ratio that a model has chosen is no other pair of these
+  // A ratio that a model has chosen belongs to no pair of the trials.
+  if (slowed && seen.ratio != trial_ratio_) return;
   (slowed ? unpaired_slowed_ : unpaired_full_) = per_byte(*joules, seen.bytes);
   if (slows ? slowed || !unpaired_slowed_ : !unpaired_slowed_ || !unpaired_full_) return;
   trials_.add(*unpaired_full_, *unpaired_slowed_);
@@ -205,11 +210,11 @@ void Throttle::learn(const PhaseSeen& seen) {
   if (!(seen.seconds > 0)) return;
   const Sample sample{seen.ratio, per_byte(seen.seconds, seen.bytes)};
   const bool slowed = seen.ratio < kFull;
-  if (slowed && full_.empty()) return;  // nothing to compare it with
+  if (slowed && full_.empty()) return;  // there is nothing to compare it with
   if (!full_.empty()) {
     const double full = median_seconds(full_);
     const auto share = phi();
-    // Of one that was never seen slowed nobody knows how much longer it takes.
+    // For a phase that was never seen slowed, the longest possible time is assumed.
     const double longest = full * slowdown(share.value_or(1), sample.ratio);
     doubt(share || !slowed ? is_off(sample.seconds, longest) : sample.seconds > (1 + kChanged) * longest);
   }

@@ -12,7 +12,7 @@ using testing::DoubleNear;
 
 constexpr double kNodeWatts = 100;  // of the processor at the base clock
 
-// A processor whose power falls with the cube of the clock, down to a half.
+// Returns a processor whose power falls with the cube of the clock, down to a half.
 NodePower node(double rest_watts) { return {{0.5 * kNodeWatts, 3, 0.5 * kNodeWatts, 1}, rest_watts}; }
 
 config::GovernorSettings settings(ThrottlePolicy policy) {
@@ -39,7 +39,7 @@ std::optional<NodePower> model_of(const Machine& machine) { return machine.has_c
 
 constexpr int kUntilTold = 9;  // phases: four pairs, and the first that follows from them
 
-// So many phases in a row; what was chosen for each.
+// Runs so many phases and returns what was chosen for each.
 std::vector<Choice> run(Throttle& throttle, const Machine& machine, int phases) {
   std::vector<Choice> choices;
   for (int i = 0; i < phases; ++i) {
@@ -191,7 +191,7 @@ TEST(MeasuredThrottle, FindsOutThatSlowingHasBecomeWorthwhile) {
   machine.power = node(kNodeWatts);
   machine.phi = 1;
   EXPECT_EQ(run(throttle, machine, 20).back().ratio, 1);
-  machine.phi = 0;  // takes as long at the base clock: only a trial shows it
+  machine.phi = 0;  // takes as long at the base clock, which only a trial shows
   EXPECT_LT(run(throttle, machine, 290).back().ratio, 1);
 }
 
@@ -200,7 +200,7 @@ TEST(MeasuredThrottle, StaysWithWhatItDoesWhereBothWaysCostTheSame) {
   Machine machine;
   machine.has_counter = true;
   run(throttle, machine, kUntilTold);
-  // Two per cent around break-even, as counters scatter.
+  // The values scatter by two per cent around break-even, like counters.
   int changes = 0;
   double last = 0.85;
   for (int i = 0; i < 12; ++i) {
@@ -212,7 +212,7 @@ TEST(MeasuredThrottle, StaysWithWhatItDoesWhereBothWaysCostTheSame) {
   EXPECT_LE(changes, 2);
 }
 
-// Joules and times that scatter by `noise`; slowed, a phase takes `cost` more joules.
+// Joules and times that scatter by `noise`. A slowed phase takes `cost` more joules.
 struct Scattering {
   double cost = 0;
   double noise = 0.1;
@@ -238,7 +238,7 @@ TEST(MeasuredThrottle, DoesNotActOnNoiseWhereClocksChangeNothing) {
   for (const double noise : {0.01, 0.03, 0.1}) {
     Scattering of_long{.noise = noise};
     for (std::uint32_t seed = 0; seed < 200; ++seed) of_long.run(seed, 1000);
-    EXPECT_LE(of_long.slowed, 0.02 * of_long.all) << noise;  // trials too
+    EXPECT_LE(of_long.slowed, 0.02 * of_long.all) << noise;  // including trials
     Scattering of_short{.noise = noise};
     for (std::uint32_t seed = 0; seed < 1000; ++seed) of_short.run(seed, 60);
     EXPECT_LE(of_short.decided, 0.02 * of_short.all) << noise;
