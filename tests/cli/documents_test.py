@@ -13,7 +13,7 @@ VERBS = ["list", "show", "verify", "prune", "inject", "run", "jobs", "history", 
          "energy", "report", "predict", "plan", "simulate", "power", "study"]
 # Each with what is typed to get at it.
 ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "calibrate", "restore")] + [
-    ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "transparent")]
+    ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "failures", "transparent")]
 
 
 def options(text):

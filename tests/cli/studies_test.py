@@ -82,6 +82,19 @@ class StudiesTest(CommandTest):
         self.assertEqual([row["published"] for row in self.table("comparison")], ["1.25", "0.8", "4.0"])
         self.assertFalse((self.scratch / "out/diapause-first-tier").exists())
 
+    def test_a_job_that_is_killed_again_and_again_is_played_with_the_same_failures(self):
+        self.study("failures", "--ranks=2", "--size=0.1", "--seconds=2", "--interval-s=0.2", "--repetitions=1", "--mtbf=process=2",
+                   "--mtbf=node=6")
+        (row,) = self.table("measurements")
+        self.assertEqual(int(row["measured_restarts"]), int(row["failures_of_processes"]) + int(row["failures_of_nodes"]))
+        self.assertGreater(int(row["measured_restarts"]), 0)
+        self.assertGreater(float(row["predicted_restarts"]), 0)
+        self.assertGreater(float(row["predicted_s"]), 2)  # an iteration takes no less than it says
+        costs = {row["what"]: float(row["seconds"]) for row in self.table("costs")}
+        self.assertGreater(costs["restart after a node failed"], 0)
+        self.assertEqual(list((self.scratch / "memory").glob("*")), [], "a job was not cleaned up")
+        self.assertIn("are predicted for the same failures", (self.scratch / "out/study.html").read_text())
+
     def test_a_program_that_knows_nothing_of_it_is_launched_stopped_and_restarted(self):
         self.study("transparent", "--ranks=1", "--size=1", "--seconds=0.3", "--repetitions=1")
         (row,) = self.table("measurements")

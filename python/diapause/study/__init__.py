@@ -17,5 +17,7 @@ messages    `study messages`, what checkpoints do to messages, and what noise lo
 multilevel  the tables of the published study of these two
 throttle    `study throttle`, clocks while checkpoints are written
 writes      `study writes`, straight to the global directory and behind the program
+failures    `study failures`, programs that are killed, beside the simulator with the same failures
+killing     starts a program again after each failure, and lets it fail
 transparent `study transparent`, programs that know nothing of checkpoints, and the fill-time law
 """
