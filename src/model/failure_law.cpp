@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kSqrtHalf = 0.70710678118654752440;
 
-// -ln P(Z > z).
+// Returns -ln P(Z > z) for a normally distributed Z.
 double normal_hazard(double z) {
   if (z < 30) {
     const double below = 0.5 * std::erfc(-z * kSqrtHalf);
@@ -19,17 +19,17 @@ double normal_hazard(double z) {
   return z * z / 2 + std::log(z) + kHalfLogTwoPi + 1 / (z * z);
 }
 
-// Weibull's scale: mean / Gamma(1 + 1/k).
+// Returns Weibull's scale: mean / Gamma(1 + 1/k).
 double weibull_scale(const FailureLaw& law) { return law.mean_s / std::tgamma(1 + 1 / law.shape); }
 
-// Mean of the logarithm.
+// Returns the mean of the logarithm.
 double log_mean(const FailureLaw& law) { return std::log(law.mean_s) - law.shape * law.shape / 2; }
 
 }  // namespace
 
 double normal_quantile_at(double hazard) {
   if (hazard <= 0) return -std::numeric_limits<double>::infinity();
-  // The hazard rises with z; both ends are found by doubling.
+  // The hazard increases with z. Both ends of the interval are found by doubling.
   double low = -1;
   double high = 1;
   while (normal_hazard(low) > hazard && low > -39) low *= 2;

@@ -19,7 +19,8 @@ TEST(FailureLaw, AgesAndHazardsAreInversesOfEachOther) {
 TEST(FailureLaw, TheMeanIsWhatWasAskedFor) {
   for (const FailureLaw& law : {FailureLaw{LawKind::exponential, 1000, 1}, FailureLaw{LawKind::weibull, 1000, 0.7},
                                 FailureLaw{LawKind::weibull, 1000, 2}, FailureLaw{LawKind::lognormal, 1000, 1.2}}) {
-    // The mean is the integral of P(alive) over age; here of age over P(alive), by the midpoints of many equal parts.
+    // The mean is the integral of P(alive) over age. Here it is the integral of the age over
+    // P(alive), computed by the midpoint rule.
     double sum_s = 0;
     constexpr int kParts = 400000;
     for (int i = 0; i < kParts; ++i) sum_s += law.age_at(-std::log((i + 0.5) / kParts));

@@ -12,8 +12,8 @@ constexpr double kTb = 1e12;
 constexpr double kMb = 1e6;
 constexpr double kMinute_s = 60;
 
-// Table I of the paper, as printed. What a machine's row does not print, its ratio stands in for: the law needs no
-// more.
+// Table I of the paper, as printed. If a machine's row lacks sizes, its ratio is used, which is all
+// that the law needs.
 struct Published {
   const char* machine;
   double memory_tb, storage_tb, ratio, device_tb, device_mb_s, fill_min, checkpoint_min;
@@ -68,8 +68,8 @@ TEST(FillTime, SingleDevicesFillAsPrintedButForTwoRows) {
 }
 
 TEST(FillTime, TheRowOfTheSsdNodeIsThatOfItsOwnDisk) {
-  // Printed is a disk of 4 TB; 4.3 minutes is what 128 GB take at 500 MB/s. Then the law gives 0.54 minutes for 16 GB,
-  // and the printed 4.3 is the time to fill the SSD once more.
+  // The printed disk has 4 TB, but 4.3 minutes is the time of 128 GB at 500 MB/s. For that disk the
+  // law gives 0.54 minutes for 16 GB, and the printed 4.3 is again the time to fill the SSD.
   Published row = published("4-core node with an SSD");
   EXPECT_NEAR(device_fill_time_s(storage_of(row)) / kMinute_s, 133, 1);
   row.device_tb = 0.128;

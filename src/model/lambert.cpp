@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-// 1 - (1 - x) e^x = sum of x^n (n - 1) / n! from n = 2. The series has no cancellation where x is small.
+// Returns 1 - (1 - x) e^x, the sum of x^n (n - 1) / n! from n = 2. The series avoids cancellation
+// for small x.
 double branch_distance(double x) {
   if (x > 0.1) return x * std::exp(x) - std::expm1(x);
   double power_over_factorial = x;
@@ -27,7 +28,8 @@ double one_plus_lambert_w0(double y) {
   if (!(y >= 0)) return kNotANumber;
   if (y == 0) return 0;
   if (std::isinf(y)) return y;
-  // Both lie to the right of the solution, from where Newton's steps on a convex function go down to it.
+  // Both values are to the right of the solution. From there, Newton's steps on a convex function
+  // descend to it.
   double x = std::min(std::sqrt(2 * y), 1 + std::log1p(y));
   for (int step = 0; step < 60; ++step) {
     const double next = x - (branch_distance(x) - y) / (x * std::exp(x));

@@ -6,11 +6,12 @@
 namespace diapause::model {
 namespace {
 
-// What comes of a stretch of time in which failures can strike.
+// The outcome of a stretch of time in which failures can occur.
 struct Outcome {
-  Times times;                             // spent in it, in expectation
-  double succeeds = 1;                     // probability
-  std::array<double, kMostLevels> left{};  // by a failure of the class of levels[i]: probability
+  Times times;          // expected time spent in it
+  double succeeds = 1;  // probability
+  // Probability that a failure of the class of levels[i] ends it.
+  std::array<double, kMostLevels> left{};
 };
 
 double total_rate(const std::vector<Level>& levels) {
@@ -19,12 +20,12 @@ double total_rate(const std::vector<Level>& levels) {
   return rate;
 }
 
-// E[min(X, length)] for the time X to the next failure.
+// Returns E[min(X, length)] for the time X to the next failure.
 double expected_before_failure(double rate, double length_s) {
   return rate > 0 ? -std::expm1(-rate * length_s) / rate : length_s;
 }
 
-// Adds what an uninterrupted stretch of `length_s` more does to an outcome; returns its expected duration.
+// Extends an outcome by another uninterrupted stretch of `length_s`; returns its expected duration.
 double extend(Outcome& outcome, const std::vector<Level>& levels, double rate, double length_s) {
   const double spent_s = outcome.succeeds * expected_before_failure(rate, length_s);
   for (std::size_t i = 0; i < levels.size(); ++i) outcome.left[i] += levels[i].failures_per_s * spent_s;
@@ -32,7 +33,7 @@ double extend(Outcome& outcome, const std::vector<Level>& levels, double rate, d
   return spent_s;
 }
 
-// Work, and a checkpoint at its end.
+// Returns the outcome of work with a checkpoint at its end.
 Outcome segment(const std::vector<Level>& levels, const Level& ends_with, double work_s) {
   const double rate = total_rate(levels);
   Outcome outcome;
@@ -43,7 +44,7 @@ Outcome segment(const std::vector<Level>& levels, const Level& ends_with, double
   return outcome;
 }
 
-// `first`, and if it succeeds, `second`.
+// Returns the outcome of `first`, followed by `second` if it succeeds.
 Outcome then(const Outcome& first, const Outcome& second) {
   Outcome all = first;
   all.times += first.succeeds * second.times;
@@ -52,12 +53,13 @@ Outcome then(const Outcome& first, const Outcome& second) {
   return all;
 }
 
-// `count` times the same, one after the other while they succeed. `count` need not be whole.
+// Returns the outcome of `count` equal stretches, one after the other while they succeed. `count`
+// need not be whole.
 Outcome repeated(const Outcome& one, double count) {
   Outcome all;
   if (count <= 0) return all;
   const double fails = -std::log(one.succeeds) * count;
-  // 1 + q + q^2 + ... of `count` terms.
+  // The sum 1 + q + q^2 + ... of `count` terms.
   const double step = 1 - one.succeeds;
   const double times_begun = step > 0 ? -std::expm1(-fails) / step : count;
   all.times = times_begun * one.times;
@@ -66,7 +68,7 @@ Outcome repeated(const Outcome& one, double count) {
   return all;
 }
 
-// Between two counts of blocks the cost is taken to be linear where there is no block in the middle.
+// Interpolates the cost linearly between two counts of blocks if there is no block in the middle.
 Outcome between(const Outcome& one, const Outcome& two, double share_of_two) {
   Outcome all;
   all.times = (1 - share_of_two) * one.times;
@@ -78,23 +80,25 @@ Outcome between(const Outcome& one, const Outcome& two, double share_of_two) {
   return all;
 }
 
-// What is done again after a restart: so many times a block of the shallower levels, whose checkpoints protect it.
+// What is repeated after a restart: a number of blocks of the shallower levels, whose checkpoints
+// protect the work.
 struct Again {
-  const Outcome* block = nullptr;  // none: bare work
+  const Outcome* block = nullptr;  // null: work without checkpoints
   double work_s = 0;               // useful work in the block
-  double period_s = 0;             // between two checkpoints of the level that recovers
+  double period_s = 0;             // between two checkpoints of the recovering level
 };
 
-// Downtime, restart and the work that had been done while the checkpoint became durable, again and again until a
-// failure of a deeper class than levels[own] leaves it, or it succeeds. The checkpoint is one of levels[from], and has
-// level 1 in it.
+// Returns the outcome of a recovery: downtime, restart and the work that had been done while the
+// checkpoint became durable, repeated until it succeeds or a failure of a class deeper than that of
+// levels[own] ends it. The checkpoint is one of levels[from], and includes level 1.
 Outcome recovery(const std::vector<Level>& levels, std::size_t own, std::size_t from, const Again& again) {
   const double rate = total_rate(levels);
   const Level& level = levels[levels[own].number == 1 ? own : from];
   double again_s = (1 - level.slowed) * level.behind_s;
   double restart_s = level.restart_s;
   if (again.block && from > own && again_s > again.period_s) {
-    // Before the deep checkpoint holds, the next one of the level itself does, and one was taken a period before it.
+    // Before the deep checkpoint is durable, the next one of levels[own] is; the one before that
+    // was taken a period earlier.
     again_s = again.period_s;
     restart_s = levels[own].restart_s;
   }
@@ -106,7 +110,7 @@ Outcome recovery(const std::vector<Level>& levels, std::size_t own, std::size_t 
   } else {
     once.times.computing_s = extend(once, levels, rate, again_s);
   }
-  double ends = once.succeeds;  // instead of beginning again
+  double ends = once.succeeds;  // probability that an attempt is not repeated
   for (std::size_t i = own + 1; i < levels.size(); ++i) ends += once.left[i];
   Outcome all;
   all.times = (1 / ends) * once.times;
@@ -115,7 +119,8 @@ Outcome recovery(const std::vector<Level>& levels, std::size_t own, std::size_t 
   return all;
 }
 
-// The stretch is begun again after each failure of the class of levels[own] that a recovery mends.
+// Returns the outcome of a stretch that is restarted after each failure of the class of levels[own]
+// from which a recovery is possible.
 Outcome closed(const Outcome& stretch, const Outcome& recovers, std::size_t own) {
   const double fails = stretch.left[own];
   double ends = stretch.succeeds;
@@ -173,7 +178,7 @@ double Pattern::work_of_all_s() const { return every.empty() ? work_s : period_w
 
 Cost cost_of(const std::vector<Level>& levels, const Pattern& pattern) {
   const std::size_t count = levels.size();
-  // blocks[s][e]: begins behind a checkpoint of levels[s] and ends with one of levels[e].
+  // blocks[s][e] begins behind a checkpoint of levels[s] and ends with one of levels[e].
   std::array<std::array<Outcome, kMostLevels>, kMostLevels> blocks;
   for (std::size_t end = 0; end < count; ++end) {
     const Outcome work = segment(levels, levels[end], pattern.work_s);
@@ -185,7 +190,7 @@ Cost cost_of(const std::vector<Level>& levels, const Pattern& pattern) {
     const std::size_t inner = own - 1;
     const double every = pattern.every[own];
     const Outcome inner_block = blocks[inner][inner];
-    std::array<Outcome, kMostLevels> last;  // behind an inner checkpoint, up to a deeper one
+    std::array<Outcome, kMostLevels> last;  // from an inner checkpoint to a deeper one
     for (std::size_t end = own; end < count; ++end) last[end] = blocks[inner][end];
     const Outcome middle = repeated(inner_block, every - 2);
     const Again again{&inner_block, pattern.period_work_s(inner), pattern.period_work_s(own)};

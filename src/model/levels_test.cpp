@@ -28,7 +28,8 @@ TEST(Levels, OneLevelIsTheClosedForm) {
 }
 
 TEST(Levels, AFailureBeforeACheckpointHoldsGoesBackToTheOneBefore) {
-  // By hand: from the moment one holds to the next, the first attempt takes w + b + s d, each later one w + b + d.
+  // By hand: from the moment one is durable to the next, the first attempt takes w + b + s d, and
+  // each later one w + b + d.
   const double rate = 1 / 3000.;
   const Level level{1, 20, 200, 0.1, 50, 10, rate};
   const double work_s = 900;
@@ -55,7 +56,7 @@ TEST(Levels, LevelsThatCostTheSameAndFailAlikeAreOne) {
   Level whole = half;
   whole.failures_per_s = 2 / 8000.;
   const double one = cost_of({whole}, {700, {1}}).wall_per_work();
-  // Every checkpoint is of both levels, so either class goes back equally far.
+  // Every checkpoint has both levels, so failures of both classes go back equally far.
   EXPECT_NEAR(cost_of({half, half}, {700, {1, 1}}).wall_per_work() / one, 1, 1e-12);
   EXPECT_GT(cost_of({half, half}, {700, {1, 2}}).wall_per_work(), one);
 }

@@ -28,7 +28,7 @@ double energy_optimal_work_s(const OneLevel& job, const Powers& powers) {
   const double recovery_j = powers.restart_w * std::expm1(rate * job.restart_s) / rate +
                             powers.idle_w * std::exp(rate * job.restart_s) * job.downtime_s;
   const double a = grows * (powers.compute_w / rate + recovery_j);
-  // A - B, without taking apart what is nearly equal.
+  // A - B, computed without the cancellation of nearly equal terms.
   const double a_less_b = in_checkpoint * (recovery_j + powers.checkpoint_w / rate);
   return job.mtbf_s * one_plus_lambert_w0(a_less_b / a);
 }

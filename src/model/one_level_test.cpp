@@ -50,7 +50,8 @@ TEST(OneLevel, TheClosedFormIsWhereASearchFindsTheLeastTime) {
   for (const double checkpoint_s : {0.01, 10.0, 600.0, 86400.0, 1e6}) {
     const OneLevel job{kJob.mtbf_s, checkpoint_s, 900, 120};
     const auto per_work = [&](double work_s) { return expected_times(job, work_s).wall_s() / work_s; };
-    // Around its minimum a function is flat: its place is known to the root of the precision of its values.
+    // A function is flat around its minimum: the place is known only to the square root of the
+    // precision of the values.
     EXPECT_NEAR(least_place(per_work, 1, 1e7) / time_optimal_work_s(job), 1, 1e-4) << checkpoint_s;
   }
 }

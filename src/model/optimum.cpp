@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMostEvery = 1e9;
 
-// Seconds per useful work, plus so much per joule of it.
+// The quantity to minimize: seconds per useful work, plus a weight times joules per useful work.
 struct Objective {
   const std::vector<Level>& levels;
   const Powers& powers;
@@ -33,7 +33,8 @@ std::vector<Level> failing(const std::vector<Level>& levels) {
   return kept;
 }
 
-// sqrt(2 C / rate) of each level alone; C is what it costs more than the level above.
+// Returns the pattern by Young's rule, sqrt(2 C / rate) for each level alone. C is the cost in
+// addition to that of the next shallower level.
 Pattern young_pattern(const std::vector<Level>& levels) {
   std::vector<double> periods;
   double paid_s = 0;
@@ -43,7 +44,7 @@ Pattern young_pattern(const std::vector<Level>& levels) {
     periods.push_back(std::sqrt(2 * more_s / level.failures_per_s));
   }
   Pattern pattern;
-  // Deeper levels come no more often than shallower ones.
+  // A deeper level is never more frequent than a shallower one.
   for (std::size_t i = periods.size(); i-- > 1;) periods[i - 1] = std::min(periods[i - 1], periods[i]);
   pattern.work_s = periods[0];
   pattern.every.push_back(1);
@@ -53,7 +54,8 @@ Pattern young_pattern(const std::vector<Level>& levels) {
   return pattern;
 }
 
-// The shortest work that leaves a checkpoint time to become durable before the next one of its level begins.
+// Returns the shortest work that lets a checkpoint become durable before the next one of its level
+// begins.
 double least_work_s(const std::vector<Level>& levels, const Pattern& pattern) {
   double least_s = 1e-9;
   double checkpoints = 1;
@@ -64,11 +66,11 @@ double least_work_s(const std::vector<Level>& levels, const Pattern& pattern) {
   return least_s;
 }
 
-// To compare patterns; the one that is taken is looked for more closely. The cost is flat around its least value:
-// places off by this much cost 1e-8 more at most.
+// The tolerance for comparing patterns; the chosen one is refined. The cost is flat around its
+// minimum: being off by this much costs at most 1e-8 more.
 constexpr double kRough = 1e-4;
 
-// Within a factor of `reach` of the work that the pattern has.
+// Optimizes the work within a factor of `reach` of the work that the pattern has.
 Pattern with_best_work(const Objective& objective, Pattern pattern, double reach, double tolerance) {
   const double least_s = least_work_s(objective.levels, pattern);
   const auto at = [&](double work_s) {
@@ -80,7 +82,8 @@ Pattern with_best_work(const Objective& objective, Pattern pattern, double reach
   return pattern;
 }
 
-// One variable after the other, several rounds; the shorter interval goes with more of them to the next level.
+// Optimizes one variable after the other, in several rounds. A shorter interval is combined with
+// more checkpoints per checkpoint of the next level.
 Pattern best_real(const Objective& objective, Pattern pattern) {
   double before = std::numeric_limits<double>::infinity();
   for (int round = 0; round < 12; ++round) {
@@ -113,7 +116,7 @@ void try_pattern(const Objective& objective, const Pattern& candidate, Found& be
   if (value < best.value * (1 - 1e-12)) best = {tuned, value};
 }
 
-// Steps up and down, of one and of an eighth, while they help.
+// Tries steps up and down, of one and of an eighth, as long as they help.
 Found best_near(const Objective& objective, Found best) {
   for (int round = 0; round < 20; ++round) {
     const double before = best.value;
@@ -131,9 +134,9 @@ Found best_near(const Objective& objective, Found best) {
   return best;
 }
 
-// All ways to round up or down, then what is near.
+// Tries all ways to round the numbers up or down, and then the neighbours of the best.
 Found best_whole(const Objective& objective, const Pattern& real) {
-  Found best{real};  // as it is, if nothing is ever done whatever the pattern
+  Found best{real};  // kept if every pattern has an infinite cost
   const std::size_t free = real.every.size() - 1;
   for (std::size_t ways = 0; ways < (std::size_t{1} << free); ++ways) {
     Pattern candidate = real;
@@ -146,7 +149,7 @@ Found best_whole(const Objective& objective, const Pattern& real) {
   return best_near(objective, best);
 }
 
-// A plan like this one that is better by another objective.
+// Improves a plan with respect to another objective.
 Plan improved(Plan plan, const Powers& powers, double of_seconds, double of_joules) {
   const Objective objective{plan.levels, powers, of_seconds, of_joules};
   const Pattern pattern = with_best_work(objective, plan.pattern, 4, kRough);
@@ -165,11 +168,11 @@ std::optional<Plan> least(const std::vector<Level>& all, const Powers& powers, d
   return plan;
 }
 
-// The least energy within the bound.
+// Returns the plan with the least energy within the bound on the time.
 Plan mixed_plan(const Plan& shortest, const Plan& cheapest, const Powers& powers, double most_longer) {
   const double most = shortest.wall_per_work() * (1 + most_longer);
   if (cheapest.wall_per_work() <= most) return cheapest;
-  // The weight of a joule at which the time reaches the bound.
+  // Bisection for the weight of a joule at which the time reaches the bound.
   const double scale = shortest.cost.wall_per_work() / shortest.cost.watts_per_work(powers);
   double low = 0;
   double high = 1;

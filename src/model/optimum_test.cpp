@@ -39,7 +39,7 @@ TEST(Optimum, NoPatternOfAGridIsBetter) {
 }
 
 TEST(Optimum, ALevelThatIsNotWorthItIsAlwaysADeeperOne) {
-  // Level 1 saves a second of five and is hardly ever enough.
+  // Level 1 saves one second of five and is hardly ever sufficient.
   const std::vector<Level> levels = {{1, 4, 0, 0, 4, 0, 1e-9}, {2, 5, 0, 0, 5, 0, 1e-4}};
   EXPECT_EQ(best_plan(levels, {}, Goal::time)->pattern.every[1], 1);
 }

@@ -1,4 +1,4 @@
-// Where a function is least, over the logarithm of its argument.
+// One-dimensional minimization over the logarithm of the argument.
 #pragma once
 
 #include <algorithm>
@@ -6,9 +6,10 @@
 
 namespace diapause::model {
 
-// The place between `low` and `high`, both above 0, of the least value of a function with one minimum there, to
-// `tolerance` of it. Brent, "Algorithms for Minimization without Derivatives" (1973), chapter 5: the vertex of a
-// parabola through the three best places so far, or a golden section where that leads nowhere.
+// Returns the place between `low` and `high`, both above 0, of the minimum of a function with a
+// single minimum there, to a relative `tolerance`. Brent, "Algorithms for Minimization without
+// Derivatives" (1973), chapter 5: the vertex of a parabola through the three best places so far, or
+// a golden section if that does not help.
 template <class Function>
 double least_place(Function function, double low, double high, double tolerance = 1e-7) {
   constexpr double kGolden = 0.3819660112501051;
@@ -33,7 +34,7 @@ double least_place(Function function, double low, double high, double tolerance 
     double under = 2 * (q - r);
     if (under > 0) over = -over;
     under = std::abs(under);
-    // Not a number where values are infinite: every comparison fails then.
+    // NaN where values are infinite: every comparison is then false.
     const bool is_inside = over > under * (left - best.at) && over < under * (right - best.at);
     if (is_inside && std::abs(over) < std::abs(under * step_before / 2)) {
       step_before = step;
@@ -47,7 +48,7 @@ double least_place(Function function, double low, double high, double tolerance 
     }
     const Point now = point(best.at + (std::abs(step) >= least_step ? step : std::copysign(least_step, step)));
     if (std::isinf(now.value) && std::isinf(best.value)) {
-      // Shorter is taken where nothing can be told.
+      // If the values are equal, the shorter one is preferred.
       right = std::max(now.at, best.at);
       if (now.at < best.at) best = now;
       second = third = best;
