@@ -19,7 +19,7 @@ Failures::Failures(const std::vector<FailureClass>& classes, std::uint32_t nodes
 
 void Failures::plan_fresh(std::size_t index) {
   Source& source = sources_[index];
-  // Units without memory need not be told apart: all of them are always as new.
+  // Memoryless units need not be told apart: all of them are always as good as new.
   const bool forgets = source.of.law.kind == model::LawKind::exponential;
   const std::uint64_t fresh = forgets ? source.units : source.units - source.failed.size();
   if (fresh == 0) return;
@@ -33,7 +33,7 @@ std::uint64_t Failures::draw_fresh(Source& source) {
   if (source.of.law.kind == model::LawKind::exponential) return unit;
   while (!source.failed.insert(unit).second) {
     unit = source.random.below(source.units);
-    // Few are left: the next one in order will do.
+    // When few are left, the next one in order is taken.
     if (source.failed.size() * 8 > source.units * 7) {
       while (source.failed.contains(unit)) unit = (unit + 1) % source.units;
     }

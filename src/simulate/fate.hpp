@@ -1,4 +1,4 @@
-// What comes from outside in one run: failures, and what other jobs do to the global tier.
+// The external events of one run: failures, and the load of other jobs on the global tier.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace diapause::simulate {
 
-// What fails next, from laws and from the record.
+// The failures from the laws and from the record, in the order of time.
 class Fate {
  public:
   Fate(const Machine& machine, std::uint64_t seed)
@@ -32,7 +32,7 @@ class Fate {
     return failure;
   }
 
-  // What the failure that next() gave last takes, and for how long.
+  // Returns the effect of the last failure that next() returned, and its duration.
   const RecordedFailure& recorded() const { return machine_.record[last_recorded_]; }
   std::size_t remembered() const { return failures_.remembered(); }
 
@@ -53,14 +53,14 @@ class Fate {
   double recorded_s_ = kNever_s;
 };
 
-// Bursts of other jobs on the global tier. Times are asked for in rising order.
+// Bursts of other jobs on the global tier. Times must be asked for in ascending order.
 class Bursts {
  public:
   Bursts(const Contention& contention, std::uint64_t seed) : contention_(contention), random_(seed) {
     ends_s_ = contention.quiet_s > 0 ? contention.quiet_s * random_.exponential() : kNever_s;
   }
 
-  // When something is done that takes `alone_s` without the others, if it begins at `from_s`.
+  // Returns when an activity ends that begins at `from_s` and takes `alone_s` without other jobs.
   double end_of(double from_s, double alone_s) {
     double now_s = from_s;
     double left_s = alone_s;

@@ -1,5 +1,5 @@
-// Random numbers that are the same on every machine and with every compiler. Steele, Lea, Flood, "Fast splittable
-// pseudorandom number generators" (OOPSLA 2014): SplitMix64.
+// Random numbers that are equal on every machine and with every compiler. Steele, Lea, Flood, "Fast
+// splittable pseudorandom number generators" (OOPSLA 2014): SplitMix64.
 #pragma once
 
 #include <cmath>
@@ -19,11 +19,11 @@ class Random {
     return z ^ (z >> 31);
   }
 
-  // Above 0, at most 1.
+  // Returns a number above 0 and at most 1.
   double uniform() { return (static_cast<double>(next() >> 11) + 1) * 0x1p-53; }
-  // Exponentially distributed, with mean 1.
+  // Returns an exponentially distributed number with mean 1.
   double exponential() { return -std::log(uniform()); }
-  // Below `bound`, which is above 0 and at most 2^32.
+  // Returns a number below `bound`, which is above 0 and at most 2^32.
   std::uint64_t below(std::uint64_t bound) { return ((next() >> 32) * bound) >> 32; }
 
  private:

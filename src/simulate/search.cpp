@@ -8,14 +8,15 @@ namespace diapause::simulate {
 namespace {
 
 constexpr double kFirstStep = 2;
-constexpr double kLastStep = 1.08;         // what is nearer costs next to nothing more
-constexpr std::uint64_t kOther = 1 << 30;  // between the seeds of the search and those of the result
+constexpr double kLastStep = 1.08;  // neighbours closer than this differ little in cost
+// Offset of the seeds for the result from those of the search.
+constexpr std::uint64_t kOther = 1 << 30;
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The pattern with one of its numbers changed: 0 is the work between checkpoints.
+// Returns the pattern with one of its numbers changed; number 0 is the work between checkpoints.
 model::Pattern changed(model::Pattern pattern, std::size_t which, double factor) {
   if (which == 0) {
     pattern.work_s *= factor;
@@ -46,7 +47,7 @@ class Search {
   }
 
  private:
-  // On in one direction while that helps.
+  // Moves on in one direction while that helps.
   bool walk(std::size_t which, double factor) {
     bool helps = false;
     while (true) {

@@ -1,5 +1,5 @@
-// The pattern of checkpoints that runs find to be the best, where there is no formula: failures with a memory, recorded
-// ones, spares, allocations.
+// Searches the best pattern of checkpoints by simulated runs, for cases without a formula: failures
+// with memory, recorded failures, spares, allocations.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,21 @@
 
 namespace diapause::simulate {
 
-// Plays the pattern with the seeds from `first_seed` on: what each run costs per useful work.
+// Simulates the pattern with seeds from `first_seed` on and returns each run's cost per useful
+// work.
 using Play = std::function<std::vector<double>(const model::Pattern& pattern, std::uint64_t first_seed)>;
 
 struct Found {
   model::Pattern pattern;
-  Estimate value;        // of it
+  Estimate value;        // of that pattern
   Estimate start_value;  // of the pattern that the search began with
-  Estimate saved;        // by it, as a share of what the same run costs with the pattern of the start
+  Estimate saved;        // By that pattern, as a share of the same run's cost with the initial pattern.
 };
 
-// From `start`, whose `every` are whole numbers, in steps that become smaller: all intervals longer or shorter, and one
-// level more or less often. All patterns of the search see the same failures. What stands in the result is of other
-// failures than those that the pattern was chosen by, so that luck in the choice does not count as a saving.
+// Searches from `start`, whose `every` are whole numbers, in steps that become smaller: all
+// intervals longer or shorter, and one level more or less often. All patterns in the search meet
+// the same failures. The values in the result are from other failures than those by which the
+// pattern was chosen, so that luck in the choice does not count as a saving.
 Found best_pattern(const model::Pattern& start, const Play& play, std::uint64_t seed);
 
 }  // namespace diapause::simulate

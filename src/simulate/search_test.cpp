@@ -10,7 +10,7 @@
 namespace diapause::simulate {
 namespace {
 
-// Least at 300 s and every fifth.
+// A cost that is least at 300 s and every fifth.
 std::vector<double> bowl(const model::Pattern& pattern, std::uint64_t) {
   const double work = std::log(pattern.work_s / 300);
   const double every = std::log(pattern.every[1] / 5);
@@ -42,7 +42,7 @@ struct Played {
   Job job;
   Machine machine;
 
-  // Twenty nodes, of which one fails every 5000 s in the long run; 40 s a checkpoint.
+  // Twenty nodes, of which one fails every 5000 s in the long run; a checkpoint takes 40 s.
   explicit Played(const model::FailureLaw& law) {
     job.levels = {{4, 40, 0, 0, 60, 0, 1 / 5000.}};
     job.horizon_s = 3e6;

@@ -16,11 +16,11 @@ constexpr std::array<std::string_view, kActivities> kActivityNames = {"compute",
                                                                       "restart", "down",   "queue"};
 
 struct Version {
-  double work_s = 0;        // useful work done when it was captured
-  std::uint64_t count = 0;  // of checkpoints by pattern, up to this one
+  double work_s = 0;        // useful work that was done when it was captured
+  std::uint64_t count = 0;  // number of checkpoints by the pattern, up to this one
   std::size_t level = 0;    // index
-  double holds_s = 0;       // from when at its level
-  double shallow_s = 0;     // and at level 1
+  double holds_s = 0;       // time from which it is durable at its level
+  double shallow_s = 0;     // the same at level 1
 };
 
 class Simulation {
@@ -60,7 +60,7 @@ class Simulation {
 
   bool is_over() const { return now_s_ >= job_.horizon_s || done_s_ >= job_.work_s; }
 
-  // Lets time pass until `until_s` or the next failure; true: nothing failed.
+  // Lets time pass until `until_s` or the next failure. Returns true if nothing failed.
   bool pass(Activity activity, double until_s, int level = 0) {
     const double end_s = std::min({until_s, fate_.next_s(), job_.horizon_s});
     spend(activity, end_s, level);
@@ -80,13 +80,13 @@ class Simulation {
     }
   }
 
-  // Share of the nodes that work.
+  // Returns the share of the nodes that work.
   double strength() const {
     const double nodes = machine_.placement.nodes;
     return (nodes - missing_) / nodes;
   }
 
-  // Computes until the next checkpoint is due. What is in the background slows it.
+  // Computes until the next checkpoint is due. Work in the background slows the program.
   Step work() {
     const double target_s = std::min(base_work_s_ + job_.pattern.work_s, job_.work_s);
     while (done_s_ < target_s && now_s_ < job_.horizon_s) {
@@ -113,10 +113,11 @@ class Simulation {
     return is_over() ? Step::done : Step::target;
   }
 
-  // What is in the background at the moment. Two things at once slow the program as the heavier one does.
+  // The present work in the background. Two activities at once slow the program as much as the
+  // heavier one.
   struct Behind {
     double slowed = 0;
-    double running = 0;  // how many
+    double running = 0;  // number of activities
     double until_s = kNever_s;
   };
   Behind behind_now() const {
@@ -135,7 +136,7 @@ class Simulation {
     run_.seconds[static_cast<std::size_t>(Activity::slowed)] += seconds;
   }
 
-  // When the last checkpoint of an allocation has to begin.
+  // Returns when the last checkpoint of an allocation has to begin.
   double stop_at_s() const {
     if (allocation_ends_s_ == kNever_s) return kNever_s;
     const model::Level& deepest = job_.levels.back();
@@ -156,14 +157,14 @@ class Simulation {
     return job_.levels[index].number >= 4 ? bursts_.end_of(from_s, seconds) : from_s + seconds;
   }
 
-  // False: something failed meanwhile.
+  // Returns false if something failed meanwhile.
   bool checkpoint() {
     const bool is_last = now_s_ >= stop_at_s();
     const bool by_pattern = !is_last || done_s_ >= base_work_s_ + job_.pattern.work_s;
     const std::uint64_t count = count_ + (by_pattern ? 1 : 0);
     const std::size_t index = is_last ? job_.levels.size() - 1 : due_level(count);
     const model::Level& level = job_.levels[index];
-    // The one before of this level still is in the background: this one waits for it.
+    // The former checkpoint of this level is still in the background: the new one waits for it.
     if (now_s_ < behind_ends_s_[index]) {
       const double from_s = now_s_;
       const bool waited = pass(Activity::checkpoint, behind_ends_s_[index], level.number);
@@ -192,13 +193,13 @@ class Simulation {
     spend(Activity::queue, std::min(now_s_ + machine_.queue_s, job_.horizon_s), 0);
     while (fate_.next_s() <= now_s_) strike();
     allocation_ends_s_ = now_s_ + machine_.allocation_s;
-    losses_.all_nodes = true;  // the next allocation may have others
+    losses_.all_nodes = true;  // the next allocation may have other nodes
     missing_ = 0;
     failed_at_s_ = now_s_;
     return restart();
   }
 
-  // Takes the next failure, and what it takes.
+  // Applies the next failure and what it destroys.
   double strike() {
     const Failure failure = fate_.next();
     const bool is_recorded = failure.of_class == machine_.classes.size();
@@ -227,11 +228,11 @@ class Simulation {
   }
 
   struct Choice {
-    const Version* version = nullptr;  // none: nothing is left
-    std::size_t level = 0;             // index restored from
+    const Version* version = nullptr;  // null: nothing is left
+    std::size_t level = 0;             // index of the level to restore from
   };
 
-  // Where the version could be restored from, if at all.
+  // Returns the level from which the version could be restored, if any.
   std::optional<std::size_t> source_of(const Version& version, double now_s) const {
     const bool shallow = version.shallow_s <= now_s && can_use(0) && job_.levels[0].number == 1;
     if (shallow) return 0;
@@ -271,7 +272,7 @@ class Simulation {
     wait_for_nodes();
   }
 
-  // The shallowest level that stands against what was lost.
+  // Returns the shallowest level that survives what was lost.
   std::size_t shallowest_that_can() const {
     for (std::size_t i = 0; i < job_.levels.size(); ++i) {
       if (can_use(i)) return i;
@@ -307,7 +308,7 @@ class Simulation {
     }
   }
 
-  // From the newest version that survived; false: something failed meanwhile.
+  // Restores the newest version that survived. Returns false if something failed meanwhile.
   bool restart() {
     const Choice choice = choose(failed_at_s_);
     const std::size_t level = choice.version ? choice.level : job_.levels.size() - 1;
@@ -328,8 +329,8 @@ class Simulation {
     return true;
   }
 
-  // What was in the background when the job failed goes on after the restart, if its version was restored; what is
-  // newer is gone.
+  // Work in the background at the time of the failure continues after the restart if its version
+  // was restored. Newer versions are lost.
   void forget_newer(const Version& from) {
     behind_ends_s_.assign(job_.levels.size(), 0);
     for (auto& kept : newest_) {
@@ -366,21 +367,22 @@ class Simulation {
   Random random_;
   std::size_t most_events_;
   History run_;
-  std::vector<std::uint64_t> periods_;                         // in checkpoints, by level
-  std::vector<std::array<std::optional<Version>, 2>> newest_;  // by level: the newest and the one before
+  std::vector<std::uint64_t> periods_;  // in checkpoints, by level
+  // By level: the newest and the one before it.
+  std::vector<std::array<std::optional<Version>, 2>> newest_;
   double now_s_ = 0;
-  double done_s_ = 0;       // useful work, as the program is now
-  double computed_s_ = 0;   // all work
-  double base_work_s_ = 0;  // done at the last checkpoint or restart
+  double done_s_ = 0;       // useful work, in the present state of the program
+  double computed_s_ = 0;   // all work, useful or lost
+  double base_work_s_ = 0;  // work done at the last checkpoint or restart
   std::uint64_t count_ = 0;
   std::vector<double> behind_ends_s_;  // by level
   double failed_at_s_ = 0;
   double allocation_ends_s_ = kNever_s;
   Losses losses_;
   int least_level_ = 0;
-  std::uint64_t out_ = 0;     // nodes that are being repaired, and that were replaced
+  std::uint64_t out_ = 0;     // nodes that are being repaired and were replaced
   std::uint64_t wanted_ = 0;  // nodes that were lost and are not replaced yet
-  double missing_ = 0;        // nodes that the job goes on without
+  double missing_ = 0;        // nodes that the job runs without
   std::priority_queue<double, std::vector<double>, std::greater<>> repairs_;
 };
 

@@ -14,7 +14,8 @@ namespace {
 using model::FailureLaw;
 using model::LawKind;
 
-// A class for each level that fails as the formulas assume: at a rate for the whole job, and survived by its level.
+// Returns a machine with a class for each level that fails as the formulas assume: at a rate for
+// the whole job, and survived by its level.
 Machine machine_of(const std::vector<model::Level>& levels) {
   Machine machine;
   for (const model::Level& level : levels) {
@@ -27,7 +28,7 @@ Machine machine_of(const std::vector<model::Level>& levels) {
   return machine;
 }
 
-// Wall time per useful work in many replicas of a job that does much work.
+// Returns the wall time per useful work in many replicas of a job that does much work.
 Estimate wall_per_work(const Job& job, const Machine& machine, int replicas) {
   std::vector<double> values;
   for (int i = 0; i < replicas; ++i) {
@@ -151,7 +152,7 @@ TEST(Simulation, AllSecondsAreAccountedFor) {
 }
 
 TEST(Simulation, TwoNeighboursAreTooManyForPartnersAndAGroupMendsThem) {
-  // One record: nodes 4 and 5 are lost together, at 1000 s.
+  // In the only record, nodes 4 and 5 are lost together at 1000 s.
   Job job;
   job.levels = {{1, 1, 0, 0, 1, 0, 0}, {2, 1, 0, 0, 5, 0, 0}, {3, 1, 0, 0, 20, 0, 0}};
   job.pattern = {100, {1, 2, 2}};
@@ -182,7 +183,7 @@ TEST(Simulation, WithoutSparesTheJobWaitsOrShrinks) {
   machine.without_spare = WithoutSpare::shrink;
   const History shrinks = simulate(job, machine, 1);
   EXPECT_EQ(shrinks.seconds[static_cast<std::size_t>(Activity::down)], 0);
-  // What was left, 600 s from the checkpoint at 404 s, on three of four nodes.
+  // The rest of the work from the checkpoint at 404 s, 600 s, is done on three of four nodes.
   EXPECT_NEAR(shrinks.seconds[0], 400 + 96 + 600 / 0.75, 1);
 }
 
@@ -237,7 +238,7 @@ TEST(Failures, ManyUnitsFailAsOftenAsTheirLawSays) {
   for (const FailureLaw& law : {FailureLaw{LawKind::exponential, 1e7, 1}, FailureLaw{LawKind::weibull, 1e7, 0.7},
                                 FailureLaw{LawKind::lognormal, 1e7, 1.5}}) {
     Failures failures({{"node", Takes::nodes, 1, law}}, 100'000, 2);
-    // First failures of 100000 units until so many have failed that the cumulative hazard of one is 0.05.
+    // These are first failures of 100000 units until the cumulative hazard of one is 0.05.
     const double until_s = law.age_at(0.05);
     int count = 0;
     while (failures.next().time_s < until_s) ++count;

@@ -7,7 +7,8 @@ namespace diapause::simulate {
 double student_t_95(std::size_t degrees_of_freedom) {
   constexpr double kFew[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281};
   if (degrees_of_freedom <= 10) return kFew[degrees_of_freedom - 1];
-  // Expansion around the normal quantile z (Abramowitz and Stegun, 26.7.5); off by less than 1e-4 from here on.
+  // The expansion around the normal quantile z (Abramowitz and Stegun, 26.7.5) is off by less than
+  // 1e-4 from here on.
   constexpr double z = 1.959963984540054;
   const auto n = static_cast<double>(degrees_of_freedom);
   const double first = (std::pow(z, 3) + z) / 4;

@@ -1,4 +1,4 @@
-// Means over replicas, and how sure they are.
+// Means over replicas, and their confidence intervals.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@ namespace diapause::simulate {
 
 struct Estimate {
   double mean = 0;
-  double half_width = 0;  // of the 95 % confidence interval of the mean, by Student's t; 0 with fewer than two values
+  // Of the 95 % confidence interval of the mean, by Student's t; 0 with fewer than two values.
+  double half_width = 0;
   std::size_t count = 0;
 
   double low() const { return mean - half_width; }
@@ -17,7 +18,8 @@ struct Estimate {
 
 Estimate estimate(const std::vector<double>& values);
 
-// The factor of the standard error of the mean with so many degrees of freedom, of which there is at least one.
+// Returns the factor of the standard error of the mean for so many degrees of freedom (at least
+// one).
 double student_t_95(std::size_t degrees_of_freedom);
 
 }  // namespace diapause::simulate

@@ -27,7 +27,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Control characters of a file must not reach a terminal.
+// Returns text of the file for messages. Its control characters must not reach a terminal.
 std::string shown(std::string_view text) {
   std::string result(text.substr(0, 40));
   for (char& c : result) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
@@ -42,7 +42,7 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
-// Days since 1970-01-01 in the Gregorian calendar.
+// Returns the days since 1970-01-01 in the Gregorian calendar.
 std::int64_t days_of(std::int64_t year, std::int64_t month, std::int64_t day) {
   const std::int64_t y = month <= 2 ? year - 1 : year;
   const std::int64_t era = (y >= 0 ? y : y - 399) / 400;
@@ -51,7 +51,7 @@ std::int64_t days_of(std::int64_t year, std::int64_t month, std::int64_t day) {
   return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-// "6/21/05 10:54", with a year of two or four digits.
+// Reads a date such as "6/21/05 10:54", with a year of two or four digits.
 std::optional<double> seconds_of_date(std::string_view text) {
   std::array<int, 5> parts{};
   constexpr std::string_view kBehind = "// :";
@@ -92,7 +92,7 @@ class TraceReader {
     return fail(Code::config, path_ + ", line " + std::to_string(line_) + ": " + what);
   }
 
-  // Skips empty lines, and comments behind the head.
+  // Reads the next line, skipping empty lines, and comments behind the head.
   bool next_line(std::string_view& line) {
     while (!text_.empty()) {
       const std::size_t end = std::min(text_.find('\n'), text_.size());
@@ -138,7 +138,7 @@ class TraceReader {
     }
   }
 
-  // Empty where the line has no such column.
+  // Returns an empty text if the line has no such column.
   std::string_view cell(const char* column) const {
     const auto at = columns_.find(column);
     return at == columns_.end() || at->second >= cells_.size() ? std::string_view() : cells_[at->second];

@@ -1,5 +1,5 @@
-// Failures that were recorded, from text: docs/formats/failure-trace.md. Hostile input is refused with the number of
-// its line.
+// Reads recorded failures from text: docs/formats/failure-trace.md. Hostile input is refused with
+// the number of its line.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,16 @@ enum class TraceKind { own, los_alamos, failure_trace_archive };
 
 struct FailureTrace {
   TraceKind kind = TraceKind::own;
-  std::vector<RecordedFailure> failures;  // in the order of time; the first failure or, in `own`, time 0 begins it
-  std::uint32_t nodes = 0;                // one more than the highest number of a node
-  double length_s = 0;                    // to the last failure
+  // In the order of time, which begins at the first failure or, in `own`, at time 0.
+  std::vector<RecordedFailure> failures;
+  std::uint32_t nodes = 0;  // one more than the highest number of a node
+  double length_s = 0;      // to the last failure
 };
 
 inline constexpr std::size_t kMostTraceLines = 20'000'000;
 
-// Knows the kind by the names of the columns in the first line. `path` is for messages. Code::config names file, line
-// and column.
+// Detects the kind by the names of the columns in the first line. `path` is used in messages.
+// Code::config names file, line and column.
 Result<FailureTrace> parse_failure_trace(std::string_view text, const std::string& path);
 
 }  // namespace diapause::simulate

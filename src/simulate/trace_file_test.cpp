@@ -15,7 +15,7 @@ TEST(TraceFile, ReadsItsOwnColumnsInAnyOrder) {
       parse_failure_trace("class,node,time_s,repair_s,nodes\n# a comment\nnode,3,20.5,60,\n\nnodes,8,10,,4\n", "t.csv");
   ASSERT_TRUE(trace) << trace.error().message;
   ASSERT_EQ(trace->failures.size(), 2u);
-  EXPECT_EQ(trace->failures[0].time_s, 10);  // in the order of time
+  EXPECT_EQ(trace->failures[0].time_s, 10);  // they are in the order of time
   EXPECT_EQ(trace->failures[0].nodes, 4u);
   EXPECT_EQ(trace->failures[1].repair_s, 60);
   EXPECT_EQ(trace->nodes, 12u);
@@ -39,7 +39,7 @@ TEST(TraceFile, ReadsEventsOfTheFailureTraceArchive) {
       "#event_id\tnode_id\tevent_type\tevent_start_time\tevent_end_time\n1\t4\t1\t100\t200\n2\t4\t0\t200\t260.5\n",
       "event_trace.tab");
   ASSERT_TRUE(trace) << trace.error().message;
-  ASSERT_EQ(trace->failures.size(), 1u);  // the other one is a time in which the node was there
+  ASSERT_EQ(trace->failures.size(), 1u);  // the other one is a time in which the node was available
   EXPECT_EQ(trace->failures[0].repair_s, 60.5);
 }
 
