@@ -5,7 +5,7 @@
 namespace diapause::engine {
 namespace {
 
-// `place` is one of the Comm: a rank, or the process that acts for a node.
+// Describes a place of the Comm: a rank, or the process that acts for a node.
 std::string where(const Context& context, std::uint32_t place) {
   if (context.comm->size() == 1) return "";
   const Topology& topology = context.topology;
@@ -14,7 +14,7 @@ std::string where(const Context& context, std::uint32_t place) {
   return fmt::format("rank {} on {}: ", place, topology.node_names[topology.node_of_rank[place]]);
 }
 
-// A message is one byte of code (0: none), then the error's text or the payload.
+// Packs a message: one byte of code (0: no error), then the error's text or the payload.
 ByteVector pack(const Status& mine, ByteView payload) {
   ByteVector message;
   const int code = mine ? 0 : -static_cast<int>(mine.error().code);
@@ -25,7 +25,7 @@ ByteVector pack(const Status& mine, ByteView payload) {
   return message;
 }
 
-// What was agreed on before says already whose error it is.
+// Returns whether the text already says where the error occurred, because it was agreed on before.
 bool is_placed(const Context& context, const std::string& text) {
   for (std::uint32_t place = 0; place < context.comm->size(); ++place) {
     const std::string its = where(context, place);

@@ -39,7 +39,8 @@ Result<Decision> Decider::decide(Context& context, const DecisionRequest& mine) 
     decision.suspect = mine.suspect ? 1 : 0;
     decision.created_unix_ns = sys::unix_time_ns();
     decision.ok = sys::random_bytes(std::as_writable_bytes(std::span(decision.commit))) ? 1 : 0;
-    // Attempts at one number must have an order, and that of their ids counts: an id begins with the attempt's count.
+    // Attempts at one number must be ordered, by their ids: an id begins with the number of the
+    // attempt.
     ++attempts_;
     for (std::size_t i = 0; i < 4; ++i) decision.commit[i] = static_cast<std::uint8_t>(attempts_ >> (24 - 8 * i));
   }

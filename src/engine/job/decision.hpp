@@ -1,5 +1,6 @@
-// What all ranks agree on before a capture. Every front end that takes checkpoints begins with it: the library in a
-// rank's own calls, or a process that takes them of other processes.
+// The decision that all ranks agree on before a capture. Every front end that takes checkpoints
+// begins with it: the library in a rank's own calls, or a process that takes checkpoints of other
+// processes.
 #pragma once
 
 #include <array>
@@ -9,20 +10,20 @@
 
 namespace diapause::engine {
 
-// Plain bytes: it is broadcast, and copied between processes.
+// A decision, as plain bytes: it is broadcast, and copied between processes.
 struct Decision {
   std::uint64_t number = 0;
   std::uint64_t created_unix_ns = 0;
   std::int32_t level = 0;
   std::array<std::uint8_t, 16> commit{};
-  std::uint8_t ok = 0;               // the system gave the random bytes of the commit id
+  std::uint8_t ok = 0;               // the system provided the random bytes of the commit id
   std::uint8_t skip = 0;             // too many versions are in flight
-  std::uint8_t settle = 0;           // the account of energy is settled afterwards
-  std::uint8_t suspect = 0;          // an earlier version was not kept: the tier may be gone
-  std::uint32_t lossy_restarts = 0;  // format::Manifest
+  std::uint8_t settle = 0;           // the energy account is settled afterwards
+  std::uint8_t suspect = 0;          // an earlier version was not kept, so the tier may be gone
+  std::uint32_t lossy_restarts = 0;  // as in format::Manifest
 };
 
-// A front end asks for this. Of the flags that of rank 0 counts for all ranks.
+// The request of a front end. The flags of rank 0 count for all ranks.
 struct DecisionRequest {
   std::uint64_t number = 0;
   int level = 0;
@@ -32,14 +33,15 @@ struct DecisionRequest {
   bool suspect = false;
 };
 
-// One object decides for all attempts of an instance, because attempts at one number are ordered by their count.
+// Makes the decisions. One object decides for all attempts of an instance, because attempts at one
+// number are ordered by their count.
 class Decider {
  public:
-  // This number stands for the newest version and cannot be that of one.
+  // This number stands for the newest version and cannot be the number of a version.
   static constexpr std::uint64_t kNewest = UINT64_MAX;
 
-  // All ranks get the decision of rank 0. Code::argument on all ranks where one asks for another version or level, or
-  // for a level that does not exist. Collective.
+  // Returns the decision of rank 0 on all ranks. Code::argument on all ranks if a rank asks for
+  // another version or level, or for a level that does not exist. Collective.
   Result<Decision> decide(Context& context, const DecisionRequest& mine);
 
  private:

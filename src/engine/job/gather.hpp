@@ -1,4 +1,4 @@
-// What ranks tell each other: values of one plain type, or texts. Collective.
+// Exchange of values of one plain type, or of texts, among all ranks. Collective.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,13 @@
 
 namespace diapause::engine {
 
-// By place in the Comm, what each put in. All values travel as bytes between processes of one program.
+// The values of each process, by its place in the Comm. They travel as bytes between processes of
+// one program.
 template <class Value>
 using Gathered = std::vector<std::vector<Value>>;
 
-// The values in what one rank sent. Code::comm if it did not arrive whole; `what` says what these are.
+// Returns the values in one rank's message. Code::comm if it did not arrive whole; `what` describes
+// the values.
 template <class Value>
 Result<std::vector<Value>> values_in(ByteView part, const char* what) {
   static_assert(std::is_trivially_copyable_v<Value>);
@@ -27,7 +29,8 @@ Result<std::vector<Value>> values_in(ByteView part, const char* what) {
   return values;
 }
 
-// Everybody gets the values of all. Fails on all ranks, with the first error, if `mine` is a failure anywhere.
+// Returns the values of all ranks on all ranks. Fails on all ranks, with the first error, if `mine`
+// is a failure anywhere.
 template <class Value>
 Result<Gathered<Value>> gather_values(Context& context, const Status& mine, std::span<const Value> values,
                                       const char* what) {
@@ -40,7 +43,7 @@ Result<Gathered<Value>> gather_values(Context& context, const Status& mine, std:
   return all;
 }
 
-// One value of each process in `comm`, by its place there. Does not agree on anything.
+// Returns one value of each process in `comm`, by its place there. Does not agree on anything.
 template <class Value>
 Result<std::vector<Value>> gather_one(comm::Comm& comm, const Value& mine) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts, comm.all_gather(as_byte_view(mine)));
@@ -53,7 +56,7 @@ Result<std::vector<Value>> gather_one(comm::Comm& comm, const Value& mine) {
   return all;
 }
 
-// The same for texts, which may hold any bytes.
+// Gathers texts, which may hold any bytes, in the same way as gather_values().
 Result<Gathered<std::string>> gather_texts(Context& context, const Status& mine, std::span<const std::string> texts,
                                            const char* what);
 

@@ -17,12 +17,13 @@ namespace {
 constexpr const char* kBirthLockName = "lock";
 constexpr double kBirthWait_s = 10;
 
-// What rank 0 found in the global directory, as all ranks are told.
+// What rank 0 found in the global directory, as it is told to all ranks.
 enum class Found : std::uint32_t { job, nothing, unusable };
 struct Answer {
   Found found = Found::unusable;
-  format::JobIdentity identity;     // job
-  std::array<std::string, 2> home;  // else: the paths of the global directory, real and as it is spelled
+  format::JobIdentity identity;  // job
+  // Otherwise: the paths of the global directory, the real one and as it was spelled.
+  std::array<std::string, 2> home;
 };
 
 void put_path_text(format::Writer& writer, std::string_view text) {
@@ -59,7 +60,7 @@ Result<Answer> unpack_answer(ByteView bytes) {
   return answer;
 }
 
-// The job in the global directory, as rank 0 finds and, where it has to, makes or changes it.
+// Finds the job in the global directory, and makes or changes it where necessary. Used by rank 0.
 class Registry {
  public:
   explicit Registry(Context& context)
@@ -85,7 +86,7 @@ class Registry {
     return answer;
   }
 
-  // Where look() found nothing. Failures show when the tier is opened.
+  // Makes a job where look() found none. Failures show when the tier is opened.
   void bear(const format::JobIdentity& identity) {
     const auto job = root_.make_child(identity.key);
     const Status written = job ? store::write_identity(*job, identity, "0") : fail(job.error());
@@ -96,13 +97,14 @@ class Registry {
  private:
   void say(Severity severity, const std::string& text) const { context_.log(severity, text); }
 
-  // Whether all is as it has to be, and nothing needs to be written.
+  // Returns whether everything is in order, so that nothing needs to be written.
   static bool is_settled(const std::vector<store::FoundJob>& found) {
     return found.size() == 1 && found[0].standing == store::Standing::home &&
            found[0].identity.key == found[0].directory;
   }
 
-  // Two programs that start at the same time must not both make the job. Without a lock it is done all the same.
+  // Takes a lock, because two programs that start at the same time must not both make the job.
+  // Without a lock the work continues.
   void take_lock() {
     auto lock = sys::FileLock::acquire(root_, kBirthLockName, "a job that is about to begin\n", kBirthWait_s);
     if (lock) lock_.emplace(std::move(*lock));
@@ -130,7 +132,8 @@ class Registry {
     return name(found);
   }
 
-  // Makes the directory the one that `identity` says. A name that could not be given is given at the next start.
+  // Gives the directory to the job of `identity`. A renaming that fails is repeated at the next
+  // start.
   void write(const std::string& directory, const format::JobIdentity& identity) const {
     const auto write_all = [&]() -> Status {
       DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root_.open_child(directory));
@@ -143,7 +146,7 @@ class Registry {
     if (!written) say(Severity::warning, "the identity of the job could not be changed: " + written.error().message);
   }
 
-  // Also ends a change of name that was cut short.
+  // Keeps the job that was found, and completes an interrupted change of its name.
   format::JobIdentity keep(const store::FoundJob& found) const {
     if (found.directory != found.identity.key) write(found.directory, found.identity);
     return found.identity;
@@ -170,7 +173,8 @@ class Registry {
     return *own;
   }
 
-  // Of an older release: it keeps the name that the nodes' tiers know it by.
+  // Gives an identity to a job of an older release. It keeps the name by which the nodes' tiers
+  // know it.
   format::JobIdentity name(const store::FoundJob& found) const {
     auto identity = store::draw_identity(context_.job, root_.real_path());
     if (!identity) return {};
@@ -189,8 +193,8 @@ class Registry {
   std::optional<sys::FileLock> lock_;
 };
 
-// What this process's node remembers of a job of this name and home: its identities, then the directories of releases
-// that wrote none.
+// What this process's node remembers of a job of this name and home: its identities, then the
+// directories of releases that wrote none.
 struct Memories {
   std::vector<format::JobIdentity> identities;
   std::vector<std::string> old_keys;
@@ -228,7 +232,7 @@ ByteVector pack_memories(const Memories& memories) {
   return writer.take();
 }
 
-// False if they are cut short.
+// Returns false if the data are cut short.
 bool unpack_memories(ByteView bytes, Memories& memories) {
   format::Reader reader(bytes);
   const std::uint64_t identities = reader.u64();
@@ -243,7 +247,7 @@ bool unpack_memories(ByteView bytes, Memories& memories) {
   return reader.ok();
 }
 
-// What all nodes remember, the same on all ranks.
+// Returns what all nodes remember, equal on all ranks.
 Result<Memories> ask_nodes(Context& context, const Answer& answer) {
   Memories mine;
   for (const config::TierKind kind : kNodeTiers) {
@@ -262,8 +266,8 @@ Result<Memories> ask_nodes(Context& context, const Answer& answer) {
   return memories;
 }
 
-// Of a job that its global directory does not know: the one that was born there last, as far as the nodes remember.
-// Rank 0 alone.
+// Returns the identity of a job that its global directory does not know: of the job that was made
+// there last, as far as the nodes remember, or a new one. Called by rank 0 only.
 Result<format::JobIdentity> remembered_or_new(const Context& context, const Answer& answer, const Memories& memories) {
   const auto last = std::ranges::max_element(memories.identities, {}, &format::JobIdentity::created_unix_ns);
   if (last != memories.identities.end()) {
@@ -275,7 +279,8 @@ Result<format::JobIdentity> remembered_or_new(const Context& context, const Answ
   if (!memories.old_keys.empty()) {
     identity.key = memories.old_keys.front();
   } else if (answer.found == Found::unusable) {
-    // The next start cannot ask the directory either: it has to come to the same name on nodes that remember nothing.
+    // The next start cannot read the directory either, and must find the same name on nodes that
+    // remember nothing.
     identity.key = store::old_job_key(context.job, answer.home[0]);
   }
   return identity;
@@ -338,7 +343,7 @@ void leave_identity(Context& context) {
   }
 }
 
-// Emulated nodes have the names that they are given; only a machine can be called otherwise from one day to the next.
+// Emulated nodes keep their configured names. Only a real machine can be renamed.
 void take_over_renamed_node(Context& context) {
   const Topology& topology = context.topology;
   if (context.settings.ranks_per_node > 0) return;

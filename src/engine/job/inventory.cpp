@@ -51,7 +51,8 @@ void add(std::optional<Error>& errors, const Error& more) {
   }
 }
 
-// A mark that cannot be read is as good as none: what it covers was removed when it was written.
+// Returns the mark of a finished job. A mark that cannot be read counts as none: the versions that
+// it covers were removed when it was written.
 store::FinishedMark mark_in(Context& context, const store::Tier& global) {
   auto mark = store::read_finished(global.directory());
   if (mark) return *mark;
@@ -59,7 +60,8 @@ store::FinishedMark mark_in(Context& context, const store::Tier& global) {
   return {};
 }
 
-// What this process has to tell: its node's tiers if it acts for the node, the global tier if for the job.
+// What this process reports: its node's tiers if it acts for the node, and the global tier if it
+// acts for the job.
 struct Look {
   store::FinishedMark mark;
   Writer writer{256};
@@ -82,7 +84,7 @@ Look look(Context& context) {
   return look;
 }
 
-// Of rank 0, for all. Each part begins with such a text.
+// Merges the mark that rank 0 reports for all. Each process's report begins with such a text.
 void merge_mark(store::FinishedMark& mark, Reader& reader) {
   const auto read = store::decode_finished(read_text(reader));
   if (read && read->incarnation > mark.incarnation) mark = *read;
@@ -97,7 +99,7 @@ void merge_manifest(StoredVersion& version, ByteView bytes, config::TierKind kin
   if (deeper) version.manifest = std::move(*manifest);
 }
 
-// Takes one version's description; false if it is cut short.
+// Merges one version's description. Returns false if it is cut short.
 bool merge(std::map<format::VersionId, StoredVersion>& versions, Reader& reader, std::size_t node_count) {
   const auto id = store::parse_version_directory(read_text(reader));
   const std::uint32_t tier = reader.u32();
@@ -135,7 +137,7 @@ bool merge(std::map<format::VersionId, StoredVersion>& versions, Reader& reader,
   return reader.ok();
 }
 
-// Which images a shared file holds, any node's manifest can say.
+// Finds out which images a shared file holds, which any node's manifest says.
 void find_shared_images(StoredVersion& version) {
   for (std::uint32_t rank = 0; version.manifest && rank < version.manifest->ranks.size(); ++rank) {
     const std::uint32_t file = version.manifest->ranks[rank].shared_file;

@@ -74,7 +74,8 @@ void tell_of_other_histories(Context& context, const std::vector<StoredVersion>&
   store::Tier* const tier = context.tiers.find(kCountingTier);
   if (tier == nullptr || context.rank() != 0) return;
   const auto starts = store::read_starts(tier->directory());
-  if (!starts || starts->find(chosen.incarnation) == nullptr) return;  // begun before starts were counted
+  // That start was before starts were recorded.
+  if (!starts || starts->find(chosen.incarnation) == nullptr) return;
   const std::uint32_t root = starts->root_of(chosen.incarnation);
   const std::string taken = fmt::format("version {} of {}", chosen.number, start_text(*starts, chosen.incarnation));
   std::map<std::uint32_t, format::VersionId> newest_of_others;  // by root

@@ -1,5 +1,6 @@
-// The starts of the job, counted in its global directory, so that no two get the same incarnation, on whatever nodes
-// they run; and which history a version belongs to. docs/decisions/0032-starts-are-counted-in-the-global-directory.md.
+// The starts of the job, counted in its global directory, so that no two get the same incarnation
+// on whatever nodes they run, and the history that a version belongs to.
+// docs/decisions/0032-starts-are-counted-in-the-global-directory.md.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,16 @@
 
 namespace diapause::engine {
 
-// Kept by whoever acts for the global tier; without a global tier that can be used it counts by what the tiers hold.
+// The record of starts, kept by the process that acts for the global tier. Without a usable global
+// tier, starts are counted by what the tiers hold.
 class StartBook {
  public:
-  // The incarnation of this start, one that none of the counted starts had, and at least that. Written down before
-  // it is returned. Collective.
+  // Returns the incarnation of this start: at least `at_least`, and different from those of all
+  // recorded starts. It is recorded before it is returned. Collective.
   Result<std::uint32_t> begin(Context& context, std::uint32_t at_least);
 
-  // What this start went on from, and that it has published a version. Failures are logged. Not collective.
+  // Record what this start was restarted from, and that it has published a version. Failures are
+  // logged. Not collective.
   void note_restart(Context& context, const format::VersionId& from);
   void note_version(Context& context);
 
@@ -30,9 +33,9 @@ class StartBook {
   std::uint32_t incarnation_ = 0;
 };
 
-// Logs, by rank 0, what a restart from `chosen` leaves aside that is of another history: versions of a start that the
-// one behind `chosen` did not go on from, and later starts whose versions cannot be reached from these nodes. Not
-// collective.
+// Makes rank 0 log which versions of other histories a restart from `chosen` ignores: versions of
+// starts that are no ancestors of `chosen`, and later starts whose versions cannot be reached from
+// these nodes. Not collective.
 void tell_of_other_histories(Context& context, const std::vector<StoredVersion>& versions,
                              const format::VersionId& chosen);
 

@@ -7,7 +7,8 @@
 namespace diapause::engine {
 
 Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name) {
-  // A rank's node is told by this key: the emulated node's number, or who shares memory with whom, and the node's name.
+  // A key identifies a rank's node: the number of an emulated node, or the leader of the ranks that
+  // share memory, and the node's name.
   const bool emulated = settings.ranks_per_node > 0;
   const std::uint32_t number = emulated ? comm.rank() / settings.ranks_per_node : comm.node_leader();
   std::string name = settings.node_name.empty() ? host_name : settings.node_name;
