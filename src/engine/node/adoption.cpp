@@ -43,8 +43,8 @@ class Adoption {
     std::string directory, file;
   };
 
-  // Images of this node's ranks that are newer than what there is, a text each: where ranks act for themselves, one of
-  // them looks for all.
+  // Returns one text for each image of this node's ranks that is newer than every version. Where
+  // ranks act for themselves, one of them looks for all.
   Result<std::vector<std::string>> look(const std::optional<format::VersionId>& newest) const {
     std::vector<std::string> found;
     if (!context_.acts_for(kMemory)) return found;
@@ -62,7 +62,7 @@ class Adoption {
     return found;
   }
 
-  // False if the text is damaged.
+  // Returns false if the text is damaged.
   bool take_line(std::string_view line, std::map<format::VersionId, std::set<std::uint32_t>>& ranks) {
     std::array<std::string_view, 4> parts;
     for (std::string_view& part : parts) {
@@ -80,7 +80,7 @@ class Adoption {
     return true;
   }
 
-  // The versions of which all images were seen, newest first.
+  // Returns the versions of which all images were found, newest first.
   Result<std::vector<format::VersionId>> find_whole(const Result<std::vector<std::string>>& mine) {
     const std::vector<std::string> seen = mine ? *mine : std::vector<std::string>();
     DIAPAUSE_TRY_ASSIGN(const Gathered<std::string> all,
@@ -134,7 +134,8 @@ class Adoption {
 
   Context& context_;
   const sys::Directory& place_;
-  std::map<format::VersionId, std::map<std::uint32_t, Place>> found_;  // by rank acted for
+  // By rank that this process acts for.
+  std::map<format::VersionId, std::map<std::uint32_t, Place>> found_;
 };
 
 }  // namespace

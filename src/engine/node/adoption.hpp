@@ -1,4 +1,5 @@
-// What the last run of the job had captured in the memory tier when it ended, and had not published yet.
+// Adopts orphaned images: captures that the last run of the job had in the memory tier when it
+// ended, and had not published.
 #pragma once
 
 #include <optional>
@@ -7,10 +8,11 @@
 
 namespace diapause::engine {
 
-// Makes the newest capture of which every rank's image is there, whole and sound, a version of level 1, if it is newer
-// than `newest`, the newest version there is. Whether it did. What cannot be read is as good as not there; fails only
-// if the ranks cannot communicate, or if it may be read a moment later: nothing may be cleared away then. By who holds
-// the tier's lock, before anybody acquires a slot. Collective.
+// Makes a version of level 1 of the newest complete and sound capture, one with every rank's image,
+// if it is newer than `newest`, the newest existing version. Returns whether it did. Captures that
+// cannot be read are ignored. Fails only if the ranks cannot communicate, or if a capture may
+// become readable in a moment; nothing may be removed then. Called by the process that holds the
+// tier's lock, before anybody acquires a slot. Collective.
 Result<bool> adopt_captures(Context& context, const std::optional<format::VersionId>& newest);
 
 }  // namespace diapause::engine

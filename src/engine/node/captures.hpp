@@ -1,11 +1,12 @@
-// One version on its way to the node engine, as every front end makes it:
+// The sequence by which every front end passes a version to the node engine:
 //
 //   Decider::decide()   the ranks agree on the version
-//   begin_captures()    where its images are to lie
-//   add_image()         an image out of whatever its data come from
-//   give_up()           in its place, if there is none: the version fails on all ranks alike
+//   begin_captures()    decides where its images are to lie
+//   add_image()         makes an image from any source of data
+//   give_up()           instead, if there is no image: the version fails on all ranks alike
 //
-// Then NodeEngine::checkpoint() or Host::submit() takes it, which all ranks must call.
+// Then NodeEngine::checkpoint() or Host::submit(), which all ranks must call, takes the version
+// over.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +21,33 @@
 
 namespace diapause::engine {
 
-// When the program was held up by a capture, sys::monotonic_s(); of one rank for its node.
+// When a capture blocked the program, in seconds of sys::monotonic_s(); of one rank for its node.
 struct CaptureTimes {
   double called_s = 0;
-  double begun_s = 0;    // until then it has waited for others and for room
-  double blocked_s = 0;  // from then on
+  double begun_s = 0;    // before this, the capture waited for other ranks and for room
+  double blocked_s = 0;  // blocked time from begun_s on
   double drain_begun_s = 0;
-  double drain_s = 0;  // of what was captured behind the call
+  double drain_s = 0;  // of data that were copied behind the call
   governor::Ratios ratios;
 };
 
-// The images of one version that the ranks acted for have captured.
+// The images of one version that were captured for the ranks that this process acts for.
 struct Captures {
   Decision decision;
   config::TierKind node_tier = config::TierKind::memory;     // where the images are to be kept
-  config::TierKind capture_tier = config::TierKind::memory;  // where they lie now
-  std::vector<Image> images;                                 // by rank; not to be used if the capture failed here
-  Status result;                                             // why
-  // Level 4 without images in the node tier: written straight from where the data are. Empty: not possible.
+  config::TierKind capture_tier = config::TierKind::memory;  // where the images lie now
+  std::vector<Image> images;  // By rank; they must not be used if the capture failed here.
+  Status result;              // why the capture failed, if it did
+  // For level 4 without images in the node tier: sources written directly from where the data are.
+  // Empty if that is impossible.
   std::vector<std::unique_ptr<RawImageSource>> direct;
-  bool is_direct = false;  // this is what is wanted
+  bool is_direct = false;  // direct writing is wanted
   double capture_s = 0;
-  CaptureTimes times;                 // blocked_s: 0 in the call
-  std::function<double()> blocked_s;  // for the bill, asked at the end
+  CaptureTimes times;                 // blocked_s is 0 during the call
+  std::function<double()> blocked_s;  // for the ledger; called at the end
 };
 
-// The plan of one rank's image: where each region goes, and which version and rank it belongs to.
+// The plan of one rank's image: the place of each region, and the version and rank of the image.
 struct ImagePlan {
   format::ImageIndex index;
   std::uint64_t index_offset = 0;
@@ -54,15 +56,17 @@ struct ImagePlan {
   std::uint64_t bytes() const { return capture::image_bytes(index, index_offset); }
 };
 
-// Code::argument if the regions cannot make an image.
+// Returns Code::argument if the regions cannot form an image.
 Result<ImagePlan> plan_image(const Context& context, std::uint32_t incarnation, const Decision& decision,
                              format::ImageIndex index);
 
-// The front end sets `capture_tier` to where it got its slots, if that is another tier than the first.
+// Begins the captures of a version. The front end changes `capture_tier` if it got its slots from
+// another tier.
 Captures begin_captures(const Context& context, const Decision& decision, double called_s);
 
-// Copies all data of `source` into the slot as one image. `source` must live until the version was handed over and, if
-// the slot is no memory, until it is done: the rest of the image's bytes come from there.
+// Copies all data of `source` into the slot as one image. `source` must live until the version has
+// been handed over. If the slot is not in memory, `source` must live until the version is done,
+// because the rest of the image's bytes is read from it.
 Status add_image(Captures& captures, const ImagePlan& plan, capture::BlockSource& source, store::Slot slot);
 
 inline void give_up(Captures& captures, Error why) { captures.result = fail(std::move(why)); }

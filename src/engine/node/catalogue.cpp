@@ -105,7 +105,7 @@ void Catalogue::drop_redundancy_files(Context& context, const KnownVersion& vers
   store::Tier* tier = context.tiers.find(kind);
   release_own(context, version.manifest.version, kind, true);
   if (!context.topology.is_leader() || tier == nullptr) return;
-  // Files that an earlier process wrote.
+  // These files were written by an earlier process.
   const auto found = tier->scan();
   if (!found) return;
   for (const store::FoundVersion& candidate : *found) {
@@ -151,7 +151,7 @@ Status Catalogue::degrade(Context& context, KnownVersion& version) {
 void Catalogue::prune(Context& context) {
   std::vector<policy::RetentionCandidate> candidates;
   std::vector<bool> counts(versions_.size());
-  std::set<std::uint64_t> numbers;  // a number taken again replaces the older version of that number
+  std::set<std::uint64_t> numbers;  // a reused number replaces the older version of that number
   for (std::size_t i = 0; i < versions_.size(); ++i) {
     counts[i] = !versions_[i].rejected && numbers.insert(versions_[i].manifest.version.number).second;
     if (counts[i]) candidates.push_back({versions_[i].manifest.levels, versions_[i].manifest.greatest_error() == 0});
@@ -200,7 +200,7 @@ Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
     context.log(Severity::information,
                 fmt::format("version {} makes room in the {} tier", oldest.number, store::tier_name(kind)));
     DIAPAUSE_TRY(retire(context, oldest, kind));
-    // Only one removes the files, and nobody must look for room before.
+    // Only one rank removes the files, and no rank must look for room before that.
     DIAPAUSE_TRY(context.comm->barrier());
     return true;
   }

@@ -1,5 +1,5 @@
-// The versions there are, equal on all ranks, and the files of this process in them. Decides nothing: policy says what
-// to keep.
+// The catalogue of versions, equal on all ranks, and this process's files in them. It makes no
+// decisions: the folder policy decides what to keep.
 #pragma once
 
 #include <array>
@@ -16,13 +16,14 @@ namespace diapause::engine {
 
 struct KnownVersion {
   format::Manifest manifest;
-  std::array<bool, 3> in{};  // by config::TierKind: whether files of it are there
-  bool rejected = false;     // a restart stepped over it; it goes when the next version is published
+  std::array<bool, 3> in{};  // by config::TierKind: whether it has files there
+  // A restart has stepped over it; it is removed when the next version is published.
+  bool rejected = false;
 
   bool is_in(config::TierKind kind) const { return in[static_cast<std::size_t>(kind)]; }
 };
 
-// A file this process wrote and keeps open for reuse.
+// A file that this process wrote and keeps open for reuse.
 struct OwnFile {
   format::VersionId version;
   config::TierKind kind;
@@ -35,45 +36,48 @@ class Catalogue {
   const std::vector<KnownVersion>& versions() const { return versions_; }  // newest first
   void replace_all(std::vector<KnownVersion> versions) { versions_ = std::move(versions); }
 
-  // How many of the newest versions in the global tier are not exact.
+  // Returns how many of the newest versions in the global tier are not exact.
   std::uint32_t lossy_in_a_row() const;
 
   // Inserts a version, or updates the manifest and places of a known one.
   void add(const format::Manifest& manifest, config::TierKind kind);
   void own(OwnFile file) { own_files_.push_back(std::move(file)); }
-  // That this process's files of the version still are what is called so in that tier. Before a manifest names them.
+  // Checks, before a manifest names them, that this process's files of the version are still the
+  // files with these names in that tier.
   Status prove(const store::Tier& tier, const format::VersionId& version) const;
   void reject(const format::VersionId& version);
 
-  // Room for one file of each size in that tier; the oldest versions make room if they must, but for the newest one and
-  // `pinned`. Collective; each rank gives its own sizes.
+  // Returns a slot for one file of each size in that tier. The oldest versions are removed to make
+  // room if necessary, except the newest one and `pinned`. Collective; each rank passes its own
+  // sizes.
   Result<std::vector<store::Slot>> acquire(Context& context, config::TierKind kind,
                                            const std::vector<std::uint64_t>& sizes,
                                            store::SlotUse use = store::SlotUse::other);
 
-  // Gives up the oldest version in that tier but for the newest one there and the pinned one; false if there is none.
-  // Collective.
+  // Removes the oldest version in that tier, except the newest one there and the pinned one.
+  // Returns false if there is none to remove. Collective.
   Result<bool> make_room(Context& context, config::TierKind kind);
 
-  // Once, by whoever acts for the tier, if `file` is not written there as fast as it could be.
+  // Logs once, on the process that acts for the tier, if `file` is written there more slowly than
+  // possible.
   void tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file);
 
-  // Removes what the settings do not keep. Failures are logged, not returned: nothing is lost by keeping too much.
-  // Collective.
+  // Removes the versions that the settings do not keep. Failures are logged and not returned,
+  // because nothing is lost by keeping too much. Collective.
   void prune(Context& context);
 
   // Undoes a checkpoint that failed before it was published. Collective.
   void discard(Context& context, const format::VersionId& version, config::TierKind kind);
 
-  // Keeps a version whatever the settings say. The program may have mapped files of one that is or was pinned: they are
-  // never written again, only removed.
+  // Keeps a version whatever the settings say. The program may have mapped files of a version that
+  // is or was pinned: they are only removed, and never written again.
   void pin(std::optional<format::VersionId> version) {
     pinned_ = version;
     if (version) perhaps_mapped_.insert(*version);
   }
 
  private:
-  // Takes a version out of one tier. Collective.
+  // Removes a version from one tier. Collective.
   Status retire(Context& context, const format::VersionId& version, config::TierKind kind);
   Status degrade(Context& context, KnownVersion& version);
   void drop_redundancy_files(Context& context, const KnownVersion& version, config::TierKind kind);
@@ -84,7 +88,7 @@ class Catalogue {
   std::vector<OwnFile> own_files_;
   std::optional<format::VersionId> pinned_;
   std::set<format::VersionId> perhaps_mapped_;
-  std::set<std::string> told_;  // what is slower here than it could be
+  std::set<std::string> told_;  // messages on slow writes that were already logged
 };
 
 }  // namespace diapause::engine

@@ -1,5 +1,6 @@
-// The end of a job: a mark in the global tier says so first, then what there is goes. Whoever is killed in between has
-// finished: the next start finds the mark, and removes the rest (tiers.cpp).
+// The end of a job. First a mark in the global tier records the end, then the versions are removed.
+// If the process is killed in between, the job is still finished: the next start finds the mark and
+// removes the rest (tiers.cpp).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace diapause::engine {
 namespace {
 
-// Oldest first: if only the newest is left, and nobody could write the mark, a start begins from that.
+// Removes the oldest versions first. If only the newest is left and the mark could not be written,
+// a start begins from that version.
 Status remove_all_but(const std::optional<format::VersionId>& archive, store::Tier& tier) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<store::FoundVersion> found, tier.scan());
   Status result;
@@ -28,7 +30,7 @@ Status remove_all_but(const std::optional<format::VersionId>& archive, store::Ti
 
 }  // namespace
 
-// Decides what stays of the job, as the settings say.
+// Decides which version stays of the job, according to the settings.
 Result<store::FinishedMark> NodeEngine::mark_of_end() const {
   store::FinishedMark mark{incarnation_, std::nullopt};
   if (context_.settings.finish_keep == config::FinishKeep::nothing) return mark;
@@ -69,8 +71,8 @@ Status NodeEngine::finish() {
   return agree(context, mine);
 }
 
-// Removes what is left of a job that was finished: on nodes that were not part of it then, or because its end was cut
-// short.
+// Removes remains of a job that was finished: on nodes that were not part of it then, or because
+// its end was interrupted.
 void NodeEngine::drop_leftovers(const Inventory& inventory) {
   incarnation_ = std::max(incarnation_, inventory.mark.incarnation + 1);
   for (const StoredVersion& version : inventory.finished) {

@@ -1,5 +1,6 @@
-// Where the images come from that go to the global tier: a file in the node's tier, memory of the program, or whatever
-// another front end makes images of. The step of level 4 reads and writes through these and asks nobody back.
+// The sources of the images that go to the global tier: a file in the node's tier, memory of the
+// program, or any other data of a front end. The step of level 4 reads and writes through these
+// sources and needs no callbacks.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct GlobalFacts {
   ImageFacts image;             // as it is, or would be, on a node
   format::ImageRecord encoded;  // if it was compressed
   double greatest_error = 0;    // if it was compressed
-  double encode_s = 0;          // of the time that it took its writer: to compress it, and to find out how
+  double encode_s = 0;          // The writer's time for compressing it and for choosing the method.
 
   const format::ImageRecord& stored() const { return encoded.file_bytes != 0 ? encoded : image.image; }
 };
@@ -43,42 +44,42 @@ class ImageSource {
   virtual ~ImageSource() = default;
 
   virtual std::uint32_t rank() const = 0;
-  // The size of the whole image. A source that compresses may write fewer bytes.
+  // Returns the size of the whole image. A source that compresses may write fewer bytes.
   virtual std::uint64_t bytes() const = 0;
-  // Writes all of it and does not sync. Called once on every rank, or on none.
+  // Writes the whole image and does not sync. Called once on every rank, or on none.
   virtual Result<GlobalFacts> write(const GlobalTarget& to) = 0;
 
-  // An image that lies in a slot of the global tier already: the slot becomes its file, unless ranks share files. Null
-  // for all others.
+  // For an image that already lies in a slot of the global tier: the slot becomes its file, unless
+  // ranks share files. Null for all others.
   virtual store::Slot* slot() { return nullptr; }
-  // The facts about an image that has such a slot.
+  // Returns the facts about an image that has such a slot.
   virtual ImageFacts facts() const { return {}; }
 };
 
-// An image as it is, which may be compressed on its way.
+// An uncompressed image, which may be compressed on its way.
 class RawImageSource : public ImageSource {
  public:
-  // Its regions, laid out; null where it can only be written as it is.
+  // Returns its regions, laid out; null if the image can only be written as it is.
   virtual const format::ImageIndex* index() const { return nullptr; }
-  // The `scratch.size()` bytes of a region from an offset on, in `scratch` or where they lie.
+  // Returns the `scratch.size()` bytes of a region at an offset, in `scratch` or in place.
   virtual Result<ByteView> read(std::size_t region, std::uint64_t offset, MutableBytes scratch) = 0;
   struct Whole {
     ImageFacts facts;
     ByteSource* bytes = nullptr;  // valid as long as the source
   };
-  // The whole image with its checksums. Called at most once, and only if there is an index.
+  // Returns the whole image with its checksums. Called at most once, and only if there is an index.
   virtual Result<Whole> open() = 0;
 };
 
 // The images that go to the global tier.
 struct OutgoingImage {
   ImageSource* source = nullptr;
-  double plan_s = 0;  // it took to find out how to compress it
+  double plan_s = 0;  // time that the choice of its compression took
 };
 
 struct Outgoing {
   std::vector<OutgoingImage> images;                // of this process
-  bool shrinks = false;                             // one may become smaller than it says
+  bool shrinks = false;                             // an image may become smaller than its bytes()
   std::vector<std::unique_ptr<ImageSource>> owned;  // sources that were made for this step
 };
 

@@ -14,12 +14,13 @@
 
 namespace diapause::engine {
 
-// A step runs if `level` is 1 or the level asked for. Its result is agreed: all go on, or none. After a failure the
-// steps of other levels still run where `needs_images` allows it: a level that fails costs no other.
+// A step of a checkpoint. It runs if `level` is 1 or the level asked for. Its result is agreed, so
+// that all ranks continue or none does. After a failure, steps of other levels still run if
+// `needs_images` allows it: a level that fails does not affect the others.
 struct NodeEngine::Step {
   const char* phase;
   int level;
-  bool needs_images;  // kept in the node tier
+  bool needs_images;  // the step needs the images to be kept in the node tier
   Status (NodeEngine::*run)(Work&, const Captures&);
 };
 
@@ -81,7 +82,7 @@ Status NodeEngine::publish_level1(Work& work, const Captures&) {
   return publish_on_nodes(context_, catalogue_, work, 1);
 }
 
-// At the end of another step.
+// Publishes at the end of another step.
 Status NodeEngine::publish(Work& work, int level) {
   if (parts_.published_from_s == 0) parts_.published_from_s = sys::monotonic_s();
   return publish_on_nodes(context_, catalogue_, work, level);
@@ -116,7 +117,7 @@ void NodeEngine::account_for_capture(const Work& work, const Captures& captures)
   }
 }
 
-// A step that publishes, or compresses, is several phases.
+// Accounts for a step. A step that publishes or compresses consists of several phases.
 void NodeEngine::account_for_step(const Phase& step) {
   Phase rest = step;
   Phase published = step;
@@ -133,7 +134,8 @@ void NodeEngine::account_for_step(const Phase& step) {
   if (parts_.published_from_s > 0) account_.add(published);
 }
 
-// Agreed, as one who stops alone would leave the others waiting.
+// Returns whether to continue. All ranks agree on it, because a rank that stopped alone would leave
+// the others waiting.
 Status NodeEngine::go_on() {
   if (!is_given_up_) return {};
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t given_up, context_.comm->all_max(is_given_up_() ? 1 : 0));
@@ -151,8 +153,8 @@ Status NodeEngine::run_step(const Step& step, Work& work, const Captures& captur
   parts_ = {};
   Status done;
   {
-    // Compression happens while the file is written. Whether this version will be compressed is taken from the last
-    // one.
+    // Compression happens while the file is written. Whether this version will be compressed is
+    // taken from the last one.
     const bool compresses = step.level == 4 && !encoded_.empty();
     const auto kind = compresses ? policy::PhaseKind::compress : policy::PhaseKind::write;
     governor::PhaseGuard governed = governor_.begin_phase(step.phase, kind, bytes);
@@ -190,7 +192,7 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
       is_cut_off_ = true;
       return done;
     }
-    // A directory that is gone; to a program "not found" says that there is no such version.
+    // The directory is gone. To a program, "not found" would mean that there is no such version.
     if (done.error().code == Code::not_found) done.error().code = Code::io;
     if (result) result = std::move(done);
   }
@@ -226,7 +228,7 @@ Status NodeEngine::open_account() {
                                   }});
 }
 
-// A failure of the ranks to communicate shows in whatever comes next.
+// A failure of the ranks to communicate shows in the next collective call.
 void NodeEngine::settle_behind() {
   if (!is_cut_off_) (void)account_.settle(context_);
 }

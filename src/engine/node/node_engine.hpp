@@ -1,9 +1,9 @@
-// Everything behind the capture, for the ranks that one process acts for: it makes their images part of a version,
-// level by level, keeps the catalogue of versions and the tiers in order, and writes the ledger. The only code that
-// orders steps.
+// Does everything behind the capture for the ranks that one process acts for: it makes their images
+// part of a version, level by level, maintains the catalogue of versions and the tiers, and writes
+// the ledger. No other code orders steps.
 //
-// Whoever hosts it (engine/host/host.hpp) calls it from one thread at a time; all calls are collective over the Comm of
-// its Context.
+// Its host (engine/host/host.hpp) calls it from one thread at a time. All calls are collective over
+// the Comm of its Context.
 #pragma once
 
 #include <array>
@@ -30,54 +30,59 @@
 namespace diapause::engine {
 
 struct Outcome {
-  format::Manifest manifest;  // its levels: those reached
-  Status result;              // the first level that failed
+  format::Manifest manifest;  // its levels are those that were reached
+  Status result;              // the error of the first level that failed
 };
 
 class NodeEngine {
  public:
-  // Opens and locks the tiers, learns what there is and removes what never became a version. `context` and `bill` must
-  // outlive the object.
+  // Opens and locks the tiers, takes the inventory, and removes what never became a version.
+  // `context` and `bill` must outlive the object.
   static Result<std::unique_ptr<NodeEngine>> open(Context& context, Bill& bill);
 
   std::uint32_t incarnation() const { return incarnation_; }
-  // Stored versions were written by so many ranks; 0: by as many as there are.
+  // Returns the number of ranks that wrote the stored versions if it differs from the present one,
+  // and 0 otherwise.
   std::uint32_t other_rank_count() const { return other_rank_count_; }
   bool has_tier(config::TierKind kind) { return context_.tiers.find(kind) != nullptr; }
 
-  // `reached` is told the levels whenever one more holds.
+  // Takes a checkpoint of the captures. `reached` is called with the levels whenever one more
+  // holds.
   using Reached = std::function<void(std::uint32_t levels)>;
   Outcome checkpoint(Captures captures, const Reached& reached);
 
-  // Opens anew the tiers whose last use failed: a directory that was deleted or a file system that came back must not
-  // need the program's help.
+  // Reopens the tiers whose last use failed. A directory that was deleted, or a file system that is
+  // back, must not need the program's help.
   void revive_tiers();
 
-  // Room for one capture of each size in that tier, for the ranks acted for; old versions make room if they must.
+  // Returns a slot in that tier for one capture of each size, for the ranks that this process acts
+  // for. Old versions are removed to make room if necessary.
   Result<std::vector<store::Slot>> acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes);
-  // Gives up an old version in that tier; false if there is none that may go.
+  // Removes an old version from that tier. Returns false if none may be removed.
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
 
-  // Tells the governor that a capture of so many bytes begins now, for which the program waits. From any thread.
+  // Tells the governor that a capture of so many bytes begins, for which the program waits. May be
+  // called from any thread.
   governor::PhaseGuard begin_capture(std::uint64_t bytes) {
     mark();
     return governor_.begin_capture(bytes);
   }
 
-  // Adds a phase that is not part of a checkpoint() to the account of energy.
+  // Adds a phase outside of checkpoint() to the energy account.
   void add(const Phase& phase) { account_.add(phase); }
-  // Writes down who has used how much energy since the last time, and waits until that is there. Collective.
+  // Writes down the energy use since the last call, and waits until it is written. Collective.
   void settle();
 
-  // Asked between steps: once anybody says true, no further step is taken.
+  // `asked` is called between steps. Once it returns true on any rank, no further step runs.
   void give_up_when(std::function<bool()> asked) { is_given_up_ = std::move(asked); }
 
-  // The program is done with its job: from now on no start begins from what there is, and it goes, but for what
+  // Ends the job: no later start begins from its versions, and they are removed, except as
   // finish.keep says. Only destruction may follow. Collective.
   Status finish();
 
   void reject(const format::VersionId& version) { catalogue_.reject(version); }
-  // Keeps the version that the program is being restarted from, whatever the settings say; none ends that.
+  // Keeps the version that the program is being restarted from, whatever the settings say; nullopt
+  // ends that.
   void pin(std::optional<format::VersionId> version) {
     catalogue_.pin(version);
     if (version) book_.note_restart(context_, *version);
@@ -110,10 +115,10 @@ class NodeEngine {
   void mark() {
     if (sampler_ != nullptr) sampler_->mark();
   }
-  // The parts of the step under way that the account lists as phases of their own.
+  // The parts of the present step that the account lists as phases of their own.
   struct Parts {
-    double encode_share = 0;      // of the time until then
-    double published_from_s = 0;  // until its end; 0: it was not
+    double encode_share = 0;      // fraction of the time before publishing
+    double published_from_s = 0;  // when publishing began; 0: it did not
   };
   struct Step;
   static const Step kSteps[];
@@ -153,15 +158,17 @@ class NodeEngine {
   StepPower step_power_;
   EncodingPlanner planner_;
   Encoding encoding_;
-  std::vector<EncodedRegion> stay_;    // regions that `auto` leaves as they are, in the checkpoint under way
-  std::vector<EncodedImage> encoded_;  // in the checkpoint under way
+  // Regions that `auto` leaves uncompressed in the present checkpoint.
+  std::vector<EncodedRegion> stay_;
+  std::vector<EncodedImage> encoded_;  // images compressed in the present checkpoint
   Parts parts_;
-  sys::RateLimiter flush_limiter_;     // of what goes to the global tier in the background
+  sys::RateLimiter flush_limiter_;     // limits background writes to the global tier
   std::function<bool()> is_given_up_;  // empty: never
   bool is_cut_off_ = false;            // the ranks cannot communicate any more
   std::uint32_t incarnation_ = 1;
   std::uint32_t other_rank_count_ = 0;
-  std::array<bool, 3> suspect_{};  // tiers whose last use failed: reopened before the next
+  // Tiers whose last use failed; they are reopened before the next use.
+  std::array<bool, 3> suspect_{};
 };
 
 }  // namespace diapause::engine

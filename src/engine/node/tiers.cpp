@@ -1,5 +1,5 @@
-// The tiers and what lies in them: opened and locked at the start, opened anew when their use failed. The members of
-// NodeEngine that do so stand here, too.
+// The tiers and their content: opened and locked at the start, and reopened when their use failed.
+// The members of NodeEngine that do this are here as well.
 #include "engine/node/tiers.hpp"
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@
 namespace diapause::engine {
 namespace {
 
-// Collective.
+// Returns whether the tier may hold something of the job. Collective.
 bool may_hold(Context& context, const std::string& root, const std::string& node) {
   if (root.empty()) return false;
   const std::string path = root + "/" + context.job_key + (node.empty() ? "" : "/" + node);
@@ -26,7 +26,8 @@ bool may_hold(Context& context, const std::string& root, const std::string& node
 
 }  // namespace
 
-// First whoever acts for the tier makes what is missing, then the others open it.
+// Opens a tier. First the process that acts for the tier makes what is missing, then the others
+// open it.
 Status open_tier(Context& context, config::TierKind kind) {
   const std::string root = root_of(context.settings, kind);
   context.tiers.close(kind);
@@ -53,7 +54,7 @@ Status open_tier(Context& context, config::TierKind kind) {
     all = agree(context, mine);
   }
   if (!all) {
-    if (!tier && mine && !root.empty()) (void)open(false);  // what lies here can be read all the same
+    if (!tier && mine && !root.empty()) (void)open(false);  // what lies here can still be read
     context.tiers.keep_to_read(kind);
     context.tiers.why_not[static_cast<std::size_t>(kind)] = all.error();
     context.tiers.may_hold[static_cast<std::size_t>(kind)] = may_hold(context, root, node);
@@ -71,8 +72,8 @@ std::string holder_text(const Context& context) {
   return fmt::format("process {} on {}\n", sys::process_id(), context.topology.node_names[context.topology.node]);
 }
 
-// Files in spare/ are leftovers of an earlier process; but where this process acts for a node, they may also belong to
-// ranks that run now.
+// Files in spare/ are remains of an earlier process. If this process acts for a node, they may also
+// belong to ranks that run now.
 enum class Spares { clear, leave };
 
 Status lock_tier(Context& context, config::TierKind kind, double wait_s, Spares spares) {
@@ -91,7 +92,8 @@ Status lock_tier(Context& context, config::TierKind kind, double wait_s, Spares 
 
 }  // namespace
 
-// A tier that cannot be opened costs only the levels that need it; without any there is nothing to do.
+// Opens the tiers. A tier that cannot be opened costs only the levels that need it; without any
+// tier nothing can be done.
 Status NodeEngine::open_tiers() {
   Context& context = context_;
   take_over_renamed_node(context);
@@ -115,7 +117,7 @@ Status NodeEngine::open_tiers() {
   return {};
 }
 
-// Goes on without the tier, but for what can be read there, and says so.
+// Continues without the tier, except for what can be read there, and logs that.
 void NodeEngine::do_without(config::TierKind kind, const Error& why) {
   context_.tiers.keep_to_read(kind);
   context_.tiers.why_not[static_cast<std::size_t>(kind)] = why;
@@ -149,7 +151,7 @@ void NodeEngine::revive_tiers() {
   for (const config::TierKind kind : kAllTiers) {
     bool& suspect = suspect_[static_cast<std::size_t>(kind)];
     if (!suspect || root_of(context_.settings, kind).empty()) continue;
-    if (!open_tier(context_, kind)) continue;  // until it is back
+    if (!open_tier(context_, kind)) continue;  // the tier is not back yet
     const Status locked = lock_tier(context_, kind, 0, context_.topology.by_node ? Spares::leave : Spares::clear);
     suspect = !locked;
     if (locked) continue;
@@ -171,14 +173,15 @@ Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bil
 
 namespace {
 
-// Whoever was killed between the two copies of a manifest has left one. Tiers are looked at again only if one has.
+// Restores the second copy of a manifest if a process was killed between writing the two. The tiers
+// are searched only if a copy is missing.
 void mend_manifests(Context& context, const std::vector<StoredVersion>& stored) {
   const auto may_lack_one = [](const StoredVersion& one) { return one.manifest && !one.problems.empty(); };
   if (std::ranges::none_of(stored, may_lack_one)) return;
   for (const config::TierKind kind : kAllTiers) {
     store::Tier* tier = context.tiers.find(kind);
     const auto found = tier != nullptr && context.acts_for(kind) ? tier->scan() : std::vector<store::FoundVersion>();
-    if (!found) continue;  // taking the inventory has told
+    if (!found) continue;  // the inventory has reported the failure
     for (const store::FoundVersion& version : *found) {
       if (!version.manifest || version.problem.empty()) continue;
       const Status mended = tier->publish(*version.manifest);
@@ -189,12 +192,13 @@ void mend_manifests(Context& context, const std::vector<StoredVersion>& stored) 
 
 constexpr auto kInGlobal = static_cast<std::size_t>(config::TierKind::global);
 
-// Whoever was killed on the way to level 4 has left it.
+// Returns whether the version was being written to the global tier when its process was killed.
 bool is_unfinished_in_global(const StoredVersion& version) {
   return version.is_without_manifest_in[kInGlobal] && version.published_on[kInGlobal].empty();
 }
 
-// Not if a restart may need what was written: until then it is kept like the version itself. Whether it is gone.
+// Removes an unfinished version from the global tier, unless a restart may need what was written;
+// until then it is kept like the version itself. Returns whether it was removed.
 bool remove_unfinished(Context& context, const StoredVersion& version) {
   const auto plan = redundancy::plan_recovery(*version.manifest, version.nodes, {}, context.topology.node_of_rank);
   if (!plan.missing().empty()) return false;
@@ -207,7 +211,8 @@ bool remove_unfinished(Context& context, const StoredVersion& version) {
 
 }  // namespace
 
-// Learns what there is, makes a version of what was captured last, and removes what never became one.
+// Takes the inventory, makes a version of the last capture, and removes what never became a
+// version.
 Status NodeEngine::read_catalogue() {
   Context& context = context_;
   DIAPAUSE_TRY_ASSIGN(Inventory inventory, take_inventory(context));
@@ -227,7 +232,8 @@ Status NodeEngine::read_catalogue() {
   for (const StoredVersion& version : stored) {
     incarnation_ = std::max(incarnation_, version.id.incarnation + 1);
     if (!version.manifest) {
-      if (!version.problems.empty()) continue;  // was one once: a restart has to say so
+      // It once was a version, which a restart has to report.
+      if (!version.problems.empty()) continue;
       for (const config::TierKind kind : kAllTiers) {
         store::Tier* tier = context.tiers.find(kind);
         if (tier == nullptr || !context.acts_for(kind)) continue;

@@ -4,7 +4,8 @@
 
 namespace diapause::engine {
 
-// One tier, opened on all ranks or on none; whoever acts for it makes what is missing. Collective.
+// Opens a tier on all ranks or on none. The process that acts for it makes what is missing.
+// Collective.
 Status open_tier(Context& context, config::TierKind kind);
 
 }  // namespace diapause::engine

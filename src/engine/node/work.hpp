@@ -1,4 +1,4 @@
-// One checkpoint under way.
+// The data of one checkpoint in progress.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,21 @@
 
 namespace diapause::engine {
 
-// A captured image of a rank this process acts for.
+// A captured image of a rank that this process acts for.
 struct Image {
   ImageFacts facts;
-  store::Slot slot;                   // where it lies in the node tier; moves to the catalogue when it is kept
-  std::unique_ptr<ByteSource> bytes;  // all of it
+  store::Slot slot;                   // Its place in the node tier; moves to the catalogue when it is kept.
+  std::unique_ptr<ByteSource> bytes;  // the whole image
 };
 
 struct Work {
-  int level = 1;              // asked
-  format::Manifest manifest;  // equal on all ranks; levels grow as they are reached
+  int level = 1;              // as asked for
+  format::Manifest manifest;  // equal on all ranks; its levels grow as they are reached
   config::TierKind node_tier = config::TierKind::memory;
-  std::vector<Image> images;  // by rank, ascending: of all ranks acted for, or empty if the capture failed
-  bool is_kept = false;       // the images are in the version's directory, on all nodes
-  std::vector<Phase> steps;   // taken so far
+  // In ascending order of ranks: all that this process acts for, or none if the capture failed.
+  std::vector<Image> images;
+  bool is_kept = false;      // the images are in the version's directory on all nodes
+  std::vector<Phase> steps;  // that have run so far
 
   ByteSource& bytes_of(std::uint32_t rank);
 };

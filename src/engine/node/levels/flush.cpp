@@ -18,8 +18,8 @@ struct GlobalFile {
   std::string name;
   std::uint64_t bytes = 0;
   std::uint32_t owner = 0;  // the process that makes it
-  std::string spare_name;   // while it is written
-  store::Slot slot;         // at its owner
+  std::string spare_name;   // its name while it is written
+  store::Slot slot;         // at the owner only
 };
 
 class Flush {
@@ -53,7 +53,7 @@ class Flush {
  private:
   struct Size {
     std::uint32_t rank;
-    std::uint32_t reserved;  // so that all bytes that travel have a value
+    std::uint32_t reserved;  // makes every byte of the message defined
     std::uint64_t bytes;
   };
 
@@ -95,7 +95,7 @@ class Flush {
       const std::uint32_t number = file_of[rank];
       files_[number].name = shared() ? store::shared_name(number) : store::image_name(rank);
       files_[number].bytes = layout_.file_bytes[number];
-      files_[number].owner = writers_[rank];  // ends at the lowest rank's
+      files_[number].owner = writers_[rank];  // ends as the process of the lowest rank
     }
     return {};
   }
@@ -118,7 +118,7 @@ class Flush {
     return {};
   }
 
-  // Those who write into a file must know what it is called as yet.
+  // Tells the processes that write into a file its present name.
   Status share_names() {
     std::vector<std::string> mine;
     for_own_files([&](GlobalFile& file) { mine.push_back(file.spare_name); });
@@ -132,7 +132,7 @@ class Flush {
     return agree(context_, open_files());
   }
 
-  // Files of others into which this process writes.
+  // Opens the files of other processes into which this process writes.
   Status open_files() {
     for (const OutgoingImage& image : images_) {
       const std::uint32_t number = layout_.places[image.source->rank()].file;
@@ -143,7 +143,7 @@ class Flush {
     return {};
   }
 
-  // Everybody learns what became of every image.
+  // Writes the images. All processes learn the result for every image.
   Status write() {
     std::vector<GlobalFacts> mine;
     const Status written = write_images(mine);

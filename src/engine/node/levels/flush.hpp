@@ -1,4 +1,4 @@
-// Level 4: images into the global tier, in a file per rank or in files that ranks share.
+// Level 4: writes images to the global tier, into a file per rank or into files that ranks share.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,15 @@
 
 namespace diapause::engine {
 
-// The times that the parts of the step of level 4 took.
+// The durations of the parts of the step of level 4.
 struct GlobalTimes {
-  std::vector<double> encode_s;  // by rank, GlobalFacts
+  std::vector<double> encode_s;  // by rank, as in GlobalFacts
   double published_from_s = 0;   // sys::monotonic_s()
 };
 
-// Writes the images that this process acts for, and publishes the version in the global tier, with level 4 added to the
-// manifest. After a failure nothing of it is left there. Collective.
+// Writes the images of the ranks that this process acts for, and publishes the version in the
+// global tier, with level 4 added to the manifest. After a failure nothing of it is left there.
+// Collective.
 Result<GlobalTimes> write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
                                     const Outgoing& outgoing);
 

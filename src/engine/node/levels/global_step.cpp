@@ -1,4 +1,4 @@
-// The step of level 4: what goes to the global tier, and in which form.
+// The step of level 4: decides which images go to the global tier, and in which form.
 #include <memory>
 #include <optional>
 
@@ -24,13 +24,14 @@ class LimitedBytes : public ByteSource {
   sys::RateLimiter& limiter_;
 };
 
-// An image that was captured into a tier. In the global tier it has its slot already.
+// An image that was captured into a tier. If that is the global tier, it already has its slot.
 class CapturedImage : public RawImageSource {
  public:
   enum class Lies { on_node, in_global };
   CapturedImage(Image& image, sys::RateLimiter& limiter, Lies where) : image_(image), limiter_(limiter), where_(where) {
     if (where_ == Lies::in_global) return;
-    // An image whose index cannot be read is damaged. It is written as it is, and readers refuse it.
+    // An image whose index cannot be read is damaged. It is written as it is, and readers refuse
+    // it.
     if (auto description = describe(*image_.bytes)) index_ = std::move(description->index);
   }
 
@@ -57,13 +58,13 @@ class CapturedImage : public RawImageSource {
   std::optional<format::ImageIndex> index_;
 };
 
-// Another image, compressed while it is written.
+// Compresses another image while it is written.
 class CompressedImage : public ImageSource {
  public:
   struct With {
     Encoding& encoding;
     sys::RateLimiter& limiter;
-    std::vector<EncodedImage>& done;  // gets what became of it
+    std::vector<EncodedImage>& done;  // receives the result
   };
   CompressedImage(RawImageSource& raw, EncodingPlan plan, With with) : raw_(raw), plan_(std::move(plan)), with_(with) {}
 
@@ -85,7 +86,7 @@ class CompressedImage : public ImageSource {
 
 }  // namespace
 
-// Adds an image to what is written: as it is, or compressed where there is something to compress.
+// Adds an image to what is written: uncompressed, or compressed if there is something to compress.
 void NodeEngine::add_outgoing(Outgoing& outgoing, RawImageSource& image) {
   const format::ImageIndex* const index = image.index();
   if (index == nullptr) {
@@ -105,8 +106,8 @@ void NodeEngine::add_outgoing(Outgoing& outgoing, RawImageSource& image) {
   outgoing.images.back().source = outgoing.owned.back().get();
 }
 
-// From the images in the node tier, or captured into the global one; or, if there are none, straight from where the
-// data are. Collective.
+// Returns the images in the node tier, or those captured into the global tier; if there are none,
+// the sources that read the data in place. Collective.
 Result<Outgoing> NodeEngine::outgoing_images(Work& work, const Captures& captures) {
   using Lies = CapturedImage::Lies;
   Outgoing outgoing;
@@ -179,7 +180,8 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   parts_.encode_share = account_.share_here(times.encode_s, times.published_from_s - step.from_s);
   learn_from(step, work.manifest);
   write_down_compression(work.manifest.version);
-  // The nodes' manifests should know of it too: should the global one be lost, the images there are still found.
+  // The nodes' manifests should record level 4 as well: if the global manifest is lost, the images
+  // there are still found.
   if (!work.manifest.has_level(1)) return {};
   return publish(work, 4);
 }

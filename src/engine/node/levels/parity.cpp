@@ -15,12 +15,13 @@
 namespace diapause::engine {
 namespace {
 
-// All rows of a group advance together, piece by piece; a member holds at most 2k + m pieces at a time.
+// All rows of a group advance together, piece by piece. A member holds at most 2k + m pieces at a
+// time.
 constexpr std::uint64_t kRowPieceBytes = kMiB;
 
-// One member of one group, where somebody acts for it. Member r computes all parity chunks of row r, of which it
-// keeps the first, and passes the others on: k + m - 1 chunks of a row travel. Were every holder of parity to compute
-// its own, k * m would.
+// Encodes for one member of one group, in the process that acts for it. Member r computes all
+// parity chunks of row r, keeps the first one and sends the others on, so that k + m - 1 chunks of
+// a row are transferred. If every holder of parity computed its own chunk, it would be k * m.
 class MemberEncoder {
  public:
   static Result<MemberEncoder> create(const Context& context, Work& work, std::uint32_t group, std::uint32_t member,
@@ -36,7 +37,8 @@ class MemberEncoder {
     return encoder;
   }
 
-  // Exchanges and encodes everything. The parities that others keep travel with the data of the next piece.
+  // Exchanges and encodes everything. Parities for other members travel with the data of the next
+  // piece.
   Status run() {
     for (std::uint64_t offset = 0; offset < group_->chunk_bytes; offset += kRowPieceBytes) {
       DIAPAUSE_TRY(step({offset, std::min(kRowPieceBytes, group_->chunk_bytes - offset)}));
@@ -47,7 +49,8 @@ class MemberEncoder {
     return context_->comm->exchange(sends_, receives_);
   }
 
-  // A failed read of this member's own image; the messages went on with what there was.
+  // Returns the failed read of this member's own image, if any. The exchange continued with the
+  // data there were.
   const Status& failure() const { return failure_; }
 
  private:
@@ -83,7 +86,8 @@ class MemberEncoder {
   std::uint32_t host(std::uint32_t member) const {
     return context_->actor(host_of(context_->topology, *group_, member));
   }
-  // The member that computes the parities of a row, and the row that a member computes: those of the same number.
+  // Return the member that computes the parities of a row, and the row that a member computes. Both
+  // have the same number.
   std::uint32_t encoder_of(std::uint32_t row) const { return layout_.member_at(layout_.k(), row); }
   std::uint32_t own_row() const { return member_; }
 
@@ -91,7 +95,7 @@ class MemberEncoder {
     const std::uint32_t rank = group_->members[member];
     return rank == format::kNoRank ? 0 : work_->manifest.ranks[rank].image.file_bytes;
   }
-  // Pieces behind the end of an image are zeros on all sides and do not travel.
+  // Pieces behind the end of an image are zeros for all members and are not sent.
   bool is_empty(std::uint32_t member, std::uint32_t row, std::uint64_t offset) const {
     return layout_.chunk_index(member, row) * group_->chunk_bytes + offset >= image_bytes(member);
   }
@@ -123,7 +127,8 @@ class MemberEncoder {
     }
   }
 
-  // Those of the previous piece. Of two members' messages to each other the data go first, on both sides.
+  // Sends the parities of the previous piece. Between two members, the data are sent first on both
+  // sides.
   void pass_on_parities() {
     if (previous_.length == 0) return;
     for (std::uint32_t j = 1; j < layout_.m(); ++j) {
@@ -151,8 +156,8 @@ class MemberEncoder {
   redundancy::ReedSolomon code_;
   MutableBytes parity_;
   sys::AlignedBuffer received_;  // the data of this member's row, by position
-  sys::AlignedBuffer computed_;  // its parities, by number; the first goes where it is kept
-  sys::AlignedBuffer sent_;      // this member's data where they are not in memory, by chunk
+  sys::AlignedBuffer computed_;  // Its parities, by number; the first is computed where it is kept.
+  sys::AlignedBuffer sent_;      // This member's data by chunk, if they are not in memory.
   Piece previous_;
   std::vector<comm::Send> sends_;
   std::vector<comm::Receive> receives_;
@@ -167,7 +172,8 @@ format::ImageIndex parity_index(std::uint64_t bytes) {
   return {{region}};
 }
 
-// A member this process acts for, its slot, and the parity while it is computed: in the slot if that is mapped.
+// A member that this process acts for, its slot, and the parity while it is computed, which lies in
+// the slot if that is mapped.
 struct Task {
   std::uint32_t group;
   std::uint32_t member;
@@ -184,7 +190,7 @@ struct Task {
   }
 };
 
-// In a mapped slot the parity lies in its place already and only needs its checksums.
+// The source for a mapped slot: the parity is already in its place and only needs its checksums.
 class InPlaceSource : public capture::BlockSource {
  public:
   Result<std::uint64_t> copy(std::size_t, std::uint64_t, MutableBytes to) override { return format::checksum64(to); }
@@ -208,7 +214,7 @@ Status write_parity(Context& context, Catalogue& catalogue, const Work& work, Ta
   return keep(context, catalogue, work, std::move(task.slot), store::parity_name(task.group, task.member));
 }
 
-// Cuts the ranks into groups and says what is to be done for them here.
+// Divides the ranks into groups and returns the tasks of this process.
 Result<std::vector<Task>> plan(const Context& context, Work& work) {
   DIAPAUSE_TRY_ASSIGN(work.manifest.groups, redundancy::groups(context.topology.node_of_rank,
                                                                context.settings.group_nodes, context.settings.parity));
@@ -244,8 +250,8 @@ Result<std::vector<MemberEncoder>> make_encoders(const Context& context, Work& w
   return encoders;
 }
 
-// Two members of one group are never on one node, so nobody acts for more than one member of a group; groups go one
-// after the other in the same order everywhere.
+// Two members of one group are never on one node, so no process acts for more than one member of a
+// group. Groups are encoded one after the other, in the same order everywhere.
 Status encode(std::vector<MemberEncoder>& encoders) {
   Status result;
   for (MemberEncoder& encoder : encoders) {
@@ -255,7 +261,7 @@ Status encode(std::vector<MemberEncoder>& encoders) {
   return result;
 }
 
-// All ranks learn the records of all parities.
+// Tells all ranks the records of all parities.
 Status share_records(Context& context, Work& work, const Status& mine, const std::vector<Task>& tasks) {
   struct Message {
     std::uint32_t group, member;

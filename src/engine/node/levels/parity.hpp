@@ -6,7 +6,7 @@
 
 namespace diapause::engine {
 
-// Computes and keeps the parities of the groups. Fills the groups in the manifest. Collective.
+// Computes and keeps the parities of the groups. Records the groups in the manifest. Collective.
 Status encode_parity(Context& context, Catalogue& catalogue, Work& work);
 
 }  // namespace diapause::engine

@@ -11,14 +11,14 @@
 namespace diapause::engine {
 namespace {
 
-// A copy this rank keeps for another.
+// A copy that this rank keeps for another.
 struct Incoming {
   std::uint32_t owner;
   std::uint64_t bytes;
   store::Slot slot;
 };
 
-// Takes the pieces of one copy, front to back.
+// Writes the pieces of one copy, from front to back.
 class CopySink {
  public:
   static Result<CopySink> create(const Incoming& incoming) {
@@ -54,15 +54,16 @@ Result<std::vector<CopySink>> make_sinks(const std::vector<Incoming>& incoming) 
   return sinks;
 }
 
-// How many bytes travel in one message. Every message costs a meeting of both ranks, so between memories they are long;
-// what goes to a file travels in the pieces that the file is written in, to overlap with them.
+// Returns how many bytes travel in one message. Every message makes both ranks wait for each other,
+// so messages between memories are long. Data for a file travel in the pieces in which the file is
+// written, to overlap with the writes.
 std::uint64_t piece_bytes(config::TierKind tier) {
   return tier == config::TierKind::memory ? 64 * kMiB : capture::StreamWriter::kBufferBytes;
 }
 
-// Sends and receives in step until both are through. A failed local read or write is remembered, and the messages go
-// on: whoever waits for them must not hang.
-// Images of several ranks go side by side, in the order of their ranks: that is how both sides match them.
+// Sends and receives in step until all copies are complete. A failed local read or write is
+// recorded, and the messages continue, so that a rank that waits for them does not hang. Images of
+// several ranks travel side by side in the order of their ranks, by which both sides match them.
 Status transfer(Context& context, Work& work, const std::vector<Incoming>& incoming, std::vector<CopySink>& sinks,
                 std::span<const sys::AlignedBuffer> scratch) {
   Status result;
@@ -94,7 +95,7 @@ Status transfer(Context& context, Work& work, const std::vector<Incoming>& incom
   return result;
 }
 
-// Keeps a copy and reads it back from where it now lies, to compare it with what its owner says it is.
+// Keeps a copy, and reads it back from its final place to compare it with what its owner announced.
 Status keep_copy(Context& context, Catalogue& catalogue, const Work& work, Incoming copy) {
   const std::string name = store::image_name(copy.owner);
   const store::ExpectedImage expected = store::expected_image(work.manifest, copy.owner);

@@ -6,7 +6,8 @@
 
 namespace diapause::engine {
 
-// Sends the images to the partners and keeps those of others. Fills the partners in the manifest. Collective.
+// Sends the images to the partners and keeps those of other ranks. Records the partners in the
+// manifest. Collective.
 Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work);
 
 }  // namespace diapause::engine
