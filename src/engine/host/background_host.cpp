@@ -1,4 +1,5 @@
-// Work in the background, as a rank sees it: posted to whoever acts for its node.
+// The host for work in the background, as a rank sees it: jobs are posted to the process that acts
+// for its node.
 #include <fmt/core.h>
 
 #include <atomic>
@@ -13,7 +14,8 @@
 namespace diapause::engine {
 namespace {
 
-// Messages of the thread wait here for the program's next call: the log is only ever called from the program's threads.
+// Holds messages of the thread until the program's next call, because the log is only called from
+// the program's threads.
 class MessageQueue {
  public:
   void put(Severity severity, const std::string& text) {
@@ -34,7 +36,7 @@ class MessageQueue {
   std::deque<std::pair<Severity, std::string>> messages_;
 };
 
-// The worker and its thread, which the node's first rank has if there is no dedicated rank.
+// The worker and its thread. The node's first rank has them if there is no dedicated rank.
 class WorkerThread {
  public:
   // Collective over `comm`.
@@ -71,7 +73,8 @@ class BackgroundHost : public Host {
 
   ~BackgroundHost() override {
     if (!is_started_) {
-      // Another node's thread did not start; this one waits for all of its ranks, which will not post.
+      // Another node's thread did not start. This thread waits for all of its ranks, which will not
+      // post, so their stop jobs are posted here.
       for (std::uint32_t place = 0; thread_ && thread_->is_running() && place < rank_count_; ++place) {
         mailbox_->post(place, {});
       }
@@ -81,7 +84,7 @@ class BackgroundHost : public Host {
     attend();
   }
 
-  // Collective; fails on all ranks or on none.
+  // Opens the host with a thread. Collective; fails on all ranks or on none.
   Status open_with_thread(Bill& bill, ThreadsMay threads_may) {
     using Part = comm::Comm::Part;
     const bool leads = context_.topology.is_leader();
@@ -124,7 +127,7 @@ class BackgroundHost : public Host {
       if (all) return slot;
       if (slot) tier->give_back(std::move(*slot));
       if (all.error().code != Code::full) {
-        context_.tiers.close(kind);  // opened anew at the next attempt
+        context_.tiers.close(kind);  // it is reopened at the next attempt
         return fail(all.error());
       }
       Message message;
@@ -230,8 +233,8 @@ class BackgroundHost : public Host {
   }
 
  private:
-  // All processes of `whole` and their workers find each other. `opened` and `worker` are of the worker in this
-  // process, if there is one.
+  // Lets all processes of `whole` and their workers find each other. `opened` and `worker` are
+  // those of the worker in this process, if there is one.
   Status meet(Context& whole, const Status& opened, const NodeWorker* worker) {
     DIAPAUSE_TRY_ASSIGN(facts_, announce(whole, opened, worker));
     return agree(whole, open_own_end());
@@ -253,24 +256,27 @@ class BackgroundHost : public Host {
     return {};
   }
 
-  // There is room at once: no more jobs that communicate are under way than versions may be in flight.
+  // Posts a message. There is always room, because no more jobs that communicate are in progress
+  // than versions may be in flight.
   std::uint64_t post(const Message& message) { return mailbox_->post(place_, message); }
   Progress finished(std::uint64_t number) {
     while (!progress(number).is_done) wait(number, 0, 3600);
     return progress(number);
   }
 
-  // The time between two steps of communication, while this rank waits for other nodes and has nothing else to do.
+  // The time between two steps of communication while this rank waits for other nodes and has
+  // nothing else to do.
   static constexpr double kBetweenSteps_s = 200e-6;
 
   Context& context_;
   StoredFacts facts_;
   Worker worker_ = Worker::rank;
-  std::uint32_t place_ = 0;  // of this rank among those of its node
+  std::uint32_t place_ = 0;  // place of this rank among those of its node
   std::uint32_t rank_count_ = 0;
   std::optional<Mailbox> mailbox_;
-  std::shared_ptr<comm::Relay> relay_;    // of a node's first rank, if its thread may not communicate
-  std::unique_ptr<WorkerThread> thread_;  // of a node's first rank, if no rank is set aside
+  // Of a node's first rank, if its thread must not communicate.
+  std::shared_ptr<comm::Relay> relay_;
+  std::unique_ptr<WorkerThread> thread_;  // Of a node's first rank, if there is no dedicated rank.
   bool is_started_ = false;
 };
 

@@ -25,7 +25,8 @@ Result<std::unique_ptr<DedicatedRank>> DedicatedRank::open(Context& whole, const
   Status opened;
   if (is_needed) opened = dedicated->open_worker(whole, rank, std::move(workers));
   if (!opened && !can_go_inline(opened.error())) return fail(opened.error());
-  if (!opened || !is_needed) DIAPAUSE_TRY(agree(whole, {}));  // the others do the work themselves
+  // The other ranks do the work themselves.
+  if (!opened || !is_needed) DIAPAUSE_TRY(agree(whole, {}));
   if (!taken) rank.log(Severity::warning, taken.error().message);
   return dedicated;
 }
@@ -36,7 +37,8 @@ Status DedicatedRank::open_worker(Context& whole, const Context& rank, std::uniq
   DIAPAUSE_TRY(announce(whole, worker ? Status{} : fail(worker.error()), worker ? worker->get() : nullptr));
   bill_.open((*worker)->context());
   (*worker)->listen([this] { return signals_ ? signals_->received() : 0; });
-  DIAPAUSE_TRY(agree(whole, {}));  // on the other ranks: whether they found their mailboxes
+  // Matches the other ranks, which agree on whether they found their mailboxes.
+  DIAPAUSE_TRY(agree(whole, {}));
   worker_ = std::move(*worker);
   return {};
 }
@@ -45,7 +47,8 @@ DedicatedRank::~DedicatedRank() {
   try {
     serve();
   } catch (...) {
-    // Out of memory, before or after all jobs. The other ranks are told by what they wait for.
+    // The reason is lack of memory, before or after all jobs. The other ranks learn it from what
+    // they wait for.
   }
 }
 

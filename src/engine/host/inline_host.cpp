@@ -1,4 +1,4 @@
-// The node engine in the rank's own calls.
+// The host that runs the node engine in the rank's own calls.
 #include <deque>
 
 #include "engine/host/host.hpp"

@@ -13,7 +13,8 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<Message>);
 
-// A waiter looks again after so long even if nobody wakes it: the other process may have died.
+// A waiting thread checks again after this time even if nobody wakes it, because the other process
+// may have died.
 constexpr double kLookAgain_s = 1;
 
 }  // namespace
@@ -23,7 +24,7 @@ std::uint64_t Mailbox::bytes(std::uint32_t rank_count) {
 }
 
 Result<Mailbox> Mailbox::create(const sys::Directory& directory, std::uint32_t rank_count) {
-  // A new file: one that a process of an earlier run still maps must not be this one.
+  // The file is made anew, because a process of an earlier run may still map the old one.
   DIAPAUSE_TRY(directory.remove_file(kFileName));
   DIAPAUSE_TRY_ASSIGN(sys::File file, directory.create_file(kFileName));
   Mailbox mailbox(std::move(file), rank_count);
@@ -50,7 +51,7 @@ Status Mailbox::map() {
     base = file_.kernel().map_shared(file_.fd(), bytes(rank_count_), &error);
   } while (base == nullptr && error == EINTR);
   if (base == nullptr) return fail(os_error("mapping " + file_.path(), error));
-  // A fresh file is all zeros, and so is everything in it at the start.
+  // A fresh file is all zeros, which is the initial state of everything in it.
   shared_ = reinterpret_cast<Shared*>(base);
   boxes_ = reinterpret_cast<Box*>(base + round_up(sizeof(Shared), alignof(Box)));
   return {};

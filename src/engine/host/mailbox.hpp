@@ -1,6 +1,6 @@
-// What the ranks of a node and the process that acts for them tell each other: jobs one way, how far they have come the
-// other way. Lies in memory they share, a file in the node's memory tier, and needs no MPI: a rank that posts a job
-// never waits for another rank.
+// The mailbox between the ranks of a node and the process that acts for them: jobs in one
+// direction, their progress in the other. It lies in shared memory, a file in the node's memory
+// tier, and needs no MPI: a rank that posts a job never waits for another rank.
 #pragma once
 
 #include <array>
@@ -17,23 +17,24 @@ namespace diapause::engine {
 
 enum class JobKind : std::uint32_t { capture, make_room, reject, pin, unpin, phases, settle, finish, stop };
 
-// One rank's part of a job; all ranks post the same jobs in the same order. Plain bytes: it is copied between
-// processes.
+// One rank's part of a job. All ranks post the same jobs in the same order. It is plain bytes,
+// because it is copied between processes.
 struct Message {
   JobKind kind = JobKind::stop;
-  config::TierKind node_tier = config::TierKind::memory;     // capture; make_room: where
-  config::TierKind capture_tier = config::TierKind::memory;  // capture: where the image lies
+  // Capture: tier of the version; make_room: the tier.
+  config::TierKind node_tier = config::TierKind::memory;
+  config::TierKind capture_tier = config::TierKind::memory;  // capture: tier where the image lies
   Decision decision;                                         // capture
   format::VersionId version;                                 // reject, pin
   ImageFacts facts;                                          // capture that succeeded
   double capture_s = 0;
   CaptureTimes times;
-  std::uint32_t phase_count = 0;  // phases
+  std::uint32_t phase_count = 0;  // for phases
   std::array<Phase, 8> phases{};
-  std::int32_t code = 0;             // capture that failed: base Code
-  std::array<char, 64> slot_name{};  // capture that succeeded: where the image lies
-  sys::FileId slot_id;               // and which file that is
-  std::array<char, 512> text{};      // why it failed
+  std::int32_t code = 0;             // capture that failed: the base Code
+  std::array<char, 64> slot_name{};  // capture that succeeded: name of the image's slot
+  sys::FileId slot_id;               // and the identity of its file
+  std::array<char, 512> text{};      // the error message, if it failed
 };
 
 class Mailbox {
@@ -42,27 +43,26 @@ class Mailbox {
   static constexpr std::uint64_t kResults = 64;  // that stay readable
   static constexpr const char* kFileName = "mailbox";
 
-  // Made by one process of the node, then opened by the others; `rank_count` of the node.
+  // create() is called by one process of the node, then open() by the others. `rank_count` is that
+  // of the node.
   static Result<Mailbox> create(const sys::Directory& directory, std::uint32_t rank_count);
   static Result<Mailbox> open(const sys::Directory& directory, std::uint32_t rank_count);
   Mailbox(Mailbox&& other) noexcept;
   Mailbox& operator=(Mailbox&&) = delete;
   ~Mailbox();
 
-  // ---- by a rank, `place` counted within the node
+  // ---- called by a rank; `place` is counted within the node
   std::uint64_t post(std::uint32_t place,
                      const Message& message);  // the job's number; waits while too many are under way
   std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
   Progress progress(std::uint64_t number) const;
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
   int stop_signal() const { return shared_->stop_signal.load(); }  // 0: none was passed on
-  void give_up() { shared_->given_up.store(1); }                   // what is under way need not come to its end
+  void give_up() { shared_->given_up.store(1); }                   // work in progress need not be completed
 
-  // ---- by the process that acts for the node
-  // The parts of job `number`, when all ranks have posted theirs. Calls `meanwhile` now and then, and whenever a signal
-  // has come to this thread.
+  // ---- called by the process that acts for the node
   std::vector<Message> take(std::uint64_t number, const std::function<void()>& meanwhile);
-  // Somebody has asked this process to stop by a signal: the ranks are to know.
+  // Tells the ranks that a signal asked this process to stop.
   void pass_on(int stop_signal) { shared_->stop_signal.store(stop_signal); }
   void begin(std::uint64_t number);
   void reached(std::uint64_t number, std::uint32_t levels);
@@ -88,7 +88,7 @@ class Mailbox {
     std::atomic<std::uint32_t> news;  // changes with every progress
     std::atomic<std::uint32_t> given_up;
     std::atomic<std::int32_t> stop_signal;
-    std::atomic<std::uint64_t> finished;  // jobs
+    std::atomic<std::uint64_t> finished;  // number of jobs
     std::array<Entry, kResults> entries;
   };
 
@@ -101,7 +101,7 @@ class Mailbox {
   sys::File file_;
   std::uint32_t rank_count_;
   Shared* shared_ = nullptr;
-  Box* boxes_ = nullptr;  // one a rank
+  Box* boxes_ = nullptr;  // one per rank
 };
 
 }  // namespace diapause::engine

@@ -98,7 +98,7 @@ Progress NodeWorker::work(std::uint64_t number, const std::vector<Message>& mess
   return progress;
 }
 
-// The mailbox goes with the rest; those who have it open go on using it.
+// The mailbox is removed with the rest. Processes that have it open continue to use it.
 Status NodeWorker::finish() {
   DIAPAUSE_TRY(engine_->finish());
   if (context_.settings.finish_keep == config::FinishKeep::all) return {};
@@ -128,7 +128,7 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Message>
   return progress;
 }
 
-// Gives a slot that will not be published back to its rank.
+// Returns a slot that will not be published to its rank.
 void NodeWorker::return_unused(const Message& message) {
   const store::Tier* const tier = context_.tiers.find(message.capture_tier);
   if (tier != nullptr && message.code == 0) tier->return_unused(get_text(message.slot_name));
@@ -158,7 +158,7 @@ Result<StoredFacts> announce(Context& whole, const Status& opened, const NodeWor
   DIAPAUSE_TRY_ASSIGN(const Gathered<StoredFacts> all,
                       gather_values<StoredFacts>(whole, opened, mine, "what a worker has found"));
   for (const std::vector<StoredFacts>& of_process : all) {
-    if (!of_process.empty()) return of_process.front();  // the same from all of them
+    if (!of_process.empty()) return of_process.front();  // equal from all of them
   }
   return fail(Code::internal, "no worker has opened");
 }

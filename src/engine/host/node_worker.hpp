@@ -1,5 +1,6 @@
-// The node engine as it acts for all ranks of its node: jobs come through the mailbox, and how far they have come goes
-// back. It runs where its owner calls serve(): in a thread of the node's first rank, or in a rank of its own.
+// Runs the node engine for all ranks of its node: jobs arrive through the mailbox, and their
+// progress is returned there. It runs where its owner calls serve(): in a thread of the node's
+// first rank, or in a dedicated rank.
 #pragma once
 
 #include <memory>
@@ -17,18 +18,20 @@ struct StoredFacts {
 
 class NodeWorker {
  public:
-  // For the node of `rank`, which has the context of one of its ranks; `comm` holds the workers of all nodes in the
-  // order of the nodes. Opens the tiers and makes the mailbox. `log` is called in the thread that calls open() or
-  // serve(), and `bill` must outlive the object. Collective over `comm`.
+  // Opens the worker for the node of `rank`, the context of one of the node's ranks. `comm` holds
+  // the workers of all nodes in the order of the nodes. Opens the tiers and makes the mailbox.
+  // `log` is called in the thread that calls open() or serve(). `bill` must outlive the object.
+  // Collective over `comm`.
   static Result<std::unique_ptr<NodeWorker>> open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
                                                   Bill& bill);
 
   StoredFacts facts() const { return {engine_->incarnation(), engine_->other_rank_count()}; }
   governor::PhaseGuard begin_capture(std::uint64_t bytes) { return engine_->begin_capture(bytes); }
-  // What comes to this process alone is passed on to the ranks: `received` gives the signal that asks to stop, or 0.
+  // Passes signals that only this process receives on to the ranks. `received` returns the signal
+  // that asks to stop, or 0.
   void listen(std::function<int()> received) { received_ = std::move(received); }
-  // Does what the ranks post until all have told it to stop. The calling thread gives way to the ranks that compute, as
-  // async.nice and async.cpu say, and keeps to that afterwards.
+  // Does the jobs that the ranks post until all have told it to stop. The calling thread gives way
+  // to the computing ranks, according to async.nice and async.cpu, from then on.
   void serve();
   Context& context() { return context_; }
 
@@ -48,8 +51,9 @@ class NodeWorker {
   std::function<int()> received_ = [] { return 0; };
 };
 
-// Tells all processes of `whole` whether the workers have opened, and what they found. `opened` and `worker` are of the
-// worker in this process; success and nullptr where there is none. Collective.
+// Tells all processes of `whole` whether the workers have opened, and what they found. `opened` and
+// `worker` are those of the worker in this process; pass success and nullptr where there is none.
+// Collective.
 Result<StoredFacts> announce(Context& whole, const Status& opened, const NodeWorker* worker);
 
 }  // namespace diapause::engine
