@@ -19,8 +19,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostPhases = 4096;  // between two settlements; there are a handful
-// How many times the bytes of a phase go through memory. What is drained is counted with the capture.
+constexpr std::size_t kMostPhases = 4096;  // between two settlements; usually there are a few
+// How many times the bytes of a phase pass through memory. The drained bytes are counted with the
+// capture.
 constexpr std::pair<std::string_view, double> kThroughMemory[] = {
     {"capture", 2}, {"partner", 2}, {"parity", 1}, {"encode", 1}, {"global", 1}, {"verify", 1}, {"restore", 2}};
 
@@ -28,7 +29,8 @@ bool keeps_account(const Context& context) { return context.comm->node_leader() 
 
 constexpr const char* kBeside[] = {"nothing", "waiting", "program"};
 
-// Null is without a bound: nobody knows how far the source is off.
+// Adds the uncertainty to the line. Null means that there is no bound, because the error of the
+// source is unknown.
 void put_uncertainty(json& line, const energy::Uncertainty& off) {
   line["uncertainty"] = {{"sampling_j", off.sampling_j},
                          {"sensor_j", off.is_bounded ? json(off.sensor_j) : json(nullptr)},
@@ -36,8 +38,9 @@ void put_uncertainty(json& line, const energy::Uncertainty& off) {
   line["uncertainty_j"] = off.is_bounded ? json(off.together_j()) : json(nullptr);
 }
 
-// Joules by name of the domain, parts of one machine added up; "total" is what sampler.total() says, if there is one. A
-// domain of which nothing is known is left out, and a total of which nothing is known is null.
+// Adds joules by name of the domain, with the parts of one machine added up; "total" is
+// sampler.total(), if there is one. A domain without known joules is left out, and an unknown total
+// is null.
 void put_joules(json& line, const energy::Charge& charge, const energy::Sampler& sampler, bool has_total) {
   json joules = json::object();
   const std::vector<energy::Zone>& zones = sampler.domains();
@@ -67,7 +70,8 @@ json sources_of(const energy::Sampler& sampler) {
   return sources;
 }
 
-// Phases of one name in one version are told apart by their order. `to_unix_s`: what is to be added to their times.
+// Returns the lines of the phases. Phases of one name in one version are told apart by their order.
+// `to_unix_s` is added to their times.
 json lines_of(const std::vector<Phase>& phases, double to_unix_s, const std::string& actuator) {
   std::map<std::tuple<std::uint64_t, std::int32_t, std::string>, std::size_t> seen;
   json lines = json::array();
@@ -170,7 +174,7 @@ std::string Account::describe(const Book& book) {
     machine["gap_s"] = charges.gap_s;
     machine["total"] = sampler_->total().name;
     machine["sources"] = sources_of(*sampler_);
-    // A machine of which no source knows anything now has no total.
+    // A machine on which no source has data now has no total.
     const bool has_total = !charges.whole.is_known.empty() && charges.whole.is_known.back();
     put_joules(machine["program"], charges.program, *sampler_, has_total);
     put_joules(machine["whole"], charges.whole, *sampler_, has_total);
@@ -182,7 +186,7 @@ std::string Account::describe(const Book& book) {
   return machine.dump();
 }
 
-// A line that cannot be made is a line less.
+// Delivers the line of all machines. If it cannot be made, the line is lost.
 void Account::deliver(const std::vector<std::string>& machines) const {
   std::vector<json> accounts;
   for (const std::string& text : machines) {
@@ -192,7 +196,8 @@ void Account::deliver(const std::vector<std::string>& machines) const {
   deliver_(add_up(accounts).dump());
 }
 
-// Where no energy is measured there is little to reckon, and a program that wants no threads gets none.
+// Does the work in the background. Without energy measurement there is little to compute, and a
+// program that wants no threads gets none.
 void Account::behind(std::function<void()> work) {
   if (sampler_ == nullptr || !sampler_->is_running()) return work();
   background_->post(std::move(work));

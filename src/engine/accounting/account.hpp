@@ -1,5 +1,6 @@
-// Which phase of which checkpoint or restart used how much time and energy, on the machine of this process; and the
-// lines of the ledger that say so. docs/energy-account.md, docs/formats/ledger.md.
+// Attributes time and energy on the machine of this process to the phases of checkpoints and
+// restarts, and delivers the ledger lines that report them. docs/energy-account.md,
+// docs/formats/ledger.md.
 #pragma once
 
 #include <array>
@@ -20,54 +21,59 @@
 
 namespace diapause::engine {
 
-// Plain bytes: it is copied between processes.
+// A phase, as plain bytes: it is copied between processes.
 struct Phase {
   std::array<char, 16> name{};
   std::uint64_t version = 0;
   std::int32_t level = 0;  // 0: of all levels, or of a restart
   energy::Beside beside = energy::Beside::nothing;
-  double from_s = 0;  // sys::monotonic_s()
+  double from_s = 0;  // seconds of sys::monotonic_s()
   double to_s = 0;
-  double share = 1;         // of that time: several phases may take turns in one step
-  std::uint64_t bytes = 0;  // protected ones of all ranks of the job
-  governor::Ratios ratios;  // the clock it ran at
+  double share = 1;         // Fraction of that time, because several phases may alternate in one step.
+  std::uint64_t bytes = 0;  // protected bytes of all ranks of the job
+  governor::Ratios ratios;  // the clock that it ran at
 
   double seconds() const { return (to_s - from_s) * share; }
 };
 Phase make_phase(std::string_view name, double from_s, double to_s);
 
-// The sampler of a process that keeps the account of its machine, or governs or compresses by joules; null for others,
-// and where it cannot be had: that is logged, and costs nothing but the numbers.
+// Starts the sampler of a process that keeps the account of its machine, or governs or compresses
+// by joules. Returns null for other processes, and where sampling is impossible; that is logged,
+// and only the numbers are lost.
 std::unique_ptr<energy::Sampler> start_sampler(const Context& context);
 
-// Ranks of a machine take their checkpoints together, so the first process that has an account there keeps it for all.
-// Nobody waits for what can be reckoned behind. All calls from one thread.
+// The energy account of a machine. Ranks of a machine take their checkpoints together, so the first
+// process with an account there keeps it for all. Nobody waits for computations that can be done in
+// the background. All calls come from one thread.
 class Account {
  public:
-  // Takes the fields of a ledger line, in a thread of the account.
+  // Takes the fields of a ledger line. Called in a thread of the account.
   using Deliver = std::function<void(const std::string& fields)>;
-  // What has happened here, and who wants to know.
+  // The objects around the account: where its data come from, and where its lines go.
   struct Environment {
     energy::Sampler* sampler = nullptr;  // must outlive the object; null: energy is not measured
-    std::string actuator;                // of the governor, for what it has slowed
-    Deliver deliver;                     // of rank 0
+    std::string actuator;                // Name of the governor's actuator, for phases that it slowed.
+    Deliver deliver;                     // used by rank 0
   };
-  // Collective.
+  // Opens the account. Collective.
   Status open(const Context& context, Environment environment);
-  // Of `seconds`, the share that the processes of this machine spent on something, which took each rank's so long.
+  // Returns the share of `seconds` that the processes of this machine spent on an activity which
+  // took `seconds_of_rank` on each rank.
   double share_here(std::span<const double> seconds_of_rank, double seconds) const;
-  // As soon as it is over: what it has moved through memory is energy that a model finds.
+  // Adds a phase, as soon as it is over, because a model derives energy from the bytes that it
+  // moved through memory.
   void add(const Phase& phase);
-  // Divides what was used since the last time among the phases and the program, adds up all machines and delivers that.
-  // Of a single machine all of it is done behind the caller, of several all but collecting it. Collective.
+  // Divides the energy used since the last call among the phases and the program, adds up all
+  // machines, and delivers the result. With a single machine everything is done in the background;
+  // with several, everything but collecting the data. Collective.
   Status settle(Context& context);
-  // Until all is delivered.
+  // Waits until everything is delivered.
   void wait() {
     if (background_) background_->wait();
   }
 
  private:
-  // What is settled at once.
+  // The data that are settled at once.
   struct Book {
     std::vector<Phase> phases;
     double from_s = 0, to_s = 0;
@@ -79,9 +85,9 @@ class Account {
   void behind(std::function<void()> work);
 
   bool is_kept_here_ = false;
-  std::vector<std::uint32_t> ranks_here_;  // those that the processes of this machine act for
+  std::vector<std::uint32_t> ranks_here_;  // ranks that the processes of this machine act for
   std::size_t processes_here_ = 1;
-  double share_ = 1;  // of the ranks, that are on this machine
+  double share_ = 1;  // share of the ranks that are on this machine
   bool is_only_machine_ = true;
   energy::Sampler* sampler_ = nullptr;
   std::string actuator_;
@@ -89,7 +95,7 @@ class Account {
   energy::Charger charger_;
   std::vector<Phase> phases_;  // since settled_s_
   double settled_s_ = 0;
-  std::optional<BackgroundWorker> background_;  // the last member: it goes first
+  std::optional<BackgroundWorker> background_;  // the last member, so that it is destroyed first
 };
 
 }  // namespace diapause::engine

@@ -7,7 +7,7 @@ void perform(const std::function<void()>& work) {
   try {
     work();
   } catch (...) {
-    // Out of memory, as a rule: the program goes on without it.
+    // The usual reason is lack of memory. The program continues without the result.
   }
 }
 
@@ -40,12 +40,13 @@ void BackgroundWorker::wait() {
 }
 
 void BackgroundWorker::run() {
-  (void)sys::give_way(static_cast<int>(async_.nice), async_.cpu);  // what is refused, the engine's thread tells
+  // A refusal is reported by the engine's thread.
+  (void)sys::give_way(static_cast<int>(async_.nice), async_.cpu);
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ends_ || !work_.empty(); });
     if (work_.empty()) return;
-    std::function<void()>& next = work_.front();  // stays where it is while others come behind it
+    std::function<void()>& next = work_.front();  // stays valid while other work is added behind it
     lock.unlock();
     perform(next);
     lock.lock();

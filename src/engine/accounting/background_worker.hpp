@@ -12,13 +12,15 @@
 
 namespace diapause::engine {
 
-// A thread that gives way to the program's, and is there from the first piece of work on. All calls from one thread.
+// A thread that gives way to the program's threads. It starts with the first piece of work. All
+// calls come from one thread.
 class BackgroundWorker {
  public:
   explicit BackgroundWorker(const config::AsyncSettings& async) : async_(async) {}
-  ~BackgroundWorker();  // waits until all is done
+  ~BackgroundWorker();  // waits until all work is done
 
-  // The work is done in the calling thread if no other can be started. Work that throws is given up.
+  // Adds work. It is done in the calling thread if no other can be started. Exceptions from it are
+  // dropped.
   void post(std::function<void()> work);
   // Returns when all work is done.
   void wait();
@@ -27,9 +29,9 @@ class BackgroundWorker {
   void run();
 
   const config::AsyncSettings async_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // protects the members below
   std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;  // the first is being done
+  std::deque<std::function<void()>> work_;  // the first one is in progress
   bool ends_ = false;
   std::optional<sys::Thread> thread_;
 };

@@ -9,13 +9,13 @@
 
 namespace diapause::engine {
 
-// The ledger of a job, for whichever threads of rank 0 write to it. A line that cannot be written is lost; the first of
-// several in a row is logged.
+// Writes the ledger of a job, from any thread of rank 0. A line that cannot be written is lost, and
+// the first of several consecutive losses is logged.
 class Bill {
  public:
   void open(Context& context);
   void append(Context& context, const std::string& json_object);
-  // The same for threads that may not log: that is left to the next append().
+  // Appends a line from a thread that must not log. A loss is logged by the next append().
   void append_quietly(const std::string& json_object);
   bool is_open() const {
     const std::lock_guard lock(mutex_);
@@ -26,7 +26,7 @@ class Bill {
   mutable std::mutex mutex_;
   std::optional<energy::Ledger> ledger_;
   bool is_losing_lines_ = false;
-  std::optional<std::string> untold_;  // why the last line was lost
+  std::optional<std::string> untold_;  // why the last line was lost, if that is not logged yet
 };
 
 }  // namespace diapause::engine

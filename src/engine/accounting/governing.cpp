@@ -10,7 +10,8 @@
 namespace diapause::engine {
 namespace {
 
-// Process, then processors, as this machine writes them: only ranks of this node look into it.
+// Packs the process and its processors in this machine's byte order. Only ranks of this node read
+// them.
 ByteVector to_bytes(const Neighbour& neighbour) {
   const ByteView process = as_byte_view(neighbour.process);
   const ByteView cpus = std::as_bytes(std::span(neighbour.cpus));
@@ -31,7 +32,7 @@ Neighbour from_bytes(const ByteVector& bytes) {
 
 governor::Environment environment_of(const Context& context) {
   governor::Environment environment;
-  environment.kernel = &sys::real_kernel();  // the machine's, wherever checkpoints lie
+  environment.kernel = &sys::real_kernel();  // the real machine's, wherever checkpoints are stored
   environment.sysfs = context.settings.energy.root + "/sys";
   environment.log = context.log;
   std::set<std::uint32_t> cpus;
@@ -43,7 +44,8 @@ governor::Environment environment_of(const Context& context) {
   return environment;
 }
 
-// Where every rank acts for itself, one governs for its node.
+// Returns the policy of this process. If every rank acts for itself, one of them governs for its
+// node.
 config::ThrottlePolicy policy_of(const Context& context) {
   const bool governs = context.topology.by_node || context.topology.is_leader();
   return governs ? context.settings.governor.policy : config::ThrottlePolicy::off;
@@ -106,13 +108,14 @@ governor::PhaseGuard NodeGovernor::begin_phase(const char* step, policy::PhaseKi
   return governor_->begin_phase(start);
 }
 
-// Of the whole node: where counters leave parts of it out, the profile says what these draw at least.
+// Returns the joules of the whole node. For parts that the counters leave out, the profile gives
+// the least power.
 std::optional<double> NodeGovernor::node_joules() {
   const energy::Total& total = sampler_->total();
   if (total.zones.empty() || total.kind != energy::Kind::measured) return std::nullopt;
   const energy::Usage usage = sampler_->since_start();
   if (!gaps_.are_passed(usage.total)) return std::nullopt;
-  // What a profile for any machine guesses of the rest is no ground for a decision.
+  // What a generic profile guesses about the rest is no basis for a decision.
   if (sampler_->profile().name == "generic" && !energy::is_covered(total.name, energy::Domain::other))
     return std::nullopt;
   double rest_w = 0;

@@ -18,7 +18,7 @@ json event(const char* name, std::uint64_t time_unix_ns) {
   return {{"schema", kLedgerSchema}, {"event", name}, {"time_unix_s", static_cast<double>(time_unix_ns) * 1e-9}};
 }
 
-// Names of files and nodes in error texts need not be UTF-8.
+// Returns the line as text. Names of files and nodes in error messages need not be UTF-8.
 std::string text(const json& line) { return line.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace
@@ -57,7 +57,7 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   return text(line);
 }
 
-// Regions of several ranks that went the same way are one entry.
+// Regions of several ranks that were treated in the same way form one entry.
 std::string compression_line(const format::VersionId& version, std::span<const EncodedRegion> regions) {
   struct Sum {
     codec::RegionReport report;
@@ -92,7 +92,8 @@ std::string compression_line(const format::VersionId& version, std::span<const E
   return text(line);
 }
 
-// Regions taken the same way for the same reason are one entry: there may be hundreds.
+// Regions captured in the same way for the same reason form one entry, because there may be
+// hundreds.
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions) {
   constexpr std::size_t kNamed = 4;
   struct Way {

@@ -23,7 +23,7 @@ struct CheckpointLine {
   double capture_s = 0;
   governor::Ratios capture_ratios;
   const std::vector<Phase>* steps = nullptr;
-  std::string actuator;  // of the governor; empty: it is off
+  std::string actuator;  // name of the governor's actuator; empty: the governor is off
   std::string error;     // empty: none
 };
 
@@ -35,13 +35,13 @@ struct RestartLine {
   std::vector<std::string> sources;
   bool healed = false;
   double seconds = 0;
-  double greatest_error = 0;  // of what came back; 0: exact
+  double greatest_error = 0;  // of the restored values; 0: they are exact
 };
 
 struct StopLine {
   std::uint32_t incarnation = 0;
   std::string why;
-  std::uint64_t version = 0;  // of the last checkpoint
+  std::uint64_t version = 0;  // number of the last checkpoint
   int level_reached = 0;      // 0: it failed
 };
 
@@ -49,7 +49,8 @@ struct ScheduleLine {
   std::uint32_t incarnation = 0;
   config::AutoSchedule goal;
   const policy::PaceDecision* decision = nullptr;
-  // What was measured, by level: so many checkpoints and restarts. The times of levels without any are assumed.
+  // How many checkpoints and restarts were measured, by level. The times of levels without any are
+  // assumed.
   std::array<std::size_t, 5> checkpoints{}, restarts{};
   bool is_compute_power_measured = false, is_checkpoint_power_measured = false;
 };
@@ -63,12 +64,12 @@ struct OpenLine {
 
 std::string open_line(const OpenLine& open);
 std::string checkpoint_line(const CheckpointLine& line);
-// How the regions of this process went to the global tier.
+// Describes how the regions of this process were stored in the global tier.
 std::string compression_line(const format::VersionId& version, std::span<const EncodedRegion> regions);
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
-// `account`: what Account::settle() delivers; its time is the line's.
+// `account` is what Account::settle() delivers; its time becomes the time of the line.
 std::string energy_line(std::uint32_t incarnation, const std::string& account);
 std::string schedule_line(const ScheduleLine& line);
 std::string close_line();

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// By domain. Where nothing is known, or was measured, it is empty.
+// Returns joules by domain. The result is empty if nothing is known or measured.
 json known_joules(const json& part) {
   json known = json::object();
   if (!part.contains("joules")) return known;
@@ -25,7 +25,7 @@ json known_joules(const json& part) {
   return known;
 }
 
-// Not where there is none.
+// Returns false if there is no total at all.
 bool is_total_unknown(const json& part) {
   return part.contains("joules") && part["joules"].contains("total") && part["joules"]["total"].is_null();
 }
@@ -34,8 +34,8 @@ void add_numbers(json& to, const json& more) {
   for (const auto& [key, value] : more.items()) to[key] = to.value(key, 0.0) + value.get<double>();
 }
 
-// Samples of different machines err independently, and so do programs; but meters of one kind are all off in the same
-// way.
+// Adds up uncertainties. Sampling errors of different machines, and of programs, are independent,
+// but meters of one kind all have the same systematic error.
 void add_uncertainty(json& to, const json& more) {
   if (!more.contains("uncertainty")) return;
   const json& with = more["uncertainty"];
@@ -125,7 +125,7 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
     take_longest(sum, phase, "seconds");
   }
 
-  // The program's total takes what is known of it.
+  // Drops the total of a phase; the known part is counted for the program.
   void give_up_total(json& phase) {
     json known = known_joules(phase);
     if (known.contains("total")) add_numbers(sum_["program"]["joules"], {{"total", known["total"]}});
@@ -136,9 +136,9 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
   }
 
   std::uint64_t machines_ = 0;
-  std::uint64_t unmetered_ = 0;  // of them, those without a total
+  std::uint64_t unmetered_ = 0;  // machines without a total
   json sum_;
-  std::map<Key, json> phases_;  // what each was on all machines
+  std::map<Key, json> phases_;  // the value on all machines
   std::vector<Key> order_;
 };
 

@@ -10,8 +10,10 @@
 namespace diapause::engine {
 namespace {
 
-constexpr double kMostUncertain = 0.2;  // of the joules of a stretch of time, for it to count
-constexpr double kLeastEncoding = 0.1;  // of a step, for what compressing draws to be found in it
+// Greatest uncertainty of a stretch's joules for it to count.
+constexpr double kMostUncertain = 0.2;
+// Least fraction of a step for the power of compression to be derived from it.
+constexpr double kLeastEncoding = 0.1;
 
 double mean(const std::optional<double>& before, double now) { return before ? (*before + now) / 2 : now; }
 
@@ -34,7 +36,7 @@ std::optional<double> StepPower::watts_between(double from_s, double to_s) const
   return used.joules / used.covered_s;
 }
 
-// What the program draws alone is what was drawn since the step before.
+// Returns the power of a step. The power of the program alone is that drawn since the step before.
 std::optional<double> StepPower::watts_of(const GlobalStep& step) const {
   const std::optional<double> all = watts_between(step.from_s, step.to_s);
   if (!context_.topology.by_node || !all) return all;
@@ -59,7 +61,8 @@ void StepPower::learn(const GlobalStep& step) {
   last_end_s_ = step.to_s;
 }
 
-// With every process of this node that takes part keeping so many processors busy.
+// Returns the modelled power if every participating process of this node keeps so many processors
+// busy.
 double StepPower::modelled_w(double busy_share) const {
   const auto& node_of_rank = context_.topology.node_of_rank;
   const auto processes = context_.topology.by_node ? 1 : std::ranges::count(node_of_rank, context_.topology.node);

@@ -1,5 +1,5 @@
-// What the step of level 4 draws while it compresses and while it writes: what codec.goal = "energy" weighs.
-// docs/compression.md, "By joules".
+// The power of the step of level 4 while it compresses and while it writes, which codec.goal =
+// "energy" weighs. docs/compression.md, "By joules".
 #pragma once
 
 #include <optional>
@@ -11,20 +11,22 @@
 
 namespace diapause::engine {
 
-// Whether this process decides by joules what to compress, and needs a sampler for it.
+// Returns whether this process decides by joules what to compress, and needs a sampler for that.
 bool weighs_joules(const Context& context);
 
-// Where the program waits for the step, that is all that the machine draws; in the background, what it draws more than
-// the program alone. Measured where the machine has counters, else by the profile: processors idle and busy.
+// Learns the power of the step. If the program waits for the step, that is the power of the whole
+// machine; in the background it is the power in addition to the program's. It is measured where the
+// machine has counters, and otherwise computed from the profile's powers of idle and busy
+// processors.
 class StepPower {
  public:
-  // `context` and `sampler` must outlive the object; null: it cannot be had.
+  // `context` and `sampler` must outlive the object; a null `sampler` means that there is none.
   StepPower(const Context& context, energy::Sampler* sampler)
       : context_(context), sampler_(weighs_joules(context) ? sampler : nullptr) {}
 
-  // The last step of this process, each once, in their order.
+  // Learns from the last step of this process. Called once for each, in their order.
   void learn(const GlobalStep& step);
-  // As far as it is known now.
+  // Returns the powers as far as they are known now.
   Draw draw() const;
 
  private:
@@ -36,8 +38,9 @@ class StepPower {
   const Context& context_;
   energy::Sampler* const sampler_;
   std::optional<double> last_end_s_;
-  double busy_share_ = 0;  // of the time of a step without compression, that this process had a processor
-  std::optional<double> write_w_, compress_w_;  // measured
+  // Fraction of the time of a step without compression in which this process had a processor.
+  double busy_share_ = 0;
+  std::optional<double> write_w_, compress_w_;  // as measured
 };
 
 }  // namespace diapause::engine
