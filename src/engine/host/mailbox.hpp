@@ -52,8 +52,8 @@ class Mailbox {
   ~Mailbox();
 
   // ---- called by a rank; `place` is counted within the node
-  std::uint64_t post(std::uint32_t place,
-                     const Message& message);  // the job's number; waits while too many are under way
+  // Posts a message and returns the number of its job. Waits while too many jobs are in progress.
+  std::uint64_t post(std::uint32_t place, const Message& message);
   std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
   Progress progress(std::uint64_t number) const;
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
@@ -61,6 +61,8 @@ class Mailbox {
   void give_up() { shared_->given_up.store(1); }                   // work in progress need not be completed
 
   // ---- called by the process that acts for the node
+  // Returns the parts of job `number` when all ranks have posted theirs. Calls `meanwhile` from time
+  // to time, and whenever this thread has received a signal.
   std::vector<Message> take(std::uint64_t number, const std::function<void()>& meanwhile);
   // Tells the ranks that a signal asked this process to stop.
   void pass_on(int stop_signal) { shared_->stop_signal.store(stop_signal); }
