@@ -111,7 +111,7 @@ class NodeEngine {
   Result<store::FinishedMark> mark_of_end() const;
 
   // ---- steps (node_engine.cpp)
-  // A phase begins or ends.
+  // Marks the beginning or end of a phase for the sampler.
   void mark() {
     if (sampler_ != nullptr) sampler_->mark();
   }
