@@ -1,5 +1,5 @@
-// What a program that `diapause run` has started leaves for it when a start failed only because the system was short of
-// something: it is to be started again, after a while.
+// Notes for `diapause run` that a start failed only because the system lacked some resource. The
+// program is then started again after a while.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace diapause::library {
 
 class AgainNote {
  public:
-  // Keeps the file that DIAPAUSE_RUN_AGAIN_FILE names open: when it is needed there may be no descriptor left. Without
-  // such a variable, and where it cannot be opened, nothing is ever left.
+  // Keeps the file that DIAPAUSE_RUN_AGAIN_FILE names open, because later there may be no free
+  // descriptor. Without that variable, or if the file cannot be opened, no note is ever left.
   void open(sys::Kernel& kernel, const config::Environment& environment);
   void leave(const std::string& why) const;
 

@@ -29,7 +29,8 @@ Status Engine::usable() const {
   return {};
 }
 
-// Decides on the next version. Rank 0 finds out whether it is skipped, and waits for room if it is not. Collective.
+// Decides on the next version. Rank 0 determines whether it is skipped, and waits for room if it is
+// not. Collective.
 Result<engine::Decision> Engine::begin(std::uint64_t version, int level, std::uint64_t next_bytes,
                                        CheckpointInfo& info) {
   engine::DecisionRequest request{version, level, lossy_restarts_};
@@ -46,7 +47,7 @@ Result<engine::Decision> Engine::begin(std::uint64_t version, int level, std::ui
 // Captures the subject and hands it over. Collective.
 Status Engine::checkpoint_from(Subject subject, const engine::Decision& decision, CheckpointInfo& info) {
   DIAPAUSE_TRY_ASSIGN(const Taken taken, capture_->take(std::move(subject), decision));
-  // What could not be captured is an error of this call, whatever becomes of it in the background.
+  // A failed capture is an error of this call, whatever becomes of the version in the background.
   Status failed = host_->is_background() ? taken.captured : Status{};
   Flight flight{taken.job, decision.number, decision.level, taken.image_bytes, {}};
   if (!host_->is_background()) {
@@ -103,12 +104,12 @@ Status Engine::give_up_checkpoint(const std::string& why) {
   CheckpointInfo info;
   const bool was_open = open_.has_value();
   const Status ended = end_checkpoint(fail(Code::argument, "the program gives up this version: " + why), info);
-  // That there is no version is what was asked for.
+  // It is no error that there is no version: the program asked for that.
   const bool is_as_asked = ended || (ended.error().code == Code::argument && was_open);
   return is_as_asked ? Status() : ended;
 }
 
-// All ranks come here, and all take the version or none does.
+// Ends the open checkpoint. All ranks call this, and all take the version or none does.
 Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
   info = {};
   DIAPAUSE_TRY(usable());
@@ -125,7 +126,8 @@ Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
     const Status gone = unprotect(region);  // waits until it is copied
     if (!gone && result) result = gone;
   }
-  // A failed attempt counts too: the next one is due after the interval, not at the next call.
+  // A failed attempt counts as well: the next checkpoint is due after the interval, not at the next
+  // call.
   const int level = open.info.level_asked;
   if (pacemaker_) pacemaker_->consider(info.bytes);
   if (const auto now_s = agree_on_time()) schedule_.taken(level, *now_s);
@@ -137,7 +139,8 @@ Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
 }
 
 Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s, CheckpointInfo& info) {
-  info.bytes = regions_.bytes() + bytes_of(open.files);  // the program may have packed more, or less
+  // The program may have changed the size of packed regions.
+  info.bytes = regions_.bytes() + bytes_of(open.files);
   std::vector<const std::byte*> data;
   for (const ProtectedRegion& region : regions_) data.push_back(region.data);
   capture::MemorySource memory(std::move(data));
@@ -223,10 +226,11 @@ bool Engine::make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info)
   return true;
 }
 
-// Captures end in the order that they begin in.
+// Captures end in the order in which they began, so only the newest can be incomplete.
 bool Engine::is_captured(const Flight& flight) const { return &flight != &flights_->newest() || capture_->is_done(); }
 
-// Once after each change, as soon as nothing is in flight: what is in flight brings back slots when it is done.
+// Prepares a slot once after each change, as soon as nothing is in flight, because a version in
+// flight returns its slots when it is done.
 void Engine::keep_slot_ready() {
   const bool is_wanted = host_->is_background() && context_->settings.global_mode == config::GlobalMode::staged;
   if (is_slot_ready_ || !is_wanted || off_) return;

@@ -12,9 +12,10 @@
 namespace diapause::library {
 namespace {
 
-// What rank 0's settings ask for: launchers do not always pass the environment on to other nodes.
+// What rank 0's settings ask to watch. Launchers do not always pass the environment on to other
+// nodes.
 struct Watch {
-  std::uint64_t signals = 0;  // bit n - 1: number n
+  std::uint64_t signals = 0;  // bit n - 1 for signal number n
   std::uint8_t has_end = 0;
 };
 
@@ -23,8 +24,8 @@ struct Choice {
   double left_s = 0;
 };
 
-// A rank's wish to stop as a number, of which the largest counts: 0 none, then the end of the allocation, then signals,
-// those of lower ranks first.
+// A rank's request to stop as a number, of which the largest counts: 0 for none, then the end of
+// the allocation, then signals, those of lower ranks first.
 constexpr std::uint64_t kEndIsNear = std::uint64_t{1} << 32;
 
 std::uint64_t wish_of(int signal, std::uint32_t rank) {
@@ -84,7 +85,8 @@ Status Deadline::open(engine::Context& context, std::unique_ptr<sys::StopSignals
 
 policy::LevelSeconds Deadline::expected(const engine::Context& context, std::uint64_t bytes) const {
   const engine::Topology& topology = context.topology;
-  const std::uint64_t all_bytes = bytes * context.rank_count();  // rank 0 stands for all
+  // Rank 0 assumes that all ranks have as much as itself.
+  const std::uint64_t all_bytes = bytes * context.rank_count();
   policy::LevelSeconds levels;
   for (int level = 1; level <= 4; ++level) {
     const bool has_tier = level < 4 || context.tiers.tiers[static_cast<std::size_t>(config::TierKind::global)];
@@ -105,7 +107,7 @@ std::uint64_t Deadline::wish(const engine::Context& context, double next_s, std:
 Result<int> Deadline::level_now(engine::Context& context, double next_s, std::uint64_t bytes, int due) {
   if (!watches_ || stop_) return due;
   const double now_s = sys::monotonic_s();
-  const double since_s = now_s - agreed_s_;  // a signal may have come any time since
+  const double since_s = now_s - agreed_s_;  // a signal may have arrived at any time since then
   agreed_s_ = now_s;
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t most, context.comm->all_max(wish(context, next_s, bytes)));
   if (most == 0) return due;

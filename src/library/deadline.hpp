@@ -1,5 +1,6 @@
-// Stopping in time: when a rank was signalled or the allocation ends, all ranks learn it at the same snapshot call, and
-// what checkpoint still fits. policy/deadline.hpp decides; this gathers what it decides from and tells everybody.
+// Stops the program in time. If a rank received a signal or the allocation ends, all ranks learn at
+// the same snapshot call that they must stop, and which checkpoint still fits. policy/deadline.hpp
+// decides; this class provides its input and tells all ranks.
 #pragma once
 
 #include <memory>
@@ -15,36 +16,41 @@ namespace diapause::library {
 // The reason why the program has to stop. Equal on all ranks.
 struct Stop {
   int signal = 0;          // its number; 0: the end of the allocation is near
-  std::uint32_t rank = 0;  // that got the signal
+  std::uint32_t rank = 0;  // the rank that received the signal
 };
-std::string in_words(const Stop& stop);  // "SIGTERM on rank 3", "the allocation ends"
+std::string in_words(const Stop& stop);  // such as "SIGTERM on rank 3" or "the allocation ends"
 
 class Deadline {
  public:
-  // The ranks agree at least so often, if they have anything to watch for.
+  // Longest time between two agreements if there is anything to watch for.
   static constexpr double kAgreeEvery_s = 1;
 
-  // Takes the signals over, on all ranks those that rank 0's settings name; none are watched without `signals`. Rank 0
-  // notes stops in the file `note_path`, for `diapause run`; empty: there is none. Collective.
+  // Handles on all ranks the signals that rank 0's settings name; without `signals` none are
+  // handled. Rank 0 notes stops for `diapause run` in the file `note_path`; empty: there is no such
+  // file. Collective.
   Status open(engine::Context& context, std::unique_ptr<sys::StopSignals> signals, std::string note_path);
 
   // Returns whether there is anything to watch for. Equal on all ranks.
   bool watches() const { return watches_; }
 
-  // At an agreed call: the level to take now, which is `due` unless the program has to stop. `next_s`: until the next
-  // agreed call; `bytes`: protected on this rank. Collective.
+  // Returns at an agreed call the level to take now, which is `due` unless the program has to stop.
+  // `next_s` is the time until the next agreed call, and `bytes` are those protected on this rank.
+  // Collective.
   Result<int> level_now(engine::Context& context, double next_s, std::uint64_t bytes, int due);
 
-  // A checkpoint of `bytes` of all ranks took so long to reach `level`.
+  // Records that a checkpoint of `bytes` over all ranks reached `level` in `seconds`.
   void learn(int level, std::uint64_t bytes, double seconds) { times_.learn(level, bytes, seconds); }
 
-  // Whether the next checkpoint is the last, and note_checkpoint() waits for what becomes of it. Equal on all ranks.
+  // Returns whether the next checkpoint is the last one. If so, note_checkpoint() must be told its
+  // final outcome. Equal on all ranks.
   bool is_last() const { return stop_.has_value() && !noted_; }
 
-  // After a checkpoint, whatever became of it. The reason to stop, if this was the first one since that was decided.
+  // Called after a checkpoint, whatever its outcome. Returns the reason to stop if this was the
+  // first checkpoint since the decision to stop.
   std::optional<Stop> note_checkpoint(engine::Context& context, std::uint64_t version, int level_reached);
 
-  // Why the program has to stop; none: it need not. That it has asked is noted, too: it ends on purpose from now on.
+  // Returns why the program has to stop; nullopt if it need not. The call is noted as well: from
+  // then on the program ends on purpose.
   std::optional<Stop> ask(engine::Context& context);
 
  private:
@@ -54,10 +60,10 @@ class Deadline {
   void note(engine::Context& context, const std::string& line);
 
   std::unique_ptr<sys::StopSignals> signals_;
-  std::string note_path_;        // empty but on rank 0
-  std::optional<double> end_s_;  // rank 0: when the allocation ends, by the monotonic clock
-  double whole_s_ = 0;           // rank 0: what was left of it at the start
-  double agreed_s_ = 0;          // the last agreed call, by the monotonic clock
+  std::string note_path_;        // empty except on rank 0
+  std::optional<double> end_s_;  // Rank 0: when the allocation ends, by the monotonic clock.
+  double whole_s_ = 0;           // rank 0: time that was left of it at the start
+  double agreed_s_ = 0;          // time of the last agreed call, by the monotonic clock
   policy::CheckpointTimes times_;
   std::optional<Stop> stop_;
   bool watches_ = false;

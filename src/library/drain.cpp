@@ -9,7 +9,8 @@ void Drain::start(const config::AsyncSettings& async, const std::function<void()
   wait();
   is_running_ = true;
   auto thread = sys::Thread::start([this, async, work] {
-    (void)sys::give_way(static_cast<int>(async.nice), async.cpu);  // what is refused, the engine's thread tells
+    // A refusal is reported by the engine's thread.
+    (void)sys::give_way(static_cast<int>(async.nice), async.cpu);
     work();
     const std::lock_guard lock(mutex_);
     is_running_ = false;
@@ -37,7 +38,8 @@ void Drain::wait() {
 }
 
 bool Drain::wait(double at_most_s) {
-  const std::chrono::duration<double> limit(std::min(at_most_s, 1e6));  // what the clock can add to the present time
+  // Limited so that the sum with the present time is valid.
+  const std::chrono::duration<double> limit(std::min(at_most_s, 1e6));
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, limit, [this] { return !is_running_; });
 }

@@ -1,4 +1,4 @@
-// The rest of a capture, behind the program's back.
+// Runs the rest of a capture in the background.
 #pragma once
 
 #include <condition_variable>
@@ -11,17 +11,19 @@
 
 namespace diapause::library {
 
-// Runs one piece of work at a time, in a thread of its own that gives way to the program's. All calls from one thread.
+// Runs one piece of work at a time in a thread of its own, which gives way to the program's
+// threads. All calls come from one thread.
 class Drain {
  public:
   ~Drain() { wait(); }
 
-  // Waits for the piece before. In the calling thread if there is no other to be had. `work` must not throw.
+  // Waits for the previous piece, then starts `work`, which must not throw. It runs in the calling
+  // thread if no other can be started.
   void start(const config::AsyncSettings& async, const std::function<void()>& work);
 
   bool is_done() const;
   void wait();
-  bool wait(double at_most_s);  // whether it is done
+  bool wait(double at_most_s);  // returns whether it is done
 
  private:
   mutable std::mutex mutex_;

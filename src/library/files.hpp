@@ -1,7 +1,8 @@
-// Files as content of a version: a region each, named "file:" and their path, in the image of their rank. Whatever
-// holds for regions holds for them.
+// Files as content of a version. Each file is a region of its rank's image, named "file:" and its
+// path, and is treated like every other region.
 //
-// Paths that come from an image are not trusted: they become files below a directory of our own, or an error.
+// Paths in an image are not trusted: they lead to files below a directory of our own, or to an
+// error.
 #pragma once
 
 #include <memory>
@@ -19,9 +20,11 @@
 
 namespace diapause::library {
 
-inline constexpr const char* kFilesName = "files";  // of the directory in a node's tier that holds those of its ranks
+// Name of the directory in a node's tier that holds the files of its ranks.
+inline constexpr const char* kFilesName = "files";
 
-// Of one rank. Directories are made in the first tier of the node that can be written to, and go with this object.
+// The files of one rank. Directories are made in the first writable tier of the node, and are
+// removed with this object.
 class Files {
  public:
   explicit Files(engine::Context& context) : context_(context) {}
@@ -29,20 +32,22 @@ class Files {
   Files& operator=(const Files&) = delete;
   ~Files();
 
-  // Removes what earlier processes have left. By one process of the node, before anybody begins or restores.
+  // Removes remains of earlier processes. Called by one process of the node, before any rank begins
+  // or restores.
   static void clear(const store::Tier& of_node);
 
-  // An empty directory for the files of the next version.
+  // Makes an empty directory for the files of the next version and returns its path.
   Result<std::string> begin();
   bool is_begun() const { return out_.is_open(); }
-  // The files that lie there, in the order of their names, as regions. Code::argument names what is neither a file nor
-  // a directory, or whose path is too long.
+  // Returns the files in that directory, in the order of their names, as regions. Code::argument
+  // names an entry that is neither a file nor a directory, or whose path is too long.
   Result<std::vector<format::Region>> list() const;
   const sys::Directory& directory() const { return out_; }
-  // Removes it.
+  // Removes the directory.
   void end();
 
-  // Writes all files of an image into a directory of their own, which is there until end_restored().
+  // Writes all files of an image into a directory of their own, which exists until end_restored(),
+  // and returns its path.
   Result<std::string> restore(store::ImageReader& image);
   void end_restored();
 
@@ -53,12 +58,13 @@ class Files {
   std::string restored_name() const;
 
   engine::Context& context_;
-  sys::Directory place_;     // holds those below, of all ranks of the node
+  sys::Directory place_;     // holds the directories of all ranks of the node
   sys::Directory out_;       // open between begin() and end()
   sys::Directory restored_;  // open between restore() and end_restored()
 };
 
-// The regions of `memory`, and behind them the files of these regions below `root`; both must outlive the object.
+// The regions of `memory`, followed by the files of these regions below `root`. Both must outlive
+// the object.
 class FilesSource final : public capture::BlockSource {
  public:
   FilesSource(capture::BlockSource& memory, std::size_t memory_regions, const sys::Directory& root,
@@ -75,7 +81,7 @@ class FilesSource final : public capture::BlockSource {
   const sys::Directory& root_;
   std::vector<format::Region> files_;
   std::mutex mutex_;
-  std::size_t opened_ = 0;  // which file that is
+  std::size_t opened_ = 0;  // number of the file that is open
   std::shared_ptr<const sys::File> file_;
 };
 

@@ -7,7 +7,7 @@
 namespace diapause::library {
 namespace {
 
-// splitmix64: a step of a generator good enough to choose which bit to break.
+// A step of splitmix64, a generator that is good enough to choose which bit to flip.
 std::uint64_t next_random(std::uint64_t& state) {
   state += 0x9e3779b97f4a7c15u;
   std::uint64_t z = state;

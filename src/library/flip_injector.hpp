@@ -1,5 +1,5 @@
-// Bit flips on purpose, in the memory of the program, as [flips] configures them: for trying out whether a program
-// notices.
+// Flips bits in the program's memory on purpose, as [flips] configures it, to test whether the
+// program notices.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace diapause::library {
 
-// Flips one bit of one element of a region. Code::not_found without the region, Code::argument outside of it.
+// Flips one bit of one element of a region. Code::not_found if there is no such region,
+// Code::argument for an element or a bit outside of it.
 Status flip_bit(RegionTable& regions, const std::string& region, std::uint64_t element, std::uint32_t bit);
 
 class FlipInjector {
@@ -20,7 +21,8 @@ class FlipInjector {
   FlipInjector(const config::FlipSettings& settings, std::uint32_t rank)
       : settings_(settings), random_(settings.seed + rank) {}
 
-  // To be called in every iteration, `now_s` after the instance was opened. Flips what is due and logs each flip.
+  // Flips the bits that are due, and logs each flip. Called in every iteration; `now_s` is the time
+  // since the instance was opened.
   void flip_what_is_due(RegionTable& regions, double now_s, const LogSink& log);
 
  private:

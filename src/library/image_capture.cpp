@@ -12,7 +12,8 @@
 namespace diapause::library {
 namespace {
 
-// Level 4 straight from where the data are, for when there is no image in a tier, or none is wanted there.
+// The source for level 4 read directly from the data, used if there is no image in a tier or none
+// is wanted.
 class DirectImage : public engine::RawImageSource {
  public:
   DirectImage(engine::Context& context, capture::BlockSource& source, const engine::ImagePlan& plan)
@@ -27,7 +28,8 @@ class DirectImage : public engine::RawImageSource {
     return engine::GlobalFacts{engine::facts_of(captured.header, captured.index), {}, 0};
   }
 
-  // Writes of MPI are collective, and of a size known before.
+  // Writes by MPI are collective and must have a size that is known in advance, so nothing is
+  // compressed.
   const format::ImageIndex* index() const override { return is_written_by_mpi() ? nullptr : &plan_.index; }
   Result<ByteView> read(std::size_t region, std::uint64_t offset, MutableBytes scratch) override {
     DIAPAUSE_TRY(source_.copy(region, offset, scratch));
@@ -81,7 +83,7 @@ Result<std::unique_ptr<ImageCapture>> ImageCapture::open(engine::Context& contex
   return capture;
 }
 
-// Takes hold of this rank's memory; what is left to be done, end() does.
+// Begins the capture of this rank's memory; end() completes it.
 Status ImageCapture::begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
                            engine::Captures& captures) {
   const bool is_memory = subject.memory.size() == plan.index.regions.size();
@@ -93,8 +95,8 @@ Status ImageCapture::begin(const Subject& subject, const engine::ImagePlan& plan
   return capturer_->begin({subject.memory, plan.index, plan.index_offset, plan.identity, to.mapping(), to.content()});
 }
 
-// Completes the capture, if that was not done before. Errors are returned and not thrown: the other ranks wait for what
-// this rank hands over.
+// Completes the capture, unless that was done before. Errors are returned and not thrown, because
+// the other ranks wait for what this rank hands over.
 Status ImageCapture::end(engine::Captures& captures) try {
   if (captures.images.empty() || captures.images.front().bytes != nullptr) return {};
   engine::Image& image = captures.images.front();
@@ -129,14 +131,15 @@ std::uint64_t ImageCapture::complete(engine::Captures captures) {
   if (captures.result) captures.result = end(captures);
   const double took_s = sys::monotonic_s() - start;
   captures.capture_s += took_s;
-  if (captures.times.blocked_s > 0) {  // the program went on before
+  if (captures.times.blocked_s > 0) {  // the program continued before
     captures.times.drain_begun_s = start;
     captures.times.drain_s = took_s;
   }
   return host_.submit(std::move(captures));
 }
 
-// Completes the capture and submits it; in the background, if there is something left that the program would wait for.
+// Completes the capture and submits it. This happens in the background if the program would have to
+// wait for something.
 std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
   if (!captures.result || !goes_on_behind()) return complete(std::move(captures));
   const std::uint64_t number = host_.next_number();
@@ -148,9 +151,9 @@ std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
   return number;
 }
 
-// Finds a slot in the first tier that has room for the image. With work in the background that is memory, if possible;
-// else it is the tier where the image is to lie at the end. What would be kept in memory and finds no room there is
-// kept on the node's disk.
+// Finds a slot in the first tier that has room for the image. With work in the background that is
+// the memory tier, if possible; otherwise it is the tier where the image is to lie finally. An
+// image that should be kept in memory and finds no room there is kept on the node's disk.
 Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use) {
   std::vector<config::TierKind> tiers = {captures.node_tier};
   if (host_.is_background()) {
@@ -162,7 +165,7 @@ Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::
   std::optional<Error> why;
   for (const config::TierKind kind : tiers) {
     const bool is_instead = kind == config::TierKind::local && captures.node_tier == config::TierKind::memory;
-    if (is_instead && why->code != Code::full) break;  // a tier that is broken is to be mended
+    if (is_instead && why->code != Code::full) break;  // a broken tier has to be repaired
     if (captures.decision.suspect != 0) DIAPAUSE_TRY(host_.check_tier(kind));
     auto slot = host_.acquire(kind, bytes, use);
     if (slot || slot.error().code == Code::comm) {
@@ -204,11 +207,11 @@ Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decisi
   return taken;
 }
 
-// All ranks of the machine do so at about the same time, and what they take is not the program's any more: only if as
-// much is left once they have.
+// All ranks of the machine prepare a slot at about the same time, and its memory is lost to the
+// program. A slot is prepared only if as much memory is left after that.
 void ImageCapture::keep_slot_ready(format::ImageIndex index) {
   const auto index_offset = format::lay_out(index);
-  if (!index_offset) return;  // the checkpoint will say so
+  if (!index_offset) return;  // the checkpoint will report the error
   const std::uint64_t bytes = capture::image_bytes(index, *index_offset);
   const std::uint64_t least_free = 2 * bytes * ranks_on_machine_;
   preparation_.start(context_.settings.async,
@@ -221,7 +224,7 @@ void ImageCapture::end_preparation() {
   stops_preparing_ = false;
 }
 
-// Copies the image into the slot that lies in `captures` already, from where it goes back to its tier if this fails.
+// Copies the image into the slot in `captures`, which returns to its tier if this fails.
 Status ImageCapture::copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source) try {
   engine::Image& image = captures.images.front();
   DIAPAUSE_TRY(image.slot.prepare());

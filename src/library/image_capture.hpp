@@ -1,5 +1,5 @@
-// The captures of this rank's image: room for it, the copy out of the program's memory, and the hand-over to the host,
-// behind the program's back where that is possible.
+// Captures this rank's image: finds room for it, copies the program's memory, and hands the image
+// over to the host, in the background where possible.
 #pragma once
 
 #include <atomic>
@@ -23,22 +23,24 @@ namespace diapause::library {
 struct Subject {
   capture::BlockSource& source;
   format::ImageIndex index;
-  std::vector<capture::SourceRegion> memory;  // what `source` reads, if that is memory of the program
-  double called_s = sys::monotonic_s();       // when the program began to wait
+  // Memory of the program that `source` reads, if it does.
+  std::vector<capture::SourceRegion> memory;
+  double called_s = sys::monotonic_s();  // when the program began to wait
 };
 
 // A capture that was handed over.
 struct Taken {
   std::uint64_t job = 0;          // its number at the host
   std::uint64_t image_bytes = 0;  // of this rank
-  Status captured;                // why this rank has no image for the background; the job is there all the same
+  Status captured;                // Why this rank has no image for the background; the job exists all the same.
 };
 
-// All calls come from the program's thread. Whatever else posts jobs to the host must wait() before.
+// All calls come from the program's thread. Any other code that posts jobs to the host must call
+// wait() before.
 class ImageCapture {
  public:
-  // Ranks that share a machine share its cores, whatever nodes are emulated. All arguments must outlive the object.
-  // Collective.
+  // Opens the capture. Ranks that share a machine share its cores, whatever nodes are emulated. All
+  // arguments must outlive the object. Collective.
   static Result<std::unique_ptr<ImageCapture>> open(engine::Context& context, engine::Host& host, engine::Bill& bill);
   ImageCapture(const ImageCapture&) = delete;
   ImageCapture& operator=(const ImageCapture&) = delete;
@@ -47,17 +49,19 @@ class ImageCapture {
     drain_.wait();
   }
 
-  // Captures the subject and hands it over. Memory of the subject must stay until is_done(). Fails only if nothing was
-  // handed over on any rank. Collective.
+  // Captures the subject and hands it over. The subject's memory must stay until is_done(). Fails
+  // only if nothing was handed over on any rank. Collective.
   Result<Taken> take(Subject subject, const engine::Decision& decision);
 
-  // Captures an image that was fetched instead of the program's memory: `source` reads it. The copy is made in the
-  // background, which the host must have; after that `handed_over` is called, in another thread. Collective.
+  // Captures an image that was fetched, rather than the program's memory; `source` reads it. The
+  // copy is made in the background, which the host must have; after that, `handed_over` is called
+  // in another thread. Collective.
   Result<Taken> take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
                             const engine::Decision& decision, std::function<void()> handed_over);
 
-  // Has a slot ready for the next capture of these regions, behind the program, and gives back the memory of others.
-  // While nothing is in flight; the next capture does what is left of it. Not collective.
+  // Prepares a slot in the background for the next capture of these regions, and releases the
+  // memory of other slots. Called while nothing is in flight; the next capture completes what is
+  // missing. Not collective.
   void keep_slot_ready(format::ImageIndex index);
 
   // Returns whether the last capture is complete, so that the program may free its memory.
@@ -68,7 +72,7 @@ class ImageCapture {
   // Writes the ledger's line on how the last capture was made, once it is complete.
   void report();
 
-  // Returns whether there are devices that write to memory past the processor.
+  // Returns whether there are devices that write to memory without the processor.
   bool are_devices_about() const { return are_devices_about_; }
 
  private:
@@ -88,14 +92,16 @@ class ImageCapture {
   engine::Host& host_;
   engine::Bill& bill_;
   std::unique_ptr<capture::Capturer> capturer_;
-  std::optional<config::TierKind> told_of_capture_in_;  // another tier than the best
+  // The tier other than the best that a message reported.
+  std::optional<config::TierKind> told_of_capture_in_;
   bool are_devices_about_ = false;
   std::uint64_t slot_contents_ = 0;              // numbers given to slots
   std::optional<format::VersionId> unreported_;  // version whose capture is not in the ledger yet
   unsigned ranks_on_machine_ = 1;
-  Drain drain_;  // of the capture that is open
+  Drain drain_;  // of the open capture
   std::atomic<bool> stops_preparing_ = false;
-  Drain preparation_;  // of a slot for the next one; never at the same time
+  // Prepares a slot for the next capture; never runs at the same time as drain_.
+  Drain preparation_;
 };
 
 }  // namespace diapause::library

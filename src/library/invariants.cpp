@@ -53,7 +53,7 @@ Result<bool> would_hold(const Invariant& invariant, RegionTable& regions) {
   std::vector<ByteVector> values;
   for (const std::string& name : invariant.regions) {
     const auto region = regions.get(name);
-    if (!region) return true;  // not protected any more: nothing of it is stored
+    if (!region) return true;  // it is not protected any more, so nothing of it is stored
     DIAPAUSE_TRY_ASSIGN(ByteVector one, as_it_comes_back(**region));
     values.push_back(std::move(one));
   }

@@ -15,8 +15,8 @@
 
 namespace diapause::library {
 
-// Lets the values of a region be changed by at most the bound of the method. Code::argument for bounds and types that
-// no codec takes; Code::config for a codec that this build does not have.
+// Permits the values of a region to be changed by at most the bound of the method. Code::argument
+// for bounds and types that no codec takes; Code::config for a codec that this build does not have.
 Status allow_loss(RegionTable& regions, const std::string& name, const codec::Method& method);
 
 struct Invariant {
@@ -27,12 +27,12 @@ struct Invariant {
 
 class Invariants {
  public:
-  // Code::not_found for a region that is not protected.
+  // Adds an invariant. Code::not_found for a region that is not protected.
   Status add(RegionTable& regions, Invariant invariant);
 
-  // Asks all invariants about the values that would come back from a version with this index. Where one would not hold,
-  // its regions lose their permission in `index`, on all ranks alike, because of a decomposed field all ranks store the
-  // same. Collective.
+  // Evaluates all invariants on the values that a version with this index would restore. If one
+  // does not hold, its regions lose their permission in `index`. They lose it on all ranks alike,
+  // because all ranks must store a decomposed field in the same way. Collective.
   Status apply(engine::Context& context, RegionTable& regions, format::ImageIndex& index) const;
 
  private:

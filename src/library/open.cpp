@@ -1,4 +1,4 @@
-// Opening and closing an instance, and what is protected.
+// Opening and closing an instance, and protecting regions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Status check_name(const std::string& name) {
               fmt::format("'{}' cannot name an instance: use 1 to 64 letters, digits, '.', '_' and '-'", name));
 }
 
-// Rank 0 reads the file, so that thousands of ranks do not.
+// Only rank 0 reads the file, so that thousands of ranks do not.
 Result<std::string> shared_config_text(OpenRequest& request) {
   Status mine;
   std::string text = request.config_text;
@@ -35,7 +35,7 @@ Result<std::string> shared_config_text(OpenRequest& request) {
     if (read) text = std::move(*read);
     if (!read) mine = fail(Code::config, read.error().message);
   }
-  // One byte of status before the text.
+  // The message is one byte of status and the text.
   std::string message = (mine ? "+" + text : "-" + mine.error().message);
   if (request.comm->rank() != 0) message.clear();
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, request.comm->all_gather(as_byte_view(message)));
@@ -58,7 +58,7 @@ Engine::Engine(std::unique_ptr<engine::Context> context)
 
 namespace {
 
-// Direct writing is from the program's memory, and therefore in its calls.
+// Direct writing reads the program's memory, and must therefore happen in the program's calls.
 bool writes_directly(const engine::Context& context) {
   return context.settings.global_mode != config::GlobalMode::staged;
 }
@@ -71,8 +71,8 @@ Result<std::unique_ptr<engine::Host>> open_inline_host(engine::Context& context,
   return open_inline_host(context, bill);
 }
 
-// The host works in the background if that is asked for and possible. Else it works in the program's calls, and a
-// message says why.
+// Opens a host in the background if that is asked for and possible. Otherwise opens one that works
+// in the program's calls, and logs why.
 Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine::Bill& bill) {
   if (context.settings.async.mode == config::AsyncMode::off || writes_directly(context)) {
     return open_inline_host(context, bill);
@@ -91,8 +91,8 @@ Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine
   return open_inline_host(context, bill, host.error().message);
 }
 
-// Opens the instance where each node has a dedicated rank. The dedicated ranks make the same collective calls over
-// `whole`, in DedicatedRank::open.
+// Opens the host of a computing rank if each node has a dedicated rank. The dedicated ranks make
+// the same collective calls over `whole` in DedicatedRank::open().
 Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context, engine::Bill& bill,
                                                         engine::Context& whole) {
   std::string why = "global.mode asks for direct writing";
@@ -101,7 +101,7 @@ Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context
     if (host || !engine::can_go_inline(host.error())) return host;
     why = host.error().message;
   }
-  DIAPAUSE_TRY(agree(whole, {}));  // from here on the ranks set aside hold no tier
+  DIAPAUSE_TRY(agree(whole, {}));  // from here on the dedicated ranks hold no tier
   return open_inline_host(context, bill, why);
 }
 
@@ -118,7 +118,8 @@ void tell_of_unknown_variables(const engine::Context& context) {
                           names.size() == 1 ? "" : "s", fmt::join(names, ", ")));
 }
 
-// Anybody can make a directory under the name that a user's memory tier has by default.
+// Another user can make a directory with the default name of this user's memory tier. If so,
+// another name is chosen.
 void choose_memory_root(engine::Context& context, std::uint32_t user_id) {
   std::string& path = context.settings.memory_path;
   if (path != config::default_settings(user_id).memory_path) return;
@@ -129,9 +130,9 @@ void choose_memory_root(engine::Context& context, std::uint32_t user_id) {
   path = own;
 }
 
-// All that ranks must agree on before any tier is touched.
+// Prepares everything that ranks must agree on before any tier is touched.
 Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
-  // Until the topology is known, errors are agreed with a context that has none.
+  // Until the topology is known, errors are agreed on with a context that has none.
   auto context = std::make_unique<engine::Context>(
       engine::Context{*request.kernel, nullptr, {}, {}, {}, request.log, request.name, {}});
   auto text = shared_config_text(request);
@@ -172,8 +173,8 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
 
 namespace {
 
-// `diapause run --finish` wants to know which jobs the program has, and where they lie: a line each, words separated by
-// tabs. Should it not be told, their versions stay.
+// Tells `diapause run --finish` the job and its places: a line of words separated by tabs. If that
+// fails, the versions of the job stay.
 void tell_launcher(const engine::Context& context, const OpenRequest& request) {
   const auto file = std::ranges::find_if(
       request.environment, [](const auto& variable) { return variable.first == "DIAPAUSE_RUN_JOBS_FILE"; });
@@ -239,7 +240,7 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
                                                                    whole->job_key,
                                                                    std::move(whole->neighbours),
                                                                    whole->identity});
-  if (!context->neighbours.empty()) context->neighbours.pop_back();  // the rank set aside
+  if (!context->neighbours.empty()) context->neighbours.pop_back();  // the dedicated rank
   Opened opened;
   Status mine;
   if (parted.is_dedicated) {
@@ -257,7 +258,7 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
 
 namespace {
 
-// Those of this process, and those of the one that acts for its node.
+// Signals of this process, and of the process that acts for its node.
 class SignalsOfNode final : public sys::StopSignals {
  public:
   SignalsOfNode(std::unique_ptr<sys::StopSignals> own, const engine::Host& host) : own_(std::move(own)), host_(host) {}
@@ -288,7 +289,7 @@ Status Engine::watch_deadline(OpenRequest& request) {
   return {};
 }
 
-// The record of this start, and, in each node's directory, which process is which rank.
+// Writes the record of this start, and, in each node's directory, which process is which rank.
 void Engine::write_open_record() {
   engine::Context& context = *context_;
   if (context.topology.is_leader()) {
@@ -310,7 +311,8 @@ void Engine::write_open_record() {
     store::Tier* tier = context.tiers.find(kind);
     if (tier == nullptr || !context.topology.is_leader()) continue;
     auto file = tier->directory().create_file(store::kRanksName);
-    if (file) (void)file->write_all(as_byte_view(ranks), 0);  // for people and tools; nothing depends on it
+    // For people and tools; nothing depends on it.
+    if (file) (void)file->write_all(as_byte_view(ranks), 0);
   }
   bill_.open(context);
   if (!bill_.is_open()) return;
@@ -319,18 +321,18 @@ void Engine::write_open_record() {
 }
 
 Engine::~Engine() {
-  pacemaker_.reset();  // it writes to the ledger, too
+  pacemaker_.reset();  // it writes to the ledger as well
   if (capture_) capture_->wait();
   try {
     if (capture_) capture_->report();
     if (bill_.is_open()) bill_.append(*context_, engine::close_line());
   } catch (...) {
-    // Out of memory. A line less on the bill must not take the program down.
+    // Lack of memory. A missing line in the ledger must not take the program down.
   }
 }
 
 Status Engine::protect(ProtectedRegion region) {
-  capture_->wait();  // the memory that the region lay in before may be freed now
+  capture_->wait();  // the region's former memory may be freed now
   is_slot_ready_ = false;
   return regions_.protect(std::move(region));
 }

@@ -14,9 +14,10 @@
 namespace diapause::library {
 namespace {
 
-constexpr std::uint64_t kMostToRead = 8 * kMiB;  // of the ledger, from its end: checkpoints long ago tell nothing
+// Bytes read from the end of the ledger; old checkpoints tell nothing.
+constexpr std::uint64_t kMostToRead = 8 * kMiB;
 
-// Of the profile: all that is known before anything is measured.
+// Returns the powers of the profile, which are used until anything is measured.
 model::Powers powers_of_profile(engine::Context& context) {
   double idle_w = 0;
   double busy_w = 0;
@@ -27,7 +28,7 @@ model::Powers powers_of_profile(engine::Context& context) {
       busy_w += domain.idle_w.value + domain.busy_w.value;
     }
   }
-  // Where powers are all alike, joules are seconds.
+  // If all powers are equal, joules are proportional to seconds.
   if (!(busy_w > 0)) idle_w = busy_w = 1;
   return model::assumed_powers(static_cast<double>(context.topology.node_names.size()), idle_w, busy_w);
 }
@@ -65,7 +66,8 @@ void Pacemaker::consider(std::uint64_t bytes) {
     if (std::exchange(is_busy_, true)) return;
   }
   Word word;
-  word.bytes = static_cast<double>(bytes) * context_.rank_count();  // rank 0 stands for all
+  // Rank 0 assumes that all ranks have as much as itself.
+  word.bytes = static_cast<double>(bytes) * context_.rank_count();
   for (int level = 1; level <= 4; ++level) word.possible[static_cast<std::size_t>(level)] = can_take(context_, level);
   worker_.post([this, word] {
     choose(word);
@@ -79,7 +81,7 @@ policy::Pace Pacemaker::pace() const {
   return pace_;
 }
 
-// What cannot be read now is read the next time.
+// Reads the new lines. What cannot be read now is read the next time.
 void Pacemaker::read_ledger() {
   if (!ledger_) return;
   const auto size = ledger_->size();
@@ -127,7 +129,8 @@ policy::PaceInputs Pacemaker::inputs(const Word& word, const energy::MeasuredJob
     const model::LevelTimes assumed = model::times_at_rates(number, size, rates);
     model::Level level;
     level.number = number;
-    // The capture is that of every level: what was seen at one stands for those that were not seen.
+    // Every level includes the capture, so a measurement at one level stands for levels without
+    // any.
     const double capture_s = std::max(assumed.blocked_s, least_blocked_s);
     level.blocked_s = seen.blocked_s.value_or(capture_s + (is_background ? 0 : assumed.behind_s));
     level.behind_s = seen.behind_s.value_or(is_background ? assumed.behind_s : 0);

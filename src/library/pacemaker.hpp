@@ -1,6 +1,6 @@
-// With `schedule = "auto"`, on rank 0: follows what the ledger says that checkpoints and restarts cost, and chooses the
-// pace. It reads and reckons in a thread of its own; the calls of the program only leave word, and take what was
-// chosen. policy/pace_choice.hpp decides.
+// Chooses the pace of `schedule = "auto"` on rank 0, from the costs of checkpoints and restarts in
+// the ledger. Reading and computing happen in a thread of its own; the program's calls only report
+// changes and fetch the choice. policy/pace_choice.hpp decides.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@ namespace diapause::library {
 
 class Pacemaker {
  public:
-  // `context` and `bill` must outlive the object. The ledger is read from here on; without one nothing is measured, and
-  // that is logged.
+  // `context` and `bill` must outlive the object. The ledger is read from now on; without a ledger
+  // nothing is measured, which is logged.
   Pacemaker(engine::Context& context, engine::Bill& bill, std::uint32_t incarnation);
 
-  // Something may have changed, such as that a checkpoint was taken. `bytes`: protected on this rank. Costs the caller
-  // nothing but the word.
+  // Reports that something may have changed, for example that a checkpoint was taken. `bytes` are
+  // those protected on this rank. The caller only leaves this message.
   void consider(std::uint64_t bytes);
-  // The newest choice; none: number 0.
+  // Returns the newest choice; its number is 0 if there is none.
   policy::Pace pace() const;
 
  private:
@@ -47,11 +47,11 @@ class Pacemaker {
   const std::uint32_t incarnation_;
   const policy::FailureRates rates_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // protects the three members below
   policy::Pace pace_;
   bool is_busy_ = false;
 
-  // Of the thread.
+  // These members belong to the thread.
   std::optional<sys::File> ledger_;
   std::uint64_t read_to_ = 0;
   std::string cut_line_;
@@ -59,7 +59,7 @@ class Pacemaker {
   policy::PaceChoice choice_;
   model::Powers assumed_powers_;
 
-  engine::BackgroundWorker worker_;  // the last member: it goes first
+  engine::BackgroundWorker worker_;  // the last member, so that it is destroyed first
 };
 
 }  // namespace diapause::library

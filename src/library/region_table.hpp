@@ -1,5 +1,5 @@
-// The regions that one rank of the program has protected, in the order in which it first did so. All calls take about
-// as long with twenty thousand regions as with two.
+// The regions that one rank of the program has protected, in the order in which it first did so. A
+// call takes about as long with twenty thousand regions as with two.
 #pragma once
 
 #include <cstddef>
@@ -24,37 +24,39 @@ struct ProtectedRegion {
   capture::Declaration declaration = capture::Declaration::changing;
 };
 
-// Not for several threads at once. The memory of the regions belongs to the program.
+// One thread at a time may use the table. The memory of the regions belongs to the program.
 class RegionTable {
  public:
   RegionTable() = default;
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
 
-  // A region of the same name is replaced and keeps its place in the order. Code::argument if the description says what
-  // cannot be; then the table is as it was.
+  // Protects a region. A region of the same name is replaced and keeps its place in the order.
+  // Code::argument for an impossible description; the table is unchanged then.
   Status protect(ProtectedRegion region);
-  // Code::not_found without a region of that name.
+  // Code::not_found if there is no region of that name.
   Status unprotect(const std::string& name);
 
-  // The pointers stay good until the region is no longer protected. Code::not_found without a region of that name.
+  // Returns a pointer that is valid until the region is no longer protected. Code::not_found if
+  // there is no region of that name.
   Result<ProtectedRegion*> get(const std::string& name);
-  // A region whose first byte lies in this memory; null if there is none.
+  // Returns a region whose first byte lies in this memory; null if there is none.
   const ProtectedRegion* find_in(ByteView memory) const;
 
-  // The sizes of all regions added up.
+  // Returns the sum of the sizes of all regions.
   std::uint64_t bytes() const { return bytes_; }
-  // Their descriptions, in order.
+  // Returns their descriptions, in order.
   format::ImageIndex index() const;
-  // Whether all of them can be read: memory may have been taken away since it was protected. Code::argument names the
-  // first region that cannot.
+  // Checks that all regions can be read, because memory may have been unmapped since it was
+  // protected. Code::argument names the first region that cannot.
   Status check_readable() const;
   std::size_t size() const { return regions_.size(); }
   auto begin() const { return regions_.begin(); }
   auto end() const { return regions_.end(); }
 
  private:
-  using Regions = std::list<ProtectedRegion>;  // so that neither removing nor adding moves the others
+  // A list, so that neither removing nor adding moves the others.
+  using Regions = std::list<ProtectedRegion>;
 
   void add(Regions::iterator region);
   void remove(Regions::iterator region);

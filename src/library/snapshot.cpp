@@ -1,4 +1,4 @@
-// Calls made in every iteration: is a checkpoint due, is a bit flip due.
+// The calls made in every iteration: whether a checkpoint or a bit flip is due.
 #include <fmt/core.h>
 
 #include <utility>
@@ -9,7 +9,8 @@
 
 namespace diapause::library {
 
-// Rank 0's clock, and the pace that it has chosen: equal on all ranks from here on. Collective.
+// Distributes rank 0's clock and the pace that it has chosen; both are equal on all ranks
+// afterwards. Collective.
 Result<double> Engine::agree_on_time() {
   struct {
     double now_s;
@@ -20,7 +21,7 @@ Result<double> Engine::agree_on_time() {
   return of_root.now_s;
 }
 
-// The level that is due at this call; 0: none. Equal on all ranks.
+// Returns the level that is due at this call; 0 for none. Equal on all ranks.
 Result<int> Engine::decide_level() {
   if (!schedule_.tick()) return schedule_.calls_due();
   if (schedule_.wants_pace() && pacemaker_) pacemaker_->consider(regions_.bytes());
@@ -29,7 +30,8 @@ Result<int> Engine::decide_level() {
   return deadline_.level_now(*context_, schedule_.until_next_s(), regions_.bytes(), level);
 }
 
-// Whoever is told that a checkpoint is due takes it; else the next question is one about the next call.
+// Returns whether a checkpoint is due. A program that is told so must take it; otherwise the next
+// question is about the next call.
 Result<bool> Engine::is_due() {
   if (off_ || host_->other_rank_count() != 0) return fail(usable().error());
   if (decided_level_.value_or(0) == 0) {
@@ -54,7 +56,7 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
   }
   Status result = checkpoint(version, deepest_possible(level), info);
   if (deadline_.is_last() && host_->is_background() && info.taken) {
-    // The program is about to be told to stop: what it is told must hold.
+    // The program is about to be told to stop, so the outcome that it learns must be final.
     finish_flights();
     info.level_reached = flights_->newest().progress.deepest_level();
     if (result) result = flights_->newest().progress.result;
@@ -66,8 +68,9 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
   return result;
 }
 
-// A schedule may name levels that the job has too few nodes for, as the default one does on a single node: level 1 is
-// taken instead, and it is said once for all such levels.
+// Returns the level to take. A schedule may name levels for which the job has too few nodes, as the
+// default one does on a single node. Level 1 is taken instead, and one message says so for all such
+// levels.
 int Engine::deepest_possible(int level) {
   const std::size_t nodes = context_->topology.node_names.size();
   if (nodes >= nodes_needed(context_->settings, level)) return level;

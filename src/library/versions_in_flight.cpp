@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kRemembered = 32;
 constexpr double kForever_s = 1e9;
 
-// Level 1 is part of every level, and a deeper level keeps the promises of those below it.
+// Returns the bits of this level and all deeper ones. Level 1 is part of every level, and a deeper
+// level keeps the promises of those below it.
 std::uint32_t this_or_deeper(int level) { return ~std::uint32_t{0} << level; }
 
 }  // namespace
@@ -86,7 +87,7 @@ Status VersionsInFlight::wait(const Flight& flight, int level, double at_most_s)
     return fail(Code::timeout,
                 fmt::format("version {} is at level {} after {:.3g} s", version, now.deepest_level(), at_most_s));
   }
-  if (failed_ && failed_->version == version) failed_.reset();  // the program is told herewith
+  if (failed_ && failed_->version == version) failed_.reset();  // this call tells the program
   return now.result ? fail(Code::internal, "a level was not reached, and nobody says why") : now.result;
 }
 

@@ -1,4 +1,4 @@
-// The checkpoints that this rank took last, and how far each has come behind the program's back.
+// The checkpoints that this rank took last, and their progress in the background.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct Flight {
 // All calls come from the program's thread.
 class VersionsInFlight {
  public:
-  // Is told of every version that has reached the level asked for: the level, the bytes of all ranks, and the seconds.
+  // Called for every version that has reached the level asked for, with the level, the bytes of all
+  // ranks, and the seconds.
   using Learn = std::function<void(int level, std::uint64_t bytes, double seconds)>;
 
   // `context` and `host` must outlive the object.
@@ -33,15 +34,15 @@ class VersionsInFlight {
 
   void add(Flight flight) { taken_.push_back(std::move(flight)); }
 
-  // Learns what has happened behind the program since the last call.
+  // Updates the progress of all versions.
   void catch_up();
   // Waits until nothing is in flight.
   void finish();
-  // Waits as finish() does, but gives up what is not done when the time is over.
+  // Waits like finish(), but gives up what is not done after `at_most_s` seconds.
   void finish_within(double at_most_s);
 
-  // The version taken last under this number; it stays valid until the next add() or catch_up(). Code::not_found for a
-  // version that was not taken lately.
+  // Returns the last version with this number; it stays valid until the next add() or catch_up().
+  // Code::not_found for a version that was not taken recently.
   Result<const Flight*> get(std::uint64_t version) const;
   const Flight& newest() const { return taken_.back(); }
   engine::Progress progress_of(const Flight& flight) const;
@@ -51,17 +52,19 @@ class VersionsInFlight {
   // Returns whether no version is in flight, as of the last catch_up().
   bool are_done() const;
 
-  // Returns whether another version of so many bytes has no room. This rank knows its own images only, and counts all
-  // images of its node as large. One version is always let through.
+  // Returns whether there is no room in flight for another version of so many bytes. This rank
+  // knows its own images only, and assumes that all images of its node are as large. One version is
+  // always permitted.
   bool is_full(std::uint64_t next_bytes) const;
   // Waits until the oldest version in flight is done. At least one must be in flight.
   void wait_for_oldest();
 
-  // The first failure that the program was not told of yet. It counts as told from then on.
+  // Returns the first failure that the program has not been told of. It counts as told from then
+  // on.
   std::optional<Flight> take_failure();
   // Returns whether a version was not kept at all since the last call, which may be because its tier is gone.
   bool take_suspicion() { return std::exchange(is_suspect_, false); }
-  // The reason why the ranks cannot communicate any more; none if they can.
+  // Returns why the ranks cannot communicate any more; nullopt if they can.
   const std::optional<Error>& cut_off() const { return cut_off_; }
 
  private:
