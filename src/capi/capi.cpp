@@ -1,4 +1,5 @@
-// The C functions of diapause.h: arguments checked, one call into the engine, results copied out. No logic.
+// The C functions of diapause.h: each checks its arguments, calls the engine once, and copies the
+// results out. There is no logic here.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -57,7 +58,8 @@ Status protect(diapause_t* instance, const char* region, void* data, diapause::f
   return engine->protect({std::move(description), static_cast<std::byte*>(data)});
 }
 
-// Fills as much of the struct as the program knows; of members that only the program knows, nothing is known here.
+// Fills those members of the struct that the program's header has. Members that only the program's
+// header has are left alone.
 template <class Struct>
 void copy_out(const Struct& from, Struct* to, std::size_t bytes) {
   if (to == nullptr) return;
@@ -102,7 +104,7 @@ diapause::Result<diapause::format::Region> described(uint64_t count, diapause_ty
   return description;
 }
 
-// Of a directory that the instance keeps the path of.
+// Gives out the path of a directory, which the instance keeps.
 int give_path(diapause_t* instance, const char** directory,
               diapause::Result<std::string> (diapause::library::Engine::*of)()) {
   return guarded([&]() -> Status {
@@ -321,12 +323,13 @@ int diapause_checkpoint_add(diapause_t* instance, const char* region, const void
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
     diapause::format::Region description;
-    description.count = count;  // single bytes, unless they have a type
+    description.count = count;  // the elements are single bytes unless they have a type
     if (type != DIAPAUSE_BYTES) {
       DIAPAUSE_TRY_ASSIGN(description, described(count, type));
     }
     description.name = region;
-    auto* const memory = static_cast<std::byte*>(const_cast<void*>(data));  // only read: it is not restored into
+    // Only read: nothing is restored into it.
+    auto* const memory = static_cast<std::byte*>(const_cast<void*>(data));
     return engine->add_to_checkpoint({std::move(description), memory});
   });
 }

@@ -1,4 +1,5 @@
-// The wall between C and C++: every C entry runs inside `guarded`, which lets nothing through but a status.
+// The boundary between C and C++: every C function runs inside `guarded`, which lets nothing but a
+// status through.
 #pragma once
 
 #include <exception>
@@ -12,18 +13,20 @@
 #include "diapause/diapause.h"
 #include "library/engine.hpp"
 
-// What a handle points to. Members go in the reverse order: what closes the instance at MPI_Finalize first.
+// The object that a handle points to. Members are destroyed in reverse order, so that the member
+// that closes the instance at MPI_Finalize goes first.
 struct diapause_instance {
   diapause::engine::Opened rank;
   std::shared_ptr<const void> program_comm;  // an MPI_Comm, if it was opened with MPI
-  std::optional<diapause::Status> ended;     // MPI_Finalize has closed it, and this is what closing has returned
-  std::shared_ptr<void> before_finalize;     // if it was opened with MPI
-  std::string path;                          // that was handed out last
+  // What closing has returned, if MPI_Finalize has closed the instance.
+  std::optional<diapause::Status> ended;
+  std::shared_ptr<void> before_finalize;  // if it was opened with MPI
+  std::string path;                       // the path that was given out last
 };
 
 namespace diapause::capi {
 
-// Remembers the text for diapause_last_error and returns the status.
+// Stores the text for diapause_last_error and returns the status.
 int report(const Error& error) noexcept;
 
 template <class Body>
@@ -40,18 +43,21 @@ int guarded(Body body) noexcept {
   }
 }
 
-// The engine of a rank that computes. Code::argument without an instance, and on a rank that is set aside.
+// Returns the engine of a computing rank. Code::argument without an instance, and on a dedicated
+// rank.
 Result<engine::Engine*> engine_of(const diapause_t* instance);
 
-// Of a program that may know fewer options than there are, or more. NULL: none.
+// Returns the options of a program whose struct may be smaller or larger than ours. NULL means
+// defaults.
 diapause_open_options known_options(const diapause_open_options* options, std::size_t bytes);
 
 LogSink log_to(diapause_log_function function, void* user);  // NULL: to standard error
 
-// Shared by the openings with and without MPI.
+// Opens an instance; shared by the functions with and without MPI.
 Status open(std::unique_ptr<comm::Comm> comm, const char* name, const diapause_open_options& options, diapause_t** out);
 
-// Closes the instance, or finishes its job and closes it. What is left of it tells what closing has returned.
+// Closes the instance, or finishes its job and closes it. The object remains, and keeps what
+// closing has returned.
 enum class End { of_instance, of_job };
 Status end(diapause_t& instance, End what, double at_most_s = 1e9);
 

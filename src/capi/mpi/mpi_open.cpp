@@ -1,4 +1,4 @@
-// diapause_mpi.h: the functions that need MPI.
+// The functions of diapause_mpi.h, which need MPI.
 #include <fmt/core.h>
 
 #include <cstring>
@@ -15,7 +15,8 @@ using diapause::Code;
 using diapause::fail;
 using diapause::Status;
 
-// Handles of another MPI are numbers where these are pointers, or the other way round: nothing may be done with them.
+// Refuses handles of another MPI, which are numbers where these are pointers, or vice versa: they
+// must not be used.
 Status check_mpi(std::string_view of_program, std::size_t comm_bytes) {
   if (of_program == DIAPAUSE_MPI_NAME && comm_bytes == sizeof(MPI_Comm)) return {};
   return fail(Code::argument,
