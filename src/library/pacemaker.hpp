@@ -47,7 +47,7 @@ class Pacemaker {
   const std::uint32_t incarnation_;
   const policy::FailureRates rates_;
 
-  mutable std::mutex mutex_;  // protects the three members below
+  mutable std::mutex mutex_;  // protects the two members below
   policy::Pace pace_;
   bool is_busy_ = false;
 
