@@ -58,8 +58,8 @@ Status protect(diapause_t* instance, const char* region, void* data, diapause::f
   return engine->protect({std::move(description), static_cast<std::byte*>(data)});
 }
 
-// Fills those members of the struct that the program's header has. Members that only the program's
-// header has are left alone.
+// Fills the members that the program's header has. Members that only the program's header has become
+// zeros.
 template <class Struct>
 void copy_out(const Struct& from, Struct* to, std::size_t bytes) {
   if (to == nullptr) return;
