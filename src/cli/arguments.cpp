@@ -28,7 +28,8 @@ constexpr const char* kVerifyExitCodes =
     "  2  the newest version of a job cannot be restored from what can be reached from here\n"
     "  3  wrong usage, an I/O error, or nothing of that name";
 
-// An option's value, and behind it the default where there is one: the library shows only one of the two.
+// Shows an option's value followed by its default, if it has one. The library shows only one of the
+// two.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -39,14 +40,14 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// Examples, one a line, and what the verb's exit status says.
+// Returns the examples, one per line, and the meaning of the verb's exit status.
 std::string footer(std::initializer_list<const char*> examples, const char* exit_codes) {
   std::string text = "Examples:\n";
   for (const char* example : examples) text += std::string("  ") + example + "\n";
   return text + "\n" + exit_codes;
 }
 
-// Other numbers would come round at the other end.
+// Accepts natural numbers only. The library would let other numbers wrap around.
 CLI::Validator natural() {
   const auto check = [](const std::string& text) -> std::string {
     std::uint64_t number = 0;
@@ -58,7 +59,7 @@ CLI::Validator natural() {
   return CLI::Validator(check, "");
 }
 
-// What a job takes without a configuration.
+// Returns the settings that a job has without a configuration.
 config::Settings default_settings() {
   return config::parse_settings("", "", {}, sys::user_id()).value_or(config::Settings{});
 }
@@ -190,7 +191,7 @@ void check_inject(const InjectArguments& arguments) {
   if (arguments.truncate && arguments.offset) throw CLI::ValidationError("inject", "--truncate takes no --offset");
 }
 
-// `unmarked` gets words that stand where the command should, but without the "--" before it.
+// `unmarked` receives words in the place of the command without "--" before it.
 void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& unmarked) {
   CLI::App& verb = *app.add_subcommand("run", "Starts a command, and starts it again when it fails");
   const double most_s = 1e9;
@@ -366,7 +367,7 @@ void add_history(CLI::App& app, HistoryArguments& arguments) {
       kExitCodes));
 }
 
-// Given once a time, as often as wanted.
+// Adds an option that takes one value and may be repeated.
 void add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& values, const char* what) {
   verb.add_option(name, values, what)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -401,7 +402,8 @@ void add_power_watch(CLI::App& power, PowerWatchArguments& arguments) {
   verb.add_option("--owner", arguments.owner)->required();
 }
 
-// What follows the first "--" of `run` or `launch` is the command, whatever it looks like.
+// Takes the words behind the first "--" of `run` or `launch`, which are the command, whatever they
+// look like.
 std::vector<std::string> take_command(std::vector<std::string>& words) {
   const auto mark = std::find(words.begin(), words.end(), "--");
   if (mark == words.end()) return {};
@@ -410,7 +412,7 @@ std::vector<std::string> take_command(std::vector<std::string>& words) {
   return command;
 }
 
-// Everything that can be typed, and what of it was.
+// All arguments that can be typed, and the values that were.
 struct Typed {
   ListArguments list;
   ShowArguments show;
@@ -421,9 +423,9 @@ struct Typed {
   JobsArguments jobs;
   HistoryArguments history;
   ExportArguments exported;
-  std::vector<std::string> unmarked;  // words of `run` where its command should stand
+  std::vector<std::string> unmarked;  // words of `run` in the place of its command
   LaunchArguments launch;
-  std::vector<std::string> unmarked_launch;  // the same of `launch`
+  std::vector<std::string> unmarked_launch;  // the same for `launch`
   CheckpointArguments checkpoint;
   RestartArguments restart;
   EnergyArguments energy;
@@ -463,7 +465,7 @@ struct Typed {
     study = &study_options.add(app);
   }
 
-  // Whether things go together; throws CLI::ParseError if not.
+  // Checks combinations of arguments. Throws CLI::ParseError for an invalid one.
   void check(const CLI::App& app) const {
     if (app.got_subcommand("run")) {
       if (!unmarked.empty()) throw CLI::ValidationError("run", "put -- before the command: -- " + unmarked[0]);
@@ -508,7 +510,7 @@ struct Typed {
   }
 };
 
-// Names of the verbs below one, without those that nobody types.
+// Returns the names of the verbs below `app`, without internal ones.
 std::vector<std::string> names_of_verbs(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
@@ -517,7 +519,8 @@ std::vector<std::string> names_of_verbs(const CLI::App& app) {
   return names;
 }
 
-// Throws CLI::ParseError if the word at this place should be a verb and is none: the library would only miss one.
+// Throws CLI::ParseError if the word at this place should be a verb and is none. The library would
+// only report a missing verb.
 void check_verb(const CLI::App& app, const std::vector<std::string>& words, std::size_t place) {
   if (place >= words.size() || words[place].empty() || words[place][0] == '-') return;
   const auto is_meant = [&](const CLI::App* verb) { return verb->get_name() == words[place]; };
@@ -554,7 +557,7 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
     check_verb(app, words, 0);
     if (!words.empty() && words[0] == "study") check_verb(*typed.study, words, 1);
     if (!words.empty() && words[0] == "power") check_verb(*typed.power, words, 1);
-    std::reverse(words.begin(), words.end());  // the form that the library wants
+    std::reverse(words.begin(), words.end());  // the order that the library expects
     app.parse(words);
     typed.check(app);
   } catch (const CLI::ParseError& error) {

@@ -1,4 +1,4 @@
-// What was typed, as values. The only file that knows the library that parses it.
+// The command line as values. Only arguments.cpp uses the library that parses it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace diapause::cli {
 
-// Where to look for checkpoints. Empty: the configuration says.
+// Where to look for checkpoints. Places that are not set come from the configuration.
 struct Places {
   std::string config;
   std::optional<std::string> memory, local, global;
@@ -29,7 +29,7 @@ struct ListArguments {
 struct ShowArguments {
   Places places;
   std::string job;
-  std::optional<std::uint64_t> version;  // none: the newest
+  std::optional<std::uint64_t> version;  // nullopt: the newest
   bool json = false;
 };
 
@@ -64,8 +64,9 @@ struct RunArguments {
   std::uint64_t restarts = 3;
   double delay_s = 0;
   double min_uptime_s = 0;
-  double stall_s = 0;    // without progress, until the command is ended; 0: for ever
-  double linger_s = 30;  // how long a launcher may live on when nothing of its job does; 0: for ever
+  double stall_s = 0;  // seconds without progress after which the command is ended; 0: never
+  // Seconds that a launcher may live on when nothing of its job does; 0: unlimited.
+  double linger_s = 30;
   bool finish = false;
   std::vector<std::string> command;
 };
@@ -73,11 +74,11 @@ struct RunArguments {
 struct ExportArguments {
   Places places;
   std::string job;
-  std::optional<std::uint64_t> version;  // none: the newest that is complete
+  std::optional<std::uint64_t> version;  // nullopt: the newest that is complete
   std::string to;                        // directory
 };
 
-// A job that knows nothing of checkpoints.
+// Arguments for a job that was not written for checkpoints.
 struct LaunchArguments {
   std::string config;
   std::string name;
@@ -97,7 +98,7 @@ struct CheckpointArguments {
 struct RestartArguments {
   std::string config;
   std::string name;
-  std::optional<std::uint64_t> version;  // none: the newest
+  std::optional<std::uint64_t> version;  // nullopt: the newest
   double interval_s = 0;
   int level = 1;
 };
@@ -113,7 +114,7 @@ struct EnergyArguments {
 struct PredictArguments {
   std::string machine, app;
   std::string schedule = "ckp(3,5,7,11)";
-  std::string bytes;  // as typed; empty: those that were published
+  std::string bytes;  // as typed; empty: as published
   bool json = false;
 };
 
@@ -125,13 +126,13 @@ struct JobsArguments {
 
 struct HistoryArguments {
   Places places;
-  std::string job;  // or a ledger
+  std::string job;  // a job or a ledger
   bool follow = false;
 };
 
 struct ReportArguments {
   Places places;
-  std::string job;  // or a ledger
+  std::string job;  // a job or a ledger
   std::string output;
   std::vector<std::string> compare;  // jobs or ledgers
   std::vector<std::string> traces;
@@ -140,10 +141,10 @@ struct ReportArguments {
 
 struct PowerRestoreArguments {
   std::string config;
-  std::string state;  // empty: the configuration says
+  std::string state;  // empty: as configured
 };
 
-// What the governor starts, and nobody else.
+// Arguments of the verb that only the governor starts.
 struct PowerWatchArguments {
   std::string state, owner;
 };
@@ -155,8 +156,8 @@ using Arguments =
                  PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments, StudyCompressArguments,
                  StudyEncodeArguments, StudyRunsArguments, PlanArguments, SimulateArguments, PredictArguments>;
 
-// The arguments, or, when there is nothing to do (help was asked for and printed, or what was typed is wrong and that
-// was said), the exit status.
+// Returns the arguments. If there is nothing to do, returns the exit status: help was asked for and
+// printed, or the arguments are wrong and that was reported.
 std::variant<Arguments, int> parse_arguments(int argc, char** argv);
 
 }  // namespace diapause::cli

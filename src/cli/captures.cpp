@@ -7,7 +7,7 @@
 namespace diapause::cli {
 namespace {
 
-// The image of one rank, and where it lies.
+// The image of one rank, and its place.
 struct Capture {
   const store::SurveyedPlace* place = nullptr;
   store::OrphanedImage orphan;
@@ -20,7 +20,7 @@ std::map<format::VersionId, CapturesByRank> captures_of(const Collection& collec
   for (const store::SurveyedPlace& place : collection.places) {
     if (place.kind != config::TierKind::memory || place.job != job || store::is_in_use(place)) continue;
     const auto orphans = store::find_orphaned_images(place.directory);
-    if (!orphans) continue;  // as good as not there
+    if (!orphans) continue;  // treated like an empty place
     for (const store::OrphanedImage& orphan : *orphans) {
       const auto image = store::open_orphaned_image(place.directory, orphan);
       if (!image || orphan.header.owner >= orphan.header.rank_count) continue;
@@ -32,7 +32,7 @@ std::map<format::VersionId, CapturesByRank> captures_of(const Collection& collec
   return captures;
 }
 
-// What the next start would write.
+// Returns the manifest that the next start would write.
 format::Manifest manifest_of(const std::string& job_key, const format::VersionId& version,
                              const CapturesByRank& captures) {
   format::Manifest manifest;
@@ -79,7 +79,7 @@ void add_version(Collection& collection, const std::string& job, const CapturesB
 
 bool may_hold_captures(const sys::Directory& place, const Job& job) {
   const auto orphans = store::find_orphaned_images(place);
-  if (!orphans) return true;  // who cannot look removes nothing
+  if (!orphans) return true;  // if it cannot be read, nothing may be removed
   const StoredVersion* const newest = job.newest();
   return std::ranges::any_of(*orphans, [&](const store::OrphanedImage& orphan) {
     return !job.finished.covers(orphan.header.version) && (newest == nullptr || orphan.header.version > newest->id);
@@ -90,7 +90,7 @@ void add_captures(Collection& collection, std::map<std::string, VersionsById>& j
   for (auto& [job, versions] : jobs) {
     std::optional<format::VersionId> newest;
     for (const auto& [id, version] : versions) {
-      if (!version.unfinished()) newest = id;  // they come in their order
+      if (!version.unfinished()) newest = id;  // they are in ascending order
     }
     for (const auto& [id, captures] : captures_of(collection, job)) {
       const bool is_newer = !newest || id > *newest;

@@ -28,8 +28,8 @@ void add_part(std::map<std::string, VersionsById>& jobs, const store::SurveyedPl
   if (deeper) version.manifest = &*found.manifest;
 }
 
-// A copy of a job whose original is still there becomes a job of its own when it is started, and takes nothing of what
-// the nodes hold for the original.
+// Separates copies from originals. A copy of a job whose original still exists becomes a job of its
+// own when it is started, and gets nothing of what the nodes hold for the original.
 void part_copies_from_originals(Collection& collection) {
   std::map<std::string, std::string> copies;
   for (const store::SurveyedPlace& place : collection.places) {
@@ -44,7 +44,8 @@ void part_copies_from_originals(Collection& collection) {
   });
 }
 
-// Of the jobs that their programs have finished. A mark that cannot be read counts as none, as for the next start.
+// Returns the marks of the jobs that their programs have finished. A mark that cannot be read
+// counts as none, as it does for the next start.
 std::map<std::string, store::FinishedMark> read_marks(Collection& collection) {
   std::map<std::string, store::FinishedMark> marks;
   for (const store::SurveyedPlace& place : collection.places) {
@@ -118,7 +119,7 @@ Result<Collection> collect(const Places& places) {
   part_copies_from_originals(collection);
   std::map<std::string, VersionsById> jobs;
   for (const store::SurveyedPlace& place : collection.places) {
-    jobs[place.job];  // also a job without versions
+    jobs[place.job];  // makes an entry also for a job without versions
     for (const store::FoundVersion& found : place.versions) add_part(jobs, place, found);
   }
   add_captures(collection, jobs);
@@ -150,7 +151,7 @@ Result<std::vector<const Job*>> find_jobs(const Collection& collection, const st
 
 namespace {
 
-// What lies there under the right name and is not shorter than the manifest says.
+// Returns the files that have the right name and are not shorter than the manifest says.
 redundancy::Holdings holdings_by_size(const Part& part, const format::Manifest* manifest) {
   redundancy::Holdings holdings{store::ranks_in(*part.found, manifest), part.found->parities};
   const auto directory = part.place->directory.open_child(store::version_directory(part.found->id));
@@ -224,7 +225,7 @@ std::uint64_t stored_bytes(const StoredVersion& version) {
   for (const Part& part : version.parts) {
     for (const auto& [name, orphan] : part.captured) bytes += orphan.header.file_bytes;
     const auto directory = part.place->directory.open_child(store::version_directory(version.id));
-    if (!directory || !part.captured.empty()) continue;  // gone meanwhile
+    if (!directory || !part.captured.empty()) continue;  // removed meanwhile
     const auto entries = directory->list();
     if (!entries) continue;
     for (const sys::DirectoryEntry& entry : *entries) {

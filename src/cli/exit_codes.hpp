@@ -1,4 +1,4 @@
-// Exit statuses of all verbs but `run`, which gives the status of its command where it has none of its own.
+// Exit statuses of all verbs. `run` returns the status of its command unless it has one of its own.
 // docs/command-line.md.
 #pragma once
 
@@ -7,8 +7,10 @@ namespace diapause::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kDamaged = 1;        // something is damaged, but the newest version can be restored
 inline constexpr int kNotRestorable = 2;  // the newest version cannot be restored
-inline constexpr int kTrouble = 3;        // wrong usage, an I/O error, nothing of that name, or a job that runs
-inline constexpr int kStopped = 75;       // `run`: the command stopped in time and is to go on in another allocation
-inline constexpr int kCannotRun = 125;    // `run`: it could not do its work
+// Wrong usage, an I/O error, an unknown name, or a job that is running.
+inline constexpr int kTrouble = 3;
+// `run`: the command stopped in time and continues in another allocation.
+inline constexpr int kStopped = 75;
+inline constexpr int kCannotRun = 125;  // `run` itself failed
 
 }  // namespace diapause::cli

@@ -1,4 +1,5 @@
-// `diapause export`: the regions of a version as arrays of NumPy, and its files as files, each byte checked.
+// `diapause export`: writes the regions of a version as NumPy arrays, and its files as files, and
+// checks every byte.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,10 +22,11 @@ namespace {
 // A region of one rank.
 struct Piece {
   std::uint32_t rank;
-  std::size_t region;  // in the rank's image
+  std::size_t region;  // number in the rank's image
 };
 
-// The name of a region as that of a file: what no such name may hold is written as in addresses of the web.
+// Returns the name of a region as a file name. Characters that a file name must not contain are
+// percent-encoded.
 std::string as_file_name(const std::string& region) {
   std::string name;
   for (const char character : region) {
@@ -39,7 +41,7 @@ class Exporter {
   Exporter(const StoredVersion& version, const VersionDetails& details, const sys::Directory& to)
       : version_(version), details_(details), to_(to) {}
 
-  // Paths of the files.
+  // Exports the version and returns the paths of the files.
   Result<std::vector<std::string>> run() {
     std::map<std::string, std::vector<Piece>> by_name;
     for (std::uint32_t rank = 0; rank < details_.ranks.size(); ++rank) {
@@ -56,7 +58,7 @@ class Exporter {
     return (*details_.ranks[piece.rank].regions)[piece.region];
   }
 
-  // One file where the ranks' pieces make up an array, else one for each rank.
+  // Exports one file if the ranks' pieces form an array, else one for each rank.
   Status export_region(const std::string& region_name, const std::vector<Piece>& pieces) {
     DIAPAUSE_TRY_ASSIGN(const auto path, store::path_in_name(region_name));
     if (path) return export_files(*path, pieces);
@@ -73,7 +75,7 @@ class Exporter {
     return {};
   }
 
-  // A file of the program's own, which several ranks may have by the same name.
+  // Exports a file of the program, of which several ranks may have one with the same name.
   Status export_files(const std::vector<std::string>& path, const std::vector<Piece>& pieces) {
     for (const Piece& piece : pieces) {
       std::vector<std::string> below = {"files", fmt::format("r{}", piece.rank)};
@@ -105,7 +107,7 @@ class Exporter {
     return {};
   }
 
-  // Each block is checked; where a place has it damaged, the next one is asked.
+  // Reads a piece and checks each block. If it is damaged in one place, the next place is tried.
   Result<ByteVector> read(const Piece& piece) const {
     Error last{Code::not_found, fmt::format("no image of rank {} can be reached from here", piece.rank), 0};
     for (const Part& part : version_.parts) {
@@ -138,7 +140,7 @@ class Exporter {
   std::vector<std::string> written_;
 };
 
-// The version of that number, else the newest that could be restored from here.
+// Returns the version of that number, or else the newest that could be restored from here.
 const StoredVersion* choose_version(const Job& job, const std::optional<std::uint64_t>& number) {
   for (const StoredVersion& version : job.versions) {
     if (version.manifest == nullptr || (number && version.id.number != *number)) continue;
@@ -182,7 +184,8 @@ int export_version(const ExportArguments& arguments) {
       by_python.empty() ? arguments.to : fmt::format("{}.parts-{}", arguments.to, sys::process_id());
   const auto written = export_to(job, *version, directory);
   if (!written) return complain(written.error());
-  if (!by_python.empty()) return become_python({by_python, directory, arguments.to});  // and removes the directory
+  // It also removes the directory.
+  if (!by_python.empty()) return become_python({by_python, directory, arguments.to});
   for (const std::string& path : *written) fmt::print("{}\n", printable(path));
   return kDone;
 }

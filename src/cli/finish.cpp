@@ -92,7 +92,8 @@ Result<std::uint64_t> finish_job(const OpenedJob& job) {
   const Places places{"", job.memory, job.local, job.global};
   DIAPAUSE_TRY_ASSIGN(const Collection collection, collect(places));
   const auto found = std::ranges::find_if(collection.jobs, [&](const Job& one) { return one.key == job.key; });
-  if (found == collection.jobs.end() || found->versions.empty()) return 0;  // the program has done it
+  // The program has finished it.
+  if (found == collection.jobs.end() || found->versions.empty()) return 0;
   DIAPAUSE_TRY_ASSIGN(const std::vector<store::Tier> tiers, lock_tiers(collection, job));
   const auto global =
       std::ranges::find_if(tiers, [](const store::Tier& tier) { return tier.kind() == config::TierKind::global; });
@@ -102,7 +103,7 @@ Result<std::uint64_t> finish_job(const OpenedJob& job) {
   }
   DIAPAUSE_TRY_ASSIGN(const store::FinishedMark before, store::read_finished(global->directory()));
   DIAPAUSE_TRY_ASSIGN(const store::FinishedMark mark, mark_of_end(*found, job));
-  if (mark.incarnation <= before.incarnation) return 0;  // what is there is what it keeps
+  if (mark.incarnation <= before.incarnation) return 0;  // the program keeps what is there
   DIAPAUSE_TRY(store::write_finished(global->directory(), mark));
   return remove_all(tiers, mark);
 }

@@ -1,4 +1,4 @@
-// The end of a job that its program has not finished itself: what diapause_finish does, from outside.
+// Finishes a job from outside if its program has not done it, as diapause_finish does.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace diapause::cli {
 
-// As the library has noted it for `diapause run`: where a job of the command lies, and what is to stay of it.
+// A job of the command as the library has noted it for `diapause run`: its places, and what is to
+// stay of it.
 struct OpenedJob {
   std::string key;
   std::string memory, local, global;  // roots; empty: there is none
@@ -18,12 +19,12 @@ struct OpenedJob {
   bool operator==(const OpenedJob&) const = default;
 };
 
-// The jobs of such notes, each once; lines that are none are left out.
+// Returns the jobs in such notes, each once. Other lines are ignored.
 std::vector<OpenedJob> parse_opened_jobs(const std::string& notes);
 
-// Finishes a job that does not run. What lies on other machines cannot be reached: it counts no more, and the next
-// start there removes it. Returns how many versions were removed; an error leaves the job as it is, or finished and not
-// all removed.
+// Finishes a job that does not run. Data on other machines cannot be reached: they do not count any
+// more, and the next start there removes them. Returns how many versions were removed. After an
+// error the job is unchanged, or finished and not completely removed.
 Result<std::uint64_t> finish_job(const OpenedJob& job);
 
 }  // namespace diapause::cli

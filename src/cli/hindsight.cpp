@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kLeastCheckpoints = 3;
 
-// By the level that a failure needs: told by the last choice of a schedule, else as often as they came.
+// Returns the failure rates by the level that a failure needs: from the last choice of a schedule,
+// or else as observed.
 std::array<double, 6> failure_rates_of(const energy::MeasuredJob& job, bool& are_observed) {
   std::array<double, 6> rates{};
   are_observed = std::ranges::none_of(job.levels, [](const auto& level) { return level.mtbf_s.has_value(); });
@@ -27,8 +28,8 @@ std::array<double, 6> failure_rates_of(const energy::MeasuredJob& job, bool& are
   return rates;
 }
 
-// Levels that the job has taken, with the failures that go to them: those of deeper classes than the deepest level
-// started from scratch, and count as its own.
+// Returns the levels that the job has taken, with the failures that they recover from. Failures of
+// a class deeper than the deepest level led to a start from scratch, and count for that level.
 std::vector<model::Level> levels_of(const energy::MeasuredJob& job, const std::array<double, 6>& rates) {
   std::vector<model::Level> levels;
   double passed_on = 0;
@@ -49,7 +50,8 @@ std::vector<model::Level> levels_of(const energy::MeasuredJob& job, const std::a
   return levels;
 }
 
-// Mean work between checkpoints, and of how many one was of each level or a deeper one.
+// Returns the mean work between checkpoints, and of how many checkpoints one had each level or a
+// deeper one.
 model::Pattern pattern_of(const energy::MeasuredJob& job, const std::vector<model::Level>& levels) {
   std::vector<double> so_deep;
   for (const model::Level& level : levels) {

@@ -1,4 +1,4 @@
-// `diapause history`: what happened to a job, and with --follow, what happens to it.
+// `diapause history`: shows what happened to a job, and follows it with --follow.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Display {
     for (const std::string& text : texts) fmt::print("{}\n", text);
     std::fflush(stdout);
   }
-  // One line at the end, written anew each time.
+  // Shows the progress in a last line, which is overwritten each time.
   void progress(const HistorySums& sums) {
     if (!has_progress_ || sums.starts == 0) return;
     const double now_s = static_cast<double>(sys::unix_time_ns()) / 1e9;
@@ -44,7 +44,7 @@ class Display {
   bool is_shown_ = false;
 };
 
-// All whole lines that there are now.
+// Reads all complete lines that there are now.
 Status read_what_is_there(sys::LineFile& ledger, HistoryReader& reader, Display& display) {
   for (;;) {
     DIAPAUSE_TRY_ASSIGN(const auto line, ledger.next());

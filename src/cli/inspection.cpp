@@ -29,7 +29,7 @@ std::string file_path(const Part& part, const std::string& name) {
   return fmt::format("{}/{}/{}", part.place->directory.path(), store::version_directory(part.found->id), name);
 }
 
-// Messages about a file begin with its path, which stands beside them already.
+// Removes the path at the beginning of a message, because it is shown beside it.
 std::string without_path(const std::string& message, const std::string& path) {
   if (!message.starts_with(path)) return message;
   const std::size_t begin = message.find_first_not_of(":/ ", path.size());
@@ -71,7 +71,8 @@ class Inspector {
     if (version_.manifest == nullptr) return evidence;  // nothing says what the files should be
     const format::Manifest& manifest = *version_.manifest;
     for (const std::uint32_t rank : store::ranks_in(found, version_.manifest)) {
-      if (rank >= manifest.ranks.size()) continue;  // not of this version, and no restart would touch it
+      // The file is not of this version, and no restart would use it.
+      if (rank >= manifest.ranks.size()) continue;
       const store::LocatedImage image = store::locate_image(part.place->kind, manifest, rank);
       if (is_sound(part, image.file, image.expected)) {
         evidence.holdings.images.insert(rank);
@@ -125,7 +126,7 @@ class Inspector {
     return bad.empty() && unreadable.empty();
   }
 
-  // Files that the manifest promises in places which have the version.
+  // Finds files that the manifest lists for places which have the version.
   void look_for_missing_files() {
     const format::Manifest& manifest = *version_.manifest;
     std::map<std::string, std::vector<const Part*>> by_node;
@@ -173,15 +174,18 @@ class Inspector {
 
   void missing(const Part& part, const std::string& name) {
     const std::string path = file_path(part, name);
-    const bool told = !result_.damages.empty() && result_.damages.back().path == path;  // of a file that ranks share
+    // A file that ranks share is already reported.
+    const bool told = !result_.damages.empty() && result_.damages.back().path == path;
     if (!told) result_.damages.push_back({path, "is missing"});
   }
 
-  // A running job takes manifests away, or writes others, before it touches the files they name: what looked damaged
-  // may have been used for something else while we read it.
+  // Returns whether the version was changed while it was read. A running job removes or writes
+  // manifests before it changes the files they name, so a file that looked damaged may have been
+  // reused meanwhile.
   bool changed_meanwhile() const {
-    // It writes and removes the two copies of a manifest one after the other, and a disk under load may take its time
-    // between them. All versions were seen at once, so that it has this time once, and not for each of them.
+    // A job writes and removes the two copies of a manifest one after the other, and a busy disk
+    // may take some time in between. All versions were seen at once, so there is only one such
+    // waiting time.
     constexpr double kBetweenCopiesS = 2;
     constexpr std::chrono::milliseconds kLookAgain{50};
     for (;;) {

@@ -1,4 +1,4 @@
-// Looks into the files: what a version holds, and whether it is all as its manifest says.
+// Reads the files of a version: what it holds, and whether everything agrees with its manifest.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@
 
 namespace diapause::cli {
 
-// What one rank stored.
+// What one rank has stored.
 struct RankDetails {
-  std::optional<std::vector<format::Region>> regions;  // none: no file of it can be read from here
-  std::string problem;                                 // then, why
-  std::vector<format::Region> compressed;              // of its image in the global tier, if that is
-  std::vector<std::string> found_in;                   // "memory node0", "global"
+  // Nullopt: none of its files can be read from here.
+  std::optional<std::vector<format::Region>> regions;
+  std::string problem;                     // the reason, if there are no regions
+  std::vector<format::Region> compressed;  // of its image in the global tier, if that is compressed
+  std::vector<std::string> found_in;       // such as "memory node0", "global"
 };
 
 struct VersionDetails {
-  const StoredVersion* version = nullptr;  // with a manifest
+  const StoredVersion* version = nullptr;  // has a manifest
   std::vector<RankDetails> ranks;
 };
 
@@ -30,16 +31,19 @@ VersionDetails read_details(const StoredVersion& version);
 
 struct VersionInspection {
   const StoredVersion* version = nullptr;
-  bool vanished = false;  // the job removed or changed it while it was read; nothing else here counts then
+  // The job removed or changed it while it was read; the other members are meaningless then.
+  bool vanished = false;
   std::vector<store::DamagedFile> damages;
-  std::vector<std::string> nodes;            // names for the numbers in `assessment`
-  std::vector<std::string> nodes_unreached;  // those the manifest names and of which nothing is to be found
+  std::vector<std::string> nodes;  // names of the node numbers in `assessment`
+  // Nodes that the manifest names and of which nothing was found.
+  std::vector<std::string> nodes_unreached;
   redundancy::Assessment assessment;
-  std::uint64_t files = 0, bytes = 0;  // read
+  std::uint64_t files = 0, bytes = 0;  // that were read
 };
 
-// Reads every block of every file. `seen_s`: when the version was seen, Collection::seen_s. A job writes the two copies
-// of a manifest one after the other; a version of which one was missing then is given some time since to become whole.
+// Reads every block of every file. `seen_s` is when the version was seen, Collection::seen_s. A job
+// writes the two copies of a manifest one after the other, so a version that lacked a copy then is
+// given some time to become complete.
 VersionInspection inspect(const StoredVersion& version, double seen_s);
 
 struct JobInspection {

@@ -119,7 +119,7 @@ void HistoryReader::add_checkpoint(const Line& line, std::vector<std::string>& r
   ready.push_back(row_of(one));
 }
 
-// With how many ranks came from where.
+// Describes a restart, with the number of ranks by source.
 std::string HistoryReader::restart_text(const Line& line) {
   std::map<std::string, std::vector<std::uint32_t>> ranks_from;
   const auto sources = line.fields.find("sources");
@@ -142,7 +142,8 @@ std::string HistoryReader::restart_text(const Line& line) {
   return text;
 }
 
-// "schedule: every 320.00 s, of which 1 in 4 at level 3, 1 in 40 at level 4: the first choice of this start".
+// Returns text such as "schedule: every 320.00 s, of which 1 in 4 at level 3, 1 in 40 at level 4:
+// the first choice of this start".
 std::string HistoryReader::schedule_text(const Line& line) {
   std::string text = fmt::format("  schedule: every {}", seconds_text(line.number("every_s")));
   const auto levels = line.fields.find("levels");

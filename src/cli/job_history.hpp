@@ -1,5 +1,6 @@
-// What happened to a job, from its ledger (docs/formats/ledger.md): checkpoints, restarts and failures, line by line
-// and in sum. Pure: it takes lines and asks nobody else. What has not the type that it should have is left out.
+// The history of a job from its ledger (docs/formats/ledger.md): checkpoints, restarts and
+// failures, as lines and as sums. The class is pure: its only input are the lines. Fields of a
+// wrong type are ignored.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +12,29 @@
 
 namespace diapause::cli {
 
-// Of the whole job, until the last line.
+// Sums over the whole job, up to the last line.
 struct HistorySums {
   std::uint64_t checkpoints = 0;
-  std::uint64_t failed = 0;  // of them, those that reached no level
+  std::uint64_t failed = 0;  // checkpoints that reached no level
   std::uint64_t starts = 0;
-  std::uint64_t failures = 0;  // starts that ended without a word, as far as another one came after them
-  std::uint64_t restarts = 0;  // starts that went on from a version
-  double blocked_s = 0;        // that checkpoints held the program up
+  // Starts that ended without a last line, as far as another start followed.
+  std::uint64_t failures = 0;
+  std::uint64_t restarts = 0;  // starts from a version
+  double blocked_s = 0;        // blocked time of all checkpoints
   double runtime_s = 0;        // from each start to its last line
-  bool is_closed = false;      // the last start has ended as it should
-  double last_unix_s = 0;      // of the last line
+  bool is_closed = false;      // the last start ended normally
+  double last_unix_s = 0;      // time of the last line
   std::optional<std::uint64_t> newest;
   int newest_level = 0;
 };
 
 class HistoryReader {
  public:
-  // Takes a line of the ledger. Lines of text that are ready to be shown now, without their ends: several checkpoints
-  // of level 1 in a row become one, which is ready when something else comes.
+  // Takes a line of the ledger. Returns the lines of text that are ready to be shown, without line
+  // ends. Several consecutive checkpoints of level 1 become one line, which is ready when something
+  // else follows.
   std::vector<std::string> add_line(std::string_view line);
-  // What is not shown yet.
+  // Returns the text that was not shown yet.
   std::vector<std::string> flush();
   const HistorySums& sums() const { return sums_; }
 
@@ -51,15 +54,16 @@ class HistoryReader {
   static std::string row_of(const Checkpoint& one);
 
   HistorySums sums_;
-  std::vector<Checkpoint> small_;  // of level 1, in a row, not shown yet
-  double opened_unix_s_ = 0;       // of the start that the lines are of
-  double ran_before_s_ = 0;        // all starts before it
+  std::vector<Checkpoint> small_;  // consecutive checkpoints of level 1 that were not shown yet
+  double opened_unix_s_ = 0;       // of the present start
+  double ran_before_s_ = 0;        // duration of all starts before it
   bool has_ended_ = true;          // it was closed, or told to stop
 };
 
-// The head of the table that add_line() gives the rows of.
+// Returns the head of the table whose rows add_line() returns.
 std::string history_head();
-// "24 checkpoints held the program up for 0.06 s of 12.30 s (0.5 %); 2 starts, 1 failure, 1 restart".
+// Returns text such as "24 checkpoints held the program up for 0.06 s of 12.30 s (0.5 %); 2 starts,
+// 1 failure, 1 restart".
 std::string history_text(const HistorySums& sums);
 
 }  // namespace diapause::cli

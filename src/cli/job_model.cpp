@@ -18,7 +18,7 @@ namespace {
 
 using Values = std::map<std::string, double>;
 
-// "a=1,b=2" into values, of which only those names are known.
+// Parses "a=1,b=2" into values. Only the given names are allowed.
 Status read_values(std::string_view words, const std::vector<std::string>& names, const std::string& option,
                    const std::function<Result<double>(std::string_view)>& parse, Values& values) {
   while (!words.empty()) {
@@ -100,7 +100,7 @@ class ModelMaker {
     job_.notes.push_back(fmt::format(text, std::forward<T>(values)...));
   }
 
-  // MB/s: typed, else of the profile, else assumed.
+  // Returns a rate in MB/s: as typed, else from the profile, else an assumed one.
   double rate(const std::string& name, const std::string& key, double assumed, const char* why) {
     if (const auto typed = rates_.find(name); typed != rates_.end()) return typed->second;
     if (const auto known = profile_.rates.find(key); known != profile_.rates.end()) return known->second.value;
@@ -109,7 +109,8 @@ class ModelMaker {
     return assumed;
   }
 
-  // If nothing is measured. Only the rates that the level needs are looked for, and told of where they are assumed.
+  // Returns the times of a level for which nothing is measured. Only the rates that the level needs
+  // are looked up, so that only these are reported as assumed.
   model::LevelTimes times_from_rates(int number) {
     model::Rates rates;
     rates.memory_mb_s = rate("memory", "memory_copy_mb_s", rates.memory_mb_s, "a copy by one core");
@@ -128,7 +129,7 @@ class ModelMaker {
     const Values& typed = times_[number];
     const bool all_typed =
         typed.contains("blocked") && (typed.contains("behind") || options_.sync) && typed.contains("restart");
-    // What is typed as the whole time of a checkpoint is that of a restart, too, unless that is said.
+    // If only the whole time of a checkpoint is typed, it also stands for the time of a restart.
     const bool known = job_.bytes > 0 || typed.contains("blocked") || seen.blocked_s;
     if (!known) {
       return fail(Code::argument, fmt::format("nothing says how long level {} takes: give --bytes-per-rank, --level "
@@ -174,7 +175,7 @@ class ModelMaker {
     }
     if (mtbf_.empty())
       return fail(Code::argument, "nothing says what fails: give --node-mtbf TIME or --mtbf CLASS=TIME");
-    // The first level that the job takes, for failures that are of a class above.
+    // Failures of a class count for the first level of the job that recovers from them.
     std::array<double, 6> rates{};
     for (std::size_t number = 1; number < rates.size(); ++number) {
       const auto known = mtbf_.find(kClassNames[number]);
@@ -191,7 +192,7 @@ class ModelMaker {
     return {};
   }
 
-  // Of a node: idle, and busy with all processors.
+  // Sets the powers of a node: idle, and with all processors busy.
   void set_powers() {
     double idle_w = 0;
     double busy_w = 0;

@@ -1,5 +1,5 @@
-// The job that `plan` and `simulate` speak of: from what was typed, from a profile, and from what a ledger has
-// measured.
+// The job that `plan` and `simulate` work on, built from typed values, a profile, and measurements
+// in a ledger.
 #pragma once
 
 #include <string>
@@ -14,22 +14,22 @@
 namespace diapause::cli {
 
 struct JobModel {
-  std::vector<model::Level> levels;  // with the failures that they are for
+  std::vector<model::Level> levels;  // with the failures that they recover from
   model::Powers powers;              // of all nodes
   std::uint32_t nodes = 1;
   double bytes = 0;  // of all ranks
   std::uint32_t group_nodes = 4, parity = 1;
-  std::vector<std::string> notes;  // where numbers are from that nobody gave
+  std::vector<std::string> notes;  // sources of numbers that nobody gave
 };
 
 inline constexpr const char* kClassNames[] = {"", "process", "node", "nodes", "system", "site"};
 
-// Typed values go first, then measured ones, then those that follow from the profile. Code::argument says what is
-// missing or wrong.
+// Typed values take precedence, then measured ones, then those that follow from the profile.
+// Code::argument says what is missing or wrong.
 Result<JobModel> job_model(const JobOptions& options, const energy::Profile& profile,
                            const energy::MeasuredJob& measured);
 
-// Reads the profile and the ledger that the options name, and makes the model.
+// Reads the profile and the ledger that the options name, and builds the model.
 Result<JobModel> load_job_model(const JobOptions& options);
 
 }  // namespace diapause::cli

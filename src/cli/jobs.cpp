@@ -1,4 +1,4 @@
-// `diapause jobs`: what each job has left here, and which of them are gone.
+// `diapause jobs`: lists what each job has left here, and which jobs are gone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 namespace diapause::cli {
 namespace {
 
-// What lies in one tier directory of a job, with slots that wait to be used again.
+// Returns the bytes in one tier directory of a job, including slots kept for reuse.
 std::uint64_t bytes_below(const sys::Directory& directory, int depth) {
   std::uint64_t bytes = 0;
   const auto entries = directory.list();
-  if (!entries) return bytes;  // gone meanwhile
+  if (!entries) return bytes;  // removed meanwhile
   for (const sys::DirectoryEntry& entry : *entries) {
     if (entry.is_directory) {
       const auto child = depth > 0 ? directory.open_child(entry.name) : fail(Code::not_found, "");
@@ -34,13 +34,15 @@ struct JobRow {
   const Job* job;
   const char* state;
   std::array<std::uint64_t, 3> bytes{};  // by config::TierKind
-  std::optional<double> age_s;           // of the newest version; none: there is none with a manifest
+  std::optional<double> age_s;           // age of the newest version; nullopt: none has a manifest
 };
 
+// Returns the state of a job:
+//
 //   running       a process holds the lock of one of its places
-//   gone          nothing is left in the global tier: a job makes its directory there at its first open, and nothing
-//                 else here tells where that was
-//   finished      the program has finished it, and not started again since
+//   gone          nothing is left in the global tier: a job makes its directory there at its first open,
+//                 and nothing else here tells where that was
+//   finished      the program has finished it and has not been started since
 //   not running   none of these
 const char* state_of_job(const Job& job, bool is_running, bool has_global, bool looked_into_global) {
   if (is_running) return "running";

@@ -10,7 +10,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Names may hold any bytes; what is not UTF-8 is replaced.
+// Returns the text of a document. Names may hold any bytes; what is not UTF-8 is replaced.
 std::string dump(const json& document) { return document.dump(2, ' ', false, json::error_handler_t::replace); }
 
 json levels_of(const format::Manifest& manifest) {
@@ -31,7 +31,7 @@ json identity_of(const StoredVersion& version) {
   one["created_unix_ns"] = version.manifest->created_unix_ns;
   one["ranks"] = version.manifest->ranks.size();
   one["data_bytes"] = data_bytes(*version.manifest);
-  one["greatest_error"] = version.manifest->greatest_error();  // of the global tier
+  one["greatest_error"] = version.manifest->greatest_error();  // in the global tier
   one["lossy_restarts"] = version.manifest->lossy_restarts;
   return one;
 }
@@ -124,7 +124,7 @@ json assessment_of(const VersionInspection& inspection) {
   for (const redundancy::Source& source : found.sources) {
     sources.push_back(redundancy::source_kind_name(source.kind));
   }
-  json pairs = nullptr;  // not tried: an absent number is not a zero
+  json pairs = nullptr;  // not tried; a missing number is not zero
   if (found.pairs_tried) {
     json examples = json::array();
     for (const redundancy::Loss& loss : found.fatal_pair_examples) examples.push_back(names_of(inspection.nodes, loss));

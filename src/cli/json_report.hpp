@@ -1,5 +1,4 @@
-// The reports of list, show and verify as JSON; docs/command-line.md describes the fields. The only file that knows the
-// library that writes it.
+// The reports of list, show and verify as JSON; docs/command-line.md describes the fields.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `diapause launch`, `checkpoint` and `restart`: jobs that know nothing of checkpoints.
+// `diapause launch`, `checkpoint` and `restart`: jobs that were not written for checkpoints.
 #include <fmt/core.h>
 
 #include "agent/agent.hpp"
@@ -13,7 +13,7 @@ agent::StoreRequest store_request(const std::string& name, const std::string& co
   return {name, config, sys::environment(), standard_error_sink()};
 }
 
-// The status of the command, or why there is none.
+// Returns the status of the command, or reports why there is none.
 int status_of_job(const char* verb, const Result<int>& status) {
   if (status) return *status;
   fmt::print(stderr, "diapause {}: {}\n", verb, printable_lines(status.error().message));

@@ -1,4 +1,4 @@
-// Where the ledgers of jobs lie.
+// Finds the ledgers of jobs.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace diapause::cli {
 
-// Path of the ledger of the job of this name in the global tier; what has a slash, or the ending of a ledger, is a
-// path.
+// Returns the path of the ledger of the job of this name in the global tier. A name with a slash,
+// or with the ending of a ledger, is a path.
 Result<std::string> ledger_of(const std::string& name, const Places& places);
 
 }  // namespace diapause::cli

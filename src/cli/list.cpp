@@ -1,4 +1,4 @@
-// `diapause list`: all versions in all tiers.
+// `diapause list`: lists all versions in all tiers.
 #include <fmt/format.h>
 
 #include "cli/collection.hpp"

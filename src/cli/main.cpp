@@ -1,4 +1,4 @@
-// The command `diapause`. A table of contents: arguments.cpp says what can be typed, and each verb has a file.
+// The command `diapause`: arguments.cpp defines what can be typed, and each verb has a file.
 #include <exception>
 
 #include "cli/arguments.hpp"

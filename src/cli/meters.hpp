@@ -1,4 +1,4 @@
-// The meters that the sub-verbs of `power` ask.
+// The meters that the sub-verbs of `power` use.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,12 @@
 
 namespace diapause::cli {
 
-// `[energy]` of the configuration with what was typed over it. Where it leaves the choice of meters to us: `unless`.
+// Returns `[energy]` of the configuration, overridden by typed values. `unless` decides which
+// meters to use if the settings do not.
 enum class Unless { automatic, all_meters };
 Result<config::EnergySettings> meter_settings(const MeterChoice& choice, Unless unless);
 
-// The meters that these settings mean.
+// Starts the meters that these settings choose.
 Result<std::unique_ptr<energy::Sampler>> start_sampler(const MeterChoice& choice, Unless unless);
 
 }  // namespace diapause::cli

@@ -18,7 +18,7 @@ const char* type_code(ElementType type) {
   return kCodes[static_cast<std::size_t>(type)];
 }
 
-// None if it does not fit into 64 bits.
+// Returns nullopt if the product does not fit into 64 bits.
 std::optional<std::uint64_t> product(const std::vector<BlockDim>& dims, std::uint64_t BlockDim::*of) {
   std::uint64_t all = 1;
   for (const BlockDim& dim : dims) {
@@ -57,7 +57,8 @@ std::string npy_head(const ArrayShape& shape) {
   const std::string comma = dims.size() == 1 ? "," : "";
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type_code(shape.type),
                                  fmt::join(dims, ", "), comma);
-  constexpr std::size_t kBefore = 10, kUnit = 64;  // magic, version and length; what the format aligns to
+  // Magic, version and length; alignment of the format.
+  constexpr std::size_t kBefore = 10, kUnit = 64;
   text.append(kUnit - (kBefore + text.size() + 1) % kUnit, ' ');
   text += '\n';
   std::string head("\x93NUMPY\x01\x00", 8);
@@ -91,11 +92,11 @@ Result<ArrayShape> whole_of(const std::vector<const Region*>& pieces) {
 Status for_each_run(const Region& piece, const TakeRun& take) {
   if (piece.count == 0) return {};
   const std::vector<BlockDim>& dims = piece.place;
-  // Inner dimensions that the piece has as a whole make one run with the dimension around them.
+  // Inner dimensions that the piece covers completely form one run with the dimension around them.
   std::size_t inner = dims.size() - 1;
   std::uint64_t run = dims[inner].shape;
   while (inner > 0 && dims[inner].shape == dims[inner].global_shape) run *= dims[--inner].shape;
-  std::vector<std::uint64_t> at(inner, 0);  // of the dimensions around a run
+  std::vector<std::uint64_t> at(inner, 0);  // indices of the dimensions around a run
   for (std::uint64_t done = 0; done < piece.count; done += run) {
     std::uint64_t element = 0;
     for (std::size_t i = 0; i < dims.size(); ++i) {

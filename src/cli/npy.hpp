@@ -1,4 +1,5 @@
-// Files of NumPy: arrays with a head that says what they are. Pure. The format is NumPy's .npy, version 1.0.
+// NumPy files: arrays with a header that describes them. The functions are pure. The format is
+// NumPy's .npy, version 1.0.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +12,23 @@
 
 namespace diapause::cli {
 
-// Elements of a type in row-major order.
+// The type and dimensions of an array in row-major order.
 struct ArrayShape {
   format::ElementType type = format::ElementType::bytes;
   std::uint64_t element_bytes = 1;
   std::vector<std::uint64_t> dims;  // in elements
 };
 
-// What stands before the elements; its length is a multiple of 64. Elements that are plain bytes get a last dimension.
+// Returns the header in front of the elements; its length is a multiple of 64. Elements of plain
+// bytes get an additional last dimension.
 std::string npy_head(const ArrayShape& shape);
 
-// The shape of the global array that these pieces fill, each element once: they are of one type, lie inside of it, do
-// not overlap and leave nothing out. Code::argument if they do not.
+// Returns the shape of the global array that these pieces fill completely. The pieces must have the
+// same type, lie inside the array, not overlap, and leave nothing out; Code::argument otherwise.
 Result<ArrayShape> whole_of(const std::vector<const format::Region*>& pieces);
 
-// Calls back for each run of bytes of the piece that is contiguous in the global array: where it begins in the array,
-// where in the piece, and its length.
+// Called for each run of bytes of the piece that is contiguous in the global array, with the run's
+// offset in the array, its offset in the piece, and its length.
 using TakeRun = std::function<Status(std::uint64_t in_array, std::uint64_t in_piece, std::uint64_t bytes)>;
 Status for_each_run(const format::Region& piece, const TakeRun& take);
 

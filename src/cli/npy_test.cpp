@@ -29,7 +29,7 @@ std::string why_not_whole(const std::vector<Region>& regions) {
   return whole ? "it is" : whole.error().message;
 }
 
-// BlockDim is shape, global shape, start.
+// The members of BlockDim are shape, global shape, start.
 TEST(Npy, PiecesThatFillAnArrayAreAWhole) {
   EXPECT_EQ(why_not_whole({piece({{2, 4, 0}, {3, 3, 0}}), piece({{2, 4, 2}, {3, 3, 0}})}), "it is");
   EXPECT_EQ(why_not_whole({piece({{4, 4, 0}, {1, 3, 2}}), piece({{4, 4, 0}, {2, 3, 0}})}), "it is");

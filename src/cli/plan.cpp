@@ -1,4 +1,4 @@
-// `diapause plan`: how often to take which level, and what that costs.
+// `diapause plan`: computes how often to take which level, and what that costs.
 #include <fmt/core.h>
 
 #include <limits>
@@ -53,7 +53,8 @@ int fill_time(const PlanArguments& arguments) {
   return kDone;
 }
 
-// At each size the job is the same on every node, and nodes fail as often.
+// Returns a row for each size. At each size every node has the same share of the job and the same
+// failure rate.
 Result<std::vector<SizeRow>> size_rows(const PlanArguments& arguments) {
   if (arguments.job.node_mtbf.empty())
     return fail(Code::argument, "--sizes needs --node-mtbf: failures grow with the nodes");
@@ -72,11 +73,11 @@ Result<std::vector<SizeRow>> size_rows(const PlanArguments& arguments) {
   return rows;
 }
 
-// Where the failures have a memory, or were recorded, the formula's pattern is only where the search begins.
+// If failures have memory, or were recorded, the formula's pattern is only the start of a search.
 Status search_by_runs(const PlanArguments& arguments, PlanReport& report) {
   SimulateArguments played = arguments.played;
   if (played.law == "exponential" && played.trace.empty()) return {};
-  if (!played.trace.empty()) played.replicas = 1;  // a record has one history
+  if (!played.trace.empty()) played.replicas = 1;  // a record has only one history
   DIAPAUSE_TRY_ASSIGN(const auto trace, read_failure_trace(played.trace));
   DIAPAUSE_TRY_ASSIGN(const SimulationSetup setup, simulation_setup(played, report.job, trace));
   sys::ThreadPool pool(played.threads > 0 ? played.threads : sys::usable_cores());
@@ -98,7 +99,7 @@ Status search_by_runs(const PlanArguments& arguments, PlanReport& report) {
   return {};
 }
 
-// The numbers go beside the picture, under its name and .json.
+// Writes the numbers beside the figure, under its name with .json, and draws it.
 int draw(const std::string& picture, const std::string& text) {
   const std::string numbers = picture + ".json";
   const Status written = sys::replace_text_file(sys::real_kernel(), numbers, text + "\n");

@@ -1,4 +1,4 @@
-// What was typed behind `diapause plan` and `diapause simulate`.
+// The arguments of `diapause plan` and `diapause simulate`.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace diapause::cli {
 
-// The job and its machine, for both. Words are as they were typed: job_model.hpp reads them.
+// The job and its machine, for both verbs. Words are as typed; job_model.hpp reads them.
 struct JobOptions {
   std::string machine = "generic";
-  std::string from;    // a job or ledger; empty: none
-  std::string config;  // where to look for it
+  std::string from;    // a job or a ledger; empty: none
+  std::string config;  // configuration that tells where to look for it
   std::optional<std::string> global;
   std::optional<std::uint32_t> nodes, ranks;
   std::string bytes_per_rank;
   std::vector<int> levels;
   std::vector<std::string> level;  // "4:blocked=10s,restart=2min"
   std::vector<std::string> rates;  // "storage=210000"
-  std::vector<std::string> watts;  // "compute=300", of a node
-  std::vector<std::string> mtbf;   // "node=3d", of the job
+  std::vector<std::string> watts;  // such as "compute=300", of a node
+  std::vector<std::string> mtbf;   // such as "node=3d", of the job
   std::string node_mtbf;
   std::uint32_t group_nodes = 4, parity = 1;
   double slowed = 0.05;
@@ -33,18 +33,18 @@ struct SimulateArguments {
   std::string trace;
   std::string work, horizon;
   std::string interval;              // work between checkpoints; empty: the optimum
-  std::vector<std::uint64_t> every;  // with it
+  std::vector<std::uint64_t> every;  // used with `interval`
   std::string goal = "time";
-  std::uint32_t cabinet_nodes = 0;  // 0: what a level 3 survives
+  std::uint32_t cabinet_nodes = 0;  // 0: as many as level 3 survives
   std::optional<std::uint32_t> spares;
   std::string repair;
   bool shrink = false;
   std::string allocation, queue;
-  std::string throttle;  // "1.08:0.8"
-  std::string others;    // "1h:5min:0.5"
+  std::string throttle;  // such as "1.08:0.8"
+  std::string others;    // such as "1h:5min:0.5"
   std::uint32_t replicas = 20;
   std::uint64_t seed = 1;
-  std::uint32_t threads = 0;  // 0: as many as there are cores
+  std::uint32_t threads = 0;  // 0: the number of cores
   std::string events;         // file; empty: none
   bool json = false;
   std::string plot;  // file; empty: none
@@ -53,7 +53,8 @@ struct SimulateArguments {
 struct PlanArguments {
   JobOptions job;
   double bound_percent = 2;
-  SimulateArguments played;  // its law or trace, runs and seed, if the optimum is looked for by simulation
+  // Law or trace, number of runs and seed, if the optimum is searched by simulation.
+  SimulateArguments played;
   std::vector<std::uint64_t> sizes;
   std::vector<std::string> fill_time;  // memory, storage, device, rate of a device
   bool json = false;

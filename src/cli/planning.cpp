@@ -35,7 +35,7 @@ void add_wrong(PlanReport& report) {
     add(factor < 1 ? "all intervals half as long" : "all intervals twice as long", pattern);
   }
   for (const double factor : {0.5, 2.0}) {
-    // A schedule made for other failures than those that come.
+    // The schedule is made for failure rates other than the real ones.
     std::vector<Level> believed = plan.levels;
     for (Level& level : believed) level.failures_per_s *= factor;
     const auto misled = model::best_plan(believed, report.job.powers, Goal::time);

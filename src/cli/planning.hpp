@@ -1,4 +1,5 @@
-// What a plan says: schedules, what they cost, what being wrong costs, and what matters. Pure.
+// The content of a plan: schedules, their costs, the costs of wrong assumptions, and sensitivities.
+// The functions are pure.
 #pragma once
 
 #include <optional>
@@ -12,34 +13,35 @@
 namespace diapause::cli {
 
 struct Schedule {
-  std::string name;  // "least time", "least energy", "mixed"
+  std::string name;  // "least time", "least energy" or "mixed"
   model::Plan plan;
 };
 
-// How much more, as shares: 0.01 is one percent.
+// The additional cost of a wrong choice, as fractions: 0.01 is one percent.
 struct Wrong {
-  std::string what;  // "interval twice as long"
+  std::string what;  // such as "interval twice as long"
   double more_time = 0;
   double more_energy = 0;
 };
 
-// By how many percent the time and the energy grow if an input grows by one percent, at the same schedule.
+// By how many percent the time and the energy grow if an input grows by one percent and the
+// schedule stays.
 struct Sensitivity {
   std::string input;
   double of_time = 0;
   double of_energy = 0;
 };
 
-// What runs among failures found, that no formula knows.
+// The result of simulated runs, for failures without a formula.
 struct ByRuns {
-  std::string failures;  // "weibull:0.7", or the file of the trace
+  std::string failures;  // such as "weibull:0.7", or the file of the trace
   std::vector<model::Level> levels;
   simulate::Found found;
-  model::Pattern formula;  // that the search began with
+  model::Pattern formula;  // the pattern that the search began with
   std::uint32_t replicas = 0;
 };
 
-// One level's approximations.
+// An approximation for one level.
 struct Approximation {
   std::string name;
   double work_s = 0;
@@ -49,23 +51,23 @@ struct Approximation {
 struct PlanReport {
   JobModel job;
   std::vector<Schedule> schedules;  // empty: nothing fails
-  std::vector<Wrong> wrong;         // of the first one
+  std::vector<Wrong> wrong;         // for the first schedule
   std::vector<Sensitivity> sensitivities;
   std::vector<Approximation> approximations;
   std::optional<ByRuns> by_runs;
 };
 
-// `bound`: how much longer than the shortest the mixed one may take, as a share.
+// `bound` is how much longer than the shortest the mixed schedule may take, as a fraction.
 PlanReport make_plan(const JobModel& job, double bound);
 
-// At the optimum of each size, by time.
+// The time-optimal plan for one size.
 struct SizeRow {
   std::uint64_t nodes = 0;
   double mtbf_s = 0;
   std::optional<model::Plan> plan;
 };
 
-// As the tables and as JSON.
+// Return the plan as tables and as JSON.
 std::string plan_text(const PlanReport& report);
 std::string plan_json(const PlanReport& report);
 std::string sizes_text(const std::vector<SizeRow>& rows);

@@ -1,4 +1,4 @@
-// A plan, as text and as JSON.
+// Prints a plan as text and as JSON.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -32,12 +32,12 @@ std::vector<PlanPart> plan_parts_of(const model::Plan& plan, const model::Powers
                                  part("slowed by them", times.slowed_s, powers.compute_w),
                                  part("restarts", times.restarting_s, powers.restart_w),
                                  part("down", times.down_s, powers.idle_w)};
-  // Beside the program: joules, and no time of its own.
+  // This work runs beside the program: it has joules and no time of its own.
   parts.push_back({"behind checkpoints", 0, times.behind_s * powers.behind_w / work_s});
   return parts;
 }
 
-// Useful work between two checkpoints of exactly that level or deeper ones.
+// Returns the useful work between two checkpoints of exactly that level or a deeper one.
 double period_s(const model::Plan& plan, std::size_t index) { return plan.pattern.period_work_s(index); }
 
 bool is_always_deeper(const model::Plan& plan, std::size_t index) {
@@ -130,7 +130,7 @@ plan_json_t plan_json_of(const model::Plan& plan, const model::Powers& powers) {
   return {{"intervals", intervals}, {"time_per_work", seconds}, {"joules_per_work_s", joules}, {"parts", parts}};
 }
 
-// Of a single run nobody knows how sure it is.
+// Returns the estimate as text. A single run has no confidence interval.
 std::string estimate_text(const simulate::Estimate& estimate, double minus) {
   const std::string mean = fmt::format("{:.2f}", (estimate.mean - minus) * 100);
   return estimate.count < 2 ? mean + " %" : fmt::format("{} +- {:.2f} %", mean, estimate.half_width * 100);

@@ -1,4 +1,4 @@
-// `diapause power`: what the node draws, now.
+// `diapause power`: shows what the node draws now.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ void print(energy::Sampler& sampler, const PowerArguments& arguments, const Powe
   std::fflush(stdout);
 }
 
-// Counters that never go back: whoever reads them takes less than before for a new beginning.
+// Updates the file of metrics. Its counters must never decrease, because a reader would take that
+// for a restart.
 Status keep_metrics(energy::Sampler& sampler, const std::string& file) {
   if (file.empty()) return {};
   std::vector<energy::Amount> amounts;
@@ -48,7 +49,7 @@ int power(const PowerArguments& arguments) {
   const auto sampler = start_sampler(arguments.choice, Unless::all_meters);
   if (!sampler) return complain(sampler.error());
   energy::Sampler& meters = **sampler;
-  (void)meters.domains();  // until it is known what is live
+  (void)meters.domains();  // waits until it is known which sources are live
   double from_s = sys::monotonic_s();
   do {
     std::this_thread::sleep_for(std::chrono::duration<double>(arguments.interval_s));

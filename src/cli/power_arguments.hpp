@@ -1,4 +1,4 @@
-// What was typed behind `diapause power`.
+// The arguments of `diapause power`.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace diapause::cli {
 
-// Instead of what the configuration says.
+// Values that override the configuration.
 struct MeterChoice {
   std::string config;
   std::vector<std::string> meters;
@@ -27,14 +27,14 @@ struct PowerArguments {
 struct PowerRecordArguments {
   MeterChoice choice;
   std::string file;
-  double seconds = 0;  // 0: until it is ended
+  double seconds = 0;  // 0: until it is stopped
 };
 
 struct PowerCalibrateArguments {
   MeterChoice choice;
-  std::string file;       // the profile; empty: standard output
-  std::string samples;    // samples of several runs; empty: this one's alone
-  std::string directory;  // where to write to a disk; empty: nowhere
+  std::string file;       // file of the profile; empty: standard output
+  std::string samples;    // File with the samples of several runs; empty: only those of this run.
+  std::string directory;  // where to write to a disk; empty: nothing is written
   double step_s = 3;
 };
 

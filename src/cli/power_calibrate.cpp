@@ -1,4 +1,4 @@
-// `diapause power calibrate`: a profile of this machine, from what its counters say while it does known things.
+// `diapause power calibrate`: makes a profile of this machine from its counters during known work.
 #include <fmt/core.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ void compute(const std::atomic<bool>& stop) {
   while (!stop) value = value * 1.0000001 + 1e-9;
 }
 
-// Reads and writes memory far larger than caches.
+// Reads and writes memory that is much larger than the caches.
 void copy_memory(const std::atomic<bool>& stop, std::atomic<std::uint64_t>& moved_bytes) {
   constexpr std::size_t kBytes = 64 * kMiB;
   std::vector<char> from(kBytes, 1);
@@ -60,7 +60,8 @@ class Calibration {
   Calibration(energy::Sampler& sampler, energy::ActivityReader& activity, double step_s)
       : sampler_(sampler), activity_(activity), step_s_(step_s) {}
 
-  // `threads` do the work, and after a moment in which everything settles the step is measured.
+  // Runs the work in `threads` threads and, after a moment for everything to settle, measures the
+  // step.
   Status step(const std::string& name, unsigned threads, const Work& work) {
     std::atomic<bool> stop{false};
     std::vector<sys::Thread> workers;
@@ -72,7 +73,7 @@ class Calibration {
     }
     Status measured = started ? measure(name) : started;
     stop = true;
-    return measured;  // joins the workers
+    return measured;  // the destructors join the workers
   }
 
   const std::vector<CalibrationSample>& samples() const { return samples_; }
@@ -96,7 +97,7 @@ class Calibration {
     return {};
   }
 
-  // Of each domain, the parts that its first meter tells.
+  // Adds, for each domain, the parts that its first meter measures.
   void add_watts(const energy::Usage& usage, CalibrationSample& sample) const {
     const auto& domains = sampler_.domains();
     std::map<energy::Domain, std::string> meters;

@@ -11,9 +11,10 @@ namespace diapause::cli {
 
 class PowerOptions {
  public:
-  // Adds the verb, and gives it back for more sub-verbs; this object must live until the arguments are parsed.
+  // Adds the verb and returns it, so that sub-verbs can be added. This object must live until the
+  // arguments are parsed.
   CLI::App& add(CLI::App& app);
-  // What was asked for; call it if "power" was, and no other sub-verb.
+  // Returns the chosen arguments. Called if "power" was typed with none of the other sub-verbs.
   std::variant<PowerArguments, PowerRecordArguments, PowerCalibrateArguments> chosen() const;
 
  private:

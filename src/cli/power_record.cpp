@@ -1,4 +1,4 @@
-// `diapause power record`: a trace of what the node draws.
+// `diapause power record`: records a trace of what the node draws.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ energy::TraceHead head_of(energy::Sampler& sampler) {
           sampler.total()};
 }
 
-// Whoever ends this ends it between two lines, or in one, which a reader leaves out.
+// Records rows until the end. It may be stopped between two lines or inside one, which a reader
+// then ignores.
 Status record_rows(energy::Sampler& sampler, sys::TextWriter& file, double seconds) {
   const double begin_s = sampler.started_s();
   double next_s = sys::monotonic_s();

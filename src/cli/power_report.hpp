@@ -1,4 +1,4 @@
-// What a node draws, as text and as JSON; docs/command-line.md describes the fields.
+// Prints what a node draws, as text and as JSON; docs/command-line.md describes the fields.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace diapause::cli {
 
-// One look: the last stretch of time, and all since the start.
+// One reading: the last interval, and everything since the start.
 struct PowerLook {
   std::string host;
   double seconds = 0;
@@ -18,7 +18,7 @@ struct PowerLook {
 std::string power_text(energy::Sampler& sampler, const PowerLook& look);
 std::string power_json(energy::Sampler& sampler, const PowerLook& look);  // one line
 
-// The parameters of the model, each with where it is from.
+// Returns the parameters of the model, each with its source.
 std::string profile_text(const energy::Profile& profile);
 
 }  // namespace diapause::cli

@@ -1,5 +1,5 @@
-// power restore: what the watchdogs of dead jobs could not put back, for people and for the epilogue of a batch system.
-// power watch: one of these watchdogs.
+// `diapause power restore` restores settings that the watchdogs of dead jobs could not; it is for
+// people, and for the epilogue of a batch system. `diapause power watch` is such a watchdog.
 #include <fmt/core.h>
 
 #include "cli/collection.hpp"

@@ -1,4 +1,5 @@
-// `diapause predict`: what a published program takes with checkpoints, by the costs in a profile.
+// `diapause predict`: predicts the time of a published program with checkpoints, from the costs in
+// a profile.
 #include "energy/predict.hpp"
 
 #include <fmt/core.h>

@@ -13,7 +13,7 @@
 namespace diapause::cli {
 namespace {
 
-// All places of one job, locked as a run of the job would lock them, for as long as this object lives.
+// A place of a job, locked in the way in which a run of the job would lock it.
 struct LockedTier {
   const store::SurveyedPlace* place;
   store::Tier tier;
@@ -37,7 +37,8 @@ Result<std::vector<LockedTier>> lock_places(const Collection& collection, const 
   return locked;
 }
 
-// Whether a restart could take it from here: every file of it is read. Says which files are why not.
+// Returns whether a restart could use the version from here. Reads every file and reports the ones
+// that prevent it.
 bool is_restorable(const Job& job, const StoredVersion& version, double seen_s) {
   if (version.manifest == nullptr || version.is_captured || version.is_over) return false;
   const VersionInspection found = inspect(version, seen_s);
@@ -49,8 +50,9 @@ bool is_restorable(const Job& job, const StoredVersion& version, double seen_s) 
   return false;
 }
 
-// Versions from where on everything older goes: behind the N-th that can be restored. What cannot be restored from here
-// counts for nothing, but may well be of use elsewhere, so newer ones of that kind stay.
+// Returns the index from which on all versions are removed: behind the N-th that can be restored. A
+// version that cannot be restored from here does not count, but may well be useful elsewhere, so
+// newer ones of that kind stay.
 std::size_t first_beyond(const Job& job, std::uint64_t keep, double seen_s) {
   std::uint64_t kept = 0;
   for (std::size_t i = 0; i < job.versions.size(); ++i) {
@@ -73,7 +75,8 @@ std::vector<const StoredVersion*> choose(const Job& job, const PruneArguments& a
   return chosen;
 }
 
-// Manifests go first, in all tiers: from then on it is no version, whatever happens to the rest.
+// Removes the manifests first, in all tiers. From then on it is no version, whatever becomes of the
+// rest.
 Status remove(const StoredVersion& version, const std::vector<LockedTier>& tiers) {
   const auto everywhere = [&](Status (store::Tier::*step)(const format::VersionId&) const) -> Status {
     for (const LockedTier& locked : tiers) {
@@ -87,7 +90,7 @@ Status remove(const StoredVersion& version, const std::vector<LockedTier>& tiers
   return everywhere(&store::Tier::remove_version);
 }
 
-// Removes, or only says what would be; returns the bytes.
+// Removes the versions, or only reports them; returns the bytes.
 Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& tiers, const PruneArguments& arguments,
                                 double seen_s) {
   std::uint64_t freed = 0;
@@ -103,7 +106,7 @@ Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& t
   return freed;
 }
 
-// Whether no version of that number is published.
+// Returns whether no version of that number is published.
 bool is_captured_only(const std::vector<const Job*>& jobs, std::uint64_t number) {
   return std::none_of(jobs.begin(), jobs.end(), [&](const Job* job) {
     return std::any_of(job->versions.begin(), job->versions.end(), [&](const StoredVersion& version) {
@@ -129,7 +132,8 @@ Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArgu
   return {};
 }
 
-// Memory that waits to be used again is given back, but not what the next start would make a version of.
+// Releases memory that is kept for reuse, except captures of which the next start would make a
+// version.
 Status clear_spares(const std::vector<LockedTier>& tiers, const Job& job, bool with_captures) {
   for (const LockedTier& locked : tiers) {
     if (with_captures || !may_hold_captures(locked.tier.directory(), job)) DIAPAUSE_TRY(locked.tier.clear_spares());
@@ -137,7 +141,7 @@ Status clear_spares(const std::vector<LockedTier>& tiers, const Job& job, bool w
   return {};
 }
 
-// Looks again once the job's places are locked: what was seen before may have changed.
+// Collects again once the job's places are locked, because what was seen before may have changed.
 Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job, const PruneArguments& arguments) {
   if (arguments.dry_run) return prune_job(job, {}, arguments, seen.seen_s);
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> roots, tier_roots(arguments.places));

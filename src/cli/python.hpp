@@ -1,4 +1,5 @@
-// The Python package of the project (python/), which lies beside this program, in a build and where it is installed.
+// Starts the Python package of the project (python/), which lies beside this program in a build and
+// in an installation.
 #pragma once
 
 #include <string>
@@ -6,8 +7,8 @@
 
 namespace diapause::cli {
 
-// Becomes the package with these arguments, in the first `python3` of PATH. Returns only if that cannot be done, having
-// said why, with the exit status.
+// Replaces this process by the package with these arguments, using the first `python3` of PATH.
+// Returns the exit status only if that fails, after reporting why.
 int become_python(const std::vector<std::string>& arguments);
 
 }  // namespace diapause::cli

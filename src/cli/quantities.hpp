@@ -8,16 +8,18 @@
 
 namespace diapause::cli {
 
-// "90", "90s", "15min", "3h", "2.5d", "1w", "15y" (of 365.25 days): seconds, at least 0 and at most 1e12.
+// Parses "90", "90s", "15min", "3h", "2.5d", "1w", "15y" (of 365.25 days). Returns seconds, at
+// least 0 and at most 1e12.
 Result<double> parse_time_s(std::string_view text);
 
-// "1000", "500MB", "2GiB", "10PB": bytes, at most 1e21.
+// Parses "1000", "500MB", "2GiB", "10PB". Returns bytes, at most 1e21.
 Result<double> parse_size_bytes(std::string_view text);
 
-// A number of at least 0.
+// Parses a number of at least 0.
 Result<double> parse_amount(std::string_view text);
 
-// "12.3 s", "4.5 min", "2.1 h", "3.4 d", "15 y"; "never" for what is not finite.
+// Returns text such as "12.3 s", "4.5 min", "2.1 h", "3.4 d", "15 y"; "never" for a number that is
+// not finite.
 std::string duration_text(double seconds);
 
 }  // namespace diapause::cli

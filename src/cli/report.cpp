@@ -1,4 +1,4 @@
-// `diapause report`: finds the ledgers, and becomes the Python package, which draws.
+// `diapause report`: finds the ledgers and starts the Python package, which draws the report.
 #include "cli/ledgers.hpp"
 #include "cli/python.hpp"
 #include "cli/verbs.hpp"

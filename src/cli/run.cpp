@@ -1,5 +1,5 @@
-// `diapause run`: starts a command, and starts it again when it fails. When it has stopped in time, asks Slurm to queue
-// the job again.
+// `diapause run`: starts a command, and restarts it when it fails. When the command has stopped in
+// time, asks Slurm to queue the job again.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,9 +18,11 @@
 namespace diapause::cli {
 namespace {
 
-constexpr int kMostAgain = 20;  // starts in a row that fail because the system is short of something
+// Consecutive starts that fail because the system lacks some resource.
+constexpr int kMostAgain = 20;
 constexpr double kLongestAgain_s = 60;
-constexpr double kGrace_s = 5;  // between SIGTERM and SIGKILL for what the command left behind
+// Between SIGTERM and SIGKILL for processes that the command left behind.
+constexpr double kGrace_s = 5;
 
 std::string in_words(const sys::ProcessExit& exit) {
   if (!exit.by_signal) return fmt::format("ended with status {}", exit.value);
@@ -33,8 +35,8 @@ std::string variable(const char* name) {
   return found == environment.end() ? "" : found->second;
 }
 
-// What to pass on to the command so that it knows when the allocation ends: Slurm before 23.11 does not say it by
-// itself.
+// Returns the variable that tells the command when the allocation ends, because Slurm before 23.11
+// does not set it.
 std::vector<sys::Supervisor::Variable> end_of_allocation(const std::string& slurm_job) {
   constexpr const char* kName = "SLURM_JOB_END_TIME";
   if (slurm_job.empty() || !variable(kName).empty()) return {};
@@ -63,7 +65,8 @@ class Run {
     std::uint64_t failures = 0;
     for (std::uint64_t attempt = 0;; ++attempt) {
       (void)sys::remove_file(sys::real_kernel(), stop_file_);
-      (void)sys::replace_text_file(sys::real_kernel(), again_file_, "");  // without it nobody asks for another start
+      // Without the file nobody asks for another start.
+      (void)sys::replace_text_file(sys::real_kernel(), again_file_, "");
       const double start_s = sys::monotonic_s();
       auto variables = allocation;
       variables.push_back({"DIAPAUSE_RUN_ATTEMPT", std::to_string(attempt)});
@@ -76,7 +79,8 @@ class Run {
         note(started.error().message);
         return kCannotRun;
       }
-      // PBS starts processes on other machines that are nobody's children here: nothing is known of them.
+      // PBS starts processes on other machines that are not our children, so nothing is known of
+      // them.
       const double linger_s = variable("PBS_JOBID").empty() ? arguments_.linger_s : 0;
       watch_.emplace(LauncherVigil(linger_s), ProgressVigil(arguments_.places, arguments_.stall_s));
       const sys::ProcessExit exit = wait_for_exit();
@@ -85,7 +89,8 @@ class Run {
       const double uptime_s = sys::monotonic_s() - start_s;
       if (supervisor_.end_leftovers(kGrace_s) && !is_stalled) note("ended processes that the command had left behind");
       const std::string shortage = take_note(again_file_);
-      // What gets nowhere may still take the signal that ends it for one to stop in time.
+      // A command that makes no progress may take the signal that ends it for a request to stop in
+      // time.
       if (!is_stalled && has_stopped(exit)) return stop();
       if (!is_stalled && exit.succeeded() && arguments_.finish) finish();
       if (exit.succeeded()) return exit.shell_status();
@@ -105,7 +110,7 @@ class Run {
 
   static void note(const std::string& text) { fmt::print(stderr, "diapause run: {}\n", text); }
 
-  // Hands signals on until the command is over, or gets nowhere any more: then it is ended.
+  // Passes signals on until the command is over, or makes no progress and is therefore ended.
   sys::ProcessExit wait_for_exit() {
     double look_s = 2;
     for (const double limit_s : {arguments_.stall_s, arguments_.linger_s}) {
@@ -125,7 +130,7 @@ class Run {
     }
   }
 
-  // Ends what hangs. The exit of the command if that was the command as a whole.
+  // Ends processes that hang. Returns the exit of the command if the command itself was ended.
   std::optional<sys::ProcessExit> look_after_command() {
     if (!watch_) return std::nullopt;
     const double now_s = sys::monotonic_s();
@@ -145,15 +150,17 @@ class Run {
     supervisor_.signal_group(signal.number);
     if (signal.meaning == sys::SignalMeaning::stop) {
       sys::Supervisor::stop_self();
-      if (watch_) watch_->progress.begin_anew();  // the time in which all stood still does not count
+      // The time in which everything was stopped does not count.
+      if (watch_) watch_->progress.begin_anew();
     }
     if (signal.meaning != sys::SignalMeaning::end) return;
     end_wanted_ = true;
     note(fmt::format("passed {} on; the command will not be started again", sys::signal_name(signal.number)));
   }
 
-  // Whether the command's end is that of a program that had to stop: it was told so and ended, or it was saved, not
-  // told, and then killed, or it says so by its status. Reads what the program has noted, and removes it.
+  // Returns whether the command ended because it had to stop. It was told so and ended, or its
+  // state was saved and it was killed without being told, or its exit status says so. Reads the
+  // program's note and removes it.
   bool has_stopped(const sys::ProcessExit& exit) {
     const auto noted = sys::read_text_file(sys::real_kernel(), stop_file_);
     (void)sys::remove_file(sys::real_kernel(), stop_file_);
@@ -177,15 +184,16 @@ class Run {
     }
   }
 
-  // What the program has left in the file, which is removed.
+  // Returns what the program has written to the file, which is removed.
   static std::string take_note(const std::string& path) {
     const auto noted = sys::read_text_file(sys::real_kernel(), path);
     (void)sys::remove_file(sys::real_kernel(), path);
     return noted ? noted->substr(0, noted->find('\n')) : "";
   }
 
-  // After a start that failed only because the system was short of something. It says nothing of the program, so it is
-  // no failure that counts; the pauses get longer.
+  // Returns whether to start again after a start that failed only because the system lacked some
+  // resource. Such a failure says nothing about the program and does not count. The pauses become
+  // longer.
   bool tries_again(const std::string& shortage) {
     const double pause_s = std::max(arguments_.delay_s, std::min(kLongestAgain_s, std::exp2(shortages_)));
     if (end_wanted_ || shortages_ == kMostAgain) {
@@ -200,7 +208,7 @@ class Run {
 
   int stop() {
     note(reason_.empty() ? "the command stopped in time" : "the command stopped in time: " + reason_);
-    // Who is told to end, as by scancel, must not come back.
+    // A job that was told to end, for example by scancel, must not be queued again.
     if (!slurm_job_.empty() && !end_wanted_) requeue();
     return kStopped;
   }
@@ -215,7 +223,7 @@ class Run {
     if (!exit.succeeded()) note(fmt::format("scontrol {}; submit the job again to go on", in_words(exit)));
   }
 
-  // Whether to start again, after the pause; says so either way.
+  // Returns whether to start again, after the pause; reports the decision.
   bool goes_on(const sys::ProcessExit& exit, std::uint64_t attempt, double uptime_s) {
     shortages_ = 0;
     const std::string what = fmt::format("start {} {} after {:.1f} s", attempt + 1, in_words(exit), uptime_s);
@@ -240,7 +248,7 @@ class Run {
 
   void pause(double seconds) {
     const double until_s = sys::monotonic_s() + seconds;
-    do {  // also without a delay: a signal that came meanwhile counts
+    do {  // also without a delay, because a signal may have arrived meanwhile
       const double left_s = until_s - sys::monotonic_s();
       const auto signal = supervisor_.wait(left_s > 0 ? left_s : 0);
       if (signal && signal->meaning == sys::SignalMeaning::child_ended) supervisor_.bury();
@@ -250,11 +258,12 @@ class Run {
 
   const RunArguments& arguments_;
   sys::Supervisor& supervisor_;
-  const std::string slurm_job_;   // empty: not under Slurm
-  const std::string stop_file_;   // where the program notes that it has to stop
-  const std::string again_file_;  // and that a start failed because the system was short of something
-  int shortages_ = 0;             // of that kind, in a row
-  std::optional<Watch> watch_;    // while the command runs
+  const std::string slurm_job_;  // empty without Slurm
+  const std::string stop_file_;  // where the program notes that it has to stop
+  // Where it notes that a start failed because the system lacked some resource.
+  const std::string again_file_;
+  int shortages_ = 0;           // consecutive failures of that kind
+  std::optional<Watch> watch_;  // while the command runs
   std::string reason_;
   bool end_wanted_ = false;
 };

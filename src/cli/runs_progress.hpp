@@ -12,8 +12,8 @@
 
 namespace diapause::cli {
 
-// A line on standard error that is written over, where that is a terminal: how many runs are done, of how many, where
-// that is known before (else 0).
+// Shows on standard error, if that is a terminal, a line that is overwritten: how many runs are
+// done, and of how many, if that is known in advance (else 0).
 class RunsProgress {
  public:
   explicit RunsProgress(std::uint64_t all) : all_(all), shows_(sys::is_terminal(stderr)) {}

@@ -1,4 +1,4 @@
-// `diapause show`: one version in detail.
+// `diapause show`: shows one version in detail.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace diapause::cli {
 namespace {
 
-// Of versions with the same number, the newest.
+// Returns the version of that number; of several, the newest.
 Result<const StoredVersion*> choose(const Job& job, const std::optional<std::uint64_t>& number) {
   const StoredVersion* without_manifest = nullptr;
   for (const StoredVersion& version : job.versions) {
@@ -50,12 +50,12 @@ void print_head(const Job& job, const StoredVersion& version) {
   for (const std::string& problem : version.problems()) fmt::print("problem      {}\n", printable(problem));
 }
 
-// Ranks of one node that are alike in all that is shown.
+// Ranks of one node that do not differ in anything that is shown.
 struct AlikeRanks {
   std::vector<std::uint32_t> ranks, partners;
 };
 
-// One line for ranks that are alike.
+// Prints one line for ranks that do not differ.
 void print_ranks(const VersionDetails& details) {
   const format::Manifest& manifest = *details.version->manifest;
   std::vector<std::vector<std::string>> order;
@@ -104,7 +104,7 @@ void print_groups(const format::Manifest& manifest) {
   fmt::print("\n{}", table.text());
 }
 
-// One line for ranks that stored the same.
+// Prints one line for ranks that stored the same.
 void print_regions(const VersionDetails& details) {
   using Key = std::tuple<std::string, format::ElementType, std::uint64_t, std::uint64_t>;
   std::vector<Key> order;
@@ -128,7 +128,7 @@ void print_regions(const VersionDetails& details) {
   if (!table.empty()) fmt::print("\n{}", table.text());
 }
 
-// What became of regions in the global tier, of all ranks whose images can be read.
+// The outcome of compression in the global tier, over all ranks whose images can be read.
 struct Compressed {
   format::Compression asked;
   std::uint64_t bytes = 0, stored = 0, blocks = 0, lossy = 0, fallen_back = 0;

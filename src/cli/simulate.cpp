@@ -1,4 +1,4 @@
-// `diapause simulate`: plays a job among failures, many times.
+// `diapause simulate`: simulates many runs of a job with failures.
 #include <fmt/core.h>
 
 #include "cli/python.hpp"

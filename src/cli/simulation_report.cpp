@@ -17,10 +17,10 @@ using simulate::Estimate;
 using simulate::History;
 using simulation_json_t = nlohmann::ordered_json;
 
-// One thing that every run has a number of.
+// A quantity that every run has.
 struct Measure {
   std::string name;
-  std::string unit;  // "share", "s", "J", or empty: a count
+  std::string unit;  // "share", "s", "J", or empty for a count
   std::function<double(const History&)> of;
 };
 
@@ -43,7 +43,7 @@ std::vector<Measure> time_measures() {
   return measures;
 }
 
-// Joules of computing are the work's and the rework's, by their time.
+// Returns the work's share of the computing time, by which the joules of computing are divided.
 double work_share(const History& h) { return h.work_s + h.rework_s > 0 ? h.work_s / (h.work_s + h.rework_s) : 0; }
 
 std::vector<Measure> energy_measures() {

@@ -1,4 +1,4 @@
-// What was played, as text, as JSON, and as a file of events.
+// Prints simulated runs as text, as JSON, and as a file of events.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace diapause::cli {
 std::string simulation_text(const SimulationSetup& setup, const std::vector<simulate::History>& histories);
 std::string simulation_json(const SimulationSetup& setup, const std::vector<simulate::History>& histories);
 
-// JSON if the path ends in .json, else CSV.
+// Returns JSON if the path ends in .json, else CSV.
 std::string events_file(const simulate::History& history, const std::string& path);
 
 }  // namespace diapause::cli

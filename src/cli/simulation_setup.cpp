@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kYear_s = 31557600;
 
-// "a:b:c" as numbers, of which the first ones are times.
+// Parses "a:b:c" into numbers. The first `times` of them are times.
 Result<std::vector<double>> colon_values(const std::string& text, std::size_t times, std::size_t all) {
   std::vector<double> values;
   std::size_t begin = 0;
@@ -98,7 +98,7 @@ class SetupMaker {
     DIAPAUSE_TRY(set_time(arguments_.work, setup_.job.work_s));
     DIAPAUSE_TRY(set_time(arguments_.horizon, setup_.job.horizon_s));
     if (arguments_.work.empty() && arguments_.horizon.empty()) setup_.job.horizon_s = kYear_s;
-    // A run in which hardly anything is ever done ends, too.
+    // A run that makes hardly any progress must end as well.
     if (arguments_.horizon.empty() && !arguments_.work.empty()) setup_.job.horizon_s = setup_.job.work_s * 1000;
     return {};
   }
@@ -122,7 +122,7 @@ class SetupMaker {
     return {};
   }
 
-  // Failures of a class of the job as a whole, by units of so many nodes.
+  // Sets the failure classes. The rates of the whole job are divided among units of so many nodes.
   Status set_classes() {
     DIAPAUSE_TRY_ASSIGN(const model::FailureLaw law, law_of(arguments_.law));
     for (const model::Level& level : setup_.model.levels) {
@@ -151,7 +151,8 @@ class SetupMaker {
     return {};
   }
 
-  // Of what is played, with the failures of levels that the schedule leaves out at the next deeper one.
+  // Returns the expected cost of what is simulated, in which failures of levels that the schedule
+  // leaves out count for the next deeper one.
   double expected() const { return model::cost_of(setup_.job.levels, setup_.job.pattern).wall_per_work(); }
 
   Status set_trace(const simulate::FailureTrace& trace) {

@@ -1,4 +1,4 @@
-// What `simulate` plays, from what was typed.
+// Builds the input of `simulate` from the arguments.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,14 @@ struct SimulationSetup {
   JobModel model;
   simulate::Job job;
   simulate::Machine machine;
-  std::optional<double> expected_wall_per_work;  // by formula, where it holds for what is played
+  // By formula, where it applies to what is simulated.
+  std::optional<double> expected_wall_per_work;
 };
 
-// Of the file; none where `path` is empty.
+// Reads the trace from the file; nullopt if `path` is empty.
 Result<std::optional<simulate::FailureTrace>> read_failure_trace(const std::string& path);
 
-// `trace`: recorded failures, if they were asked for. Code::argument says what is wrong.
+// `trace` are recorded failures, if they were asked for. Code::argument says what is wrong.
 Result<SimulationSetup> simulation_setup(const SimulateArguments& arguments, const JobModel& model,
                                          const std::optional<simulate::FailureTrace>& trace);
 

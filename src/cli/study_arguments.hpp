@@ -1,4 +1,4 @@
-// What was typed behind `diapause study`.
+// The arguments of `diapause study`.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct StudyCompressArguments {
   double seconds = 0.3;
 };
 
-// One field through all codecs, bounds and clocks. What `study compress` starts, and nobody else.
+// One field with all codecs, bounds and clocks. Only `study compress` starts this verb.
 struct StudyEncodeArguments {
   std::string file;
   std::string type;                 // float32 or float64
@@ -26,10 +26,10 @@ struct StudyEncodeArguments {
   std::vector<double> bounds, clocks;
   std::string actuator;
   std::string directory;
-  double seconds = 0;  // the least of each measurement
+  double seconds = 0;  // least duration of each measurement
 };
 
-// A study that starts programs: its options as they were typed, for the Python package.
+// A study that starts programs: its options as typed, for the Python package.
 struct StudyRunsArguments {
   std::string name;
   std::vector<std::string> words;

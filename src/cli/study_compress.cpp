@@ -1,4 +1,5 @@
-// `diapause study compress`: becomes the Python package, which starts `study encode` for each field, fits and draws.
+// `diapause study compress`: starts the Python package, which runs `study encode` for each field,
+// fits and draws.
 #include <fmt/format.h>
 
 #include "cli/python.hpp"

@@ -1,5 +1,6 @@
-// `diapause study encode`: sends one field through codecs, bounds and clocks, and prints what each step took: a line of
-// JSON for compressing (with the check of every value), for writing to the disk, and for reading it back into values.
+// `diapause study encode`: encodes one field with all codecs, bounds and clocks, and prints the
+// cost of each step as a line of JSON: compressing (with the check of every value), writing to the
+// disk, and reading back into values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,7 +63,7 @@ Result<codec::CodecId> codec_of(const std::string& name) {
   return fail(Code::argument, name + ": no such codec");
 }
 
-// How often a step was done, and what all of it took.
+// How often a step was done, and the cost of all passes.
 struct Cost {
   int passes = 0;
   double seconds = 0;
@@ -76,7 +77,7 @@ codec::Workforce one_worker() {
           1};
 }
 
-// A field as blocks of one method, on its way to the disk and back.
+// A field as blocks of one method, which is written to the disk and read back.
 class Trial {
  public:
   Trial(const Field& field, const codec::Method& method, codec::RegionEncoder encoder)
@@ -108,7 +109,8 @@ class Trial {
 
   Status decompress() { return decoder_.decode(ByteView(stored_).first(used_), plan_, decoded_); }
 
-  // Of all values as they came back; an error if one is farther off than the bound.
+  // Returns the greatest error of all values that were read back, or an error if it exceeds the
+  // bound.
   Result<double> greatest_error() const {
     double greatest = 0;
     for (std::uint64_t i = 0; i < plan_.block_count(); ++i) {
@@ -134,7 +136,7 @@ class Trial {
   codec::RegionEncoder encoder_;
   codec::RegionDecoder decoder_;
   ByteVector stored_, decoded_;
-  std::uint64_t used_ = 0;  // of stored_
+  std::uint64_t used_ = 0;  // bytes of stored_ in use
   codec::RegionReport report_;
 };
 
@@ -195,7 +197,7 @@ class Study {
   }
 
   Status one(Trial& trial) {
-    DIAPAUSE_TRY(trial.compress());  // warms up
+    DIAPAUSE_TRY(trial.compress());  // to warm up
     DIAPAUSE_TRY_ASSIGN(const Cost compress, cost_of([&] { return trial.compress(); }));
     DIAPAUSE_TRY_ASSIGN(const Cost write, cost_of([&] { return trial.write(directory_); }));
     DIAPAUSE_TRY_ASSIGN(const Cost decompress, cost_of([&] { return trial.decompress(); }));
@@ -206,7 +208,7 @@ class Study {
     return {};
   }
 
-  // Again and again until it has lasted long enough for a counter to tell.
+  // Repeats a step until it has lasted long enough for a counter to measure.
   template <class Step>
   Result<Cost> cost_of(Step step) {
     Cost cost;
@@ -236,7 +238,8 @@ class Study {
     std::fflush(stdout);
   }
 
-  // Of one pass; parts of a domain are added, and a domain of which a part is not known is left out.
+  // Returns the joules of one pass. Parts of a domain are added; a domain with an unknown part is
+  // left out.
   std::string joules_by_domain(const Cost& cost) const {
     std::map<std::string_view, std::optional<double>> sums;
     for (std::size_t i = 0; i < cost.energy.domains.size(); ++i) {

@@ -12,9 +12,9 @@ namespace diapause::cli {
 
 class StudyOptions {
  public:
-  // Adds the verb, and gives it back; this object must live until the arguments are parsed.
+  // Adds the verb and returns it. This object must live until the arguments are parsed.
   CLI::App& add(CLI::App& app);
-  // What was asked for; call it if "study" was.
+  // Returns the chosen arguments. Called if "study" was typed.
   std::variant<StudyCompressArguments, StudyEncodeArguments, StudyRunsArguments> chosen() const;
 
  private:

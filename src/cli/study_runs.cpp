@@ -1,5 +1,5 @@
-// `diapause study levels` and the other studies that start programs: becomes the Python package, which plans the runs,
-// starts them, and makes tables and pictures of what they leave.
+// `diapause study levels` and the other studies that start programs: starts the Python package,
+// which plans and starts the runs, and makes tables and figures of their results.
 #include "cli/python.hpp"
 #include "cli/verbs.hpp"
 #include "sys/process.hpp"

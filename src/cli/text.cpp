@@ -14,7 +14,7 @@ std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
-  // What would be shown as 1024.0 is 1.0 of the next unit.
+  // A value that would be shown as 1024.0 becomes 1.0 of the next unit.
   while (value >= 1023.95 && unit + 1 < std::size(kUnits)) {
     value /= 1024;
     ++unit;
@@ -31,14 +31,14 @@ std::string time_text(std::uint64_t unix_ns) {
 
 namespace {
 
-// In multiples of a power of ten.
+// Returns the value rounded to a multiple of a power of ten.
 std::string at_place(double value, int place) {
   const double step = std::pow(10.0, place);
   const double rounded = std::round(value / step) * step;
   return fmt::format("{:.{}f}", rounded == 0 ? 0.0 : rounded, std::clamp(-place, 0, 9));
 }
 
-// Of the last digit that is told.
+// Returns the decimal place of the last digit that is shown.
 int place_of(double value, int digits) {
   return static_cast<int>(std::floor(std::log10(std::abs(value)))) - digits + 1;
 }

@@ -9,23 +9,23 @@
 
 namespace diapause::cli {
 
-std::string bytes_text(std::uint64_t bytes);   // "1.5 MiB"
-std::string time_text(std::uint64_t unix_ns);  // local time, "2026-03-04 15:06:07"
-// "284 +- 2 J": two digits of what it may be off, or one where the first is more than 3, and of the value as many. What
-// may be off by nothing has two decimals.
+std::string bytes_text(std::uint64_t bytes);   // such as "1.5 MiB"
+std::string time_text(std::uint64_t unix_ns);  // local time, such as "2026-03-04 15:06:07"
+// Returns text such as "284 +- 2 J". The uncertainty is shown with two digits, or one if the first
+// is above 3, and the value to the same place. A value without uncertainty has two decimals.
 std::string value_text(double value, double off, const char* unit);
-// "280 J": so many digits and no more.
+// Returns text such as "280 J", with so many digits.
 std::string rounded_text(double value, int digits, const char* unit);
-std::string levels_text(const format::Manifest& manifest);  // "1 2 3"
-// Numbers in rising order: "0-3, 7".
+std::string levels_text(const format::Manifest& manifest);  // such as "1 2 3"
+// Returns ascending numbers as text such as "0-3, 7".
 std::string numbers_text(const std::vector<std::uint32_t>& numbers);
-// What a file may hold and a terminal must not see: control characters become '?'.
+// Replaces control characters, which a file may hold and a terminal must not see, by '?'.
 std::string printable(std::string text);
-std::string printable_lines(std::string text);  // the same, where line ends are meant
+std::string printable_lines(std::string text);  // The same for text that may have several lines.
 
 enum class Align { left, right };
 
-// Columns as wide as their widest cell, two spaces between.
+// A table whose columns are as wide as their widest cell, with two spaces between them.
 class Table {
  public:
   struct Column {
@@ -35,7 +35,7 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
-  std::string text(const std::string& indent = "") const;  // with a line end after each line
+  std::string text(const std::string& indent = "") const;  // each line has a line end
 
  private:
   std::vector<Column> columns_;

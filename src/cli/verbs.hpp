@@ -1,5 +1,5 @@
-// What `diapause` can do: one function and one file each. They print results to standard output, and what went wrong to
-// standard error, and return the exit status.
+// The verbs of `diapause`, one function and one file each. They print results to standard output
+// and errors to standard error, and return the exit status.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace diapause::cli {
 
-// One line on standard error; returns kTrouble.
+// Prints one line on standard error; returns kTrouble.
 int complain(const std::string& message);
-void note(const std::string& text);  // the same, of what is no trouble
+void note(const std::string& text);  // prints a remark that is no error in the same way
 inline int complain(const Error& error) { return complain(error.message); }
 
 int list(const ListArguments& arguments);

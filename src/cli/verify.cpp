@@ -1,4 +1,4 @@
-// `diapause verify`: reads everything, and says what could be restored after which loss.
+// `diapause verify`: reads everything, and reports what could be restored after which loss.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace diapause::cli {
 namespace {
 
-// "own node (ranks 0-3), parity (rank 4)"
+// Returns text such as "own node (ranks 0-3), parity (rank 4)".
 std::string sources_text(const std::vector<redundancy::Source>& sources) {
   using Kind = redundancy::SourceKind;
   std::string text;
@@ -92,7 +92,7 @@ void print_inspection(const VersionInspection& inspection) {
 
 struct Verdict {
   bool any_damage = false;
-  bool newest_restorable = true;  // of every job
+  bool newest_restorable = true;  // for every job
   bool any_version = false;
 };
 
@@ -104,7 +104,7 @@ Verdict judge(const std::vector<JobInspection>& jobs) {
       if (inspection.vanished) continue;
       verdict.any_version = true;
       verdict.any_damage = verdict.any_damage || !inspection.damages.empty();
-      if (inspection.version->is_over) continue;  // no restart takes it
+      if (inspection.version->is_over) continue;  // no restart uses it
       if (newest && !inspection.assessment.restorable) verdict.newest_restorable = false;
       newest = false;
     }

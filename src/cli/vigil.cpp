@@ -45,7 +45,8 @@ std::optional<LauncherVigil::Order> LauncherVigil::judge(std::int64_t process, c
     alone_since_s_.erase(process);
     return std::nullopt;
   }
-  if (!had_children_.contains(process)) return std::nullopt;  // it has not begun, or its children are elsewhere
+  // It has not begun, or its children are on other machines.
+  if (!had_children_.contains(process)) return std::nullopt;
   const double since_s = alone_since_s_.emplace(process, now_s).first->second;
   if (now_s - since_s < linger_s_) return std::nullopt;
   const auto [told, is_first] = told_s_.emplace(process, now_s);
@@ -55,7 +56,8 @@ std::optional<LauncherVigil::Order> LauncherVigil::judge(std::int64_t process, c
 }
 
 bool ProgressVigil::has_stalled(double now_s) {
-  constexpr double kLooksPerStall = 10;  // often enough, and no burden for a parallel file system
+  // Frequent enough, and no burden for a parallel file system.
+  constexpr double kLooksPerStall = 10;
   if (stall_s_ <= 0) return false;
   if (last_ && now_s - looked_s_ < stall_s_ / kLooksPerStall) return false;
   looked_s_ = now_s;

@@ -1,5 +1,5 @@
-// Whether a command that runs still gets anywhere: `diapause run` asks now and then. Reads /proc and the tiers, and
-// changes nothing.
+// Watches whether a running command makes progress; `diapause run` asks regularly. Reads /proc and
+// the tiers, and changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace diapause::cli {
 
-// Finds launchers of MPI programs (mpirun, srun, ...) that live on although nothing lives any more that they started:
-// they hang in their own clean-up.
+// Finds launchers of MPI programs (mpirun, srun, ...) that are still there when everything that
+// they started has ended, because they hang in their own clean-up.
 class LauncherVigil {
  public:
-  // What is to be done about one of them.
+  // What to do about one of them.
   struct Order {
     std::int64_t process;
     std::string name;
-    int signal;  // SIGTERM, and if that does not help, SIGKILL
+    int signal;  // SIGTERM, and SIGKILL if that does not help
   };
 
-  // `linger_s`: how long a launcher may take for its clean-up; 0: for ever.
+  // `linger_s` is how long a launcher may take for its clean-up; 0 means unlimited.
   explicit LauncherVigil(double linger_s) : linger_s_(linger_s) {}
 
-  // Looks at a process and all that it has started, at that time (sys::monotonic_s()).
+  // Examines a process and all its descendants at the given time (sys::monotonic_s()).
   std::vector<Order> look(std::int64_t leader, double now_s);
 
  private:
@@ -39,14 +39,14 @@ class LauncherVigil {
   std::map<std::int64_t, double> told_s_;
 };
 
-// Finds that jobs leave nothing new behind: no line in a ledger, and no file of a version.
+// Detects that jobs leave nothing new: no line in a ledger, and no file of a version.
 class ProgressVigil {
  public:
-  // `stall_s`: how long that may last; 0: for ever.
+  // `stall_s` is how long that may last; 0 means unlimited.
   ProgressVigil(const Places& places, double stall_s) : places_(places), stall_s_(stall_s) {}
 
   bool has_stalled(double now_s);
-  void begin_anew() { last_.reset(); }  // what was until now does not count
+  void begin_anew() { last_.reset(); }  // the time until now does not count
 
  private:
   std::string footprint() const;
