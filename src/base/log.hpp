@@ -1,4 +1,4 @@
-// Where messages go. The library never prints to standard output.
+// The sink for messages. The library never prints to standard output.
 #pragma once
 
 #include <functional>

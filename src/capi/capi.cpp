@@ -328,7 +328,7 @@ int diapause_checkpoint_add(diapause_t* instance, const char* region, const void
       DIAPAUSE_TRY_ASSIGN(description, described(count, type));
     }
     description.name = region;
-    // Only read: nothing is restored into it.
+    // The memory is only read: nothing is restored into it.
     auto* const memory = static_cast<std::byte*>(const_cast<void*>(data));
     return engine->add_to_checkpoint({std::move(description), memory});
   });

@@ -18,7 +18,7 @@
 struct diapause_instance {
   diapause::engine::Opened rank;
   std::shared_ptr<const void> program_comm;  // an MPI_Comm, if it was opened with MPI
-  // What closing has returned, if MPI_Finalize has closed the instance.
+  // The result of closing, if MPI_Finalize has closed the instance.
   std::optional<diapause::Status> ended;
   std::shared_ptr<void> before_finalize;  // if it was opened with MPI
   std::string path;                       // the path that was given out last

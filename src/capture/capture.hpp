@@ -38,9 +38,9 @@ struct FileRange {
   std::uint64_t begin = 0;
 };
 
-// Like capture_to_mapping(), into a range of a file that is at least that long, rounded up to a
-// page. The file may be opened with O_DIRECT. Several writes are in flight while the next bytes are
-// copied. Does not sync.
+// Writes an image like capture_to_mapping(), into a range of a file that is at least that long,
+// rounded up to a page. The file may be opened with O_DIRECT. Several writes are in flight while
+// the next bytes are copied. Does not sync.
 Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
                                  const format::ImageHeader& identity, const FileRange& to);
 

@@ -14,7 +14,7 @@
 
 namespace diapause::capture {
 
-// What the program has declared about its writes to a region.
+// The program's declaration about its writes to a region.
 enum class Declaration {
   changing,  // nothing
   stable,    // not written until drain() has returned
@@ -25,8 +25,8 @@ enum class Declaration {
 struct SourceRegion {
   const std::byte* data = nullptr;  // stored_bytes of the region with the same number
   Declaration declaration = Declaration::changing;
-  // Whether something writes to it that page protection does not stop: a network adapter, a GPU, a
-  // buffer registered with io_uring.
+  // A writer that page protection does not stop may write to it: a network adapter, a GPU, a buffer
+  // registered with io_uring.
   bool may_be_written_by_devices = false;
 };
 
@@ -42,7 +42,7 @@ struct RegionReport {
   std::optional<double> changed;
 };
 
-// What a slot holds of a region, and the memory that it came from.
+// The content of a slot for a region, and the memory that it came from.
 struct SlotRegion {
   std::string name;
   const std::byte* data = nullptr;
@@ -57,7 +57,7 @@ struct SlotContent {
   std::vector<std::uint64_t> checksums;  // of the blocks of all regions
 };
 
-// What earlier captures found out about a region.
+// The knowledge of a region from earlier captures.
 struct RegionHistory {
   policy::CaptureMethod method = policy::CaptureMethod::copy;
   std::optional<double> changed;

@@ -12,7 +12,7 @@ namespace diapause::capture {
 
 enum class DrainHost {
   own_thread,  // drain() runs concurrently with the program
-  caller       // The program waits for drain(), so that write protection gains nothing.
+  caller       // the program waits for drain(), so that write protection gains nothing
 };
 
 struct PlanInputs {

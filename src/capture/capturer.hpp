@@ -45,7 +45,7 @@ struct CaptureRequest {
   format::ImageIndex index;           // laid out by format::lay_out
   std::uint64_t index_offset = 0;     // the result of lay_out
   format::ImageHeader identity;       // as for capture_to_mapping()
-  MutableBytes to;                    // The slot: page-aligned, with at least image_bytes(index, index_offset) bytes.
+  MutableBytes to;                    // the slot: page-aligned, with at least image_bytes(index, index_offset) bytes
   // A repeated id promises that `to` still holds what was last captured into it. 0: unknown.
   std::uint64_t slot_id = 0;
 };

@@ -101,7 +101,7 @@ Result<Incremental::Finding> Incremental::take_tracked(CaptureJob& job, std::uin
 }
 
 Incremental::Finding Incremental::take_by_checksum(CaptureJob& job) {
-  // Not bool, because several threads write to it.
+  // The element type is not bool, because several threads write to it.
   std::vector<std::uint8_t> changed(job.blocks(), 1);
   pool_.run(job.blocks(), [&](std::uint64_t block) {
     if (job.old != nullptr && format::checksum64(job.block(block)) == job.old[block]) {

@@ -29,7 +29,7 @@ class Incremental {
   // Gives up tracking for good, for the given reason.
   void refuse(const std::string& reason);
 
-  // What a capture of a region found.
+  // The result of capturing a region.
   struct Finding {
     // A block changed without tracking noticing: no result of tracking can be trusted.
     bool missed_change = false;

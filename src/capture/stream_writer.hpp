@@ -22,9 +22,8 @@ class StreamWriter {
   MutableBytes room(std::uint64_t length);
   Status advance(std::uint64_t length);
   Status append(ByteView data);
-  // Like append(), for data that stay unchanged until finish() has returned or this object is
-  // destroyed. They are written without a copy if they are whole pages and nothing waits in the
-  // present buffer.
+  // Appends data that stay unchanged until finish() has returned or this object is destroyed. They
+  // are written without a copy if they are whole pages and nothing waits in the present buffer.
   Status append_lasting(ByteView data);
   // Appends zeros up to the file offset `offset`, which must not be before the present one.
   Status pad_to(std::uint64_t offset);

@@ -14,7 +14,7 @@
 
 namespace diapause::cli {
 
-// Where to look for checkpoints. Places that are not set come from the configuration.
+// The places to search for checkpoints. Those that are not set come from the configuration.
 struct Places {
   std::string config;
   std::optional<std::string> memory, local, global;

@@ -20,18 +20,17 @@ namespace diapause::cli {
 struct Part {
   const store::SurveyedPlace* place = nullptr;
   const store::FoundVersion* found = nullptr;
-  std::map<std::string, store::OrphanedImage>
-      captured;  // Of a capture: the places of its images, by the names that they would get.
+  std::map<std::string, store::OrphanedImage> captured;  // of a capture: places of its images, by their future names
 };
 
 struct StoredVersion {
   format::VersionId id;
   std::vector<Part> parts;
-  // Of the parts' manifests the one with most levels; null: there is none.
+  // The parts' manifest with most levels; null: there is none.
   const format::Manifest* manifest = nullptr;
   // It was not published when the job ended; the next start publishes it (captures.hpp).
   bool is_captured = false;
-  bool is_over = false;     // It is of a job that the program has finished: no restart uses it.
+  bool is_over = false;     // it is of a job that the program has finished: no restart uses it
   bool is_archive = false;  // the program kept it when it finished the job
 
   std::vector<std::string> problems() const;  // of its manifests and directories
@@ -57,7 +56,7 @@ struct Collection {
   double seen_s = 0;                         // sys::monotonic_s() after everything was read
   std::deque<store::FoundVersion> captured;  // versions made of captures
   std::vector<std::string> notes;            // remarks for the reader that are no problems
-  // Where the versions were searched, such as "memory /dev/shm/diapause-1000".
+  // The searched directories, such as "memory /dev/shm/diapause-1000".
   std::vector<std::string> roots;
 };
 

@@ -12,7 +12,7 @@
 
 namespace diapause::cli {
 
-// What one rank has stored.
+// The stored data of one rank.
 struct RankDetails {
   // Nullopt: none of its files can be read from here.
   std::optional<std::vector<format::Region>> regions;

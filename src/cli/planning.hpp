@@ -24,7 +24,7 @@ struct Wrong {
   double more_energy = 0;
 };
 
-// By how many percent the time and the energy grow if an input grows by one percent and the
+// The percentage by which the time and the energy grow if an input grows by one percent and the
 // schedule stays.
 struct Sensitivity {
   std::string input;

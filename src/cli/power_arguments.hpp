@@ -33,7 +33,7 @@ struct PowerRecordArguments {
 struct PowerCalibrateArguments {
   MeterChoice choice;
   std::string file;       // file of the profile; empty: standard output
-  std::string samples;    // File with the samples of several runs; empty: only those of this run.
+  std::string samples;    // file with the samples of several runs; empty: only those of this run
   std::string directory;  // where to write to a disk; empty: nothing is written
   double step_s = 3;
 };

@@ -21,7 +21,7 @@ namespace {
 // Consecutive starts that fail because the system lacks some resource.
 constexpr int kMostAgain = 20;
 constexpr double kLongestAgain_s = 60;
-// Between SIGTERM and SIGKILL for processes that the command left behind.
+// Seconds between SIGTERM and SIGKILL for processes that the command left behind.
 constexpr double kGrace_s = 5;
 
 std::string in_words(const sys::ProcessExit& exit) {
@@ -260,7 +260,8 @@ class Run {
   sys::Supervisor& supervisor_;
   const std::string slurm_job_;  // empty without Slurm
   const std::string stop_file_;  // where the program notes that it has to stop
-  // Where it notes that a start failed because the system lacked some resource.
+  // The file in which the program notes that a start failed because the system lacked some
+  // resource.
   const std::string again_file_;
   int shortages_ = 0;           // consecutive failures of that kind
   std::optional<Watch> watch_;  // while the command runs

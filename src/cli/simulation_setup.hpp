@@ -14,7 +14,7 @@ struct SimulationSetup {
   JobModel model;
   simulate::Job job;
   simulate::Machine machine;
-  // By formula, where it applies to what is simulated.
+  // The result of the formula, where it applies to what is simulated.
   std::optional<double> expected_wall_per_work;
 };
 

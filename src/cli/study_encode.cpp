@@ -63,7 +63,7 @@ Result<codec::CodecId> codec_of(const std::string& name) {
   return fail(Code::argument, name + ": no such codec");
 }
 
-// How often a step was done, and the cost of all passes.
+// The number of passes of a step, and their cost.
 struct Cost {
   int passes = 0;
   double seconds = 0;

@@ -21,7 +21,7 @@ std::string levels_text(const format::Manifest& manifest);  // such as "1 2 3"
 std::string numbers_text(const std::vector<std::uint32_t>& numbers);
 // Replaces control characters, which a file may hold and a terminal must not see, by '?'.
 std::string printable(std::string text);
-std::string printable_lines(std::string text);  // The same for text that may have several lines.
+std::string printable_lines(std::string text);  // the same for text that may have several lines
 
 enum class Align { left, right };
 

@@ -17,7 +17,7 @@ namespace diapause::cli {
 // they started has ended, because they hang in their own clean-up.
 class LauncherVigil {
  public:
-  // What to do about one of them.
+  // An action against one of them.
   struct Order {
     std::int64_t process;
     std::string name;

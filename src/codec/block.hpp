@@ -13,7 +13,7 @@ namespace diapause::codec {
 
 inline constexpr std::uint32_t kBlockFormatVersion = 1;
 inline constexpr std::uint64_t kBlockHeaderBytes = 104;
-// Of decoded data; a decoder refuses more.
+// The largest size of decoded data. A decoder refuses more.
 inline constexpr std::uint64_t kMaxBlockBytes = 4 * kMiB;
 inline constexpr std::size_t kMaxBlockDims = 4;
 
@@ -63,9 +63,9 @@ ByteVector encode_block_header(const BlockHeader& header);
 // arithmetic.
 Result<BlockHeader> decode_block_header(ByteView data);
 
-// How a region is divided into blocks. A block is a box that is also a run of consecutive elements,
-// of about `target_bytes`. The region is divided along the slowest dimension that allows this, as
-// evenly as possible.
+// The division of a region into blocks. A block is a box that is also a run of consecutive
+// elements, of about `target_bytes`. The region is divided along the slowest dimension that allows
+// this, as evenly as possible.
 class BlockPlan {
  public:
   // 0 < target_bytes <= kMaxBlockBytes. A place of more than kMaxBlockDims dimensions is treated as

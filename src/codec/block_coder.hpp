@@ -12,7 +12,7 @@
 
 namespace diapause::codec {
 
-// Why a block is not stored with the lossy codec that was asked for.
+// The reason why a block is not stored with the lossy codec that was asked for.
 enum class Fallback {
   none,
   smaller,          // lossless encoding takes less space

@@ -7,7 +7,7 @@
 
 namespace diapause::codec {
 
-// How a region is to be encoded.
+// The method by which a region is to be encoded.
 struct Method {
   CodecId codec = CodecId::shuffle_lz4;
   double bound = 0;  // lossy codecs: greatest absolute error of a value

@@ -41,7 +41,8 @@ class Majority {
   std::int64_t votes_ = 0;
 };
 
-// Whether all other sound values are closer together than to this one; true for an unsound value.
+// Determines whether all other sound values are closer together than to this one. For an unsound
+// value that is always so.
 template <class Float>
 class Distance {
  public:

@@ -42,7 +42,7 @@ class Output {
   bool ok_ = true;
 };
 
-// Whether a long run is worth packing is decided by pieces spread over it.
+// Pieces spread over a long run decide whether it is worth packing.
 inline constexpr std::size_t kSamplePieces = 4;
 inline constexpr std::size_t kPieceBytes = 2048;
 inline constexpr std::size_t kSampleBytes = kSamplePieces * kPieceBytes;

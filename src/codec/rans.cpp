@@ -96,8 +96,8 @@ std::size_t write_table(const Frequencies& frequencies, std::byte* out) {
   return static_cast<std::size_t>(at - out);
 }
 
-// For each slot: its symbol, the symbol's frequency (12 bits), and the slot's place within that (12
-// bits).
+// An entry for each slot: its symbol, the symbol's frequency (12 bits), and the slot's place within
+// that (12 bits).
 using DecoderTable = std::array<std::uint32_t, kScale>;
 
 // Returns the size of the table at the front of `coded`; 0 if there is no valid table.

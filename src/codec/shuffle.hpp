@@ -9,7 +9,7 @@
 namespace diapause::codec {
 
 inline constexpr std::size_t kMostPlanes = 8;
-// Only as many are used as an element has bytes.
+// The places of the planes; only as many are used as an element has bytes.
 using Planes = std::array<std::byte*, kMostPlanes>;
 
 // `in` and `out` have the same size, a multiple of `width`, and do not overlap. `width` is 2, 4 or

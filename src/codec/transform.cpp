@@ -240,7 +240,7 @@ DIAPAUSE_CLONES void undo_words(const Prediction& prediction, const Dims& dims, 
 
 // ---- the choice ----
 
-// Of the two fastest dimensions of a box.
+// The size of a box in its two fastest dimensions.
 constexpr std::uint64_t kBoxRows = 16, kBoxElements = 512;
 constexpr std::uint64_t kValuesPerBox = 32768;  // of the block
 constexpr std::uint64_t kMostBoxes = 8;

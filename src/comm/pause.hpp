@@ -1,5 +1,4 @@
-// How long a call that waits for other ranks sleeps before it checks again whether they have come.
-// These functions are pure.
+// The duration of the sleeps of a call that waits for other ranks. The functions are pure.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +7,8 @@
 
 namespace diapause::comm {
 
-// How the calls of a Comm wait: `alert` polls for what is expected soon, `patient` leaves the
-// processor to other threads from the beginning.
+// The way in which the calls of a Comm wait: `alert` polls for what is expected soon, `patient`
+// leaves the processor to other threads from the beginning.
 enum class Waiting { alert, patient };
 
 using Waited = std::chrono::nanoseconds;

@@ -14,7 +14,7 @@ namespace {
 struct Reading {
   std::string file;  // the name to use in messages
   Draft draft;
-  // Where each value that was set comes from: "file:line:column" or "environment variable NAME".
+  // The origin of each value that was set: "file:line:column" or "environment variable NAME".
   std::map<const Key*, std::string> origins;
 
   std::string at(const toml::source_region& source) const {

@@ -15,7 +15,7 @@ namespace diapause::config {
 
 enum class TierKind { memory, local, global };
 
-// How data are copied out of the program's memory; docs/configuration.md compares the strategies.
+// The strategies for copying data out of the program's memory; docs/configuration.md compares them.
 enum class CaptureStrategy { automatic, copy, copy_on_write, incremental };
 std::string_view capture_strategy_name(CaptureStrategy strategy);  // "copy-on-write"
 
@@ -32,7 +32,7 @@ struct FileCount {
   std::uint32_t count = 0;  // fixed
 };
 
-// How a checkpoint of level 4 reaches the global tier.
+// The path of a checkpoint of level 4 to the global tier.
 enum class GlobalMode {
   staged,  // from the image on the node
   direct,  // from the program's memory, without an image on the node
@@ -43,7 +43,7 @@ enum class GlobalMode {
 // serves CodecGoal best.
 enum class CodecMethod { none, lz4, zstd, automatic };
 
-// What the choice of the method `automatic` saves.
+// The cost that the choice of the method `automatic` minimizes.
 enum class CodecGoal { time, energy };
 
 // Compression on the way to the global tier; docs/compression.md.
@@ -86,18 +86,18 @@ struct DeadlineSettings {
   std::uint64_t at_unix_s = 0;  // end of the allocation; 0 = unknown
   double in_s = 0;              // the same, counted from open; 0 = unknown
   double grace_s = 30;          // between such a signal and the kill
-  double margin_s = 10;         // What the program itself needs between its last checkpoint and its end.
+  double margin_s = 10;         // what the program itself needs between its last checkpoint and its end
 };
 
-// Who does the work behind the capture: the call itself, a thread of each node's first rank, or
-// each node's last rank.
+// The thread that does the work behind the capture: the call itself, a thread of each node's first
+// rank, or each node's last rank.
 enum class AsyncMode { off, thread, rank };
 
-// What remains of a job that the program has finished: nothing, the newest version of level 4, or
+// The remains of a job that the program has finished: nothing, the newest version of level 4, or
 // everything, as after a close.
 enum class FinishKeep { nothing, last, all };
 
-// What a checkpoint does when no more versions may be in flight.
+// The action of a checkpoint when no more versions may be in flight.
 enum class WhenFull { wait, skip };
 
 // The work behind the capture, in the background.
@@ -105,7 +105,7 @@ struct AsyncSettings {
   AsyncMode mode = AsyncMode::thread;
   std::uint32_t nice = 10;           // of the engine's thread
   std::optional<std::uint32_t> cpu;  // where the thread runs; none = anywhere
-  double flush_mib_s = 0;            // Limit of a node's writes to the global tier; 0 = no limit.
+  double flush_mib_s = 0;            // limit of a node's writes to the global tier; 0 = no limit
   std::uint32_t in_flight = 2;       // captured versions that wait for the engine
   std::uint64_t in_flight_mib = 0;   // the same, in memory of a node; 0 = no limit
   WhenFull when_full = WhenFull::wait;
@@ -123,8 +123,8 @@ struct EnergySettings {
   std::string root;                            // prefix of /sys, /proc and /dev
 };
 
-// What `schedule = "auto"` minimizes: the time of the run, its energy, or its energy within a bound
-// on the time.
+// The quantity that `schedule = "auto"` minimizes: the time of the run, its energy, or its energy
+// within a bound on the time.
 enum class ScheduleGoal { time, energy, mixed };
 
 struct AutoSchedule {
@@ -136,7 +136,7 @@ struct AutoSchedule {
 // Mean times between the failures that the job meets, in seconds; 0 means unknown.
 struct FailureSettings {
   double node_mtbf_s = 0;  // of a single node
-  // Of the whole job, by the level that such failures need; [0] is unused.
+  // The times for the whole job, by the level that such failures need; [0] is unused.
   std::array<double, 5> mtbf_s{};
 };
 
@@ -144,7 +144,7 @@ struct FailureSettings {
 // clock, or those that were measured to save energy of the node.
 enum class ThrottlePolicy { off, fixed, measured };
 
-// How phases are slowed.
+// The means by which phases are slowed.
 enum class ActuatorKind { automatic, cpufreq, powercap, uclamp, dry_run, emulated };
 
 struct GovernorSettings {

@@ -1,4 +1,4 @@
-// For each type of key: reading a value from text, storing it, and describing what is allowed.
+// Reads a value from text, stores it, and describes what is allowed, for each type of key.
 #include <fmt/format.h>
 
 #include <algorithm>

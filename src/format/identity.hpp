@@ -29,7 +29,7 @@ struct JobIdentity {
   std::uint64_t created_unix_ns = 0;
   std::string job;   // the name given at open
   std::string key;   // the name of its directory in every tier
-  std::string home;  // The path of the global tier's directory in which this was written.
+  std::string home;  // the path of the global tier's directory in which this was written
   bool operator==(const JobIdentity&) const = default;
 };
 

@@ -79,7 +79,7 @@ struct BlockDim {
   bool operator==(const BlockDim&) const = default;
 };
 
-// How a region's bytes are stored in the file. The numbers are written to files.
+// The encoding of a region's bytes in the file. The numbers are written to files.
 enum class Encoding : std::uint32_t {
   raw = 0,    // as in memory
   blocks = 1  // compressed, in blocks of codec/block.hpp
@@ -108,7 +108,7 @@ struct Region {
   std::uint64_t count = 0;
   std::vector<BlockDim> place;  // empty: no place is recorded
   Encoding encoding = Encoding::raw;
-  // As asked for. For a raw region, the compression is done in the global tier.
+  // The compression that was asked for. For a raw region, it is done in the global tier.
   Compression compression;
   EncodedBlocks encoded;                       // used if encoding == blocks
   std::uint64_t offset = 0;                    // in the file, a multiple of alignment_of()

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kManifestFormatVersion = 3;
 inline constexpr std::uint32_t kNoRank = 0xffffffff;
 inline constexpr std::uint32_t kOwnFile = 0xffffffff;
 
-// What the manifest records of one file.
+// The manifest's record of one file.
 struct ImageRecord {
   std::uint64_t file_bytes = 0;
   Digest128 index_digest;
@@ -62,7 +62,7 @@ struct Manifest {
   std::vector<std::string> node_names;
   std::vector<RankRecord> ranks;
   std::vector<Group> groups;
-  // How often the run that made this version had restarted from values that were not exact.
+  // The number of times that the run which made this version had restarted from inexact values.
   std::uint32_t lossy_restarts = 0;
   // Number of consecutive versions in the global tier, up to this one, whose values are not exact.
   std::uint32_t lossy_in_a_row = 0;

@@ -33,8 +33,8 @@ struct Starts {
   std::uint32_t last_incarnation() const { return list.empty() ? 0 : list.back().incarnation; }
   Start* find(std::uint32_t incarnation);
   const Start* find(std::uint32_t incarnation) const;
-  // Returns the start at which the history of `incarnation` began anew. If the record of where it
-  // came from has been dropped, returns the oldest start still known of that history.
+  // Returns the start at which the history of `incarnation` began anew. If a record in that history
+  // has been dropped, returns the oldest incarnation that the records name.
   std::uint32_t root_of(std::uint32_t incarnation) const;
 };
 

@@ -12,8 +12,8 @@
 namespace diapause::library {
 namespace {
 
-// What rank 0's settings ask to watch. Launchers do not always pass the environment on to other
-// nodes.
+// The signals and the end that rank 0's settings ask to watch. Launchers do not always pass the
+// environment on to other nodes.
 struct Watch {
   std::uint64_t signals = 0;  // bit n - 1 for signal number n
   std::uint8_t has_end = 0;

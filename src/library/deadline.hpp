@@ -61,7 +61,7 @@ class Deadline {
 
   std::unique_ptr<sys::StopSignals> signals_;
   std::string note_path_;        // empty except on rank 0
-  std::optional<double> end_s_;  // Rank 0: when the allocation ends, by the monotonic clock.
+  std::optional<double> end_s_;  // rank 0: when the allocation ends, by the monotonic clock
   double whole_s_ = 0;           // rank 0: time that was left of it at the start
   double agreed_s_ = 0;          // time of the last agreed call, by the monotonic clock
   policy::CheckpointTimes times_;

@@ -32,7 +32,7 @@ struct Subject {
 struct Taken {
   std::uint64_t job = 0;          // its number at the host
   std::uint64_t image_bytes = 0;  // of this rank
-  Status captured;                // Why this rank has no image for the background; the job exists all the same.
+  Status captured;                // why this rank has no image for the background; the job exists all the same
 };
 
 // All calls come from the program's thread. Any other code that posts jobs to the host must call

@@ -311,7 +311,7 @@ void Engine::write_open_record() {
     store::Tier* tier = context.tiers.find(kind);
     if (tier == nullptr || !context.topology.is_leader()) continue;
     auto file = tier->directory().create_file(store::kRanksName);
-    // For people and tools; nothing depends on it.
+    // The file is for people and tools; nothing depends on it.
     if (file) (void)file->write_all(as_byte_view(ranks), 0);
   }
   bill_.open(context);

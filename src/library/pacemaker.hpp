@@ -31,7 +31,7 @@ class Pacemaker {
   policy::Pace pace() const;
 
  private:
-  // What only the program's thread knows.
+  // The data that only the program's thread knows.
   struct Word {
     double bytes = 0;  // of all ranks
     std::array<bool, 5> possible{};

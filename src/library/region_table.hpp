@@ -34,7 +34,7 @@ class RegionTable {
   // Protects a region. A region of the same name is replaced and keeps its place in the order.
   // Code::argument for an impossible description; the table is unchanged then.
   Status protect(ProtectedRegion region);
-  // Code::not_found if there is no region of that name.
+  // Removes a region. Code::not_found if there is no region of that name.
   Status unprotect(const std::string& name);
 
   // Returns a pointer that is valid until the region is no longer protected. Code::not_found if

@@ -80,8 +80,8 @@ Outcome between(const Outcome& one, const Outcome& two, double share_of_two) {
   return all;
 }
 
-// What is repeated after a restart: a number of blocks of the shallower levels, whose checkpoints
-// protect the work.
+// The work that is repeated after a restart: a number of blocks of the shallower levels, whose
+// checkpoints protect it.
 struct Again {
   const Outcome* block = nullptr;  // null: work without checkpoints
   double work_s = 0;               // useful work in the block

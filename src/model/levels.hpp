@@ -40,7 +40,7 @@ struct Powers {
   double checkpoint_w = 1;  // while the program is blocked by a checkpoint
   double restart_w = 1;
   double idle_w = 1;  // while no work is possible after a failure
-  // In addition to compute_w, while a checkpoint is made durable in the background.
+  // The additional power, beside compute_w, while a checkpoint is made durable in the background.
   double behind_w = 0;
 };
 

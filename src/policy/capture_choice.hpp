@@ -18,11 +18,11 @@ enum class CaptureMethod {
 };
 const char* capture_method_name(CaptureMethod method);  // such as "copy-on-write"
 
-// What is known of one region.
+// The facts known of one region.
 struct RegionFacts {
   std::uint64_t bytes = 0;
   CaptureMethod present = CaptureMethod::copy;  // the method of the last capture
-  std::optional<double> changed;                // Fraction (0..1) of it that was found changed between captures.
+  std::optional<double> changed;                // fraction (0..1) of it that was found changed between captures
   std::string copy_on_write_refusal;            // why copy-on-write is impossible; empty: it is possible
   std::string tracking_refusal;                 // why the kernel cannot track changes; empty: it can
 };

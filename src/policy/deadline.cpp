@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kSafety = 1.5;
 constexpr double kGuessedSeconds = 2;
-// Of a node.
+// The rates assumed for a node, by level.
 constexpr std::array<double, 5> kGuessedBytesPerSecond = {0, 500e6, 100e6, 100e6, 100e6};
 constexpr double kMostShare = 0.25;
 

@@ -1,4 +1,4 @@
-// How often checkpoints are due with `schedule = "auto"`, and which of them have which level.
+// The frequency of checkpoints with `schedule = "auto"`, and their levels.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ using CountByLevel = std::array<std::uint64_t, 5>;
 struct Pace {
   std::uint32_t number = 0;  // of the choice, from 1; 0: there is no pace yet
   double every_s = 0;        // from the end of a checkpoint until the next one is due
-  CountByLevel one_in{};     // One of so many checkpoints has that level or a deeper one; 0: none has.
-  // At the start of the job: checkpoints since the last one of that level or a deeper one.
+  CountByLevel one_in{};     // one of so many checkpoints has that level or a deeper one; 0: none has
+  // The checkpoints since the last one of that level or a deeper one, at the start of the job.
   CountByLevel since{};
 
   // Returns the deepest level whose turn it is.

@@ -23,7 +23,7 @@ FailureRates failure_rates(const config::FailureSettings& settings, std::size_t 
 
 // The inputs of a choice.
 struct PaceInputs {
-  // That the job can take now, from the shallowest to the deepest.
+  // The levels that the job can take now, from the shallowest to the deepest.
   std::vector<model::Level> levels;
   model::Powers powers;
 };

@@ -58,13 +58,13 @@ class Schedule {
   // stays due at every call. Level 0 has no effect.
   void taken(int level, double now_s);
 
-  // With `schedule = "auto"`: checkpoints follow this pace from now on. The present pace has no
+  // Sets the pace of checkpoints for `schedule = "auto"`. Setting the present pace again has no
   // effect. Must be called alike on all ranks, with rank 0's pace.
   void follow(const Pace& pace);
   // Returns whether there is no pace yet and one is needed.
   bool wants_pace() const { return is_paced_ && pace_.number == 0; }
 
-  // From now on the ranks also agree every so many seconds, as far as the duration of calls can be
+  // Makes the ranks agree also every so many seconds, as far as the duration of calls can be
   // predicted: if calls become k times as long, they agree after k times as many seconds. Must be
   // called alike on all ranks.
   void agree_every(double seconds);

@@ -37,7 +37,7 @@ struct PowerFit {
 // Power of a node.
 struct NodePower {
   PowerFit cpu;
-  double rest = 0;  // Power of the rest of the node during the phase, in the unit of the fit.
+  double rest = 0;  // power of the rest of the node during the phase, in the unit of the fit
 };
 
 // Returns the time of a phase at `ratio` (above 0) of the base clock, relative to its time at the
@@ -84,7 +84,7 @@ struct Choice {
   Why why = Why::off;
 };
 
-// What one phase took.
+// The observed values of one phase.
 struct PhaseSeen {
   double ratio = 1;  // that it ran at, as far as is known
   std::uint64_t bytes = 0;

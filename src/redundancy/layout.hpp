@@ -47,7 +47,7 @@ class GroupLayout {
   std::uint64_t chunk_bytes(std::uint64_t largest_image_bytes) const;
 
  private:
-  // How many members from 0 up hold parity of that row.
+  // Returns how many members from 0 up hold parity of that row.
   std::uint32_t wrapped_parity(std::uint32_t row) const;
 
   std::uint32_t n_ = 0, m_ = 0;

@@ -13,8 +13,8 @@
 
 namespace diapause::redundancy {
 
-// What one place (a node's tier, or the global tier) holds of one version, as far as is known
-// intact.
+// The files of one version in one place (a node's tier, or the global tier), as far as they are
+// known to be intact.
 struct Holdings {
   std::set<std::uint32_t> images;  // by rank, own images and copies alike, wherever the rank ran
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;  // (group, member index)

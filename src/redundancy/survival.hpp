@@ -1,5 +1,5 @@
-// What could be restored now, and what could be restored after a loss. The functions are pure: they
-// compute the recovery plan that a restart would make if certain nodes were gone.
+// Determines what could be restored now, and after a loss. The functions are pure: they compute the
+// recovery plan that a restart would make if certain nodes were gone.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace diapause::redundancy {
 
-// What one place holds of a version, as far as is known intact.
+// The files of a version in one place, as far as they are known to be intact.
 struct Evidence {
   std::string node;                            // empty: the global tier
   const format::Manifest* manifest = nullptr;  // null: there is no sound one

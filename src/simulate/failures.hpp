@@ -13,7 +13,7 @@
 
 namespace diapause::simulate {
 
-// What a failure destroys.
+// The data that a failure destroys.
 enum class Takes {
   process,  // nothing that was stored: the job ends, and its nodes stay
   nodes,    // what lies in the nodes that are hit
@@ -30,7 +30,7 @@ struct FailureClass {
   std::uint32_t nodes_each = 1;
   model::FailureLaw law;  // of one unit, which is as good as new after a failure
   double age_s = 0;       // age of all units when the run begins
-  double hit_share = 1;   // Probability that each further node of the unit is hit as well.
+  double hit_share = 1;   // probability that each further node of the unit is hit as well
   double repair_s = 0;    // until a node that was hit can be used again
   // Least level of a checkpoint that survives, whatever was hit; 0: decided by its placement.
   int least_level = 0;

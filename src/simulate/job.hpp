@@ -30,7 +30,7 @@ struct Throttling {
   double power_factor = 1;  // of checkpoint_w and behind_w
 };
 
-// What happens if nodes are lost and there is no spare one.
+// The reaction of the job if nodes are lost and there is no spare one.
 enum class WithoutSpare { wait, shrink };
 
 struct Machine {

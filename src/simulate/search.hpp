@@ -19,7 +19,7 @@ struct Found {
   model::Pattern pattern;
   Estimate value;        // of that pattern
   Estimate start_value;  // of the pattern that the search began with
-  Estimate saved;        // By that pattern, as a share of the same run's cost with the initial pattern.
+  Estimate saved;        // by that pattern, as a share of the same run's cost with the initial pattern
 };
 
 // Searches from `start`, whose `every` are whole numbers, in steps that become smaller: all

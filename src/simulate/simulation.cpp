@@ -368,7 +368,7 @@ class Simulation {
   std::size_t most_events_;
   History run_;
   std::vector<std::uint64_t> periods_;  // in checkpoints, by level
-  // By level: the newest and the one before it.
+  // The newest version and the one before it, by level.
   std::vector<std::array<std::optional<Version>, 2>> newest_;
   double now_s_ = 0;
   double done_s_ = 0;       // useful work, in the present state of the program

@@ -24,7 +24,7 @@ std::string_view activity_name(Activity activity);  // such as "checkpoint"
 struct Event {
   double begin_s = 0;
   double end_s = 0;                // for failures: equal to begin_s
-  std::string_view what = {};      // Name of an activity, or "failure", "holds", "lost".
+  std::string_view what = {};      // name of an activity, or "failure", "holds", "lost"
   int level = 0;                   // for checkpoints and restarts
   std::string_view of_class = {};  // for failures
   std::uint32_t first_node = 0;

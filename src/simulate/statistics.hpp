@@ -8,7 +8,8 @@ namespace diapause::simulate {
 
 struct Estimate {
   double mean = 0;
-  // Of the 95 % confidence interval of the mean, by Student's t; 0 with fewer than two values.
+  // Half the width of the 95 % confidence interval of the mean, by Student's t; 0 with fewer than
+  // two values.
   double half_width = 0;
   std::size_t count = 0;
 

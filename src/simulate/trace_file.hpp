@@ -16,7 +16,7 @@ enum class TraceKind { own, los_alamos, failure_trace_archive };
 
 struct FailureTrace {
   TraceKind kind = TraceKind::own;
-  // In the order of time, which begins at the first failure or, in `own`, at time 0.
+  // The failures in the order of time, which begins at the first failure or, in `own`, at time 0.
   std::vector<RecordedFailure> failures;
   std::uint32_t nodes = 0;  // one more than the highest number of a node
   double length_s = 0;      // to the last failure

@@ -80,16 +80,16 @@ class Directory {
   // mode 0700. The last component must be owned by this user and not be writable by others;
   // Code::denied otherwise.
   static Result<Directory> make_private(Kernel& kernel, const std::string& path);
-  // As make_private(), for a directory that must exist; Code::not_found otherwise.
+  // Opens a directory like make_private(); it must exist (Code::not_found otherwise).
   static Result<Directory> open_private(Kernel& kernel, const std::string& path);
-  // For a directory that cannot be opened: returns false if nothing can be there.
+  // Returns false if nothing can be at a path whose directory cannot be opened.
   static bool may_exist(Kernel& kernel, const std::string& path);
 
   // Open a directory inside this one. make_child() syncs this directory if it made a new one.
   Result<Directory> make_child(std::string_view name) const;
   Result<Directory> open_child(std::string_view name) const;
-  // As open_child(), for a directory that the program itself has made inside a private one. Others
-  // may have the right to write to it.
+  // Opens a child that the program itself has made inside a private directory. Others may have the
+  // right to write to it.
   Result<Directory> open_own_child(std::string_view name) const;
 
   // `direct` asks for O_DIRECT and falls back to buffered transfers where it is refused. The file
@@ -114,7 +114,7 @@ class Directory {
   std::string real_path() const;
   Result<FileSystemSpace> space() const;
   Result<FileId> id() const;
-  // Of the entry that has this name now; Code::not_found.
+  // Returns the id of the entry that has this name now; Code::not_found if there is none.
   Result<FileId> id_of(std::string_view name) const;
   // Returns by how many bytes the file is longer than the space allocated for it.
   Result<std::uint64_t> missing_bytes_of(std::string_view name) const;

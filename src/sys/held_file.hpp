@@ -26,7 +26,7 @@ class HeldFile {
   static bool is_held(const Directory& directory, const std::string& name);
 
   static constexpr double kBeat_s = 2;  // between two signs of life of a holder
-  // After which a silent holder on another machine counts as dead.
+  // A silent holder on another machine counts as dead after this time.
   static constexpr double kDead_s = 15;
 
   HeldFile(HeldFile&&) noexcept = default;

@@ -1,5 +1,5 @@
-// How much memory the machine has left, and reading this process's own memory when it may be
-// unmapped at any time.
+// Determines how much memory the machine has left, and reads this process's own memory when it may
+// be unmapped at any time.
 #pragma once
 
 #include <cstdint>

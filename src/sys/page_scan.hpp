@@ -21,7 +21,8 @@ class PageScan {
   // somebody reads them. Fails with EPERM in os_errno if a part of the range is not watched.
   Result<std::vector<PageRange>> written_and_protect(PageRange range) const;
 
-  // Whether there is a page that no Userfault protects. Pages that do not exist do not count.
+  // Returns whether there is a page that no Userfault protects. Pages that do not exist do not
+  // count.
   Result<bool> has_unprotected(PageRange range) const;
 
  private:

@@ -20,8 +20,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostPhases = 4096;  // between two settlements; usually there are a few
-// How many times the bytes of a phase pass through memory. The drained bytes are counted with the
-// capture.
+// The number of times that the bytes of a phase pass through memory. The drained bytes are counted
+// with the capture.
 constexpr std::pair<std::string_view, double> kThroughMemory[] = {
     {"capture", 2}, {"partner", 2}, {"parity", 1}, {"encode", 1}, {"global", 1}, {"verify", 1}, {"restore", 2}};
 

@@ -29,7 +29,7 @@ struct Phase {
   energy::Beside beside = energy::Beside::nothing;
   double from_s = 0;  // seconds of sys::monotonic_s()
   double to_s = 0;
-  double share = 1;         // Fraction of that time, because several phases may alternate in one step.
+  double share = 1;         // fraction of that time, because several phases may alternate in one step
   std::uint64_t bytes = 0;  // protected bytes of all ranks of the job
   governor::Ratios ratios;  // the clock that it ran at
 
@@ -52,7 +52,7 @@ class Account {
   // The objects around the account: where its data come from, and where its lines go.
   struct Environment {
     energy::Sampler* sampler = nullptr;  // must outlive the object; null: energy is not measured
-    std::string actuator;                // Name of the governor's actuator, for phases that it slowed.
+    std::string actuator;                // name of the governor's actuator, for phases that it slowed
     Deliver deliver;                     // used by rank 0
   };
   // Opens the account. Collective.

@@ -49,8 +49,8 @@ struct ScheduleLine {
   std::uint32_t incarnation = 0;
   config::AutoSchedule goal;
   const policy::PaceDecision* decision = nullptr;
-  // How many checkpoints and restarts were measured, by level. The times of levels without any are
-  // assumed.
+  // The numbers of checkpoints and restarts that were measured, by level. The times of levels
+  // without any are assumed.
   std::array<std::size_t, 5> checkpoints{}, restarts{};
   bool is_compute_power_measured = false, is_checkpoint_power_measured = false;
 };

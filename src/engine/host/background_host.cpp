@@ -274,9 +274,9 @@ class BackgroundHost : public Host {
   std::uint32_t place_ = 0;  // place of this rank among those of its node
   std::uint32_t rank_count_ = 0;
   std::optional<Mailbox> mailbox_;
-  // Of a node's first rank, if its thread must not communicate.
+  // Only a node's first rank has it, if its thread must not communicate.
   std::shared_ptr<comm::Relay> relay_;
-  std::unique_ptr<WorkerThread> thread_;  // Of a node's first rank, if there is no dedicated rank.
+  std::unique_ptr<WorkerThread> thread_;  // of a node's first rank, if there is no dedicated rank
   bool is_started_ = false;
 };
 

@@ -26,7 +26,7 @@ struct Tiers {
   // The last tier of each kind that was closed; its successor takes over from it.
   std::array<std::optional<store::Tier>, 3> before;
   std::array<Error, 3> why_not;    // for tiers that are not open
-  std::array<bool, 3> may_hold{};  // Of these, whether they may hold something of the job.
+  std::array<bool, 3> may_hold{};  // of these, whether they may hold something of the job
 
   store::Tier* find(config::TierKind kind) {
     auto& tier = tiers[static_cast<std::size_t>(kind)];

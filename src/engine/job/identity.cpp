@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kBirthLockName = "lock";
 constexpr double kBirthWait_s = 10;
 
-// What rank 0 found in the global directory, as it is told to all ranks.
+// The finding of rank 0 in the global directory, as it is told to all ranks.
 enum class Found : std::uint32_t { job, nothing, unusable };
 struct Answer {
   Found found = Found::unusable;
@@ -193,7 +193,7 @@ class Registry {
   std::optional<sys::FileLock> lock_;
 };
 
-// What this process's node remembers of a job of this name and home: its identities, then the
+// The memory of this process's node of a job of this name and home: its identities, then the
 // directories of releases that wrote none.
 struct Memories {
   std::vector<format::JobIdentity> identities;

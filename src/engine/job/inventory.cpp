@@ -60,7 +60,7 @@ store::FinishedMark mark_in(Context& context, const store::Tier& global) {
   return {};
 }
 
-// What this process reports: its node's tiers if it acts for the node, and the global tier if it
+// The report of this process: its node's tiers if it acts for the node, and the global tier if it
 // acts for the job.
 struct Look {
   store::FinishedMark mark;

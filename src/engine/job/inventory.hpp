@@ -24,11 +24,11 @@ struct StoredVersion {
   bool is_of_the_moment = false;             // the failure may be over in a moment
   std::vector<redundancy::Holdings> nodes;   // by node of the present topology
   redundancy::Holdings global;
-  std::set<std::uint32_t> global_shared_files;  // Shared files whose images count among `global`.
+  std::set<std::uint32_t> global_shared_files;  // shared files whose images count among `global`
   // The node tier that a node's file lies in.
   std::map<std::pair<std::uint32_t, std::string>, config::TierKind> tier_of;  // (node, file name)
   std::array<std::set<std::uint32_t>, 3> published_on;  // by tier: nodes that have a manifest (global: node 0)
-  // By tier: some place has a directory and never had a manifest.
+  // Whether, by tier, some place has a directory that never had a manifest.
   std::array<bool, 3> is_without_manifest_in{};
 };
 
@@ -37,7 +37,7 @@ struct Inventory {
   // Versions of starts before the job was finished, newest first. They do not count any more.
   std::vector<StoredVersion> finished;
   store::FinishedMark mark;
-  // Why tiers that may hold versions were left out.
+  // The reason why tiers that may hold versions were left out.
   std::optional<Error> unread;
 };
 

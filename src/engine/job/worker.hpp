@@ -2,7 +2,8 @@
 
 namespace diapause::engine {
 
-// Who does the work behind a capture. The numbers equal those of diapause_worker.
+// The process or thread that does the work behind a capture. The numbers equal those of
+// diapause_worker.
 enum class Worker { call = 0, thread = 1, thread_in_calls = 2, rank = 3 };
 
 }  // namespace diapause::engine

@@ -134,7 +134,7 @@ class Adoption {
 
   Context& context_;
   const sys::Directory& place_;
-  // By rank that this process acts for.
+  // The places of images, by the rank that this process acts for.
   std::map<format::VersionId, std::map<std::uint32_t, Place>> found_;
 };
 

@@ -36,10 +36,10 @@ struct Captures {
   Decision decision;
   config::TierKind node_tier = config::TierKind::memory;     // where the images are to be kept
   config::TierKind capture_tier = config::TierKind::memory;  // where the images lie now
-  std::vector<Image> images;  // By rank; they must not be used if the capture failed here.
+  std::vector<Image> images;  // by rank; they must not be used if the capture failed here
   Status result;              // why the capture failed, if it did
-  // For level 4 without images in the node tier: sources written directly from where the data are.
-  // Empty if that is impossible.
+  // The sources for level 4 without images in the node tier: the data are written directly from
+  // where they are. Empty if that is impossible.
   std::vector<std::unique_ptr<RawImageSource>> direct;
   bool is_direct = false;  // direct writing is wanted
   double capture_s = 0;

@@ -33,7 +33,7 @@ struct GlobalFacts {
   ImageFacts image;             // as it is, or would be, on a node
   format::ImageRecord encoded;  // if it was compressed
   double greatest_error = 0;    // if it was compressed
-  double encode_s = 0;          // The writer's time for compressing it and for choosing the method.
+  double encode_s = 0;          // the writer's time for compressing it and for choosing the method
 
   const format::ImageRecord& stored() const { return encoded.file_bytes != 0 ? encoded : image.image; }
 };
@@ -49,8 +49,8 @@ class ImageSource {
   // Writes the whole image and does not sync. Called once on every rank, or on none.
   virtual Result<GlobalFacts> write(const GlobalTarget& to) = 0;
 
-  // For an image that already lies in a slot of the global tier: the slot becomes its file, unless
-  // ranks share files. Null for all others.
+  // Returns the slot of an image that already lies in the global tier; the slot becomes its file,
+  // unless ranks share files. Returns null for all others.
   virtual store::Slot* slot() { return nullptr; }
   // Returns the facts about an image that has such a slot.
   virtual ImageFacts facts() const { return {}; }

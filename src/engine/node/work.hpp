@@ -15,7 +15,7 @@ namespace diapause::engine {
 // A captured image of a rank that this process acts for.
 struct Image {
   ImageFacts facts;
-  store::Slot slot;                   // Its place in the node tier; moves to the catalogue when it is kept.
+  store::Slot slot;                   // its place in the node tier; moves to the catalogue when it is kept
   std::unique_ptr<ByteSource> bytes;  // the whole image
 };
 
@@ -23,7 +23,8 @@ struct Work {
   int level = 1;              // as asked for
   format::Manifest manifest;  // equal on all ranks; its levels grow as they are reached
   config::TierKind node_tier = config::TierKind::memory;
-  // In ascending order of ranks: all that this process acts for, or none if the capture failed.
+  // The images of all ranks that this process acts for, in ascending order of ranks, or none if the
+  // capture failed.
   std::vector<Image> images;
   bool is_kept = false;      // the images are in the version's directory on all nodes
   std::vector<Phase> steps;  // that have run so far

@@ -156,8 +156,8 @@ class MemberEncoder {
   redundancy::ReedSolomon code_;
   MutableBytes parity_;
   sys::AlignedBuffer received_;  // the data of this member's row, by position
-  sys::AlignedBuffer computed_;  // Its parities, by number; the first is computed where it is kept.
-  sys::AlignedBuffer sent_;      // This member's data by chunk, if they are not in memory.
+  sys::AlignedBuffer computed_;  // its parities, by number; the first is computed where it is kept
+  sys::AlignedBuffer sent_;      // this member's data by chunk, if they are not in memory
   Piece previous_;
   std::vector<comm::Send> sends_;
   std::vector<comm::Receive> receives_;
