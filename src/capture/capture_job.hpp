@@ -63,7 +63,7 @@ struct RegionHistory {
   std::optional<double> changed;
 };
 
-enum class Way {
+enum class CopyMode {
   copy,
   copy_on_write,
   track,       // copy the blocks that the kernel reports as written
@@ -81,7 +81,7 @@ struct CaptureJob {
   std::uint64_t old_capture = 0;
   RegionHistory* history = nullptr;
   RegionReport* report = nullptr;
-  Way way = Way::copy;
+  CopyMode mode = CopyMode::copy;
 
   ByteView memory() const { return {source->data, region->stored_bytes}; }
   std::uint64_t blocks() const { return region->block_count(); }

@@ -46,22 +46,22 @@ std::string refusal_of(const CaptureJob& job, const Environment& environment) {
   return environment.writers.past_protection;
 }
 
-Way way_of(CaptureMethod method, bool tracked) {
+CopyMode mode_of(CaptureMethod method, bool tracked) {
   switch (method) {
     case CaptureMethod::copy:
-      return Way::copy;
+      return CopyMode::copy;
     case CaptureMethod::copy_on_write:
-      return Way::copy_on_write;
+      return CopyMode::copy_on_write;
     case CaptureMethod::incremental:
-      return tracked ? Way::track : Way::compare;
+      return tracked ? CopyMode::track : CopyMode::compare;
     case CaptureMethod::background:
-      return Way::background;
+      return CopyMode::background;
   }
-  return Way::copy;
+  return CopyMode::copy;
 }
 
-void set(CaptureJob& job, Way way, policy::CaptureChoice choice) {
-  job.way = way;
+void set(CaptureJob& job, CopyMode mode, policy::CaptureChoice choice) {
+  job.mode = mode;
   job.report->method = choice.method;
   job.report->reason = std::move(choice.reason);
 }
@@ -70,12 +70,12 @@ void set(CaptureJob& job, Way way, policy::CaptureChoice choice) {
 bool plan_declared(CaptureJob& job, DrainHost drain_host) {
   const Declaration declaration = job.source->declaration;
   if (declaration == Declaration::constant && job.old != nullptr) {
-    set(job, Way::carry, {CaptureMethod::incremental, "declared constant, and the slot holds it"});
+    set(job, CopyMode::carry, {CaptureMethod::incremental, "declared constant, and the slot holds it"});
     return true;
   }
   if (declaration == Declaration::changing || drain_host == DrainHost::caller) return false;
   const char* reason = declaration == Declaration::constant ? "declared constant" : "declared stable";
-  set(job, Way::background, {CaptureMethod::background, reason});
+  set(job, CopyMode::background, {CaptureMethod::background, reason});
   return true;
 }
 
@@ -91,7 +91,7 @@ void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
     facts.present = job.history->method;
     facts.changed = job.history->changed;
     if (!policy::asks_for_refusals(inputs.strategy, facts)) {
-      set(job, Way::copy, policy::choose_capture(inputs.strategy, facts, inputs.costs));
+      set(job, CopyMode::copy, policy::choose_capture(inputs.strategy, facts, inputs.costs));
       continue;
     }
     if (!environment) environment.emplace();
@@ -102,8 +102,8 @@ void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
     if (facts.copy_on_write_refusal.empty()) facts.copy_on_write_refusal = environment->writers.cannot_wait;
     if (inputs.drain_host == DrainHost::caller) facts.copy_on_write_refusal = "the program waits for the whole copy";
     policy::CaptureChoice choice = policy::choose_capture(inputs.strategy, facts, inputs.costs);
-    const Way way = way_of(choice.method, facts.tracking_refusal.empty());
-    set(job, way, std::move(choice));
+    const CopyMode mode = mode_of(choice.method, facts.tracking_refusal.empty());
+    set(job, mode, std::move(choice));
   }
 }
 

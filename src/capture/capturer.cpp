@@ -68,7 +68,7 @@ std::optional<double> changed_part(const CaptureJob& job) {
 
 // Returns whether the job copies at most one block.
 bool is_small_copy(const CaptureJob& job) {
-  return job.way == Way::copy && !job.memory().empty() && job.memory().size() < format::kBlockBytes;
+  return job.mode == CopyMode::copy && !job.memory().empty() && job.memory().size() < format::kBlockBytes;
 }
 
 // Updates a cost per byte. Small pieces are ignored, because the time of the call would dominate.
@@ -132,8 +132,8 @@ void Capturer::begin_jobs() {
   std::vector<sys::PageRange> protect;
   std::vector<std::string> track;
   for (const CaptureJob& job : jobs_) {
-    if (job.way == Way::copy_on_write) protect.push_back(sys::whole_pages_in(job.memory()));
-    if (job.way == Way::track) track.push_back(job.region->name);
+    if (job.mode == CopyMode::copy_on_write) protect.push_back(sys::whole_pages_in(job.memory()));
+    if (job.mode == CopyMode::track) track.push_back(job.region->name);
   }
   // This comes before anything is watched, because the kernel grants memory to one watcher only.
   copy_on_write_->keep_only(protect);
@@ -143,7 +143,7 @@ void Capturer::begin_jobs() {
     const std::string reason = "a change was not noticed by tracking, which is off from now on";
     incremental_->refuse(reason);
     for (CaptureJob& job : jobs_) {
-      if (job.way == Way::track || job.way == Way::compare) copy_now(job, reason);
+      if (job.mode == CopyMode::track || job.mode == CopyMode::compare) copy_now(job, reason);
     }
   }
   copy_small_jobs();
@@ -154,21 +154,21 @@ void Capturer::begin_jobs() {
 
 // Returns false if tracking has missed a change, so that no result of it can be trusted.
 bool Capturer::begin_incremental(CaptureJob& job) {
-  if (job.way != Way::track && job.way != Way::compare && job.way != Way::carry) return true;
+  if (job.mode != CopyMode::track && job.mode != CopyMode::compare && job.mode != CopyMode::carry) return true;
   const double start_s = sys::monotonic_s();
   Incremental::Finding finding;
-  if (job.way == Way::track) {
+  if (job.mode == CopyMode::track) {
     auto taken = incremental_->take_tracked(job, capture_);
     if (!taken) {
-      job.way = Way::compare;
+      job.mode = CopyMode::compare;
       job.report->reason = "changes found by checksum: " + taken.error().message;
     } else {
       finding = *taken;
       learn(costs_.scan_s_per_byte, finding.scan_s, job.memory().size());
     }
   }
-  if (job.way == Way::compare) finding = incremental_->take_by_checksum(job);
-  if (job.way == Way::carry) finding = incremental_->take_unchanged(job);
+  if (job.mode == CopyMode::compare) finding = incremental_->take_by_checksum(job);
+  if (job.mode == CopyMode::carry) finding = incremental_->take_unchanged(job);
   job.report->blocked_s += sys::monotonic_s() - start_s;
   if (finding.damaged_blocks > 0) {
     warn(
@@ -177,7 +177,7 @@ bool Capturer::begin_incremental(CaptureJob& job) {
                     finding.damaged_blocks, job.region->name));
   }
   if (!finding.missed_change) return true;
-  if (job.way == Way::carry) {
+  if (job.mode == CopyMode::carry) {
     warn(fmt::format("region {} is declared constant and has changed; it is copied anew", job.region->name));
     copy_now(job, "declared constant, but it has changed");
     return true;
@@ -190,7 +190,7 @@ bool Capturer::begin_incremental(CaptureJob& job) {
 }
 
 void Capturer::copy_now(CaptureJob& job, std::string reason) {
-  job.way = Way::copy;
+  job.mode = CopyMode::copy;
   job.report->method = CaptureMethod::copy;
   job.report->reason = std::move(reason);
 }
@@ -218,12 +218,12 @@ void Capturer::copy_small_jobs() {
 
 void Capturer::begin_job(CaptureJob& job) {
   const double start_s = sys::monotonic_s();
-  if (job.way == Way::copy_on_write) {
+  if (job.mode == CopyMode::copy_on_write) {
     const Status armed = copy_on_write_->arm(job);
     if (armed) learn(costs_.arm_s_per_byte, sys::monotonic_s() - start_s, job.memory().size());
     if (!armed) copy_now(job, "no copy-on-write: " + armed.error().message);
   }
-  if (job.way == Way::copy) {
+  if (job.mode == CopyMode::copy) {
     const double copy_start_s = sys::monotonic_s();
     pool_->run(job.blocks(), [&](std::uint64_t block) { job.copy_block(block); });
     job.report->copied_in_begin = job.memory().size();
@@ -234,7 +234,7 @@ void Capturer::begin_job(CaptureJob& job) {
 
 bool Capturer::has_bytes_left() const {
   return std::ranges::any_of(jobs_, [](const CaptureJob& job) {
-    return !job.memory().empty() && (job.way == Way::copy_on_write || job.way == Way::background);
+    return !job.memory().empty() && (job.mode == CopyMode::copy_on_write || job.mode == CopyMode::background);
   });
 }
 
@@ -256,12 +256,12 @@ Status Capturer::drain_jobs() {
 }
 
 Status Capturer::drain_job(CaptureJob& job) {
-  if (job.way == Way::copy_on_write) {
+  if (job.mode == CopyMode::copy_on_write) {
     const double start_s = sys::monotonic_s();
     DIAPAUSE_TRY(copy_on_write_->drain(job));
     learn(costs_.drain_s_per_byte, sys::monotonic_s() - start_s, job.memory().size());
   }
-  if (job.way == Way::background) {
+  if (job.mode == CopyMode::background) {
     for (std::uint64_t block = 0; block < job.blocks(); ++block) {
       DIAPAUSE_TRY(sys::copy_if_mapped(job.block_in_slot(block), job.block(block)));
       job.region->block_checksums[block] = format::checksum64(job.block_in_slot(block));
