@@ -16,14 +16,15 @@ codec::BlockPlan plan_of(const format::Region& region) { return {region, format:
 
 }  // namespace
 
-// The bytes of a raw region, with every block compared with its checksum before a byte of it is handed out.
+// The bytes of a raw region. Every block is compared with its checksum before any byte of it is
+// returned.
 class Encoding::CheckedRegion {
  public:
   CheckedRegion(ByteSource& image, const format::Region& region) : image_(image), region_(region) {}
 
   std::uint64_t size() const { return region_.stored_bytes; }
 
-  // In ascending order.
+  // Returns bytes of the region. Offsets must be in ascending order.
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) {
     for (; checked_ * format::kBlockBytes < offset + scratch.size(); ++checked_) DIAPAUSE_TRY(check(checked_));
     return image_.view(region_.offset + offset, scratch);
@@ -41,11 +42,11 @@ class Encoding::CheckedRegion {
 
   ByteSource& image_;
   const format::Region& region_;
-  std::uint64_t checked_ = 0;  // blocks
+  std::uint64_t checked_ = 0;  // number of blocks
   ByteVector scratch_;
 };
 
-// An image that is written front to back; what it turns out to be comes into its index on the way.
+// Writes an image from front to back, and completes its index meanwhile.
 class Encoding::ImageWriter {
  public:
   static Result<ImageWriter> create(const ImageDescription& raw, const capture::FileRange& to,
@@ -107,7 +108,7 @@ class Encoding::ImageWriter {
   capture::FileRange to_;
   sys::RateLimiter* limiter_;
   capture::StreamWriter stream_;
-  std::uint64_t end_ = format::kHeaderBytes;  // of what was written, in the image
+  std::uint64_t end_ = format::kHeaderBytes;  // end of what was written, in the image
 };
 
 Result<ImageDescription> describe(ByteSource& image) {

@@ -1,5 +1,5 @@
-// Images on their way to the global tier, compressed. Images on the nodes stay as they are: those can be mapped, and
-// parities are made of them.
+// Compresses images on their way to the global tier. Images on the nodes stay uncompressed, because
+// they can be mapped and parities are computed from them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace diapause::engine {
 
-// What became of one region.
+// The result for one region.
 struct EncodedRegion {
   std::string name;
   EncodingPlan::Choice choice;
@@ -28,18 +28,19 @@ struct EncodedRegion {
 struct EncodedImage {
   format::ImageRecord record;
   double greatest_error = 0;
-  double encode_s = 0;  // of the time that writing it took
+  double encode_s = 0;  // fraction of the writing time
   std::vector<EncodedRegion> regions;
 };
 
-// Not for several threads at once.
+// Writes compressed images. One thread at a time may use it.
 class Encoding {
  public:
-  // `threads` of them compress, the caller's among them.
+  // `threads` threads compress, including the caller's.
   explicit Encoding(unsigned threads) : pool_(threads) {}
 
-  // Compresses the image `raw` into `to` as `plan` says, through `limiter`; does not sync. What it compresses is
-  // checked before: nothing damaged becomes sound. Code::corrupt names the region that is damaged.
+  // Compresses the image `raw` into `to` according to `plan`, at the rate of `limiter`. Does not
+  // sync. Data are verified before they are compressed, so that damaged data do not become sound.
+  // Code::corrupt names the damaged region.
   Result<EncodedImage> write(ByteSource& raw, const EncodingPlan& plan, const capture::FileRange& to,
                              sys::RateLimiter& limiter);
 
@@ -52,10 +53,10 @@ class Encoding {
   sys::ThreadPool pool_;
 };
 
-// The size that no compressed image of these regions exceeds.
+// Returns an upper bound for the size of a compressed image of these regions.
 std::uint64_t most_encoded_bytes(const format::ImageIndex& index);
 
-// Header and index of an image.
+// The header and index of an image.
 struct ImageDescription {
   format::ImageHeader header;
   format::ImageIndex index;

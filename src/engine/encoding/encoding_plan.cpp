@@ -11,18 +11,20 @@ namespace {
 
 constexpr std::uint64_t kLeastToLearnFrom = 4 * kMiB;
 constexpr std::uint64_t kSampleBytes = std::uint64_t{256} * 1024;
-constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;  // smaller regions are not worth the samples, nor a word
-constexpr double kTooFastToCompress = 8e9;                  // no codec on any core comes near
-constexpr double kChanged = 1.5;                            // times longer or shorter: not by chance
-constexpr double kNoticeable = 1.05;                        // times slower: worth a word
+// Smaller regions are neither worth sampling nor a message.
+constexpr std::uint64_t kLeastToSample = 4 * kSampleBytes;
+constexpr double kTooFastToCompress = 8e9;  // bytes per second that no codec on any core can reach
+constexpr double kChanged = 1.5;            // a factor in either direction that is not due to chance
+constexpr double kNoticeable = 1.05;        // a slowdown by this factor is reported
 
-// Of one core that does nothing else, on a piece in the middle of the region; nothing if the codec gives up on it.
+// Measures a codec on one idle core, with a piece from the middle of the region. Returns nullopt if
+// the codec gives up on it.
 std::optional<policy::CodecSample> measure(const codec::Method& method, const format::Region& region, ByteView piece) {
   auto encoder = codec::BlockEncoder::create(method);
   if (!encoder) return std::nullopt;
   codec::Shape shape{region.type};
   shape.dims.back() = piece.size() / shape.element_bytes();
-  const auto warm = encoder->encode(piece, shape);  // its memory is new
+  const auto warm = encoder->encode(piece, shape);  // to warm up its new memory
   const double start_s = sys::processor_s();
   const auto report = encoder->encode(piece, shape);
   const double took_s = sys::processor_s() - start_s;
@@ -72,20 +74,20 @@ void EncodingPlanner::learn(const GlobalStep& step) {
   compressed_at_ = version_;
   const double before = compressed_cost_.value_or(cost);
   if (cost > kChanged * before || cost * kChanged < before) {
-    plain_cost_.reset();  // the storage, or the program, is not what it was
+    plain_cost_.reset();  // the storage, or the program, has changed
     compressed_cost_.reset();
   } else {
     compressed_cost_ = (before + cost) / 2;
   }
 }
 
-// Whether to compress was tried lately to save time, and took longer than not to.
+// Returns whether compressing to save time was tried recently and took longer than not compressing.
 bool EncodingPlanner::has_disappointed() const {
   return settings_.goal == config::CodecGoal::time && compressed_cost_ && plain_cost_ &&
          *compressed_cost_ > *plain_cost_ && version_ < compressed_at_ + kSampleEvery;
 }
 
-// Fails if the region cannot be read, and is to be tried again then.
+// Returns samples of a region. Fails if the region cannot be read; it is sampled again then.
 Result<const EncodingPlanner::Known*> EncodingPlanner::samples(const format::ImageIndex& index, std::size_t region,
                                                                const ReadRegion& read, bool may_lose) {
   const format::Region& described = index.regions[region];
@@ -112,7 +114,7 @@ Result<const EncodingPlanner::Known*> EncodingPlanner::samples(const format::Ima
   return &(known_[described.name] = std::move(known));
 }
 
-// Codecs beside what kept the processors from the step when the rate of the storage was found.
+// Weighs the codecs under the slowdown that the step had when the rate of the storage was measured.
 policy::CodecChoice EncodingPlanner::weigh(const Known& known) const {
   policy::StorageFacts storage;
   if (plain_cost_) storage.bytes_per_s = 1 / *plain_cost_;

@@ -1,4 +1,5 @@
-// How each region of an image goes to the global tier: as configured, as its owner allows, or as samples of it tell.
+// Plans how each region of an image is stored in the global tier: as configured, as its owner
+// allows, or as samples of it suggest.
 #pragma once
 
 #include <cstdint>
@@ -16,55 +17,55 @@
 
 namespace diapause::engine {
 
-// What to do with the regions of one image, by their numbers.
+// The plan for the regions of one image, by their numbers.
 struct EncodingPlan {
   struct Choice {
     codec::Method method{codec::CodecId::raw};
     std::string reason;  // for people
   };
   std::vector<Choice> choices;
-  double sampling_s = 0;  // it took to try codecs for it
+  double sampling_s = 0;  // time spent on trying codecs for it
 
   bool has_work() const;  // whether a region is to be compressed
 };
 
-// The lossy codec and bound that the program allows for the region, or what is in an image. Not for one without a
-// bound.
+// Returns the lossy codec and bound that the program allows for the region, or that an image
+// records. The region must have a bound.
 codec::Method allowed_method(const format::Region& region);
 
-// The `scratch.size()` bytes of a raw region from an offset on, in `scratch` or where they lie.
+// Returns the `scratch.size()` bytes of a raw region at an offset, in `scratch` or in place.
 using ReadRegion = std::function<Result<ByteView>(std::size_t region, std::uint64_t offset, MutableBytes scratch)>;
 
 enum class Loss { allowed, refused };
 
-// How a version went to the global tier.
+// The form in which a version was stored in the global tier.
 enum class Stored { as_it_is, compressed };
 
-// What the step of level 4 of one version took this process, all in all.
+// The total cost of the step of level 4 of one version in this process.
 struct GlobalStep {
-  std::uint64_t bytes = 0;  // of the program
-  double from_s = 0;        // sys::monotonic_s()
+  std::uint64_t bytes = 0;  // of the program's data
+  double from_s = 0;        // seconds of sys::monotonic_s()
   double to_s = 0;
-  sys::ProcessorTime processor = {};  // of the thread, in the step
+  sys::ProcessorTime processor = {};  // of the thread, during the step
   Stored how = Stored::as_it_is;
-  double encode_s = 0;  // of it, compressing
+  double encode_s = 0;  // fraction of the time for compression
 
   double seconds() const { return to_s - from_s; }
 };
 
-// What the step draws, in watts, while it compresses and while it writes.
+// Power of the machine in the step, in watts, while it compresses and while it writes.
 struct Draw {
   std::optional<double> compress_w, write_w;
-  std::string source;  // how they are known, or why they are not; for people
+  std::string source;  // how the powers are known, or why they are not; for people
 };
 
-// What is known when a version begins.
+// The conditions when a version begins.
 struct Conditions {
-  bool global_is_memory = false;  // of this machine
-  Draw draw = {};                 // for those who weigh joules
+  bool global_is_memory = false;  // the global tier is memory of this machine
+  Draw draw = {};                 // used if joules are weighed
 };
 
-// Not for several threads at once.
+// Plans the encoding of versions, and learns from them. One thread at a time may use it.
 class EncodingPlanner {
  public:
   explicit EncodingPlanner(const config::CodecSettings& settings) : settings_(settings) {}
@@ -75,16 +76,18 @@ class EncodingPlanner {
     ++version_;
     conditions_ = conditions;
   }
-  // Few bytes are left out: what they take is not the rate of the storage.
+  // Learns from a step. Steps with few bytes are ignored, because their time says nothing about the
+  // rate of the storage.
   void learn(const GlobalStep& step);
 
  private:
-  // Samples of a region stay good for a while, and so does what was tried: programs change slowly.
-  static constexpr std::uint64_t kSampleEvery = 10;  // versions
+  // Samples of a region, and trials, stay valid for this many versions, because programs change
+  // slowly.
+  static constexpr std::uint64_t kSampleEvery = 10;  // number of versions
   struct Known {
     std::uint64_t version = 0;
     bool may_lose = false;
-    std::vector<codec::Method> methods;  // of the samples; codecs that gave up have none
+    std::vector<codec::Method> methods;  // methods of the samples; codecs that gave up have none
     std::vector<policy::CodecSample> samples;
   };
 
@@ -99,15 +102,16 @@ class EncodingPlanner {
 
   config::CodecSettings settings_;
   Conditions conditions_;
-  // Seconds a byte, as it was: codecs are slower beside the program than on samples, and writes go on beside them.
+  // The measured seconds per byte. Codecs are slower beside the program than on samples, and
+  // overlap with the writes.
   std::optional<double> plain_cost_, compressed_cost_;
-  // How many times longer than alone a thread takes that computes, because others have the processors; as it was when
-  // plain_cost_ was. Samples are of processor time.
+  // How many times longer a computing thread takes than alone, because other threads have the
+  // processors. It was measured together with plain_cost_. Samples are in processor time.
   double slowdown_ = 1;
-  std::uint64_t compressed_at_ = 0;  // version
+  std::uint64_t compressed_at_ = 0;  // number of the version
   std::uint64_t version_ = 0;
-  double sampling_s_ = 0;               // for the plan that is being made
-  std::map<std::string, Known> known_;  // by region
+  double sampling_s_ = 0;               // for the present plan
+  std::map<std::string, Known> known_;  // by name of the region
 };
 
 }  // namespace diapause::engine
