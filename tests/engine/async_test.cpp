@@ -378,14 +378,14 @@ TEST_F(SetAside, TheOthersAreNumberedAnewInTheirOrder) {
   whole.rank = 3;
   const auto computes = engine::set_last_ranks_aside(whole);
   ASSERT_TRUE(computes);
-  EXPECT_FALSE(computes->is_set_aside);
+  EXPECT_FALSE(computes->is_dedicated);
   EXPECT_EQ(computes->computing.rank, 3u);
   EXPECT_EQ(computes->computing.node_of_rank, (std::vector<std::uint32_t>{0, 1, 1, 0}));
   whole.rank = 4;
   whole.node = 1;
   const auto serves = engine::set_last_ranks_aside(whole);
   ASSERT_TRUE(serves);
-  EXPECT_TRUE(serves->is_set_aside);
+  EXPECT_TRUE(serves->is_dedicated);
   EXPECT_EQ(serves->computing.rank, 1u);
   EXPECT_EQ(engine::acting_for_nodes(serves->computing).acted_for, (std::vector<std::uint32_t>{1, 2}));
 }
