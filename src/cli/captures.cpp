@@ -55,7 +55,7 @@ void add_version(Collection& collection, const std::string& job, const CapturesB
                  VersionsById& versions) {
   const format::VersionId id = captures.begin()->second.orphan.header.version;
   const format::Manifest manifest = manifest_of(job, id, captures);
-  StoredVersion version;
+  CollectedVersion version;
   version.id = id;
   version.is_captured = true;
   std::map<const store::SurveyedPlace*, store::FoundVersion*> found_in;
@@ -80,7 +80,7 @@ void add_version(Collection& collection, const std::string& job, const CapturesB
 bool may_hold_captures(const sys::Directory& place, const Job& job) {
   const auto orphans = store::find_orphaned_images(place);
   if (!orphans) return true;  // if it cannot be read, nothing may be removed
-  const StoredVersion* const newest = job.newest();
+  const CollectedVersion* const newest = job.newest();
   return std::ranges::any_of(*orphans, [&](const store::OrphanedImage& orphan) {
     return !job.finished.covers(orphan.header.version) && (newest == nullptr || orphan.header.version > newest->id);
   });

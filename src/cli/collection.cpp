@@ -19,7 +19,7 @@ constexpr config::TierKind kTiers[] = {config::TierKind::memory, config::TierKin
 
 void add_part(std::map<std::string, VersionsById>& jobs, const store::SurveyedPlace& place,
               const store::FoundVersion& found) {
-  StoredVersion& version = jobs[place.job][found.id];
+  CollectedVersion& version = jobs[place.job][found.id];
   version.id = found.id;
   version.parts.push_back({&place, &found, {}});
   if (!found.manifest) return;
@@ -75,7 +75,7 @@ Result<config::Settings> read_settings(const std::string& config_file) {
   return config::parse_settings(text, path, environment, sys::user_id());
 }
 
-std::vector<std::string> StoredVersion::problems() const {
+std::vector<std::string> CollectedVersion::problems() const {
   std::vector<std::string> all;
   for (const Part& part : parts) {
     if (part.found->damaged_manifests.empty() && !part.found->problem.empty()) all.push_back(part.found->problem);
@@ -84,8 +84,8 @@ std::vector<std::string> StoredVersion::problems() const {
   return all;
 }
 
-const StoredVersion* Job::newest() const {
-  const auto found = std::find_if(versions.begin(), versions.end(), [](const StoredVersion& version) {
+const CollectedVersion* Job::newest() const {
+  const auto found = std::find_if(versions.begin(), versions.end(), [](const CollectedVersion& version) {
     return !version.unfinished() && !version.is_over;
   });
   return found == versions.end() ? nullptr : &*found;
@@ -128,7 +128,7 @@ Result<Collection> collect(const Places& places) {
     const auto mark = finished.find(key);
     Job job{key, {}, mark == finished.end() ? store::FinishedMark{} : mark->second};
     for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-      StoredVersion& one = job.versions.emplace_back(std::move(version->second));
+      CollectedVersion& one = job.versions.emplace_back(std::move(version->second));
       one.is_over = job.finished.covers(one.id);
       one.is_archive = one.is_over && job.finished.archive == one.id;
     }
@@ -176,7 +176,7 @@ redundancy::Holdings holdings_by_size(const Part& part, const format::Manifest* 
 
 }  // namespace
 
-redundancy::Remains remains_by_name(const StoredVersion& version) {
+redundancy::Remains remains_by_name(const CollectedVersion& version) {
   std::vector<redundancy::Evidence> evidence;
   for (const Part& part : version.parts) {
     const format::Manifest* manifest = part.found->manifest ? &*part.found->manifest : nullptr;
@@ -185,7 +185,7 @@ redundancy::Remains remains_by_name(const StoredVersion& version) {
   return redundancy::Remains(std::move(evidence));
 }
 
-const char* state_of(const StoredVersion& version) {
+const char* state_of(const CollectedVersion& version) {
   if (version.unfinished()) return "unfinished";
   if (version.is_over && !version.is_archive) return "finished";
   if (version.manifest == nullptr) return "damaged";
@@ -220,7 +220,7 @@ std::string compression_text(const format::Manifest& manifest) {
                      error == 0 ? "exact" : fmt::format("within {:.3g}", error));
 }
 
-std::uint64_t stored_bytes(const StoredVersion& version) {
+std::uint64_t stored_bytes(const CollectedVersion& version) {
   std::uint64_t bytes = 0;
   for (const Part& part : version.parts) {
     for (const auto& [name, orphan] : part.captured) bytes += orphan.header.file_bytes;
@@ -236,7 +236,7 @@ std::uint64_t stored_bytes(const StoredVersion& version) {
   return bytes;
 }
 
-std::string places_text(const StoredVersion& version) {
+std::string places_text(const CollectedVersion& version) {
   constexpr std::size_t kMostNamed = 4;
   std::string text;
   for (const config::TierKind kind : kTiers) {

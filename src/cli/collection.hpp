@@ -23,7 +23,7 @@ struct Part {
   std::map<std::string, store::OrphanedImage> captured;  // of a capture: places of its images, by their future names
 };
 
-struct StoredVersion {
+struct CollectedVersion {
   format::VersionId id;
   std::vector<Part> parts;
   // The parts' manifest with most levels; null: there is none.
@@ -38,15 +38,15 @@ struct StoredVersion {
   bool unfinished() const { return manifest == nullptr && problems().empty(); }
 };
 
-using VersionsById = std::map<format::VersionId, StoredVersion>;
+using VersionsById = std::map<format::VersionId, CollectedVersion>;
 
 struct Job {
   std::string key;
-  std::vector<StoredVersion> versions;  // newest first
+  std::vector<CollectedVersion> versions;  // newest first
   store::FinishedMark finished;
 
   // Returns the version that a restart would try first; null if there is none.
-  const StoredVersion* newest() const;
+  const CollectedVersion* newest() const;
 };
 
 struct Collection {
@@ -74,7 +74,7 @@ Result<Collection> collect(const Places& places);
 Result<std::vector<const Job*>> find_jobs(const Collection& collection, const std::string& name);
 
 // Returns what remains of a version, judged by names. The content of files is checked by `verify`.
-redundancy::Remains remains_by_name(const StoredVersion& version);
+redundancy::Remains remains_by_name(const CollectedVersion& version);
 
 // Returns the state of a version:
 //
@@ -85,19 +85,19 @@ redundancy::Remains remains_by_name(const StoredVersion& version);
 //   finished    left over from a job that the program has finished: the next start removes it
 //   archive     whole, and kept by the program when it finished the job: the next start begins anew
 //   unfinished  a checkpoint that is being taken, or that was interrupted
-const char* state_of(const StoredVersion& version);
+const char* state_of(const CollectedVersion& version);
 
 // Opens an image of a version in that part of it.
 Result<store::ImageReader> open_image(const Part& part, const std::string& name, const store::ExpectedImage& expected);
 
-std::uint64_t data_bytes(const format::Manifest& manifest);  // protected bytes of all ranks
-std::uint64_t stored_bytes(const StoredVersion& version);    // bytes of all files that can be reached
+std::uint64_t data_bytes(const format::Manifest& manifest);   // protected bytes of all ranks
+std::uint64_t stored_bytes(const CollectedVersion& version);  // bytes of all files that can be reached
 
 // Describes the compression in the global tier, such as "1/2.3, within 1e-06"; empty if nothing is
 // compressed.
 std::string compression_text(const format::Manifest& manifest);
 
 // Describes the places of the parts for people, such as "memory node0 node1, global".
-std::string places_text(const StoredVersion& version);
+std::string places_text(const CollectedVersion& version);
 
 }  // namespace diapause::cli

@@ -38,7 +38,7 @@ std::string as_file_name(const std::string& region) {
 
 class Exporter {
  public:
-  Exporter(const StoredVersion& version, const VersionDetails& details, const sys::Directory& to)
+  Exporter(const CollectedVersion& version, const VersionDetails& details, const sys::Directory& to)
       : version_(version), details_(details), to_(to) {}
 
   // Exports the version and returns the paths of the files.
@@ -134,15 +134,15 @@ class Exporter {
     return bytes;
   }
 
-  const StoredVersion& version_;
+  const CollectedVersion& version_;
   const VersionDetails& details_;
   const sys::Directory& to_;
   std::vector<std::string> written_;
 };
 
 // Returns the version of that number, or else the newest that could be restored from here.
-const StoredVersion* choose_version(const Job& job, const std::optional<std::uint64_t>& number) {
-  for (const StoredVersion& version : job.versions) {
+const CollectedVersion* choose_version(const Job& job, const std::optional<std::uint64_t>& number) {
+  for (const CollectedVersion& version : job.versions) {
     if (version.manifest == nullptr || (number && version.id.number != *number)) continue;
     const std::string_view state = state_of(version);
     if (number || state == "complete" || state == "archive") return &version;
@@ -150,7 +150,7 @@ const StoredVersion* choose_version(const Job& job, const std::optional<std::uin
   return nullptr;
 }
 
-Result<std::vector<std::string>> export_to(const Job& job, const StoredVersion& version, const std::string& path) {
+Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersion& version, const std::string& path) {
   const std::string absolute = path.starts_with('/') ? path : sys::current_directory() + "/" + path;
   DIAPAUSE_TRY_ASSIGN(const sys::Directory to, sys::Directory::make_private(sys::real_kernel(), absolute));
   const VersionDetails details = read_details(version);
@@ -172,7 +172,7 @@ int export_version(const ExportArguments& arguments) {
     return complain(
         fmt::format("there are several jobs '{}'; take a whole name, as {}", arguments.job, jobs->front()->key));
   const Job& job = *jobs->front();
-  const StoredVersion* const version = choose_version(job, arguments.version);
+  const CollectedVersion* const version = choose_version(job, arguments.version);
   if (version == nullptr) {
     return complain(arguments.version ? fmt::format("there is no version {} of {}", *arguments.version, job.key)
                                       : fmt::format("no version of {} is complete here", job.key));

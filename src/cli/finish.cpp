@@ -47,7 +47,7 @@ Result<std::vector<store::Tier>> lock_tiers(const Collection& collection, const 
 
 Result<store::FinishedMark> mark_of_end(const Job& found, const OpenedJob& job) {
   store::FinishedMark mark;
-  for (const StoredVersion& version : found.versions) {
+  for (const CollectedVersion& version : found.versions) {
     mark.incarnation = std::max(mark.incarnation, version.id.incarnation);
     const bool is_global = std::ranges::any_of(
         version.parts, [](const Part& part) { return part.place->kind == config::TierKind::global; });

@@ -38,7 +38,7 @@ std::string without_path(const std::string& message, const std::string& path) {
 
 class Inspector {
  public:
-  Inspector(const StoredVersion& version, double seen_s) : version_(version), seen_s_(seen_s) {
+  Inspector(const CollectedVersion& version, double seen_s) : version_(version), seen_s_(seen_s) {
     result_.version = &version;
   }
 
@@ -210,12 +210,12 @@ class Inspector {
     return *now != *part.found;
   }
 
-  const StoredVersion& version_;
+  const CollectedVersion& version_;
   const double seen_s_;
   VersionInspection result_;
 };
 
-RankDetails details_of_rank(const StoredVersion& version, std::uint32_t rank) {
+RankDetails details_of_rank(const CollectedVersion& version, std::uint32_t rank) {
   RankDetails details;
   for (const Part& part : version.parts) {
     if (!store::ranks_in(*part.found, version.manifest).contains(rank)) continue;
@@ -238,7 +238,7 @@ RankDetails details_of_rank(const StoredVersion& version, std::uint32_t rank) {
 
 }  // namespace
 
-VersionDetails read_details(const StoredVersion& version) {
+VersionDetails read_details(const CollectedVersion& version) {
   VersionDetails details;
   details.version = &version;
   for (std::uint32_t rank = 0; rank < version.manifest->ranks.size(); ++rank) {
@@ -247,6 +247,6 @@ VersionDetails read_details(const StoredVersion& version) {
   return details;
 }
 
-VersionInspection inspect(const StoredVersion& version, double seen_s) { return Inspector(version, seen_s).run(); }
+VersionInspection inspect(const CollectedVersion& version, double seen_s) { return Inspector(version, seen_s).run(); }
 
 }  // namespace diapause::cli

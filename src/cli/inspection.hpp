@@ -22,15 +22,15 @@ struct RankDetails {
 };
 
 struct VersionDetails {
-  const StoredVersion* version = nullptr;  // has a manifest
+  const CollectedVersion* version = nullptr;  // has a manifest
   std::vector<RankDetails> ranks;
 };
 
 // Reads the index of one image of each rank.
-VersionDetails read_details(const StoredVersion& version);
+VersionDetails read_details(const CollectedVersion& version);
 
 struct VersionInspection {
-  const StoredVersion* version = nullptr;
+  const CollectedVersion* version = nullptr;
   // The job removed or changed it while it was read; the other members are meaningless then.
   bool vanished = false;
   std::vector<store::DamagedFile> damages;
@@ -44,7 +44,7 @@ struct VersionInspection {
 // Reads every block of every file. `seen_s` is when the version was seen, Collection::seen_s. A job
 // writes the two copies of a manifest one after the other, so a version that lacked a copy then is
 // given some time to become complete.
-VersionInspection inspect(const StoredVersion& version, double seen_s);
+VersionInspection inspect(const CollectedVersion& version, double seen_s);
 
 struct JobInspection {
   const Job* job = nullptr;

@@ -46,7 +46,7 @@ struct JobRow {
 //   not running   none of these
 const char* state_of_job(const Job& job, bool is_running, bool has_global, bool looked_into_global) {
   if (is_running) return "running";
-  const auto is_over = [](const StoredVersion& version) { return version.is_over; };
+  const auto is_over = [](const CollectedVersion& version) { return version.is_over; };
   if (job.finished.incarnation > 0 && std::ranges::all_of(job.versions, is_over)) return "finished";
   return looked_into_global && !has_global ? "gone" : "not running";
 }
@@ -61,7 +61,7 @@ JobRow row_of_job(const Collection& collection, const Job& job, bool looked_into
     row.bytes[static_cast<std::size_t>(place.kind)] += bytes_below(place.directory, 2);
   }
   std::uint64_t newest_ns = 0;
-  for (const StoredVersion& version : job.versions) {
+  for (const CollectedVersion& version : job.versions) {
     if (version.manifest != nullptr) newest_ns = std::max(newest_ns, version.manifest->created_unix_ns);
   }
   const std::uint64_t now_ns = sys::unix_time_ns();
@@ -92,7 +92,7 @@ void print_jobs(const std::vector<JobRow>& rows) {
                {"GLOBAL", Align::right}});
   std::uint64_t idle = 0;
   for (const JobRow& row : rows) {
-    const StoredVersion* newest = row.job->newest();
+    const CollectedVersion* newest = row.job->newest();
     table.add({row.job->key, row.state, fmt::format("{}", row.job->versions.size()),
                newest == nullptr ? "-" : fmt::format("{}", newest->id.number), age_text(row.age_s),
                bytes_text(bytes_in(row, config::TierKind::memory)), bytes_text(bytes_in(row, config::TierKind::local)),
@@ -115,7 +115,7 @@ void print_json(const std::vector<JobRow>& rows) {
                                   {"memory_bytes", bytes_in(row, config::TierKind::memory)},
                                   {"local_bytes", bytes_in(row, config::TierKind::local)},
                                   {"global_bytes", bytes_in(row, config::TierKind::global)}};
-    if (const StoredVersion* newest = row.job->newest()) one["newest"] = newest->id.number;
+    if (const CollectedVersion* newest = row.job->newest()) one["newest"] = newest->id.number;
     if (row.age_s) one["age_s"] = *row.age_s;
     document["jobs"].push_back(std::move(one));
   }

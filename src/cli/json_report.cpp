@@ -21,7 +21,7 @@ json levels_of(const format::Manifest& manifest) {
   return levels;
 }
 
-json identity_of(const StoredVersion& version) {
+json identity_of(const CollectedVersion& version) {
   json one = {{"version", version.id.number},
               {"incarnation", version.id.incarnation},
               {"commit", version.id.commit.hex()},
@@ -36,7 +36,7 @@ json identity_of(const StoredVersion& version) {
   return one;
 }
 
-json parts_of(const StoredVersion& version) {
+json parts_of(const CollectedVersion& version) {
   json parts = json::array();
   for (const Part& part : version.parts) {
     json one = {{"tier", store::tier_name(part.place->kind)}};
@@ -159,7 +159,7 @@ std::string list_json(const Collection& collection, const std::vector<const Job*
   json document = {{"schema", 1}, {"jobs", json::array()}, {"problems", collection.problems}};
   for (const Job* job : jobs) {
     json versions = json::array();
-    for (const StoredVersion& version : job->versions) {
+    for (const CollectedVersion& version : job->versions) {
       json one = identity_of(version);
       one["stored_bytes"] = stored_bytes(version);
       one["parts"] = parts_of(version);

@@ -9,7 +9,7 @@
 namespace diapause::cli {
 namespace {
 
-std::vector<std::string> row_of(const Job& job, const StoredVersion& version) {
+std::vector<std::string> row_of(const Job& job, const CollectedVersion& version) {
   std::string state = state_of(version);
   if (version.manifest != nullptr && !version.problems().empty()) state += ", manifest damaged";
   std::vector<std::string> row = {job.key, fmt::format("{}", version.id.number),
@@ -40,7 +40,7 @@ void print_table(const std::vector<const Job*>& jobs) {
                {"WHERE"}});
   std::string problems;
   for (const Job* job : jobs) {
-    for (const StoredVersion& version : job->versions) {
+    for (const CollectedVersion& version : job->versions) {
       table.add(row_of(*job, version));
       for (const std::string& problem : version.problems()) {
         problems += fmt::format("{} {}: {}\n", job->key, version.id.number, printable(problem));

@@ -39,7 +39,7 @@ Result<std::vector<LockedTier>> lock_places(const Collection& collection, const 
 
 // Returns whether a restart could use the version from here. Reads every file and reports the ones
 // that prevent it.
-bool is_restorable(const Job& job, const StoredVersion& version, double seen_s) {
+bool is_restorable(const Job& job, const CollectedVersion& version, double seen_s) {
   if (version.manifest == nullptr || version.is_captured || version.is_over) return false;
   const VersionInspection found = inspect(version, seen_s);
   if (found.assessment.restorable && !found.vanished) return true;
@@ -62,11 +62,11 @@ std::size_t first_beyond(const Job& job, std::uint64_t keep, double seen_s) {
   return job.versions.size();
 }
 
-std::vector<const StoredVersion*> choose(const Job& job, const PruneArguments& arguments, double seen_s) {
+std::vector<const CollectedVersion*> choose(const Job& job, const PruneArguments& arguments, double seen_s) {
   const std::size_t beyond = arguments.keep ? first_beyond(job, *arguments.keep, seen_s) : job.versions.size();
-  std::vector<const StoredVersion*> chosen;
+  std::vector<const CollectedVersion*> chosen;
   for (std::size_t i = 0; i < job.versions.size(); ++i) {
-    const StoredVersion& version = job.versions[i];
+    const CollectedVersion& version = job.versions[i];
     const bool named =
         std::find(arguments.versions.begin(), arguments.versions.end(), version.id.number) != arguments.versions.end();
     const bool old = i >= beyond && !version.unfinished();
@@ -77,7 +77,7 @@ std::vector<const StoredVersion*> choose(const Job& job, const PruneArguments& a
 
 // Removes the manifests first, in all tiers. From then on it is no version, whatever becomes of the
 // rest.
-Status remove(const StoredVersion& version, const std::vector<LockedTier>& tiers) {
+Status remove(const CollectedVersion& version, const std::vector<LockedTier>& tiers) {
   const auto everywhere = [&](Status (store::Tier::*step)(const format::VersionId&) const) -> Status {
     for (const LockedTier& locked : tiers) {
       const bool there = std::any_of(version.parts.begin(), version.parts.end(),
@@ -94,7 +94,7 @@ Status remove(const StoredVersion& version, const std::vector<LockedTier>& tiers
 Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& tiers, const PruneArguments& arguments,
                                 double seen_s) {
   std::uint64_t freed = 0;
-  for (const StoredVersion* version : choose(job, arguments, seen_s)) {
+  for (const CollectedVersion* version : choose(job, arguments, seen_s)) {
     const std::uint64_t bytes = stored_bytes(*version);
     const std::string where = printable(places_text(*version));
     const char* state = state_of(*version);
@@ -109,7 +109,7 @@ Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& t
 // Returns whether no version of that number is published.
 bool is_captured_only(const std::vector<const Job*>& jobs, std::uint64_t number) {
   return std::none_of(jobs.begin(), jobs.end(), [&](const Job* job) {
-    return std::any_of(job->versions.begin(), job->versions.end(), [&](const StoredVersion& version) {
+    return std::any_of(job->versions.begin(), job->versions.end(), [&](const CollectedVersion& version) {
       return version.id.number == number && !version.is_captured;
     });
   });
@@ -119,7 +119,7 @@ Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArgu
   for (const std::uint64_t number : arguments.versions) {
     const bool there = std::any_of(jobs.begin(), jobs.end(), [&](const Job* job) {
       return std::any_of(job->versions.begin(), job->versions.end(),
-                         [&](const StoredVersion& version) { return version.id.number == number; });
+                         [&](const CollectedVersion& version) { return version.id.number == number; });
     });
     if (!there) return fail(Code::not_found, fmt::format("there is no version {} of '{}'", number, arguments.job));
     if (is_captured_only(jobs, number)) {

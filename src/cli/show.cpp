@@ -16,9 +16,9 @@ namespace diapause::cli {
 namespace {
 
 // Returns the version of that number; of several, the newest.
-Result<const StoredVersion*> choose(const Job& job, const std::optional<std::uint64_t>& number) {
-  const StoredVersion* without_manifest = nullptr;
-  for (const StoredVersion& version : job.versions) {
+Result<const CollectedVersion*> choose(const Job& job, const std::optional<std::uint64_t>& number) {
+  const CollectedVersion* without_manifest = nullptr;
+  for (const CollectedVersion& version : job.versions) {
     if (number && version.id.number != *number) continue;
     if (version.manifest != nullptr) return &version;
     if (without_manifest == nullptr) without_manifest = &version;
@@ -31,7 +31,7 @@ Result<const StoredVersion*> choose(const Job& job, const std::optional<std::uin
                                            without_manifest->id.number, job.key, state_of(*without_manifest)));
 }
 
-void print_head(const Job& job, const StoredVersion& version) {
+void print_head(const Job& job, const CollectedVersion& version) {
   const format::Manifest& manifest = *version.manifest;
   fmt::print("job          {}\n", job.key);
   fmt::print("version      {} (incarnation {}, commit {})\n", version.id.number, version.id.incarnation,

@@ -62,7 +62,7 @@ std::string two_nodes_text(const VersionInspection& inspection) {
 }
 
 void print_inspection(const VersionInspection& inspection) {
-  const StoredVersion& version = *inspection.version;
+  const CollectedVersion& version = *inspection.version;
   if (inspection.vanished) {
     fmt::print("  version {}: changed while it was read; a running job has its hands on it\n", version.id.number);
     return;
@@ -138,7 +138,7 @@ int verify(const VerifyArguments& arguments) {
   std::vector<JobInspection> inspections;
   for (const Job* job : *jobs) {
     JobInspection one{job, {}};
-    for (const StoredVersion& version : job->versions) {
+    for (const CollectedVersion& version : job->versions) {
       const bool wanted = !arguments.version || version.id.number == *arguments.version;
       if (wanted && !version.unfinished()) one.versions.push_back(inspect(version, collection->seen_s));
     }
