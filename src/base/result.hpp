@@ -29,7 +29,7 @@ enum class Code : int {
 
 struct Error {
   Code code;
-  // names the thing (path, rank, tier, region) and, where it helps, what to do
+  // Names the thing (path, rank, tier, region) and, where it helps, what to do.
   std::string message;
   int os_errno = 0;  // errno of the failed system call; 0 if none
 };

@@ -104,7 +104,7 @@ Status CopyOnWrite::watch(sys::PageRange pages) {
   if (known) {
     Status protection = protect(pages);
     if (protection || protection.error().os_errno != ENOENT) return protection;
-    // the program has mapped other memory there
+    // The program has mapped other memory there.
   } else {
     watched_.push_back(pages);
   }

@@ -17,8 +17,8 @@
 
 namespace diapause::capture {
 
-// arm() and the other calls of begin() come from one thread, and drain() from another one after the
-// other. A thread of this object serves the stopped writes in between. It allocates nothing and
+// arm() and the other calls of begin() come from one thread, drain() from another, and never at the
+// same time. A thread of this object serves the stopped writes in between. It allocates nothing and
 // takes no lock that the program could hold.
 class CopyOnWrite {
  public:
@@ -38,9 +38,11 @@ class CopyOnWrite {
   // protected.
   Status arm(CaptureJob& job);
   // Copies the rest of the region and computes its checksums. Fails if the program has unmapped or
-  // discarded the memory meanwhile. Nothing is armed any more then.
+  // discarded the memory meanwhile. Copy-on-write is then refused from now on, because the program
+  // may do so again.
   Status drain(CaptureJob& job);
-  // Releases all memory that is still protected and forgets the jobs.
+  // Releases all memory that is still protected and forgets the jobs. After drain() of all jobs,
+  // nothing is left to release.
   void end();
 
   // Unregisters all memory except these ranges.

@@ -30,8 +30,8 @@ struct Receive {
 
 // One rank's part of a file that several ranks write together.
 struct FilePart {
-  std::string path;  // the file must exist
-  // identifies the file: all parts with the same path have the same number
+  std::string path;  // of a file that exists
+  // Identifies the file: all parts with the same path have the same number.
   std::uint32_t number = 0;
   std::uint64_t offset = 0;
 };

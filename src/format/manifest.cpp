@@ -91,7 +91,7 @@ Status decode_nodes(Reader& reader, std::uint32_t count, Manifest& manifest) {
     const std::uint32_t length = reader.u32();
     if (length > kMaxNodeNameBytes) return corrupt(fmt::format("node {}: name of {} bytes", i, length));
     manifest.node_names.push_back(reader.text(length));
-    // a name that is cut short reads as empty
+    // A name that is cut short reads as empty.
     if (!is_sound_node_name(manifest.node_names.back())) {
       return corrupt(fmt::format("node {}: its name is not one plain file name", i));
     }
@@ -226,7 +226,7 @@ class GroupCheck {
 
   const Manifest& manifest_;
   std::vector<bool> grouped_;
-  // of each node: one more than the number of the last group it was seen in
+  // For each node: one more than the number of the last group it was seen in.
   std::vector<std::uint64_t> last_group_;
 };
 

@@ -13,7 +13,7 @@ class LastCall {
   LastCall(LastCall&&) = delete;
   ~LastCall() {
     call_ = nullptr;
-    // either MPI_Finalize has come, or the attribute was never set
+    // Either MPI_Finalize has come, or the attribute was never set.
     if (keyval_ == MPI_KEYVAL_INVALID) return;
     int finalized = 0;
     if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;

@@ -28,7 +28,7 @@ struct EncodedRegion {
 struct EncodedImage {
   format::ImageRecord record;
   double greatest_error = 0;
-  double encode_s = 0;  // fraction of the writing time
+  double encode_s = 0;  // seconds of the writing time
   std::vector<EncodedRegion> regions;
 };
 

@@ -48,7 +48,7 @@ struct GlobalStep {
   double to_s = 0;
   sys::ProcessorTime processor = {};  // of the thread, during the step
   Stored how = Stored::as_it_is;
-  double encode_s = 0;  // fraction of the time for compression
+  double encode_s = 0;  // seconds of it, for compression
 
   double seconds() const { return to_s - from_s; }
 };
