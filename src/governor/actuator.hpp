@@ -1,4 +1,4 @@
-// What slows cores or threads, and lets them run again.
+// The interface of actuators, which slow cores or threads and restore their speed.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,20 @@
 
 namespace diapause::governor {
 
-// What is slowed. Actuators of cores take only what lies wholly within `cpus`: other jobs may run on the rest.
+// The cores and threads to slow. Actuators of cores take only units that lie completely within
+// `cpus`, because other jobs may run on the rest.
 struct Where {
-  std::vector<std::uint32_t> cpus;    // in order
-  std::vector<std::int64_t> threads;  // of this job, as the kernel numbers them
+  std::vector<std::uint32_t> cpus;    // in ascending order
+  std::vector<std::int64_t> threads;  // of this job, by the kernel's numbers
 };
 
-// What an actuator is.
+// The properties of an actuator.
 struct Traits {
   std::string_view name;
-  // Whether its ratio is one of clocks, so that times at two ratios tell how much of them scales with the clock.
+  // Whether its ratio is one of clocks, so that times at two ratios tell which share scales with
+  // the clock.
   bool sets_clock;
-  // Whether it slows cores, and whoever runs on them, or only the threads it is given.
+  // Whether it slows cores, and everything that runs on them, or only the given threads.
   bool slows_cores;
 };
 
@@ -30,25 +32,28 @@ class Actuator {
  public:
   virtual ~Actuator() = default;
   virtual Traits traits() const = 0;
-  // Fails if there is nothing there that it could slow, or not for us. Changes nothing.
+  // Fails if there is nothing that this process could slow. Changes nothing.
   virtual Status check(const Where& where) = 0;
-  // Slows to `ratio` of the base clock; the ratio obtained, of the least slowed. On failure nothing is slowed.
+  // Slows to `ratio` of the base clock. Returns the ratio obtained for the least slowed unit. On
+  // failure nothing is slowed.
   virtual Result<double> slow(const Where& where, double ratio) = 0;
-  // Undoes slow(). What could not be undone is in the error; nothing to undo is fine.
+  // Undoes slow(). The error names what could not be undone; it is no error if there is nothing to
+  // undo.
   virtual Status restore() = 0;
 };
 
-// For actuators that write values into files: which, for a ratio. Controls writes them.
+// The settings of an actuator that writes values into files, for one ratio. Controls writes them.
 struct Plan {
   std::vector<Setting> settings;
-  std::vector<double> full;  // of each setting: the value that is the base clock
+  std::vector<double> full;  // For each setting, the value that means the base clock.
 };
 class Planner {
  public:
   virtual ~Planner() = default;
   virtual Traits traits() const = 0;
-  virtual Status check(const Where& where) = 0;  // as Actuator::check
-  // Fails if there is nothing to set, or not for us, and says why.
+  virtual Status check(const Where& where) = 0;  // as Actuator::check()
+  // Returns the settings for a ratio. Fails with the reason if there is nothing that this process
+  // can set.
   virtual Result<Plan> plan(const Where& where, double ratio) = 0;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kLockName = "lock";
 constexpr double kLockWait_s = 10;
 
-// Controls hold one line.
+// Returns the value of a control, which is one line.
 Result<std::string> read_line(sys::Kernel& kernel, const std::string& path) {
   DIAPAUSE_TRY_ASSIGN(const std::string text, sys::read_value(kernel, path));
   return text.substr(0, text.find('\n'));
@@ -29,7 +29,7 @@ double level_of(const std::string& value) {
   return error == std::errc() && number >= 0 ? number : std::numeric_limits<double>::infinity();
 }
 
-// The original value, unless somebody wants a lower one.
+// Returns the lowest requested value, or the original one if that is lower.
 std::string value_to_hold(const Control& control) {
   const std::string* lowest = &control.original;
   for (const Request& request : control.requests) {
@@ -46,7 +46,7 @@ void note_as_ours(Control& control, const std::string& value) {
   if (std::ranges::find(control.ours, value) == control.ours.end()) control.ours.push_back(value);
 }
 
-// A processor that went offline took its files with it.
+// A processor that went offline loses its files.
 bool is_gone(const Error& error) { return error.code == Code::not_found || error.os_errno == ENODEV; }
 
 }  // namespace
@@ -67,9 +67,9 @@ class Controls::Session {
     }
   }
   void add_request(const Owner& owner, const Setting& setting);
-  // Writes what is to hold wherever somebody wants something; journalled before and after.
+  // Writes the value to hold to every requested control; it is journalled before and after.
   Status set();
-  // Puts back whatever nobody wants anything of any more, and saves.
+  // Restores every control without requests, and saves the journal.
   Outcome put_back();
   Outcome remove_groups(const std::function<bool(const Owner&)>& whose);
 
@@ -94,7 +94,7 @@ void Controls::Session::add_request(const Owner& owner, const Setting& setting) 
 Status Controls::Session::prepare(Control& control, std::vector<Control*>& to_write) {
   DIAPAUSE_TRY_ASSIGN(const std::string current, read_line(kernel(), control.path));
   if (!is_ours(control, current)) {
-    // Either we come here for the first time, or somebody else has decided anew since.
+    // This is the first change, or somebody else has changed the value since.
     control.original = current;
     control.ours.clear();
   }
@@ -122,7 +122,7 @@ Status Controls::Session::set() {
   return save();
 }
 
-// True if the control may be forgotten.
+// Restores one control. Returns true if it may be forgotten.
 bool Controls::Session::put_back_one(Control& control, Outcome& outcome) {
   if (control.ours.empty()) return true;  // nothing was written
   const auto current = read_line(kernel(), control.path);
@@ -153,20 +153,21 @@ Controls::Outcome Controls::Session::put_back() {
   Outcome outcome;
   std::erase_if(journal_.controls,
                 [&](Control& control) { return control.requests.empty() && put_back_one(control, outcome); });
-  // Jobs that are left may want more than what held until now.
+  // The remaining jobs may request higher values than before.
   if (auto status = set(); !status) outcome.errors.push_back(status.error());
   return outcome;
 }
 
 Status Controls::Session::empty_group(const std::string& path) {
   const std::string parent = path.substr(0, path.rfind('/'));
-  // Version 2 of control groups moves threads by another file than version 1.
+  // Version 2 of control groups moves threads through another file than version 1.
   const std::string file = sys::check_writable(kernel(), path + "/cgroup.threads") ? "/cgroup.threads" : "/tasks";
   DIAPAUSE_TRY_ASSIGN(const sys::ValueFile list, sys::ValueFile::open(kernel(), path + file));
   DIAPAUSE_TRY_ASSIGN(const std::string threads, list.text(kMiB));
   for (std::size_t start = 0; start < threads.size();) {
     const std::size_t end = std::min(threads.find('\n', start), threads.size());
-    // A thread may end meanwhile; one that cannot be moved keeps the group from being removed, and that is told.
+    // A thread may end meanwhile. A thread that cannot be moved prevents the removal of the group,
+    // which is reported.
     (void)sys::write_value(kernel(), parent + file, threads.substr(start, end - start));
     start = end + 1;
   }

@@ -1,12 +1,15 @@
-// Values of this node that several jobs want changed for a while, each a file that holds one value: the lowest one that
-// anybody wants holds, and what stood there before comes back when nobody wants anything any more.
+// Controls are files of this node with one value each that several jobs may want to lower for a
+// while. The lowest requested value holds, and the original value is restored when there are no
+// requests.
 //
 // The rules, in the order of every change:
-// 1. What stands there, and what we are about to write, is durable in the journal before the first value is written.
-// 2. What stood there is put back only if what stands there now is ours; somebody else may have changed it since.
-// 3. What stands there is never taken for the original value if it is a value of ours.
-// 4. Every control is put back by itself: one that cannot be does not keep the others from it, and stays in the
-// journal.
+// 1. The present value, and the one to be written, are durable in the journal before the first value
+//    is written.
+// 2. The original value is restored only if the present one is ours; somebody else may have changed
+//    it since.
+// 3. A value of ours is never taken for the original value.
+// 4. Every control is restored independently: one that cannot be restored does not affect the
+//    others, and stays in the journal.
 #pragma once
 
 #include <cstddef>
@@ -22,35 +25,38 @@ namespace diapause::governor {
 
 struct Setting {
   std::string path;
-  std::string value;  // compared by the number it begins with; "-1" and "max" mean no limit
+  std::string value;  // Compared by the number it begins with; "-1" and "max" mean no limit.
 };
 
-// Several objects, also of different processes, may work on the same state directory: a file lock puts their changes in
-// an order. One object may be used by several threads.
+// Several objects, also of different processes, may work on the same state directory: a file lock
+// orders their changes. One object may be used by several threads.
 class Controls {
  public:
-  // `state_path` is made if it is not there, and must belong to this user alone. Errors are those of its directory.
+  // `state_path` is made if it is missing, and must belong to this user alone. Errors are those of
+  // the directory.
   static Result<Controls> open(sys::Kernel& kernel, const std::string& state_path, const std::string& boot_id);
 
-  // From here on the owner wants these values, instead of all it wanted before. All or none: if one cannot be set, it
-  // wants nothing afterwards, and the error is that of the first which failed. Values above the original are not set.
-  // What stands there now, in the order of `settings`.
+  // Replaces all requests of the owner by these values. If one of them cannot be set, the owner has
+  // no requests afterwards, and the first error is returned. Values above the original are not set.
+  // Returns the present values in the order of `settings`.
   Result<std::vector<std::string>> want(const Owner& owner, const std::vector<Setting>& settings);
 
-  // What came of putting back. `errors` has one for each control that could not be.
+  // The outcome of restoring. `errors` has one entry for each control that could not be restored.
   struct Outcome {
     std::size_t put_back = 0;
-    std::size_t left_alone = 0;  // changed by somebody else, or gone
+    std::size_t left_alone = 0;  // changed by somebody else, or missing
     std::vector<Error> errors;
   };
-  // The owner wants nothing any more. Fails if the journal cannot be read or locked; then nothing was put back.
+  // Drops all requests of the owner. Fails if the journal cannot be read or locked; nothing was
+  // restored then.
   Result<Outcome> want_nothing(const Owner& owner);
-  // The same for all owners that are `gone`, with their groups.
+  // Drops the requests of all owners that are `gone`, and removes their groups.
   Result<Outcome> clean_up(const std::function<bool(const Owner&)>& gone);
 
-  // The owner is about to make a control group, a directory of that path. Until disband(), clean_up() would do it.
+  // Records that the owner is about to make a control group, the directory `path`. Until disband(),
+  // clean_up() would remove it.
   Status note_group(const Owner& owner, const std::string& path);
-  // Moves the threads of all groups of the owner to the groups these are in, and removes them.
+  // Moves the threads of all groups of the owner to the parent groups, and removes the groups.
   Result<Outcome> disband(const Owner& owner);
 
  private:
@@ -64,7 +70,7 @@ class Controls {
   std::string boot_id_;
 };
 
-// What Outcome says, for people; empty if there was nothing to do.
+// Describes an outcome for people; empty if there was nothing to do.
 std::string to_text(const Controls::Outcome& outcome);
 
 }  // namespace diapause::governor

@@ -13,7 +13,8 @@
 namespace diapause::governor {
 namespace {
 
-// A phase that lasts so much longer than even a phase that only computes should runs at the base clock from then on.
+// A phase that exceeds, by this factor, even the time of a phase that only computes runs at the
+// base clock from then on.
 constexpr double kLate = 1.25;
 
 }  // namespace
@@ -24,14 +25,14 @@ struct Governor::Parts {
     PhaseReport report;
   };
 
-  // What the node had used at a moment.
+  // The energy that the node had used at a moment.
   struct Mark {
     double time_s = 0;
     std::optional<double> joules;
   };
 
   struct Running {
-    std::size_t phase;  // index of what is known
+    std::size_t phase;  // index of the phase's record
     std::uint64_t bytes;
     Scope scope;
     Mark begin;
@@ -42,8 +43,8 @@ struct Governor::Parts {
   std::unique_ptr<ActuatorParts> actuator;
   std::vector<Known> known;
   std::optional<Running> running;
-  std::optional<Mark> idle_since;      // no phase runs
-  std::optional<double> watts_anyway;  // what the node draws while none does
+  std::optional<Mark> idle_since;      // no phase is running
+  std::optional<double> watts_anyway;  // power of the node while no phase is running
   std::string trouble;
 
   std::size_t index_of(const std::string& name);
@@ -69,8 +70,9 @@ auto Governor::Parts::mark() const -> Mark {
   return {now_s, environment.node_joules ? environment.node_joules() : std::nullopt};
 }
 
-// While all wait for a phase, everything that the node uses is used for it. In the background the program runs anyway:
-// only what the node uses more than that is the phase's, and a longer phase costs nothing else.
+// Returns the joules of a phase. If everybody waits for the phase, everything that the node uses is
+// attributed to it. In the background the program runs anyway, so only the additional energy is
+// attributed, and a longer phase has no other cost.
 std::optional<double> Governor::Parts::joules_of(const Running& phase, const Mark& end) const {
   if (!phase.begin.joules || !end.joules) return std::nullopt;
   const double used = *end.joules - *phase.begin.joules;

@@ -12,7 +12,7 @@ constexpr const char* kName = "journal";
 constexpr const char* kNewName = "journal.new";
 constexpr std::string_view kFirstLine = "diapause-power 1";
 
-// The part before the first space; `rest` becomes what is behind it.
+// Returns the part before the first space; `rest` becomes the part behind it.
 std::string_view take_word(std::string_view& rest) {
   const std::size_t space = rest.find(' ');
   const std::string_view word = rest.substr(0, space);
@@ -105,7 +105,8 @@ Result<Journal> parse_journal(const std::string& text, const std::string& path) 
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', start), ++number) {
     const std::string_view line = std::string_view(text).substr(start, end - start);
     start = end + 1;
-    // Without its boot nobody knows whether it still holds, and a control without an original has no way back.
+    // Without its boot id nobody knows whether an entry still holds, and a control without an
+    // original value cannot be restored.
     const bool is_in_place =
         line.starts_with("boot ") == (number == 2) && line.starts_with("original ") == is_after_control;
     is_after_control = line.starts_with("control ");

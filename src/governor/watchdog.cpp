@@ -14,12 +14,12 @@
 namespace diapause::governor {
 namespace {
 
-constexpr double kStart_s = 10;  // a machine under load may take long to start a process
+constexpr double kStart_s = 10;  // a busy machine may take long to start a process
 constexpr std::string_view kLimit = "limit ";
 constexpr std::string_view kNoLimit = "no limit";
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// When what the owner wants ends, on the monotonic clock. What the last complete line says counts.
+// Reads when the owner's requests end, on the monotonic clock. The last complete line counts.
 void read_lines(std::string& text, double& end_s) {
   std::size_t start = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', start)) {
@@ -35,8 +35,8 @@ void read_lines(std::string& text, double& end_s) {
   text.erase(0, start);
 }
 
-// What cannot be done now may work a little later: another job holds the lock, or a process that is about to end is
-// still in its control group.
+// Repeats an action that may succeed a little later: another job may hold the lock, or a process
+// that is about to end may still be in its control group.
 Status try_again(const std::function<Result<Controls::Outcome>()>& action) {
   constexpr int kTimes = 500;
   constexpr std::chrono::milliseconds kPause{20};
@@ -71,7 +71,7 @@ Status keep_watch(sys::Kernel& kernel, const std::string& state_path, const std:
   for (;;) {
     const auto news = attendance.wait(end_s - sys::monotonic_s());
     if (!news) {
-      // Nobody listens here; what cannot be put back stays in the journal.
+      // Nobody listens here; what cannot be restored stays in the journal.
       (void)try_again([&] { return controls.want_nothing(owner); });
       end_s = kNever;
       continue;

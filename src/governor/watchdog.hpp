@@ -1,5 +1,6 @@
-// A process that puts everything back when the job dies, by whatever signal: the job cannot do it itself then. It is
-// the command `diapause power watch`, started by the governor before the first value is written.
+// A process that restores everything if the job dies by any signal, because the job cannot do it
+// then. It is the command `diapause power watch`, started by the governor before the first value is
+// written.
 #pragma once
 
 #include <string>
@@ -11,14 +12,14 @@
 
 namespace diapause::governor {
 
-// The job's end.
+// The job's end of the connection to the watchdog.
 class Watchdog {
  public:
   // `command` is the command `diapause`. Without a watchdog nothing may be slowed.
   static Result<Watchdog> start(const std::string& command, const std::string& state_path, const Owner& owner);
 
-  // What the owner wants holds for so many seconds at most: the watchdog puts it back then, whatever the job does.
-  // Fails if there is no watchdog any more.
+  // Limits the duration of the owner's requests to so many seconds: after that the watchdog
+  // restores everything, whatever the job does. Fails if the watchdog has ended.
   Status limit(double seconds);
   Status no_limit();
 
@@ -27,8 +28,9 @@ class Watchdog {
   sys::Lifeline lifeline_;
 };
 
-// The watchdog's end: returns when the owner is gone and everything it wanted is put back, or cannot be. To be called
-// in the process that Watchdog::start started. `owner` is as to_text gives it.
+// Runs the watchdog. Returns when the owner has ended and everything that it requested is restored,
+// or cannot be. Must be called in the process that Watchdog::start() started. `owner` is a text of
+// to_text().
 Status keep_watch(sys::Kernel& kernel, const std::string& state_path, const std::string& owner);
 
 }  // namespace diapause::governor

@@ -1,4 +1,4 @@
-// The actuator that the settings name, with what it needs.
+// Makes the actuator that the settings name, with the objects that it needs.
 #pragma once
 
 #include <memory>
@@ -18,19 +18,22 @@ struct ActuatorPlaces {
   LogSink log;
 };
 
-// In the order in which they go: the actuator, then the watchdog, then what both work on.
+// The actuator and its parts. They are destroyed in this order: the actuator, the watchdog, then
+// the controls that both work on.
 struct ActuatorParts {
   std::optional<Controls> controls;
-  std::optional<Watchdog> watchdog;  // of actuators whose values would outlast the process
+  std::optional<Watchdog> watchdog;  // for actuators whose values would outlast the process
   std::unique_ptr<Actuator> actuator;
 };
 
-// `automatic` is the first of cpufreq, powercap and uclamp that finds something to slow in `where`. What earlier jobs
-// left on this node is put back before. Fails, and says what of, if there is no such actuator or no watchdog.
+// Makes the actuator. `automatic` is the first of cpufreq, powercap and uclamp that finds something
+// to slow in `where`. Settings that earlier jobs left on this node are restored before. Fails with
+// the reason if there is no such actuator or no watchdog.
 Result<std::unique_ptr<ActuatorParts>> make_actuator(const config::GovernorSettings& settings,
                                                      const ActuatorPlaces& places, const Where& where);
 
-// Puts back what processes that are gone left, and says so in the log. For `diapause power restore`, too.
+// Restores settings that ended processes have left, and logs that. `diapause power restore` uses it
+// as well.
 Result<Controls::Outcome> put_back_leftovers(sys::Kernel& kernel, Controls& controls);
 
 }  // namespace diapause::governor

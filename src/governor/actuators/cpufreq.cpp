@@ -44,13 +44,14 @@ Result<std::string> Cpufreq::control_of(const std::string& policy) const {
   const std::string limit = policy + "/scaling_max_freq";
   const Status writable = sys::check_writable(kernel_, limit);
   if (writable) return limit;
-  const std::string speed = policy + "/scaling_setspeed";  // "<unsupported>" with other governors
+  // Reads "<unsupported>" with other governors.
+  const std::string speed = policy + "/scaling_setspeed";
   if (number_at(kernel_, speed) && sys::check_writable(kernel_, speed)) return speed;
   return fail(writable.error());
 }
 
 double Cpufreq::settable_khz(const std::string& policy, double wanted_khz) const {
-  // Below the lower limit the kernel refuses, and that limit is not ours to change.
+  // The kernel refuses values below the lower limit, and that limit is not ours to change.
   const double least = std::max(number_at(kernel_, policy + "/scaling_min_freq").value_or(0),
                                 number_at(kernel_, policy + "/cpuinfo_min_freq").value_or(0));
   const double khz = std::max(wanted_khz, least);

@@ -1,4 +1,4 @@
-// The limit of the clock that Linux's cpufreq keeps for each group of cores (a "policy").
+// The actuator that sets the clock limit of Linux's cpufreq for each group of cores (a "policy").
 #pragma once
 
 #include <memory>
@@ -8,10 +8,11 @@
 
 namespace diapause::governor {
 
-// Sets scaling_max_freq, which every driver has; where it may not be written, scaling_setspeed, which only the governor
-// `userspace` takes. The base clock is what the driver says it is (base_frequency, or the nominal frequency of ACPI),
-// else cpuinfo_max_freq: limits between that and the highest turbo clock would change nothing. A clock that the driver
-// lists is taken, the next one below what is wanted. `sysfs` is where /sys is mounted.
+// Sets scaling_max_freq, which every driver has. If that must not be written, sets
+// scaling_setspeed, which only the governor `userspace` accepts. The base clock is the driver's
+// (base_frequency, or the nominal frequency of ACPI), or else cpuinfo_max_freq: limits between the
+// base clock and the highest turbo clock would have no effect. If the driver lists clocks, the next
+// one below the wanted clock is used. `sysfs` is where /sys is mounted.
 std::unique_ptr<Planner> plan_cpufreq(sys::Kernel& kernel, std::string sysfs);
 
 }  // namespace diapause::governor

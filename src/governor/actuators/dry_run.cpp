@@ -17,7 +17,7 @@ class DryRun final : public Actuator {
                                             "base clock",
                                             where.cpus.size(), where.threads.size(), ratio));
     slowed_ = true;
-    return 1.0;  // what was obtained
+    return 1.0;  // the ratio obtained
   }
 
   Status restore() override {

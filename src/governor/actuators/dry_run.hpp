@@ -1,4 +1,4 @@
-// Says what it would do, and does nothing.
+// An actuator that logs what it would do, and does nothing.
 #pragma once
 
 #include <memory>

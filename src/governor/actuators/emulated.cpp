@@ -12,11 +12,12 @@
 namespace diapause::governor {
 namespace {
 
-constexpr int kPeriod_us = 10000;  // short against the shortest phase that is slowed
+constexpr int kPeriod_us = 10000;  // short compared with the shortest phase that is slowed
 
-// The two versions of the interface. Both are found by looking, because machines have either or both.
+// The files of one version of control groups. Both versions are searched, because machines have
+// either or both.
 struct Hierarchy {
-  std::string group;    // the group that we are in
+  std::string group;    // the group of this process
   std::string threads;  // file that takes a thread
   bool is_version_2;
 
@@ -29,7 +30,8 @@ struct Hierarchy {
   }
 };
 
-// "7:cpu,cpuacct:/path": the path in the hierarchy of that controller; "0::/path" is that of version 2.
+// Returns the path of this process's group. In "7:cpu,cpuacct:/path" it is the path in the
+// hierarchy of that controller; "0::/path" is that of version 2.
 std::optional<std::string> own_group(const std::string& own_groups, std::string_view controller) {
   for (std::size_t start = 0; start < own_groups.size();) {
     const std::size_t end = std::min(own_groups.find('\n', start), own_groups.size());

@@ -1,9 +1,10 @@
-// A lower clock, emulated: each thread is in a control group that gives it that share of a core's time. For machines
-// whose clock cannot be set, to try the rest of the governor on: threads that compute really take longer by 1 / ratio.
-// Power is not: it stays what it was, so no energy measured meanwhile means anything.
+// Emulates a lower clock: each thread is in a control group that gives it that share of a core's
+// time. It serves to try out the governor on machines whose clock cannot be set. Computing threads
+// really take longer by 1 / ratio, but the power stays the same, so energy measured meanwhile is
+// meaningless.
 //
-// Unlike a lower clock, it does not slow a thread that waits for more of its time than the ratio leaves it, and no
-// thread where threads outnumber the cores.
+// Unlike a lower clock, it slows neither a thread that waits for more of its time than the ratio
+// leaves it, nor any thread if threads outnumber the cores.
 #pragma once
 
 #include <memory>
@@ -13,15 +14,15 @@
 
 namespace diapause::governor {
 
-// Where control groups lie and who asks.
+// Where control groups lie, and for whom they are made.
 struct GroupPlaces {
   std::string sysfs;       // where /sys is mounted
-  std::string own_groups;  // what /proc/self/cgroup says
+  std::string own_groups;  // the content of /proc/self/cgroup
   Owner owner;
 };
 
-// Makes the groups when they are needed first, next to `owner`'s own; Controls takes them away when it is told to.
-// `controls` must outlive it.
+// Makes the groups when they are first needed, next to the group of `owner`. Controls removes them
+// when it is told to. `controls` must outlive the planner.
 std::unique_ptr<Planner> plan_emulated(sys::Kernel& kernel, GroupPlaces places, Controls& controls);
 
 }  // namespace diapause::governor

@@ -6,7 +6,7 @@
 namespace diapause::governor {
 namespace {
 
-// What the value says, over what the base clock would say; 1 where there is no limit.
+// Returns the ratio of the value to that of the base clock; 1 if there is no limit.
 double ratio_of(const std::string& value, double full) {
   double number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);

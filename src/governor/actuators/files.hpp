@@ -1,4 +1,4 @@
-// The actuator behind every planner: values in files, journalled and watched.
+// The actuator of every planner, which writes values into files, with a journal and a watchdog.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace diapause::governor {
 
-// `controls` must outlive it. Its destructor puts back what is left, groups too.
+// `controls` must outlive the actuator. The actuator's destructor restores what is left, and
+// removes groups.
 std::unique_ptr<Actuator> make_file_actuator(std::unique_ptr<Planner> planner, Controls& controls, Owner owner);
 
 }  // namespace diapause::governor

@@ -1,4 +1,4 @@
-// Numbers in the files of /sys.
+// Reads numbers from files of /sys.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@
 
 namespace diapause::governor {
 
-// none: the file cannot be read, or is not one number.
+// Returns nullopt if the file cannot be read or is not a single number.
 std::optional<double> number_at(sys::Kernel& kernel, const std::string& path);
 
-// Separated by spaces; empty if the file cannot be read.
+// Returns numbers separated by spaces; empty if the file cannot be read.
 std::vector<double> read_numbers(sys::Kernel& kernel, const std::string& path);
 
-// "0 1 2" as cpufreq lists processors, in order. Empty if the file cannot be read or is something else.
+// Returns processors as cpufreq lists them, such as "0 1 2", in ascending order; empty if the file
+// cannot be read or has another content.
 std::vector<std::uint32_t> read_cpus(sys::Kernel& kernel, const std::string& path);
 
-// The number of "cpu12"; none for every other name.
+// Returns the number in "cpu12"; nullopt for every other name.
 std::optional<std::uint32_t> cpu_of(const std::string& name);
 
 }  // namespace diapause::governor

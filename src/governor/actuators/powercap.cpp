@@ -34,7 +34,8 @@ class Powercap final : public Planner {
   std::string sysfs_;
 };
 
-// Whether all processors of that package, or "0-die-1": die of a package, are among those to slow.
+// Returns whether all processors of that package, or of the die of a package ("0-die-1"), are among
+// those to slow.
 bool Powercap::has_for_itself(const Where& where, const std::string& zone) const {
   const std::size_t bar = zone.find(kDie);
   const std::string package = zone.substr(0, bar);
@@ -71,7 +72,8 @@ Result<Plan> Powercap::plan(const Where& where, double ratio) {
   DIAPAUSE_TRY_ASSIGN(const auto names, sys::list_names(kernel_, folder));
   Plan plan;
   for (const std::string& name : names) {
-    // "intel-rapl:0": a zone of its own, where "intel-rapl:0:1" is a part of one and "intel-rapl-mmio:0" a second door.
+    // "intel-rapl:0" is a zone; "intel-rapl:0:1" is a part of one, and "intel-rapl-mmio:0" another
+    // interface to it.
     if (!name.starts_with("intel-rapl:") || std::ranges::count(name, ':') != 1) continue;
     const std::string zone = folder + "/" + name;
     const auto label = sys::read_value(kernel_, zone + "/name");

@@ -21,7 +21,7 @@ class UtilisationCap final : public Actuator {
   Status check(const Where&) override {
     const std::int64_t self = sys::thread_id();
     DIAPAUSE_TRY_ASSIGN(const std::uint32_t cap, calls_.read(self));
-    return calls_.write(self, cap);  // some kernels can tell it and not set it
+    return calls_.write(self, cap);  // some kernels can read the cap and not set it
   }
 
   Result<double> slow(const Where& where, double ratio) override {
@@ -42,7 +42,8 @@ class UtilisationCap final : public Actuator {
     Status result;
     for (const Capped& one : capped_) {
       const auto current = calls_.read(one.thread);
-      if (!current || *current != one.ours) continue;  // it has ended, or somebody else has decided
+      // It has ended, or another process has changed its cap.
+      if (!current || *current != one.ours) continue;
       if (auto status = calls_.write(one.thread, one.original); !status) result = status;
     }
     capped_.clear();

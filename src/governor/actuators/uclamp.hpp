@@ -1,6 +1,7 @@
-// A cap on what the scheduler takes a thread to need (uclamp.max): no privilege, and it ends with the thread. The
-// scheduler asks cpufreq for less then, where the governor is schedutil. Only threads of the calling process are
-// capped: those of others would stay so if this one died.
+// The actuator that caps the utilisation that the scheduler assumes for a thread (uclamp.max). It
+// needs no privilege, and the cap ends with the thread. The scheduler then asks cpufreq for a lower
+// clock if the governor is schedutil. Only threads of the calling process are capped, because the
+// caps of others would remain if this process died.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,8 @@
 
 namespace diapause::governor {
 
-// How a cap is read and written; replaced in tests, as kernels without CONFIG_UCLAMP_TASK are common.
+// The functions that read and write a cap. Tests replace them, because kernels without
+// CONFIG_UCLAMP_TASK are common.
 struct CapCalls {
   Result<std::uint32_t> (*read)(std::int64_t thread);
   Status (*write)(std::int64_t thread, std::uint32_t most);
