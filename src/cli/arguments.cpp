@@ -65,8 +65,7 @@ config::Settings default_settings() {
 }
 
 void add_config(CLI::App& verb, std::string& config) {
-  verb.add_option("--config", config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
-      ->option_text("FILE");
+  verb.add_option("--config", config, "Configuration file [$DIAPAUSE_CONFIG, or none]")->option_text("FILE");
 }
 
 void add_global(CLI::App& verb, std::optional<std::string>& global) {
@@ -88,11 +87,11 @@ void add_places(CLI::App& verb, Places& places) {
 }
 
 CLI::Option* add_job(CLI::App& verb, std::string& job) {
-  return verb.add_option("job", job, "Name of a job, or NAME-XXXXXXXX where a name is not unique")->option_text("JOB");
+  return verb.add_option("job", job, "Name of a job, or NAME-XXXXXXXX if the name is not unique")->option_text("JOB");
 }
 
 void add_list(CLI::App& app, ListArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("list", "All versions in all tiers that can be reached from here");
+  CLI::App& verb = *app.add_subcommand("list", "Lists all versions in all tiers that can be reached from here");
   add_job(verb, arguments.job);
   verb.add_flag("--json", arguments.json, "JSON instead of a table");
   add_places(verb, arguments.places);
@@ -100,9 +99,9 @@ void add_list(CLI::App& app, ListArguments& arguments) {
 }
 
 void add_show(CLI::App& app, ShowArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("show", "One version in detail: ranks, nodes, partners, groups, regions");
+  CLI::App& verb = *app.add_subcommand("show", "Shows one version in detail: ranks, nodes, partners, groups, regions");
   add_job(verb, arguments.job)->required();
-  verb.add_option("version", arguments.version, "Number of the version; else the newest")
+  verb.add_option("version", arguments.version, "Number of the version [the newest]")
       ->option_text("VERSION")
       ->check(natural());
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
@@ -114,7 +113,7 @@ void add_verify(CLI::App& app, VerifyArguments& arguments) {
   CLI::App& verb =
       *app.add_subcommand("verify", "Reads and checks every byte, and says what could be restored after which loss");
   add_job(verb, arguments.job);
-  verb.add_option("version", arguments.version, "Only this version; else all")
+  verb.add_option("version", arguments.version, "Number of the version [all]")
       ->option_text("VERSION")
       ->check(natural());
   verb.add_flag("--json", arguments.json, "JSON instead of text");
@@ -124,21 +123,22 @@ void add_verify(CLI::App& app, VerifyArguments& arguments) {
 
 void add_prune(CLI::App& app, PruneArguments& arguments) {
   constexpr const char* kWhat = "What to remove (one of the first three, --unfinished, or both)";
-  CLI::App& verb = *app.add_subcommand("prune", "Removes versions of a job that does not run");
+  CLI::App& verb = *app.add_subcommand("prune", "Removes versions of a job that is not running");
   add_job(verb, arguments.job);
-  verb.add_option("--keep", arguments.keep,
-                  "Versions older than the newest N that can be restored from here, which are read and checked first")
+  verb.add_option(
+          "--keep", arguments.keep,
+          "Remove versions older than the newest N that can be restored from here, which are read and checked first")
       ->option_text("N")
       ->check(natural())
       ->group(kWhat);
-  verb.add_option("--version", arguments.versions, "The version of this number; may be given again for more")
+  verb.add_option("--version", arguments.versions, "Remove the version of this number; may be given more than once")
       ->option_text("V")
       ->check(natural())
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kWhat);
-  verb.add_flag("--all", arguments.all, "Every version of the job, which must be named")->group(kWhat);
-  verb.add_flag("--unfinished", arguments.unfinished, "What was begun and never became a version")->group(kWhat);
+  verb.add_flag("--all", arguments.all, "Remove every version of the job, which must be named")->group(kWhat);
+  verb.add_flag("--unfinished", arguments.unfinished, "Remove checkpoints that were not completed")->group(kWhat);
   verb.add_flag("--dry-run", arguments.dry_run, "Only say what would be removed");
   add_places(verb, arguments.places);
   verb.footer(footer(
@@ -163,8 +163,8 @@ void check_prune(const PruneArguments& arguments) {
 
 void add_inject(CLI::App& app, InjectArguments& arguments) {
   constexpr const char* kHow = "How to damage it (one of)";
-  CLI::App& verb = *app.add_subcommand("inject", "Damages a file on purpose, to see that the damage is found");
-  verb.add_option("file", arguments.file, "A regular file below one of the tiers")->option_text("FILE")->required();
+  CLI::App& verb = *app.add_subcommand("inject", "Damages a file on purpose, to test that the damage is found");
+  verb.add_option("file", arguments.file, "Regular file below one of the tiers")->option_text("FILE")->required();
   verb.add_option("--bit", arguments.bit, "Flip this bit (0: least significant) of the byte at the offset")
       ->option_text("B")
       ->check(CLI::Range(0u, 7u))
@@ -173,9 +173,9 @@ void add_inject(CLI::App& app, InjectArguments& arguments) {
       ->option_text("BYTES")
       ->group(kHow);
   verb.add_option("--truncate", arguments.truncate, "Cut the file to this length")->option_text("N")->group(kHow);
-  verb.add_option("--offset", arguments.offset, "Position in bytes; --overwrite without one begins at 0")
+  verb.add_option("--offset", arguments.offset, "Position in bytes; only --overwrite has a default, which is 0")
       ->option_text("N");
-  verb.add_flag("--force", arguments.force, "Any regular file, also outside of the tiers");
+  verb.add_flag("--force", arguments.force, "Accept any regular file, also outside of the tiers");
   add_places(verb, arguments.places);
   verb.footer(
       footer({"diapause inject /dev/shm/diapause-1000/heat-0a1b2c3d/node0/v12-i0-.../r0.img --offset 5000 --bit 3",
@@ -195,52 +195,54 @@ void check_inject(const InjectArguments& arguments) {
 void add_run(CLI::App& app, RunArguments& arguments, std::vector<std::string>& unmarked) {
   CLI::App& verb = *app.add_subcommand("run", "Starts a command, and starts it again when it fails");
   const double most_s = 1e9;
-  verb.add_option("--restarts", arguments.restarts, "How many times to start it again")
+  verb.add_option("--restarts", arguments.restarts, "Start the command again at most N times")
       ->option_text("N")
       ->check(natural())
       ->capture_default_str();
-  verb.add_option("--delay", arguments.delay_s, "Seconds to wait before that")
+  verb.add_option("--delay", arguments.delay_s, "Wait S seconds before each further start")
       ->option_text("S")
       ->check(CLI::Range(0.0, most_s))
       ->capture_default_str();
-  verb.add_option("--min-uptime", arguments.min_uptime_s, "Give up if the command fails sooner than this")
+  verb.add_option("--min-uptime", arguments.min_uptime_s, "Do not start the command again if it fails within S seconds")
       ->option_text("S")
       ->check(CLI::Range(0.0, most_s))
       ->capture_default_str();
   verb.add_option("--stall", arguments.stall_s,
-                  "End the command, and start it again, when no ledger and no version of any job in the tiers has\n"
-                  "changed for so many seconds; 0: never")
+                  "End the command and start it again if no ledger and no version of any job in the tiers has changed\n"
+                  "for S seconds; 0: never")
       ->option_text("S")
       ->check(CLI::Range(0.0, most_s))
       ->capture_default_str();
   verb.add_option("--linger", arguments.linger_s,
-                  "End a launcher (mpirun, srun, ...) when nothing that it has started has lived for so many seconds;\n"
+                  "End a launcher (mpirun, srun, ...) S seconds after the last process that it has started has ended;\n"
                   "0: never")
       ->option_text("S")
       ->check(CLI::Range(0.0, most_s))
       ->capture_default_str();
   add_places(verb, arguments.places);
   verb.add_flag("--finish", arguments.finish,
-                "At exit status 0, finish the command's jobs: remove what finish.keep does not keep");
-  verb.add_option("command", unmarked, "What to start; looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
+                "At exit status 0, finish the jobs of the command: remove what finish.keep does not keep");
+  verb.add_option("command", unmarked, "Command to start, looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
   verb.footer(
       "The command runs in a process group of its own. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the group "
       "and\n"
-      "end the restarts; SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on. What a failed command leaves of its "
-      "group is\n"
-      "ended before the next start. DIAPAUSE_RUN_ATTEMPT is 0 in the first start, 1 in the second, and so on.\n"
+      "end the restarts; SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on. The remaining processes "
+      "of a\n"
+      "failed command are ended before the next start. DIAPAUSE_RUN_ATTEMPT is 0 in the first start, 1 in the second, "
+      "and so on.\n"
       "A command that stopped in time, because of a signal or the end of the allocation, is not started again; under\n"
       "Slurm the job is queued again with scontrol requeue.\n\n" +
       footer({"diapause run -- mpiexec -n 64 ./heat",
               "diapause run --restarts 10 --delay 5 --min-uptime 30 -- srun ./heat"},
              "Exit status:\n"
              "  that of the command's last start, as a shell gives it: 128 + N if it was ended by signal N\n"
-             "  75   it stopped in time and is to go on in another allocation\n"
-             "  125  it could not be started, or wrong usage"));
+             "  75   the command stopped in time and is to continue in another allocation\n"
+             "  125  the command could not be started, or the usage was wrong"));
 }
 
 void add_jobs(CLI::App& app, JobsArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("jobs", "What each job has left in the tiers, how old it is, and who is gone");
+  CLI::App& verb =
+      *app.add_subcommand("jobs", "Lists what each job has left in the tiers, how old it is, and which jobs are gone");
   add_job(verb, arguments.job);
   verb.add_flag("--json", arguments.json, "JSON instead of a table");
   add_places(verb, arguments.places);
@@ -248,14 +250,13 @@ void add_jobs(CLI::App& app, JobsArguments& arguments) {
 }
 
 void add_export(CLI::App& app, ExportArguments& arguments) {
-  CLI::App& verb =
-      *app.add_subcommand("export", "The regions of a version as arrays, and its files, each byte checked");
+  CLI::App& verb = *app.add_subcommand("export", "Verifies a version, and writes its regions as arrays, and its files");
   add_job(verb, arguments.job)->required();
-  verb.add_option("version", arguments.version, "Number of the version; else the newest that is complete")
+  verb.add_option("version", arguments.version, "Number of the version [the newest that is complete]")
       ->option_text("VERSION")
       ->check(natural());
   verb.add_option("--to", arguments.to,
-                  "Directory that gets a file of NumPy for each region, or one file of HDF5, or for ParaView and VisIt")
+                  "Directory for one NumPy file for each region, or a file of HDF5 or VTK with all regions")
       ->option_text("DIRECTORY|FILE.h5|FILE.vti")
       ->required();
   add_places(verb, arguments.places);
@@ -265,26 +266,29 @@ void add_export(CLI::App& app, ExportArguments& arguments) {
 constexpr const char* kJobExitCodes =
     "Exit status:\n"
     "  that of the command, as a shell gives it: 128 + N if it was ended by signal N\n"
-    "  125  it could not be started or restarted, or wrong usage";
+    "  125  the command could not be started or restarted, or the usage was wrong";
 
 void add_intervals(CLI::App& verb, double& interval_s, int& level) {
-  verb.add_option("--interval", interval_s, "Seconds between checkpoints that nobody asks for; else there are none")
+  verb.add_option("--interval", interval_s, "Take a checkpoint every S seconds [only when asked to]")
       ->option_text("S")
       ->check(CLI::Range(0.0, 1e9));
-  verb.add_option("--level", level, "Level of those")->option_text("N")->check(CLI::Range(1, 4))->capture_default_str();
+  verb.add_option("--level", level, "Level of these checkpoints")
+      ->option_text("N")
+      ->check(CLI::Range(1, 4))
+      ->capture_default_str();
 }
 
 void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::string>& unmarked) {
-  CLI::App& verb = *app.add_subcommand("launch", "Starts a command that can be checkpointed, whatever it is");
+  CLI::App& verb = *app.add_subcommand("launch", "Starts any command in such a way that it can be checkpointed");
   verb.add_option("-n,--name", arguments.name, "Name of the job")->option_text("NAME")->required();
   add_intervals(verb, arguments.interval_s, arguments.level);
   verb.add_flag("--check", arguments.check,
-                "Take none, but say at each interval (else every second) what stands in the way");
+                "Take no checkpoint, but say at each interval [every second] what would prevent one");
   add_config(verb, arguments.config);
-  verb.add_option("command", unmarked, "What to start; looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
+  verb.add_option("command", unmarked, "Command to start, looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
   verb.footer(
-      "The command and all that it starts are the job. It ends with the command; what is left of it then is "
-      "ended.\n\n" +
+      "The job consists of the command and all processes that it starts. It ends with the command; the remaining\n"
+      "processes are then ended.\n\n" +
       footer({"diapause launch -n simulation -- ./simulation input",
               "diapause launch -n simulation --interval 600 --level 4 -- ./simulation input",
               "diapause launch -n simulation --check -- ./simulation input"},
@@ -292,22 +296,23 @@ void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::stri
 }
 
 void add_checkpoint(CLI::App& app, CheckpointArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("checkpoint", "Takes a checkpoint of a job that was launched on this machine");
+  CLI::App& verb = *app.add_subcommand("checkpoint", "Takes a checkpoint of a launched job on this machine");
   verb.add_option("name", arguments.name, "Name of the job")->option_text("NAME")->required();
-  verb.add_option("--level", arguments.level, "What it is to outlive: 1 a process, 4 the machine")
+  verb.add_option("--level", arguments.level,
+                  "Level of the checkpoint: 1 survives the loss of processes, 4 that of the machine")
       ->option_text("N")
       ->check(CLI::Range(1, 4))
       ->capture_default_str();
-  verb.add_flag("--check", arguments.check, "Only say whether one could be taken now, and what stands in the way");
+  verb.add_flag("--check", arguments.check, "Only say whether one could be taken now, and what would prevent it");
   add_config(verb, arguments.config);
   verb.footer(
       footer({"diapause checkpoint simulation --level 4", "diapause checkpoint simulation --check"}, kExitCodes));
 }
 
 void add_restart(CLI::App& app, RestartArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("restart", "Goes on with a launched job from its newest sound version");
+  CLI::App& verb = *app.add_subcommand("restart", "Restarts a launched job from its newest sound version");
   verb.add_option("name", arguments.name, "Name of the job")->option_text("NAME")->required();
-  verb.add_option("version", arguments.version, "Number of the version; else the newest")
+  verb.add_option("version", arguments.version, "Number of the version [the newest]")
       ->option_text("VERSION")
       ->check(natural());
   add_intervals(verb, arguments.interval_s, arguments.level);
@@ -338,18 +343,17 @@ void add_energy(CLI::App& app, EnergyArguments& arguments) {
 }
 
 void add_predict(CLI::App& app, PredictArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("predict", "Runtime, power and energy of a program with checkpoints");
-  verb.add_option("--machine", arguments.machine, "Profile with costs of checkpoints: a name, or a file")
+  CLI::App& verb = *app.add_subcommand("predict", "Predicts runtime, power and energy of a program with checkpoints");
+  verb.add_option("--machine", arguments.machine, "Profile with the costs of checkpoints: a name or a file")
       ->option_text("PROFILE")
       ->required();
-  verb.add_option("--app", arguments.app, "Program that the profile has them of: heat, stream")
+  verb.add_option("--app", arguments.app, "Program whose costs are in the profile: heat, stream")
       ->option_text("NAME")
       ->required();
   verb.add_option("--schedule", arguments.schedule, "Minutes between checkpoints of levels 1 to 4, or none")
       ->option_text("CKP(A,B,C,D)")
       ->capture_default_str();
-  verb.add_option("--bytes", arguments.bytes, "Of a checkpoint on a node, if not what was published")
-      ->option_text("SIZE");
+  verb.add_option("--bytes", arguments.bytes, "Size of a checkpoint on a node [as published]")->option_text("SIZE");
   verb.add_flag("--json", arguments.json, "JSON instead of a table");
   verb.footer(footer({"diapause predict --machine theta-xc40 --app heat --schedule 'ckp(3,5,7,11)'",
                       "diapause predict --machine mira-bgq --app stream --bytes 6GB --json"},
@@ -357,9 +361,10 @@ void add_predict(CLI::App& app, PredictArguments& arguments) {
 }
 
 void add_history(CLI::App& app, HistoryArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("history", "Checkpoints, restarts and failures of a job, and what they cost");
+  CLI::App& verb =
+      *app.add_subcommand("history", "Lists checkpoints, restarts and failures of a job, and what they cost");
   add_job_or_ledger(verb, arguments.job);
-  verb.add_flag("--follow", arguments.follow, "Show what happens as it happens, until the job closes");
+  verb.add_flag("--follow", arguments.follow, "Show new lines as they are written, until the job closes");
   add_config(verb, arguments.places.config);
   add_global(verb, arguments.places.global);
   verb.footer(footer(
@@ -373,12 +378,15 @@ void add_repeated(CLI::App& verb, const std::string& name, std::vector<std::stri
 }
 
 void add_report(CLI::App& app, ReportArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("report", "One HTML page about the energy of a job, with pictures");
+  CLI::App& verb = *app.add_subcommand("report", "Writes one HTML page about time, failures and energy of a job");
   add_job_or_ledger(verb, arguments.job);
-  verb.add_option("-o,--output", arguments.output, "The page")->option_text("FILE")->required();
-  add_repeated(verb, "--compare", arguments.compare, "A job or ledger to set beside it, the first as the baseline");
-  add_repeated(verb, "--trace", arguments.traces, "What `diapause power record` wrote on a node meanwhile");
-  verb.add_option("--pictures", arguments.pictures, "Also writes each picture as a PNG file")->option_text("DIRECTORY");
+  verb.add_option("-o,--output", arguments.output, "File to write")->option_text("FILE")->required();
+  add_repeated(verb, "--compare", arguments.compare,
+               "Job or ledger to compare with the first one; may be given more than once");
+  add_repeated(verb, "--trace", arguments.traces,
+               "File that `diapause power record` wrote on a node meanwhile; may be given more than once");
+  verb.add_option("--pictures", arguments.pictures, "Also write each picture as a PNG file into this directory")
+      ->option_text("DIRECTORY");
   add_config(verb, arguments.places.config);
   add_global(verb, arguments.places.global);
   verb.footer(footer({"diapause report heat -o heat.html",
@@ -387,8 +395,7 @@ void add_report(CLI::App& app, ReportArguments& arguments) {
 }
 
 void add_power_restore(CLI::App& power, PowerRestoreArguments& arguments) {
-  CLI::App& verb =
-      *power.add_subcommand("restore", "Puts back clocks and limits that jobs which are gone left changed");
+  CLI::App& verb = *power.add_subcommand("restore", "Restores clocks and limits that jobs have left changed");
   verb.add_option("--state", arguments.state, "Directory of the governor, instead of the configured one")
       ->option_text("PATH");
   add_config(verb, arguments.config);

@@ -14,21 +14,21 @@ CLI::Option* add_words(CLI::App& verb, const char* name, std::vector<std::string
 
 void add_job_options(CLI::App& verb, JobOptions& job) {
   constexpr const char* kJob = "The job";
-  verb.add_option("--nodes", job.nodes, "How many nodes")
+  verb.add_option("--nodes", job.nodes, "Number of nodes [as measured, or 1]")
       ->option_text("N")
       ->check(CLI::Range(1u, 100'000'000u))
       ->group(kJob);
-  verb.add_option("--ranks", job.ranks, "How many ranks; else one on each node")
+  verb.add_option("--ranks", job.ranks, "Number of ranks [one on each node]")
       ->option_text("N")
       ->check(CLI::Range(1u, 2'000'000'000u))
       ->group(kJob);
-  verb.add_option("--bytes-per-rank", job.bytes_per_rank, "What a rank protects: 2GiB, 500MB")
+  verb.add_option("--bytes-per-rank", job.bytes_per_rank, "Protected bytes of a rank: 2GiB, 500MB [as measured]")
       ->option_text("SIZE")
       ->group(kJob);
-  verb.add_option("--from", job.from, "What the ledger of a job has measured, for all that is not said here")
+  verb.add_option("--from", job.from, "Job or ledger whose measurements are used for everything that no option gives")
       ->option_text("JOB|LEDGER")
       ->group(kJob);
-  verb.add_option("--levels", job.levels, "Which levels it takes; else 1,2,3,4")
+  verb.add_option("--levels", job.levels, "Levels that it takes [1,2,3,4]")
       ->delimiter(',')
       ->option_text("LIST")
       ->check(CLI::Range(1, 5))
@@ -36,18 +36,18 @@ void add_job_options(CLI::App& verb, JobOptions& job) {
   add_words(verb, "--level", job.level, "Times of a level: 4:blocked=2s,behind=5min,restart=10min,down=1min")
       ->option_text("N:KEY=TIME,...")
       ->group(kJob);
-  verb.add_option("--slowed", job.slowed, "Share of its speed that the program loses to work behind a checkpoint")
+  verb.add_option("--slowed", job.slowed, "Share of its speed that the program loses to background work")
       ->option_text("SHARE")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str()
       ->group(kJob);
   verb.add_flag("--sync", job.sync, "The program waits until a checkpoint holds")->group(kJob);
-  verb.add_option("--group-nodes", job.group_nodes, "Nodes of a group of level 3")
+  verb.add_option("--group-nodes", job.group_nodes, "Number of nodes in a group of level 3")
       ->option_text("N")
       ->check(CLI::Range(2u, 255u))
       ->capture_default_str()
       ->group(kJob);
-  verb.add_option("--parity", job.parity, "How many of a group may be lost")
+  verb.add_option("--parity", job.parity, "Number of nodes of a group that may be lost")
       ->option_text("N")
       ->check(CLI::Range(1u, 254u))
       ->capture_default_str()
@@ -56,51 +56,55 @@ void add_job_options(CLI::App& verb, JobOptions& job) {
 
 void add_machine_options(CLI::App& verb, JobOptions& job) {
   constexpr const char* kMachine = "The machine";
-  verb.add_option("--machine", job.machine, "Its profile: a name or a file")
+  verb.add_option("--machine", job.machine, "Profile of the machine: a name or a file")
       ->option_text("PROFILE")
       ->capture_default_str()
       ->group(kMachine);
-  add_words(verb, "--rate", job.rates, "memory and network of a node, storage of all: storage=210000")
+  add_words(verb, "--rate", job.rates, "Rate: memory or network of a node, or storage of all nodes: storage=210000")
       ->option_text("NAME=MB_S")
       ->group(kMachine);
-  add_words(verb, "--watts", job.watts, "Of a node: compute, checkpoint, restart, idle, or behind (which is added)")
+  add_words(verb, "--watts", job.watts,
+            "Power of a node: compute, checkpoint, restart, idle, or behind (which is added)")
       ->option_text("NAME=W")
       ->group(kMachine);
   verb.add_option("--node-mtbf", job.node_mtbf, "Mean time between failures of one node: 15y, 200d")
       ->option_text("TIME")
       ->group(kMachine);
-  add_words(verb, "--mtbf", job.mtbf, "The same of the job, by class: process, node, nodes, system, site")
+  add_words(verb, "--mtbf", job.mtbf,
+            "Mean time between failures of the job, by class: process, node, nodes, system, site")
       ->option_text("CLASS=TIME")
       ->group(kMachine);
-  verb.add_option("--config", job.config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
-      ->option_text("FILE");
+  verb.add_option("--config", job.config, "Configuration file [$DIAPAUSE_CONFIG, or none]")->option_text("FILE");
   verb.add_option("--global", job.global, "Directory of the global tier, instead of the configured one")
       ->option_text("PATH");
 }
 
 void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
   constexpr const char* kRun = "The run";
-  verb.add_option("--work", arguments.work, "Useful work after which it ends: 30d")->option_text("TIME")->group(kRun);
-  verb.add_option("--horizon", arguments.horizon, "Time after which it ends; else, without --work, a year")
+  verb.add_option("--work", arguments.work, "Useful work after which the run ends: 30d")
+      ->option_text("TIME")
+      ->group(kRun);
+  verb.add_option("--horizon", arguments.horizon, "Time after which the run ends [a year, if there is no --work]")
       ->option_text("TIME")
       ->group(kRun);
   CLI::Option* const interval =
-      verb.add_option("--interval", arguments.interval, "Work between two checkpoints; else the optimum of `plan`")
+      verb.add_option("--interval", arguments.interval, "Work between two checkpoints [the optimum of `plan`]")
           ->option_text("TIME")
           ->group(kRun);
-  verb.add_option("--every", arguments.every, "Of how many checkpoints one is of the next level: 3,2,4")
+  verb.add_option("--every", arguments.every,
+                  "Number of checkpoints of each level of which one is of the next level: 3,2,4")
       ->delimiter(',')
       ->option_text("LIST")
       ->check(CLI::Range(1, 1'000'000'000))
       ->needs(interval)
       ->group(kRun);
-  verb.add_option("--goal", arguments.goal, "Which optimum: time or energy")
+  verb.add_option("--goal", arguments.goal, "Optimum that is taken: time or energy")
       ->check(CLI::IsMember({"time", "energy"}))
       ->excludes(interval)
       ->option_text("GOAL")
       ->capture_default_str()
       ->group(kRun);
-  verb.add_option("--replicas", arguments.replicas, "How many runs, each with other failures")
+  verb.add_option("--replicas", arguments.replicas, "Number of runs, each with other failures")
       ->option_text("N")
       ->check(CLI::Range(1u, 1'000'000u))
       ->capture_default_str()
@@ -109,45 +113,46 @@ void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
       ->option_text("N")
       ->capture_default_str()
       ->group(kRun);
-  verb.add_option("--threads", arguments.threads, "How many run at once; else as many as there are processors")
+  verb.add_option("--threads", arguments.threads, "Number of runs at a time [the number of processors]")
       ->option_text("N")
       ->check(CLI::Range(1u, 4096u))
       ->group(kRun);
 }
 
 void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
-  constexpr const char* kFailures = "What happens";
+  constexpr const char* kFailures = "Failures and other events";
   verb.add_option("--law", arguments.law, "Times to failure: exponential, weibull:SHAPE or lognormal:SHAPE")
       ->option_text("LAW")
       ->capture_default_str()
       ->group(kFailures);
-  verb.add_option("--trace", arguments.trace, "Recorded failures instead, over and over")
+  verb.add_option("--trace", arguments.trace, "Recorded failures, which are repeated, in place of a law")
       ->option_text("FILE")
       ->group(kFailures);
   verb.add_option("--cabinet", arguments.cabinet_nodes,
-                  "Consecutive nodes that a failure of class `nodes` takes; else any that level 3 survives")
+                  "Number of consecutive nodes that a failure of class `nodes` takes [nodes that level 3 survives]")
       ->option_text("N")
       ->check(CLI::Range(1u, 1'000'000u))
       ->group(kFailures);
-  verb.add_option("--spares", arguments.spares, "Nodes that replace lost ones; else there is always one")
+  verb.add_option("--spares", arguments.spares, "Number of nodes that replace lost ones [no limit]")
       ->option_text("N")
       ->group(kFailures);
-  verb.add_option("--repair", arguments.repair, "Until a lost node is a spare one")
+  verb.add_option("--repair", arguments.repair, "Time until a lost node can be used again")
       ->option_text("TIME")
       ->group(kFailures);
-  verb.add_flag("--shrink", arguments.shrink, "Without a spare, go on with fewer nodes instead of waiting")
+  verb.add_flag("--shrink", arguments.shrink, "Without a spare node, continue with fewer nodes instead of waiting")
       ->group(kFailures);
-  verb.add_option("--allocation", arguments.allocation, "After which the job must stop")
+  verb.add_option("--allocation", arguments.allocation, "Time after which the job must stop [no limit]")
       ->option_text("TIME")
       ->group(kFailures);
-  verb.add_option("--queue", arguments.queue, "How long it then waits for the next one")
+  verb.add_option("--queue", arguments.queue, "Time that the job then waits for the next allocation")
       ->option_text("TIME")
       ->group(kFailures);
-  verb.add_option("--throttle", arguments.throttle, "Lower clocks in checkpoints: their time and power, as factors")
+  verb.add_option("--throttle", arguments.throttle,
+                  "Effect of lower clocks in checkpoints on time and power, as factors")
       ->option_text("TIME:POWER")
       ->group(kFailures);
   verb.add_option("--others", arguments.others,
-                  "Bursts of other jobs on the storage: mean time between, mean length, share")
+                  "Bursts of other jobs on the storage: mean time between them, mean length, share")
       ->option_text("QUIET:BURST:SHARE")
       ->group(kFailures);
 }
@@ -155,10 +160,11 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
 }  // namespace
 
 void add_plan(CLI::App& app, PlanArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("plan", "How often to take which level, and what that costs");
+  CLI::App& verb = *app.add_subcommand("plan", "Computes how often to take which level, and what that costs");
   add_job_options(verb, arguments.job);
   add_machine_options(verb, arguments.job);
-  verb.add_option("--bound", arguments.bound_percent, "How much longer than shortest the mixed schedule may take")
+  verb.add_option("--bound", arguments.bound_percent,
+                  "How much longer than the shortest time the mixed schedule may take")
       ->option_text("PERCENT")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
@@ -166,13 +172,13 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
   verb.add_option("--law", arguments.played.law, "Times to failure: weibull:SHAPE or lognormal:SHAPE")
       ->option_text("LAW")
       ->group(kByRuns);
-  verb.add_option("--trace", arguments.played.trace, "Recorded failures instead, over and over")
+  verb.add_option("--trace", arguments.played.trace, "Recorded failures, which are repeated, in place of a law")
       ->option_text("FILE")
       ->group(kByRuns);
-  verb.add_option("--horizon", arguments.played.horizon, "How long a run is; else a year")
+  verb.add_option("--horizon", arguments.played.horizon, "Length of a run [a year]")
       ->option_text("TIME")
       ->group(kByRuns);
-  verb.add_option("--replicas", arguments.played.replicas, "How many runs, each with other failures")
+  verb.add_option("--replicas", arguments.played.replicas, "Number of runs, each with other failures")
       ->option_text("N")
       ->check(CLI::Range(2u, 1'000'000u))
       ->capture_default_str()
@@ -181,16 +187,18 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->option_text("N")
       ->capture_default_str()
       ->group(kByRuns);
-  verb.add_option("--sizes", arguments.sizes, "Instead: the shares of time on so many nodes, at the optimum of each")
+  verb.add_option("--sizes", arguments.sizes,
+                  "Print the shares of time on these numbers of nodes, at the optimum of each")
       ->delimiter(',')
       ->option_text("LIST")
       ->check(CLI::Range(1, 100'000'000));
-  verb.add_option("--fill-time", arguments.fill_time, "Instead: least time to write MEMORY to STORAGE made of DEVICEs")
+  verb.add_option("--fill-time", arguments.fill_time,
+                  "Print the least time to write MEMORY to STORAGE made of DEVICEs of MB_S")
       ->delimiter(',')
       ->expected(4)
       ->option_text("MEMORY,STORAGE,DEVICE,MB_S");
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
-  verb.add_option("--plot", arguments.plot, "A picture, and beside it its numbers as JSON")->option_text("FILE");
+  verb.add_option("--plot", arguments.plot, "Write a picture, and its numbers as JSON beside it")->option_text("FILE");
   verb.footer(std::string("Examples:\n"
                           "  diapause plan --nodes 4096 --bytes-per-rank 16GiB --rate storage=200000 --node-mtbf 10y\n"
                           "  diapause plan --from heat --mtbf node=2d --json\n"
@@ -201,15 +209,16 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
 }
 
 void add_simulate(CLI::App& app, SimulateArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("simulate", "Plays a job among failures, many times");
+  CLI::App& verb = *app.add_subcommand("simulate", "Simulates a job with failures, many times");
   add_job_options(verb, arguments.job);
   add_machine_options(verb, arguments.job);
   add_run_options(verb, arguments);
   add_failure_options(verb, arguments);
-  verb.add_option("--events", arguments.events, "Everything that happens in the first run, as .csv or .json")
+  verb.add_option("--events", arguments.events, "Write all events of the first run, as .csv or .json")
       ->option_text("FILE");
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
-  verb.add_option("--plot", arguments.plot, "The time line of the first run, and beside it its numbers as JSON")
+  verb.add_option("--plot", arguments.plot,
+                  "Write the time line of the first run as a picture, and its numbers as JSON beside it")
       ->option_text("FILE");
   verb.footer(std::string("Examples:\n"
                           "  diapause simulate --nodes 4096 --bytes-per-rank 16GiB --node-mtbf 10y --law weibull:0.7\n"

@@ -15,9 +15,8 @@ constexpr double kMostSeconds = 1e9;
 
 void add_choice(CLI::App& verb, MeterChoice& choice) {
   const config::EnergySettings defaults;
-  verb.add_option("--config", choice.config, "Configuration file (else $DIAPAUSE_CONFIG, else the defaults)")
-      ->option_text("FILE");
-  verb.add_option("--meters", choice.meters, "Names of meters with commas between, or auto")
+  verb.add_option("--config", choice.config, "Configuration file [$DIAPAUSE_CONFIG, or none]")->option_text("FILE");
+  verb.add_option("--meters", choice.meters, "Names of meters, separated by commas, or auto")
       ->option_text("NAMES")
       ->delimiter(',')
       ->default_str(fmt::format("{}", fmt::join(defaults.meters, ",")));
@@ -32,10 +31,8 @@ void add_choice(CLI::App& verb, MeterChoice& choice) {
 
 void add_record(CLI::App& power, PowerRecordArguments& arguments) {
   CLI::App& verb = *power.add_subcommand("record", "Writes a trace that can be replayed");
-  verb.add_option("file", arguments.file, "Where to write it; an old file is replaced")
-      ->option_text("FILE")
-      ->required();
-  verb.add_option("--seconds", arguments.seconds, "How long; else until it is ended, as by Ctrl-C")
+  verb.add_option("file", arguments.file, "File to write; an old file is replaced")->option_text("FILE")->required();
+  verb.add_option("--seconds", arguments.seconds, "Record for S seconds [until it is ended, as by Ctrl-C]")
       ->option_text("S")
       ->check(CLI::Range(0.0, kMostSeconds));
   add_choice(verb, arguments.choice);
@@ -46,15 +43,15 @@ void add_record(CLI::App& power, PowerRecordArguments& arguments) {
 
 void add_calibrate(CLI::App& power, PowerCalibrateArguments& arguments) {
   CLI::App& verb = *power.add_subcommand("calibrate", "Fits a profile for the model on a machine that has counters");
-  verb.add_option("file", arguments.file, "Where to write the profile; else standard output")->option_text("FILE");
-  verb.add_option("--seconds", arguments.step_s, "How long each step lasts")
+  verb.add_option("file", arguments.file, "File for the profile [standard output]")->option_text("FILE");
+  verb.add_option("--seconds", arguments.step_s, "Seconds that each step lasts")
       ->option_text("S")
       ->check(CLI::Range(0.2, 3600.0))
       ->capture_default_str();
   verb.add_option("--samples", arguments.samples,
-                  "Keep what is measured in this file, and fit all that is in it: run once at each clock for P(f)")
+                  "Add the measurements to this file, and fit all that it has: run once at each clock for P(f)")
       ->option_text("FILE");
-  verb.add_option("--directory", arguments.directory, "On the disk whose energy a byte is to be fitted")
+  verb.add_option("--directory", arguments.directory, "Directory on the disk whose energy per byte is fitted")
       ->option_text("PATH");
   add_choice(verb, arguments.choice);
   verb.footer(std::string("Examples:\n  diapause power calibrate node.toml --directory /scratch\n"
@@ -65,11 +62,11 @@ void add_calibrate(CLI::App& power, PowerCalibrateArguments& arguments) {
 }  // namespace
 
 CLI::App& PowerOptions::add(CLI::App& app) {
-  verb_ = app.add_subcommand("power", "What the node draws, by which meter, and what could not be measured");
+  verb_ = app.add_subcommand("power", "Shows the power of the node, by meter, and what cannot be measured");
   verb_->require_subcommand(0, 1);
-  verb_->add_flag("--once", live_.once, "One look, instead of one after the other");
-  verb_->add_flag("--json", live_.json, "JSON, a document a line");
-  verb_->add_option("--interval", live_.interval_s, "Seconds that one look lasts")
+  verb_->add_flag("--once", live_.once, "Measure once instead of repeatedly");
+  verb_->add_flag("--json", live_.json, "JSON, one document in each line");
+  verb_->add_option("--interval", live_.interval_s, "Seconds of one measurement")
       ->option_text("S")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();

@@ -14,31 +14,33 @@ std::string study_footer(std::initializer_list<const char*> examples) {
 
 void add_study_compress(CLI::App& study, StudyCompressArguments& arguments) {
   CLI::App& verb = *study.add_subcommand("compress", "Time, size, error, power and energy of compressing and writing");
-  verb.add_option("fields", arguments.fields, "Files with type and shape, or of NumPy; else the built-in set")
+  verb.add_option("fields", arguments.fields, "Files with type and shape, or NumPy files [the built-in set]")
       ->option_text("FILE:TYPE:SHAPE|FILE.npy ...");
-  verb.add_option("-o,--output", arguments.output, "Where tables and pictures go")
+  verb.add_option("-o,--output", arguments.output, "Directory for tables and pictures")
       ->option_text("DIRECTORY")
       ->required();
   const auto add_list = [&](const char* name, std::vector<std::string>& values, const char* what) {
     verb.add_option(name, values, what)->delimiter(',')->option_text("LIST");
   };
   add_list("--codecs", arguments.codecs,
-           "Of raw, shuffle+lz4, shuffle+zstd, lattice, zfp, sz3; else all that are there");
-  add_list("--bounds", arguments.bounds, "Absolute errors of lossy codecs; else 1e-1,1e-2,1e-3,1e-4");
-  add_list("--clocks", arguments.clocks, "Ratios of the base clock, if there is an actuator; else 0.4 to 1");
+           "Some of raw, shuffle+lz4, shuffle+zstd, lattice, zfp, sz3 [all that this build has]");
+  add_list("--bounds", arguments.bounds, "Absolute errors of lossy codecs [1e-1,1e-2,1e-3,1e-4]");
+  add_list("--clocks", arguments.clocks, "Ratios of the base clock, if there is an actuator [seven from 0.4 to 1]");
   verb.add_option("--actuator", arguments.actuator, "What sets the clock: none, cpufreq or emulated")
       ->check(CLI::IsMember({"none", "cpufreq", "emulated"}))
       ->option_text("NAME")
       ->capture_default_str();
-  verb.add_option("--machine", arguments.machine, "Whose published power over clock stands in where none is measured")
+  verb.add_option("--machine", arguments.machine,
+                  "Machine whose published power over clock is used where none is measured")
       ->check(CLI::IsMember({"m510-broadwell", "c220g5-skylake"}))
       ->option_text("NAME")
       ->capture_default_str();
-  verb.add_option("--seconds", arguments.seconds, "How long each step is repeated, at least")
+  verb.add_option("--seconds", arguments.seconds, "Least number of seconds for which each step is repeated")
       ->check(CLI::Range(0.0, 3600.0))
       ->option_text("S")
       ->capture_default_str();
-  verb.add_option("--directory", arguments.directory, "Where the compressed data is written; else below the output")
+  verb.add_option("--directory", arguments.directory,
+                  "Directory to which compressed data is written [below the output]")
       ->option_text("PATH");
   verb.footer(study_footer(
       {"diapause study compress -o study",
@@ -58,28 +60,36 @@ void add_study_encode(CLI::App& study, StudyEncodeArguments& arguments) {
   verb.add_option("--seconds", arguments.seconds)->required();
 }
 
-// ---- studies of runs: their words go to the Python package as they are, which knows the defaults --------------------
+// ---- studies of runs: the Python package parses the options ---------------------------------------------------------
 
+// `standard` is the default as the help shows it. The Python package has the defaults themselves; a test compares both.
 struct RunsOption {
-  const char *name, *value, *what;
+  const char *name, *value, *what, *standard = "";
 };
 
-constexpr RunsOption kOutput = {"-o,--output", "DIRECTORY",
-                                "Where results, tables and pictures go; started again, it goes on from there"};
-constexpr RunsOption kRepetitions = {"--repetitions", "N", "How often each run is done"};
+constexpr RunsOption with_default(RunsOption option, const char* standard) {
+  option.standard = standard;
+  return option;
+}
+
+constexpr RunsOption kOutput = {
+    "-o,--output", "DIRECTORY",
+    "Directory for results, tables and pictures; a second start continues from what it has"};
+constexpr RunsOption kRepetitions = {"--repetitions", "N", "Number of times that each run is done"};
 constexpr RunsOption kLaunch = {"--launch", "COMMAND",
-                                "Starts the ranks of a program, as \"srun -n {ranks}\"; else mpirun -n {ranks}"};
+                                "Command that starts the ranks of a program, such as \"srun -n {ranks}\"",
+                                "mpirun -n {ranks}"};
 constexpr RunsOption kRanksPerNode = {"--ranks-per-node", "N",
-                                      "Takes so many ranks for a node; else ranks that share memory are one"};
-constexpr RunsOption kDirectory = {"--directory", "PATH",
-                                   "The global directory of the checkpoints; else below the output"};
-constexpr RunsOption kRanks = {"--ranks", "N", "How many ranks"};
-constexpr RunsOption kRanksList = {"--ranks", "LIST", "How many ranks, one study for each"};
-constexpr RunsOption kSize = {"--size", "MB", "What a rank protects"};
+                                      "Make N ranks a node [ranks that share memory are a node]"};
+constexpr RunsOption kDirectory = {"--directory", "PATH", "Global directory of the checkpoints [below the output]"};
+constexpr RunsOption kRanks = {"--ranks", "N", "Number of ranks"};
+constexpr RunsOption kRanksList = {"--ranks", "LIST", "Numbers of ranks, one study for each"};
+constexpr RunsOption kSize = {"--size", "MB", "Data that a rank protects, in MB"};
 
 struct RunsStudy {
   const char *name, *what, *example;
   std::vector<RunsOption> options;
+  const char* repetitions = "3";
 };
 
 std::vector<RunsStudy> studies_of_runs() {
@@ -88,64 +98,68 @@ std::vector<RunsStudy> studies_of_runs() {
        "Time, power and energy of multilevel checkpoints",
        "diapause study levels -o levels --launch \"srun -n {ranks}\" --ranks 64 --seconds 1076",
        {kLaunch,
-        kRanks,
+        with_default(kRanks, "4"),
         kRanksPerNode,
-        kSize,
+        with_default(kSize, "32"),
         kDirectory,
-        {"--application", "LIST", "Of heat and stream; else both"},
-        {"--configuration", "NAME", "Only this one, as \"ckp(3,5,7,11)/e1\"; may be given again"},
-        {"--seconds", "S", "About how long a run without checkpoints is to take"},
-        {"--minute-s", "S", "Seconds of a minute of ckp(); else as many fit into a run as on the Cray XC40"}}},
+        {"--application", "LIST", "Some of heat and stream", "heat,stream"},
+        {"--configuration", "NAME", "Only this one, such as \"ckp(3,5,7,11)/e1\"; may be given more than once [all]"},
+        {"--seconds", "S", "Approximate time of a run without checkpoints", "60"},
+        {"--minute-s", "S", "Seconds of a minute of ckp() [as many minutes in a run as on the Cray XC40]"}}},
       {"messages",
-       "What checkpoints do to messages between ranks",
+       "Effect of checkpoints on messages between ranks",
        "diapause study messages -o messages --launch \"srun -n {ranks}\" --ranks 2,16,64",
        {kLaunch,
-        kRanksList,
+        with_default(kRanksList, "4"),
         kRanksPerNode,
         kDirectory,
-        {"--largest", "BYTES", "Of a message; else 4194304"},
-        {"--seconds", "S", "About how long each size of message is measured"},
-        {"--minute-s", "S", "Seconds of a minute of ckp(3,5,7,11); else a run has 22"}}},
+        {"--largest", "BYTES", "Size of the largest message", "4194304"},
+        {"--seconds", "S", "Approximate time for which each size of message is measured", "0.5"},
+        {"--minute-s", "S", "Seconds of a minute of ckp(3,5,7,11) [22 minutes in a run]"}},
+       "5"},
       {"throttle",
-       "Clocks while checkpoints are written, and where the time goes by system size",
+       "Lower clocks while checkpoints are written, and how time is spent by system size",
        "diapause study throttle -o throttle --actuator cpufreq --medium local=/scratch --medium ip=/nfs/scratch",
-       {{"--size", "MB", "What is written at once; else 1500"},
-        {"--medium", "NAME=PATH", "Where to: local=, ip= or rdma= and a directory; may be given again"},
-        {"--actuator", "NAME", "What sets the clock: none, cpufreq or emulated; else none"},
-        {"--clocks", "LIST", "Ratios of the base clock; else six from 1 to 0.368"},
-        {"--machine", "NAME", "Whose published power stands in where none is measured"},
-        {"--seconds", "S", "How long each step is repeated, at least"}}},
+       {{"--size", "MB", "Data that is written at once, in MB", "1500"},
+        {"--medium", "NAME=PATH",
+         "Medium: local=, ip= or rdma= and a directory; may be given more than once [the output]"},
+        {"--actuator", "NAME", "What sets the clock: none, cpufreq or emulated", "none"},
+        {"--clocks", "LIST", "Ratios of the base clock", "1,0.874,0.747,0.621,0.495,0.368"},
+        {"--machine", "NAME", "Machine whose published power is used where none is measured", "m510-broadwell"},
+        {"--seconds", "S", "Least number of seconds for which each step is repeated", "2"}}},
       {"writes",
-       "Checkpoints straight to the global directory, and behind the program",
+       "Checkpoints directly to the global directory, and in the background",
        "diapause study writes -o writes --launch \"srun -n {ranks}\" --ranks 16,32,64 --size 1000 --disk /localscratch",
        {kLaunch,
-        kRanksList,
+        with_default(kRanksList, "1,2,4"),
         kRanksPerNode,
-        kSize,
+        with_default(kSize, "256"),
         kDirectory,
-        {"--disk", "PATH", "A disk of each node, for the first tier on a disk; else below the output"},
-        {"--actuator", "NAME", "What lowers the clock in background flushes: none, cpufreq or emulated; else none"},
-        {"--clocks", "LIST", "Ratios of the base clock in background flushes; else 1,0.85,0.7,0.5"},
-        {"--machine", "NAME", "Whose published power is what the model computes with"}}},
+        {"--disk", "PATH", "Directory on a disk of each node, for the local tier [below the output]"},
+        {"--actuator", "NAME", "What lowers the clock in background flushes: none, cpufreq or emulated", "none"},
+        {"--clocks", "LIST", "Ratios of the base clock in background flushes", "1,0.85,0.7,0.5"},
+        {"--machine", "NAME", "Machine whose published power the model uses", "m510-broadwell"}}},
       {"failures",
-       "Run times among injected failures, beside those that simulate predicts",
+       "Run times with injected failures, compared with those that simulate predicts",
        "diapause study failures -o failures --mtbf process=6 --mtbf node=18",
        {kLaunch,
-        kRanks,
-        kRanksPerNode,
-        kSize,
+        with_default(kRanks, "4"),
+        {"--ranks-per-node", "N", "Make N ranks a node", "1"},
+        with_default(kSize, "2"),
         kDirectory,
-        {"--seconds", "S", "About how long a run without failures takes; else 12"},
-        {"--interval-s", "S", "Seconds of work between checkpoints; else 1"},
-        {"--mtbf", "CLASS=S", "Seconds between failures of the job, of class process or node; may be given again"}}},
+        {"--seconds", "S", "Approximate time of a run without failures", "12"},
+        {"--interval-s", "S", "Seconds of work between checkpoints", "1"},
+        {"--mtbf", "CLASS=S",
+         "Mean seconds between failures of the job, of class process or node; may be given more than once"}},
+       "20"},
       {"transparent",
-       "Checkpoints of programs that know nothing of them, and the checkpoint-fill-time law",
+       "Checkpoints of unmodified programs, and the checkpoint-fill-time law",
        "diapause study transparent -o transparent --ranks 1,4,16 --size 100,1000",
        {kLaunch,
-        kRanksList,
-        {"--size", "LIST", "MB of a rank; else 64,256"},
+        with_default(kRanksList, "1,2,4"),
+        {"--size", "LIST", "Data of a rank, in MB", "64,256"},
         kDirectory,
-        {"--seconds", "S", "About how long a run that is compared with one that was not launched takes"}}},
+        {"--seconds", "S", "Approximate time of the runs whose overhead is measured", "20"}}},
   };
 }
 
@@ -158,21 +172,22 @@ void add_study_of_runs(CLI::App& app, const RunsStudy& study, StudyRunsArguments
     const auto keep = [&arguments, word](const std::string& value) { arguments.words.push_back(word + "=" + value); };
     return verb.add_option_function<std::string>(option.name, keep, option.what)
         ->option_text(option.value)
+        ->default_str(option.standard)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->trigger_on_parse();
   };
   add(kOutput)->required();
-  add(kRepetitions);
+  add(with_default(kRepetitions, study.repetitions));
   for (const RunsOption& option : study.options) add(option);
   const auto dry_run = [&arguments] { arguments.words.emplace_back("--dry-run"); };
-  verb.add_flag_callback("--dry-run", dry_run, "Says what would be run and how long that takes, and runs nothing");
+  verb.add_flag_callback("--dry-run", dry_run, "Say what would be run and how long that takes, and run nothing");
   verb.footer(study_footer({study.example}));
 }
 
 }  // namespace
 
 CLI::App& StudyOptions::add(CLI::App& app) {
-  verb_ = app.add_subcommand("study", "A published study, done again here")->require_subcommand(1);
+  verb_ = app.add_subcommand("study", "Repeats a published study on this machine")->require_subcommand(1);
   verb_->footer(study_footer({"diapause study compress -o study", "diapause study levels -o levels --dry-run"}));
   add_study_compress(*verb_, compress_);
   add_study_encode(*verb_, encode_);

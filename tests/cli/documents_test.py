@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """The help, docs/command-line.md and the man page tell of the same verbs and options."""
 
+import argparse
+import importlib
 import os
 import pathlib
 import re
+import sys
 
 import support
 from support import CommandTest
@@ -16,8 +19,32 @@ ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "
     ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "failures", "transparent")]
 
 
+# These leave their options to the Python package, which has the defaults.
+STUDIES_IN_PYTHON = ("levels", "messages", "throttle", "writes", "failures", "transparent")
+
+
 def options(text):
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+
+
+def as_typed(value):
+    """A default of the Python package as a user would type it."""
+    if isinstance(value, tuple):
+        return ",".join(as_typed(one) for one in value)
+    return value if isinstance(value, str) else f"{value:.12g}"
+
+
+def defaults(study):
+    """The options of a study in the Python package that have a default, with these defaults as they are typed."""
+    sys.path.insert(0, str(DOCS.parent / "python"))
+    try:
+        module = importlib.import_module(f"diapause.study.{study}")
+    finally:
+        sys.path.pop(0)
+    parser = argparse.ArgumentParser(add_help=False)
+    module.add_options(parser)
+    return {action.option_strings[-1]: as_typed(parser.get_default(action.dest)) for action in parser._actions
+            if parser.get_default(action.dest) not in (None, False)}
 
 
 class DocumentsTest(CommandTest):
@@ -61,6 +88,15 @@ class DocumentsTest(CommandTest):
             self.assertIn(text, run)
         for text in ("--interval S [1]", "--meters NAMES [auto]", "--period-ms N [100]", "--profile PROFILE [generic]"):
             self.assertIn(text, power)
+
+    def test_the_help_of_studies_tells_the_defaults_of_the_python_package(self):
+        for study in STUDIES_IN_PYTHON:
+            text = " ".join(self.help("study", study).split())
+            expected = {name: value for name, value in defaults(study).items() if name in options(text)}
+            self.assertIn("--repetitions", expected)
+            for name, value in expected.items():
+                with self.subTest(study=study, option=name):
+                    self.assertRegex(text, rf"{name} \S+ {re.escape(f'[{value}]')}")
 
     def test_a_wrong_configuration_is_refused(self):
         (self.scratch / "bad.toml").write_text("[memory]\npaht = 'x'\n")
