@@ -7,23 +7,24 @@
         for step in run.steps(1000):
             compute(field)
 
-instance   checkpoints of a running program: `open`, Instance
-memory     where the values of an object lie
-library    the shared libraries as they are
+These modules are for programs that take checkpoints:
+
+instance   `Instance`, which `diapause.open` returns
+memory     address, type and size of the values of an object
+library    the functions of the shared libraries
 failures   exceptions
+versions   versions on disk as arrays, without the program: `open_version`
 
-versions   versions on disk as arrays, without the job: `open_version`
-
-The rest reads what a job left behind, and needs matplotlib (pip install diapause[plots]):
+The other modules read what a job has left, and need matplotlib (pip install diapause[plots]):
 
 records    reads ledgers and power traces
-account    adds up who used the energy
-timeline   power over time, and phases beside it
-pictures   draws
+account    attributes energy to the program and to phases
+timeline   puts power and phases on one time axis
+pictures   draws them
 page       puts tables and pictures into one HTML file
-files      writes them
-commands   what can be typed
-study      compression, beside the published study
+files      writes files
+commands   defines the options
+study      repeats published studies
 """
 
 import os
@@ -44,17 +45,17 @@ __all__ = [
 
 
 def open_version(job: str, version: "int | None" = None, **options: Any) -> Any:
-    """A version on disk as a mapping of region names to NumPy arrays, without the job that took it: every byte is checked,
-    and the arrays are mapped and read-only. The newest that is complete, if no number is given. Use it in a `with`.
-    `options`: `config`, `memory`, `local`, `global_` as of the command `diapause`, which this needs; `directory`, where the
-    arrays are to be kept."""
+    """Opens a version on disk as a mapping of region names to NumPy arrays, without the program that took it. Every byte is
+    checked, and the arrays are mapped and read-only. Without a number it opens the newest complete version. Use it in a
+    `with` block. The command `diapause` must be installed. `options` are its options `config`, `memory`, `local` and
+    `global_`, and `directory`, a directory for the arrays."""
     from diapause.versions import StoredVersion
 
     return StoredVersion(job, version, **options)
 
 
 def open(name: str, comm: Optional[Any] = None, config: "str | os.PathLike | None" = None) -> Instance:
-    """Opens the checkpoints `name` (letters, digits, '.', '_', '-', at most 64) for this process, or on all ranks of an
-    mpi4py communicator. `config` is the path of a TOML file; without it $DIAPAUSE_CONFIG counts, or the defaults.
-    Collective. The log goes to the logger `diapause`."""
+    """Opens an instance for this process, or on all ranks of an mpi4py communicator. `name` is 1 to 64 letters, digits,
+    '.', '_' and '-'. `config` is the path of a TOML file; without it the file of $DIAPAUSE_CONFIG counts, if that is set.
+    Messages go to the logger `diapause`. Collective."""
     return Instance(name, comm, config)

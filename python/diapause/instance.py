@@ -1,4 +1,4 @@
-"""Checkpoints of a running program: what `diapause.open` gives."""
+"""Checkpoints of a running program: `Instance`, which `diapause.open` returns."""
 
 import contextlib
 import ctypes
@@ -38,7 +38,7 @@ class StoredRegion(NamedTuple):
 
 
 class Attribute(NamedTuple):
-    """The array that is an attribute of an object, or an item of a dictionary, whichever it is at the time."""
+    """An array that is an attribute of an object or an item of a dictionary; the program may replace it."""
 
     owner: Any
     name: str
@@ -54,7 +54,7 @@ class Attribute(NamedTuple):
 
 
 class State(NamedTuple):
-    """A dictionary of small things that is pickled into every version."""
+    """A dictionary of small values that is pickled into every version."""
 
     values: Dict[str, Any]
     most_bytes: int
@@ -72,15 +72,16 @@ def _numbers(values: Sequence[int]):
 
 
 class Instance:
-    """One instance: a named set of protected regions and its checkpoints. Made by `diapause.open`.
+    """One instance: a named set of protected regions and its checkpoints. `diapause.open` creates it.
 
-    Calls that are collective in C are collective here. Every call lets other threads of Python run; calls of two threads
-    on one instance wait for each other. A call that fails raises a DiapauseError."""
+    A method does what the function of this name in diapause.h does, and is collective if that function is. Every call
+    lets other threads of Python run; two threads that call one instance wait for each other. A call that fails raises a
+    DiapauseError. Sizes are in bytes or elements, and times in seconds."""
 
     def __init__(self, name: str, comm: Optional[Any] = None, config: "str | os.PathLike | None" = None):
         path = os.fspath(config) if config is not None else None
         self._lock = threading.RLock()
-        self._regions: Dict[str, Any] = {}  # what keeps the memory of a region where it is
+        self._regions: Dict[str, Any] = {}  # objects that keep the memory of a region where it is
         self._attributes: Dict[str, Attribute] = {}
         self._states: Dict[str, State] = {}
         self._ranks = 1 if comm is None else comm.Get_size()
@@ -97,14 +98,15 @@ class Instance:
         return self
 
     def __exit__(self, kind, _value, _trace) -> None:
-        """Closes. Not where an exception takes one of several ranks out: closing is collective, and this rank would wait
-        for others that do not come. Start such programs by `python -m mpi4py`, which ends the others."""
+        """Closes the instance, unless one of several ranks leaves the block by an exception: closing is collective, and
+        this rank would wait for others that do not close. Start such programs with `python -m mpi4py`, which ends the
+        other ranks."""
         if kind is None or self._ranks == 1:
             self.close()
 
     def close(self, within_s: Optional[float] = None) -> None:
-        """Waits for all versions in flight, or about `within_s` seconds, and releases everything; checkpoints stay.
-        Collective."""
+        """Waits for all versions in flight, or for about `within_s` seconds, and releases the instance. Its checkpoints
+        stay. Collective."""
         with self._lock:
             handle, self._handle = self._handle, None
             if handle is None:
@@ -117,8 +119,8 @@ class Instance:
             self._check(status)
 
     def finish(self) -> None:
-        """Closes, and ends the job: its versions are removed, and the next start begins anew. Call it when the results are
-        safe; after it the end of the `with` block does nothing. Collective."""
+        """Ends the job and closes the instance: its versions are removed, and the next start begins anew. Call it when the
+        results are safe. The end of the `with` block then does nothing. Collective."""
         with self._lock:
             handle, self._handle = self._handle, None
             status = self._library.diapause_finish(handle)
@@ -127,8 +129,8 @@ class Instance:
 
     @property
     def comm(self) -> Any:
-        """The mpi4py communicator that the program computes on; MPI.COMM_NULL on a rank that is set aside, which closes
-        next. It belongs to the instance."""
+        """The mpi4py communicator that the program computes on. It is MPI.COMM_NULL on a dedicated rank, which closes the
+        instance next. The instance owns it."""
         with self._lock:
             status, comm = c.program_comm(self._library, self._open())
             self._check(status)
@@ -137,9 +139,9 @@ class Instance:
     # ---- what is protected ----------------------------------------------------------------------
 
     def protect(self, region: str, data: Any) -> None:
-        """Protects the memory of `data`: anything with a buffer that can be written to and is contiguous, such as a NumPy
-        array, an array.array or a memoryview, or a tensor of PyTorch on the host. It is kept where it is until the region
-        is protected anew or unprotected. Give an array that is replaced now and then by `protect_attribute`."""
+        """Protects the memory of `data`: an object with a buffer that is writable and contiguous, such as a NumPy array, an
+        array.array or a memoryview, or a tensor of PyTorch on the host. Its memory must stay where it is until the region
+        is protected anew or unprotected. Use `protect_attribute` for an array that the program replaces."""
         memory = memory_of(region, data)
         with self._lock:
             if memory.type == BYTES:
@@ -152,8 +154,8 @@ class Instance:
             self._regions[region] = memory.owner
 
     def protect_block(self, region: str, data: Any, global_shape: Sequence[int], start: Sequence[int]) -> None:
-        """As `protect`, and records that `data`, in C order, is the block of a global array of `global_shape` that
-        begins at `start`. Numbers only."""
+        """Protects `data` as `protect` does, and records that it is the block that begins at `start` in a global array of
+        `global_shape`. The data must be numbers in C order."""
         memory = memory_of(region, data)
         if not len(memory.shape) == len(global_shape) == len(start):
             raise failure(ARGUMENT, f"region '{region}': the data, global_shape and start have not the same dimensions")
@@ -166,18 +168,18 @@ class Instance:
             self._regions[region] = memory.owner
 
     def protect_attribute(self, owner: Any, name: str, region: Optional[str] = None) -> None:
-        """Protects the NumPy array `owner.name`, or `owner[name]` of a dictionary, whichever it is when a checkpoint is
-        taken: it may be replaced by one of another length. A restart puts a new array there, as long as the stored one;
-        all dimensions but the first stay."""
+        """Protects the NumPy array `owner.name`, or `owner[name]` of a dictionary. The program may replace it by an array
+        of another length: a checkpoint holds the current one. A restart puts a new array of the stored length there. All
+        dimensions except the first must stay the same."""
         with self._lock:
             attribute = Attribute(owner, name)
             self.protect(region or name, attribute.get())
             self._attributes[region or name] = attribute
 
     def protect_state(self, values: Dict[str, Any], region: str = "python.state", most_bytes: int = 1 << 20) -> None:
-        """Keeps a dictionary of small things beside the arrays: it is pickled into every version, at most `most_bytes`
-        bytes long, and a restart puts back what it held. Only what the library has verified is unpickled: data with a
-        wrong checksum, or in files of another user, is refused before. Do not let others write to the directories."""
+        """Protects a dictionary of small values: it is pickled into every version, at most `most_bytes` bytes long, and a
+        restart restores its contents. Only data that the library has verified is unpickled: data with a wrong checksum, or
+        in files of another user, is refused before. Do not let others write to the directories."""
         with self._lock:
             state = State(values, most_bytes)
             self._protect_bytes(region, self._pickled(region, state))
@@ -191,11 +193,12 @@ class Instance:
                 kept.pop(region, None)
 
     def declare(self, region: str, declaration: int) -> None:
-        """Promises CHANGING, STABLE or CONSTANT of a region, until it is protected anew."""
+        """Declares how the program will write to a region: CHANGING, STABLE or CONSTANT. The declaration holds until the
+        region is protected anew."""
         self._call("diapause_declare", region.encode(), declaration)
 
     def allow_loss(self, region: str, bound: float, codec: int = LATTICE) -> None:
-        """Allows values in the global tier to be off by at most `bound`; docs/compression.md says for what."""
+        """Allows values in the global tier to be off by at most `bound`. docs/compression.md says when that is safe."""
         self._call("diapause_allow_loss", region.encode(), codec, bound)
 
     # ---- checkpoints ----------------------------------------------------------------------------
@@ -210,9 +213,9 @@ class Instance:
 
     @contextlib.contextmanager
     def files(self, version: int, level: int = 1) -> Iterator[pathlib.Path]:
-        """Gives an empty directory of this rank, into which the body writes files with any library; at its end a
-        checkpoint is taken of them and of what is protected. If the body of a rank raises, there is no version, and the
-        other ranks get an ArgumentError. Collective."""
+        """Gives an empty directory of this rank, into which the body writes files with any library. At the end of the body
+        a checkpoint is taken of these files and of all protected regions. If the body of one rank raises an exception,
+        there is no version, and the other ranks get an ArgumentError. Collective."""
         directory = self._directory("diapause_files")
         try:
             yield directory
@@ -222,8 +225,8 @@ class Instance:
         self._check(self._checkpoint_files(version, level, True))
 
     def restore_files(self) -> pathlib.Path:
-        """The directory with this rank's files of the version that restart_begin has opened; until restart_end.
-        Collective."""
+        """Returns the directory with this rank's files of the version that restart_begin has opened. It is there until
+        restart_end. Collective."""
         return self._directory("diapause_restore_files")
 
     def snapshot(self, version: int) -> CheckpointInfo:
@@ -233,13 +236,14 @@ class Instance:
             return self._snapshot(version)
 
     def should_stop(self) -> Optional[StopInfo]:
-        """Why the program has to stop, as the last snapshot has found out; None if it need not. Equal on all ranks."""
+        """Returns why the program has to stop, as the last snapshot has found out, or None if it need not. The answer is the
+        same on all ranks."""
         info = StopInfo()
         with self._lock:
             return info if self._library.diapause_should_stop(self._handle, byref(info)) else None
 
     def wait(self, version: int, level: int = 1, seconds: float = FOREVER_S) -> bool:
-        """Whether the version holds at `level` or deeper, or is CAPTURED, before so many seconds are over."""
+        """Waits until the version holds at `level` or deeper, or is CAPTURED. Returns False if `seconds` were over first."""
         with self._lock:
             status = self._library.diapause_wait(self._open(), version, level, seconds)
             if status != TIMEOUT:
@@ -247,21 +251,21 @@ class Instance:
             return status == OK
 
     def poll(self, version: int) -> Progress:
-        """How far a version has come."""
+        """Returns which levels a version has reached."""
         progress = Progress()
         self._call("diapause_poll", version, byref(progress))
         return progress
 
     @property
     def background_reason(self) -> str:
-        """The failure that `background` of a CheckpointInfo was about."""
+        """The text of the failure that `background` of a CheckpointInfo has reported."""
         with self._lock:
             return self._library.diapause_background_reason(self._open()).decode(errors="replace")
 
     def steps(self, count: int, first: int = 0) -> Iterator[int]:
-        """Hides the loop: restarts, and gives the numbers of the steps that are left of `range(first, count)`. After each
-        step a checkpoint is taken if one is due, whose version is the number of steps done; one that fails is told in the
-        log. Ends early if the program has to stop. Protect everything before, and call it on all ranks."""
+        """Restarts, and gives the numbers of `range(first, count)` that are left. After each step it takes a checkpoint if
+        one is due; the version is the number of steps done. If a checkpoint fails, the log says so. The loop ends early if
+        the program has to stop. Protect everything before, and use it on all ranks."""
         found = self.restart()
         step = found.version if found is not None else first
         while step < count:
@@ -279,9 +283,9 @@ class Instance:
     # ---- restart --------------------------------------------------------------------------------
 
     def restart(self, version: int = NEWEST) -> Optional[RestartInfo]:
-        """Restores everything protected from the newest version that all ranks can have, or from the one named. None if
-        there is none yet: a fresh start. Arrays protected by `protect_attribute` are made anew in the stored length.
-        Collective."""
+        """Restores all protected regions from the newest version that all ranks can have, or from the one of this number.
+        Returns None if there is no version yet, which is a fresh start. Arrays of `protect_attribute` are replaced by new
+        ones of the stored length. Collective."""
         with self._lock:
             if not self._attributes and not self._states:
                 return self._begun("diapause_restart", version)  # which reads everything once, straight to its place
@@ -300,12 +304,13 @@ class Instance:
         return info
 
     def restart_begin(self, version: int = NEWEST) -> Optional[RestartInfo]:
-        """The same in steps: begin, look at what is stored and make room, protect, restore, end. Collective."""
+        """Begins a restart in steps: ask for stored sizes, make room, protect, restore, restart_end. Returns None if there
+        is no version yet. Collective."""
         with self._lock:
             return self._begun("diapause_restart_begin", version)
 
     def stored(self) -> List[StoredRegion]:
-        """The regions that this rank stored in the opened version."""
+        """Returns the regions of this rank in the version that a restart has opened."""
         with self._lock:
             count = self._library.diapause_stored_count(self._open())
             if count < 0:
@@ -317,7 +322,7 @@ class Instance:
             return regions
 
     def restore(self, regions: Optional[Sequence[str]] = None) -> None:
-        """Restores all protected regions, or those named. Collective."""
+        """Restores all protected regions, or the named ones. Collective."""
         if regions is not None and not regions:
             raise failure(ARGUMENT, "restore: name at least one region")
         names = [name.encode() for name in regions or []]
@@ -334,7 +339,7 @@ class Instance:
 
     @property
     def restart_reason(self) -> str:
-        """Why the last restart stepped back or refused; "" if it did not."""
+        """Why the last restart stepped back or failed; "" if it did neither."""
         with self._lock:
             return self._library.diapause_restart_reason(self._open()).decode(errors="replace")
 
@@ -370,7 +375,7 @@ class Instance:
         return info
 
     def _begun(self, function: str, version: int) -> Optional[RestartInfo]:
-        """None if there is nothing to go on from."""
+        """Returns None if there is nothing to restart from."""
         info = RestartInfo()
         status = getattr(self._library, function)(self._open(), version, byref(info))
         if status == NOT_FOUND and version == NEWEST:
@@ -409,7 +414,7 @@ class Instance:
         state.values.update(values)
 
     def _follow(self) -> None:
-        """Protects what has been replaced, or has changed its length, since the last time."""
+        """Protects again all arrays and states that the program has replaced or changed since the last time."""
         for region, attribute in self._attributes.items():
             data = attribute.get()
             if getattr(self._regions[region], "obj", None) is not data:
@@ -418,8 +423,8 @@ class Instance:
             self._protect_bytes(region, self._pickled(region, state))
 
     def _make_room(self) -> None:
-        """Memory as long as what is stored, for all that may change its length. What does not fit stays as it is: the
-        restore tells of it, on all ranks."""
+        """Makes memory of the stored length for all regions that may change their length. A region that does not fit stays
+        as it is; the restore then fails on all ranks."""
         stored = {region.name: region for region in self.stored()}
         for region, attribute in self._attributes.items():
             if region in stored and _fits(attribute.get(), stored[region]):
@@ -439,13 +444,13 @@ def _row_elements(array: Any) -> int:
 
 
 def _fits(array: Any, stored: StoredRegion) -> bool:
-    """Whether what is stored is so many rows of an array like this one."""
+    """Returns whether the stored region consists of whole rows of an array like this one."""
     row = _row_elements(array)
     return array.dtype.itemsize == stored.element_bytes and row > 0 and stored.count % row == 0
 
 
 def _array_like(array: Any, count: int) -> Any:
-    """A NumPy array of so many elements with the type and the other dimensions of `array`."""
+    """Returns a NumPy array of `count` elements with the type and the other dimensions of `array`."""
     import numpy
 
     return numpy.empty((count // _row_elements(array), *array.shape[1:]), dtype=array.dtype)

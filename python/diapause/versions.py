@@ -1,4 +1,4 @@
-"""Versions on disk as NumPy arrays, without the job that took them. Needs NumPy and the command `diapause`."""
+"""Versions on disk as NumPy arrays, without the program that took them. This needs NumPy and the command `diapause`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def _command():
 
 
 class StoredVersion(Mapping):
-    """The regions of a version by name: a global array, or {rank: array} where the ranks' pieces make up none.
+    """The regions of a version by name. A value is a global array, or {rank: array} if the blocks of the ranks make up none.
 
-    `files` is {rank: directory} with the files that ranks have in it.
+    `files` is {rank: directory} with the files of the ranks. `number` is the number of the version.
 
-    Every byte was checked when the version was opened. The arrays are mapped and read-only, and last as long as this object is
-    open; close it, or use it in a `with`."""
+    Every byte was checked when the version was opened. The arrays are mapped and read-only, and valid as long as this object
+    is open. Close it, or use it in a `with` block."""
 
     def __init__(self, job, version=None, directory=None, **places):
-        """`places`: config, memory, local, global_, as of the command. `directory`: where the arrays are kept; else among
-        the temporary files, and gone at the end."""
+        """`places` are the options config, memory, local and global_ of the command. `directory` is a directory for the
+        arrays; by default they lie in a temporary one, which `close` removes."""
         self._scratch = None
         if directory is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="diapause-version-")
