@@ -1,12 +1,12 @@
-! Diapause for Fortran: checkpoints of variables and arrays of every type and rank. docs/fortran.md tells how to use it,
-! include/diapause/diapause.h what each call promises; here stands only what differs.
+! Diapause for Fortran: checkpoints of variables and arrays of every type and rank. docs/fortran.md shows how to use it.
+! include/diapause/diapause.h has the contract of each call; the comments here say only what differs.
 !
 ! Every call has an optional `status` (DIAPAUSE_OK or one of DIAPAUSE_ERR_*) and an optional `message`, which is written
-! to only if the call fails. A failure is never lost where `status` is left out: the next call that has one returns it,
-! unless that call fails itself. Calls that say how a restart went always have it. Nothing stops the program.
+! to only if the call fails. If a call without `status` fails, the next call with one returns that failure, unless it
+! fails itself. `status` is required in the calls of a restart. No failure stops the program.
 !
-! The procedures that are given data are called from Fortran as what they are in C. So the compiler hands over a
-! descriptor of the data itself, and never a copy that would be gone after the call.
+! The procedures that take data are C functions, which Fortran calls directly. So the compiler passes a descriptor of
+! the data itself, and never a copy that would be gone after the call.
 module diapause
   use, intrinsic :: iso_c_binding
 #ifdef DIAPAUSE_FORTRAN_MPI_F08
@@ -24,7 +24,7 @@ module diapause
   integer(c_int), parameter, public :: DIAPAUSE_CHANGING = 0, DIAPAUSE_STABLE = 1, DIAPAUSE_CONSTANT = 2
   integer(c_int), parameter, public :: DIAPAUSE_LATTICE = 0, DIAPAUSE_SZ3 = 1, DIAPAUSE_ZFP = 2
   integer(c_int), parameter, public :: DIAPAUSE_GO_ON = 0, DIAPAUSE_STOP_SIGNAL = 1, DIAPAUSE_STOP_END = 2
-  ! The newest version that all ranks can have; the bits of the number of C.
+  ! The newest version that all ranks can have. It has the same bits as the number of C.
   integer(c_int64_t), parameter, public :: DIAPAUSE_NEWEST = -1
 
   ! One instance. A copy of it stands for the same instance.
@@ -111,7 +111,7 @@ module diapause
   end interface
 
 #ifdef DIAPAUSE_FORTRAN_MPI
-  ! What the program computes on, as integer or type(MPI_Comm); MPI_COMM_NULL on a rank that is set aside.
+  ! Gives the communicator that the program computes on; MPI_COMM_NULL on a dedicated rank.
   interface diapause_comm
     subroutine diapause_fortran_comm(run, comm, status, message) bind(c)
       import :: diapause_t, c_char, c_int
@@ -133,7 +133,7 @@ module diapause
 #endif
 
   interface
-    ! The program has done all that it was started for: the next run begins anew.
+    ! Ends the job when all of its work is done: the next run begins anew.
     subroutine diapause_finish(run, status, message) bind(c, name='diapause_fortran_finish')
       import :: diapause_t, c_char, c_int
       type(diapause_t), intent(inout) :: run
@@ -156,10 +156,10 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! Protects a variable or an array of any type and rank: all of it, or a contiguous section. What is not contiguous,
-    ! not allocated or not associated is DIAPAUSE_ERR_ARGUMENT. `data` must stay where it is; give it the attribute
-    ! `target`, so that the compiler keeps its values in memory. Objects declared with `class`, and those of a type with
-    ! procedures of its own, go by diapause_protect_address.
+    ! Protects a variable, an array, or a contiguous section of an array, of any type and rank. Returns
+    ! DIAPAUSE_ERR_ARGUMENT for data that is not contiguous, not allocated or not associated. `data` must stay where it
+    ! is; give it the attribute `target`, so that the compiler keeps its values in memory. For objects declared with
+    ! `class`, and those of a type with procedures of its own, call diapause_protect_address.
     subroutine diapause_protect(run, region, data, status, message) bind(c, name='diapause_fortran_protect')
       import :: diapause_t, c_char, c_int
       type(diapause_t), intent(inout) :: run
@@ -169,8 +169,8 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! Also records that `data` is the block of a global array of `global_shape` whose first element is at `first`: in
-    ! the order of Fortran's dimensions, counted from 1.
+    ! Protects `data`, and records that it is the block of a global array of `global_shape` whose first element is at
+    ! `first`. Both are in the order of Fortran's dimensions, and `first` is counted from 1.
     subroutine diapause_protect_block(run, region, data, global_shape, first, status, message) &
         bind(c, name='diapause_fortran_protect_block')
       import :: diapause_t, c_char, c_int, c_int64_t
@@ -182,7 +182,7 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! Protects `count` elements of `element_bytes` at what c_loc gave.
+    ! Protects `count` elements of `element_bytes` each at an address from c_loc.
     subroutine diapause_protect_address(run, region, address, count, element_bytes, status, message) &
         bind(c, name='diapause_fortran_protect_address')
       import :: diapause_t, c_char, c_int, c_int64_t, c_ptr
@@ -233,7 +233,7 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! The directory for files of the next version; `directory` must be long enough for its path.
+    ! Gives the directory for files of the next version. `directory` must be long enough for its path.
     subroutine diapause_files(run, directory, status, message) bind(c, name='diapause_fortran_files')
       import :: diapause_t, c_char, c_int
       type(diapause_t), intent(inout) :: run
@@ -242,7 +242,7 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! A checkpoint of those files, if they are `complete` on all ranks, and of what is protected.
+    ! Takes a checkpoint of those files, if they are `complete` on all ranks, and of all protected regions.
     subroutine diapause_checkpoint_files(run, version, level, complete, info, status, message) &
         bind(c, name='diapause_fortran_checkpoint_files')
       import :: diapause_t, diapause_checkpoint_info, c_char, c_int, c_int64_t, c_bool
@@ -255,7 +255,7 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! The directory with the files of the opened version, until diapause_restart_end.
+    ! Gives the directory with the files of the opened version. It is there until diapause_restart_end.
     subroutine diapause_restore_files(run, directory, status, message) bind(c, name='diapause_fortran_restore_files')
       import :: diapause_t, c_char, c_int
       type(diapause_t), intent(inout) :: run
@@ -279,7 +279,7 @@ module diapause
       type(diapause_stop_info), intent(inout), optional :: info
     end function
 
-    ! `done` is false, and the call no failure, where the time was over before.
+    ! If the time is over first, `done` is false and the call is no failure.
     subroutine diapause_wait(run, version, level, seconds, done, status, message) bind(c, name='diapause_fortran_wait')
       import :: diapause_t, c_char, c_int, c_int64_t, c_double, c_bool
       type(diapause_t), intent(inout) :: run
@@ -300,8 +300,8 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! DIAPAUSE_ERR_NOT_FOUND is a fresh start; after any other failure there is something, and the program must not begin
-    ! anew over it. Without `version`, the newest.
+    ! Restores all protected regions from `version`, or from the newest. DIAPAUSE_ERR_NOT_FOUND is a fresh start. After
+    ! any other failure there are checkpoints, and the program must not begin anew.
     subroutine diapause_restart(run, status, info, version, message) bind(c, name='diapause_fortran_restart')
       import :: diapause_t, diapause_restart_info, c_char, c_int, c_int64_t
       type(diapause_t), intent(inout) :: run
@@ -321,7 +321,7 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! How many elements of the region are stored in the version that a restart has opened, and how long each is.
+    ! Gives the number of elements of the region in the version that a restart has opened, and the size of each.
     subroutine diapause_stored(run, region, count, element_bytes, status, message) &
         bind(c, name='diapause_fortran_stored')
       import :: diapause_t, c_char, c_int, c_int64_t
@@ -333,7 +333,7 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! All protected regions, or those named.
+    ! Restores all protected regions, or the named ones.
     subroutine diapause_restore(run, status, regions, message) bind(c, name='diapause_fortran_restore')
       import :: diapause_t, c_char, c_int
       type(diapause_t), intent(inout) :: run
@@ -349,7 +349,7 @@ module diapause
       character(len=*, kind=c_char), intent(inout), optional :: message
     end subroutine
 
-    ! Why the last restart stepped back or refused, or with background what failed there: blank if there is nothing.
+    ! Gives the reason why the last restart stepped back or failed, or of a failure in the background; blank if none.
     subroutine diapause_reason(run, reason, background) bind(c, name='diapause_fortran_reason')
       import :: diapause_t, c_char, c_bool
       type(diapause_t), intent(in) :: run
@@ -357,7 +357,7 @@ module diapause
       logical(c_bool), intent(in), optional :: background
     end subroutine
 
-    ! A name such as DIAPAUSE_ERR_FULL.
+    ! Gives the name of a status, such as DIAPAUSE_ERR_FULL.
     subroutine diapause_status_name(status, name) bind(c, name='diapause_fortran_status_name')
       import :: c_char, c_int
       integer(c_int), intent(in), value :: status
@@ -367,7 +367,7 @@ module diapause
 
 contains
 
-  ! The last snapshot call has found out; the same on all ranks.
+  ! Returns whether the program has to stop, as the last snapshot call has found out: the same on all ranks.
   logical function diapause_should_stop(run, info)
     type(diapause_t), intent(in) :: run
     type(diapause_stop_info), intent(inout), optional :: info
@@ -379,7 +379,7 @@ contains
     diapause_is_open = c_associated(run%instance)
   end function
 
-  ! The diapause_t* of C, for calls of diapause.h that this module does not have.
+  ! Returns the diapause_t* of C, for functions of diapause.h that this module does not have.
   type(c_ptr) function diapause_handle(run)
     type(diapause_t), intent(in) :: run
     diapause_handle = run%instance

@@ -1,5 +1,5 @@
-/* The Fortran module's procedures as they are in C. Nothing is done here that diapause.h does not do: arguments are
- * translated, and failures kept until a call is asked for them. */
+/* The procedures of the Fortran module in C. They translate arguments, call diapause.h, and keep failures until a call
+ * with `status` returns them. */
 #include "glue.h"
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ int diapause_fortran_text(const CFI_cdesc_t* from, char* to) {
   return 1;
 }
 
-/* As Fortran assigns: cut off, or with blanks behind. */
+/* Assigns text as Fortran does: cut off, or filled with blanks. */
 static void assign(CFI_cdesc_t* to, const char* text) {
   const size_t length = strlen(text);
   const size_t fits = length < to->elem_len ? length : to->elem_len;
@@ -88,8 +88,8 @@ void diapause_fortran_close_within(Run* run, double seconds, int* status, CFI_cd
 
 /* ---- what is protected -------------------------------------------------------------------- */
 
-/* The library's types for those of Fortran whose elements are numbers, and opaque elements for all others: what a
- * logical or a complex holds is no number of the library's. */
+/* Returns the library's type for Fortran's integers and reals, and opaque elements for all other types, such as logical
+ * and complex. */
 static diapause_type element_type(const CFI_cdesc_t* data) {
   const bool is_integer = (data->type & CFI_type_mask) == CFI_type_Integer;
   const bool is_real = (data->type & CFI_type_mask) == CFI_type_Real;
@@ -102,7 +102,7 @@ static diapause_type element_type(const CFI_cdesc_t* data) {
   return DIAPAUSE_BYTES;
 }
 
-/* Why it cannot be protected; NULL if it can. */
+/* Returns why the data cannot be protected; NULL if it can. */
 static const char* trouble_with(const CFI_cdesc_t* data) {
   if (data->type == CFI_type_cptr || data->type == CFI_type_other) {
     return "what it is can be known only when the program runs: use diapause_protect_address";
@@ -223,7 +223,7 @@ void diapause_fortran_checkpoint_files(Run* run, int64_t version, int level, boo
   answer(run, diapause_checkpoint_files(run->instance, (uint64_t)version, level, complete, info), status, message);
 }
 
-/* A path that is cut off would be another one. */
+/* Fails if the path does not fit, because a path that is cut off would be another one. */
 static void give_path(Run* run, int done, const char* path, CFI_cdesc_t* to, int* status, CFI_cdesc_t* message) {
   assign(to, "");
   if (done == DIAPAUSE_OK && strlen(path) > to->elem_len) {
@@ -297,7 +297,7 @@ void diapause_fortran_stored(Run* run, const CFI_cdesc_t* region, int64_t* count
   answer(run, found, status, message);
 }
 
-/* The names, each with a NUL, in memory of one piece with the pointers to them before it; NULL without memory. */
+/* Returns the names, each with a NUL, in one allocation with the pointers to them before; NULL without memory. */
 static const char** names_of(const CFI_cdesc_t* regions) {
   const size_t count = (size_t)regions->dim[0].extent;
   const char** names = malloc(count * (sizeof *names + regions->elem_len + 1) + 1);
@@ -320,7 +320,7 @@ void diapause_fortran_restore(Run* run, int* status, const CFI_cdesc_t* regions,
     answer(run, diapause_restore(run->instance, NULL, 0), status, message);
     return;
   }
-  if (regions->dim[0].extent < 1) { /* for the library that would be all */
+  if (regions->dim[0].extent < 1) { /* to the library that would mean all */
     refuse(run, "restore: name at least one region", status, message);
     return;
   }

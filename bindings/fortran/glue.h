@@ -16,10 +16,10 @@ typedef struct Run {
   char text[kUnheardText];
 } Run;
 
-/* The text without the blanks behind it, with a NUL; false if it does not fit into kMostName bytes. */
+/* Copies the text without trailing blanks, with a NUL; returns false if it does not fit into kMostName bytes. */
 int diapause_fortran_text(const CFI_cdesc_t* from, char* to);
 
-/* Returns a status to the program; `text` is NULL for that of the library. */
+/* Returns a status to the program. `text` is NULL for the text of the library. */
 void diapause_fortran_answer(Run* run, int status, const char* text, int* answer, CFI_cdesc_t* message);
 
 #endif

@@ -15,7 +15,7 @@ void diapause_fortran_open_mpi(Run* run, const CFI_cdesc_t* name, const MPI_Fint
                           message);
 }
 
-/* A type(MPI_Comm) is a structure with nothing but that integer in it. */
+/* A type(MPI_Comm) is a structure that holds only that integer. */
 void diapause_fortran_open_mpi_f08(Run* run, const CFI_cdesc_t* name, const MPI_Fint* comm, const CFI_cdesc_t* config,
                                    int* status, CFI_cdesc_t* message) {
   diapause_fortran_open_mpi(run, name, comm, config, status, message);
