@@ -1,13 +1,11 @@
-/* Conjugate gradients whose checkpoints may lose accuracy. Run it twice: the first run stops half-way on purpose, the
- * second continues from the last checkpoint.
+/* Conjugate gradients whose checkpoints may lose accuracy. Run the program twice: the first run stops half-way on
+ * purpose, the second continues from the last checkpoint.
  *
- * What may be changed is x, the solution so far. The residual r = b - Ax and the direction p follow from it, so they
- * are not stored: a hook computes them anew from whatever x comes back. The iteration starts over from there, and what
- * it reports in the end is true.
+ * Only x, the solution so far, is stored, and its values may be changed within a bound. A hook computes the residual
+ * r = b - Ax and the direction p from the restored x. The iteration starts again from there, and its result is correct.
  *
- * With the argument "everything" it does what must not be done: it stores x, r and p, each within the bound. Then r is
- * not b - Ax any more, and nothing in the iteration ever looks again. It reports convergence, and the solution is
- * wrong. */
+ * With the argument "everything" the program shows a mistake: it stores x, r and p, each within the bound. Then r is no
+ * longer b - Ax, and the iteration never checks that. It reports convergence, and the solution is wrong. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +49,7 @@ static void residual(const Solver* s, double* r) {
   for (int i = 0; i < kCount; ++i) r[i] = s->b[i] - r[i];
 }
 
-/* What follows from x. */
+/* Computes r and p from x. */
 static int begin_at_x(void* context) {
   Solver* s = context;
   residual(s, s->r);
@@ -112,7 +110,7 @@ int main(int argc, char** argv) {
   if (!is_first) {
     printf("continuing after step %" PRIu64 ", every value within %g\n", restart.version, restart.greatest_error);
   } else {
-    if (status != DIAPAUSE_ERR_NOT_FOUND) { /* there is something: do not begin anew */
+    if (status != DIAPAUSE_ERR_NOT_FOUND) { /* there are checkpoints: do not begin anew */
       tell(status);
       return 2;
     }
@@ -126,7 +124,7 @@ int main(int argc, char** argv) {
       tell(diapause_wait(diapause, s.iteration, DIAPAUSE_L4, 60));
       puts("stopping half-way; run me again");
       fflush(stdout);
-      _exit(3); /* as good as a crash: nothing is closed */
+      _exit(3); /* like a crash: nothing is closed */
     }
   }
 
@@ -136,5 +134,5 @@ int main(int argc, char** argv) {
   tell(diapause_finish(diapause));
   const int is_right = real < 10 * kTolerance;
   if (reported > kTolerance) return 1;
-  return everything ? is_right : !is_right; /* with everything, to be wrong is what is shown */
+  return everything ? is_right : !is_right; /* with "everything" the solution is expected to be wrong */
 }

@@ -1,5 +1,5 @@
-/* A program that writes its own files, as with HDF5 or any other library: the files are the checkpoint. Run it twice:
- * the first run stops half-way on purpose, the second continues from the last files and finishes. */
+/* A program that writes its own files, with HDF5 or any other library: the files are the checkpoint. Run the program
+ * twice: the first run stops half-way on purpose, the second continues from the last files and finishes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ static int tell(int status) {
   return status;
 }
 
-/* Stands for what the program has always done to save its state. Returns whether it is complete. */
+/* Saves the state as the program did before it used Diapause. Returns whether the files are complete. */
 static int save(const char* directory, uint64_t step, uint64_t sum) {
   char path[1000];
   snprintf(path, sizeof path, "%s/state.txt", directory);
@@ -42,10 +42,10 @@ int main(void) {
   const int status = diapause_restart_begin(diapause, DIAPAUSE_NEWEST, &restart);
   if (status == DIAPAUSE_OK) {
     if (tell(diapause_restore_files(diapause, &directory)) != DIAPAUSE_OK || !load(directory, &first, &sum)) return 2;
-    tell(diapause_restart_end(diapause)); /* the directory goes with it */
+    tell(diapause_restart_end(diapause)); /* this removes the directory */
     printf("continuing after step %" PRIu64 "\n", first);
   } else if (status != DIAPAUSE_ERR_NOT_FOUND) {
-    tell(status); /* there is something, and to begin anew would be to lose it */
+    tell(status); /* there are checkpoints: to begin anew would lose them */
     return 2;
   }
 
@@ -58,7 +58,7 @@ int main(void) {
     if (first == 0 && step == kStopAt) {
       puts("stopping half-way; run me again");
       fflush(stdout);
-      _exit(3); /* as good as a crash: nothing is closed */
+      _exit(3); /* like a crash: nothing is closed */
     }
   }
 

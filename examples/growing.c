@@ -1,6 +1,6 @@
-/* A region that grows and shrinks: a list that gets longer for a while and then shorter. Each checkpoint holds as many
- * numbers as there are then, and a restart asks how many are stored before it makes room for them. Run it twice: the
- * first run stops half-way on purpose. */
+/* A region that grows and shrinks: a list becomes longer for a while and then shorter. Each checkpoint holds the
+ * numbers that the list has at that moment. The restart asks how many are stored before it allocates memory for them.
+ * Run the program twice: the first run stops half-way on purpose. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void resize(uint64_t wanted) {
   count = wanted;
 }
 
-/* Protecting a name again replaces where it lies and how long it is. */
+/* A name that is protected again gets a new address and length. */
 static int protect(diapause_t* diapause) {
   return diapause_protect(diapause, "numbers", numbers, count, DIAPAUSE_UINT64);
 }
@@ -58,7 +58,7 @@ int main(void) {
     if (step % kEvery == 0) {
       tell(protect(diapause));
       tell(diapause_checkpoint(diapause, step, DIAPAUSE_L1, NULL));
-      tell(diapause_unprotect(diapause, "numbers")); /* the memory goes with the next step */
+      tell(diapause_unprotect(diapause, "numbers")); /* the memory is freed in the next step */
     }
     if (first == 0 && step == kStopAt) {
       puts("stopping half-way; run me again");

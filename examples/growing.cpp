@@ -1,5 +1,5 @@
-// Vectors that grow and shrink, in C++: they are protected once, each checkpoint holds what is in them then, and a
-// restart gives them the length that is stored. Run it twice: the first run stops half-way on purpose.
+// Vectors that grow and shrink, in C++. They are protected once, each checkpoint holds their elements at that moment,
+// and a restart resizes them to the stored length. Run the program twice: the first run stops half-way on purpose.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -33,7 +33,7 @@ bool is_right(const std::vector<Particle>& particles) {
 int run() {
   std::vector<Particle> particles;
   std::vector<double> history;
-  std::array<std::uint64_t, 2> counts{};  // steps done, and the most particles that there were
+  std::array<std::uint64_t, 2> counts{};  // steps done, and the greatest number of particles so far
   diapause::Instance diapause("growing_cpp");
   diapause.protect("particles", particles);
   diapause.protect("history", history);
@@ -48,14 +48,14 @@ int run() {
       if (grows) particles.push_back(particle(particles.size()));
       if (!grows) particles.pop_back();
     }
-    if (!grows) particles.shrink_to_fit();  // moves them
+    if (!grows) particles.shrink_to_fit();  // moves the elements
     counts[1] = std::max<std::uint64_t>(counts[1], particles.size());
     history.push_back(static_cast<double>(particles.size()));
     if (counts[0] % kEvery == 0) diapause.checkpoint(counts[0]);
     if (!restart && counts[0] == kStopAt) {
       std::puts("stopping half-way; run me again");
       std::fflush(stdout);
-      std::_Exit(3);  // as good as a crash: nothing is closed
+      std::_Exit(3);  // like a crash: nothing is closed
     }
   }
   const bool is_good = is_right(particles) && history.size() == kSteps && counts[1] == kGrowUntil * kBatch;

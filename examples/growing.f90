@@ -1,5 +1,5 @@
-! A list that gets longer and shorter, in Fortran: each checkpoint holds as many numbers as there are then, and a restart
-! asks how many are stored before it makes room for them. Run it twice: the first run stops half-way on purpose.
+! A list that becomes longer and shorter, in Fortran. Each checkpoint holds the numbers that the list has at that moment. The
+! restart asks how many are stored before it allocates memory. Run it twice: the first run stops half-way on purpose.
 program growing
   use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
   use diapause
@@ -78,7 +78,7 @@ contains
     if (status == DIAPAUSE_OK) call diapause_restart_end(run, status, message=text)
     if (status /= DIAPAUSE_OK) then
       write (error_unit, '(a)') trim(text)
-      stop 2 ! there is something: do not begin anew over it
+      stop 2 ! there are checkpoints: do not begin anew
     end if
     print '(a, i0, a, i0, a)', 'continuing after step ', state%step, ' with ', count, ' numbers'
     flush (output_unit)

@@ -1,6 +1,6 @@
-/* A restart without reading: a large table is used where it is stored, and pages come from the file when they are
- * touched. The program goes on at once, its data is checked behind it, and before the result counts it asks what came
- * of that. Run it twice: the first run stops half-way on purpose. */
+/* A restart without copying: a large table is used where it is stored, and a page is read from the file when it is
+ * first touched. The program goes on at once while its data is verified in the background. Before it uses the result it
+ * asks whether the data was sound. Run the program twice: the first run stops half-way on purpose. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int is_ok(int status) {
   return status == DIAPAUSE_OK;
 }
 
-/* The step it goes on after, with `table` in the memory of the checkpoint; 0: there is none. */
+/* Maps `table` from the checkpoint and returns the step to continue after; 0: there is no checkpoint. */
 static uint64_t map_checkpoint(diapause_t* diapause) {
   diapause_restart_info restart;
   void* data = NULL;
@@ -49,11 +49,11 @@ int main(void) {
     if (first == 0 && step == kStopAt) {
       puts("stopping half-way; run me again");
       fflush(stdout);
-      _exit(3); /* as good as a crash: nothing is closed */
+      _exit(3); /* like a crash: nothing is closed */
     }
   }
 
-  /* Damage in what was mapped shows here at the latest; a new restart would take another copy or an older version. */
+  /* Damage in the mapped data shows here at the latest. A new restart would take another copy or an older version. */
   int wrong = !is_ok(diapause_scrub_wait(diapause));
   for (uint64_t k = 0; k < kCount; ++k) wrong |= table[k] != k * k + k / (kCount / kSteps) + 1;
   printf("%d numbers, %s\n", kCount, wrong ? "some wrong" : "all as they should be");

@@ -1,4 +1,4 @@
-/* The smallest program that goes on where it stopped. Run it twice: the first run stops half-way on purpose, the
+/* The smallest program that continues where it stopped. Run it twice: the first run stops half-way on purpose, the
  * second continues from the last checkpoint and finishes. A third begins anew. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@ int main(void) {
   if (status == DIAPAUSE_OK) {
     first = restart.version; /* our versions are step numbers */
     printf("continuing after step %" PRIu64 "\n", first);
-  } else if (status != DIAPAUSE_ERR_NOT_FOUND) { /* nothing there is a fresh start */
-    tell(status);                                /* there is something, and to begin anew would be to lose it */
+  } else if (status != DIAPAUSE_ERR_NOT_FOUND) { /* NOT_FOUND is a fresh start */
+    tell(status);                                /* there are checkpoints: to begin anew would lose them */
     return 2;
   }
 
@@ -34,7 +34,7 @@ int main(void) {
     if (first == 0 && step == kStopAt) {
       puts("stopping half-way; run me again");
       fflush(stdout);
-      _exit(3); /* as good as a crash: nothing is closed */
+      _exit(3); /* like a crash: nothing is closed */
     }
   }
 

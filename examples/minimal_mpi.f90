@@ -1,5 +1,5 @@
-! The least that a Fortran program with MPI needs: every rank adds up its own terms of a series for pi. Run it twice under
-! mpirun: in the first run one rank dies half-way and takes the job with it, the second continues and finishes.
+! The smallest Fortran program with MPI: every rank adds up its own terms of a series for pi. Run it twice under mpirun: in
+! the first run one rank aborts the job half-way, the second run continues and finishes.
 program minimal_mpi
   use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit, real64
   use mpi
@@ -26,7 +26,7 @@ program minimal_mpi
   if (status == DIAPAUSE_OK .and. rank == 0) then
     print '(a, i0)', 'continuing after step ', first
     flush (output_unit)
-  else if (status /= DIAPAUSE_OK .and. status /= DIAPAUSE_ERR_NOT_FOUND) then ! there is something: do not begin anew
+  else if (status /= DIAPAUSE_OK .and. status /= DIAPAUSE_ERR_NOT_FOUND) then ! there are checkpoints: do not begin anew
     write (error_unit, '(a)') trim(text)
     call MPI_Abort(MPI_COMM_WORLD, 2, error)
   end if

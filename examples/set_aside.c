@@ -1,6 +1,6 @@
-/* A program that works the same with and without a rank set aside for the checkpoints: it computes on the communicator
- * that Diapause gives it. Run it twice with async.mode = "rank": in the first run one rank dies half-way and takes the
- * job with it, the second continues and finishes. */
+/* A program that works with and without dedicated ranks: it computes on the communicator that Diapause gives it. Run it
+ * twice with async.mode = "rank": in the first run one rank aborts the job half-way, the second run continues and
+ * finishes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ static void tell(int status) {
   if (status != DIAPAUSE_OK) fprintf(stderr, "set_aside: %s\n", diapause_last_error());
 }
 
-/* Whether pi came out right. Collective over `comm`. */
+/* Returns whether the result is pi. Collective over `comm`. */
 static int compute(diapause_t* diapause, MPI_Comm comm) {
   int rank, ranks;
   MPI_Comm_rank(comm, &rank);
@@ -24,7 +24,7 @@ static int compute(diapause_t* diapause, MPI_Comm comm) {
   diapause_restart_info restart;
   const int status = diapause_restart(diapause, DIAPAUSE_NEWEST, &restart);
   if (status == DIAPAUSE_OK) first = restart.version;
-  if (status != DIAPAUSE_OK && status != DIAPAUSE_ERR_NOT_FOUND) { /* there is something: do not begin anew */
+  if (status != DIAPAUSE_OK && status != DIAPAUSE_ERR_NOT_FOUND) { /* there are checkpoints: do not begin anew */
     tell(status);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
@@ -35,7 +35,7 @@ static int compute(diapause_t* diapause, MPI_Comm comm) {
       const double n = (double)(k * (uint64_t)ranks + (uint64_t)rank);
       sum += 1 / ((4 * n + 1) * (4 * n + 3));
     }
-    /* Returns when the sum is captured; the rank that is set aside does the rest. */
+    /* The call returns when the sum is captured; the dedicated rank does the rest. */
     if (step % 10 == 0) tell(diapause_checkpoint(diapause, step, step % 40 == 0 ? DIAPAUSE_L4 : DIAPAUSE_L1, NULL));
     if (first == 0 && step == kStopAt) {
       tell(diapause_wait(diapause, 40, DIAPAUSE_L4, 60));
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   MPI_Comm comm = MPI_COMM_NULL;
   tell(diapause_mpi_open(MPI_COMM_WORLD, "set_aside", NULL, &diapause));
   tell(diapause_comm(diapause, &comm));
-  /* A rank that is set aside goes straight to diapause_finish, which serves the others until they have finished. */
+  /* A dedicated rank comes here at once: its diapause_finish serves the other ranks until they have finished. */
   const int is_right = comm == MPI_COMM_NULL || compute(diapause, comm);
   tell(diapause_finish(diapause));
   MPI_Finalize();

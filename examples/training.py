@@ -45,7 +45,7 @@ def main():
                 run.checkpoint(epoch + 1)
             if first == 0 and epoch == STOP_AT:
                 print("stopping half-way; run me again", flush=True)
-                os._exit(3)  # as good as a crash: nothing is closed
+                os._exit(3)  # like a crash: nothing is closed
 
     alone, rng = numpy.zeros(8), numpy.random.default_rng(1)
     for _ in range(EPOCHS):

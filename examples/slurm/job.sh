@@ -1,14 +1,14 @@
 #!/bin/sh
-# A job that goes on until it is done, over as many allocations as it takes:
+# A job that runs until it is done, over as many allocations as that takes:
 #
 #   sbatch job.sh
 #
-# It runs as it is where `diapause` is in PATH, with the heat program that is installed with it; put your own program in its
+# It runs as it is if `diapause` is in PATH, with the heat program that is installed with it. Put your own program in its
 # place. Arguments of job.sh are passed on: sbatch job.sh --size 1000.
 #
-# When the time of an allocation is over, the program takes a last checkpoint and ends, Slurm queues the job again, and
-# the next start goes on from there. Preemption does the same. scancel ends it; another sbatch goes on.
-# exec, so that a signal to the batch script is one to diapause run.
+# At the end of an allocation the program takes a last checkpoint and ends, Slurm queues the job again, and the next start
+# continues from there. Preemption does the same. scancel ends the job; another sbatch continues it. The last line uses exec,
+# so that `diapause run` receives the signals of the batch script.
 #SBATCH --job-name=heat
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
