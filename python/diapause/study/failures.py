@@ -91,13 +91,12 @@ class Shape:
                 break
         return found
 
-    def toml(self, where):
-        return (f'schedule = ""\nlock_wait_s = {END_WAIT_S}\n[level2]\nevery_calls = {self.interval}\n[async]\nmode = "off"\n'
-                f"[global]\npath = {json.dumps(str(where.global_))}\n")
+    def toml(self):
+        return f'schedule = ""\nlock_wait_s = {END_WAIT_S}\n[level2]\nevery_calls = {self.interval}\n[async]\nmode = "off"\n'
 
     def run(self, failures, directory, parent):
         with programs.places(parent) as where:
-            config = self.launcher.configuration(directory, self.toml(where), where)
+            config = self.launcher.configuration(directory, self.toml(), where)
             side = math.isqrt(int(self.size_mb * 1e6 * self.launcher.ranks / 8))
             words = self.launcher.words("heat", "--size", side, "--iterations", self.iterations, "--min-ms-per-iteration",
                                         ITERATION_MS, "--config", config, "--name", programs.NAME)
@@ -120,7 +119,7 @@ def told_by(ledger):
 
 
 def plan_of(arguments):
-    parent = (arguments.directory or arguments.output).resolve()
+    parent = options.directory(arguments)
     shape = _shape(arguments)
     failures = sum(arguments.seconds / mean_s for mean_s in _mean_times(arguments).values())
     among_failures_s = arguments.seconds + START_S + failures * (START_S + arguments.interval_s / 2)
@@ -149,15 +148,7 @@ def _until_s(arguments):
 
 
 def run(arguments):
-    plan = plan_of(arguments)
-    if arguments.dry_run:
-        plan.show()
-        return
-    results = plan.carry_out()
-    study = Study(arguments, results, Simulator(arguments))
-    figures = study.figures()
-    runs.leave(arguments.output, {"measurements": study.rows(), "costs": study.cost_rows(), "comparison": study.comparison()},
-               study.page(figures), figures)
+    runs.carry_out(arguments, plan_of(arguments), lambda arguments, results: Study(arguments, results, Simulator(arguments)))
 
 
 # ---- what a calibration tells ----------------------------------------------------------------------------------------
@@ -352,6 +343,9 @@ class Study:
                 {"what": "mean seconds, failures drawn anew", "measured": measured.mean, "measured_half_width": measured.half,
                  "predicted": self.at_random, "predicted_half_width": self.at_random_half,
                  "off_pct": 100 * (measured.mean / self.at_random - 1), "off_half_width_pct": None}]
+
+    def files(self):
+        return {"measurements": self.rows(), "costs": self.cost_rows(), "comparison": self.comparison()}
 
     # ---- picture and page --------------------------------------------------------------------------------------------
 
