@@ -2,6 +2,9 @@
 # CMake package and pkg-config files. Everything finds everything else relative to itself, so a prefix can be moved.
 include(CMakePackageConfigHelpers)
 
+# A component is what one Debian package holds (packaging/packages.cmake); `cmake --install` without one installs all.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME libdiapause-dev)
+
 # Before 1.0 every minor version may change the binary interface.
 set(soversion ${PROJECT_VERSION_MAJOR})
 if(PROJECT_VERSION_MAJOR EQUAL 0)
@@ -22,7 +25,8 @@ endfunction()
 function(diapause_install_library target name export)
   set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${soversion} EXPORT_NAME ${name}
                                              INSTALL_RPATH $ORIGIN)
-  install(TARGETS ${target} EXPORT ${export} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${target} EXPORT ${export} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libdiapause
+                                                     NAMELINK_COMPONENT libdiapause-dev)
   install(EXPORT ${export} NAMESPACE diapause:: DESTINATION ${package_dir})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${target}.pc.in ${PROJECT_BINARY_DIR}/${target}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${target}.pc DESTINATION ${pkgconfig_dir})
@@ -59,6 +63,12 @@ if(TARGET diapause_mpi_fortran)
   diapause_install_fortran(diapause_mpi_fortran mpi_fortran diapauseMpiFortranTargets mpi)
 endif()
 
+# Programs to start from.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause
+        FILES_MATCHING PATTERN *.c PATTERN *.cpp PATTERN *.f90 PATTERN *.py PATTERN *.toml PATTERN *.sh)
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME diapause)
+
 # To read and to start one's own from; the library has them inside.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause)
 
@@ -79,12 +89,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${CMAKE_INSTALL_DATAD
 
 set_target_properties(diapause_cli PROPERTIES INSTALL_RPATH $ORIGIN/${libdir_from_bindir})
 install(TARGETS diapause_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/docs/diapause.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
-# Programs to start from, and those that examples/slurm/job.sh and `diapause study` run. Those are no commands: they lie
-# beside them.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/diapause
-        FILES_MATCHING PATTERN *.c PATTERN *.cpp PATTERN *.f90 PATTERN *.py PATTERN *.toml PATTERN *.sh)
+# Programs that examples/slurm/job.sh and `diapause study` run. They are no commands: they lie beside them.
 file(RELATIVE_PATH libdir_from_libexec /x/${CMAKE_INSTALL_LIBEXECDIR}/diapause /x/${CMAKE_INSTALL_LIBDIR})
 foreach(program IN ITEMS heat stream messages)
   foreach(target IN ITEMS ${program} ${program}_plain)

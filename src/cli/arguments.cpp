@@ -373,8 +373,8 @@ void add_history(CLI::App& app, HistoryArguments& arguments) {
 }
 
 // Adds an option that takes one value and may be repeated.
-void add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& values, const char* what) {
-  verb.add_option(name, values, what)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+CLI::Option* add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& values, const char* what) {
+  return verb.add_option(name, values, what)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_report(CLI::App& app, ReportArguments& arguments) {
@@ -382,9 +382,11 @@ void add_report(CLI::App& app, ReportArguments& arguments) {
   add_job_or_ledger(verb, arguments.job);
   verb.add_option("-o,--output", arguments.output, "File to write")->option_text("FILE")->required();
   add_repeated(verb, "--compare", arguments.compare,
-               "Job or ledger to compare with the first one; may be given more than once");
+               "Job or ledger to compare with the first one; may be given more than once")
+      ->option_text("JOB|LEDGER");
   add_repeated(verb, "--trace", arguments.traces,
-               "File that `diapause power record` wrote on a node meanwhile; may be given more than once");
+               "File that `diapause power record` wrote on a node meanwhile; may be given more than once")
+      ->option_text("FILE");
   verb.add_option("--pictures", arguments.pictures, "Also write each picture as a PNG file into this directory")
       ->option_text("DIRECTORY");
   add_config(verb, arguments.places.config);

@@ -62,10 +62,10 @@ class DocumentsTest(CommandTest):
 
     def test_documents_tell_of_every_option_and_of_no_other(self):
         offered = options(self.help()).union(*(options(self.help(*action)) for action in ACTIONS))
-        for name in ("command-line.md", "diapause.1"):
-            with self.subTest(name):
-                text = (DOCS / name).read_text().replace("\\-", "-")
-                self.assertEqual(options(text), offered)
+        self.assertEqual(options((DOCS / "command-line.md").read_text()), offered)
+        # The options of the verbs have pages of their own (tests/packaging). This one also shows words of others.
+        told = options((DOCS / "diapause.1").read_text().replace("\\-", "-"))
+        self.assertLessEqual(told, offered | {"--cpu-freq"})
 
     def test_a_wrong_word_is_refused_on_standard_error(self):
         for arguments in ([], ["lisst"], ["list", "--bogus"], ["show"], ["show", "heat", "newest"]):

@@ -53,9 +53,18 @@ def drop_in_files():
     return found
 
 
-def promised_files(libdir, mpi, fortran):
+def document_files(build):
+    """Pages and completions are as many as there are verbs and functions: tests/packaging counts them."""
+    documents = build / "packaging/documents"
+    pages = {f"share/man/{path.relative_to(documents)}" for path in documents.glob("man?/*")}
+    return pages | {"share/bash-completion/completions/diapause", "share/zsh/site-functions/_diapause",
+                    f"share/modulefiles/diapause/{version()}"}
+
+
+def promised_files(libdir, build, mpi, fortran):
     names = ["diapause", "diapause_mpi"] if mpi else ["diapause"]
-    files = {"bin/diapause", "share/man/man1/diapause.1", "include/diapause/diapause.hpp"}
+    files = {"bin/diapause", "share/man/man1/diapause.1", "share/man/man3/diapause.3", "include/diapause/diapause.hpp"}
+    files |= document_files(build)
     files |= {f"include/diapause/{name}.h" for name in names}
     files |= library_files(libdir, names)
     files |= fortran_files(libdir, mpi) if fortran else set()
@@ -84,7 +93,7 @@ def files(arguments):
     found = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
     # The package has one file a build type; its name is no promise.
     found = {re.sub(r"(Targets)-(?!build)\w+\.cmake$", r"\1-build.cmake", path) for path in found}
-    promised = promised_files(arguments.libdir, arguments.mpi, arguments.fortran)
+    promised = promised_files(arguments.libdir, arguments.build, arguments.mpi, arguments.fortran)
     for path in sorted(promised - found):
         print(f"missing: {path}")
     for path in sorted(found - promised):
