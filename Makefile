@@ -7,6 +7,7 @@
 #   make demo-study  a small one of each published study, in minutes, into build/studies
 #   make bench       measures, into bench/results.json
 #   make install     PREFIX=$HOME/diapause, say; /usr/local by default. CMAKE_FLAGS for more options
+#   make packages    Debian packages, into build/packages
 #   make format      clang-format on all sources
 #   make clean
 SHELL := /bin/bash
@@ -47,7 +48,7 @@ export CLICOLOR_FORCE =
 PACKAGES := $(addprefix packages-,build test bench cluster demo programs study)
 BUILDS := $(addprefix build-,openmpi mpich asan tsan)
 TESTS := $(addprefix test-,openmpi mpich asan tsan)
-.PHONY: test test-long demo demo-study demo-transparent bench install format clean $(PACKAGES) $(BUILDS) $(TESTS)
+.PHONY: test test-long demo demo-study demo-transparent bench install packages format clean $(PACKAGES) $(BUILDS) $(TESTS)
 
 $(PACKAGES): packages-%:
 	@tools/install-packages $*
@@ -99,6 +100,12 @@ install:
 	  -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)
 	cmake --build build/install --parallel $(JOBS)
 	cmake --install build/install
+
+# Of the Open MPI of this Debian; for another one: cmake and cpack by hand.
+packages: packages-build
+	cmake --preset openmpi -B build/packages -DDIAPAUSE_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr
+	cmake --build build/packages --parallel $(JOBS)
+	cd build/packages && cpack -G DEB
 
 format:
 	python3 tests/tidy/tidy.py format --fix
