@@ -17,8 +17,14 @@ def conjugate_gradients_that_are_killed_end_the_same(site):
     killed_and_continued(site, lambda name, iterations, result: ("cg", name, 8, iterations, result))
 
 
+def particles_that_are_killed_end_the_same(site):
+    """Each rank has from 20 to 800 of them, another number in each checkpoint."""
+    killed_and_continued(site, lambda name, steps, result: ("particles", name, 300, steps, result))
+
+
 def main():
-    tests = {test.__name__: test for test in (conjugate_gradients_that_are_killed_end_the_same,)}
+    tests = {test.__name__: test for test in (conjugate_gradients_that_are_killed_end_the_same,
+                                              particles_that_are_killed_end_the_same)}
     site = parser_of(__doc__, tests).parse_args()
     return exit_status_of(tests[site.test], site)
 
