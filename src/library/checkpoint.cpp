@@ -61,6 +61,11 @@ Status Engine::checkpoint_from(Subject subject, const engine::Decision& decision
   return failed;
 }
 
+Status Engine::turn_off_if_cut_off(Status result) {
+  if (!result && result.error().code == Code::comm) off_ = result.error();
+  return result;
+}
+
 Status Engine::none_is_open() const {
   if (!open_) return {};
   return fail(Code::argument, fmt::format("the checkpoint of version {} is still open: commit it or give it up first",
@@ -131,7 +136,7 @@ Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
   const int level = open.info.level_asked;
   if (pacemaker_) pacemaker_->consider(info.bytes);
   if (const auto now_s = agree_on_time()) schedule_.taken(level, *now_s);
-  if (!result && result.error().code == Code::comm) off_ = result.error();
+  result = turn_off_if_cut_off(std::move(result));
   is_slot_ready_ = false;
   info.blocked_s = open.begin_s + sys::monotonic_s() - start;
   if (info.level_reached == level) deadline_.learn(level, info.bytes_total, info.blocked_s);

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +16,6 @@
 #include "engine/host/host.hpp"
 #include "engine/job/context.hpp"
 #include "engine/restart/fetch.hpp"
-#include "engine/restart/scrub.hpp"
 #include "library/again.hpp"
 #include "library/deadline.hpp"
 #include "library/files.hpp"
@@ -26,6 +24,7 @@
 #include "library/invariants.hpp"
 #include "library/pacemaker.hpp"
 #include "library/region_table.hpp"
+#include "library/restart_session.hpp"
 #include "library/versions_in_flight.hpp"
 #include "policy/schedule.hpp"
 
@@ -158,12 +157,12 @@ class Engine {
   Status restart_end();
   // A stored region as memory that lives until unmap() or this object's end. Not collective.
   Result<std::byte*> map(const std::string& region);
-  Status unmap(std::byte* data);
+  Status unmap(std::byte* data) { return session_->unmap(data); }
   // Whether all that a restart left to be checked is sound; waits for it. The same on all ranks, also when asked again.
   // Collective.
-  Status scrub_wait();
-  const format::ImageIndex* stored() const { return restart_ ? &restart_->image().index() : nullptr; }
-  const std::string& restart_reason() const { return restart_reason_; }
+  Status scrub_wait() { return session_->wait_for_scrub(); }
+  const format::ImageIndex* stored() const { return session_->is_open() ? &session_->get().image().index() : nullptr; }
+  const std::string& restart_reason() const { return session_->reason(); }
 
   Status inject_bit_flip(const std::string& region, std::uint64_t element, std::uint32_t bit) {
     return flip_bit(regions_, region, element, bit);
@@ -191,6 +190,8 @@ class Engine {
 
   // ---- checkpoint (checkpoint.cpp)
   Status usable() const;
+  // Returns the status, and turns the instance off if it says that the ranks cannot communicate any more.
+  Status turn_off_if_cut_off(Status result);
   Status none_is_open() const;
   Status end_checkpoint(Status ready, CheckpointInfo& info);
   Status capture(Status ready, const OpenCheckpoint& open, double called_s, CheckpointInfo& info);
@@ -209,20 +210,9 @@ class Engine {
   int deepest_possible(int level);
   void tell_of_too_few_nodes();
 
-  // ---- restart (restart.cpp)
-  Result<std::vector<std::byte*>> targets_of(const std::vector<std::string>& names);
-  Status deliver(const std::vector<std::byte*>& targets);
-  void reject_damaged();
-  void account_for_restart();
-  void leave_restart();
-  Error for_now(const Error& why) const;
-
   // ---- lost redundancy (heal.cpp)
   void heal();
   Status take_again();
-
-  // ---- mapped restart (mapped.cpp)
-  void begin_scrub(engine::Purpose purpose);
 
   std::unique_ptr<engine::Context> context_;
   engine::Bill bill_;
@@ -241,13 +231,6 @@ class Engine {
   std::uint32_t lossy_restarts_ = 0;    // format::Manifest, of what is computed now
   std::string background_reason_;
   std::optional<OpenCheckpoint> open_;
-  std::optional<engine::Restart> restart_;
-  std::map<format::VersionId, Error> given_up_;  // versions that restart() found to be lost, and why
-  std::string restart_reason_;
-  std::map<std::byte*, sys::PrivateMemory> mapped_;
-  std::unique_ptr<engine::Scrub> scrub_;  // of this rank's image, if it was left to be checked
-  bool is_scrubbed_ = true;               // and all ranks know the result
-  std::optional<Error> scrub_found_;      // until another restart succeeds
   engine::Decider decider_;
   std::optional<Error> off_;  // why the instance turned itself off
   bool told_too_few_nodes_ = false;
@@ -256,8 +239,11 @@ class Engine {
   double settled_s_ = 0;  // rank 0: when the account of energy was settled last
   double opened_s_ = 0;
 
-  std::unique_ptr<ImageCapture> capture_;      // both are there once the instance has started; the capture goes first,
-  std::unique_ptr<VersionsInFlight> flights_;  // because it may still be handing over
+  // All three are there once the instance has started. The capture is destroyed first because it may still be handing
+  // over.
+  std::unique_ptr<RestartSession> session_;
+  std::unique_ptr<VersionsInFlight> flights_;
+  std::unique_ptr<ImageCapture> capture_;
 };
 
 // The two things that a rank can become when it opens an instance: a rank that computes, or the dedicated one of its

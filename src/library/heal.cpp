@@ -45,11 +45,12 @@ class FetchedSource : public capture::BlockSource {
 // pinned while they are read.
 Status Engine::take_again() {
   DIAPAUSE_TRY(scrub_wait());
-  const format::Manifest& old = restart_->fetched.manifest;
+  engine::Restart& restart = session_->get();
+  const format::Manifest& old = restart.fetched.manifest;
   CheckpointInfo info;
   DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, begin(old.version.number, old.deepest_level(), 0, info));
-  format::ImageIndex index = restart_->image().index();
-  const auto source = std::make_shared<FetchedSource>(std::move(restart_->image()));
+  format::ImageIndex index = restart.image().index();
+  const auto source = std::make_shared<FetchedSource>(std::move(restart.image()));
   if (!host_->is_background()) {
     Status taken = checkpoint_from({*source, std::move(index), {}}, decision, info);
     host_->pin(std::nullopt);

@@ -195,6 +195,7 @@ Status Engine::start(std::unique_ptr<engine::Host> host, OpenRequest& request) {
   flights_ = std::make_unique<VersionsInFlight>(
       *context_, *host_,
       [this](int level, std::uint64_t bytes, double seconds) { deadline_.learn(level, bytes, seconds); });
+  session_ = std::make_unique<RestartSession>(*context_, *host_, regions_, again_note_);
   write_open_record();
   if (context_->settings.auto_schedule.is_on && context_->rank() == 0) {
     pacemaker_ = std::make_unique<Pacemaker>(*context_, bill_, host_->incarnation());
