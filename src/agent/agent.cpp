@@ -114,7 +114,8 @@ class Caretaker {
     }
     DumpSource source(dump);
     auto copies = copies_for(frozen, dump, source);
-    if (copies) DIAPAUSE_TRY(thaw());
+    // To copy its memory takes a while: the job must not depend on this process meanwhile.
+    DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
     auto captured = store_.capture(level, source.index(), source);
     if (!copies) DIAPAUSE_TRY(thaw());
     copies.reset();

@@ -175,7 +175,7 @@ Status FrozenJob::stop_all(pid_t first) {
 Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
   auto known = std::ranges::find_if(processes_, [&](const FrozenProcess& one) { return one.here == process; });
   if (known == processes_.end()) {
-    processes_.push_back({process, status, {}, std::nullopt, 0});
+    processes_.push_back({process, status, {}, std::nullopt, 0, status.state == 'T'});
     known = processes_.end() - 1;
   }
   std::vector<pid_t> fresh;
@@ -274,11 +274,17 @@ Status FrozenJob::plant(FrozenProcess& process) {
     address = std::max(address, one.end + 16 * kPageBytes);
   }
   for (FrozenThread& thread : process.threads) thread.is_touched = true;
-  DIAPAUSE_TRY_ASSIGN(process.calls, Calls::plant(process.leader().name, address, process.instruction));
+  auto planted = Calls::plant(process.leader().name, address, process.instruction);
+  if (!planted) {
+    planted.error().message = fmt::format("process {} ({}) has no room for the calls that it is to do for us: {}",
+                                          process.status.id, process.status.name, planted.error().message);
+    return fail(std::move(planted.error()));
+  }
+  process.calls = std::move(*planted);
   return {};
 }
 
-Status FrozenJob::thaw(FrozenProcess& process) {
+Status FrozenJob::put_back(FrozenProcess& process) {
   Status result;
   const auto note = [&](Status done) {
     if (result && !done) result = std::move(done);
@@ -292,18 +298,30 @@ Status FrozenJob::thaw(FrozenProcess& process) {
       note(settle(here));
       if (thread.section != 0) note(write_memory(process.here, thread.section_address, as_byte_view(thread.section)));
     }
+    thread.is_touched = false;
     note(set_registers(here, registers));
     note(set_signal_mask(here, thread.mask));
   }
-  for (const FrozenThread& thread : process.threads) note(detach(thread.name.here));
   return result;
 }
 
-Status FrozenJob::thaw() {
+Status FrozenJob::put_back() {
   Status result;
   for (FrozenProcess& process : processes_) {
-    Status done = thaw(process);
+    Status done = put_back(process);
     if (result && !done) result = std::move(done);
+  }
+  return result;
+}
+
+// Signals may have come since everything was put back last.
+Status FrozenJob::thaw() {
+  Status result = put_back();
+  for (const FrozenProcess& process : processes_) {
+    for (const FrozenThread& thread : process.threads) {
+      Status done = detach(thread.name.here);
+      if (result && !done) result = std::move(done);
+    }
   }
   processes_.clear();
   return result;

@@ -47,6 +47,7 @@ struct FrozenProcess {
   std::vector<FrozenThread> threads;  // the leader first
   std::optional<Calls> calls;
   std::uint64_t instruction = 0;
+  bool was_stopped = false;  // by a signal, as SIGSTOP or SIGTSTP, before we came
 
   FrozenThread& leader() { return threads.front(); }
 };
@@ -76,6 +77,8 @@ class FrozenJob {
 
   // Makes a process ready to do calls for us.
   Status plant(FrozenProcess& process);
+  // Puts everything back as it was, but lets nothing run on yet. If this process dies from here on, the job lives.
+  Status put_back();
   // Lets all run on as if nothing had happened; the first failure.
   Status thaw();
 
@@ -86,7 +89,7 @@ class FrozenJob {
   Status stop_all(pid_t first);
   Result<bool> stop_new(pid_t process, const ProcStatus& status);
   Status look(FrozenProcess& process);
-  Status thaw(FrozenProcess& process);
+  Status put_back(FrozenProcess& process);
 
   std::vector<FrozenProcess> processes_;
   std::vector<Zombie> zombies_;
