@@ -24,16 +24,6 @@ Result<ThreadName> make_child(const Calls& calls, const ThreadName& parent, std:
   return ThreadName{made[0], static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id)};
 }
 
-void end_traced(pid_t process) {
-  ::kill(process, SIGKILL);
-  int status = 0;
-  for (;;) {
-    const pid_t ended = ::waitpid(process, &status, __WALL);
-    if (ended < 0 && errno != EINTR) return;
-    if (ended == process && !WIFSTOPPED(status)) return;
-  }
-}
-
 }  // namespace
 
 // The copy is to be nobody's child but process 1's. So an aide that shares the memory of the process makes it, and

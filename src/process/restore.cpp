@@ -5,14 +5,17 @@
 #include <linux/sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 
 #include "format/checksum.hpp"
+#include "process/families.hpp"
 #include "process/proc.hpp"
 #include "process/restore_parts.hpp"
 
@@ -38,14 +41,15 @@ std::uint64_t find_free_address(const Job& job, const std::vector<Mapping>& mapp
 
 }  // namespace
 
-Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id) {
+Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id,
+                        Birth birth) {
   struct {
     clone_args arguments;
     pid_t id;
   } room{};
   const std::uint64_t address = work.calls.room();
   room.arguments.flags = flags;
-  room.arguments.exit_signal = (flags & CLONE_THREAD) != 0 ? 0 : SIGCHLD;
+  room.arguments.exit_signal = (flags & CLONE_THREAD) != 0 || birth == Birth::of_helper ? 0 : SIGCHLD;
   room.arguments.set_tid = address + offsetof(decltype(room), id);
   room.arguments.set_tid_size = 1;
   room.id = static_cast<pid_t>(id);
@@ -74,8 +78,7 @@ Status make_process(RestoreWork& work, const ThreadName& parent, const Process& 
   std::vector<const Process*> before, after;
   for (const Process& child : work.job.processes) {
     if (child.parent != process.id) continue;
-    const bool is_older = process.session == process.id && child.session != process.id && child.session != child.id;
-    (is_older ? before : after).push_back(&child);
+    (is_born_before(process, birth_session(work.job, child)) ? before : after).push_back(&child);
   }
   for (const Process* child : before) DIAPAUSE_TRY(make_process(work, leader, *child));
   if (process.session == process.id) DIAPAUSE_TRY(work.calls.one(leader, {SYS_setsid, {}, 0}));
@@ -83,8 +86,82 @@ Status make_process(RestoreWork& work, const ThreadName& parent, const Process& 
   return {};
 }
 
+// A process that is needed for a moment only, to begin a session or a group or to have a child there.
+Result<ThreadName> make_helper(const RestoreWork& work, const ThreadName& parent, std::uint32_t id) {
+  DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, id, Birth::of_helper));
+  return ThreadName{here, id, id};
+}
+
+// Its children become those of process 1.
+Status end_helper(const RestoreWork& work, const ThreadName& helper, const ThreadName& parent) {
+  end_traced(helper.here);
+  return work.calls.one(parent, {SYS_wait4, {helper.process, 0, __WALL, 0}, 0}).map([](std::uint64_t) {});
+}
+
+const Made* made_of(const RestoreWork& work, std::uint32_t id) {
+  const auto found = std::ranges::find_if(work.made, [&](const Made& one) { return one.stored->id == id; });
+  return found == work.made.end() ? nullptr : &*found;
+}
+
+// Those whose parent was process 1 in the end, but which were born into a session of the job: of a child of its leader,
+// or of the leader itself, which has ended.
+Status make_orphans(RestoreWork& work, const ThreadName& keeper, std::uint32_t session,
+                    const std::vector<const Process*>& orphans) {
+  const bool has_leader = has_session_leader(work.job, session);
+  const ThreadName parent = has_leader ? made_of(work, session)->leader() : keeper;
+  DIAPAUSE_TRY_ASSIGN(const ThreadName helper,
+                      make_helper(work, parent, has_leader ? unused_id(work.job) : session));
+  if (!has_leader) DIAPAUSE_TRY(work.calls.one(helper, {SYS_setsid, {}, 0}));
+  for (const Process* orphan : orphans) DIAPAUSE_TRY(make_process(work, helper, *orphan));
+  return end_helper(work, helper, parent);
+}
+
+// A session that has a leader waits until that is there.
+Status make_processes(RestoreWork& work, const ThreadName& keeper) {
+  std::map<std::uint32_t, std::vector<const Process*>> orphans;  // by session
+  for (const Process& process : work.job.processes) {
+    if (process.parent != 1) continue;
+    const std::uint32_t session = birth_session(work.job, process).value_or(0);
+    if (session > 1) {
+      orphans[session].push_back(&process);
+    } else {
+      DIAPAUSE_TRY(make_process(work, keeper, process));
+    }
+  }
+  while (!orphans.empty()) {
+    const auto next = std::ranges::find_if(orphans, [&](const auto& one) {
+      return !has_session_leader(work.job, one.first) || made_of(work, one.first) != nullptr;
+    });
+    if (next == orphans.end()) return fail(Code::corrupt, "sessions of the image begin in each other");
+    DIAPAUSE_TRY(make_orphans(work, keeper, next->first, next->second));
+    orphans.erase(next);
+  }
+  return {};
+}
+
+// A group whose first process has ended begins with another one of that number.
+Status begin_groups(RestoreWork& work) {
+  std::map<std::uint32_t, std::vector<const Made*>> groups;
+  for (const Made& made : work.made) {
+    const Process& process = *made.stored;
+    const bool is_of_session = process.group == process.session;  // which a helper has begun
+    if (process.group > 1 && !is_of_session && !has_group_leader(work.job, process.group)) {
+      groups[process.group].push_back(&made);
+    }
+  }
+  for (const auto& [group, members] : groups) {
+    const ThreadName& parent = members.front()->leader();
+    DIAPAUSE_TRY_ASSIGN(const ThreadName helper, make_helper(work, parent, group));
+    DIAPAUSE_TRY(work.calls.one(helper, {SYS_setpgid, {0, 0}, 0}));
+    for (const Made* member : members) DIAPAUSE_TRY(work.calls.one(member->leader(), {SYS_setpgid, {0, group}, 0}));
+    DIAPAUSE_TRY(end_helper(work, helper, parent));
+  }
+  return {};
+}
+
 // Leaders first, so that there are groups to join.
 Status restore_groups(RestoreWork& work) {
+  DIAPAUSE_TRY(begin_groups(work));
   for (const bool is_leader : {true, false}) {
     for (const Made& made : work.made) {
       const Process& process = *made.stored;
@@ -179,9 +256,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
   work.made.reserve(job.processes.size());
   work.filled.resize(job.memories.size());
   DIAPAUSE_TRY(make_segments(work, keeper));
-  for (const Process& process : job.processes) {
-    if (process.parent == 1) DIAPAUSE_TRY(make_process(work, keeper, process));
-  }
+  DIAPAUSE_TRY(make_processes(work, keeper));
   DIAPAUSE_TRY(restore_groups(work));
   DIAPAUSE_TRY(end_processes(work));
   for (Made& made : work.made) {

@@ -33,8 +33,11 @@ struct RestoreWork {
 // A call with a text or a structure among its arguments, which lies at room().
 Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread, ByteView argument, const Call& call);
 
-// A process or thread with an id of our choice, by clone3 in `parent`. It stands still.
-Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id);
+// A process or thread with an id of our choice, by clone3 in `parent`. It stands still. The parent is not told when a
+// helper ends.
+enum class Birth { of_job, of_helper };
+Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id,
+                        Birth birth = Birth::of_job);
 
 // Segments of System V, empty, by process 1; and those that were to end with the last process that has them.
 Status make_segments(const RestoreWork& work, const ThreadName& keeper);

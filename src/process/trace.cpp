@@ -227,6 +227,16 @@ Status settle(pid_t thread) {
   return {};
 }
 
+void end_traced(pid_t process) {
+  ::kill(process, SIGKILL);
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(process, &status, __WALL);
+    if (ended < 0 && errno != EINTR) return;
+    if (ended == process && !WIFSTOPPED(status)) return;
+  }
+}
+
 Status end_with_tracer(pid_t thread) {
   return request(PTRACE_SETOPTIONS, thread, 0, as_pointer(kOptions | PTRACE_O_EXITKILL), "cannot be tied to us");
 }

@@ -69,6 +69,8 @@ Status run_table(pid_t thread, std::vector<pid_t>* made);
 // A thread that has stopped anywhere stops again where the kernel looks for signals, having run none of its own code.
 Status settle(pid_t thread);
 
+// Kills a stopped process, and returns when it has ended. Its parent still has to wait for it.
+void end_traced(pid_t process);
 // From now on a stopped thread is killed if this process ends.
 Status end_with_tracer(pid_t thread);
 
