@@ -4,6 +4,7 @@
 #include <linux/kcmp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -12,8 +13,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <set>
 
 #include "process/dump_parts.hpp"
+#include "process/families.hpp"
 
 namespace diapause::process {
 namespace {
@@ -99,6 +102,16 @@ Status read_limits(pid_t here, Process& process) {
 void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
   const std::string directory = fmt::format("/proc/{}", frozen.here);
   if (frozen.status.seccomp != 0) work.refuse(frozen.status, "has a seccomp filter");
+  if (frozen.was_stopped) work.refuse(frozen.status, "is stopped by a signal: let it go on (SIGCONT) first");
+  struct stat directory_now {}, directory_by_name {};
+  const auto its_directory = read_link(directory + "/cwd");
+  const bool is_directory_there = its_directory && ::stat((directory + "/cwd").c_str(), &directory_now) == 0 &&
+                                  ::stat(its_directory->c_str(), &directory_by_name) == 0 &&
+                                  directory_now.st_dev == directory_by_name.st_dev &&
+                                  directory_now.st_ino == directory_by_name.st_ino;
+  if (its_directory && !is_directory_there) {
+    work.refuse(frozen.status, "is in the directory " + *its_directory + ", which is not there by that name");
+  }
   const auto timers = read_proc(directory + "/timers");
   if (timers && !timers->empty()) work.refuse(frozen.status, "has timers of timer_create");
   const auto root = read_link(directory + "/root");
@@ -109,6 +122,65 @@ void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
     const auto ours = read_link(fmt::format("/proc/{}/ns/{}", work.frozen.processes().front().here, space));
     if (its && ours && *its != *ours) work.refuse(frozen.status, fmt::format("has a {} namespace of its own", space));
   }
+}
+
+// All of a process can be asked for only by those who run as the same user.
+void refuse_other_users(DumpWork& work) {
+  const auto own = status_of("/proc/self");
+  for (const FrozenProcess& frozen : work.frozen.processes()) {
+    if (own && frozen.status.users != own->users) {
+      work.refuse(frozen.status, "runs as another user, or in other groups, than the command that started the job");
+    }
+    for (const FrozenThread& thread : frozen.threads) {
+      const auto status = status_of(fmt::format("/proc/{}/task/{}", frozen.here, thread.name.here));
+      if (status && status->users != frozen.status.users) {
+        work.refuse(frozen.status, fmt::format("has a thread ({}) of another user or group", thread.name.thread));
+      }
+    }
+  }
+}
+
+bool is_same(pid_t one, pid_t other, int what) { return ::syscall(SYS_kcmp, one, other, what, 0, 0) == 0; }
+
+// What a restart would make two of: between the threads of a process, and between processes.
+void refuse_strange_sharing(DumpWork& work) {
+  for (const FrozenProcess& frozen : work.frozen.processes()) {
+    for (const FrozenThread& thread : frozen.threads) {
+      const pid_t leader = frozen.here, here = thread.name.here;
+      if (here == leader || (is_same(leader, here, KCMP_FILES) && is_same(leader, here, KCMP_FS))) continue;
+      work.refuse(frozen.status, fmt::format("has a thread ({}) with open files or a directory of its own (unshare)",
+                                             thread.name.thread));
+    }
+  }
+  for (const int what : {KCMP_VM, KCMP_FILES, KCMP_FS, KCMP_SIGHAND}) {
+    // The kernel has an order of such things, in which 1 says that the first is the smaller one.
+    const auto is_before = [&](const FrozenProcess* one, const FrozenProcess* other) {
+      return ::syscall(SYS_kcmp, one->here, other->here, what, 0, 0) == 1;
+    };
+    std::set<const FrozenProcess*, decltype(is_before)> known(is_before);
+    for (const FrozenProcess& frozen : work.frozen.processes()) {
+      const auto [same, is_new] = known.insert(&frozen);
+      if (is_new || !is_same((*same)->here, frozen.here, what)) continue;
+      work.refuse(frozen.status, fmt::format("shares its memory, open files, directory or signal handlers with "
+                                             "process {} (clone)",
+                                             (*same)->status.id));
+    }
+  }
+}
+
+void look_at_families(DumpWork& work) {
+  for (const FamilyTrouble& one : troubles_of_families(work.result.job)) {
+    const auto frozen = std::ranges::find(work.frozen.processes(), one.process,
+                                          [](const FrozenProcess& each) { return each.status.id; });
+    if (frozen != work.frozen.processes().end()) work.refuse(frozen->status, one.what);
+  }
+}
+
+Status refusals_of(const DumpWork& work) {
+  if (work.refusals.empty()) return {};
+  std::string text = "the job holds what cannot be restored, and runs on without a checkpoint:";
+  for (const std::string& one : work.refusals) text += "\n  " + one;
+  return fail(work.is_of_the_moment ? Code::again : Code::argument, text);
 }
 
 Status dump_process(DumpWork& work, FrozenProcess& frozen) {
@@ -181,20 +253,22 @@ Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command) {
   job.command = command;
   job.monotonic_ns = frozen.monotonic_ns();
   if (frozen.processes().empty()) return fail(Code::not_found, "the job has no process that runs");
+  refuse_other_users(work);
+  DIAPAUSE_TRY(refusals_of(work));
+  refuse_strange_sharing(work);
   for (FrozenProcess& process : frozen.processes()) DIAPAUSE_TRY(dump_process(work, process));
+  share_what_is_only_read(work);
   DIAPAUSE_TRY(look_at_segments(work));
   DIAPAUSE_TRY(dump_zombies(work));
   DIAPAUSE_TRY(dump_channels(work));
   DIAPAUSE_TRY(connect_sockets(work));
   DIAPAUSE_TRY(look_at_terminals(work));
-  if (!work.refusals.empty()) {
-    std::string text = "the job holds what cannot be restored, and runs on without a checkpoint:";
-    for (const std::string& one : work.refusals) text += "\n  " + one;
-    return fail(work.is_of_the_moment ? Code::again : Code::argument, text);
-  }
+  sort_by_descent(job.processes);
+  look_at_families(work);
+  look_at_sets(work);
+  DIAPAUSE_TRY(refusals_of(work));
   DIAPAUSE_TRY(take_down_sockets(work));
   DIAPAUSE_TRY(take_down_terminals(work));
-  sort_by_descent(job.processes);
   return std::move(work.result);
 }
 

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <map>
 #include <sstream>
 
 #include "process/borrowed.hpp"
@@ -131,15 +132,29 @@ bool is_still_there(const Found& found) {
          by_path.st_dev == found.stat.st_dev;
 }
 
+// Whoever gets a sealed memory relies on that nobody writes to it.
+void refuse_sealed(DumpWork& work, const FrozenProcess& frozen, const Found& found) {
+  const auto memory = Borrowed::of(found.here, found.number);
+  const int seals = memory ? ::fcntl(memory->number(), F_GET_SEALS) : -1;
+  if (seals <= 0 || seals == F_SEAL_SEAL) return;
+  work.refuse(frozen.status,
+              fmt::format("has descriptor {} ({}), which is sealed: that is not restored", found.number, found.link));
+}
+
 Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
-  if (found.stat.st_nlink == 0 || found.link.starts_with("/memfd:")) {
+  const bool is_nameless = found.stat.st_nlink == 0 || found.link.starts_with("/memfd:");
+  if (is_nameless && S_ISREG(found.stat.st_mode)) {
+    refuse_sealed(work, frozen, found);
     describe_nameless(work, found, to);
     return {};
   }
   const bool is_of_proc = found.link.starts_with("/proc/");
-  if (!is_still_there(found) || is_of_proc) {
-    work.refuse(frozen.status, fmt::format("has descriptor {} ({}), which cannot be opened by that name again",
-                                           found.number, found.link));
+  const std::string why =
+      fmt::format("has descriptor {} ({}), which cannot be opened by that name again", found.number, found.link);
+  if (is_of_proc) {
+    work.refuse_for_now(frozen.status, why);  // programs look there, and close it
+  } else if (!is_still_there(found)) {
+    work.refuse(frozen.status, why);
   }
   to.kind = DescriptionKind::file;
   to.path = found.link;
@@ -250,6 +265,10 @@ bool describe_event_source(const Found& found, Description& to) {
 Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
   to.flags = static_cast<std::uint32_t>(found.number_of("flags", 8)) & ~static_cast<std::uint32_t>(O_CLOEXEC);
   to.offset = found.number_of("pos", 10);
+  if ((to.flags & O_ASYNC) != 0) {
+    work.refuse(frozen.status, fmt::format("has descriptor {} ({}), which sends signals (O_ASYNC): that is not restored",
+                                           found.number, found.link));
+  }
   if (const auto which = find_standard(work, found)) {
     to.kind = DescriptionKind::standard;
     to.which = *which;
@@ -321,10 +340,23 @@ void dump_locks(DumpWork& work, const FrozenProcess& frozen, const Found& found,
   }
 }
 
+// -1: it cannot be asked.
+int bytes_in(int pipe) {
+  int bytes = 0;
+  return ::ioctl(pipe, FIONREAD, &bytes) == 0 ? bytes : -1;
+}
+
+// Whether writes to a pipe are read one by one.
+bool holds_packets(const Job& job, std::uint32_t channel) {
+  return std::ranges::any_of(job.descriptions, [&](const Description& one) {
+    return one.kind == DescriptionKind::pipe && one.which == channel && (one.flags & O_DIRECT) != 0;
+  });
+}
+
 // All that lies in a pipe, without taking it out.
 Result<ByteVector> peek_pipe(int pipe, std::uint32_t capacity_bytes) {
-  int bytes = 0;
-  if (::ioctl(pipe, FIONREAD, &bytes) != 0) return fail(os_error("asking what a pipe holds", errno));
+  const int bytes = bytes_in(pipe);
+  if (bytes < 0) return fail(os_error("asking what a pipe holds", errno));
   ByteVector contents(static_cast<std::size_t>(bytes));
   if (bytes == 0) return contents;
   std::array<int, 2> copy{};
@@ -363,6 +395,35 @@ Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process)
   return {};
 }
 
+// A set keeps what it watches, under the number that it was added by, when the descriptor of that number is closed, or
+// is another file by now. A restart adds it by that number, in the first process that has the set.
+void look_at_sets(DumpWork& work) {
+  const Job& job = work.result.job;
+  for (std::uint32_t index = 0; index < job.descriptions.size(); ++index) {
+    const std::vector<Watched>& watched = job.descriptions[index].watched;
+    if (watched.empty()) continue;
+    const Descriptor* set = nullptr;
+    const auto process = std::ranges::find_if(job.processes, [&](const Process& one) {
+      const auto known = std::ranges::find(one.descriptors, index, &Descriptor::description);
+      if (known != one.descriptors.end()) set = &*known;
+      return known != one.descriptors.end();
+    });
+    if (process == job.processes.end()) continue;
+    const auto frozen = std::ranges::find(work.frozen.processes(), process->id,
+                                          [](const FrozenProcess& one) { return one.status.id; });
+    std::map<std::uint32_t, std::uint32_t> count;  // of those added by the same number
+    for (const Watched& one : watched) {
+      kcmp_epoll_slot slot{set->number, one.number, count[one.number]++};
+      const long differs =
+          ::syscall(SYS_kcmp, frozen->here, frozen->here, KCMP_EPOLL_TFD, one.number, &slot);
+      if (differs == 0 || (differs < 0 && errno == EOPNOTSUPP)) continue;
+      work.refuse(frozen->status, fmt::format("has descriptor {} (anon_inode:[eventpoll]), which watches what was its "
+                                              "descriptor {} and is not any more",
+                                              set->number, one.number));
+    }
+  }
+}
+
 Status dump_channels(DumpWork& work) {
   Job& job = work.result.job;
   for (std::uint32_t i = 0; i < job.channels.size(); ++i) {
@@ -391,6 +452,13 @@ Status dump_channels(DumpWork& work) {
     const int capacity = ::fcntl(pipe.number(), F_GETPIPE_SZ);
     job.channels[i].capacity_bytes = capacity < 0 ? 65536 : static_cast<std::uint32_t>(capacity);
     if (reader == nullptr) continue;
+    if (holds_packets(job, i) && bytes_in(pipe.number()) > 0) {
+      const auto status = status_of(fmt::format("/proc/{}", any->here));
+      work.refuse_for_now(status.value_or(ProcStatus{}),
+                          fmt::format("has descriptor {} ({}), a pipe in which packets (O_DIRECT) wait to be read",
+                                      any->number, any->link));
+      continue;
+    }
     DIAPAUSE_TRY_ASSIGN(ByteVector contents, peek_pipe(pipe.number(), job.channels[i].capacity_bytes));
     if (!contents.empty()) job.channels[i].forward.push_back(std::move(contents));
   }

@@ -53,6 +53,32 @@ std::string refusal_of(const Mapping& mapping) {
   return "";
 }
 
+// The kernel writes the end of a line in a name as \012.
+std::string with_ends_of_lines(std::string name) {
+  constexpr std::string_view kEnd = "\\012";
+  for (std::size_t at = name.find(kEnd); at != std::string::npos; at = name.find(kEnd, at + 1)) {
+    name.replace(at, kEnd.size(), "\n");
+  }
+  return name;
+}
+
+// The file that is mapped, if it has a name by which it can be found; else nothing.
+std::string path_of(const Mapping& mapping) {
+  if (!mapping.name.starts_with('/')) return "";
+  for (const std::string& name : {mapping.name, with_ends_of_lines(mapping.name)}) {
+    struct stat found {};
+    if (::stat(name.c_str(), &found) == 0 && found.st_ino == mapping.inode) return name;
+  }
+  return "";
+}
+
+// A file with a name of its own that leads elsewhere, or nowhere: what is written there by way of this memory would not
+// be in that file after a restart.
+bool is_lost(const Mapping& mapping) {
+  return mapping.is_shared && mapping.name.starts_with('/') && !mapping.name.ends_with(kDeleted) &&
+         path_of(mapping).empty();
+}
+
 bool lies_in_memory(const std::string& path) {
   struct statfs found {};
   return ::statfs(path.c_str(), &found) == 0 && (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
@@ -62,7 +88,7 @@ bool lies_in_memory(const std::string& path) {
 bool is_really_shared(const DumpWork& work, const Mapping& mapping) {
   if (!mapping.is_shared) return false;
   if (mapping.has("mw") || work.memories.contains({mapping.device, mapping.inode})) return true;
-  return lies_in_memory(mapping.name) || mapping.name.ends_with(kDeleted);
+  return lies_in_memory(path_of(mapping)) || mapping.name.ends_with(kDeleted);
 }
 
 SharedMemory describe(const Mapping& mapping) {
@@ -75,11 +101,10 @@ SharedMemory describe(const Mapping& mapping) {
     return memory;
   }
   struct stat found {};
-  const bool has_file =
-      !mapping.name.ends_with(kDeleted) && ::stat(mapping.name.c_str(), &found) == 0 && found.st_ino == mapping.inode;
-  if (!has_file) return memory;
+  const std::string path = path_of(mapping);
+  if (path.empty() || ::stat(path.c_str(), &found) != 0) return memory;
   memory.kind = SharedKind::file;
-  memory.path = mapping.name;
+  memory.path = path;
   memory.bytes = static_cast<std::uint64_t>(found.st_size);
   memory.mode = found.st_mode & 07777;
   return memory;
@@ -148,12 +173,18 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
     }
   } else if (const std::string refusal = refusal_of(mapping); !refusal.empty()) {
     work.refuse(frozen.status, "has " + place_of(mapping) + " " + refusal);
+  } else if (is_lost(mapping)) {
+    work.refuse(frozen.status, "has " + place_of(mapping) + " of a file that cannot be found by that name");
   } else if (is_really_shared(work, mapping)) {
     area.kind = AreaKind::shared;
     area.shared = shared_memory(work, mapping);
     area.offset = mapping.offset;
     store_shared(work, frozen, mapping, area);
   } else {
+    if (mapping.is_shared) {
+      work.only_read.push_back(
+          {frozen.status.id, mapping.begin, mapping.offset, {mapping.device, mapping.inode}});
+    }
     DIAPAUSE_TRY(store_private(work, frozen, mapping));
   }
   process.areas.push_back(std::move(area));
@@ -175,6 +206,22 @@ std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent r
   stored.insert(stored.end(), fresh.begin(), fresh.end());
   std::ranges::sort(stored, {}, &Extent::begin);
   return fresh;
+}
+
+// Their contents are those of the file, which is stored by who writes to it.
+void share_what_is_only_read(DumpWork& work) {
+  for (const DumpWork::OnlyRead& one : work.only_read) {
+    const auto known = work.memories.find(one.file);
+    if (known == work.memories.end()) continue;
+    const auto process = std::ranges::find(work.result.job.processes, one.process, &Process::id);
+    const auto area = std::ranges::find(process->areas, one.begin, &Area::begin);
+    area->kind = AreaKind::shared;
+    area->shared = known->second;
+    area->offset = one.offset;
+    std::erase_if(work.result.contents, [&](const Contents& contents) {
+      return contents.process == one.process && contents.offset >= area->begin && contents.offset < area->end;
+    });
+  }
 }
 
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process) {

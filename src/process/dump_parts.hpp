@@ -52,6 +52,13 @@ struct DumpWork {
   std::map<std::uint32_t, std::vector<Extent>> stored = {};  // of shared memories: what `contents` holds already
   std::uint64_t file_bytes = 0;                              // of files by name: what `contents` holds of them
   std::vector<Seen> seen = {};                               // beside result.job.descriptions
+  // Files that are mapped to be read, shared: taken for memory of the process alone as long as nobody writes to them.
+  struct OnlyRead {
+    std::uint32_t process;  // its id
+    std::uint64_t begin, offset;
+    std::pair<std::uint64_t, std::uint64_t> file;  // device and inode
+  };
+  std::vector<OnlyRead> only_read = {};
 
   void refuse(const ProcStatus& process, const std::string& what) {
     refuse_for_now(process, what);
@@ -63,6 +70,10 @@ struct DumpWork {
 };
 
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process);
+// Once all processes are known: who maps a file that another one of the job writes to has to see that.
+void share_what_is_only_read(DumpWork& work);
+// Once all processes are known and in order: whether epoll sets watch what their descriptors are.
+void look_at_sets(DumpWork& work);
 Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process);
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process);
 // Once all descriptors are known: what pipes and sockets hold.

@@ -95,7 +95,7 @@ Status Openings::open_memory(const SharedMemory& memory) {
     opened = ::open(memory.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, static_cast<mode_t>(memory.mode));
     if (opened < 0) return fail(os_error("opening " + memory.path + ", which the job had mapped", errno));
   } else {
-    opened = ::memfd_create("diapause", MFD_CLOEXEC);
+    opened = ::memfd_create("diapause", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (opened < 0) return fail(os_error("making shared memory", errno));
   }
   DIAPAUSE_TRY_ASSIGN(opened, raise(opened));
@@ -121,7 +121,10 @@ Result<int> Openings::open_file(const Description& one) const {
   const int file = ::open(one.path.c_str(), flags | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + one.path + ", which the job had open", errno));
   struct stat now {};
-  if (::fstat(file, &now) != 0 || !S_ISREG(now.st_mode) || (flags & O_PATH) != 0) return file;
+  const bool is_known = ::fstat(file, &now) == 0 && (flags & O_PATH) == 0;
+  // How far a directory has been read.
+  if (is_known && S_ISDIR(now.st_mode)) ::lseek(file, static_cast<off_t>(one.offset), SEEK_SET);
+  if (!is_known || !S_ISREG(now.st_mode)) return file;
   const auto bytes = static_cast<std::uint64_t>(now.st_size);
   const bool is_writable = (flags & O_ACCMODE) != O_RDONLY;
   Status sound;
@@ -166,7 +169,8 @@ Status Openings::open_channels(const Job& job) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return fail(os_error("making a pipe", errno));
     Ends& made = channels_.emplace_back();
-    made = {ends[0], ends[1]};
+    made.read = ends[0];
+    made.write = ends[1];
     DIAPAUSE_TRY_ASSIGN(made.read, raise(ends[0]));
     DIAPAUSE_TRY_ASSIGN(made.write, raise(ends[1]));
     DIAPAUSE_TRY(fill_pipe(made.write, channel));
@@ -187,6 +191,18 @@ Status Openings::open_terminals(const Job& job) {
     controlling_.push_back(end);
   }
   return {};
+}
+
+// The ends that a pipe was made with are given out once; whoever opened one of them again has a description of its own.
+int Openings::open_end_of_pipe(const Description& one) {
+  Ends& ends = channels_[one.which];
+  const int end = one.is_write_end ? ends.write : ends.read;
+  bool& is_given = one.is_write_end ? ends.is_write_given : ends.is_read_given;
+  const bool is_first = !is_given && (one.flags & O_ACCMODE) != O_RDWR;
+  if (is_first) is_given = true;
+  if (is_first) return ::dup(end);
+  const int flags = static_cast<int>(one.flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC;
+  return ::open(fmt::format("/proc/self/fd/{}", end).c_str(), flags);
 }
 
 Result<int> Openings::open_end_of_terminal(const Description& one) {
@@ -216,7 +232,7 @@ Result<int> Openings::open_description(const Description& one) {
       break;
     case DescriptionKind::pipe:
       if (one.path.empty()) {
-        opened = ::dup(one.is_write_end ? channels_[one.which].write : channels_[one.which].read);
+        opened = open_end_of_pipe(one);
       } else {
         opened = ::open(one.path.c_str(), static_cast<int>(one.flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC);
       }

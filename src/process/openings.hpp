@@ -55,6 +55,7 @@ class Openings {
   Status open_all_sockets(const Job& job, const LogSink& log);
   Status open_terminals(const Job& job);
   Result<int> open_end_of_terminal(const Description& one);
+  int open_end_of_pipe(const Description& one);
   void close_what_was_given_out();
   Result<int> raise(int number) const;
 
@@ -62,6 +63,7 @@ class Openings {
   std::vector<int> descriptions_, memories_, controlling_;
   struct Ends {
     int read = -1, write = -1;
+    bool is_read_given = false, is_write_given = false;  // to a description of the job
   };
   std::vector<Ends> channels_;
   std::vector<int> sockets_;

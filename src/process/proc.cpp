@@ -187,6 +187,9 @@ Result<ProcStatus> status_of(const std::string& directory) {
   status.effective = number_in(text, "CapEff", 16).value_or(0);
   const std::vector<std::string> name = values_in(text, "Name");
   if (!name.empty()) status.name = name.front();
+  for (const std::string_view key : {"Uid", "Gid", "Groups"}) {
+    for (const std::string& value : values_in(text, key)) status.users += value + ";";
+  }
   return status;
 }
 

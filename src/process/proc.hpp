@@ -33,6 +33,7 @@ struct ProcStatus {
   std::uint32_t no_new_privileges = 0;
   std::uint64_t inheritable = 0, permitted = 0, effective = 0;  // capabilities
   std::string name;
+  std::string users;  // user, group and other groups, with their kinds, as text to compare
 };
 Result<ProcStatus> status_of(const std::string& directory);
 

@@ -188,6 +188,19 @@ Status restore_locks(const RestoreWork& work, const Made& made) {
 
 }  // namespace
 
+namespace {
+
+// The first process of the job that has an epoll set is the one whose descriptors it watches.
+bool is_first_with(const Job& job, const Process& process, std::uint32_t description) {
+  const auto has_it = [&](const Process& one) {
+    return std::ranges::find(one.descriptors, description, &Descriptor::description) != one.descriptors.end();
+  };
+  const auto first = std::ranges::find_if(job.processes, has_it);
+  return first != job.processes.end() && first->id == process.id;
+}
+
+}  // namespace
+
 Status restore_descriptors(RestoreWork& work, Made& made) {
   DIAPAUSE_TRY(restore_controlling_terminal(work, made));
   std::vector<Call> calls;
@@ -204,13 +217,15 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
   calls.push_back({SYS_close_range, {next, ~0u}, 0});
   DIAPAUSE_TRY(work.calls.run(made.leader(), calls));
   for (const Descriptor& one : descriptors) {
-    for (const Watched& watched : work.job.descriptions[one.description].watched) {
+    const std::vector<Watched>& set = work.job.descriptions[one.description].watched;
+    if (set.empty() || !is_first_with(work.job, *made.stored, one.description)) continue;
+    for (const Watched& watched : set) {
       epoll_event event{};
       event.events = watched.events;
       event.data.u64 = watched.data;
       const Call add{SYS_epoll_ctl, {one.number, EPOLL_CTL_ADD, watched.number, work.calls.room()}, 0};
       const auto added = call_with(work, made.leader(), as_byte_view(event), add);
-      // Another process that has the same set has added it already.
+      // By another descriptor of the same set.
       if (!added && added.error().os_errno != EEXIST) return fail(added.error());
     }
   }

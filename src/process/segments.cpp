@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
@@ -33,6 +35,30 @@ Status look_at_segment(DumpWork& work, SharedMemory& memory) {
   memory.key = static_cast<std::uint32_t>(found.shm_perm.__key);
   memory.mode = found.shm_perm.mode;
   memory.bytes = found.shm_segsz;
+  return {};
+}
+
+// What System V offers besides segments that processes have attached lies in the job's namespace, and in no process.
+Status look_at_other_objects(DumpWork& work) {
+  FrozenProcess& asked = work.frozen.processes().front();
+  const std::uint64_t room = asked.calls->room();
+  const auto ask = [&](const Call& call, auto& found) -> Status {
+    DIAPAUSE_TRY(asked.calls->one(asked.leader().name, call));
+    return read_memory(asked.here, room, std::as_writable_bytes(std::span(&found, 1)));
+  };
+  seminfo semaphores{};
+  msginfo queues{};
+  shm_info segments{};
+  DIAPAUSE_TRY(ask({SYS_semctl, {0, 0, SEM_INFO, room}, 0}, semaphores));
+  DIAPAUSE_TRY(ask({SYS_msgctl, {0, MSG_INFO, room}, 0}, queues));
+  DIAPAUSE_TRY(ask({SYS_shmctl, {0, SHM_INFO, room}, 0}, segments));
+  const auto attached = std::ranges::count(work.result.job.memories, SharedKind::system_v, &SharedMemory::kind);
+  const auto refuse = [&](std::int64_t count, const char* what) {
+    if (count > 0) work.refuse(asked.status, fmt::format("and its job have {} {}, see ipcs", count, what));
+  };
+  refuse(semaphores.semusz, "sets of semaphores of System V");
+  refuse(queues.msgpool, "message queues of System V");
+  refuse(segments.used_ids - attached, "segments of System V that no process has attached");
   return {};
 }
 
@@ -70,7 +96,7 @@ Status look_at_segments(DumpWork& work) {
                                               area.begin));
     }
   }
-  return {};
+  return look_at_other_objects(work);
 }
 
 Status make_segments(const RestoreWork& work, const ThreadName& keeper) {

@@ -49,6 +49,7 @@ class Place:
         self.diapause = diapause
         self.user = user
         self.started = []
+        self.capture = "auto"
         self.work = self.root / "work"
         self.gate = self.root / "gate"
         self.work.mkdir()
@@ -71,7 +72,8 @@ class Place:
         return plain | {"TRANSPARENT_GATE": str(self.gate), "TMPDIR": str(self.work), "HOME": str(self.work),
                         "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                         "DIAPAUSE_MEMORY_PATH": str(self.root / "memory"),
-                        "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0"}
+                        "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0",
+                        "DIAPAUSE_CAPTURE_STRATEGY": self.capture}
 
     def start(self, words, output):
         credentials = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
@@ -308,14 +310,16 @@ def interval(place, options):
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 
-def refuses(place, command, what):
-    """`what`: how the thing that cannot be restored is named, as a pattern."""
+def refuses(place, command, *what):
+    """`what`: how each thing that cannot be restored is named, as a pattern."""
     scenario = Scenario(place, command)
     job = scenario.launch()
     job.wait_for_lines(4)
     for words in (["checkpoint", "job", "--check"], ["checkpoint", "job"]):
         status, _, errors = place.verb(*words)
-        must(status == 3 and re.search(r"process \d+ \(refused\) has " + what, errors), errors)
+        must(status == 3, f"ended with {status}: {errors}")
+        for one in what:
+            must(re.search(r"process \d+ \(refused\) " + one, errors), f"does not say {one!r}: {errors}")
     scenario.ends_well(job, job.output)
     status, _, errors = place.verb("restart", "job")
     must(status == 125 and "no checkpoints" in errors, errors)
@@ -326,8 +330,45 @@ def refuses(place, command, what):
 def refused(place, options):
     """What cannot be restored is named, and the job runs on."""
     program = place.own_copy(options.programs / "refused")
-    refuses(place, [program], r"descriptor \d+ \(socket:.*a socket of family 16")
-    refuses(place, [program, "segment"], r"memory at 0x[0-9a-f]+ of a System V segment, of which other parts")
+    refuses(place, [program], r"has descriptor \d+ \(socket:.*a socket of family 16")
+    refuses(place, [program, "segment"], r"has memory at 0x[0-9a-f]+ of a System V segment, of which other parts")
+    refuses(place, [program, "many"], "is stopped by a signal", "shares its memory.* with process", "is in the directory .*lost",
+            r"has descriptor \d+ \(anon_inode:\[eventpoll\]\), which watches", r"has descriptor .* is sealed",
+            r"has descriptor .*\(O_ASYNC\)", "and its job have 1 sets of semaphores", "and its job have 1 message queues",
+            "and its job have 1 segments of System V that no process")
+    if os.geteuid() == 0 and not place.user:
+        refuses(place, [program, "user"], "runs as another user")
+
+
+def orphaned(place, options):
+    """The agent may be killed while it copies the job's memory: the job runs on."""
+    del options
+    scenario = Scenario(place, ["/usr/bin/python3", "-c", BIG])
+    place.capture = "copy"
+    job = scenario.launch()
+    job.wait_for_lines(1)
+    asked = place.start([place.command, "checkpoint", "job"], subprocess.DEVNULL)
+
+    def sizes():
+        for path in place.root.glob("memory/**/*"):
+            with contextlib.suppress(FileNotFoundError):
+                yield path.stat().st_size
+
+    until(lambda: max(sizes(), default=0) > 1 << 20, "no image is begun")
+    job.process.kill()
+    job.process.wait()
+    asked.communicate(timeout=LIMIT_S)
+    place.gate.touch()
+    until(lambda: job.output() == scenario.reference, f"the job does not go on: {job.output()}")
+
+
+BIG = """
+import os, time
+memory = bytearray(os.urandom(1 << 20) * 192)
+print("ready", flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+print("has", sum(memory[::4096]) == 192 * sum(memory[:1 << 20:4096]), flush=True)
+"""
 
 
 KNOCKS = """
@@ -431,6 +472,7 @@ TESTS = {
     "mpi": mpi, "forwarding": forwarding, "interval": interval,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
+    "families": program_test("families"), "views": program_test("views"), "orphaned": orphaned,
 }
 
 

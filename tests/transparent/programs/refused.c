@@ -1,12 +1,21 @@
-/* Has something that cannot be restored: a socket of the kernel, or, with the argument `segment`, a segment of
-   System V of which a part is mapped. */
+/* Has something that cannot be restored: a socket of the kernel, or what the argument says. */
+#include <sched.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "step.h"
 
+static pid_t children[3];
+static int begun;
+static int semaphores = -1, queue = -1, unattached = -1;
+
+/* A segment of System V of which a part is mapped. */
 static void have_segment(void) {
   const int segment = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600);
   MUST(segment >= 0);
@@ -15,12 +24,80 @@ static void have_segment(void) {
   MUST(shmctl(segment, IPC_RMID, NULL) == 0);
 }
 
+/* What the namespace of the job has, and no process. */
+static void have_objects(void) {
+  semaphores = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
+  queue = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+  unattached = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+  MUST(semaphores >= 0 && queue >= 0 && unattached >= 0);
+}
+
+static void forget_objects(void) {
+  if (semaphores < 0) return;
+  MUST(semctl(semaphores, 0, IPC_RMID) == 0 && msgctl(queue, IPC_RMID, NULL) == 0);
+  MUST(shmctl(unattached, IPC_RMID, NULL) == 0);
+}
+
+static void begin_stopped(void) {
+  const pid_t child = children[begun++] = fork();
+  if (child == 0) {
+    for (;;) raise(SIGSTOP);
+  }
+  MUST(waitpid(child, NULL, WUNTRACED) == child);
+}
+
+static int wait_for_end(void* nothing) {
+  for (;;) pause();
+  return nothing != NULL;
+}
+
+static void begin_sharing(void) {
+  static char stack[65536] __attribute__((aligned(16)));
+  children[begun++] = clone(wait_for_end, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
+}
+
+static void begin_in_lost_directory(void) {
+  const pid_t child = children[begun++] = fork();
+  if (child != 0) return;
+  MUST((mkdir("lost", 0700) == 0 || errno == EEXIST) && chdir("lost") == 0 && rmdir("../lost") == 0);
+  wait_for_end(NULL);
+}
+
+/* An epoll set that watches a pipe whose descriptor has another number by now. */
+static void have_strange_descriptors(void) {
+  int ends[2];
+  MUST(pipe(ends) == 0);
+  const int set = epoll_create1(0);
+  struct epoll_event event = {.events = EPOLLIN};
+  MUST(epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event) == 0 && dup(ends[0]) >= 0 && close(ends[0]) == 0);
+  const int sealed = memfd_create("sealed", MFD_ALLOW_SEALING);
+  MUST(sealed >= 0 && fcntl(sealed, F_ADD_SEALS, F_SEAL_WRITE) == 0);
+  MUST(fcntl(ends[1], F_SETFL, O_ASYNC) == 0);
+}
+
+static void begin_as_another_user(void) {
+  const pid_t child = children[begun++] = fork();
+  if (child != 0) return;
+  MUST(setuid(65534) == 0);
+  wait_for_end(NULL);
+}
+
 int main(int argc, char** argv) {
-  if (argc > 1 && strcmp(argv[1], "segment") == 0) {
-    have_segment();
-  } else {
-    MUST(socket(AF_NETLINK, SOCK_RAW, 0) >= 0);
+  const char* const what = argc > 1 ? argv[1] : "socket";
+  if (strcmp(what, "socket") == 0) MUST(socket(AF_NETLINK, SOCK_RAW, 0) >= 0);
+  if (strcmp(what, "segment") == 0) have_segment();
+  if (strcmp(what, "user") == 0) begin_as_another_user();
+  if (strcmp(what, "many") == 0) {
+    have_objects();
+    begin_stopped();
+    begin_sharing();
+    begin_in_lost_directory();
+    have_strange_descriptors();
   }
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i);
+  forget_objects();
+  for (int i = 0; i < begun; ++i) {
+    MUST(kill(children[i], SIGKILL) == 0 && waitpid(children[i], NULL, 0) == children[i]);
+  }
   return DONE;
 }

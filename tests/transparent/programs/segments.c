@@ -15,7 +15,8 @@ static unsigned* attach(int id, int flags) {
 int main(void) {
   close(open("key", O_CREAT | O_WRONLY, 0600));
   const key_t key = ftok("key", 5);
-  MUST(shmget(IPC_PRIVATE, 1, IPC_CREAT | 0600) >= 0 && key != -1); /* so that ids are not the first ones */
+  const int before = shmget(IPC_PRIVATE, 1, IPC_CREAT | 0600); /* so that ids are not the first ones */
+  MUST(before >= 0 && key != -1 && shmctl(before, IPC_RMID, NULL) == 0);
   const int named = shmget(key, BYTES, IPC_CREAT | IPC_EXCL | 0640),
             going = shmget(IPC_PRIVATE, 1 << 20, IPC_CREAT | 0600);
   MUST(named >= 0 && going >= 0);
