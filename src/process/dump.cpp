@@ -103,7 +103,8 @@ void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
   const std::string directory = fmt::format("/proc/{}", frozen.here);
   if (frozen.status.seccomp != 0) work.refuse(frozen.status, "has a seccomp filter");
   if (frozen.was_stopped) work.refuse(frozen.status, "is stopped by a signal: let it go on (SIGCONT) first");
-  struct stat directory_now {}, directory_by_name {};
+  struct stat directory_now {
+  }, directory_by_name{};
   const auto its_directory = read_link(directory + "/cwd");
   const bool is_directory_there = its_directory && ::stat((directory + "/cwd").c_str(), &directory_now) == 0 &&
                                   ::stat(its_directory->c_str(), &directory_by_name) == 0 &&

@@ -266,8 +266,9 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
   to.flags = static_cast<std::uint32_t>(found.number_of("flags", 8)) & ~static_cast<std::uint32_t>(O_CLOEXEC);
   to.offset = found.number_of("pos", 10);
   if ((to.flags & O_ASYNC) != 0) {
-    work.refuse(frozen.status, fmt::format("has descriptor {} ({}), which sends signals (O_ASYNC): that is not restored",
-                                           found.number, found.link));
+    work.refuse(frozen.status,
+                fmt::format("has descriptor {} ({}), which sends signals (O_ASYNC): that is not restored", found.number,
+                            found.link));
   }
   if (const auto which = find_standard(work, found)) {
     to.kind = DescriptionKind::standard;
@@ -409,13 +410,12 @@ void look_at_sets(DumpWork& work) {
       return known != one.descriptors.end();
     });
     if (process == job.processes.end()) continue;
-    const auto frozen = std::ranges::find(work.frozen.processes(), process->id,
-                                          [](const FrozenProcess& one) { return one.status.id; });
+    const auto frozen =
+        std::ranges::find(work.frozen.processes(), process->id, [](const FrozenProcess& one) { return one.status.id; });
     std::map<std::uint32_t, std::uint32_t> count;  // of those added by the same number
     for (const Watched& one : watched) {
       kcmp_epoll_slot slot{set->number, one.number, count[one.number]++};
-      const long differs =
-          ::syscall(SYS_kcmp, frozen->here, frozen->here, KCMP_EPOLL_TFD, one.number, &slot);
+      const long differs = ::syscall(SYS_kcmp, frozen->here, frozen->here, KCMP_EPOLL_TFD, one.number, &slot);
       if (differs == 0 || (differs < 0 && errno == EOPNOTSUPP)) continue;
       work.refuse(frozen->status, fmt::format("has descriptor {} (anon_inode:[eventpoll]), which watches what was its "
                                               "descriptor {} and is not any more",

@@ -182,8 +182,7 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
     store_shared(work, frozen, mapping, area);
   } else {
     if (mapping.is_shared) {
-      work.only_read.push_back(
-          {frozen.status.id, mapping.begin, mapping.offset, {mapping.device, mapping.inode}});
+      work.only_read.push_back({frozen.status.id, mapping.begin, mapping.offset, {mapping.device, mapping.inode}});
     }
     DIAPAUSE_TRY(store_private(work, frozen, mapping));
   }

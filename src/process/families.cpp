@@ -58,11 +58,13 @@ std::vector<FamilyTrouble> troubles_of_families(const Job& job) {
     const Process* parent = process_of(job, process.parent);
     const auto wanted = birth_session(job, process);
     if (parent != nullptr && wanted) {
-      const bool is_possible = leads_its_session(*parent) ? *wanted == parent->id || wanted == birth_session(job, *parent)
-                                                          : *wanted == parent->session;
+      const bool is_possible = leads_its_session(*parent)
+                                   ? *wanted == parent->id || wanted == birth_session(job, *parent)
+                                   : *wanted == parent->session;
       if (!is_possible) {
-        troubles.push_back({process.id, "is in session " + session + ", which its parent does not know: it is the child "
-                                        "of one that has ended, and was taken over"});
+        troubles.push_back({process.id, "is in session " + session +
+                                            ", which its parent does not know: it is the child "
+                                            "of one that has ended, and was taken over"});
       }
     }
     const Process* of_session = process_of(job, process.session);

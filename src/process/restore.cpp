@@ -109,8 +109,7 @@ Status make_orphans(RestoreWork& work, const ThreadName& keeper, std::uint32_t s
                     const std::vector<const Process*>& orphans) {
   const bool has_leader = has_session_leader(work.job, session);
   const ThreadName parent = has_leader ? made_of(work, session)->leader() : keeper;
-  DIAPAUSE_TRY_ASSIGN(const ThreadName helper,
-                      make_helper(work, parent, has_leader ? unused_id(work.job) : session));
+  DIAPAUSE_TRY_ASSIGN(const ThreadName helper, make_helper(work, parent, has_leader ? unused_id(work.job) : session));
   if (!has_leader) DIAPAUSE_TRY(work.calls.one(helper, {SYS_setsid, {}, 0}));
   for (const Process* orphan : orphans) DIAPAUSE_TRY(make_process(work, helper, *orphan));
   return end_helper(work, helper, parent);
