@@ -104,5 +104,14 @@ class DocumentsTest(CommandTest):
         self.assertIn("absent.toml", self.diapause("list", "--config", "absent.toml", status=3)[1])
 
 
+def use_python_that_draws():
+    """The first Python in PATH may lack what the studies import; the command would not take that one either."""
+    sys.path.insert(0, str(DOCS.parent / "python"))
+    import start
+
+    start.use_python_that_has(start.NEEDED_BY_STUDIES)
+
+
 if __name__ == "__main__":
+    use_python_that_draws()
     support.main()
