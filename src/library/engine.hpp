@@ -213,6 +213,7 @@ class Engine {
   // ---- lost redundancy (heal.cpp)
   void heal();
   Status take_again();
+  Status put_back(config::TierKind tier);
 
   std::unique_ptr<engine::Context> context_;
   engine::Bill bill_;

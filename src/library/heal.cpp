@@ -62,11 +62,27 @@ Status Engine::take_again() {
   return {};
 }
 
+// Only what is missing: what the other nodes have stays where it is, and is neither copied nor kept twice.
+Status Engine::put_back(config::TierKind tier) {
+  DIAPAUSE_TRY(scrub_wait());
+  engine::FetchedVersion& fetched = restart_->fetched;
+  std::shared_ptr<store::ImageReader> image;
+  if (fetched.lacks_own_image) image = std::make_shared<store::ImageReader>(std::move(fetched.image));
+  DIAPAUSE_TRY_ASSIGN(const Taken taken,
+                      capture_->put_back({std::move(image), restart_->fetch.take_slot()}, fetched.manifest, tier,
+                                         [this] { host_->pin(std::nullopt); }));
+  flights_->add(
+      {taken.job, fetched.manifest.version.number, fetched.manifest.deepest_level(), taken.image_bytes, {}, true});
+  catch_up();
+  return {};
+}
+
 void Engine::heal() {
-  const Status taken = take_again();
-  if (taken) return;
+  const auto incomplete_in = restart_->fetched.incomplete_in;
+  const Status begun = incomplete_in ? put_back(*incomplete_in) : take_again();
+  if (begun) return;
   host_->pin(std::nullopt);
-  context_->log(Severity::warning, "the redundancy that was lost could not be put back: " + taken.error().message);
+  context_->log(Severity::warning, "the redundancy that was lost could not be put back: " + begun.error().message);
 }
 
 }  // namespace diapause::library

@@ -15,6 +15,7 @@
 #include "engine/job/decision.hpp"
 #include "engine/node/captures.hpp"
 #include "library/drain.hpp"
+#include "store/image_reader.hpp"
 #include "sys/process.hpp"
 
 namespace diapause::library {
@@ -59,6 +60,16 @@ class ImageCapture {
   Result<Taken> take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
                             const engine::Decision& decision, std::function<void()> handed_over);
 
+  // An image that is missing in a tier, and the slot that it lies in, if that is one of this tier.
+  struct Fetched {
+    std::shared_ptr<store::ImageReader> image;  // null if this rank's image is not missing
+    std::optional<store::Slot> slot;
+  };
+  // Hands over that files of a version are missing in that tier, to be put back. An image without a slot is copied like
+  // that of take_behind(), or, without a background, in the call. Collective.
+  Result<Taken> put_back(Fetched fetched, const format::Manifest& manifest, config::TierKind tier,
+                         std::function<void()> handed_over);
+
   // Prepares a slot in the background for the next capture of these regions, and releases the
   // memory of other slots. Called while nothing is in flight; the next capture completes what is
   // missing. Not collective.
@@ -80,6 +91,8 @@ class ImageCapture {
       : context_(context), host_(host), bill_(bill) {}
   Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use);
   static Status copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source);
+  static Status copy_whole(engine::Captures& captures, const format::RankRecord& record,
+                           const std::shared_ptr<store::ImageReader>& image);
   void end_preparation();
   Status begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
   Status end(engine::Captures& captures);

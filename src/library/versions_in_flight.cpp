@@ -23,7 +23,9 @@ void VersionsInFlight::catch_up() {
     if (one.progress.is_done) continue;
     one.progress = host_.progress(one.job);
     if (!one.progress.is_done) continue;
-    if (one.progress.deepest_level() == one.level) learn_(one.level, one.progress.bytes_total, one.progress.seconds);
+    // A repair does a part of what a checkpoint does.
+    const bool is_example = !one.is_repair && one.progress.deepest_level() == one.level;
+    if (is_example) learn_(one.level, one.progress.bytes_total, one.progress.seconds);
     if (!one.progress.result) note_failure(one);
   }
   while (taken_.size() > kRemembered && taken_.front().progress.is_done) taken_.pop_front();

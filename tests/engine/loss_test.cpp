@@ -102,6 +102,58 @@ TEST(Recovery, PutsBackTheRedundancySoThatTheNextNodeMayBeLostToo) {
   }
 }
 
+TEST(Recovery, PutsBackWhatIsMissingAndLeavesTheRestAsItIs) {
+  for (const int level : {2, 3}) {
+    for (const std::string tier : {"memory", "local"}) {
+      Shape shape;
+      shape.config =
+          "[local]\npath = \"/memory/disk\"\n[level" + std::to_string(level) + "]\ntier = \"" + tier + "\"\n";
+      VolatileDisk disk;
+      checkpoint_job(disk, shape, {{7, level}});
+      const std::vector<std::string> before = files_matching(disk, "/v7-");
+      for (const std::string& path : disk.paths()) {
+        if (path.ends_with("/node1/")) disk.erase(path);
+      }
+      ASSERT_NE(files_matching(disk, "/v7-"), before);
+      ASSERT_TRUE(restart_job(disk, shape).intact);
+      // The names of the directories have the checkpoint's commit in them: nothing was taken anew.
+      EXPECT_EQ(files_matching(disk, "/v7-"), before) << "level " << level << ", " << tier;
+    }
+  }
+}
+
+// Stops a restart that puts files back at every `stride`-th call. Another restart gets the version and puts back the
+// rest, so that then the other node may be lost.
+void sweep_repair(std::uint64_t stride) {
+  for (const int level : {2, 3}) {
+    Shape shape;
+    shape.ranks = 2;
+    shape.ranks_per_node = 1;
+    shape.config = "[level3]\ngroup_nodes = 2\n";
+    bool is_over = false;
+    for (std::uint64_t call = 0; !is_over; call += stride) {
+      VolatileDisk disk;
+      checkpoint_job(disk, shape, {{7, level}});
+      disk.erase(node_directory(disk, "node1"));
+      FaultKernel kernel(disk, {Fault::stop, call, Call::any, EIO});
+      (void)restart_job(kernel, shape);
+      is_over = !kernel.reached();
+      const std::string where = "level " + std::to_string(level) + ", stopped at call " + std::to_string(call);
+      const Restarted again = restart_job(disk, shape);
+      ASSERT_TRUE(again.status) << where << ": " << again.status.error().message;
+      ASSERT_TRUE(again.intact && again.version == 7) << where;
+      disk.erase(node_directory(disk, "node0"));
+      const Restarted from_other = restart_job(disk, shape);
+      ASSERT_TRUE(from_other.status) << where << ", then lost node0: " << from_other.status.error().message;
+      ASSERT_TRUE(from_other.intact) << where;
+      ASSERT_TRUE(!is_over || call > 100) << "the sweep did not sweep";
+    }
+  }
+}
+
+TEST(RepairSweep, StoppingAtSomeCallsLosesNothing) { sweep_repair(11); }
+TEST(LongRepairSweep, StoppingAtAnyCallLosesNothing) { sweep_repair(1); }
+
 TEST(Recovery, FollowsRanksToOtherNodes) {
   for (const int level : {1, 2, 3, 4}) {
     Shape shape;

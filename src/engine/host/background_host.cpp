@@ -122,10 +122,10 @@ class BackgroundHost : public Host {
     while (true) {
       if (context_.tiers.find(kind) == nullptr) DIAPAUSE_TRY(open_tier(context_, kind));
       store::Tier* const tier = context_.tiers.find(kind);
-      auto slot = tier->acquire(bytes, context_.rank(), use);
+      auto slot = bytes == 0 ? store::Slot() : tier->acquire(bytes, context_.rank(), use);
       const Status all = agree(context_, slot ? Status{} : fail(slot.error()));
       if (all) return slot;
-      if (slot) tier->give_back(std::move(*slot));
+      if (slot && slot->is_open()) tier->give_back(std::move(*slot));
       if (all.error().code != Code::full) {
         context_.tiers.close(kind);  // it is reopened at the next attempt
         return fail(all.error());
@@ -158,20 +158,21 @@ class BackgroundHost : public Host {
   std::uint64_t next_number() const override { return mailbox_->next_number(place_); }
   std::uint64_t submit(Captures captures) override {
     Message message;
-    message.kind = JobKind::capture;
+    message.kind = captures.completes ? JobKind::complete : JobKind::capture;
+    message.version = captures.completes.value_or(format::VersionId{});
     message.decision = captures.decision;
     message.node_tier = captures.node_tier;
     message.capture_tier = captures.capture_tier;
     message.capture_s = captures.capture_s;
     message.times = captures.times;
     message.times.blocked_s = captures.blocked_s();
-    if (captures.result) {
+    if (captures.result && !captures.images.empty()) {
       Image& image = captures.images.front();
       message.facts = image.facts;
       put_text(message.slot_name, image.slot.name());
       message.slot_id = image.slot.file().id();
       context_.tiers.find(captures.capture_tier)->lend(std::move(image.slot));
-    } else {
+    } else if (!captures.result) {
       store::Tier* const tier = context_.tiers.find(captures.capture_tier);
       for (Image& image : captures.images) tier->give_back(std::move(image.slot));
       message.code = static_cast<std::int32_t>(captures.result.error().code);

@@ -15,15 +15,18 @@ class InlineHost : public Host {
   Worker worker() const override { return Worker::call; }
 
   Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse) override {
-    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(kind, {bytes}));
-    return std::move(slots.front());
+    const std::vector<std::uint64_t> sizes(bytes == 0 ? 0 : 1, bytes);
+    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(kind, sizes));
+    return slots.empty() ? store::Slot() : std::move(slots.front());
   }
 
   governor::PhaseGuard begin_capture(std::uint64_t bytes) override { return engine_->begin_capture(bytes); }
   std::uint64_t next_number() const override { return count_; }
   std::uint64_t submit(Captures captures) override {
     engine_->revive_tiers();
-    Outcome outcome = engine_->checkpoint(std::move(captures), [](std::uint32_t) {});
+    const auto told = [](std::uint32_t) {};
+    Outcome outcome = captures.completes ? engine_->complete(std::move(captures), told)
+                                         : engine_->checkpoint(std::move(captures), told);
     Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
     progress.bytes_total = outcome.manifest.protected_bytes();
     done_.push_back(std::move(progress));

@@ -15,7 +15,7 @@
 
 namespace diapause::engine {
 
-enum class JobKind : std::uint32_t { capture, make_room, reject, pin, unpin, phases, settle, finish, stop };
+enum class JobKind : std::uint32_t { capture, complete, make_room, reject, pin, unpin, phases, settle, finish, stop };
 
 // One rank's part of a job. All ranks post the same jobs in the same order. It is plain bytes,
 // because it is copied between processes.
@@ -25,16 +25,17 @@ struct Message {
   config::TierKind node_tier = config::TierKind::memory;
   config::TierKind capture_tier = config::TierKind::memory;  // capture: tier where the image lies
   Decision decision;                                         // capture
-  format::VersionId version;                                 // reject, pin
+  format::VersionId version;                                 // complete, reject, pin
   ImageFacts facts;                                          // capture that succeeded
   double capture_s = 0;
   CaptureTimes times;
   std::uint32_t phase_count = 0;  // for phases
   std::array<Phase, 8> phases{};
-  std::int32_t code = 0;             // capture that failed: the base Code
-  std::array<char, 64> slot_name{};  // capture that succeeded: name of the image's slot
-  sys::FileId slot_id;               // and the identity of its file
-  std::array<char, 512> text{};      // the error message, if it failed
+  std::int32_t code = 0;  // capture that failed: the base Code
+  // Capture that succeeded: name of the image's slot. Complete: the same, or empty without an image.
+  std::array<char, 64> slot_name{};
+  sys::FileId slot_id;           // and the identity of its file
+  std::array<char, 512> text{};  // the error message, if it failed
 };
 
 class Mailbox {

@@ -67,6 +67,7 @@ Progress NodeWorker::work(std::uint64_t number, const std::vector<Message>& mess
   const Message& first = messages[0];
   switch (first.kind) {
     case JobKind::capture:
+    case JobKind::complete:
       return checkpoint(number, messages);
     case JobKind::make_room: {
       const Result<bool> made = engine_->make_room(first.node_tier);
@@ -113,6 +114,7 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Message>
   captures.node_tier = messages[0].node_tier;
   captures.capture_tier = messages[0].capture_tier;
   captures.is_direct = captures.capture_tier == config::TierKind::global;
+  if (messages[0].kind == JobKind::complete) captures.completes = messages[0].version;
   for (const Message& message : messages) {
     Status adopted = captures.result ? adopt(message, captures.images) : captures.result;
     if (!adopted) return_unused(message);
@@ -121,8 +123,9 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Message>
   captures.capture_s = messages[0].capture_s;
   captures.times = messages[0].times;
   captures.blocked_s = [blocked_s = messages[0].times.blocked_s] { return blocked_s; };
-  Outcome outcome =
-      engine_->checkpoint(std::move(captures), [&](std::uint32_t levels) { mailbox_->reached(number, levels); });
+  const auto reached = [&](std::uint32_t levels) { mailbox_->reached(number, levels); };
+  Outcome outcome = captures.completes ? engine_->complete(std::move(captures), reached)
+                                       : engine_->checkpoint(std::move(captures), reached);
   Progress progress{true, outcome.manifest.levels, std::move(outcome.result), 0};
   progress.bytes_total = outcome.manifest.protected_bytes();
   return progress;
@@ -131,11 +134,13 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Message>
 // Returns a slot that will not be published to its rank.
 void NodeWorker::return_unused(const Message& message) {
   const store::Tier* const tier = context_.tiers.find(message.capture_tier);
-  if (tier != nullptr && message.code == 0) tier->return_unused(get_text(message.slot_name));
+  const bool has_slot = message.code == 0 && !get_text(message.slot_name).empty();
+  if (tier != nullptr && has_slot) tier->return_unused(get_text(message.slot_name));
 }
 
 Status NodeWorker::adopt(const Message& message, std::vector<Image>& images) {
   if (message.code != 0) return fail(static_cast<Code>(message.code), get_text(message.text));
+  if (get_text(message.slot_name).empty()) return {};  // a rank whose image is not missing
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(message.capture_tier));
   Image image;
   DIAPAUSE_TRY_ASSIGN(image.slot, tier->adopt(get_text(message.slot_name), message.slot_id));

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "capture/capture.hpp"
@@ -42,6 +43,9 @@ struct Captures {
   // where they are. Empty if that is impossible.
   std::vector<std::unique_ptr<RawImageSource>> direct;
   bool is_direct = false;  // direct writing is wanted
+  // If set, no new version is made: files of this one are missing. `images` has those of the missing images that this
+  // process has fetched.
+  std::optional<format::VersionId> completes;
   double capture_s = 0;
   CaptureTimes times;                 // blocked_s is 0 during the call
   std::function<double()> blocked_s;  // for the ledger; called at the end

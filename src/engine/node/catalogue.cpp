@@ -59,6 +59,12 @@ Status Catalogue::prove(const store::Tier& tier, const format::VersionId& versio
   return {};
 }
 
+std::optional<format::Manifest> Catalogue::manifest_of(const format::VersionId& version) const {
+  const auto known =
+      std::ranges::find(versions_, version, [](const KnownVersion& one) { return one.manifest.version; });
+  return known == versions_.end() ? std::nullopt : std::optional(known->manifest);
+}
+
 void Catalogue::reject(const format::VersionId& version) {
   if (KnownVersion* known = find(version)) known->rejected = true;
 }
@@ -168,9 +174,14 @@ void Catalogue::prune(Context& context) {
     const std::uint32_t mask = counts[i] ? kept[next++] : 0;
     changes.push_back({versions_[i].manifest.version, needed(mask, versions_[i].manifest.deepest_level())});
   }
+  has_kept_pinned_ = false;
   for (const Change& change : changes) {
     KnownVersion* version = find(change.version);
-    if (version == nullptr || change.version == pinned_) continue;
+    if (version == nullptr) continue;
+    if (change.version == pinned_) {
+      has_kept_pinned_ = has_kept_pinned_ || !change.needs.image;
+      continue;
+    }
     const int deepest = version->manifest.deepest_level();
     Status done;
     if (!change.needs.image) {

@@ -46,6 +46,8 @@ class Catalogue {
   // files with these names in that tier.
   Status prove(const store::Tier& tier, const format::VersionId& version) const;
   void reject(const format::VersionId& version);
+  // The manifest of a version; none if it is not known.
+  std::optional<format::Manifest> manifest_of(const format::VersionId& version) const;
 
   // Returns a slot for one file of each size in that tier. The oldest versions are removed to make
   // room if necessary, except the newest one and `pinned`. Collective; each rank passes its own
@@ -65,6 +67,9 @@ class Catalogue {
   // Removes the versions that the settings do not keep. Failures are logged and not returned,
   // because nothing is lost by keeping too much. Collective.
   void prune(Context& context);
+
+  // Whether the last prune() has left the pinned version, which the settings do not keep.
+  bool has_kept_pinned() const { return has_kept_pinned_; }
 
   // Undoes a checkpoint that failed before it was published. Collective.
   void discard(Context& context, const format::VersionId& version, config::TierKind kind);
@@ -87,6 +92,7 @@ class Catalogue {
   std::vector<KnownVersion> versions_;
   std::vector<OwnFile> own_files_;
   std::optional<format::VersionId> pinned_;
+  bool has_kept_pinned_ = false;
   std::set<format::VersionId> perhaps_mapped_;
   std::set<std::string> told_;  // messages on slow writes that were already logged
 };

@@ -14,16 +14,6 @@
 
 namespace diapause::engine {
 
-// A step of a checkpoint. It runs if `level` is 1 or the level asked for. Its result is agreed, so
-// that all ranks continue or none does. After a failure, steps of other levels still run if
-// `needs_images` allows it: a level that fails does not affect the others.
-struct NodeEngine::Step {
-  const char* phase;
-  int level;
-  bool needs_images;  // the step needs the images to be kept in the node tier
-  Status (NodeEngine::*run)(Work&, const Captures&);
-};
-
 const NodeEngine::Step NodeEngine::kSteps[] = {
     {"keep", 1, false, &NodeEngine::keep_images},    {"publish", 1, true, &NodeEngine::publish_level1},
     {"partner", 2, true, &NodeEngine::copy_level2},  {"parity", 3, true, &NodeEngine::encode_level3},
@@ -199,6 +189,15 @@ Status NodeEngine::run(Work& work, const Captures& captures, const Reached& reac
   return result;
 }
 
+// Those that have become no file of a version.
+void NodeEngine::give_back_slots(Work& work, const Captures& captures) {
+  store::Tier* const tier = context_.tiers.find(captures.capture_tier);
+  if (tier == nullptr) return;
+  for (Image& image : work.images) {
+    if (image.slot.is_open()) tier->give_back(std::move(image.slot));
+  }
+}
+
 Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
   mark();
   governor_.begin_checkpoint();
@@ -212,11 +211,7 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
   } else if (work.is_kept) {
     catalogue_.discard(context_, work.manifest.version, work.node_tier);
   }
-  if (store::Tier* tier = context_.tiers.find(captures.capture_tier)) {
-    for (Image& image : work.images) {
-      if (image.slot.is_open()) tier->give_back(std::move(image.slot));
-    }
-  }
+  give_back_slots(work, captures);
   record(work, captures, result);
   if (captures.decision.settle != 0) settle_behind();
   return {std::move(work.manifest), std::move(result)};

@@ -50,6 +50,8 @@ class NodeEngine {
   // holds.
   using Reached = std::function<void(std::uint32_t levels)>;
   Outcome checkpoint(Captures captures, const Reached& reached);
+  // Puts the files back that are missing of the version Captures::completes. Its levels hold again if all are.
+  Outcome complete(Captures captures, const Reached& reached);
 
   // Reopens the tiers whose last use failed. A directory that was deleted, or a file system that is
   // back, must not need the program's help.
@@ -86,6 +88,7 @@ class NodeEngine {
   void pin(std::optional<format::VersionId> version) {
     catalogue_.pin(version);
     if (version) book_.note_restart(context_, *version);
+    if (!version && catalogue_.has_kept_pinned()) catalogue_.prune(context_);
   }
 
  private:
@@ -120,7 +123,15 @@ class NodeEngine {
     double encode_share = 0;      // fraction of the time before publishing
     double published_from_s = 0;  // when publishing began; 0: it did not
   };
-  struct Step;
+  // A step of a checkpoint. It runs if `level` is 1 or the level asked for. Its result is agreed, so
+  // that all ranks continue or none does. After a failure, steps of other levels still run if
+  // `needs_images` allows it: a level that fails does not affect the others.
+  struct Step {
+    const char* phase;
+    int level;
+    bool needs_images;  // the step needs the images to be kept in the node tier
+    Status (NodeEngine::*run)(Work&, const Captures&);
+  };
   static const Step kSteps[];
   Work begin(const Captures& captures) const;
   Status run(Work& work, const Captures& captures, const Reached& reached);
@@ -128,6 +139,13 @@ class NodeEngine {
   Status move_images(Work& work, const Captures& captures);
   Status keep_images(Work& work, const Captures& captures);
   Status go_on();
+  // ---- steps of a version that lacks files (complete.cpp)
+  static const Step kPuttingBack[];
+  Status put_back_images(Work& work, const Captures& captures);
+  Status put_back_copies(Work& work, const Captures& captures);
+  Status put_back_parities(Work& work, const Captures& captures);
+  Status publish_again(Work& work, const Captures& captures);
+
   Status publish(Work& work, int level);
   Status publish_level1(Work& work, const Captures& captures);
   Status copy_level2(Work& work, const Captures& captures);
@@ -142,6 +160,7 @@ class NodeEngine {
   void write_down_compression(const format::VersionId& version);
   void learn_from(GlobalStep step, const format::Manifest& manifest);
 
+  void give_back_slots(Work& work, const Captures& captures);
   void record(const Work& work, const Captures& captures, const Status& result);
   Status open_account();
   void settle_behind();

@@ -13,6 +13,7 @@
 #include "engine/restart/rebuild.hpp"
 #include "format/wire.hpp"
 #include "redundancy/layout.hpp"
+#include "redundancy/places.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
 
@@ -44,6 +45,11 @@ class Fetch::Fetcher {
         purpose_(purpose),
         manifest_(*version_.manifest),
         files_(context, version_) {}
+  Fetcher(const Fetcher&) = delete;
+  Fetcher& operator=(const Fetcher&) = delete;
+  ~Fetcher() { give_back_slot(); }
+
+  std::optional<store::Slot> take_slot() { return std::exchange(slot_, std::nullopt); }
 
   Result<FetchedVersion> run() {
     // Every round takes at least one damaged file out, so this ends.
@@ -53,6 +59,7 @@ class Fetch::Fetcher {
       if (const std::vector<std::uint32_t> missing = plan_.missing(); !missing.empty()) return give_up(missing);
       image_.reset();
       unchecked_.reset();
+      give_back_slot();
       files_.clear();
       collect_reads();
       const double start = sys::monotonic_s();
@@ -64,8 +71,10 @@ class Fetch::Fetcher {
       phases_.push_back(make_phase(rebuilds_.empty() ? "fetch" : "rebuild", verified, sys::monotonic_s()));
       if (arrived) break;
     }
-    return FetchedVersion{manifest_,          std::move(*image_), reading_threads(),     greatest_error(),
-                          describe_sources(), needs_healing(),    std::move(unchecked_), std::exchange(phases_, {})};
+    const bool lacks_own_image = plan_.sources[context_.rank()].kind != SourceKind::own_node;
+    return FetchedVersion{
+        manifest_,       std::move(*image_), reading_threads(), greatest_error(),      describe_sources(),
+        needs_healing(), incomplete_in(),    lacks_own_image,   std::move(unchecked_), std::exchange(phases_, {})};
   }
 
   Result<bool> was_sound(const Status& mine) {
@@ -201,10 +210,12 @@ class Fetch::Fetcher {
       if (!moved) bad.push_back(make_bad(file, 0, moved.error()));
     }
     for (const Rebuild& rebuild : rebuilds_) {
-      auto rebuilt = execute_rebuild(context_, manifest_, rebuild, files_);
-      Status done = rebuilt ? Status{} : fail(rebuilt.error());
-      if (done && rebuild.target == context_.rank()) done = adopt(std::move(*rebuilt), "the rebuilt image");
-      if (!done && rebuild.target == context_.rank()) bad.push_back(make_bad({}, rebuild.target, done.error()));
+      const bool is_target = rebuild.target == context_.rank();
+      auto room = is_target ? make_room(room_for(manifest_, rebuild)) : Room{};
+      Status done = execute_rebuild(context_, manifest_, rebuild, files_, room ? room->bytes : MutableBytes{});
+      if (!room) done = fail(room.error());
+      if (done && is_target) done = adopt(std::move(*room), "the rebuilt image");
+      if (!done && is_target) bad.push_back(make_bad({}, rebuild.target, done.error()));
     }
     const Source& mine = plan_.sources[context_.rank()];
     if (mine.kind == SourceKind::own_node || mine.kind == SourceKind::global) {
@@ -221,10 +232,35 @@ class Fetch::Fetcher {
     return bad;
   }
 
-  // An image in memory of its own.
-  Status adopt(sys::AlignedBuffer buffer, const std::string& name) {
+  // Memory for this rank's image: of its own, or that of `slot_`.
+  struct Room {
+    MutableBytes bytes;
+    sys::AlignedBuffer buffer;
+  };
+
+  // Where the image's file is missing, it is made in its place, so that it need not be copied there.
+  Result<Room> make_room(std::uint64_t bytes) {
+    const auto kind = incomplete_in();
+    if (kind == config::TierKind::memory) {
+      auto slot = context_.tiers.find(*kind)->acquire(bytes, context_.rank());
+      if (slot) slot_ = std::move(*slot);
+    }
+    if (slot_) return Room{slot_->mapping(), {}};
+    DIAPAUSE_TRY_ASSIGN(sys::AlignedBuffer buffer, sys::AlignedBuffer::allocate(std::max<std::uint64_t>(bytes, 1)));
+    const MutableBytes own = buffer.bytes();
+    return Room{own, std::move(buffer)};
+  }
+
+  void give_back_slot() {
+    std::optional<store::Slot> slot = take_slot();
+    store::Tier* const tier = context_.tiers.find(config::TierKind::memory);
+    if (slot && tier != nullptr) tier->give_back(std::move(*slot));
+  }
+
+  Status adopt(Room room, const std::string& name) {
     const std::uint64_t size = manifest_.ranks[context_.rank()].image.file_bytes;
-    auto bytes = std::make_unique<OwnedBytes>(std::move(buffer), size);
+    std::unique_ptr<ByteSource> bytes = capture::memory_bytes(room.bytes, size);
+    if (!slot_) bytes = std::make_unique<OwnedBytes>(std::move(room.buffer), size);
     DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
                         store::ImageReader::open(std::move(bytes), fmt::format("{} of rank {}", name, context_.rank()),
                                                  store::expected_image(manifest_, context_.rank())));
@@ -247,18 +283,18 @@ class Fetch::Fetcher {
         result = fail(opened.error());
       }
     }
-    sys::AlignedBuffer buffer;
+    Room target_room;
     if (receives) {
-      auto allocated = sys::AlignedBuffer::allocate(std::max<std::uint64_t>(size, 1));
+      auto made = make_room(size);
       // Without memory the messages must still be taken: into a piece that is thrown away.
-      if (!allocated) result = fail(allocated.error());
-      if (allocated) buffer = std::move(*allocated);
+      if (!made) result = fail(made.error());
+      if (made) target_room = std::move(*made);
     }
+    const MutableBytes whole = target_room.bytes;
     ByteVector scratch(kRebuildPieceBytes);
     for (std::uint64_t offset = 0; offset < size; offset += kRebuildPieceBytes) {
       const std::uint64_t length = std::min(kRebuildPieceBytes, size - offset);
-      const MutableBytes room =
-          buffer.bytes().empty() ? MutableBytes(scratch).first(length) : buffer.bytes().subspan(offset, length);
+      const MutableBytes room = whole.empty() ? MutableBytes(scratch).first(length) : whole.subspan(offset, length);
       ByteView outgoing = MutableBytes(scratch).first(length);
       if (reader != nullptr) {
         auto view = reader->bytes().view(offset, MutableBytes(scratch).first(length));
@@ -275,7 +311,7 @@ class Fetch::Fetcher {
         DIAPAUSE_TRY(context_.comm->exchange({}, {&receive, 1}));
       }
     }
-    if (receives && result) return adopt(std::move(buffer), "the image");
+    if (receives && result) return adopt(std::move(target_room), "the image");
     return result;
   }
 
@@ -392,7 +428,34 @@ class Fetch::Fetcher {
         if (!version_.nodes[node].parities.contains({g, member})) return true;
       }
     }
-    return damaged_;
+    return damaged_ || lacks_a_manifest();
+  }
+
+  // Whoever was killed while files were put back may have left a node that has them and does not say so.
+  bool lacks_a_manifest() const {
+    const std::vector<std::uint32_t>& homes = context_.topology.node_of_rank;
+    return std::ranges::any_of(homes, [&](std::uint32_t node) {
+      return std::ranges::none_of(kNodeTiers, [&](config::TierKind kind) {
+        return version_.published_on[static_cast<std::size_t>(kind)].contains(node);
+      });
+    });
+  }
+
+  // The tier that files are missing from, if no more is wrong: all others lie, intact, where a checkpoint taken now
+  // would put them.
+  std::optional<config::TierKind> incomplete_in() const {
+    if (damaged_ || version_.tier_of.empty() || !(manifest_.has_level(2) || manifest_.has_level(3)))
+      return std::nullopt;
+    const config::TierKind kind = context_.settings.level(manifest_.deepest_level()).tier;
+    const bool is_in_one = std::ranges::all_of(version_.tier_of, [&](const auto& one) { return one.second == kind; });
+    if (!is_in_one || context_.tiers.find(kind) == nullptr) return std::nullopt;
+    const std::vector<std::uint32_t>& homes = context_.topology.node_of_rank;
+    if (!redundancy::is_laid_out_alike(manifest_, homes, context_.settings.group_nodes, context_.settings.parity)) {
+      return std::nullopt;
+    }
+    const std::vector<redundancy::Holdings> whole = redundancy::places(manifest_, homes, version_.nodes.size());
+    const bool is_part = std::ranges::equal(version_.nodes, whole, redundancy::is_part_of);
+    return is_part ? std::optional(kind) : std::nullopt;
   }
 
   Context& context_;
@@ -410,6 +473,7 @@ class Fetch::Fetcher {
   bool may_be_sound_ = false;  // something of it
   std::optional<store::ImageReader> image_;
   std::optional<store::ImageReader> unchecked_;
+  std::optional<store::Slot> slot_;  // that `image_` lies in
 };
 
 Fetch::Fetch(Context& context, StoredVersion version, Purpose purpose)
@@ -419,6 +483,8 @@ Fetch& Fetch::operator=(Fetch&&) noexcept = default;
 Fetch::~Fetch() = default;
 
 Result<FetchedVersion> Fetch::get() { return fetcher_->run(); }
+
+std::optional<store::Slot> Fetch::take_slot() { return fetcher_->take_slot(); }
 
 Result<bool> Fetch::was_sound(const Status& mine) { return fetcher_->was_sound(mine); }
 

@@ -29,6 +29,10 @@ struct FetchedVersion {
   double greatest_error = 0;         // of what all ranks get; 0: exact
   std::vector<std::string> sources;  // of every rank, for people: "own node", "peer node1", "parity", "global"
   bool needs_healing = false;        // a level the version had does not hold any more
+  // Where nothing but files that are missing does that: the tier that they belong to, and whether one of them is the
+  // image of this rank.
+  std::optional<config::TierKind> incomplete_in;
+  bool lacks_own_image = false;
   std::optional<store::ImageReader> unchecked;  // this rank's image once more, whose blocks are still to be checked
   std::vector<Phase> phases;                    // that the restart had so far
 };
@@ -49,6 +53,10 @@ class Fetch {
   // After Purpose::place: `mine` tells whether the image that get() gave to this rank was sound when it was read. True
   // if all ranks' were. Else get() gives images from other sources, and checks them before.
   Result<bool> was_sound(const Status& mine);
+
+  // The slot that this rank's image lies in, if it was made where its file is missing: FetchedVersion::incomplete_in.
+  // Once. It must live as long as the image.
+  std::optional<store::Slot> take_slot();
 
  private:
   class Fetcher;

@@ -156,40 +156,36 @@ Result<redundancy::ReedSolomon::Decoder> row_decoder(const redundancy::ReedSolom
 
 }  // namespace
 
-Result<sys::AlignedBuffer> execute_rebuild(Context& context, const format::Manifest& manifest, const Rebuild& rebuild,
-                                           FileCache& files) {
+std::uint64_t room_for(const format::Manifest& manifest, const Rebuild& rebuild) {
+  return rebuild.rows.size() * manifest.groups[rebuild.group].chunk_bytes;
+}
+
+Status execute_rebuild(Context& context, const format::Manifest& manifest, const Rebuild& rebuild, FileCache& files,
+                       MutableBytes room) {
   const bool is_target = rebuild.target == context.rank();
   const std::vector<ServedFile> served = rebuild.files();
   const bool serves =
       std::any_of(served.begin(), served.end(), [&](const ServedFile& file) { return file.server == context.rank(); });
-  sys::AlignedBuffer image;
-  if (!is_target && !serves) return image;
+  if (!is_target && !serves) return {};
 
   const format::Group& group = manifest.groups[rebuild.group];
   const auto n = static_cast<std::uint32_t>(group.members.size());
   DIAPAUSE_TRY_ASSIGN(const redundancy::ReedSolomon code,
                       redundancy::ReedSolomon::create(n - group.parity, group.parity));
-  Status memory;
-  if (is_target) {
-    auto allocated = sys::AlignedBuffer::allocate(rebuild.rows.size() * group.chunk_bytes);
-    if (allocated) image = std::move(*allocated);
-    if (!allocated) memory = fail(allocated.error());  // the servers' messages are taken all the same
-  }
   std::vector<ByteVector> pieces(code.k(), ByteVector(kRebuildPieceBytes));
   for (const Rebuild::Row& row : rebuild.rows) {
     DIAPAUSE_TRY_ASSIGN(const redundancy::ReedSolomon::Decoder decoder, row_decoder(code, row));
     for (std::uint64_t offset = 0; offset < group.chunk_bytes; offset += kRebuildPieceBytes) {
       const std::uint64_t length = std::min(kRebuildPieceBytes, group.chunk_bytes - offset);
       DIAPAUSE_TRY(gather_piece(context, rebuild, row, offset, length, files, pieces));
-      if (!is_target || !memory) continue;
+      if (room.empty()) continue;
       std::vector<const std::byte*> available;
       for (const ByteVector& piece : pieces) available.push_back(piece.data());
-      std::byte* const wanted[] = {image.bytes().data() + row.target_offset + offset};
+      std::byte* const wanted[] = {room.data() + row.target_offset + offset};
       decoder.decode(available, wanted, length);
     }
   }
-  DIAPAUSE_TRY(memory);
-  return image;
+  return {};
 }
 
 }  // namespace diapause::engine

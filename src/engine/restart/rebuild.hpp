@@ -73,10 +73,13 @@ struct Rebuild {
 // The version's plan must say that this rank can be rebuilt.
 Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std::uint32_t rank);
 
-// All ranks that read or receive something call this with the same rebuild; the target gets the image's bytes, the
-// others an empty buffer. A server that cannot read sends zeros and lets the target's check find out. Ranks not
-// involved return at once.
-Result<sys::AlignedBuffer> execute_rebuild(Context& context, const format::Manifest& manifest, const Rebuild& rebuild,
-                                           FileCache& files);
+// The room that the target needs: whole chunks, of which the last may reach behind the image's end.
+std::uint64_t room_for(const format::Manifest& manifest, const Rebuild& rebuild);
+
+// All ranks that read or receive something call this with the same rebuild; the target gets the image's bytes in
+// `room`, unless that is empty: then the others' messages are taken and thrown away. A server that cannot read sends
+// zeros and lets the target's check find out. Ranks not involved return at once.
+Status execute_rebuild(Context& context, const format::Manifest& manifest, const Rebuild& rebuild, FileCache& files,
+                       MutableBytes room);
 
 }  // namespace diapause::engine

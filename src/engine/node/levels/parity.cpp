@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cstring>
+#include <optional>
 
 #include "engine/job/gather.hpp"
 #include "engine/node/levels/group_exchange.hpp"
@@ -34,6 +35,9 @@ class MemberEncoder {
     DIAPAUSE_TRY_ASSIGN(encoder.received_, sys::AlignedBuffer::allocate(layout.k() * kRowPieceBytes));
     DIAPAUSE_TRY_ASSIGN(encoder.computed_, sys::AlignedBuffer::allocate(layout.m() * kRowPieceBytes));
     DIAPAUSE_TRY_ASSIGN(encoder.sent_, sys::AlignedBuffer::allocate(layout.k() * kRowPieceBytes));
+    if (parity.empty()) {
+      DIAPAUSE_TRY_ASSIGN(encoder.unwanted_, sys::AlignedBuffer::allocate(layout.m() * kRowPieceBytes));
+    }
     return encoder;
   }
 
@@ -105,6 +109,7 @@ class MemberEncoder {
   }
   // Returns where this member keeps its parity of a row.
   MutableBytes kept(std::uint32_t row, const Piece& piece) const {
+    if (parity_.empty()) return nth(unwanted_, layout_.chunk_index(member_, row), piece.length);
     return parity_.subspan(layout_.chunk_index(member_, row) * group_->chunk_bytes + piece.offset, piece.length);
   }
 
@@ -158,6 +163,7 @@ class MemberEncoder {
   sys::AlignedBuffer received_;  // the data of this member's row, by position
   sys::AlignedBuffer computed_;  // its parities, by number; the first is computed where it is kept
   sys::AlignedBuffer sent_;      // this member's data by chunk, if they are not in memory
+  sys::AlignedBuffer unwanted_;  // its parity, if that is kept already
   Piece previous_;
   std::vector<comm::Send> sends_;
   std::vector<comm::Receive> receives_;
@@ -177,14 +183,17 @@ format::ImageIndex parity_index(std::uint64_t bytes) {
 struct Task {
   std::uint32_t group;
   std::uint32_t member;
+  bool is_wanted;  // else the member only helps the others of its group
   format::ImageIndex index;
   std::uint64_t index_offset = 0;
   store::Slot slot;
   sys::AlignedBuffer buffer;
   format::ImageRecord record;
+  std::optional<format::ImageRecord> expected;  // what it must be
 
   std::uint64_t parity_bytes() const { return index.regions[0].stored_bytes; }
   MutableBytes parity() const {
+    if (!is_wanted) return {};
     return slot.mapping().empty() ? buffer.bytes().first(parity_bytes())
                                   : slot.mapping().subspan(index.regions[0].offset, parity_bytes());
   }
@@ -211,7 +220,19 @@ Status write_parity(Context& context, Catalogue& catalogue, const Work& work, Ta
              : capture::capture_to_file(from_buffer, task.index, task.index_offset, identity, task.slot.file());
   if (!captured) return fail(captured.error());
   task.record = {captured->header.file_bytes, captured->header.index_digest};
+  if (task.expected && *task.expected != task.record) {
+    return fail(Code::corrupt,
+                fmt::format("the parity of member {} of group {} is not what it was: images of the group "
+                            "have changed since",
+                            task.member, task.group));
+  }
   return keep(context, catalogue, work, std::move(task.slot), store::parity_name(task.group, task.member));
+}
+
+Result<Task> make_task(const format::Group& group, std::uint32_t number, std::uint32_t member, bool is_wanted) {
+  Task task{number, member, is_wanted, parity_index(group.parity * group.chunk_bytes), 0, {}, {}, {}, {}};
+  DIAPAUSE_TRY_ASSIGN(task.index_offset, format::lay_out(task.index));
+  return task;
 }
 
 // Divides the ranks into groups and returns the tasks of this process.
@@ -232,8 +253,24 @@ Result<std::vector<Task>> plan(const Context& context, Work& work) {
     group.chunk_bytes = layout.chunk_bytes(largest);
     for (std::uint32_t member = 0; member < n; ++member) {
       if (!context.topology.acts_for(host_of(context.topology, group, member))) continue;
-      Task task{g, member, parity_index(layout.m() * group.chunk_bytes), 0, {}, {}, {}};
-      DIAPAUSE_TRY_ASSIGN(task.index_offset, format::lay_out(task.index));
+      DIAPAUSE_TRY_ASSIGN(Task task, make_task(group, g, member, true));
+      tasks.push_back(std::move(task));
+    }
+  }
+  return tasks;
+}
+
+// The same for groups that the manifest has, of which some parities are missing.
+Result<std::vector<Task>> plan_missing(const Context& context, const Work& work,
+                                       const std::set<std::pair<std::uint32_t, std::uint32_t>>& missing) {
+  std::set<std::uint32_t> groups;
+  for (const auto& [group, member] : missing) groups.insert(group);
+  std::vector<Task> tasks;
+  for (const std::uint32_t g : groups) {
+    const format::Group& group = work.manifest.groups[g];
+    for (std::uint32_t member = 0; member < group.members.size(); ++member) {
+      if (!context.topology.acts_for(host_of(context.topology, group, member))) continue;
+      DIAPAUSE_TRY_ASSIGN(Task task, make_task(group, g, member, missing.contains({g, member})));
       tasks.push_back(std::move(task));
     }
   }
@@ -279,24 +316,30 @@ Status share_records(Context& context, Work& work, const Status& mine, const std
   return {};
 }
 
-}  // namespace
-
-Status encode_parity(Context& context, Catalogue& catalogue, Work& work) {
-  DIAPAUSE_TRY_ASSIGN(std::vector<Task> tasks, plan(context, work));
+// Finds room for the parities that are wanted. Collective.
+Status make_room(Context& context, Catalogue& catalogue, const Work& work, std::vector<Task>& tasks) {
   std::vector<std::uint64_t> sizes;
-  for (const Task& task : tasks) sizes.push_back(capture::image_bytes(task.index, task.index_offset));
+  for (const Task& task : tasks) {
+    if (task.is_wanted) sizes.push_back(capture::image_bytes(task.index, task.index_offset));
+  }
   DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue.acquire(context, work.node_tier, sizes));
   Status mine;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    tasks[i].slot = std::move(slots[i]);
-    if (!tasks[i].slot.mapping().empty()) continue;
-    auto buffer = sys::AlignedBuffer::allocate(tasks[i].parity_bytes());
-    if (!buffer) {
-      mine = fail(std::move(buffer.error()));
-      break;
-    }
-    tasks[i].buffer = std::move(*buffer);
+  auto slot = slots.begin();
+  for (Task& task : tasks) {
+    if (!task.is_wanted) continue;
+    task.slot = std::move(*slot++);
+    if (!task.slot.mapping().empty() || !mine) continue;
+    auto buffer = sys::AlignedBuffer::allocate(task.parity_bytes());
+    if (!buffer) mine = fail(std::move(buffer.error()));
+    if (buffer) task.buffer = std::move(*buffer);
   }
+  return mine;
+}
+
+// Computes the parities of all groups that have tasks and keeps those that are wanted. `mine` is what went wrong here,
+// which is not agreed on yet.
+Status run_tasks(Context& context, Catalogue& catalogue, Work& work, std::vector<Task>& tasks, Status& mine) {
+  mine = make_room(context, catalogue, work, tasks);
   std::vector<MemberEncoder> encoders;
   if (mine) {
     auto made = make_encoders(context, work, tasks);
@@ -306,9 +349,27 @@ Status encode_parity(Context& context, Catalogue& catalogue, Work& work) {
   DIAPAUSE_TRY(agree(context, mine));
   mine = encode(encoders);
   for (Task& task : tasks) {
-    if (mine) mine = write_parity(context, catalogue, work, task);
+    if (mine && task.is_wanted) mine = write_parity(context, catalogue, work, task);
   }
+  return {};
+}
+
+}  // namespace
+
+Status encode_parity(Context& context, Catalogue& catalogue, Work& work) {
+  DIAPAUSE_TRY_ASSIGN(std::vector<Task> tasks, plan(context, work));
+  Status mine;
+  DIAPAUSE_TRY(run_tasks(context, catalogue, work, tasks, mine));
   return share_records(context, work, mine, tasks);
+}
+
+Status complete_parity(Context& context, Catalogue& catalogue, Work& work,
+                       const std::set<std::pair<std::uint32_t, std::uint32_t>>& missing) {
+  DIAPAUSE_TRY_ASSIGN(std::vector<Task> tasks, plan_missing(context, work, missing));
+  for (Task& task : tasks) task.expected = work.manifest.groups[task.group].parities[task.member];
+  Status mine;
+  DIAPAUSE_TRY(run_tasks(context, catalogue, work, tasks, mine));
+  return agree(context, mine);
 }
 
 }  // namespace diapause::engine

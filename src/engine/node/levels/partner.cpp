@@ -64,7 +64,8 @@ std::uint64_t piece_bytes(config::TierKind tier) {
 // Sends and receives in step until all copies are complete. A failed local read or write is
 // recorded, and the messages continue, so that a rank that waits for them does not hang. Images of
 // several ranks travel side by side in the order of their ranks, by which both sides match them.
-Status transfer(Context& context, Work& work, const std::vector<Incoming>& incoming, std::vector<CopySink>& sinks,
+Status transfer(Context& context, const Work& work, std::span<Image* const> outgoing,
+                const std::vector<Incoming>& incoming, std::vector<CopySink>& sinks,
                 std::span<const sys::AlignedBuffer> scratch) {
   Status result;
   const auto note = [&result](Status step) {
@@ -74,8 +75,8 @@ Status transfer(Context& context, Work& work, const std::vector<Incoming>& incom
   for (std::uint64_t sent = 0; true; sent += piece) {
     std::vector<comm::Send> sends;
     std::vector<comm::Receive> receives;
-    for (std::size_t i = 0; i < work.images.size(); ++i) {
-      Image& image = work.images[i];
+    for (std::size_t i = 0; i < outgoing.size(); ++i) {
+      Image& image = *outgoing[i];
       if (sent >= image.bytes->size()) continue;
       const MutableBytes room = scratch[i].bytes().first(std::min(piece, image.bytes->size() - sent));
       auto view = image.bytes->view(sent, room);
@@ -114,13 +115,15 @@ Status keep_copy(Context& context, Catalogue& catalogue, const Work& work, Incom
 
 }  // namespace
 
-Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> partners, redundancy::partners(context.topology.node_of_rank));
+Status copy_images(Context& context, Catalogue& catalogue, Work& work, const std::set<std::uint32_t>& ranks) {
+  std::vector<Image*> outgoing;
+  for (Image& image : work.images) {
+    if (ranks.contains(image.facts.rank)) outgoing.push_back(&image);
+  }
   std::vector<Incoming> incoming;
   std::vector<std::uint64_t> sizes;
-  for (std::uint32_t r = 0; r < partners.size(); ++r) {
-    work.manifest.ranks[r].partner = partners[r];
-    if (!context.topology.acts_for(partners[r])) continue;
+  for (const std::uint32_t r : ranks) {
+    if (!context.topology.acts_for(work.manifest.ranks[r].partner)) continue;
     incoming.push_back({r, work.manifest.ranks[r].image.file_bytes, {}});
     sizes.push_back(incoming.back().bytes);
   }
@@ -130,17 +133,27 @@ Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work) {
   auto sinks = make_sinks(incoming);
   Status ready = sinks ? Status{} : fail(sinks.error());
   std::vector<sys::AlignedBuffer> scratch;
-  for (std::size_t i = 0; i < work.images.size() && ready; ++i) {
+  for (std::size_t i = 0; i < outgoing.size() && ready; ++i) {
     auto buffer = sys::AlignedBuffer::allocate(piece_bytes(work.node_tier));
     ready = buffer ? Status{} : fail(buffer.error());
     if (buffer) scratch.push_back(std::move(*buffer));
   }
   DIAPAUSE_TRY(agree(context, ready));
-  Status mine = transfer(context, work, incoming, *sinks, scratch);
+  Status mine = transfer(context, work, outgoing, incoming, *sinks, scratch);
   for (Incoming& copy : incoming) {
     if (mine) mine = keep_copy(context, catalogue, work, std::move(copy));
   }
   return agree(context, mine);
+}
+
+Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> partners, redundancy::partners(context.topology.node_of_rank));
+  std::set<std::uint32_t> all;
+  for (std::uint32_t r = 0; r < partners.size(); ++r) {
+    work.manifest.ranks[r].partner = partners[r];
+    all.insert(r);
+  }
+  return copy_images(context, catalogue, work, all);
 }
 
 }  // namespace diapause::engine

@@ -1,6 +1,9 @@
 // Level 2: a second copy of every image on the partner node.
 #pragma once
 
+#include <cstdint>
+#include <set>
+
 #include "engine/node/catalogue.hpp"
 #include "engine/node/work.hpp"
 
@@ -9,5 +12,9 @@ namespace diapause::engine {
 // Sends the images to the partners and keeps those of other ranks. Records the partners in the
 // manifest. Collective.
 Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work);
+
+// The same for the images of these ranks alone, to the partners that the manifest has. `ranks` is equal everywhere.
+// Collective.
+Status copy_images(Context& context, Catalogue& catalogue, Work& work, const std::set<std::uint32_t>& ranks);
 
 }  // namespace diapause::engine
