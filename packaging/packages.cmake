@@ -34,6 +34,8 @@ function(diapause_package name section what)
   set(CPACK_COMPONENT_${key}_DESCRIPTION ${what} PARENT_SCOPE)
   set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${name} PARENT_SCOPE)
   set(CPACK_DEBIAN_${key}_PACKAGE_SECTION ${section} PARENT_SCOPE)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} RENAME copyright
+          COMPONENT ${name} EXCLUDE_FROM_ALL)
   while(ARGN)
     list(POP_FRONT ARGN variable value)
     set(CPACK_DEBIAN_${key}_PACKAGE_${variable} ${value} PARENT_SCOPE)

@@ -65,6 +65,7 @@ def promised_files(libdir, build, mpi, fortran):
     names = ["diapause", "diapause_mpi"] if mpi else ["diapause"]
     files = {"bin/diapause", "share/man/man1/diapause.1", "share/man/man3/diapause.3", "include/diapause/diapause.hpp"}
     files |= document_files(build)
+    files |= {f"share/doc/diapause/{name}" for name in ("LICENSE", "CHANGES.md")}
     files |= {f"include/diapause/{name}.h" for name in names}
     files |= library_files(libdir, names)
     files |= fortran_files(libdir, mpi) if fortran else set()

@@ -77,6 +77,10 @@ class PackagesTest(unittest.TestCase):
         self.assertEqual(len(held), len(set(held)))
         self.assertTrue(all(file.startswith("./usr/") for file in held))
 
+    def test_each_says_under_what_license_it_is(self):
+        for name, package in self.packages.items():
+            self.assertIn(f"./usr/share/doc/{name}/copyright", contents(package))
+
     def test_a_program_is_built_and_runs(self):
         folder = next(self.root.glob("usr/lib/**/pkgconfig"))
         asked = {"env": os.environ | {"PKG_CONFIG_PATH": str(folder)}}
