@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -50,6 +53,26 @@ TEST_F(FileOnDisk, DoesNotFollowALinkInAFilesPlace) {
   expect_denied(root_.open_file("link", Access::read_write), "/link: it is a symbolic link");
   expect_denied(FileLock::acquire(root_, "link", "", 0), "/link: it is a symbolic link");
   EXPECT_EQ(fs::file_size(path_ / "victim"), 8U);
+}
+
+// In a process of its own: without care, it ends by SIGXFSZ.
+TEST_F(FileOnDisk, RefusesWhatIsLargerThanFilesMayBeAndTheProcessLives) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{10000, 10000};
+    const auto file = root_.create_file("large");
+    if (!file || ::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(1);
+    const auto is_refused = [](const Status& done) { return !done && done.error().os_errno == EFBIG; };
+    if (!is_refused(file->write_all(as_byte_view(std::string_view("text")), 10000))) ::_exit(2);
+    if (!is_refused(file->truncate(10001))) ::_exit(3);
+    if (!is_refused(file->reserve(10001))) ::_exit(4);
+    sigset_t blocked;
+    if (::sigprocmask(SIG_BLOCK, nullptr, &blocked) != 0 || ::sigismember(&blocked, SIGXFSZ) != 0) ::_exit(5);
+    ::_exit(file->write_all(as_byte_view(std::string_view("text")), 0) ? 0 : 6);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(FileOnDisk, DoesNotFollowALinkInADirectorysPlace) {

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -52,6 +54,35 @@ int set_range_lock(int fd, short type) {
   return value_or_errno(::fcntl(fd, F_OFD_SETLK, &lock));
 }
 
+// A file that gets larger than `ulimit -f` allows ends the process by a signal to the thread that writes. While one of
+// these lives, the call returns EFBIG and nothing else happens.
+class WithoutSizeSignal {
+ public:
+  WithoutSizeSignal() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    sigset_t waiting;
+    ::sigemptyset(&signal_);
+    ::sigaddset(&signal_, SIGXFSZ);
+    is_active_ = ::sigpending(&waiting) == 0 && ::sigismember(&waiting, SIGXFSZ) == 0 &&
+                 ::pthread_sigmask(SIG_BLOCK, &signal_, &before_) == 0;
+  }
+  WithoutSizeSignal(const WithoutSizeSignal&) = delete;
+  WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
+  ~WithoutSizeSignal() {
+    if (!is_active_) return;
+    const int error = errno;
+    const timespec at_once{};
+    ::sigtimedwait(&signal_, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+
+ private:
+  bool is_active_ = false;
+  sigset_t signal_{}, before_{};
+};
+
 class RealKernel final : public Kernel {
  public:
   int openat(int directory, const char* path, int flags, mode_t mode) override {
@@ -62,6 +93,7 @@ class RealKernel final : public Kernel {
     return value_or_errno(std::int64_t{::pread(fd, data.data(), data.size(), static_cast<off_t>(offset))});
   }
   std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override {
+    const WithoutSizeSignal guard;
     return value_or_errno(std::int64_t{::pwrite(fd, data.data(), data.size(), static_cast<off_t>(offset))});
   }
   int stop_direct(int fd) override {
@@ -70,9 +102,11 @@ class RealKernel final : public Kernel {
   }
   int fsync(int fd) override { return value_or_errno(::fsync(fd)); }
   int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override {
+    const WithoutSizeSignal guard;
     return value_or_errno(::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(length)));
   }
   int ftruncate(int fd, std::uint64_t length) override {
+    const WithoutSizeSignal guard;
     return value_or_errno(::ftruncate(fd, static_cast<off_t>(length)));
   }
   int fstat(int fd, struct stat* out) override { return value_or_errno(::fstat(fd, out)); }
