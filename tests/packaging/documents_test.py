@@ -12,7 +12,7 @@ import unittest
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["DIAPAUSE_TEST_BUILD"])
 DOCUMENTS = BUILD / "packaging/documents"
-LIMIT_S = 120
+LIMIT_S = 300
 
 
 def output(*command, **options):

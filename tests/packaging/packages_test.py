@@ -12,7 +12,7 @@ import unittest
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["DIAPAUSE_TEST_BUILD"])
 NAMES = ("libdiapause", "libdiapause-dev", "diapause", "python3-diapause")
-LIMIT_S = 240
+LIMIT_S = 600
 
 PYTHON_PROGRAM = """
 import diapause
