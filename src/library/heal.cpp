@@ -65,11 +65,12 @@ Status Engine::take_again() {
 // Only what is missing: what the other nodes have stays where it is, and is neither copied nor kept twice.
 Status Engine::put_back(config::TierKind tier) {
   DIAPAUSE_TRY(scrub_wait());
-  engine::FetchedVersion& fetched = restart_->fetched;
+  engine::Restart& restart = session_->get();
+  engine::FetchedVersion& fetched = restart.fetched;
   std::shared_ptr<store::ImageReader> image;
   if (fetched.lacks_own_image) image = std::make_shared<store::ImageReader>(std::move(fetched.image));
   DIAPAUSE_TRY_ASSIGN(const Taken taken,
-                      capture_->put_back({std::move(image), restart_->fetch.take_slot()}, fetched.manifest, tier,
+                      capture_->put_back({std::move(image), restart.fetch.take_slot()}, fetched.manifest, tier,
                                          [this] { host_->pin(std::nullopt); }));
   flights_->add(
       {taken.job, fetched.manifest.version.number, fetched.manifest.deepest_level(), taken.image_bytes, {}, true});
@@ -78,7 +79,7 @@ Status Engine::put_back(config::TierKind tier) {
 }
 
 void Engine::heal() {
-  const auto incomplete_in = restart_->fetched.incomplete_in;
+  const auto incomplete_in = session_->get().fetched.incomplete_in;
   const Status begun = incomplete_in ? put_back(*incomplete_in) : take_again();
   if (begun) return;
   host_->pin(std::nullopt);
