@@ -1,6 +1,7 @@
 """What is made of the runs of `study failures`, with runs of which the truth is known."""
 
 import argparse
+import dataclasses
 import pathlib
 import signal
 import subprocess
@@ -123,13 +124,11 @@ class FailuresTest(unittest.TestCase):
 
 
 class Truth:
-    """A simulator that is right, but for a share."""
+    """A simulator that is right."""
 
-    def __init__(self, share):
-        self.share = share
-
-    def with_failures(self, costs, drawn):
-        return {"seconds": self.share * (10 + 500 * (costs.iteration_s - TRUE.iteration_s)), "checkpoints": 8.0, "restarts": 2.0}
+    @staticmethod
+    def with_failures(costs, _):
+        return {"seconds": 10 + 500 * (costs.iteration_s - TRUE.iteration_s), "checkpoints": 8.0, "restarts": 2.0}
 
     @staticmethod
     def at_random(costs):
@@ -137,24 +136,29 @@ class Truth:
 
 
 class StudyTest(unittest.TestCase):
-    def study(self, seconds, share=1.0, calibrations=(TRUE, TRUE)):
-        results = {f"calibration-{i + 1}": played(CALIBRATION, one) for i, one in enumerate(calibrations)}
+    def study(self, seconds, calibrations=(TRUE, TRUE), kills=(CALIBRATION,) * 3):
+        results = {f"calibration-{i + 1}": played(kills[i], one) for i, one in enumerate(calibrations)}
         results |= {f"run-{i + 1}": played(CALIBRATION) | {"seconds": one} for i, one in enumerate(seconds)}
-        return failures.Study(arguments(repetitions=len(seconds)), results, Truth(share))
+        return failures.Study(arguments(repetitions=len(seconds)), results, Truth())
 
     def test_what_is_off_is_told_with_what_it_may_be(self):
-        exact = self.study([9.9, 10.1, 10.0])
+        exact = self.study([9.9, 9.9, 10.1, 10.1])
         self.assertAlmostEqual(exact.off().mean, 0, 9)
-        self.assertAlmostEqual(exact.off().half, 1.96 * 0.1 / 3**0.5 / 10, 9)
-        self.assertIn("within 5 %", exact.verdict())
-        self.assertIn("+10.0 % +- 1.1 %, not within 5 %", self.study([10.9, 11.1, 11.0]).verdict())
+        self.assertAlmostEqual(exact.off().half, 1.96 * 0.2 / 2**0.5 / 2**0.5 / 10, 9)  # of two calibrations
+        self.assertIn("0.0 % +- 2.0 %, within 5 %", exact.verdict())
+        self.assertIn("+10.0 % +- 2.0 %, not within 5 %", self.study([10.9, 10.9, 11.1, 11.1]).verdict())
+        self.assertIn("too few, or the machine too unsteady", self.study([9.0, 9.0, 11.0, 11.0]).verdict())
+        self.assertIsNone(self.study([10.0, 10.0], calibrations=(TRUE,)).off().half)
 
-    def test_calibrations_that_are_apart_make_the_prediction_uncertain(self):
-        slower = Costs(0.03, 0.1, 1.5, TRUE.restart_s, 0.25)
-        study = self.study([12.0, 13.0], calibrations=(TRUE, slower))
-        self.assertAlmostEqual(study.mean_predicted().mean, 12.5, 9)
-        self.assertAlmostEqual(study.mean_predicted().half, 1.96 * 5 / 2, 9)  # 10 s with one, 15 s with the other
-        self.assertIn("too few, or the machine too unsteady", study.verdict())
+    def test_a_run_is_predicted_from_the_calibrations_beside_it(self):
+        slower, slowest = (dataclasses.replace(TRUE, iteration_s=seconds) for seconds in (0.03, 0.04))
+        study = self.study([10.0] * 6, calibrations=(TRUE, slower, slowest))
+        for number, expected in enumerate((12.5, 12.5, 17.5, 17.5, 20.0, 20.0)):  # 10, 15 and 20 s with one of them alone
+            self.assertAlmostEqual(study.predicted[number]["seconds"], expected, 9)
+        half = dict(CALIBRATION)
+        del half[300]
+        incomplete = self.study([10.0] * 4, calibrations=(TRUE, TRUE), kills=(CALIBRATION, half))
+        self.assertAlmostEqual(incomplete.predicted[3]["seconds"], 10.0, 9)
 
     def test_tables_and_page_have_every_run(self):
         study = self.study([10.0, 11.0])

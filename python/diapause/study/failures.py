@@ -274,42 +274,36 @@ class Study:
         self.calibrations = [one for key, one in results.items() if key.startswith("calibration-")]
         self.measured = [results[f"run-{i + 1}"] for i in range(arguments.repetitions)]
         self.costs = costs_of(self.calibrations)
-        failures = [_failures(arguments, i) for i in range(arguments.repetitions)]
-        self.predicted = [simulator.with_failures(self.costs, one) for one in failures]
+        self.predicted = [simulator.with_failures(self._costs_near(i), _failures(arguments, i)) for i in range(arguments.repetitions)]
         self.at_random, self.at_random_half = simulator.at_random(self.costs)
-        self.by_calibration = self._by_calibration(simulator, failures)
 
-    def _by_calibration(self, simulator, failures):
-        """What the runs would take on the mean with the costs of one calibration alone; those that do not tell all are left out."""
-        means = []
-        for one in self.calibrations:
-            try:
-                costs = costs_of([one])
-            except Trouble:
-                continue
-            means.append(statistics.fmean(simulator.with_failures(costs, each)["seconds"] for each in failures))
-        return means
+    def _costs_near(self, number):
+        """From the calibrations before and behind the run; from all where these do not tell them."""
+        before = number // CALIBRATE_EVERY
+        try:
+            return costs_of(self.calibrations[before:before + 2])
+        except Trouble:
+            return self.costs
 
     def mean_measured(self):
         return interval_of(one["seconds"] for one in self.measured)
 
     def mean_predicted(self):
-        """With what the scatter of the calibrations leaves open."""
-        spread = interval_of(self.by_calibration).half if self.by_calibration else None
-        return Interval(statistics.fmean(one["seconds"] for one in self.predicted), spread)
+        return statistics.fmean(one["seconds"] for one in self.predicted)
 
     def off(self):
-        """By which share measured runs take longer than predicted, all together, with what runs and calibrations leave open."""
-        pairs = list(zip(self.measured, self.predicted))
+        """By which share measured runs take longer than predicted, all together. Runs that share a calibration err alike, and count as one
+        for what it may be off."""
+        beside = [real["seconds"] - told["seconds"] for real, told in zip(self.measured, self.predicted)]
+        groups = [beside[i:i + CALIBRATE_EVERY] for i in range(0, len(beside), CALIBRATE_EVERY)]
+        half = interval_of(map(statistics.fmean, groups)).half
         predicted = self.mean_predicted()
-        beside = interval_of(real["seconds"] - told["seconds"] for real, told in pairs)
-        known = [half for half in (beside.half, predicted.half) if half is not None]
-        return Interval(beside.mean / predicted.mean, math.hypot(*known) / predicted.mean if known else None)
+        return Interval(statistics.fmean(beside) / predicted, None if half is None else half / predicted)
 
     def verdict(self):
         off = self.off()
         within = abs(off.mean) <= GOAL
-        text = (f"{len(self.measured)} runs took {self.mean_measured().text()} s on the mean, and {self.mean_predicted().text()} s are "
+        text = (f"{len(self.measured)} runs took {self.mean_measured().text()} s on the mean, and {self.mean_predicted():.2f} s are "
                 f"predicted for the same failures: {100 * off.mean:+.1f} %"
                 f"{'' if off.half is None else f' +- {100 * off.half:.1f} %'}, {'within' if within else 'not within'} "
                 f"{100 * GOAL:.0f} %.")
@@ -338,7 +332,7 @@ class Study:
     def comparison(self):
         measured, predicted, off = self.mean_measured(), self.mean_predicted(), self.off()
         return [{"what": "mean seconds, the same failures", "measured": measured.mean, "measured_half_width": measured.half,
-                 "predicted": predicted.mean, "predicted_half_width": predicted.half, "off_pct": 100 * off.mean,
+                 "predicted": predicted, "predicted_half_width": None, "off_pct": 100 * off.mean,
                  "off_half_width_pct": None if off.half is None else 100 * off.half},
                 {"what": "mean seconds, failures drawn anew", "measured": measured.mean, "measured_half_width": measured.half,
                  "predicted": self.at_random, "predicted_half_width": self.at_random_half,
@@ -386,9 +380,9 @@ class Study:
                 f"{means['node']:g} s for nodes: take seconds for hours.",
                 "A failure kills all ranks at once; that of a node also removes what it holds in memory. The job is started again at once. "
                 "Failures that come while it starts take the start with them, here and in the simulation.",
-                f"Costs are from {len(self.calibrations)} runs of their own, taken between the others, with a failure of each class. The "
-                "times of the predicted runs are in no cost. What the calibrations leave open is how far predictions from each of them "
-                "alone are apart."]
+                f"Costs are from {len(self.calibrations)} runs of their own, taken between the others, with a failure of each class: for each "
+                "run those of the calibrations before and behind it. The times of the predicted runs are in no cost. The table of costs has "
+                "the means of all, from which the run time among other failures is predicted, too."]
 
     @staticmethod
     def _table(name, rows):
