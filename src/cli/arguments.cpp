@@ -329,8 +329,11 @@ void add_energy(CLI::App& app, EnergyArguments& arguments) {
       *app.add_subcommand("energy", "Who used the energy of a job: the program, and phases of checkpoints");
   add_job_or_ledger(verb, arguments.job);
   CLI::Option* const baseline =
-      verb.add_option("--baseline", arguments.baseline, "A ledger, or a job, to compare with: in percent of it")
-          ->option_text("JOB|LEDGER");
+      verb.add_option("--baseline", arguments.baselines,
+                      "A ledger, or a job, to compare with: in percent of it; may be given again for more runs of it")
+          ->option_text("JOB|LEDGER")
+          ->expected(1)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::Option* const json = verb.add_flag("--json", arguments.json, "JSON instead of tables");
   verb.add_flag("--csv", arguments.csv, "CSV instead: a line for each phase of each version")
       ->excludes(json)

@@ -106,7 +106,7 @@ struct RestartArguments {
 struct EnergyArguments {
   Places places;
   std::string job;
-  std::string baseline;  // a ledger or a job; empty: none
+  std::vector<std::string> baselines;  // ledgers or jobs
   bool json = false;
   bool csv = false;
 };

@@ -1,6 +1,9 @@
 // `diapause energy`: who used the energy of a job, from its ledger.
 #include <fmt/core.h>
 
+#include <utility>
+#include <vector>
+
 #include "cli/energy_report.hpp"
 #include "cli/ledgers.hpp"
 #include "cli/verbs.hpp"
@@ -44,14 +47,16 @@ int energy(const EnergyArguments& arguments) {
     fmt::print("{}", energy_csv(job->energy));
     return kDone;
   }
-  Result<NamedEnergy> baseline;
-  if (!arguments.baseline.empty()) baseline = ledger_of(arguments.baseline, arguments.places).and_then(read_ledger);
-  if (!baseline) return complain(baseline.error());
-  const NamedEnergy* const compared = arguments.baseline.empty() ? nullptr : &*baseline;
+  std::vector<NamedEnergy> baselines;
+  for (const std::string& name : arguments.baselines) {
+    auto baseline = ledger_of(name, arguments.places).and_then(read_ledger);
+    if (!baseline) return complain(baseline.error());
+    baselines.push_back(std::move(*baseline));
+  }
   if (arguments.json) {
-    fmt::print("{}\n", energy_json(*job, compared));
+    fmt::print("{}\n", energy_json(*job, baselines));
   } else {
-    fmt::print("{}", energy_text(*job, compared));
+    fmt::print("{}", energy_text(*job, baselines));
   }
   return kDone;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/energy_advice.hpp"
+#include "cli/energy_comparison.hpp"
 #include "cli/hindsight.hpp"
 #include "cli/text.hpp"
 
@@ -46,7 +48,12 @@ std::string share_text(const Joules& joules, const EnergySummary& energy) {
                : fmt::format("{:.2f} %", *percent);
 }
 
-std::string change_text(std::optional<double> percent) { return percent ? fmt::format("{:+.1f} %", *percent) : "-"; }
+std::string change_text(const std::optional<Change>& change) {
+  if (!change) return "-";
+  std::string text = fmt::format("{:+.1f} %", change->percent);
+  if (change->off) text += fmt::format(" +- {:.1f} %", *change->off);
+  return text + (change->is_told_apart() == false ? ": not told apart" : "");
+}
 
 std::string unit_text(std::optional<double> value, const char* unit) {
   return value ? fmt::format("{:.2f} {}", *value, unit) : "-";
@@ -108,17 +115,50 @@ std::string by_phase(const EnergySummary& energy) {
   return table.text();
 }
 
-std::string by_level(const EnergySummary& energy) {
-  std::map<std::pair<bool, std::uint64_t>, Group> groups;
-  std::map<std::pair<bool, std::uint64_t>, std::string> names;
+struct LevelSum {
+  std::string name;
+  std::uint64_t level = 0;
+  bool of_restart = false;
+  Group group;
+};
+
+std::vector<LevelSum> sums_of_levels(const EnergySummary& energy) {
+  std::map<std::pair<bool, std::uint64_t>, LevelSum> sums;
   for (const auto& [key, amount] : energy.phases) {
-    const std::pair place(key.of_restart, key.of_restart ? 0 : key.level);
-    groups[place].add(key, amount);
-    names[place] = level_text(key);
+    const std::uint64_t level = key.of_restart ? 0 : key.level;
+    LevelSum& sum = sums.try_emplace({key.of_restart, level}, level_text(key), level, key.of_restart).first->second;
+    sum.group.add(key, amount);
   }
-  Table table = table_of({{"LEVEL"}, right("VERSIONS")});
-  for (const auto& [place, group] : groups) {
-    add_amount(table, {names[place], fmt::format("{}", group.versions())}, group.sum(), energy);
+  std::vector<LevelSum> list;
+  for (auto& [place, sum] : sums) list.push_back(std::move(sum));
+  return list;
+}
+
+// The joules of 10^9 protected bytes.
+Joules per_gb(const Amount& amount) {
+  Joules joules = amount.joules;
+  const double gb = static_cast<double>(amount.bytes) * 1e-9;
+  if (!(gb > 0)) return {};
+  joules.sum /= gb;
+  joules.sensor /= gb;
+  joules.sampling_squared /= gb * gb;
+  joules.attribution_squared /= gb * gb;
+  return joules;
+}
+
+std::string by_level(const EnergySummary& energy) {
+  Table table({{"LEVEL"},
+               right("VERSIONS"),
+               right("SECONDS"),
+               right("BYTES"),
+               right("ENERGY"),
+               right("OF ALL"),
+               right("FOR A GB")});
+  for (const LevelSum& one : sums_of_levels(energy)) {
+    const Amount sum = one.group.sum();
+    table.add({one.name, fmt::format("{}", one.group.versions()), fmt::format("{:.3f}", sum.seconds),
+               bytes_text(sum.bytes), joules_text(sum.joules), share_text(sum.joules, energy),
+               joules_text(per_gb(sum))});
   }
   return table.text();
 }
@@ -138,22 +178,31 @@ std::string source_text(const EnergySummary& energy) {
   return printable(fmt::format("{} ({}: {})", energy.total, energy.kind(), fmt::join(energy.total_sources(), ", ")));
 }
 
-std::string whole_text(const EnergySummary& energy, const NamedEnergy* baseline) {
-  if (baseline == nullptr) {
+std::vector<EnergySummary> summaries_of(std::span<const NamedEnergy> jobs) {
+  std::vector<EnergySummary> summaries;
+  for (const NamedEnergy& job : jobs) summaries.push_back(job.energy);
+  return summaries;
+}
+
+std::string whole_text(const EnergySummary& energy, std::span<const NamedEnergy> baselines) {
+  if (baselines.empty()) {
     Table table({{"WHOLE JOB"}, right("")});
     table.add({"runtime", unit_text(energy.seconds, "s")});
     table.add({"average power", unit_text(energy.watts(), "W")});
     table.add({"energy", joules_text(energy.whole)});
     return table.text();
   }
-  const EnergySummary& other = baseline->energy;
-  Table table({{"WHOLE JOB"}, right(""), right("BASELINE"), right("CHANGE")});
-  table.add({"runtime", unit_text(energy.seconds, "s"), unit_text(other.seconds, "s"),
-             change_text(percent_more(energy.seconds, other.seconds))});
-  table.add({"average power", unit_text(energy.watts(), "W"), unit_text(other.watts(), "W"),
-             change_text(percent_more(energy.watts(), other.watts()))});
-  table.add({"energy", joules_text(energy.whole), joules_text(other.whole),
-             change_text(percent_more(energy.whole.value(), other.whole.value()))});
+  const Comparison with = compare(energy, summaries_of(baselines));
+  const bool is_one = baselines.size() == 1;
+  const std::string head = is_one ? "BASELINE" : fmt::format("MEAN OF {} BASELINES", baselines.size());
+  Table table({{"WHOLE JOB"}, right(""), {head, Align::right}, right("CHANGE")});
+  table.add(
+      {"runtime", unit_text(energy.seconds, "s"), unit_text(with.seconds, "s"), change_text(with.runtime_change)});
+  table.add(
+      {"average power", unit_text(energy.watts(), "W"), unit_text(with.watts, "W"), change_text(with.watts_change)});
+  table.add({"energy", joules_text(energy.whole),
+             is_one ? joules_text(baselines.front().energy.whole) : unit_text(with.joules, "J"),
+             change_text(with.joules_change)});
   return table.text();
 }
 
@@ -239,9 +288,23 @@ std::string rework_text(const Rework& rework) {
   return text + "\n";
 }
 
-std::string comparison_notes(const EnergySummary& energy, const EnergySummary& baseline) {
-  if (energy.total == baseline.total && energy.kind() == baseline.kind()) return "";
-  return fmt::format("beware: the baseline's energy is known otherwise: {}\n", source_text(baseline));
+std::string comparison_notes(const EnergySummary& energy, std::span<const NamedEnergy> baselines) {
+  std::string text;
+  for (const NamedEnergy& one : baselines) {
+    const EnergySummary& baseline = one.energy;
+    if (energy.total == baseline.total && energy.kind() == baseline.kind()) continue;
+    text += fmt::format("beware: the baseline's energy is known otherwise: {}\n", source_text(baseline));
+  }
+  if (baselines.size() == 1) {
+    text += "how far two runs of the same differ is in no change: --baseline may be given again, for more runs of it\n";
+  }
+  return text;
+}
+
+std::string advice_text(const Advice& advice, const EnergySummary& energy) {
+  return fmt::format("to save {}{} ({}{}): {}; {}\n", advice.is_at_most ? "at most " : "", joules_text(advice.saves),
+                     advice.is_at_most ? "at most " : "", share_text(advice.saves, energy), advice.what,
+                     advice.how_sure);
 }
 
 // Nothing where no source was there, null where it is unknown.
@@ -310,6 +373,35 @@ json phases_json(const EnergySummary& energy) {
   return phases;
 }
 
+json levels_json(const EnergySummary& energy) {
+  json levels = json::array();
+  for (const LevelSum& one : sums_of_levels(energy)) {
+    const Amount sum = one.group.sum();
+    json level = {{"for", one.of_restart ? "restart" : "checkpoint"},
+                  {"level", one.level},
+                  {"versions", one.group.versions()},
+                  {"seconds", sum.seconds},
+                  {"bytes", sum.bytes}};
+    put_joules(level, sum.joules);
+    const Joules of_gb = per_gb(sum);
+    level["j_per_gb"] = or_null(of_gb.value());
+    level["j_per_gb_off"] = or_null(of_gb.uncertainty());
+    levels.push_back(std::move(level));
+  }
+  return levels;
+}
+
+json advice_json(const NamedEnergy& job) {
+  json list = json::array();
+  for (const Advice& one : advice_for(job.energy, hindsight_of(job.measured))) {
+    json advice = {{"what", one.what}, {"is_at_most", one.is_at_most}, {"how_sure", one.how_sure}};
+    put_joules(advice, one.saves);
+    if (const auto percent = share_percent(one.saves, job.energy)) advice["percent"] = *percent;
+    list.push_back(std::move(advice));
+  }
+  return list;
+}
+
 json rework_json(const Rework& rework) {
   json one = {{"incarnation", rework.incarnation}, {"version", rework.version}, {"seconds", nullptr}};
   if (!rework.is_known) return one;
@@ -349,33 +441,40 @@ std::string csv_cell(const std::string& text) {
 
 }  // namespace
 
-std::string energy_text(const NamedEnergy& job, const NamedEnergy* baseline) {
+std::string energy_text(const NamedEnergy& job, std::span<const NamedEnergy> baselines) {
   const EnergySummary& energy = job.energy;
   std::string text = fmt::format("{}\nstarts: {}, machines: {}, total: {}\n\n", printable(job.ledger),
                                  energy.incarnations.size(), energy.machines, source_text(energy));
-  text += whole_text(energy, baseline) + "\n" + by_phase(energy);
+  text += whole_text(energy, baselines) + "\n" + by_phase(energy);
   if (!energy.phases.empty()) text += "\n" + by_level(energy) + "\n" + by_version(energy);
   std::string notes = notes_text(job);
   for (const Rework& rework : energy.rework) notes += rework_text(rework);
-  notes += hindsight_text(job.measured, hindsight_of(job.measured));
-  if (baseline != nullptr) notes += comparison_notes(energy, baseline->energy);
+  const auto hindsight = hindsight_of(job.measured);
+  notes += hindsight_text(job.measured, hindsight);
+  notes += comparison_notes(energy, baselines);
+  for (const Advice& advice : advice_for(energy, hindsight)) notes += advice_text(advice, energy);
   return notes.empty() ? text : text + "\n" + notes;
 }
 
-std::string energy_json(const NamedEnergy& job, const NamedEnergy* baseline) {
+std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> baselines) {
   json document = {{"schema", 1}};
   document.update(whole_json(job));
   document["phases"] = phases_json(job.energy);
+  document["levels"] = levels_json(job.energy);
   document["rework"] = json::array();
   for (const Rework& rework : job.energy.rework) document["rework"].push_back(rework_json(rework));
   document["hindsight"] = hindsight_json(job.measured);
-  if (baseline != nullptr) {
-    const EnergySummary& energy = job.energy;
-    const EnergySummary& other = baseline->energy;
-    document["baseline"] = whole_json(*baseline);
-    document["percent"] = {{"runtime", or_null(percent_more(energy.seconds, other.seconds))},
-                           {"watts", or_null(percent_more(energy.watts(), other.watts()))},
-                           {"joules", or_null(percent_more(energy.whole.value(), other.whole.value()))}};
+  document["advice"] = advice_json(job);
+  if (!baselines.empty()) {
+    document["baseline"] = whole_json(baselines.front());
+    for (const NamedEnergy& one : baselines.subspan(1)) document["more_baselines"].push_back(whole_json(one));
+    const Comparison with = compare(job.energy, summaries_of(baselines));
+    const std::pair<const char*, const std::optional<Change>*> changes[] = {
+        {"runtime", &with.runtime_change}, {"watts", &with.watts_change}, {"joules", &with.joules_change}};
+    for (const auto& [name, change] : changes) {
+      document["percent"][name] = *change ? json((*change)->percent) : json(nullptr);
+      document["percent_off"][name] = *change ? or_null((*change)->off) : json(nullptr);
+    }
   }
   return document.dump(2, ' ', false, json::error_handler_t::replace);
 }

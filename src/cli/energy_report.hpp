@@ -1,7 +1,7 @@
 // The energy of a job as tables, JSON and CSV; docs/command-line.md describes the fields.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string>
 
 #include "cli/energy_summary.hpp"
@@ -15,9 +15,9 @@ struct NamedEnergy {
   energy::MeasuredJob measured;
 };
 
-// `baseline`: null if there is none.
-std::string energy_text(const NamedEnergy& job, const NamedEnergy* baseline);
-std::string energy_json(const NamedEnergy& job, const NamedEnergy* baseline);
+// `baselines`: runs to compare with; empty: none.
+std::string energy_text(const NamedEnergy& job, std::span<const NamedEnergy> baselines);
+std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> baselines);
 std::string energy_csv(const EnergySummary& energy);
 
 }  // namespace diapause::cli

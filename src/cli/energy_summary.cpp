@@ -90,8 +90,12 @@ std::optional<std::pair<PhaseKey, Amount>> phase_of(const json& line) {
   const auto seconds = duration(line, "seconds");
   const auto bytes = count(line, "bytes");
   if (!version || !level || *level > 4 || !name || !seconds || !bytes) return std::nullopt;
-  return std::pair(PhaseKey{*version, is_restart_phase(*name), *level, *name},
-                   Amount{1, *seconds, *bytes, joules_of(line), slowed_of(line)});
+  Amount amount{1, *seconds, *bytes, joules_of(line), slowed_of(line)};
+  if (text(line, "beside") == "nothing") {
+    amount.holding = amount.joules;
+    amount.holding_s = *seconds;
+  }
+  return std::pair(PhaseKey{*version, is_restart_phase(*name), *level, *name}, amount);
 }
 
 std::string accuracy_of(const json& source) {
@@ -158,6 +162,8 @@ void Amount::add(const Amount& more) {
   bytes += std::min(more.bytes, std::numeric_limits<std::uint64_t>::max() - bytes);
   joules.add(more.joules);
   slowed.add(more.slowed);
+  holding.add(more.holding);
+  holding_s += more.holding_s;
 }
 
 std::optional<double> EnergySummary::watts() const {

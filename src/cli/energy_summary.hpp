@@ -54,6 +54,8 @@ struct Amount {
   std::uint64_t bytes = 0;
   Joules joules;
   Slowed slowed = {};
+  Joules holding = {};  // of it, that of phases which held the program up
+  double holding_s = 0;
 
   void add(const Amount& more);
 };

@@ -88,7 +88,8 @@ std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job) {
   auto plans = model::best_plans(levels, hindsight.powers, 0);
   if (!plans || !std::isfinite(hindsight.cost.wall_per_work())) return std::nullopt;
   hindsight.best = std::move(plans->shortest);
-  hindsight.least_watts = plans->cheapest.cost.watts_per_work(hindsight.powers);
+  hindsight.cheapest = std::move(plans->cheapest);
+  hindsight.least_watts = hindsight.cheapest.cost.watts_per_work(hindsight.powers);
   return hindsight;
 }
 

@@ -21,7 +21,8 @@ struct Hindsight {
   bool has_powers = false;
 
   double more_time() const { return cost.wall_per_work() / best.wall_per_work() - 1; }
-  // The power of the pattern with the least energy, which may differ from `best`.
+  // The pattern with the least energy, which may differ from `best`, and its power.
+  model::Plan cheapest;
   double least_watts = 0;
   double more_energy() const { return cost.watts_per_work(powers) / least_watts - 1; }
 };

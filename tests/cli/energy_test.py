@@ -64,7 +64,7 @@ class EnergyTest(CommandTest):
         self.leave(RUN)
         self.assertEqual(self.row("average power"), "average power 110.00 W")
         self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB 500.00 J 4.55 %")
-        self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB 1000.00 J 9.09 %")
+        self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB 1000.00 J 9.09 % 976562500.00 J")
         self.assertEqual(self.row("     10  checkpoint"), "10 checkpoint 2.000 1.0 KiB 1500.00 J 13.64 %")
         self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB 500.00 J 4.55 %")
         self.assertIn("node (measured: hwmon node)", self.energy()[0])
@@ -155,6 +155,65 @@ class EnergyTest(CommandTest):
         self.leave(PLAIN, job="plain-0a1b2c3d")
         percent = self.report("energy", "heat", "--baseline", "plain", tiers=self.tiers)["percent"]
         self.assertEqual(percent, {"runtime": 25, "watts": 10, "joules": 37.5})
+
+    def metered(self, joules, sampling_j, seconds=10.0, source="rapl 0"):
+        off = {"sampling_j": sampling_j, "sensor_j": 0.05 * joules, "attribution_j": 0.0}
+        return line(seconds, joules, []) | {
+            "schema": 2, "sources": [{"domain": "node", "source": source, "kind": "measured"}],
+            "whole": {"joules": {"total": joules}, "uncertainty": off, "ends_j": [0.0, sampling_j]}}
+
+    def test_what_meters_cannot_tell_apart_is_not_told_apart(self):
+        self.leave([self.metered(1012.0, 20.0)])
+        self.leave([self.metered(1000.0, 10.0)], job="plain-0a1b2c3d")
+        out = self.energy("--baseline", "plain")[0]
+        self.assertIn("+1.2 % +- 3.0 %: not told apart", out)
+        self.assertIn("how far two runs of the same differ is in no change", out)
+        self.leave([self.metered(900.0, 5.0)], job="other-0a1b2c3d")
+        out = self.report("energy", "heat", "--baseline", "plain", "--baseline", "other", tiers=self.tiers)
+        self.assertEqual([one["whole"]["joules"] for one in (out["baseline"], *out["more_baselines"])], [1000, 900])
+        self.assertAlmostEqual(out["percent"]["joules"], 100 * (1012 / 950 - 1))
+        self.assertGreater(out["percent_off"]["joules"], out["percent"]["joules"])
+        self.assertEqual(out["percent_off"]["runtime"], 0)  # all took 10 s
+        self.leave([self.metered(1000.0, 10.0, source="hwmon node")], job="board-0a1b2c3d")
+        self.assertIn("+1.2 % +- 13.1 %: not told apart", self.energy("--baseline", "board")[0])
+
+    def test_joules_of_a_level_are_told_for_a_gb(self):
+        sizes = [phase("global", version, 4, joules) | {"bytes": 2 * 10**9} for version, joules in ((1, 30.0), (2, 50.0))]
+        self.leave([line(10.0, 900.0, [phase("keep", 1, 1, 8.0) | {"bytes": 10**9}, *sizes])])
+        self.assertEqual([(one["level"], one["versions"], one["bytes"], one["j_per_gb"]) for one in
+                          self.report("energy", "heat", tiers=self.tiers)["levels"]], [(1, 1, 10**9, 8), (4, 2, 4 * 10**9, 20)])
+        self.assertTrue(self.row("level 4").endswith("20.00 J"))
+
+    def test_advice_names_what_would_save_energy_and_how_much(self):
+        self.leave([line(100.0, 700.0, [phase("global", 1, 4, 200.0), phase("wait", 1, 0, 95.0), phase("partner", 2, 2, 5.0)
+                                        | {"beside": "program"}])])
+        first, second = self.report("energy", "heat", tiers=self.tiers)["advice"]
+        self.assertIn("async.mode", first["what"])
+        self.assertEqual((first["joules"], first["percent"], first["is_at_most"]), (200, 20, True))
+        self.assertEqual(second["joules"], 95)
+        self.assertIn("to save at most 200.00 J (at most 20.00 %): set async.mode", self.energy()[0])
+
+    def test_there_is_no_advice_where_nothing_is_to_be_saved(self):
+        small = phase("global", 1, 4, 5.0)
+        unsure = phase("wait", 1, 0, 40.0) | {"uncertainty_j": 50.0}
+        self.leave([line(100.0, 955.0, [small, unsure])])
+        self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["advice"], [])
+
+    def test_advice_on_intervals_is_of_the_schedule_in_hindsight(self):
+        lines = []
+        for start in range(10):
+            begin = 1000.0 * start
+            lines.append({"event": "open", "time_unix_s": begin, "ranks": 2, "nodes": 1})
+            if start:
+                lines.append({"event": "restart", "time_unix_s": begin + 20, "level": 1, "seconds": 20.0, "sources": ["own node"] * 2})
+            lines += [{"event": "checkpoint", "time_unix_s": begin + at, "level_reached": 1, "blocked_s": 5.0, "phases": {"keep": 5.0}}
+                      for at in range(30, 1000, 10)]
+        lines.append(line(10000.0, 1e6, [], end=10000.0))
+        self.leave([{"schema": 1, "incarnation": 1, "version": 1} | one for one in lines])
+        (advice,) = self.report("energy", "heat", tiers=self.tiers)["advice"]
+        self.assertIn("as they came", advice["how_sure"])
+        self.assertGreater(advice["percent"], 10)
+        self.assertNotIn("uncertainty_j", advice)
 
     def test_a_baseline_may_be_a_ledger_anywhere(self):
         self.leave(RUN)
