@@ -1,11 +1,14 @@
-// What a plan and a simulation take: pairs of milliseconds or seconds, and 1.
+// What a plan, a prediction and a simulation take: pairs of milliseconds or seconds, and 1.
 //
-//   model plan|million RUNS
+//   model plan|predict|million RUNS
 //
-// plan: the shortest, the cheapest and the mixed schedule of a job with five levels, in milliseconds. million: a year
-// of a job on a million nodes, of which a few hundred thousand fail, on one core, in seconds.
+// plan: the shortest, the cheapest and the mixed schedule of a job with five levels, in milliseconds. predict: one
+// row of a published table, with reading the profile, in milliseconds. million: a year of a job on a million nodes, of
+// which a few hundred thousand fail, on one core, in seconds.
 #include <cstdlib>
 
+#include "energy/predict.hpp"
+#include "energy/profile.hpp"
 #include "measure.hpp"
 #include "model/optimum.hpp"
 #include "simulate/simulation.hpp"
@@ -24,6 +27,16 @@ const model::Powers kPowers = {300, 120, 150, 100, 20};
 double plan_ms() {
   return 1e3 * bench::seconds_of([] {
            if (!model::best_plans(kFive, kPowers, 0.0001)) bench::give_up("no plan");
+         });
+}
+
+double predict_ms() {
+  const std::string machine = "theta-xc40";
+  return 1e3 * bench::seconds_of([&] {
+           const auto costs = energy::parse_app_costs(energy::built_in_profile(machine), machine, "heat");
+           const auto schedule = energy::parse_minute_schedule("ckp(3,5,7,11)");
+           if (!costs || !schedule) bench::give_up("no prediction");
+           if (!(energy::predict_run(*costs, *schedule, costs->bytes).joules > 0)) bench::give_up("no energy");
          });
 }
 
@@ -48,11 +61,12 @@ double million_s(std::uint64_t seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) bench::give_up("usage: model plan|million RUNS");
-  const bool is_plan = std::string(argv[1]) == "plan";
+  if (argc != 3) bench::give_up("usage: model plan|predict|million RUNS");
+  const std::string what = argv[1];
   bench::Pairs pairs;
   for (int run = 0; run < std::atoi(argv[2]); ++run) {
-    pairs.emplace_back(is_plan ? plan_ms() : million_s(static_cast<std::uint64_t>(run) + 1), 1.0);
+    const auto seed = static_cast<std::uint64_t>(run) + 1;
+    pairs.emplace_back(what == "plan" ? plan_ms() : what == "predict" ? predict_ms() : million_s(seed), 1.0);
   }
   bench::print_json(pairs);
 }
