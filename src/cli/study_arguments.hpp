@@ -15,6 +15,8 @@ struct StudyCompressArguments {
   std::string machine = "m510-broadwell";
   std::string directory;  // where to write; empty: below `output`
   double seconds = 0.3;
+  double dump_gb = 512;  // of fields, for which time and energy are told; as published
+  bool is_dry_run = false;
 };
 
 // One field with all codecs, bounds and clocks. Only `study compress` starts this verb.

@@ -14,7 +14,9 @@ int study_compress(const StudyCompressArguments& arguments) {
                                     "--output=" + arguments.output,
                                     "--actuator=" + arguments.actuator,
                                     "--machine=" + arguments.machine,
-                                    fmt::format("--seconds={}", arguments.seconds)};
+                                    fmt::format("--seconds={}", arguments.seconds),
+                                    fmt::format("--dump-gb={}", arguments.dump_gb)};
+  if (arguments.is_dry_run) words.emplace_back("--dry-run");
   const auto add = [&](const char* option, const std::vector<std::string>& values) {
     if (!values.empty()) words.push_back(fmt::format("--{}={}", option, fmt::join(values, ",")));
   };

@@ -42,6 +42,12 @@ void add_study_compress(CLI::App& study, StudyCompressArguments& arguments) {
   verb.add_option("--directory", arguments.directory,
                   "Directory to which compressed data is written [below the output]")
       ->option_text("PATH");
+  verb.add_option("--dump-gb", arguments.dump_gb, "GB of such fields whose dump is reckoned from what was measured")
+      ->check(CLI::Range(1e-3, 1e9))
+      ->option_text("GB")
+      ->capture_default_str();
+  verb.add_flag("--dry-run", arguments.is_dry_run,
+                "Says what would be measured and how long that takes, and runs nothing");
   verb.footer(study_footer(
       {"diapause study compress -o study",
        "diapause study compress u.raw:float64:128x128x128 -o study --codecs lattice,zfp --actuator cpufreq"}));

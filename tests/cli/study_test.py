@@ -48,13 +48,36 @@ class StudyTest(CommandTest):
 
     def assert_all_is_labelled(self):
         self.assertEqual(sorted(path.name for path in (self.scratch / "out").iterdir()),
-                         ["energy-by-bound.png", "fits.csv", "measurements.csv", "power-and-runtime.png",
+                         ["dump.csv", "energy-by-bound.png", "fits.csv", "measurements.csv", "power-and-runtime.png",
                           "ratio-and-speed.png", "study.html"])
         page = (self.scratch / "out/study.html").read_text()
         self.assertIn('class="kind modelled"', page)
         self.assertIn("there is no P(f) of this machine", page)
         self.assertIn("Everything was timed at the full clock", page)
         self.assertNotIn("this machine, f over its base clock", page)
+
+    def test_a_dump_is_reckoned_from_what_a_gb_took(self):
+        self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4", "--dump-gb", "1000")
+        with open(self.scratch / "out/measurements.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        with open(self.scratch / "out/dump.csv", newline="") as file:
+            dumps = list(csv.DictReader(file))
+        self.assertEqual([(dump["codec"], float(dump["bound"])) for dump in dumps], [("raw", 0), ("lattice", 0.01), ("lattice", 0.0001)])
+        for dump in dumps:
+            taken = [float(row["seconds"]) / float(row["raw_bytes"]) for row in rows if row["step"] != "decompress"
+                     and (row["codec"], float(row["bound"])) == (dump["codec"], float(dump["bound"]))]
+            self.assertAlmostEqual(float(dump["seconds"]) / (1e12 * sum(taken)), 1, 9)
+            self.assertGreater(float(dump["seconds_with_rule"]), float(dump["seconds"]))
+            self.assertEqual(dump["joules"], "")  # none is measured
+            self.assertGreater(float(dump["energy_saved_pct"]), 0)
+        self.assertIn("A dump of 1000 GB", (self.scratch / "out/study.html").read_text())
+
+    def test_a_plan_is_shown_before_and_nothing_is_done(self):
+        plan = self.study(self.field, "--codecs", "raw,lattice", "--bounds", "1e-2,1e-4", "--dry-run")[0]
+        self.assertIn(f"{self.field}, lattice", plan)
+        self.assertIn("2 of 2 runs to do", plan)
+        self.assertIn("cam_t", self.study("--dry-run")[0])
+        self.assertFalse((self.scratch / "out").exists())
 
     def test_a_codec_that_there_is_not_is_refused_by_name(self):
         error = self.study(self.field, "--codecs", "zip", status=3)[1]

@@ -9,7 +9,7 @@ import tempfile
 
 from diapause import look, page, records
 from diapause.files import written
-from diapause.study import fields, figures, published, results, sweep
+from diapause.study import fields, figures, options, published, results, runs, sweep
 
 
 def add_options(parser):
@@ -24,6 +24,8 @@ def add_options(parser):
     parser.add_argument("--machine", default="m510-broadwell")
     parser.add_argument("--directory", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--dump-gb", type=options.positive, default=published.DUMPED_GB)
+    parser.add_argument("--dry-run", action="store_true")
 
 
 def _numbers(text):
@@ -53,11 +55,25 @@ def _fields(arguments):
     return used, left_out
 
 
+def _plan(arguments, scratch):
+    clocks = arguments.clocks if arguments.actuator != "none" else (1.0,)
+    return sweep.Plan(arguments.encoder, arguments.actuator, tuple(sorted({1.0, *clocks}, reverse=True)), arguments.bounds,
+                      scratch, arguments.seconds)
+
+
+def _show_plan(arguments):
+    """Without a look at any field."""
+    plan = _plan(arguments, arguments.output)
+    made = [runs.Run(f"{field}, {codec}", f"{field}, {codec}", plan.seconds_of(codec), lambda _: {})
+            for field in map(records.printable, arguments.fields or fields.expected_names())
+            for codec in arguments.codecs or sweep.CODECS]
+    runs.Plan(arguments.output, {}, made).show()
+    print("Large fields take longer than that, and so does fetching the built-in set.")
+
+
 def _sweep(arguments, used, scratch):
     """(rows, codecs that are not in this build)."""
-    clocks = arguments.clocks if arguments.actuator != "none" else (1.0,)
-    plan = sweep.Plan(arguments.encoder, arguments.actuator, tuple(sorted({1.0, *clocks}, reverse=True)), arguments.bounds,
-                      scratch, arguments.seconds)
+    plan = _plan(arguments, scratch)
     rows, missing = [], []
     for codec in arguments.codecs or sweep.CODECS:
         for field in used:
@@ -74,6 +90,9 @@ def _sweep(arguments, used, scratch):
 
 
 def run(arguments):
+    if arguments.dry_run:
+        _show_plan(arguments)
+        return
     arguments.output.mkdir(parents=True, exist_ok=True)
     used, left_out = _fields(arguments)
     with tempfile.TemporaryDirectory(prefix="study-", dir=arguments.directory or arguments.output) as scratch:
@@ -81,7 +100,8 @@ def run(arguments):
     study = results.Study(rows, arguments.machine)
     drawn = {"power-and-runtime": figures.power_and_runtime(study), "energy-by-bound": figures.energy_by_bound(study),
              "ratio-and-speed": figures.ratio_and_speed(study)}
-    files = {"fits.csv": results.csv_of(FIT_COLUMNS, fit_rows(study)), "study.html": _page(study, used, _notes(study, missing, left_out), drawn)}
+    files = {"fits.csv": results.csv_of(FIT_COLUMNS, fit_rows(study)), "dump.csv": _dump_csv(study, arguments.dump_gb),
+             "study.html": _page(study, used, arguments.dump_gb, _notes(study, missing, left_out), drawn)}
     files |= {f"{name}.png": look.saved(figure, "png") for name, figure in drawn.items()}
     print(arguments.output / "measurements.csv")
     for name, data in files.items():
@@ -135,6 +155,28 @@ def _against_table(study):
     rows.append(["energy saved, both, mean over bounds and lossy codecs", _number(100 * published.SAVED_ENERGY, "{:.1f} %"),
                  _number(_saved_of_both(study), "{:.1f} %"), both])
     return page.table("against", ["<", "published", "here", "<here it is"], rows)
+
+
+def _dump_csv(study, gb):
+    rows = study.dump(gb)
+    return results.csv_of(rows[0], [row.values() for row in rows]) if rows else b""
+
+
+def _dump_parts(study, gb):
+    """What so many GB of the fields would take, beside what is published of that."""
+    energy_how = "measured" if study.in_joules else "modelled"
+    rows = [[row["codec"], f"{row['bound']:.0e}" if row["bound"] else "-", _number(row["seconds"], "{:,.0f}"),
+             _number(row["seconds_with_rule"], "{:,.0f}"), _number(row["joules"], "{:,.0f}"), _number(row["joules_with_rule"], "{:,.0f}"),
+             _number(row["energy_saved_pct"], "{:.1f}")] for row in study.dump(gb)]
+    text = (f"Compressing and writing {gb:g} GB of such fields, one after the other on one core, reckoned from what each GB took here; "
+            f"what energy the rule saves is {energy_how}. ")
+    saved = _saved_of_both(study)
+    if saved is not None:
+        text += f"On the mean over bounds and lossy codecs it is {saved:.1f} %. "
+    text += (f"Published: {published.SAVED_J / 1e3:g} kJ, or {100 * published.SAVED_ENERGY:.0f} %, of {published.DUMPED_GB:g} GB, the mean over "
+             "bounds of SZ, written over NFS.")
+    return [page.heading(f"A dump of {gb:g} GB"), page.paragraph(text),
+            page.table("dump", ["<codec", "<bound", "s", "s with the rule", "J", "J with the rule", "energy saved %"], rows)]
 
 
 def _saved_of_both(study):
@@ -191,7 +233,7 @@ def _notes(study, missing, left_out):
     return texts
 
 
-def _page(study, used, notes, drawn):
+def _page(study, used, gb, notes, drawn):
     def picture(name, about, caption):
         return page.picture(look.saved(drawn[name], "svg"), about, caption)
 
@@ -211,4 +253,5 @@ def _page(study, used, notes, drawn):
         page.heading("Against the published study"), _against_table(study),
         page.paragraph("Energy saved, as published, is computed from the printed savings of power and the printed slowdowns; "
                        "both together is the separate measurement that it prints."), _fit_table(study),
+        *_dump_parts(study, gb),
         page.heading("Fields"), _field_table(used)])

@@ -182,6 +182,11 @@ def _archive(package, folder):
     return lambda path: tar.extractfile(path).read()
 
 
+def expected_names():
+    """Of the fields of the built-in set, and of the programs whose states are in it."""
+    return [name for name, *_ in BUILT_IN] + ["states of the heat program", "states of the solvers of the benchmarks", "states of LAMMPS"]
+
+
 def built_in(folder, build, left_out):
     """The set. `folder` keeps the packages and the states, and becomes a directory; `build`: of this project, whose
     programs are run. `left_out` is called with a line for what cannot be had."""

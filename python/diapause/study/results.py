@@ -155,6 +155,23 @@ class Study:
         clock = published.RULE[step]
         return base * self.power_at(step, clock)[0] * self.longer_at(step, clock)[0]
 
+    def dump(self, gb):
+        """What compressing and writing so many GB of the fields takes, as many as there are one after the other: rows of seconds and
+        joules with and without the rule, by codec and bound. Joules are None unless all of them are measured."""
+        rows = []
+        for codec in self.codecs:
+            for bound in sorted({row.bound for row in self.rows if row.codec == codec}, reverse=True):
+                seconds = [self.seconds_per_gb(codec, bound, step) for step in STEPS]
+                plain, ruled = ([self.energy(codec, bound, step, rule) for step in STEPS] for rule in (False, True))
+                if None in seconds or None in plain:
+                    continue
+                longer = [gb * one * self.longer_at(step, published.RULE[step])[0] for one, step in zip(seconds, STEPS)]
+                rows.append({"codec": codec, "bound": bound, "gb": gb, "seconds": gb * sum(seconds), "seconds_with_rule": sum(longer),
+                             "joules": gb * sum(plain) if self.in_joules else None,
+                             "joules_with_rule": gb * sum(ruled) if self.in_joules else None,
+                             "energy_saved_pct": 100 * (1 - sum(ruled) / sum(plain))})
+        return rows
+
     @property
     def in_joules(self):
         return all(row.energy_kind == "measured" and row.joules for row in self.rows if row.step in STEPS)

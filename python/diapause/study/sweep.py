@@ -10,6 +10,8 @@ import subprocess
 from diapause.files import Trouble
 
 CODECS = ("raw", "shuffle+lz4", "shuffle+zstd", "lattice", "zfp", "sz3")
+LOSSLESS = CODECS[:3]
+STEPS = 3  # compress, write, decompress
 BOUNDS = (1e-1, 1e-2, 1e-3, 1e-4)
 # Of the base clock. The two of the published rule are among them.
 CLOCKS = (1.0, 0.875, 0.85, 0.7, 0.55, 0.4)
@@ -27,6 +29,11 @@ class Plan:
     bounds: tuple[float, ...]
     directory: pathlib.Path
     seconds: float
+
+
+    def seconds_of(self, codec):
+        """What a field takes at least."""
+        return self.seconds * STEPS * len(self.clocks) * (1 if codec in LOSSLESS else len(self.bounds))
 
 
 @dataclasses.dataclass(frozen=True)
