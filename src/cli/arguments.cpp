@@ -334,6 +334,9 @@ void add_energy(CLI::App& app, EnergyArguments& arguments) {
           ->option_text("JOB|LEDGER")
           ->expected(1)
           ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb.add_option("--domain", arguments.part, "Of this part alone, and not of the total: node, cpu, dram or gpu")
+      ->check(CLI::IsMember({"node", "cpu", "dram", "gpu"}))
+      ->option_text("NAME");
   CLI::Option* const json = verb.add_flag("--json", arguments.json, "JSON instead of tables");
   verb.add_flag("--csv", arguments.csv, "CSV instead: a line for each phase of each version")
       ->excludes(json)

@@ -107,6 +107,7 @@ struct EnergyArguments {
   Places places;
   std::string job;
   std::vector<std::string> baselines;  // ledgers or jobs
+  std::string part;                    // of the machine; empty: the total
   bool json = false;
   bool csv = false;
 };

@@ -1,5 +1,5 @@
 // `diapause energy`: who used the energy of a job, from its ledger.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <utility>
 #include <vector>
@@ -12,8 +12,8 @@
 namespace diapause::cli {
 namespace {
 
-Result<NamedEnergy> read_ledger(const std::string& path) {
-  EnergyReader reader;
+Result<NamedEnergy> read_ledger(const std::string& path, const std::string& part) {
+  EnergyReader reader(part);
   energy::MeasuredJobReader measured;
   const Status done = sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) {
     reader.add_line(line);
@@ -26,6 +26,12 @@ Result<NamedEnergy> read_ledger(const std::string& path) {
   if (named.energy.other_schema) {
     return fail(Code::corrupt,
                 fmt::format("{} has schema {}, and this version reads 1 and 2", path, *named.energy.other_schema));
+  }
+  if (named.energy.energy_lines > 0 && !part.empty() && named.energy.total.empty()) {
+    return fail(Code::not_found,
+                fmt::format("{} tells nothing of {} alone; it has {}", path, part,
+                            named.energy.domains.empty() ? "no energy"
+                                                         : fmt::format("{}", fmt::join(named.energy.domains, ", "))));
   }
   if (named.energy.energy_lines > 0) return named;
   if (const auto damaged = named.energy.damaged_lines; damaged > 0) {
@@ -41,7 +47,7 @@ Result<NamedEnergy> read_ledger(const std::string& path) {
 int energy(const EnergyArguments& arguments) {
   const auto path = ledger_of(arguments.job, arguments.places);
   if (!path) return complain(path.error());
-  const auto job = read_ledger(*path);
+  const auto job = read_ledger(*path, arguments.part);
   if (!job) return complain(job.error());
   if (arguments.csv) {
     fmt::print("{}", energy_csv(job->energy));
@@ -49,7 +55,9 @@ int energy(const EnergyArguments& arguments) {
   }
   std::vector<NamedEnergy> baselines;
   for (const std::string& name : arguments.baselines) {
-    auto baseline = ledger_of(name, arguments.places).and_then(read_ledger);
+    auto baseline = ledger_of(name, arguments.places).and_then([&](const std::string& ledger) {
+      return read_ledger(ledger, arguments.part);
+    });
     if (!baseline) return complain(baseline.error());
     baselines.push_back(std::move(*baseline));
   }

@@ -9,6 +9,7 @@
 #include "cli/energy_comparison.hpp"
 #include "cli/hindsight.hpp"
 #include "cli/text.hpp"
+#include "energy/total.hpp"
 
 namespace diapause::cli {
 namespace {
@@ -244,10 +245,25 @@ std::string uncertainty_text(const EnergySummary& energy) {
   return text;
 }
 
+// Sources that tell of what the total does not have.
+std::string left_out_text(const EnergySummary& energy) {
+  if (energy.total.empty() || energy.total == "mixed" || !energy.part.empty()) return "";
+  std::string text;
+  for (const EnergySource& one : energy.sources) {
+    const auto* const name = std::ranges::find(energy::kDomainNames, one.domain);
+    if (name == energy::kDomainNames.end() || *name == "other") continue;
+    const auto domain = static_cast<energy::Domain>(name - energy::kDomainNames.begin());
+    if (energy::is_covered(energy.total, domain)) continue;
+    text += printable(fmt::format("seen, and not in the total: {} ({}: {})", one.domain, one.kind, one.source)) + "\n";
+  }
+  return text;
+}
+
 // What must be known beside the numbers.
 std::string notes_text(const NamedEnergy& job) {
   const EnergySummary& energy = job.energy;
   std::string text = uncertainty_text(energy) + slowed_text(energy);
+  text += left_out_text(energy);
   if (energy.gap_s > 0) {
     text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n", energy.gap_s);
   }
@@ -443,15 +459,17 @@ std::string csv_cell(const std::string& text) {
 
 std::string energy_text(const NamedEnergy& job, std::span<const NamedEnergy> baselines) {
   const EnergySummary& energy = job.energy;
-  std::string text = fmt::format("{}\nstarts: {}, machines: {}, total: {}\n\n", printable(job.ledger),
-                                 energy.incarnations.size(), energy.machines, source_text(energy));
+  const std::string of = energy.part.empty() ? "total" : "of the " + energy.part + " alone";
+  std::string text = fmt::format("{}\nstarts: {}, machines: {}, {}: {}\n\n", printable(job.ledger),
+                                 energy.incarnations.size(), energy.machines, of, source_text(energy));
   text += whole_text(energy, baselines) + "\n" + by_phase(energy);
   if (!energy.phases.empty()) text += "\n" + by_level(energy) + "\n" + by_version(energy);
   std::string notes = notes_text(job);
   for (const Rework& rework : energy.rework) notes += rework_text(rework);
+  notes += comparison_notes(energy, baselines);
+  if (!energy.part.empty()) return notes.empty() ? text : text + "\n" + notes;
   const auto hindsight = hindsight_of(job.measured);
   notes += hindsight_text(job.measured, hindsight);
-  notes += comparison_notes(energy, baselines);
   for (const Advice& advice : advice_for(energy, hindsight)) notes += advice_text(advice, energy);
   return notes.empty() ? text : text + "\n" + notes;
 }
@@ -463,8 +481,9 @@ std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> bas
   document["levels"] = levels_json(job.energy);
   document["rework"] = json::array();
   for (const Rework& rework : job.energy.rework) document["rework"].push_back(rework_json(rework));
-  document["hindsight"] = hindsight_json(job.measured);
-  document["advice"] = advice_json(job);
+  if (!job.energy.part.empty()) document["part"] = job.energy.part;
+  if (job.energy.part.empty()) document["hindsight"] = hindsight_json(job.measured);
+  if (job.energy.part.empty()) document["advice"] = advice_json(job);
   if (!baselines.empty()) {
     document["baseline"] = whole_json(baselines.front());
     for (const NamedEnergy& one : baselines.subspan(1)) document["more_baselines"].push_back(whole_json(one));

@@ -58,16 +58,23 @@ void add_uncertainty(Joules& one, const json& object) {
   one.sensor = sensor.value_or(0);
 }
 
-// The total of `joules`: null is unknown, and so is what is damaged; without a source it is absent.
-Joules joules_of(const json& object) {
+// Which joules of a line are taken: those of the total, or of a domain.
+struct Wanted {
+  std::string key = "total";
+  bool has_uncertainty = true;  // what the line says of the total's is of them
+  bool is_told = false;         // the whole has them, so a part that has not is unknown
+};
+
+// Null is unknown, and so is what is damaged; without a source it is absent.
+Joules joules_of(const json& object, const Wanted& wanted) {
   Joules one;
   const json* const joules = find(object, "joules");
-  if (joules == nullptr || (joules->is_object() && !joules->contains("total"))) {
+  if (joules == nullptr || (joules->is_object() && !joules->contains(wanted.key) && !wanted.is_told)) {
     one.absent = 1;
-  } else if (const auto total = number(*joules, "total")) {
-    one.sum = *total;
+  } else if (const auto value = number(*joules, wanted.key.c_str())) {
+    one.sum = *value;
     one.known = 1;
-    add_uncertainty(one, object);
+    if (wanted.has_uncertainty) add_uncertainty(one, object);
   } else {
     one.unknown = 1;
   }
@@ -83,14 +90,14 @@ Slowed slowed_of(const json& phase) {
   return asked && obtained && actuator ? Slowed{1, *asked, *obtained, {*actuator}} : Slowed{};
 }
 
-std::optional<std::pair<PhaseKey, Amount>> phase_of(const json& line) {
+std::optional<std::pair<PhaseKey, Amount>> phase_of(const json& line, const Wanted& wanted) {
   const auto version = count(line, "version");
   const auto level = count(line, "level");
   const auto name = text(line, "phase");
   const auto seconds = duration(line, "seconds");
   const auto bytes = count(line, "bytes");
   if (!version || !level || *level > 4 || !name || !seconds || !bytes) return std::nullopt;
-  Amount amount{1, *seconds, *bytes, joules_of(line), slowed_of(line)};
+  Amount amount{1, *seconds, *bytes, joules_of(line, wanted), slowed_of(line)};
   if (text(line, "beside") == "nothing") {
     amount.holding = amount.joules;
     amount.holding_s = *seconds;
@@ -119,6 +126,17 @@ void add_sources(std::set<EnergySource>& sources, const json& line) {
 // Whether `domain` stands between the plus signs of `total`.
 bool is_part(const std::string& domain, const std::string& total) {
   return ("+" + total + "+").find("+" + domain + "+") != std::string::npos;
+}
+
+// Of the joules of a whole; `total`: the domains that make it. What is no part is taken for the total.
+Wanted wanted_of(const std::string& part, const json& whole, const std::string& total) {
+  const json* const joules = find(whole, "joules");
+  if (part.empty() || joules == nullptr || !joules->is_object()) return {};
+  Wanted wanted{part, false, false};
+  if (part == "cpu") wanted.key = joules->contains("package") ? "package" : "socket";
+  wanted.is_told = joules->contains(wanted.key);
+  wanted.has_uncertainty = total == wanted.key;
+  return wanted;
 }
 
 }  // namespace
@@ -250,20 +268,24 @@ bool EnergyReader::add_energy(const Line& line) {
   summary_.unmetered = std::max(summary_.unmetered, count(line.fields, "unmetered").value_or(0));
   summary_.seconds += *seconds;
   summary_.gap_s += std::min(*gap_s, *seconds);
-  const Joules used = joules_of(*whole);
+  const Wanted wanted = wanted_of(part_, *whole, *total);
+  note_domains(*whole);
+  const Joules used = joules_of(*whole, wanted);
   if (used.known > 0) summary_.covered_s += std::max(0.0, *seconds - *gap_s);
   summary_.whole.add(used);
-  summary_.program.add(joules_of(*program));
-  add_ends(*whole, line.incarnation);
-  if (!total->empty()) {
-    if (summary_.total.empty()) summary_.total = *total;
-    if (summary_.total != *total) summary_.total = "mixed";
+  summary_.program.add(joules_of(*program, wanted));
+  if (wanted.has_uncertainty) add_ends(*whole, line.incarnation);
+  const std::string name = part_.empty() ? *total : wanted.is_told ? wanted.key : "";
+  if (!name.empty()) {
+    if (summary_.total.empty()) summary_.total = name;
+    if (summary_.total != name) summary_.total = "mixed";
   }
   add_sources(summary_.sources, line.fields);
-  stretches_.push_back({line.unix_s - *seconds, line.unix_s, line.incarnation, line.unix_s, joules_of(*program)});
+  stretches_.push_back(
+      {line.unix_s - *seconds, line.unix_s, line.incarnation, line.unix_s, joules_of(*program, wanted)});
   bool all_sound = true;
   for (const json& one : *phases) {
-    const auto phase = phase_of(one);
+    const auto phase = phase_of(one, wanted);
     all_sound = all_sound && phase.has_value();
     if (!phase) continue;
     summary_.phases[phase->first].add(phase->second);
@@ -309,6 +331,14 @@ void EnergyReader::add_restart(const Line& line) {
   summary_.rework.push_back(rework);
 }
 
+void EnergyReader::note_domains(const json& whole) {
+  const json* const joules = find(whole, "joules");
+  if (joules == nullptr || !joules->is_object()) return;
+  for (const auto& [domain, value] : joules->items()) {
+    if (domain != "total" && value.is_number()) summary_.domains.insert(domain);
+  }
+}
+
 void EnergyReader::add_ends(const json& whole, std::uint64_t incarnation) {
   const json* const ends = find(whole, "ends_j");
   if (ends == nullptr || !ends->is_array() || ends->size() != 2) return;
@@ -319,6 +349,7 @@ void EnergyReader::add_ends(const json& whole, std::uint64_t incarnation) {
 }
 
 EnergySummary EnergyReader::take() {
+  summary_.part = part_;
   if (lines_with_ends_ > 0 && lines_with_ends_ == summary_.whole.known && summary_.whole.doubted == lines_with_ends_) {
     double squares = 0;
     for (const auto& [incarnation, ends] : ends_) squares += std::pow(ends.begin_j + ends.end_j, 2);

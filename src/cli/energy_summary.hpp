@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace diapause::cli {
@@ -99,7 +100,9 @@ struct EnergySummary {
   double gap_s = 0;      // of which no source knows anything
   double covered_s = 0;  // of which the joules are
   Joules whole, program;
-  std::string total;  // name of the domains that make it; "mixed"; empty: there is no source
+  std::string total;              // name of the domains that make it; "mixed"; empty: there is no source
+  std::string part;               // of which alone all joules are, "cpu"; empty: of the total
+  std::set<std::string> domains;  // that any line tells of
   std::set<EnergySource> sources;
   std::map<PhaseKey, Amount> phases;
   std::vector<Rework> rework;
@@ -116,6 +119,8 @@ struct EnergySummary {
 // Takes the lines of a ledger one after the other.
 class EnergyReader {
  public:
+  // `part`: of which part of the machine the joules are to be: "node", "cpu", "dram" or "gpu"; empty: of the total.
+  explicit EnergyReader(std::string part = "") : part_(std::move(part)) {}
   void add_line(std::string_view line);
   EnergySummary take();
 
@@ -130,9 +135,11 @@ class EnergyReader {
   struct Line;
 
   bool add_energy(const Line& line);
+  void note_domains(const nlohmann::ordered_json& whole);
   void add_ends(const nlohmann::ordered_json& whole, std::uint64_t incarnation);
   void add_restart(const Line& line);
 
+  std::string part_;
   EnergySummary summary_;
   std::vector<Stretch> stretches_;
   std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;  // by version and incarnation

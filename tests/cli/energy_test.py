@@ -177,6 +177,30 @@ class EnergyTest(CommandTest):
         self.leave([self.metered(1000.0, 10.0, source="hwmon node")], job="board-0a1b2c3d")
         self.assertIn("+1.2 % +- 13.1 %: not told apart", self.energy("--baseline", "board")[0])
 
+    def test_a_part_of_the_machine_can_be_looked_at_alone(self):
+        def of(package, dram):
+            return {"joules": {"package": package, "dram": dram, "total": package + dram}}
+
+        keep = phase("keep", 1, 1, 1.0) | of(30.0, 10.0)
+        unknown = phase("global", 2, 4, 1.0) | {"joules": {"package": 5.0, "total": None}}
+        sources = [{"domain": name, "source": f"powercap {name}", "kind": "measured"} for name in ("package", "dram", "gpu")]
+        self.leave([line(10.0, 1.0, []) | {"total": "package+dram", "sources": sources, "whole": of(200.0, 100.0),
+                                           "program": of(165.0, 90.0), "phases": [keep, unknown]}])
+        self.assertIn("of the dram alone: dram (measured: powercap dram)", self.energy("--domain", "dram")[0])
+        for part, whole, program, phases in (("cpu", 200, 165, [30, 5]), ("dram", 100, 90, [10, None])):
+            out = json.loads(self.energy("--domain", part, "--json")[0])
+            self.assertEqual((out["part"], out["whole"]["joules"], out["program"]["joules"]), (part, whole, program))
+            self.assertEqual([one["joules"] for one in out["phases"]], phases)
+        self.assertIn("tells nothing of node alone; it has dram, package", self.energy("--domain", "node", status=3)[1])
+        self.assertIn("seen, and not in the total: gpu (measured: powercap gpu)", self.energy()[0])
+
+    def test_what_is_uncertain_of_the_total_is_uncertain_of_a_part_that_is_all_of_it(self):
+        one = self.metered(1000.0, 20.0)
+        one["whole"]["joules"]["node"] = 1000.0
+        one["program"]["joules"]["node"] = 1000.0
+        self.leave([one])
+        self.assertEqual(json.loads(self.energy("--domain", "node", "--json")[0])["whole"]["uncertainty_j"], 70)
+
     def test_joules_of_a_level_are_told_for_a_gb(self):
         sizes = [phase("global", version, 4, joules) | {"bytes": 2 * 10**9} for version, joules in ((1, 30.0), (2, 50.0))]
         self.leave([line(10.0, 900.0, [phase("keep", 1, 1, 8.0) | {"bytes": 10**9}, *sizes])])
