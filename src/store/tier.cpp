@@ -334,7 +334,12 @@ Status Tier::sync_version(const format::VersionId& version) const {
   return directory.sync();
 }
 
+// What is written to a directory that was moved away is found by nobody: a version there must not be told as held.
 Status Tier::publish(const format::Manifest& manifest) const {
+  const auto there = sys::Directory::open_private(directory_.kernel(), path());
+  const bool is_elsewhere =
+      there ? !directory_.is_same_as(*there).value_or(true) : there.error().code == Code::not_found;
+  if (is_elsewhere) return fail(Code::io, path() + " was moved away, or is another directory by now");
   const ByteVector bytes = format::encode_manifest(manifest);
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(manifest.version)));
   for (const char* name : kManifestNames) {

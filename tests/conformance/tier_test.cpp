@@ -231,6 +231,24 @@ TEST_P(TierTest, ShowsNothingBeforeItIsPublished) {
   EXPECT_TRUE(only_version(tier).manifest);
 }
 
+TEST_P(TierTest, PublishesNothingInADirectoryThatWasMovedAway) {
+  if (world_.disk() != nullptr) GTEST_SKIP() << "the disk in memory moves no directories";
+  Tier tier = opened();
+  auto slot = tier.acquire(first_.image_bytes(), 0);
+  ASSERT_TRUE(slot);
+  const auto manifest = write_image(*slot, first_);
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  ASSERT_TRUE(settle_image(tier, *slot, *manifest) && tier.sync_version(version_of(1)));
+  const std::string elsewhere = world_.root() + "-elsewhere";
+  std::filesystem::rename(world_.root(), elsewhere);
+  EXPECT_THAT(message_of(tier.publish(*manifest)), HasSubstr(tier.path() + " was moved away"));
+  const Tier another = opened();
+  EXPECT_THAT(message_of(tier.publish(*manifest)), HasSubstr("is another directory by now"));
+  std::filesystem::remove_all(world_.root());
+  std::filesystem::rename(elsewhere, world_.root());
+  EXPECT_TRUE(tier.publish(*manifest)) << "it is back";
+}
+
 TEST_P(TierTest, ListsTheNewestVersionFirst) {
   Tier tier = opened();
   for (const std::uint64_t number : {9U, 100U, 10U}) stored(tier, Content(version_of(number), 10, std::byte{1}));
