@@ -76,11 +76,12 @@ bool Tier::is_in_memory() const {
 
 namespace {
 
-// The program and the libraries that it uses grow, too, and nobody asks them: this part of what there is stays free.
-constexpr std::uint64_t kLeftToOthers = 32;
+// The program and its libraries grow without asking, so a part of the memory stays free. Libraries grow by some
+// megabytes whatever the limit is, therefore the part is greater where the limit is small.
+std::uint64_t left_to_others(std::uint64_t limit) { return std::max(limit / 64, std::min(limit / 32, 32 * kMiB)); }
 
 std::uint64_t left_in(const sys::MemoryRoom& room) {
-  return room.left - std::min(room.left, room.limit / kLeftToOthers);
+  return room.left - std::min(room.left, left_to_others(room.limit));
 }
 
 }  // namespace

@@ -117,6 +117,15 @@ TEST_F(MemoryLimit, LeavesAPartToTheProgram) {
   EXPECT_TRUE(memory->acquire(30 * kMiB, 0));
 }
 
+// A second version of a program that fills a third of its group has to fit.
+TEST_F(MemoryLimit, LeavesASmallerPartOfALargeGroup) {
+  put("/proc/self/cgroup", "0::/a\n");
+  put_group("/sys/fs/cgroup/a", std::to_string(1600 * kMiB), 1560 * kMiB);
+  auto memory = open_tier(disk_, TierKind::memory, "/memory");
+  EXPECT_EQ(code_of(memory->acquire(9 * kMiB, 0)), Code::full);
+  EXPECT_TRUE(memory->acquire(7 * kMiB, 0));
+}
+
 TEST_F(MemoryLimit, HeedsWhatTheWholeMachineHasLeft) {
   put("/proc/meminfo", "MemTotal:        65536 kB\nMemFree:          1024 kB\nMemAvailable:    32768 kB\n");
   auto memory = open_tier(disk_, TierKind::memory, "/memory");
