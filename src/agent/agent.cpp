@@ -9,9 +9,11 @@
 #include <thread>
 
 #include "agent/images.hpp"
+#include "process/contents.hpp"
 #include "process/copies.hpp"
 #include "process/freeze.hpp"
 #include "process/keeper.hpp"
+#include "process/references.hpp"
 #include "process/restore.hpp"
 #include "process/watch.hpp"
 #include "sys/local_socket.hpp"
@@ -25,6 +27,8 @@ constexpr double kCheckInterval_s = 1;
 constexpr int kTries = 10;  // of a checkpoint that something of the moment is in the way of: for 5 s in all
 constexpr std::chrono::milliseconds kFirstPause(10);
 constexpr double kAnswerLimit_s = 24 * 3600;  // a checkpoint takes as long as it takes
+
+constexpr int kSelfContainedLevel = 4;  // its versions need no file of the machine that they are restarted on
 
 constexpr std::uint64_t kLeastForCopies = 4 * kMiB;
 constexpr std::uint64_t kMostReadBefore = 256 * kMiB;  // into memory of this process
@@ -47,7 +51,12 @@ class Caretaker {
  public:
   Caretaker(const StoreRequest& request, JobStore& store, process::Keeper& keeper, process::Watch& watch,
             sys::LocalSocket& door)
-      : request_(request), store_(store), keeper_(keeper), watch_(watch), door_(door) {}
+      : request_(request),
+        store_(store),
+        keeper_(keeper),
+        watch_(watch),
+        door_(door),
+        references_(store.referenced_files()) {}
 
   void take_every(double interval_s, int level, Wish wish) {
     interval_s_ = interval_s;
@@ -112,10 +121,14 @@ class Caretaker {
       DIAPAUSE_TRY(thaw());
       return answer;
     }
-    DumpSource source(dump);
-    auto copies = copies_for(frozen, dump, source);
+    const bool may_refer = level < kSelfContainedLevel;
+    references_.forget_other_files(dump);
+    if (may_refer) references_.apply(dump, process::References::Effort::look);
+    auto copies = copies_for(frozen, dump);
     // To copy its memory takes a while: the job must not depend on this process meanwhile.
     DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
+    if (may_refer) references_.apply(dump, process::References::Effort::read);
+    DumpSource source(dump);
     auto captured = store_.capture(level, source.index(), source);
     if (!copies) DIAPAUSE_TRY(thaw());
     copies.reset();
@@ -128,12 +141,12 @@ class Caretaker {
     return answer;
   }
 
-  // Copies of the job's processes, from which `source` reads from then on, if that keeps the job standing still for
-  // less time than to copy its memory.
-  std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump, DumpSource& source) const {
+  // Copies of the job's processes, which `dump` leads to from then on, if that keeps the job standing still for less
+  // time than to copy its memory.
+  std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump) const {
     if (!is_worth_copies(dump, store_.strategy())) return std::nullopt;
     auto copies = process::Copies::make(frozen);
-    const Status read = copies ? source.read_what_is_not_forked() : fail(copies.error());
+    const Status read = copies ? process::read_what_is_not_forked(dump) : fail(copies.error());
     if (!read) {
       request_.log(Severity::information, "the job stands still until its memory is copied: " + read.error().message);
       return std::nullopt;
@@ -173,6 +186,7 @@ class Caretaker {
   process::Keeper& keeper_;
   process::Watch& watch_;
   sys::LocalSocket& door_;
+  process::References references_;
   process::TimedCalls timed_;
   double interval_s_ = 0, next_s_ = 0;
   int level_ = 1;
@@ -205,9 +219,13 @@ Result<int> restart(const RestartRequest& request) {
   const double started_s = sys::monotonic_s();
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
   DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store));
-  DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched, store->fetch(request.version));
-  DIAPAUSE_TRY_ASSIGN(const StoredJob stored, read_job(fetched.image));
-  DIAPAUSE_TRY(process::check_machine(stored.job));
+  StoredJob stored;
+  const auto can_run_here = [&](store::ImageReader& image) -> Status {
+    DIAPAUSE_TRY_ASSIGN(stored, read_job(image));
+    DIAPAUSE_TRY(process::check_machine(stored.job));
+    return process::check_files(stored.job);
+  };
+  DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched, store->fetch(request.version, can_run_here));
   DIAPAUSE_TRY_ASSIGN(sys::LocalSocket door, open_door(request.store));
   const process::ReadContents read = [&](const process::StoredContents& one, const process::TakePiece& take) {
     return read_contents(fetched.image, one, take);

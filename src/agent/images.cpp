@@ -67,23 +67,9 @@ format::ImageIndex DumpSource::index() const {
   return index;
 }
 
-Status DumpSource::read_what_is_not_forked() {
-  for (std::size_t i = 0; i < dump_.contents.size(); ++i) {
-    const process::Contents& contents = dump_.contents[i];
-    if (contents.is_forked) continue;
-    ByteVector& bytes = read_[i + 1];
-    bytes.resize(contents.bytes);
-    DIAPAUSE_TRY(process::read_contents(contents, 0, bytes));
-  }
-  return {};
-}
-
 Result<std::uint64_t> DumpSource::copy(std::size_t region, std::uint64_t offset, MutableBytes to) {
-  const auto read = read_.find(region);
   if (region == 0) {
     std::memcpy(to.data(), processes_.data() + offset, to.size());
-  } else if (read != read_.end()) {
-    std::memcpy(to.data(), read->second.data() + offset, to.size());
   } else {
     DIAPAUSE_TRY(process::read_contents(dump_.contents[region - 1], offset, to));
   }

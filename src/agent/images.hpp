@@ -1,7 +1,6 @@
 // How a dump of processes and an image of regions become one another.
 #pragma once
 
-#include <map>
 #include <vector>
 
 #include "capture/block_source.hpp"
@@ -15,13 +14,10 @@ namespace diapause::agent {
 // The region that is not memory.
 inline constexpr const char* kProcessesRegion = "processes";
 
-// Reads the memory of processes that stand still. `dump` must outlive it.
+// Reads the memory of processes that stand still, or of their copies. `dump` must outlive it, and stay as it is.
 class DumpSource : public capture::BlockSource {
  public:
   explicit DumpSource(const process::Dump& dump);
-
-  // Reads what no copy of a process has; from then on the job may run on, if the rest is in copies.
-  Status read_what_is_not_forked();
 
   // Regions: "processes", then "<process>/<address>" or "shared/<number>/<offset>" with hexadecimal addresses.
   format::ImageIndex index() const;
@@ -30,7 +26,6 @@ class DumpSource : public capture::BlockSource {
  private:
   const process::Dump& dump_;
   ByteVector processes_;
-  std::map<std::size_t, ByteVector> read_;  // by region
 };
 
 struct StoredJob {

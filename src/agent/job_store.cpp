@@ -122,7 +122,8 @@ Result<Stored> JobStore::store(engine::Captures captures) {
   return Stored{version, outcome.manifest.deepest_level(), outcome.manifest.protected_bytes()};
 }
 
-Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> version) {
+Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> version,
+                                               const std::function<Status(store::ImageReader&)>& check) {
   DIAPAUSE_TRY_ASSIGN(engine::Inventory inventory, engine::take_inventory(*context_));
   std::string reasons;
   if (inventory.unread) reasons += inventory.unread->message + "\n";
@@ -135,12 +136,13 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
     if (candidate.manifest) {
       fetch_.emplace(*context_, candidate, engine::Purpose::copy);
       auto fetched = fetch_->get();
-      if (fetched) {
+      const Status usable = fetched ? check(fetched->image) : fail(fetched.error());
+      if (usable) {
         if (!reasons.empty()) context_->log(Severity::warning, reasons);
         passed_over_ = std::move(reasons);
         return fetched;
       }
-      why = fetched.error().message;
+      why = usable.error().message;
     }
     reasons += fmt::format("version {}: {}\n", candidate.id.number, why);
   }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.hpp"
 #include "capture/block_source.hpp"
@@ -38,14 +40,16 @@ class JobStore {
 
   // How memory is to be captured, as the user has it.
   config::CaptureStrategy strategy() const { return context_->settings.capture.strategy; }
+  std::vector<std::string> referenced_files() const { return context_->settings.capture.referenced_files; }
   // An image of `source`.
   Result<engine::Captures> capture(int level, format::ImageIndex index, capture::BlockSource& source);
   // The rest, for which the job does not wait.
   Result<Stored> store(engine::Captures captures);
 
-  // The newest version that is sound, or the one of that number; its reasons if there is none. What had to be passed
-  // over is logged.
-  Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version);
+  // The newest version that is sound and that `check` lets pass, or the one of that number; the reasons if there is
+  // none. What had to be passed over is logged.
+  Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version,
+                                       const std::function<Status(store::ImageReader&)>& check);
   // Tells the ledger that the job goes on from what fetch() gave, after so many seconds.
   void note_restart(const engine::FetchedVersion& fetched, double seconds);
 

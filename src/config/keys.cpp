@@ -76,6 +76,9 @@ void add_capture(std::vector<Key>& keys) {
                   Rule::any, 0, 1024});
   keys.push_back({"capture", "audit_percent",
                   [](Draft& draft) -> double& { return draft.settings.capture.audit_percent; }, Rule::percent});
+  keys.push_back({"capture", "referenced_files",
+                  [](Draft& draft) -> std::vector<std::string>& { return draft.settings.capture.referenced_files; },
+                  Rule::absolute});
 }
 
 void add_codec(std::vector<Key>& keys) {

@@ -60,7 +60,8 @@ enum class Rule {
   node_name,  // strings and lists: becomes the name of a directory
   signal,     // lists: names of signals that may be handled
   words,      // lists: names that another part of the program knows
-  any_sign    // numbers: also below 0
+  any_sign,   // numbers: also below 0
+  absolute    // lists: paths
 };
 
 struct Key {

@@ -66,6 +66,8 @@ struct CaptureSettings {
   std::uint32_t threads = 0;  // that copy; 0 = as many as this rank has cores
   // Share of the blocks found unchanged whose checksum is verified in every capture.
   double audit_percent = 1;
+  // Directories of files whose pages transparent checkpoints below level 4 do not store.
+  std::vector<std::string> referenced_files = {"/usr", "/lib", "/lib64", "/opt"};
 };
 
 // Bit flips injected on purpose into protected memory, as in the published experiments; `/eN` in a

@@ -88,6 +88,7 @@ seed = 9223372036854775807
 std::pair<std::string, std::string> other_value(const Key& key) {
   if (key.name == "schedule") return {"\"ckp(1,2,3,4)\"", "ckp(1,2,3,4)"};
   if (!key.words.empty()) return {quoted(key.words.back()), std::string(key.words.back())};
+  if (key.name == "referenced_files") return {"[\"/x\", \"/y\"]", "/x,/y"};
   if (key.name == "signals") return {"[\"SIGHUP\", \"SIGINT\"]", "SIGHUP,SIGINT"};
   if (key.name == "names" || key.name == "meters") return {"[\"x\", \"y\"]", "x,y"};
   if (key.rule == Rule::ratio) return {"0.5", "0.5"};

@@ -40,6 +40,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 bool is_sound_text(Rule rule, const std::string& text) {
   if (text.find('\0') != std::string::npos) return false;
   if (rule == Rule::not_empty) return !text.empty();
+  if (rule == Rule::absolute) return text.starts_with('/');
   if (rule == Rule::signal) return std::ranges::find(kSignals, text) != kSignals.end();
   if (rule != Rule::node_name) return true;
   return text.size() <= kMostNameBytes && text != "." && text != ".." && text.find('/') == std::string::npos;
@@ -161,6 +162,7 @@ struct Allowed {
   std::string operator()(std::vector<std::string>& (*)(Draft&)) const {
     if (key.rule == Rule::signal) return fmt::format("a list of different ones of {}", fmt::join(kSignals, ", "));
     if (key.rule == Rule::words) return "a list of different words";
+    if (key.rule == Rule::absolute) return "a list of different paths that begin with /";
     return "a list of different strings that can name directories";
   }
   std::string operator()(FileCount& (*)(Draft&)) const { return "\"rank\", \"auto\" or " + integer(); }

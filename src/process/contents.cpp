@@ -36,9 +36,23 @@ Status read_open_file(const Contents& contents, std::uint64_t offset, MutableByt
 }  // namespace
 
 Status read_contents(const Contents& contents, std::uint64_t offset, MutableBytes to) {
+  if (!contents.read.empty()) {
+    std::memcpy(to.data(), contents.read.data() + offset, to.size());
+    return {};
+  }
   if (contents.descriptor >= 0) return read_open_file(contents, offset, to);
   const std::uint64_t address = contents.begin + offset;
   return contents.is_forced ? read_any_memory(contents.here, address, to) : read_memory(contents.here, address, to);
+}
+
+Status read_what_is_not_forked(Dump& dump) {
+  for (Contents& contents : dump.contents) {
+    if (contents.is_forked) continue;
+    ByteVector bytes(contents.bytes);
+    DIAPAUSE_TRY(read_contents(contents, 0, bytes));
+    contents.read = std::move(bytes);
+  }
+  return {};
 }
 
 }  // namespace diapause::process

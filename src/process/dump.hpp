@@ -20,7 +20,8 @@ struct Contents {
   std::uint64_t offset = 0;      // where it belongs: address, or offset in the shared memory
   bool is_forced = false;        // the process itself may not read it
   int descriptor = -1;           // of the process, to read it from instead, from `begin` on; -1: from its memory
-  bool is_forked = false;        // of the process alone, and a process forked from it has the same
+  bool is_forked = false;        // a process forked from it has the same
+  ByteVector read = {};          // what it held, if that was read already
 };
 
 struct Dump {

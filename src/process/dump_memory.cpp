@@ -84,6 +84,9 @@ bool lies_in_memory(const std::string& path) {
   return ::statfs(path.c_str(), &found) == 0 && (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
 }
 
+// Whose pages come from a file until the process writes to them. Those of huge pages of a file are all its own.
+bool is_of_file(const Mapping& mapping) { return !is_anonymous(mapping) && !mapping.has("ht"); }
+
 // Whether writes of one process are to be seen by others, or in the file.
 bool is_really_shared(const DumpWork& work, const Mapping& mapping) {
   if (!mapping.is_shared) return false;
@@ -137,13 +140,77 @@ void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& ma
   }
 }
 
-Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping) {
+SharedMemory describe_pages(const Mapping& mapping) {
+  SharedMemory memory;
+  memory.kind = SharedKind::file_pages;
+  memory.is_stored = true;
+  struct stat found {};
+  const bool has_file = !mapping.name.ends_with(kDeleted) && ::stat(mapping.name.c_str(), &found) == 0 &&
+                        found.st_ino == mapping.inode && S_ISREG(found.st_mode);
+  if (!has_file) return memory;
+  memory.path = mapping.name;
+  memory.bytes = static_cast<std::uint64_t>(found.st_size);
+  return memory;
+}
+
+std::uint32_t pages_of_file(DumpWork& work, const Mapping& mapping) {
+  std::vector<SharedMemory>& memories = work.result.job.memories;
+  const auto [known, is_new] = work.files.try_emplace({mapping.device, mapping.inode, mapping.name},
+                                                      static_cast<std::uint32_t>(memories.size()));
+  if (is_new) memories.push_back(describe_pages(mapping));
+  SharedMemory& memory = memories[known->second];
+  const std::uint64_t end = mapping.offset + (mapping.end - mapping.begin);
+  if (memory.path.empty()) memory.bytes = std::max(memory.bytes, end);
+  return known->second;
+}
+
+// What `taken`, in rising order, leaves of a range.
+std::vector<Extent> rest_of(const Extent& range, const std::vector<Extent>& taken) {
+  std::vector<Extent> rest;
+  std::uint64_t at = range.begin;
+  for (const Extent& one : taken) {
+    if (one.begin > at) rest.push_back({at, one.begin});
+    at = one.end;
+  }
+  if (at < range.end) rest.push_back({at, range.end});
+  return rest;
+}
+
+// Pages of a file that this process sees, and that no other has given yet. Behind the end of the file there are none.
+void store_pages_of_file(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping, std::uint32_t shared,
+                         const Extent& range) {
+  const SharedMemory& memory = work.result.job.memories[shared];
+  const bool is_forced = (mapping.protection & PROT_READ) == 0;
+  const bool is_forked = (flags_of(mapping) & (kNotForked | kWipedByFork)) == 0;
+  const std::uint64_t from = range.begin - mapping.begin + mapping.offset;
+  const std::uint64_t to = std::min(range.end - mapping.begin + mapping.offset, memory.bytes);
+  if (from >= to) return;
+  for (const Extent& fresh : take_unstored(work, shared, {from, to})) {
+    const std::uint64_t begin = mapping.begin + fresh.begin - mapping.offset;
+    std::vector<Extent> extents = {{begin, begin + fresh.end - fresh.begin}};
+    const bool is_length_known = !memory.path.empty();
+    if (!is_length_known) {
+      extents = is_forced ? forced_extents(frozen.here, extents[0]) : readable_extents(frozen.here, extents[0]);
+    }
+    for (const Extent& one : extents) {
+      work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, 0, shared,
+                                      one.begin - mapping.begin + mapping.offset, is_forced, -1, is_forked});
+    }
+  }
+}
+
+Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping, Area& area) {
   const Extent range{mapping.begin, mapping.end};
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
   std::vector<Extent> extents;
   if (is_anonymous(mapping)) {
     DIAPAUSE_TRY_ASSIGN(extents, populated_extents(frozen.here, range));
     if (!is_forced) extents = without_zeros(frozen.here, extents);
+  } else if (is_of_file(mapping)) {
+    DIAPAUSE_TRY_ASSIGN(extents, written_extents(frozen.here, range));
+    area.shared = pages_of_file(work, mapping);
+    area.offset = mapping.offset;
+    for (const Extent& one : rest_of(range, extents)) store_pages_of_file(work, frozen, mapping, area.shared, one);
   } else {
     extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
   }
@@ -184,7 +251,7 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
     if (mapping.is_shared) {
       work.only_read.push_back({frozen.status.id, mapping.begin, mapping.offset, {mapping.device, mapping.inode}});
     }
-    DIAPAUSE_TRY(store_private(work, frozen, mapping));
+    DIAPAUSE_TRY(store_private(work, frozen, mapping, area));
   }
   process.areas.push_back(std::move(area));
   return {};

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct DumpWork {
   bool is_of_the_moment = true;  // whether all of them may be gone once the job has run on a little
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> memories = {};  // device and inode -> index
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> channels = {};  // the same of pipes
+  // Device, inode and name of files -> index of their pages. Some file systems use an inode number twice.
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, std::uint32_t> files = {};
   struct Seen {  // a description and one descriptor that has it
     pid_t here;
     int number;

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "process/open_sockets.hpp"
+#include "process/references.hpp"
 #include "process/terminals.hpp"
 
 namespace diapause::process {
@@ -104,13 +105,46 @@ Status Openings::open_memory(const SharedMemory& memory) {
   return fail(os_error("making shared memory of " + std::to_string(memory.bytes) + " bytes", errno));
 }
 
+// The file that pages are of, if it still holds all that the image has of them: then they need no memory of the job,
+// and its next checkpoints need not hold them. -1: the pages are made from the image.
+Result<int> Openings::open_same_file(const SharedMemory& memory, const Parts& parts, const ReadContents& read) const {
+  if (memory.path.empty()) return -1;
+  const auto file = open_mapped_file(memory.path);
+  if (!file && memory.is_stored) return -1;
+  if (!file) return fail(file.error());
+  bool is_same = true;
+  for (const StoredContents* one : parts) {
+    DIAPAUSE_TRY(read(*one, [&](std::uint64_t offset, ByteView bytes) -> Status {
+      ByteVector held(bytes.size());
+      is_same = is_same && file->read_exact(held, one->offset + offset) && std::ranges::equal(held, bytes);
+      return {};
+    }));
+  }
+  if (!is_same) return -1;
+  const int raised = ::fcntl(file->fd(), F_DUPFD_CLOEXEC, lowest_);
+  if (raised < 0) return fail(os_error("opening the files of the job (see ulimit -n)", errno));
+  return raised;
+}
+
 Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read) {
-  for (const SharedMemory& memory : job.memories) DIAPAUSE_TRY(open_memory(memory));
+  std::vector<Parts> parts(job.memories.size());
   for (const StoredContents& one : contents) {
-    if (one.process != 0 || memories_[one.shared] < 0) continue;
-    const int to = memories_[one.shared];
-    DIAPAUSE_TRY(
-        read(one, [&](std::uint64_t offset, ByteView bytes) { return write_all(to, one.offset + offset, bytes); }));
+    if (one.process == 0) parts[one.shared].push_back(&one);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const SharedMemory& memory = job.memories[i];
+    if (memory.kind == SharedKind::file_pages) {
+      DIAPAUSE_TRY_ASSIGN(const int file, open_same_file(memory, parts[i], read));
+      if (file >= 0) memories_.push_back(file);
+      if (file >= 0) continue;
+    }
+    DIAPAUSE_TRY(open_memory(memory));
+    const int to = memories_.back();
+    if (to < 0) continue;
+    for (const StoredContents* one : parts[i]) {
+      DIAPAUSE_TRY(
+          read(*one, [&](std::uint64_t offset, ByteView bytes) { return write_all(to, one->offset + offset, bytes); }));
+    }
   }
   return {};
 }

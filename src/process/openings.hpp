@@ -46,7 +46,9 @@ class Openings {
 
  private:
   Openings() = default;
+  using Parts = std::vector<const StoredContents*>;
   Status open_memory(const SharedMemory& memory);
+  Result<int> open_same_file(const SharedMemory& memory, const Parts& parts, const ReadContents& read) const;
   Status fill_memories(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read);
   Result<int> open_description(const Description& one);
   Result<int> open_file(const Description& one) const;

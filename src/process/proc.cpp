@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kPagePresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kPageSwapped = std::uint64_t{1} << 62;
+constexpr std::uint64_t kPageOfFile = std::uint64_t{1} << 61;
 
 // As in <linux/fs.h> of Linux 6.7; the headers that must suffice to build this are older.
 struct PageScanArguments {
@@ -36,7 +37,7 @@ struct PageRun {
   std::uint64_t start, end, categories;
 };
 constexpr unsigned long kPageScan = _IOWR('f', 16, PageScanArguments);
-constexpr std::uint64_t kScanPresent = 8, kScanSwapped = 16, kScanZero = 32;
+constexpr std::uint64_t kScanFile = 4, kScanPresent = 8, kScanSwapped = 16, kScanZero = 32;
 static_assert(sizeof(PageScanArguments) == 96 && sizeof(PageRun) == 24);
 
 std::string_view next_word(std::string_view& rest) {
@@ -238,8 +239,15 @@ Result<std::vector<Mapping>> places_of(pid_t process) {
 
 namespace {
 
+// Which pages are looked for: those that hold something, but for those that are what is left out here.
+struct PageChoice {
+  std::uint64_t not_scanned = 0;  // categories of a scan
+  std::uint64_t not_listed = 0;   // the same, as far as the list of pages tells
+  std::uint64_t gap_bytes = 0;    // that may lie between two pages of a run
+};
+
 // One read of eight bytes a page: what kernels before 6.7 offer.
-int list_pages(int file, const Extent& range, std::vector<Extent>& extents) {
+int list_pages(int file, const Extent& range, const PageChoice& choice, std::vector<Extent>& extents) {
   std::vector<std::uint64_t> entries(4096);
   for (std::uint64_t at = range.begin; at < range.end;) {
     const std::uint64_t pages = std::min<std::uint64_t>(entries.size(), (range.end - at) / kPageBytes);
@@ -247,14 +255,14 @@ int list_pages(int file, const Extent& range, std::vector<Extent>& extents) {
                                 static_cast<off_t>(at / kPageBytes * sizeof entries[0]));
     if (got <= 0) return got == 0 ? EIO : errno;
     for (std::size_t i = 0; i < static_cast<std::size_t>(got) / sizeof entries[0]; ++i, at += kPageBytes) {
-      if ((entries[i] & (kPagePresent | kPageSwapped)) != 0) extend(extents, kSmallGapBytes, at, at + kPageBytes);
+      const bool is_chosen = (entries[i] & (kPagePresent | kPageSwapped)) != 0 && (entries[i] & choice.not_listed) == 0;
+      if (is_chosen) extend(extents, choice.gap_bytes, at, at + kPageBytes);
     }
   }
   return 0;
 }
 
-// Pages that hold zeros only because they were read count as empty.
-int scan_pages(int file, const Extent& range, std::vector<Extent>& extents) {
+int scan_pages(int file, const Extent& range, const PageChoice& choice, std::vector<Extent>& extents) {
   std::vector<PageRun> runs(512);
   for (std::uint64_t at = range.begin; at < range.end;) {
     PageScanArguments scan{};
@@ -263,33 +271,42 @@ int scan_pages(int file, const Extent& range, std::vector<Extent>& extents) {
     scan.end = range.end;
     scan.found = reinterpret_cast<std::uint64_t>(runs.data());
     scan.found_room = runs.size();
-    scan.category_inverted = scan.category_mask = kScanZero;
+    scan.category_inverted = scan.category_mask = choice.not_scanned;
     scan.category_anyof_mask = scan.return_mask = kScanPresent | kScanSwapped;
     const int found = ::ioctl(file, kPageScan, &scan);
     if (found < 0) return errno;
     for (std::size_t i = 0; i < static_cast<std::size_t>(found); ++i) {
-      extend(extents, kSmallGapBytes, runs[i].start, runs[i].end);
+      extend(extents, choice.gap_bytes, runs[i].start, runs[i].end);
     }
     at = scan.walk_end;
   }
   return 0;
 }
 
-}  // namespace
-
-Result<std::vector<Extent>> populated_extents(pid_t process, const Extent& range) {
+Result<std::vector<Extent>> chosen_extents(pid_t process, const Extent& range, const PageChoice& choice) {
   const std::string path = fmt::format("/proc/{}/pagemap", process);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + path, errno));
   std::vector<Extent> extents;
-  int error = scan_pages(file, range, extents);
+  int error = scan_pages(file, range, choice, extents);
   if (error == ENOTTY || error == EINVAL) {
     extents.clear();
-    error = list_pages(file, range, extents);
+    error = list_pages(file, range, choice, extents);
   }
   ::close(file);
   if (error != 0) return fail(os_error("reading " + path, error));
   return extents;
+}
+
+}  // namespace
+
+// Pages that hold zeros only because they were read count as empty.
+Result<std::vector<Extent>> populated_extents(pid_t process, const Extent& range) {
+  return chosen_extents(process, range, {kScanZero, 0, kSmallGapBytes});
+}
+
+Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range) {
+  return chosen_extents(process, range, {kScanFile, kPageOfFile, 0});
 }
 
 std::vector<Extent> forced_extents(pid_t process, const Extent& range) {

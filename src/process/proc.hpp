@@ -68,6 +68,8 @@ struct Extent {
 };
 // Of anonymous memory: pages that were never written are left out.
 Result<std::vector<Extent>> populated_extents(pid_t process, const Extent& range);
+// Of a file that is mapped and not shared: pages that the process has written to, and so has for itself.
+Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range);
 // Of a mapped file: pages that can be read, which those behind its end cannot.
 std::vector<Extent> readable_extents(pid_t process, const Extent& range);
 

@@ -89,6 +89,11 @@ Call mapping_call(const RestoreWork& work, const Area& area, bool has_contents) 
     offset = area.offset;
   } else {
     flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+    if (area.shared != kNone) {
+      flags &= ~std::uint64_t{MAP_ANONYMOUS};
+      file = static_cast<std::uint64_t>(work.openings.of_memory(area.shared));
+      offset = area.offset;
+    }
     if ((area.flags & kGrowsDown) != 0) flags |= MAP_GROWSDOWN;
     if ((area.flags & kNoReserve) != 0) flags |= MAP_NORESERVE;
     if (has_contents) protection = PROT_READ | PROT_WRITE;

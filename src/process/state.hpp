@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kNone = 0xffffffff;
 
 // How a range of addresses came to be. The numbers are stored.
 enum class AreaKind : std::uint32_t {
-  memory = 0,   // of the process alone, whatever it was at first
+  memory = 0,   // of the process alone, whatever it was at first; pages of a file where it has not written to them
   shared = 1,   // a range of one of the job's shared memories
   kernel = 2,   // code and data that the kernel gives to every process: vdso, vvar
   foreign = 3,  // at an address that no process can change: vsyscall
@@ -37,7 +37,7 @@ struct Area {
   std::uint32_t protection = 0;  // PROT_READ | PROT_WRITE | PROT_EXEC
   AreaKind kind = AreaKind::memory;
   std::uint32_t flags = 0;
-  std::uint32_t shared = kNone;  // index of the shared memory
+  std::uint32_t shared = kNone;  // index of the shared memory; of AreaKind::memory: of the pages of a file
   std::uint64_t offset = 0;      // in it
   std::string name;              // as the kernel calls it; of AreaKind::kernel, what it must be called
   std::uint64_t checksum = 0;    // of the vdso's contents; 0: none
@@ -48,17 +48,27 @@ enum class SharedKind : std::uint32_t {
   anonymous = 0,  // without a name: of MAP_SHARED | MAP_ANONYMOUS, or of memfd_create
   file = 1,       // a file that has a name; contents that are not of a memory file system are not stored
   system_v = 2,   // a segment with a key and an id
+  // From format version 4 on:
+  file_pages = 3,  // of a file, for processes that have mapped it for themselves: nobody writes to them
 };
 
 struct SharedMemory {
   SharedKind kind = SharedKind::anonymous;
-  std::string path;         // of a file
+  std::string path;         // of a file; of file_pages: where the file may be the same at the restart, or nothing
   std::uint64_t bytes = 0;  // its length
   std::uint32_t mode = 0;
   std::uint64_t key = 0;   // system_v
   std::uint32_t id = 0;    // system_v
   bool is_stored = false;  // its contents are in the image
   bool is_writable = false;
+};
+
+// What a file must hold so that it can be mapped again: of SharedKind::file_pages that are not in the image.
+struct FilePart {
+  std::uint32_t memory = 0;  // index of them
+  std::uint64_t offset = 0, bytes = 0;
+  std::uint64_t checksum = 0;  // format::checksum64
+  bool operator==(const FilePart&) const = default;
 };
 
 struct SignalAction {
@@ -244,9 +254,11 @@ struct Job {
   std::vector<Terminal> terminals;
   // From format version 3 on:
   std::vector<FileLock> locks;
+  // From format version 4 on:
+  std::vector<FilePart> file_parts;  // of each memory in rising order
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 3;
+inline constexpr std::uint32_t kProcessesFormatVersion = 4;
 
 // With magic, version and checksum.
 ByteVector encode_job(const Job& job);

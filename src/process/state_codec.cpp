@@ -92,10 +92,15 @@ void fields(A& a, FileLock& x) {
   a(x.process, x.number, x.kind, x.is_exclusive, x.begin, x.bytes);
 }
 template <class A>
+void fields(A& a, FilePart& x) {
+  a(x.memory, x.offset, x.bytes, x.checksum);
+}
+template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
   if (a.version() >= 2) a(x.sockets, x.terminals);
   if (a.version() >= 3) a(x.locks);
+  if (a.version() >= 4) a(x.file_parts);
 }
 
 class Encoder {
@@ -211,8 +216,10 @@ Status check_areas(const Job& job, const Process& process) {
       return unsound(fmt::format("process {} has memory from {:#x} to {:#x}", process.id, area.begin, area.end));
     }
     end = area.end;
-    if (area.kind != AreaKind::shared) continue;
-    if (area.shared >= job.memories.size() || area.offset % kPageBytes != 0 || area.offset > format::kMaxFileBytes) {
+    const bool is_of_file = area.kind == AreaKind::memory && area.shared != kNone;
+    if (area.kind != AreaKind::shared && !is_of_file) continue;
+    if (area.shared >= job.memories.size() || area.offset % kPageBytes != 0 || area.offset > format::kMaxFileBytes ||
+        is_of_file != (job.memories[area.shared].kind == SharedKind::file_pages)) {
       return unsound(fmt::format("process {} shares a memory that is not there", process.id));
     }
   }
@@ -290,6 +297,25 @@ Status check_socket(const Job& job, std::uint32_t index) {
   return unsound(fmt::format("socket {}", index));
 }
 
+// The parts of a memory do not overlap, so that whoever reads them reads no more than the file.
+Status check_file_parts(const Job& job) {
+  std::vector<std::uint64_t> ends(job.memories.size());
+  for (const FilePart& part : job.file_parts) {
+    const bool is_one = part.memory < job.memories.size() && job.memories[part.memory].kind == SharedKind::file_pages &&
+                        part.offset >= ends[part.memory] && part.offset <= job.memories[part.memory].bytes &&
+                        part.bytes <= job.memories[part.memory].bytes - part.offset;
+    if (!is_one) return unsound("a part of a file");
+    ends[part.memory] = part.offset + part.bytes;
+  }
+  return {};
+}
+
+bool is_sound(const SharedMemory& memory) {
+  const bool is_found_again = memory.is_stored || memory.path.starts_with('/');
+  return memory.kind <= SharedKind::file_pages && memory.bytes <= format::kMaxFileBytes &&
+         (memory.kind != SharedKind::file_pages || is_found_again);
+}
+
 Status check_job(const Job& job) {
   std::set<std::uint32_t> ids;
   bool has_command = false;
@@ -301,8 +327,9 @@ Status check_job(const Job& job) {
   for (const Description& one : job.descriptions) DIAPAUSE_TRY(check_description(job, one));
   for (std::uint32_t i = 0; i < job.sockets.size(); ++i) DIAPAUSE_TRY(check_socket(job, i));
   for (const SharedMemory& memory : job.memories) {
-    if (memory.kind > SharedKind::system_v || memory.bytes > format::kMaxFileBytes) return unsound("a shared memory");
+    if (!is_sound(memory)) return unsound("a shared memory");
   }
+  DIAPAUSE_TRY(check_file_parts(job));
   for (const FileLock& lock : job.locks) {
     const auto owner = std::ranges::find(job.processes, lock.process, &Process::id);
     const bool has_descriptor =

@@ -53,6 +53,18 @@ Job job_with_connection() {
   return job;
 }
 
+Job job_with_library() {
+  Job job = small_job();
+  SharedMemory library;
+  library.kind = SharedKind::file_pages;
+  library.path = "/usr/lib/library.so";
+  library.bytes = 0x3200;
+  job.memories = {library};
+  job.processes[0].areas[0].shared = 0;
+  job.file_parts = {{0, 0, 0x1000, 7}, {0, 0x3000, 0x200, 8}};
+  return job;
+}
+
 // What a decoder says of a job that was encoded although it cannot be.
 std::string refusal(const Job& job) {
   const auto decoded = decode_job(encode_job(job));
@@ -75,6 +87,38 @@ TEST(ProcessesOfAnImage, KeepWhatIsInTheirSockets) {
   ASSERT_TRUE(decoded) << decoded.error().message;
   EXPECT_EQ(decoded->sockets[1].peer, 0u);
   EXPECT_EQ(decoded->sockets[0].waiting[0].size(), 5u);
+}
+
+TEST(ProcessesOfAnImage, KeepWhatFilesMustHold) {
+  const auto decoded = decode_job(encode_job(job_with_library()));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->file_parts, job_with_library().file_parts);
+  EXPECT_EQ(decoded->processes[0].areas[0].shared, 0u);
+}
+
+TEST(ProcessesOfAnImage, AreRefusedIfTheirFilesCannotBe) {
+  Job job = job_with_library();
+  job.memories[0].path = "library.so";
+  EXPECT_THAT(refusal(job), HasSubstr("a shared memory"));
+
+  job = job_with_library();
+  job.memories[0].kind = SharedKind::file;
+  EXPECT_THAT(refusal(job), HasSubstr("shares a memory"));
+
+  job = job_with_library();
+  job.processes[0].areas[0].kind = AreaKind::shared;
+  EXPECT_THAT(refusal(job), HasSubstr("shares a memory"));
+
+  job = job_with_library();
+  job.processes[0].areas[0].shared = 1;
+  EXPECT_THAT(refusal(job), HasSubstr("shares a memory"));
+
+  for (const FilePart part : {FilePart{1, 0, 1, 0}, FilePart{0, 0x31ff, 1, 0}, FilePart{0, 0x3200, 1, 0},
+                              FilePart{0, 0x3201, ~std::uint64_t{0}, 0}}) {
+    job = job_with_library();
+    job.file_parts.push_back(part);
+    EXPECT_THAT(refusal(job), HasSubstr("a part of a file"));
+  }
 }
 
 TEST(ProcessesOfAnImage, AreRefusedWhateverByteIsDamagedOrMissing) {

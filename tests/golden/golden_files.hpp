@@ -44,6 +44,7 @@ process::Job processes_of_version_1();
 // With two ends of a TCP connection, in one of which "left" waits, and a pseudo-terminal with output in it.
 process::Job processes_of_version_2();
 // With locks of all kinds, too.
+process::Job processes_of_version_3();
 process::Job processes();
 
 // Path from the root of the repository → content.

@@ -153,7 +153,10 @@ TEST(GoldenFiles, HoldProcessesOfAllFormatVersions) {
   EXPECT_EQ(process::encode_job(*second), process::encode_job(processes_of_version_2()));
   const auto third = process::decode_job(golden("processes-v3.bin"));
   ASSERT_TRUE(third) << third.error().message;
-  EXPECT_EQ(process::encode_job(*third), process::encode_job(processes()));
+  EXPECT_EQ(process::encode_job(*third), process::encode_job(processes_of_version_3()));
+  const auto fourth = process::decode_job(golden("processes-v4.bin"));
+  ASSERT_TRUE(fourth) << fourth.error().message;
+  EXPECT_EQ(process::encode_job(*fourth), process::encode_job(processes()));
 }
 
 TEST(GoldenFiles, HoldBrokenProcessesThatAreRefused) {

@@ -50,6 +50,7 @@ class Place:
         self.user = user
         self.started = []
         self.capture = "auto"
+        self.settings = {}
         self.work = self.root / "work"
         self.gate = self.root / "gate"
         self.work.mkdir()
@@ -73,7 +74,7 @@ class Place:
                         "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                         "DIAPAUSE_MEMORY_PATH": str(self.root / "memory"),
                         "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0",
-                        "DIAPAUSE_CAPTURE_STRATEGY": self.capture}
+                        "DIAPAUSE_CAPTURE_STRATEGY": self.capture} | self.settings
 
     def start(self, words, output):
         credentials = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
@@ -133,6 +134,8 @@ class Job:
         while "no job 'job'" in errors and self.process.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
             status, output, errors = self.place.verb("checkpoint", "job", *options)
+        if status != 0 and self.process.poll() is not None:
+            errors += f"it has ended: {self.process.stderr.read()}"
         must(status == 0, f"no checkpoint: {errors} {self.output()}")
         return output
 
@@ -310,6 +313,97 @@ def interval(place, options):
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 
+MARK = b"known by these words"
+
+
+class Software:
+    """A file as of a library, in a directory of which checkpoints hold no files, and a job of two processes that map it."""
+
+    def __init__(self, place, options):
+        self.place = place
+        self.file = place.root.resolve() / "software" / "library"
+        self.file.parent.mkdir()
+        # Somewhere else than at the pages that the processes write to.
+        self.bytes = bytes(range(251)) * 400
+        self.bytes = self.bytes[:50_000] + MARK + self.bytes[50_000:]
+        self.file.write_bytes(self.bytes)
+        self.scenario = Scenario(place, [place.own_copy(options.programs / "mapped"), self.file])
+        place.settings["DIAPAUSE_CAPTURE_REFERENCED_FILES"] = str(self.file.parent)
+
+    def launch(self):
+        job = self.scenario.launch()
+        job.wait_for_lines(4)
+        return job
+
+    def replace(self, content):
+        other = self.file.with_suffix(".new")
+        other.write_bytes(content)
+        other.rename(self.file)
+
+    def copies_in_checkpoint(self, job, level):
+        """How often each image of a new version holds the marked page."""
+        text = job.checkpoint("--level", str(level))
+        version = re.search(r"version (\d+)", text).group(1)
+        images = list(self.place.root.glob(f"*/job-*/**/v{version}-*/*.img"))
+        must(images, f"no images: {text}")
+        return {image.read_bytes().count(MARK) for image in images}
+
+    def must_refuse(self, words, why):
+        status, output, errors = self.place.verb("restart", "job", *words)
+        must(status == 125 and output == "" and str(self.file) in errors and why in errors, f"{status} {output}{errors}")
+
+    def ends_well(self, job):
+        self.scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
+def libraries(place, options):
+    """A file of the machine is not in checkpoints below level 4: if it is another one at the restart, nothing is begun."""
+    software = Software(place, options)
+    job = software.launch()
+    for _ in range(2):
+        must(software.copies_in_checkpoint(job, 1) == {0}, "the image holds what the file holds")
+        job.kill()
+        software.replace(software.bytes.replace(MARK, MARK.upper()))
+        software.must_refuse([], "its bytes from")
+        software.replace(software.bytes[:40_000])
+        software.must_refuse(["1"], "it has 40000 bytes")
+        software.file.unlink()
+        software.must_refuse([], "No such file")
+        software.replace(software.bytes)
+        job = Job(place, "restart", "job")
+    must(software.copies_in_checkpoint(job, 1) == {0}, "the image holds what the file holds")
+    # The mapped file is gone, and what stands in its place is not what was mapped.
+    software.replace(software.bytes.upper())
+    must(software.copies_in_checkpoint(job, 1) == {1}, "the image relies on a file that was not mapped")
+    job.kill()
+    software.ends_well(Job(place, "restart", "job"))
+
+
+def moved(place, options):
+    """A checkpoint of level 4 needs no file, and holds a page once, however many processes have it mapped."""
+    software = Software(place, options)
+    job = software.launch()
+    must(software.copies_in_checkpoint(job, 4) == {1}, "the page is not in the image once")
+    job.kill()
+    job = Job(place, "restart", "job")
+    must(software.copies_in_checkpoint(job, 1) == {0}, "the file was not mapped again")
+    must(software.copies_in_checkpoint(job, 4) == {1}, "the page is not in the image once")
+    job.kill()
+    software.file.unlink()
+    for level in (1, 4):
+        job = Job(place, "restart", "job")
+        must(software.copies_in_checkpoint(job, level) == {1}, "after the move, the page is not in the image once")
+        job.kill()
+    # Without directories of the machine's files, all levels hold all pages.
+    software.replace(software.bytes)
+    place.settings["DIAPAUSE_CAPTURE_REFERENCED_FILES"] = ""
+    job = software.launch()
+    must(software.copies_in_checkpoint(job, 1) == {1}, "the setting changes nothing")
+    job.kill()
+    software.file.unlink()
+    software.ends_well(Job(place, "restart", "job"))
+
+
 def refuses(place, command, *what):
     """`what`: how each thing that cannot be restored is named, as a pattern."""
     scenario = Scenario(place, command)
@@ -470,6 +564,7 @@ TESTS = {
     "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
     "terminal": program_test("terminal"), "segments": program_test("segments"), "pages": pages, "torn": program_test("torn"),
     "mpi": mpi, "forwarding": forwarding, "interval": interval,
+    "libraries": libraries, "moved": moved,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
     "families": program_test("families"), "views": program_test("views"), "orphaned": orphaned,
