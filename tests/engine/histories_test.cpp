@@ -26,7 +26,9 @@ class Nodes {
  public:
   explicit Nodes(VolatileDisk& disk) : disk_(disk) {}
   void switch_to(const std::string& set) {
-    if (!current_.empty()) ASSERT_EQ(disk_.renameat(-100, "/memory", -100, ("/memory-of-" + current_).c_str()), 0);
+    if (!current_.empty()) {
+      ASSERT_EQ(disk_.renameat(-100, "/memory", -100, ("/memory-of-" + current_).c_str()), 0);
+    }
     (void)disk_.renameat(-100, ("/memory-of-" + set).c_str(), -100, "/memory");
     current_ = set;
   }

@@ -13,7 +13,9 @@ using ::testing::Not;
 // As a process leaves it that dies between the last image in the global directory and its manifest.
 void die_before_the_manifest(VolatileDisk& disk) {
   for (const std::string& path : files_matching(disk, "/home/job/diapause/")) {
-    if (path.find("/manifest.") != path.npos) ASSERT_TRUE(disk.erase(path));
+    if (path.find("/manifest.") != path.npos) {
+      ASSERT_TRUE(disk.erase(path));
+    }
   }
 }
 
