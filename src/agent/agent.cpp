@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <sstream>
@@ -70,9 +71,9 @@ class Caretaker {
     for (;;) {
       const auto event = watch_.wait(door_.fd(), time_left());
       if (!event) take_due();
-      if (!event) continue;
       // The end of the job's command comes before what somebody wants of it.
       if (const auto status = keeper_.exit_status()) return *status;
+      if (!event) continue;
       if (event->signal != 0) keeper_.signal_command(event->signal);
       if (event->has_knocked) answer_door();
     }
@@ -86,6 +87,7 @@ class Caretaker {
 
   void take_due() {
     const auto taken = checkpoint(wish_, level_);
+    if (!taken && keeper_.exit_status()) return;
     const std::string why = taken ? "" : taken.error().message;
     const bool is_check = wish_ == Wish::check_only;
     const bool is_known = is_check && why == last_refusal_;
@@ -95,13 +97,16 @@ class Caretaker {
     next_s_ = sys::monotonic_s() + interval_s_;
   }
 
-  // What stands in the way for a moment only (bytes on their way, a connection that is being made) is waited for: the
-  // job runs on in between.
+  // What stands in the way for a moment only (bytes on their way, a connection that is being made, a process that is
+  // ending) is waited for: the job runs on in between.
   Result<Answer> checkpoint(Wish wish, int level) {
     auto pause = kFirstPause;
     for (int tries = 1;; ++tries, pause *= 2) {
       auto answer = try_checkpoint(wish, level);
-      if (answer || answer.error().code != Code::again || tries == kTries) return answer;
+      if (answer) return answer;
+      if (keeper_.exit_status()) return fail(Code::not_found, fmt::format("the job '{}' has ended", request_.name));
+      const bool is_of_the_moment = answer.error().code == Code::again || answer.error().os_errno == ESRCH;
+      if (!is_of_the_moment || tries == kTries) return answer;
       std::this_thread::sleep_for(pause);
     }
   }
@@ -259,8 +264,13 @@ Result<Answer> ask(const StoreRequest& job, Wish wish, int level) {
   if (!door && door.error().code == Code::not_found) return nobody();
   if (!door) return fail(std::move(door.error()));
   DIAPAUSE_TRY(door->send(fmt::format("{} {}", wish == Wish::check_only ? "check" : "checkpoint", level)));
-  DIAPAUSE_TRY_ASSIGN(const std::string line, door->receive(kAnswerLimit_s));
-  std::istringstream words(line);
+  const auto line = door->receive(kAnswerLimit_s);
+  if (!line && line.error().code == Code::io) {
+    return fail(Code::not_found,
+                fmt::format("the job '{}' ended, or its agent was killed, before it answered", job.name));
+  }
+  if (!line) return fail(line.error());
+  std::istringstream words(*line);
   std::string verb;
   words >> verb;
   Answer answer;

@@ -220,11 +220,15 @@ void Keeper::signal_command(int number) const {
 }
 
 std::optional<int> Keeper::exit_status() {
-  int status = 0;
-  const pid_t ended = ::waitpid(process_, &status, WNOHANG);
-  if (ended != process_) return std::nullopt;
-  process_ = 0;
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  // A process that is killed while it is traced is waited for by its tracer first, and by its parent after that.
+  while (!exit_status_) {
+    siginfo_t ended{};
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | __WALL) != 0 || ended.si_pid == 0) break;
+    if (ended.si_pid != process_) continue;
+    exit_status_ = ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+    process_ = 0;
+  }
+  return exit_status_;
 }
 
 }  // namespace diapause::process

@@ -34,7 +34,9 @@ class Keeper {
   void end() const;
   void signal_command(int number) const;
 
-  // Not waited for yet: nullopt. The status as a shell gives it: 128 + N after signal N.
+  // Returns the status of the job as a shell gives it (128 + N after signal N) once the job has ended. Until then,
+  // takes note of the processes that were killed while this process traced them: the job does not end before. Not to be
+  // called while the job is frozen.
   std::optional<int> exit_status();
 
  private:
@@ -44,6 +46,7 @@ class Keeper {
   pid_t process_;
   int orders_;  // pipe to it
   std::uint32_t command_ = 0;
+  std::optional<int> exit_status_;
 };
 
 }  // namespace diapause::process

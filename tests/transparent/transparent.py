@@ -76,6 +76,14 @@ class Place:
                         "DIAPAUSE_GLOBAL_PATH": str(self.root / "global"), "DIAPAUSE_ENERGY_METERS": "off", "DIAPAUSE_LOCK_WAIT_S": "0",
                         "DIAPAUSE_CAPTURE_STRATEGY": self.capture} | self.settings
 
+    def image_bytes(self):
+        """What the files in the memory tier have together."""
+        def sizes():
+            for path in self.root.glob("memory/**/*"):
+                with contextlib.suppress(FileNotFoundError):
+                    yield path.stat().st_size
+        return sum(sizes())
+
     def start(self, words, output):
         credentials = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
         process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=output,
@@ -442,18 +450,35 @@ def orphaned(place, options):
     job = scenario.launch()
     job.wait_for_lines(1)
     asked = place.start([place.command, "checkpoint", "job"], subprocess.DEVNULL)
-
-    def sizes():
-        for path in place.root.glob("memory/**/*"):
-            with contextlib.suppress(FileNotFoundError):
-                yield path.stat().st_size
-
-    until(lambda: max(sizes(), default=0) > 1 << 20, "no image is begun")
+    until(lambda: place.image_bytes() > 1 << 20, "no image is begun")
     job.process.kill()
     job.process.wait()
     asked.communicate(timeout=LIMIT_S)
     place.gate.touch()
     until(lambda: job.output() == scenario.reference, f"the job does not go on: {job.output()}")
+
+
+def killed(place, options):
+    """A job whose command is killed while its memory is copied ends, and whoever asked for the checkpoint is told."""
+    del options
+    for capture in ("copy", "copy-on-write"):
+        scenario = Scenario(place, ["/usr/bin/python3", "-c", BIG])
+        place.capture = capture
+        job = scenario.launch()
+        job.wait_for_lines(1)
+        command = children_of(children_of(job.process.pid)[0])[0]
+        before = place.image_bytes()
+        asked = place.start([place.command, "checkpoint", "job"], subprocess.DEVNULL)
+        until(lambda: place.image_bytes() > before + (1 << 20), "no image is begun")
+        os.kill(command, signal.SIGKILL)
+        status, errors = job.wait()
+        must(status == 137, f"ended with {status}: {errors}")
+        _, errors = asked.communicate(timeout=LIMIT_S)
+        must("No such process" not in errors, errors)
+
+
+def children_of(process):
+    return [int(child) for child in pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 BIG = """
@@ -567,7 +592,7 @@ TESTS = {
     "libraries": libraries, "moved": moved,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
-    "families": program_test("families"), "views": program_test("views"), "orphaned": orphaned,
+    "families": program_test("families"), "views": program_test("views"), "orphaned": orphaned, "killed": killed,
 }
 
 
