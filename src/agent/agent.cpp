@@ -212,6 +212,12 @@ Result<int> launch(const LaunchRequest& request) {
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
   DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store));
   DIAPAUSE_TRY_ASSIGN(sys::LocalSocket door, open_door(request.store));
+  if (store->newest_version() != 0) {
+    request.store.log(Severity::information,
+                      fmt::format("'{0}' has checkpoints of an earlier start, the newest is version {1}: this start "
+                                  "begins anew, and 'diapause restart {0}' would go on from there",
+                                  request.store.name, store->newest_version()));
+  }
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::launch(request.command, watch));
   Caretaker caretaker(request.store, *store, keeper, watch, door);
   const bool is_check = request.wish == Wish::check_only;

@@ -38,6 +38,8 @@ class JobStore {
   static Result<std::unique_ptr<JobStore>> open(const StoreRequest& request);
   ~JobStore();
 
+  // The greatest number of a version that is there; 0 if there is none.
+  std::uint64_t newest_version() const { return next_version_ - 1; }
   // How memory is to be captured, as the user has it.
   config::CaptureStrategy strategy() const { return context_->settings.capture.strategy; }
   std::vector<std::string> referenced_files() const { return context_->settings.capture.referenced_files; }
