@@ -132,13 +132,27 @@ static void sleep_ms(long ms) {
   nanosleep(&pause, NULL);
 }
 
+/* What the background has to communicate is done in calls such as this one. */
+static void attend(const struct task* task) {
+  diapause_progress progress;
+  const uint64_t newest = (uint64_t)(task->done - task->done % task->every);
+  (void)diapause_poll(task->diapause, newest, &progress); /* there may be none yet */
+}
+
+/* Versions that are in flight still become whole meanwhile. */
+static void wait_to_be_killed(const struct task* task) {
+  enum { LIMIT_MS = 60000, STEP_MS = 10 };
+  for (long waited = 0; waited < LIMIT_MS; waited += STEP_MS) {
+    sleep_ms(STEP_MS);
+    if (task->funneled && task->diapause != NULL) attend(task);
+  }
+  fprintf(stderr, "rank %d: nobody killed me\n", task->rank);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 void die_if_asked(const struct task* task, bool fresh) {
   if (fresh && task->done == task->die_at && task->rank == task->die_rank) raise(SIGKILL);
-  if (fresh && task->done == task->hold_at) {
-    sleep_ms(60000);
-    fprintf(stderr, "rank %d: nobody killed me\n", task->rank);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
+  if (fresh && task->done == task->hold_at) wait_to_be_killed(task);
 }
 
 int level_now(const struct task* task) {
@@ -189,13 +203,6 @@ static bool may_go_on(const struct task* task) {
   if (!task->snapshot || diapause_should_stop(task->diapause, &info) == DIAPAUSE_GO_ON) return true;
   trace(task, "stop", (uint64_t)task->done, info.signal, info.rank);
   return false;
-}
-
-/* What the background has to communicate is done in calls such as this one. */
-static void attend(const struct task* task) {
-  diapause_progress progress;
-  const uint64_t newest = (uint64_t)(task->done - task->done % task->every);
-  (void)diapause_poll(task->diapause, newest, &progress); /* there may be none yet */
 }
 
 /* True when all steps are done; false if the program had to stop. */
