@@ -248,9 +248,11 @@ def interpreter(place, options):
     source = """
 import os, threading, time, hashlib
 total = [0]
+lock = threading.Lock()
 def work(k):
     for i in range(20):
-        total[0] += int(hashlib.sha256(b"%d %d" % (k, i)).hexdigest(), 16) % 1000
+        value = int(hashlib.sha256(b"%d %d" % (k, i)).hexdigest(), 16) % 1000
+        with lock: total[0] += value
         time.sleep(0.01)
 for i in range(20):
     threads = [threading.Thread(target=work, args=(k,)) for k in range(3)] if i == 5 else []
