@@ -45,19 +45,25 @@ def killed_and_continued(site, command, environment={}, ranks=3, **config):
 
     `command(name, iterations, result)` gives the words that start it."""
     with Place(site, ranks=ranks, level1={"every_calls": 40}, **config) as place:
-        for _ in range(2):
-            before = newest_version(place, "killed")
-            run = place.start(*command("killed", FOREVER, "never"), environment=environment)
-            run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
-            run.kill("killed", rank=ranks - 1)
-            run.be_killed()
-        steps = newest_version(place, "killed") + 2017  # what was in flight may be restored too
-        place.run(*command("killed", steps, "killed.raw"), environment=environment)
-        place.run(*command("alone", steps, "alone.raw"), environment=environment)
-        restarts = [event["version"] for event in place.events("killed", "restart")]
-        expect(len(restarts) == 2 and min(restarts) > 100, f"restarted from {restarts}")
-        killed, alone = ((place.path / f"{name}.raw").read_bytes() for name in ("killed", "alone"))
-        expect(len(alone) > 0 and killed == alone, "the killed job ended with another result")
+        kill_twice_and_compare(place, command, environment, more_steps=2017)
+
+
+def kill_twice_and_compare(place, command, environment, more_steps):
+    """Kills "killed" twice, and compares what it ends with, `more_steps` later, with what "alone" does. Returns at which step."""
+    for _ in range(2):
+        before = newest_version(place, "killed")
+        run = place.start(*command("killed", FOREVER, "never"), environment=environment)
+        run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
+        run.kill("killed", rank=place.ranks - 1)
+        run.be_killed()
+    steps = newest_version(place, "killed") + more_steps  # what was in flight may be restored too
+    place.run(*command("killed", steps, "killed.raw"), environment=environment)
+    place.run(*command("alone", steps, "alone.raw"), environment=environment)
+    restarts = [event["version"] for event in place.events("killed", "restart")]
+    expect(len(restarts) == 2 and min(restarts) > 100, f"restarted from {restarts}")
+    killed, alone = ((place.path / f"{name}.raw").read_bytes() for name in ("killed", "alone"))
+    expect(len(alone) > 0 and killed == alone, "the killed job ended with another result")
+    return steps
 
 
 def parser_of(about, tests):

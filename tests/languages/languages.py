@@ -15,8 +15,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "behaviour"))
 
-from harness import (FOREVER, MPI_ENVIRONMENT, Place, Skip, exit_status_of, expect, expect_equal,  # noqa: E402
-                     killed_and_continued, newest_version, parser_of)
+from harness import (MPI_ENVIRONMENT, Place, Skip, exit_status_of, expect, expect_equal,  # noqa: E402
+                     kill_twice_and_compare, killed_and_continued, parser_of)
 
 REPOSITORY = HERE.parents[1]
 PYTHON = "/usr/bin/python3"  # packages of the system are for its own Python
@@ -118,22 +118,10 @@ def a_molecular_dynamics_code_with_its_own_restart_files_ends_the_same(site):
     need_lammps()
     environment = python_environment(site)
     with Place(site, ranks=2) as place:
-        for _ in range(2):
-            before = newest_version(place, "killed")
-            run = place.start(*lammps("killed", FOREVER, "never"), environment=environment)
-            run.wait_for(lambda: newest_version(place, "killed") > before + 100, "versions of a running job")
-            run.kill("killed", rank=1)
-            run.be_killed()
-        steps = newest_version(place, "killed") + 220  # what was in flight may be restored too
-        place.run(*lammps("killed", steps, "killed.raw"), environment=environment)
-        place.run(*lammps("alone", steps, "alone.raw"), environment=environment)
-        restarts = [event["version"] for event in place.events("killed", "restart")]
-        expect(len(restarts) == 2 and min(restarts) > 100, f"restarted from {restarts}")
+        steps = kill_twice_and_compare(place, lammps, environment, more_steps=220)
         killed, alone = (thermodynamic_rows(place.path / f"{name}.log") for name in ("killed", "alone"))
         expect(len(alone) > steps // 10, f"{len(alone)} rows of {steps} steps")
         expect_equal({step: rows for step, rows in killed.items() if step <= steps}, alone, "thermodynamic output")
-        killed, alone = ((place.path / f"{name}.raw").read_bytes() for name in ("killed", "alone"))
-        expect(len(alone) > 0 and killed == alone, "the killed job ended with other positions or velocities")
 
 
 def python_structures_are_those_of_c(site):
