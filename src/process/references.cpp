@@ -65,21 +65,25 @@ Result<References::Identity> References::identity_of(const sys::File& file) {
                   nanoseconds(found.st_ctim)};
 }
 
-bool References::knows(const Known& known, const Contents& pages) {
+std::vector<References::Range> References::parts_of(const Contents& pages) {
+  std::vector<Range> parts;
   for (std::uint64_t at = 0; at < pages.bytes; at += kPartBytes) {
-    if (!known.checksums.contains({pages.offset + at, part_bytes(pages.bytes, at)})) return false;
+    parts.push_back({pages.offset + at, part_bytes(pages.bytes, at)});
   }
-  return true;
+  return parts;
+}
+
+bool References::knows(const Known& known, const Contents& pages) {
+  return std::ranges::all_of(parts_of(pages), [&](const Range& part) { return known.checksums.contains(part); });
 }
 
 Status References::compare(const sys::File& file, const Contents& pages, Known& known) {
   ByteVector of_file, of_memory;
-  for (std::uint64_t at = 0; at < pages.bytes; at += kPartBytes) {
-    const Range range{pages.offset + at, part_bytes(pages.bytes, at)};
+  for (const Range& range : parts_of(pages)) {
     of_file.resize(range.bytes);
     of_memory.resize(range.bytes);
     DIAPAUSE_TRY(file.read_exact(of_file, range.offset));
-    DIAPAUSE_TRY(read_contents(pages, at, of_memory));
+    DIAPAUSE_TRY(read_contents(pages, range.offset - pages.offset, of_memory));
     if (of_file != of_memory) return fail(Code::mismatch, file.path() + " holds something else than was mapped");
     known.checksums[range] = format::checksum64(of_file);
   }
@@ -113,8 +117,7 @@ void References::apply(Dump& dump, Effort effort) {
     if (known == nullptr) continue;
     memory.is_stored = false;
     for (const Contents* one : pages[i]) {
-      for (std::uint64_t at = 0; at < one->bytes; at += kPartBytes) {
-        const Range range{one->offset + at, part_bytes(one->bytes, at)};
+      for (const Range& range : parts_of(*one)) {
         job.file_parts.push_back({i, range.offset, range.bytes, known->checksums.at(range)});
       }
     }

@@ -45,6 +45,8 @@ class References {
   };
   using Pages = std::vector<const Contents*>;
 
+  // The ranges of the file that have one checksum each.
+  static std::vector<Range> parts_of(const Contents& pages);
   static Result<Identity> identity_of(const sys::File& file);
   static Status compare(const sys::File& file, const Contents& pages, Known& known);
   static bool knows(const Known& known, const Contents& pages);
