@@ -177,7 +177,7 @@ struct Settings {
   AutoSchedule auto_schedule;
   FailureSettings failures;
   FinishKeep finish_keep = FinishKeep::nothing;
-  double lock_wait_s = 10;  // how long to wait for an earlier run of this job to release its locks
+  double lock_wait_s = 60;  // how long to wait for an earlier run of this job to release its locks
   CaptureSettings capture;
   CodecSettings codec;
   FlipSettings flips;

@@ -115,12 +115,15 @@ def refuses_another_number_of_ranks(site):
 
 def tells_the_second_of_two_jobs_who_the_first_is(site):
     with Place(site, ranks=2) as place:
-        place.configure(place.settings, {"": {"lock_wait_s": 0.2}})
+        place.configure(place.settings, {"": {"lock_wait_s": 1.2}})
         first = place.start("busy", "first")
         first.wait_for((place.path / "first-is-there").exists, "the first job is there")
         pid = dict(first.ranks_of("busy"))[0]
-        place.run("busy", "second", f"process {pid} on node0")
-        first.succeed()
+        second = place.start("busy", "second", f"process {pid} on node0")
+        waits = f"is locked by: process {pid} on node0; waiting up to 1.2 s for its release"
+        second.succeed([waits])
+        expect(waits in second.stderr.read_text(), "the second job waited without a word")
+        first.succeed([waits])
 
 
 def leaves_no_trace_in_the_process(site):

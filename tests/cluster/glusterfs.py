@@ -5,9 +5,10 @@ import shutil
 import time
 
 VOLUME = "checkpoints"
-# A server finds out that a client has lost its power, and lets go of the client's locks, after so many seconds instead
-# of the usual 42: Diapause waits 10 by default.
+# A server finds out that a client has lost its power, and lets go of the client's locks, after so many seconds of silence
+# instead of the usual 42, and asks a client that has nothing to say this often instead of every 20.
 SILENCE_S = 4
+ASKS_EVERY_S = 1
 STATE = ("/run", "/var/lib/glusterd", "/var/log/glusterfs")  # its own, and gone with the machine
 
 
@@ -39,7 +40,8 @@ def serve(machine, directory):
     names = [f"{machine.name}:{brick}" for brick in bricks]
     wait_for(lambda: machine.run("gluster", "--mode=script", "volume", "info"))
     machine.run("gluster", "--mode=script", "volume", "create", VOLUME, *names, "force")
-    machine.run("gluster", "--mode=script", "volume", "set", VOLUME, "server.tcp-user-timeout", SILENCE_S)
+    for key, value in {"tcp-user-timeout": SILENCE_S, "keepalive-time": ASKS_EVERY_S, "keepalive-interval": ASKS_EVERY_S}.items():
+        machine.run("gluster", "--mode=script", "volume", "set", VOLUME, f"server.{key}", value)
     machine.run("gluster", "--mode=script", "volume", "start", VOLUME)
 
 

@@ -107,7 +107,8 @@ engine::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::u
   request.config_text = "lock_wait_s = 0\n[energy]\nmeters = [\"off\"]\n[memory]\npath = \"/memory\"\n" + shape.config;
   if (shape.adjust) shape.adjust(request, rank);
   if (request.config_text.find("[async]") == std::string::npos) {
-    request.config_text += "[async]\nmode = \"" + (test_mode() == "relayed" ? "thread" : test_mode()) + "\"\n";
+    request.config_text +=
+        "[async]\nnice = 0\nmode = \"" + (test_mode() == "relayed" ? "thread" : test_mode()) + "\"\n";
   }
   return request;
 }

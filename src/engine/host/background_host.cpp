@@ -14,14 +14,19 @@
 namespace diapause::engine {
 namespace {
 
-// Holds messages of the thread until the program's next call, because the log is only called from
-// the program's threads.
+// Once the thread runs, holds its messages until the program's next call, because the log is only
+// called from the program's threads.
 class MessageQueue {
  public:
+  explicit MessageQueue(LogSink log) : log_(std::move(log)) {}
+
   void put(Severity severity, const std::string& text) {
+    if (!holds_) return log_(severity, text);
     const std::lock_guard lock(mutex_);
     messages_.emplace_back(severity, text);
   }
+  // Is called before the thread starts.
+  void hold() { holds_ = true; }
   void pass_on(const LogSink& log) {
     std::deque<std::pair<Severity, std::string>> messages;
     {
@@ -32,6 +37,8 @@ class MessageQueue {
   }
 
  private:
+  const LogSink log_;
+  bool holds_ = false;
   std::mutex mutex_;
   std::deque<std::pair<Severity, std::string>> messages_;
 };
@@ -41,7 +48,7 @@ class WorkerThread {
  public:
   // Collective over `comm`.
   static Result<std::unique_ptr<WorkerThread>> open(const Context& rank, std::unique_ptr<comm::Comm> comm, Bill& bill) {
-    auto thread = std::make_unique<WorkerThread>();
+    auto thread = std::make_unique<WorkerThread>(rank.log);
     const auto log = [&messages = thread->messages_](Severity severity, const std::string& text) {
       messages.put(severity, text);
     };
@@ -49,11 +56,14 @@ class WorkerThread {
     return thread;
   }
 
+  explicit WorkerThread(const LogSink& log) : messages_(log) {}
+
   NodeWorker& worker() { return *worker_; }
   MessageQueue& messages() { return messages_; }
   bool is_running() const { return thread_.has_value(); }
 
   Status start() {
+    messages_.hold();
     auto thread = sys::Thread::start([this] { worker_->serve(); });
     if (!thread) return fail(thread.error());
     thread_.emplace(std::move(*thread));

@@ -76,11 +76,23 @@ std::string holder_text(const Context& context) {
 // belong to ranks that run now.
 enum class Spares { clear, leave };
 
+// Rank 0 logs a wait that a user would notice.
+Status wait_for_lock(const Context& context, store::Tier& tier, double wait_s) {
+  constexpr double kUnnoticed_s = 1;
+  Status locked = tier.lock(holder_text(context), std::min(wait_s, kUnnoticed_s));
+  if (locked || locked.error().code != Code::busy || wait_s <= kUnnoticed_s) return locked;
+  if (context.rank() == 0) {
+    context.log(Severity::warning,
+                fmt::format("{}; waiting up to {:g} s for its release", locked.error().message, wait_s));
+  }
+  return tier.lock(holder_text(context), wait_s - kUnnoticed_s);
+}
+
 Status lock_tier(Context& context, config::TierKind kind, double wait_s, Spares spares) {
   store::Tier* tier = context.tiers.find_to_read(kind);
   Status mine;
   if (tier != nullptr && context.acts_for(kind)) {
-    mine = tier->lock(holder_text(context), wait_s);
+    mine = wait_for_lock(context, *tier, wait_s);
     if (mine && spares == Spares::clear) mine = tier->clear_spares();
   }
   if (!mine && mine.error().code == Code::busy) {
