@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "engine/cluster.hpp"
 
@@ -83,6 +87,46 @@ TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
     }
   }));
   EXPECT_EQ(restart_job(disk, shape).version, 6u);
+}
+
+// Whoever looks for room while the version before is removed waits for that, and has it then.
+TEST(Retention, WhatIsBeingRemovedCountsAsRoom) {
+  if (in_background()) GTEST_SKIP() << "has a mode of its own";
+  Shape shape;
+  shape.ranks = 2;
+  shape.ranks_per_node = 2;
+  shape.elements = 4000;
+  shape.config = "[level1]\nkeep = 1\n[async]\nmode = \"thread\"\n";
+  VolatileDisk disk;
+  disk.set_capacity(360 * 1024);  // room for two versions, the mailbox, and no third
+  FaultKernel kernel(disk);
+  kernel.record_trace("");
+  kernel.hold(Call::unlinkat, "/v1-");
+  std::atomic<bool> is_over = false;
+  std::atomic<std::ptrdiff_t> refused = 0;  // slots that found no room
+  std::thread remover([&] {
+    while (refused < 2 && !is_over) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      refused = std::ranges::count_if(kernel.trace(), [](const std::string& call) {
+        return call.starts_with("unlinkat ") && call.find("/spare/") != std::string::npos;
+      });
+    }
+    kernel.release();
+  });
+  const Status opened = run_job(kernel, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+    for (std::uint64_t version = 1; version <= 3; ++version) {
+      program.compute(version);
+      engine::CheckpointInfo info;
+      const Status done = engine.checkpoint(version, 1, info);
+      EXPECT_TRUE(done) << done.error().message;
+      EXPECT_TRUE(engine.wait(version, 1, 60));
+    }
+  });
+  is_over = true;
+  remover.join();
+  EXPECT_TRUE(opened);
+  EXPECT_GE(refused, 2) << "there was room for a third version";
+  EXPECT_EQ(restart_job(disk, shape).version, 3u);
 }
 
 TEST(Retention, AFullTierIsAStatusAndTheProgramRunsOn) {

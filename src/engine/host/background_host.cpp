@@ -129,6 +129,7 @@ class BackgroundHost : public Host {
   Worker worker() const override { return worker_; }
 
   Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse use) override {
+    bool is_last_try = false;
     while (true) {
       if (context_.tiers.find(kind) == nullptr) DIAPAUSE_TRY(open_tier(context_, kind));
       store::Tier* const tier = context_.tiers.find(kind);
@@ -140,12 +141,14 @@ class BackgroundHost : public Host {
         context_.tiers.close(kind);  // it is reopened at the next attempt
         return fail(all.error());
       }
+      if (is_last_try) return fail(all.error());
       Message message;
       message.kind = JobKind::make_room;
       message.node_tier = kind;
       const Progress made = finished(post(message));
       DIAPAUSE_TRY(made.result);
-      if (made.levels == 0) return fail(all.error());
+      // The worker has removed what it was about to remove, so there may be room even if no other version can go.
+      is_last_try = made.levels == 0;
     }
   }
 
