@@ -299,6 +299,8 @@ Settings default_settings(std::uint32_t uid) {
   Settings settings;
   settings.memory_path = fmt::format("/dev/shm/diapause-{}", uid);
   settings.governor.state_path = fmt::format("/dev/shm/diapause-power-{}", uid);
+  // Versions in memory cost memory of the program, so the newest of each level is kept there, and no second one.
+  for (const int level : {1, 2, 3}) settings.level(level).keep = 1;
   settings.level(4).tier = TierKind::global;
   return settings;
 }

@@ -30,7 +30,8 @@ TEST(Settings, AreTheDefaultsWithoutAFile) {
   ASSERT_TRUE(settings.has_value());
   EXPECT_EQ(settings->memory_path, "/dev/shm/diapause-7");
   EXPECT_EQ(settings->global_path, "diapause");
-  EXPECT_EQ(settings->level(3).keep, 2U);
+  for (const int level : {1, 2, 3}) EXPECT_EQ(settings->level(level).keep, 1U) << level;
+  EXPECT_EQ(settings->level(4).keep, 2U);
   EXPECT_EQ(settings->level(4).tier, TierKind::global);
   EXPECT_EQ(settings->source, "");
 }

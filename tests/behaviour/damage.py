@@ -10,10 +10,10 @@ REPORTS = (r"^diapause: warning: .*(is damaged|ends after)",)
 
 
 class Story:
-    """A job that has taken versions 3 and 6 and now starts again after something happened to them."""
+    """A job that has taken versions 3 and 6, keeps both, and now starts again after something happened to them."""
 
     def __init__(self, site, levels, **shape):
-        self.place = Place(site, **shape)
+        self.place = Place(site, **({"level1": {"keep": 2}} | shape))
         self.levels = levels
 
     def __enter__(self):

@@ -19,7 +19,7 @@ class IdentityTest(CommandTest):
         self.run_minimal(self.work, status=3)
 
     def settings(self, **more):
-        return support.environment(DIAPAUSE_ASYNC_MODE="off", DIAPAUSE_MEMORY_PATH=self.memory, **more)
+        return support.environment(DIAPAUSE_ASYNC_MODE="off", DIAPAUSE_LEVEL1_KEEP=2, DIAPAUSE_MEMORY_PATH=self.memory, **more)
 
     def run_minimal(self, directory, status=0, **more):
         done = subprocess.run([support.MINIMAL], env=self.settings(**more), cwd=directory, capture_output=True,

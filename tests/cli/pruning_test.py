@@ -18,7 +18,7 @@ class MinimalTest(CommandTest):
         self.run_minimal(status=3)
 
     def run_minimal(self, status, **settings):
-        environment = support.environment(DIAPAUSE_ASYNC_MODE="off", **self.tiers.settings(), **settings)
+        environment = support.environment(DIAPAUSE_ASYNC_MODE="off", DIAPAUSE_LEVEL1_KEEP=2, **self.tiers.settings(), **settings)
         done = subprocess.run([support.MINIMAL], env=environment, cwd=self.scratch, capture_output=True, text=True,
                               timeout=support.LIMIT_S)
         self.assertEqual(done.returncode, status, done.stderr)

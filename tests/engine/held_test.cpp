@@ -13,7 +13,8 @@ namespace diapause::test_support {
 namespace {
 
 constexpr std::uint64_t kGoesOnFor = 5;  // versions after the one in which calls fail
-constexpr std::size_t kKept = 2;         // versions of each level, as the settings have it
+constexpr std::size_t kKept = 2;         // versions of each level
+constexpr char kKeeping[] = "[level1]\nkeep = 2\n[level2]\nkeep = 2\n";
 
 // Whether the program waits for a version before it takes the next one.
 enum class Pace { waits, hurries };
@@ -163,7 +164,7 @@ HeldCase make_case(const Way& host, const Way& capture, const Way& store, int le
   one.shape.ranks = 2;
   one.shape.ranks_per_node = 1;
   one.shape.elements = 2000;
-  one.shape.config = std::string(host.config) + capture.config + store.config;
+  one.shape.config = std::string(kKeeping) + host.config + capture.config + store.config;
   one.level = level;
   one.faulty = 3;
   one.pace = Pace::waits;
@@ -177,6 +178,7 @@ constexpr Way kIncremental{"Incremental", "[capture]\nstrategy = \"incremental\"
 constexpr Way kStaged{"Staged", ""};
 constexpr Way kDirect{"Direct", "[global]\nmode = \"direct\"\n"};
 constexpr Way kShared{"Shared", "[global]\nfiles = 1\n"};
+constexpr Way kSmallGroup{"", "[level3]\nkeep = 2\ngroup_nodes = 2\n"};
 constexpr Way kPacked{"Packed", "[codec]\nmethod = \"lz4\"\n"};
 
 std::vector<HeldCase> quick_cases() {
@@ -192,7 +194,7 @@ std::vector<HeldCase> all_cases() {
       all.push_back(make_case(host, capture, kStaged, 1));
       for (const Way& store : {kStaged, kDirect, kShared, kPacked}) all.push_back(make_case(host, capture, store, 4));
     }
-    for (const int level : {2, 3}) all.push_back(make_case(host, kCopy, {"", "[level3]\ngroup_nodes = 2\n"}, level));
+    for (const int level : {2, 3}) all.push_back(make_case(host, kCopy, kSmallGroup, level));
   }
   // From the first version on, and with files that were used before.
   for (const std::uint64_t faulty : {1, 6}) {

@@ -58,6 +58,13 @@ std::string file_of(const VolatileDisk& disk, std::uint64_t number, const std::s
   return "";
 }
 
+// A job that keeps a version to step back to, at every level.
+Shape keeping_two() {
+  Shape shape;
+  shape.config = "[level1]\nkeep = 2\n[level2]\nkeep = 2\n[level3]\nkeep = 2\n";
+  return shape;
+}
+
 TEST(Integrity, WhatHasOneManifestLeftHasBothAgainAfterTheNextStart) {
   VolatileDisk disk;
   const Shape shape;
@@ -93,7 +100,7 @@ TEST(Integrity, ANodeWhoseDirectoryCannotBeUsedIsNoFreshStart) {
 
 TEST(Integrity, WhatCannotBeReadIsNotCalledDamagedNorGivenUp) {
   VolatileDisk disk;
-  const Shape shape;
+  const Shape shape = keeping_two();
   checkpoint_job(disk, shape, {{1, 1}, {2, 1}});
   const auto give_to = [&](uid_t owner, const std::string& what) {
     for (const std::string& path : files_matching(disk, what)) EXPECT_TRUE(disk.set_owner(path, owner)) << path;
@@ -111,7 +118,7 @@ TEST(Integrity, WhatCannotBeReadIsNotCalledDamagedNorGivenUp) {
 TEST(Integrity, ADamagedLocalImageIsRepairedFromWhateverTheLevelHas) {
   for (const int level : {2, 3, 4}) {
     for (const auto& [what, damage] : kDamages) {
-      Shape shape;
+      Shape shape = keeping_two();
       VolatileDisk disk;
       checkpoint_job(disk, shape, {{6, level}, {7, level}});
       damage(disk, file_of(disk, 7, "node1", "r3.img"));
@@ -126,7 +133,7 @@ TEST(Integrity, ADamagedLocalImageIsRepairedFromWhateverTheLevelHas) {
 
 TEST(Integrity, WithoutAnotherCopyTheNextOlderVersionIsTakenAndTheProgramIsTold) {
   for (const auto& [what, damage] : kDamages) {
-    Shape shape;
+    Shape shape = keeping_two();
     VolatileDisk disk;
     checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
     damage(disk, file_of(disk, 7, "node1", "r3.img"));
@@ -213,7 +220,7 @@ TEST(Integrity, SharedFilesAreFoundThroughTheManifestsOfTheNodes) {
 TEST(Integrity, DamagedCopiesAndParitiesAreNotUsed) {
   for (const auto& [what, damage] : kDamages) {
     for (const int level : {2, 3}) {
-      Shape shape;
+      Shape shape = keeping_two();
       VolatileDisk disk;
       checkpoint_job(disk, shape, {{6, level}, {7, level}});
       disk.erase(node_directory(disk, "node1"));
@@ -240,7 +247,7 @@ TEST(Integrity, OneSoundManifestAnywhereIsEnough) {
 }
 
 TEST(Integrity, WithoutASoundManifestThereIsNoVersionAndItSaysWhy) {
-  Shape shape;
+  Shape shape = keeping_two();
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
   for (const std::string& path : files_matching(disk, "manifest")) {
@@ -254,7 +261,7 @@ TEST(Integrity, WithoutASoundManifestThereIsNoVersionAndItSaysWhy) {
 }
 
 TEST(Integrity, SwappedFilesAreDetected) {
-  Shape shape;
+  Shape shape = keeping_two();
   shape.elements = 700;
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
@@ -275,7 +282,7 @@ TEST(Integrity, SwappedFilesAreDetected) {
 }
 
 TEST(Integrity, AFileOfAnotherJobIsNotTaken) {
-  Shape shape;
+  Shape shape = keeping_two();
   VolatileDisk disk;
   VolatileDisk other;
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
@@ -286,7 +293,7 @@ TEST(Integrity, AFileOfAnotherJobIsNotTaken) {
 }
 
 TEST(Integrity, SteppingBackIsNotRepeatedOnceTheJobWentOn) {
-  Shape shape;
+  Shape shape = keeping_two();
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
   flip(disk, file_of(disk, 7, "node1", "r3.img"), 5000);
@@ -305,7 +312,7 @@ TEST(Integrity, SteppingBackIsNotRepeatedOnceTheJobWentOn) {
 }
 
 TEST(Integrity, EveryBitOfASmallVersionMayFlip) {
-  Shape shape;
+  Shape shape = keeping_two();
   shape.ranks = 1;
   shape.ranks_per_node = 1;
   shape.elements = 16;

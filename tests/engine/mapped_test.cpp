@@ -103,6 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Checks, MappedRestart, ::testing::Values(Purpose::map_c
 
 TEST(MappedRestartCheckedFirst, StepsBackWhereAnImageIsDamaged) {
   Shape shape;
+  shape.config = "[level1]\nkeep = 2\n";
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
   damage(disk, image_on(disk, "node1"), 5000);
@@ -118,6 +119,7 @@ TEST(MappedRestartCheckedFirst, StepsBackWhereAnImageIsDamaged) {
 
 TEST(Scrub, TellsAllRanksOfDamageNamesTheRegionAndLetsNoCheckpointBeTaken) {
   Shape shape;
+  shape.config = "[level1]\nkeep = 2\n";
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
   damage(disk, image_on(disk, "node1"), 5000);

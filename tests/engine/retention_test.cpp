@@ -28,10 +28,42 @@ std::set<std::uint64_t> numbers_in(const VolatileDisk& disk, const std::string& 
 
 TEST(Retention, KeepsTheNewestVersionsOfEveryLevel) {
   Shape shape;
+  shape.config = "[level1]\nkeep = 2\n[level2]\nkeep = 2\n[level3]\nkeep = 2\n";
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{1, 4}, {2, 1}, {3, 2}, {4, 1}, {5, 3}, {6, 1}, {7, 1}});
   EXPECT_THAT(numbers_in(disk, "/memory"), ElementsAre(3, 5, 6, 7));
   EXPECT_THAT(numbers_in(disk, "/home/job"), ElementsAre(1));
+}
+
+TEST(Retention, KeepsOneVersionOfEachLevelOnTheNodesAndTwoInTheGlobalDirectoryByDefault) {
+  Shape shape;
+  VolatileDisk disk;
+  checkpoint_job(disk, shape, {{1, 4}, {2, 4}, {3, 4}, {4, 3}, {5, 2}, {6, 1}, {7, 1}});
+  EXPECT_THAT(numbers_in(disk, "/memory"), ElementsAre(4, 5, 7));
+  EXPECT_THAT(numbers_in(disk, "/home/job"), ElementsAre(2, 3));
+}
+
+// What is told as held stays restorable at its level until another version holds as much, whatever becomes of that one.
+TEST(Retention, AVersionStaysUntilTheNextOneHoldsAsMuch) {
+  for (const int level : {2, 3}) {
+    Shape shape;
+    VolatileDisk disk;
+    checkpoint_job(disk, shape, {{1, level}});
+    FaultKernel kernel(disk);
+    ASSERT_TRUE(run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+      engine::CheckpointInfo info;
+      program.compute(2);
+      EXPECT_TRUE(take(engine, 2, 1, info));
+      if (rank == 0) kernel.arm({Fault::fail_from_here, 0, Call::renameat, EIO});
+      program.compute(3);
+      EXPECT_FALSE(take(engine, 3, level, info));
+    }));
+    ASSERT_TRUE(disk.erase(node_directory(disk, "node1")));
+    const Restarted restarted = restart_job(disk, shape);
+    ASSERT_TRUE(restarted.status) << restarted.status.error().message;
+    EXPECT_EQ(restarted.version, 1u) << "level " << level;
+    EXPECT_TRUE(restarted.intact);
+  }
 }
 
 TEST(Retention, LeavesNoFilesOfWhatItGaveUp) {
