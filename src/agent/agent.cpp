@@ -72,7 +72,10 @@ class Caretaker {
       const auto event = watch_.wait(door_.fd(), time_left());
       if (!event) take_due();
       // The end of the job's command comes before what somebody wants of it.
-      if (const auto status = keeper_.exit_status()) return *status;
+      if (const auto status = keeper_.exit_status()) {
+        store_.note_end(*status);
+        return *status;
+      }
       if (!event) continue;
       if (event->signal != 0) keeper_.signal_command(event->signal);
       if (event->has_knocked) answer_door();

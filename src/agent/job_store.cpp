@@ -87,7 +87,7 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request) {
 
 JobStore::~JobStore() {
   if (engine_ != nullptr) engine_->settle();
-  if (bill_.is_open()) bill_.append(*context_, engine::close_line());
+  if (bill_.is_open() && !was_killed_) bill_.append(*context_, engine::close_line());
 }
 
 Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, capture::BlockSource& source) {
@@ -160,6 +160,11 @@ void JobStore::note_restart(const engine::FetchedVersion& fetched, double second
   line.sources = fetched.sources;
   line.seconds = seconds;
   bill_.append(*context_, engine::restart_line(line));
+}
+
+void JobStore::note_end(int status) {
+  constexpr int kNoSignal = 128, kSignals = 64;
+  was_killed_ = status > kNoSignal && status <= kNoSignal + kSignals;
 }
 
 }  // namespace diapause::agent

@@ -54,6 +54,9 @@ class JobStore {
                                        const std::function<Status(store::ImageReader&)>& check);
   // Tells the ledger that the job goes on from what fetch() gave, after so many seconds.
   void note_restart(const engine::FetchedVersion& fetched, double seconds);
+  // The job has ended with this status, as a shell gives it. One that was killed has failed: the ledger has no line of
+  // its end, as that of a program that uses the library and is killed.
+  void note_end(int status);
 
  private:
   JobStore() = default;
@@ -65,6 +68,7 @@ class JobStore {
   std::optional<engine::Fetch> fetch_;  // of what is restarted from
   std::string passed_over_;             // by that: newer versions, and why
   std::uint64_t next_version_ = 1;
+  bool was_killed_ = false;
   engine::Decider decider_;
 };
 

@@ -300,6 +300,7 @@ def forwarding(place, options):
     must(status == 9, f"ended with {status}: {errors}")
     _, history, errors = place.verb("history", "job")
     must("went on from version 1 in " in history, f"the restart is not in the history: {history}{errors}")
+    must("2 starts, 1 failure, 1 restart" in history, f"the killed start did not fail: {history}{errors}")
 
 
 def interval(place, options):
