@@ -98,8 +98,7 @@ Standing standing_of(const sys::Directory& root, const sys::Directory& job, cons
   const std::string path = identity.home + "/" + identity.key;
   const auto original = sys::Directory::open_private(root.kernel(), path);
   if (!original) return sys::Directory::may_exist(root.kernel(), path) ? Standing::copy : Standing::moved;
-  const auto is_same = original->is_same_as(job);
-  if (is_same && *is_same) return Standing::home;
+  if (original->is_same_as(job)) return Standing::home;
   const auto its = read_identity(*original);
   return its && its->id == identity.id ? Standing::copy : Standing::moved;
 }

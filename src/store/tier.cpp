@@ -32,6 +32,7 @@ Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::s
   };
   DIAPAUSE_TRY_ASSIGN(sys::Directory directory,
                       create ? sys::Directory::make_private(kernel, root) : sys::Directory::open_private(kernel, root));
+  directory.ask_storage();
   DIAPAUSE_TRY_ASSIGN(directory, descend(directory, job));
   sys::Directory of_job;
   if (!node.empty()) {
@@ -245,9 +246,7 @@ Result<Slot> Tier::create_slot(std::uint32_t owner) {
 
 void Tier::succeed(Tier before) {
   next_name_ = std::max(next_name_, before.next_name_);
-  const auto here = spare_.id();
-  const auto there = before.spare_.id();
-  if (!here || !there || *here != *there) return;
+  if (!spare_.is_same_as(before.spare_)) return;
   for (Slot& slot : before.lent_) lent_.push_back(std::move(slot));
 }
 
@@ -305,22 +304,31 @@ Result<sys::File> Tier::open_spare(const std::string& name) const {
 
 Result<sys::File> Tier::read_spare(const std::string& name) const { return spare_.open_file(name, sys::Access::read); }
 
-Status Tier::make_version(const format::VersionId& version) const {
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory made, directory_.make_child(version_directory(version)));
+Status Tier::make_version(const format::VersionId& version) {
+  DIAPAUSE_TRY_ASSIGN(sys::Directory directory, directory_.make_child(version_directory(version)));
+  made_.emplace(version, std::move(directory));
   return {};
+}
+
+Result<const sys::Directory*> Tier::directory_of(const format::VersionId& version, sys::Directory& opened) const {
+  if (made_ && made_->first == version) return &made_->second;
+  DIAPAUSE_TRY_ASSIGN(opened, directory_.open_child(version_directory(version)));
+  return &opened;
 }
 
 Status Tier::settle(Slot& slot, const format::VersionId& version, const std::string& name) {
   DIAPAUSE_TRY(slot.file_.sync());
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
-  DIAPAUSE_TRY(spare_.rename(slot.name_, directory, name));
+  sys::Directory opened;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory* const directory, directory_of(version, opened));
+  DIAPAUSE_TRY(spare_.rename(slot.name_, *directory, name));
   slot.is_settled_ = true;
-  return compare(slot, directory, name);
+  return compare(slot, *directory, name);
 }
 
 Status Tier::prove(const Slot& slot, const format::VersionId& version, const std::string& name) const {
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
-  return compare(slot, directory, name);
+  sys::Directory opened;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory* const directory, directory_of(version, opened));
+  return compare(slot, *directory, name);
 }
 
 Status Tier::compare(const Slot& slot, const sys::Directory& directory, const std::string& name) {
@@ -331,20 +339,25 @@ Status Tier::compare(const Slot& slot, const sys::Directory& directory, const st
 }
 
 Status Tier::sync_version(const format::VersionId& version) const {
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
-  return directory.sync();
+  sys::Directory opened;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory* const directory, directory_of(version, opened));
+  return directory->sync();
 }
 
 // What is written to a directory that was moved away is found by nobody: a version there must not be told as held.
 Status Tier::publish(const format::Manifest& manifest) const {
-  const auto there = sys::Directory::open_private(directory_.kernel(), path());
-  const bool is_elsewhere =
-      there ? !directory_.is_same_as(*there).value_or(true) : there.error().code == Code::not_found;
-  if (is_elsewhere) return fail(Code::io, path() + " was moved away, or is another directory by now");
+  const std::string name = version_directory(manifest.version);
+  sys::Directory opened;
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory* const directory, directory_of(manifest.version, opened));
+  DIAPAUSE_TRY_ASSIGN(const sys::FileId there, directory_.id_of(name));
+  const auto moved = [](const sys::Directory& one) {
+    return fail(Code::io, one.path() + " was moved away, or is another directory by now");
+  };
+  if (directory_.was_moved()) return moved(directory_);
+  if (there != directory->id()) return moved(*directory);
   const ByteVector bytes = format::encode_manifest(manifest);
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(manifest.version)));
-  for (const char* name : kManifestNames) {
-    DIAPAUSE_TRY(sys::publish_file(directory, name, bytes, std::string(name) + ".tmp"));
+  for (const char* copy : kManifestNames) {
+    DIAPAUSE_TRY(sys::publish_file(*directory, copy, bytes, std::string(copy) + ".tmp"));
   }
   return {};
 }

@@ -4,7 +4,7 @@
 // Publication: every file is written under spare/, synced, renamed into its version directory, and what lies there
 // under its name is proven to be this file; when all ranks have done so, the directory is synced and the manifest is
 // written the same way, twice. A version exists when one of its manifests does. Removal goes backwards: manifests
-// first, then the directory's sync, then the rest.
+// first, then the directory's sync, then the rest. On a file system in memory nothing is synced.
 //
 // Each rank has a Tier object of its own over the same directory. Not thread-safe.
 #pragma once
@@ -100,7 +100,8 @@ class Tier {
   // A file that another rank has acquired, to write a part of it: Slot::name() there.
   Result<sys::File> open_spare(const std::string& name) const;
   Result<sys::File> read_spare(const std::string& name) const;  // through the page cache
-  Status make_version(const format::VersionId& version) const;
+  // Leaves the directory of the version open for the calls below, until another is made.
+  Status make_version(const format::VersionId& version);
   // Syncs the slot, gives it its final name and proves it. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
   // That what is called `name` in the version is this slot's file. Code::io names the path where it is not.
@@ -127,6 +128,8 @@ class Tier {
   bool take_back(const Slot& slot) const;
   Result<Slot> create_slot(std::uint32_t owner);
   Status prepare_until(Slot& slot, const std::atomic<bool>& stop) const;
+  // The directory of a version: the one that make_version() has left open, or `opened`, which receives it.
+  Result<const sys::Directory*> directory_of(const format::VersionId& version, sys::Directory& opened) const;
   static Status compare(const Slot& slot, const sys::Directory& directory, const std::string& name);
   std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
   Error no_room(std::uint64_t needed, std::uint64_t free) const;
@@ -140,6 +143,7 @@ class Tier {
   sys::Directory of_job_;  // that of the node lies in it; not open for the global tier
   sys::Directory directory_;
   sys::Directory spare_;
+  std::optional<std::pair<format::VersionId, sys::Directory>> made_;
   std::optional<sys::FileLock> lock_;
   std::vector<Slot> spares_;
   std::vector<Slot> lent_;

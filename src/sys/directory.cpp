@@ -40,26 +40,17 @@ int sync_directory(Kernel& kernel, int fd) {
   return result == -EINVAL ? 0 : result;
 }
 
-Result<struct stat> inspect(const Directory& directory) {
-  struct stat status;
-  const int result = uninterrupted([&] { return directory.kernel().fstat(directory.fd(), &status); });
-  if (result < 0) return fail(path_error("inspect", directory.path(), result));
-  return status;
-}
-
-Status check_own(const Directory& directory, const struct stat& status) {
-  if (status.st_uid != ::geteuid()) {
+Status check_owner(const Directory& directory, const struct stat& status) {
+  if (status.st_uid != directory.user()) {
     return fail(Code::denied,
                 fmt::format("{} belongs to user {} and not to user {}, who runs this program; choose a directory of "
                             "your own",
-                            directory.path(), status.st_uid, ::geteuid()));
+                            directory.path(), status.st_uid, directory.user()));
   }
   return {};
 }
 
-Status check_private(const Directory& directory) {
-  DIAPAUSE_TRY_ASSIGN(const struct stat status, inspect(directory));
-  DIAPAUSE_TRY(check_own(directory, status));
+Status check_mode(const Directory& directory, const struct stat& status) {
   if ((status.st_mode & 022) != 0) {
     return fail(Code::denied, fmt::format("{} is writable by other users (mode {:04o}); run: chmod go-w {}",
                                           directory.path(), status.st_mode & 07777, directory.path()));
@@ -138,12 +129,20 @@ Status remove_tree(Kernel& kernel, int base, const std::string& name, const std:
 }  // namespace
 
 Directory::Directory(Directory&& other) noexcept
-    : kernel_(other.kernel_), fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+    : kernel_(other.kernel_),
+      fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      id_(other.id_),
+      user_(other.user_),
+      is_volatile_(other.is_volatile_) {}
 
 Directory& Directory::operator=(Directory&& other) noexcept {
   std::swap(kernel_, other.kernel_);
   std::swap(fd_, other.fd_);
   std::swap(path_, other.path_);
+  std::swap(id_, other.id_);
+  std::swap(user_, other.user_);
+  std::swap(is_volatile_, other.is_volatile_);
   return *this;
 }
 
@@ -151,21 +150,21 @@ Directory::~Directory() {
   if (fd_ >= 0) kernel_->close(fd_);
 }
 
-Result<Directory> Directory::open_own_at(Kernel& kernel, int base, const std::string& name, const std::string& path) {
-  const int fd = open_directory(kernel, base, name, O_NOFOLLOW);
-  if (fd < 0) return fail(open_error(path, fd));
-  Directory directory(kernel, fd, path);
-  DIAPAUSE_TRY_ASSIGN(const struct stat status, inspect(directory));
-  DIAPAUSE_TRY(check_own(directory, status));
-  return directory;
+Status Directory::open(int base, const std::string& name, Writers writers) {
+  const int fd = open_directory(*kernel_, base, name, O_NOFOLLOW);
+  if (fd < 0) return fail(open_error(path_, fd));
+  fd_ = fd;
+  struct stat status;
+  const int result = uninterrupted([&] { return kernel_->fstat(fd_, &status); });
+  if (result < 0) return fail(path_error("inspect", path_, result));
+  id_ = {status.st_dev, status.st_ino};
+  DIAPAUSE_TRY(check_owner(*this, status));
+  return writers == Writers::owner ? check_mode(*this, status) : Status();
 }
 
-Result<Directory> Directory::open_at(Kernel& kernel, int base, const std::string& name, const std::string& path) {
-  const int fd = open_directory(kernel, base, name, O_NOFOLLOW);
-  if (fd < 0) return fail(open_error(path, fd));
-  Directory directory(kernel, fd, path);
-  DIAPAUSE_TRY(check_private(directory));
-  return directory;
+void Directory::ask_storage() {
+  const auto there = space();
+  is_volatile_ = there && there->is_memory;
 }
 
 Result<Directory> Directory::make_private(Kernel& kernel, const std::string& path) {
@@ -183,7 +182,9 @@ bool Directory::may_exist(Kernel& kernel, const std::string& path) {
 Result<Directory> Directory::open_private(Kernel& kernel, const std::string& path) {
   if (path.empty()) return fail(Code::argument, "the path of a directory is empty");
   const std::string stripped = without_trailing_slashes(path);
-  return open_at(kernel, AT_FDCWD, stripped, stripped);
+  Directory directory(kernel, stripped, ::geteuid());
+  DIAPAUSE_TRY(directory.open(AT_FDCWD, stripped, Writers::owner));
+  return directory;
 }
 
 Result<Directory> Directory::make_child(std::string_view name) const {
@@ -197,17 +198,18 @@ Result<Directory> Directory::make_child(std::string_view name) const {
   return open_child(name);
 }
 
-Result<Directory> Directory::open_child(std::string_view name) const {
+Result<Directory> Directory::open_inside(std::string_view name, Writers writers) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
-  return open_at(*kernel_, fd_, component, path_ + "/" + component);
+  Directory child(*kernel_, path_ + "/" + component, user_);
+  DIAPAUSE_TRY(child.open(fd_, component, writers));
+  child.is_volatile_ = is_volatile_ && child.id_.device == id_.device;
+  return child;
 }
 
-Result<Directory> Directory::open_own_child(std::string_view name) const {
-  DIAPAUSE_TRY(check_plain_name(name, *this));
-  const std::string component(name);
-  return open_own_at(*kernel_, fd_, component, path_ + "/" + component);
-}
+Result<Directory> Directory::open_child(std::string_view name) const { return open_inside(name, Writers::owner); }
+
+Result<Directory> Directory::open_own_child(std::string_view name) const { return open_inside(name, Writers::anybody); }
 
 Result<File> Directory::open_file(std::string_view name, Access access, bool direct) const {
   // Without O_NONBLOCK, opening a named pipe that was put in a file's place would block for ever.
@@ -248,10 +250,13 @@ Status Directory::remove_file(std::string_view name) const {
 Status Directory::remove_child(std::string_view name) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
+  // Of what was emptied before, nothing is left to look for.
+  if (uninterrupted([&] { return kernel_->unlinkat(fd_, component.c_str(), AT_REMOVEDIR); }) == 0) return {};
   return remove_tree(*kernel_, fd_, component, path_ + "/" + component, 0);
 }
 
 Status Directory::sync() const {
+  if (is_volatile_) return {};
   const int result = sync_directory(*kernel_, fd_);
   if (result < 0) return fail(path_error("sync", path_, result));
   return {};
@@ -262,13 +267,6 @@ Result<std::vector<DirectoryEntry>> Directory::list() const {
   const int result = uninterrupted([&] { return kernel_->list(fd_, &entries); });
   if (result < 0) return fail(path_error("list", path_, result));
   return entries;
-}
-
-Result<FileId> Directory::id() const {
-  struct stat status;
-  const int result = uninterrupted([&] { return kernel_->fstat(fd_, &status); });
-  if (result < 0) return fail(path_error("inspect", path_, result));
-  return FileId{status.st_dev, status.st_ino};
 }
 
 Result<FileId> Directory::id_of(std::string_view name) const {
@@ -312,16 +310,14 @@ Status publish_file(const Directory& directory, std::string_view name, ByteView 
   return directory.sync();
 }
 
-Result<bool> Directory::is_same_as(const Directory& other) const {
-  struct stat mine;
-  struct stat its;
-  if (const int result = uninterrupted([&] { return kernel_->fstat(fd_, &mine); }); result < 0) {
-    return fail(path_error("inspect", path_, result));
-  }
-  if (const int result = uninterrupted([&] { return other.kernel_->fstat(other.fd_, &its); }); result < 0) {
-    return fail(path_error("inspect", other.path_, result));
-  }
-  return mine.st_dev == its.st_dev && mine.st_ino == its.st_ino;
+// Asks for the id of both, because a file system of layers may change it when something is made in a directory.
+bool Directory::was_moved() const {
+  struct stat there;
+  const int result = uninterrupted([&] { return kernel_->fstatat(AT_FDCWD, path_.c_str(), &there); });
+  if (result < 0) return result == -ENOENT;
+  struct stat here;
+  if (uninterrupted([&] { return kernel_->fstat(fd_, &here); }) < 0) return false;
+  return here.st_dev != there.st_dev || here.st_ino != there.st_ino;
 }
 
 std::string Directory::real_path() const {

@@ -14,6 +14,7 @@ File::File(File&& other) noexcept
     : kernel_(other.kernel_),
       fd_(std::exchange(other.fd_, -1)),
       flags_(other.flags_),
+      is_volatile_(other.is_volatile_),
       path_(std::move(other.path_)),
       id_(other.id_) {}
 
@@ -23,6 +24,7 @@ File& File::operator=(File&& other) noexcept {
   kernel_ = other.kernel_;
   fd_ = std::exchange(other.fd_, -1);
   flags_ = other.flags_;
+  is_volatile_ = other.is_volatile_;
   path_ = std::move(other.path_);
   id_ = other.id_;
   return *this;
@@ -76,6 +78,7 @@ Status File::write_all(ByteView data, std::uint64_t offset) const {
 }
 
 Status File::sync() const {
+  if (is_volatile_) return {};
   // A failed sync is never repeated: the kernel has dropped the pages by then, and a second call
   // would report success.
   const int result = uninterrupted([&] { return kernel_->fsync(fd_); });

@@ -61,7 +61,8 @@ class File {
   bool stops_direct(std::int64_t result) const;
   Kernel* kernel_ = nullptr;
   int fd_ = -1;
-  mutable int flags_ = 0;  // without O_DIRECT after a transfer was refused
+  mutable int flags_ = 0;     // without O_DIRECT after a transfer was refused
+  bool is_volatile_ = false;  // see Directory::ask_storage()
   std::string path_;
   FileId id_;
 };
@@ -88,6 +89,11 @@ class Directory {
   // Open a directory inside this one. make_child() syncs this directory if it made a new one.
   Result<Directory> make_child(std::string_view name) const;
   Result<Directory> open_child(std::string_view name) const;
+  // Asks once whether the file system lies in memory. If it does, sync() of this directory, and of
+  // everything that is opened in it from now on and lies on the same file system, does nothing: the
+  // kernel has the data already, and no call makes them outlive the machine. If that cannot be
+  // asked, everything is synced.
+  void ask_storage();
   // Opens a child that the program itself has made inside a private directory. Others may have the
   // right to write to it.
   Result<Directory> open_own_child(std::string_view name) const;
@@ -108,12 +114,15 @@ class Directory {
   Result<std::vector<DirectoryEntry>> list() const;
   bool has_no_name() const;  // it was removed
   // Returns whether both are the same directory, whatever paths they were opened by.
-  Result<bool> is_same_as(const Directory& other) const;
+  bool is_same_as(const Directory& other) const { return id_ == other.id_; }
+  // Returns whether the path that it was opened by leads elsewhere by now, or nowhere. False if that
+  // cannot be asked.
+  bool was_moved() const;
   // Returns the absolute path without links where the kernel tells it; otherwise the path that the
   // directory was opened by, in plain spelling.
   std::string real_path() const;
   Result<FileSystemSpace> space() const;
-  Result<FileId> id() const;
+  FileId id() const { return id_; }
   // Returns the id of the entry that has this name now; Code::not_found if there is none.
   Result<FileId> id_of(std::string_view name) const;
   // Returns by how many bytes the file is longer than the space allocated for it.
@@ -123,14 +132,23 @@ class Directory {
   int fd() const { return fd_; }
   Kernel& kernel() const { return *kernel_; }
   const std::string& path() const { return path_; }
+  // Who owns it: the user who runs this program. Asked once, when the outermost one was opened.
+  std::uint32_t user() const { return user_; }
+  bool is_volatile() const { return is_volatile_; }  // see ask_storage()
 
  private:
-  static Result<Directory> open_at(Kernel& kernel, int base, const std::string& name, const std::string& path);
-  static Result<Directory> open_own_at(Kernel& kernel, int base, const std::string& name, const std::string& path);
-  Directory(Kernel& kernel, int fd, std::string path) : kernel_(&kernel), fd_(fd), path_(std::move(path)) {}
+  // Who else may have the right to write to what is opened.
+  enum class Writers { owner, anybody };
+  Status open(int base, const std::string& name, Writers writers);
+  Result<Directory> open_inside(std::string_view name, Writers writers) const;
+  Directory(Kernel& kernel, std::string path, std::uint32_t user)
+      : kernel_(&kernel), path_(std::move(path)), user_(user) {}
   Kernel* kernel_ = nullptr;
   int fd_ = -1;
   std::string path_;
+  FileId id_;
+  std::uint32_t user_ = 0;
+  bool is_volatile_ = false;
 };
 
 // Returns whether `name` is one plain path component: not empty, no '/', no NUL, not "." or "..",

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace diapause::sys {
 
@@ -31,7 +30,7 @@ Status check_plain_name(std::string_view name, const Directory& directory) {
 
 namespace {
 
-Result<FileId> check_own_regular_file(const File& file) {
+Result<FileId> check_own_regular_file(const File& file, std::uint32_t user) {
   struct stat status;
   if (const int result = uninterrupted([&] { return file.kernel().fstat(file.fd(), &status); }); result < 0) {
     return fail(path_error("inspect", file.path(), result));
@@ -39,9 +38,9 @@ Result<FileId> check_own_regular_file(const File& file) {
   if (!S_ISREG(status.st_mode)) {
     return fail(Code::denied, file.path() + " is not a regular file; remove it");
   }
-  if (status.st_uid != ::geteuid()) {
+  if (status.st_uid != user) {
     return fail(Code::denied, fmt::format("{} belongs to user {} and not to user {}, who runs this program; remove it",
-                                          file.path(), status.st_uid, ::geteuid()));
+                                          file.path(), status.st_uid, user));
   }
   return FileId{status.st_dev, status.st_ino};
 }
@@ -67,7 +66,8 @@ Result<File> open_checked(const Directory& directory, std::string_view name, int
   const std::string path = directory.path() + "/" + component;
   if (fd < 0) return fail(path_error((flags & O_CREAT) != 0 ? "create" : "open", path, fd));
   File file(kernel, fd, path, flags);
-  DIAPAUSE_TRY_ASSIGN(file.id_, check_own_regular_file(file));
+  DIAPAUSE_TRY_ASSIGN(file.id_, check_own_regular_file(file, directory.user()));
+  file.is_volatile_ = directory.is_volatile() && file.id_.device == directory.id().device;
   return file;
 }
 

@@ -249,6 +249,40 @@ TEST_P(TierTest, PublishesNothingInADirectoryThatWasMovedAway) {
   EXPECT_TRUE(tier.publish(*manifest)) << "it is back";
 }
 
+TEST_P(TierTest, PublishesNothingInAVersionWhoseDirectoryWasReplaced) {
+  if (world_.disk() != nullptr) GTEST_SKIP() << "the disk in memory moves no directories";
+  Tier tier = opened();
+  auto slot = tier.acquire(first_.image_bytes(), 0);
+  ASSERT_TRUE(slot);
+  const auto manifest = write_image(*slot, first_);
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  ASSERT_TRUE(settle_image(tier, *slot, *manifest) && tier.sync_version(version_of(1)));
+  const std::string version = directory_of(tier, version_of(1)).path();
+  const std::string elsewhere = world_.root() + "/elsewhere";
+  std::filesystem::rename(version, elsewhere);
+  EXPECT_EQ(code_of(tier.publish(*manifest)), Code::not_found);
+  ASSERT_EQ(::mkdir(version.c_str(), 0700), 0);
+  EXPECT_THAT(message_of(tier.publish(*manifest)), HasSubstr(version + " was moved away"));
+  std::filesystem::remove(version);
+  std::filesystem::rename(elsewhere, version);
+  EXPECT_TRUE(tier.publish(*manifest)) << "it is back";
+  EXPECT_TRUE(check_whole(tier, version_of(1)));
+}
+
+// Nothing there outlives the machine, and the death of a process loses nothing that was written.
+TEST(TierInMemory, IsNotSynced) {
+  for (const bool is_memory : {false, true}) {
+    test_support::VolatileDisk disk;
+    if (is_memory) disk.say_it_is_memory();
+    test_support::FaultKernel kernel(disk);
+    Tier tier = test_support::value_of(open_tier(kernel, TierKind::memory, "/tier"));
+    const auto before = kernel.calls(test_support::Call::fsync);
+    ASSERT_TRUE(store_version(tier, Content(version_of(1), 10, std::byte{1})));
+    EXPECT_EQ(kernel.calls(test_support::Call::fsync) == before, is_memory);
+    EXPECT_TRUE(check_whole(tier, version_of(1)));
+  }
+}
+
 TEST_P(TierTest, ListsTheNewestVersionFirst) {
   Tier tier = opened();
   for (const std::uint64_t number : {9U, 100U, 10U}) stored(tier, Content(version_of(number), 10, std::byte{1}));

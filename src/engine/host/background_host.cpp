@@ -159,7 +159,7 @@ class BackgroundHost : public Host {
 
   Status check_tier(config::TierKind kind) override {
     const store::Tier* const tier = context_.tiers.find(kind);
-    const bool is_lost = tier != nullptr && (tier->directory().has_no_name() || is_elsewhere(*tier));
+    const bool is_lost = tier != nullptr && (tier->directory().has_no_name() || tier->directory().was_moved());
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t is_gone, context_.comm->all_max(is_lost ? 1 : 0));
     if (is_gone != 0) context_.tiers.close(kind);
     return {};
@@ -247,12 +247,6 @@ class BackgroundHost : public Host {
   }
 
  private:
-  // Whether its path leads to another directory by now: it was moved away, and who opens it anew does not find it.
-  bool is_elsewhere(const store::Tier& tier) const {
-    const auto there = sys::Directory::open_private(context_.kernel, tier.path());
-    return there ? !tier.directory().is_same_as(*there).value_or(true) : there.error().code == Code::not_found;
-  }
-
   // Lets all processes of `whole` and their workers find each other. `opened` and `worker` are
   // those of the worker in this process, if there is one.
   Status meet(Context& whole, const Status& opened, const NodeWorker* worker) {

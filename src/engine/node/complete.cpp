@@ -79,7 +79,7 @@ const NodeEngine::Step NodeEngine::kPuttingBack[] = {
 Status NodeEngine::put_back_images(Work& work, const Captures& captures) {
   const auto put_back = [&]() -> Status {
     DIAPAUSE_TRY(captures.result);
-    DIAPAUSE_TRY_ASSIGN(const store::Tier* const tier, context_.tiers.get(work.node_tier));
+    DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(work.node_tier));
     DIAPAUSE_TRY(tier->make_version(work.manifest.version));
     for (Image& image : work.images) {
       const std::string name = store::image_name(image.facts.rank);
