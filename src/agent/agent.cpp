@@ -247,7 +247,7 @@ Result<int> restart(const RestartRequest& request) {
   DIAPAUSE_TRY_ASSIGN(process::Openings openings,
                       process::Openings::open(stored.job, stored.contents, read, request.store.log));
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::wait_for_processes(watch));
-  auto restored = process::restore(stored.job, openings, stored.contents, read, keeper.process());
+  auto restored = process::restore(stored.job, openings, stored.contents, read, keeper.process(), request.store.log);
   Status begun = restored ? keeper.begin(stored.job.command) : fail(restored.error());
   if (!begun) {
     keeper.end();

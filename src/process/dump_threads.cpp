@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "process/dump_parts.hpp"
+#include "process/schedule.hpp"
 
 namespace diapause::process {
 namespace {
@@ -115,8 +116,12 @@ Status dump_thread(DumpWork& work, FrozenProcess& frozen, FrozenThread& thread, 
 }  // namespace
 
 Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process) {
+  const Schedule given = schedule_of(work.standard);
   for (FrozenThread& thread : frozen.threads) {
     DIAPAUSE_TRY(dump_thread(work, frozen, thread, process.threads.emplace_back()));
+    Schedule own = own_part(schedule_of(thread.name.here), given);
+    own.thread = thread.name.thread;
+    if (!is_empty(own)) work.result.job.schedules.push_back(std::move(own));
   }
   return {};
 }

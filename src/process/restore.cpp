@@ -230,6 +230,14 @@ Status let_go(RestoreWork& work, const ThreadName& first, const Registers& regis
   return {};
 }
 
+void tell_what_is_lost(const RestoreWork& work, const LogSink& log) {
+  for (const auto& [what, threads] : work.lost) {
+    const std::string others = threads.size() == 1 ? "" : fmt::format(" and {} others", threads.size() - 1);
+    log(Severity::warning,
+        fmt::format("thread {}{} goes on without what it had of its own: {}", threads.front(), others, what));
+  }
+}
+
 }  // namespace
 
 Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread, ByteView argument,
@@ -240,7 +248,7 @@ Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& threa
 }
 
 Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
-                           const ReadContents& read, pid_t first) {
+                           const ReadContents& read, pid_t first, const LogSink& log) {
   DIAPAUSE_TRY(attach(first));
   DIAPAUSE_TRY(ask_to_stop(first));
   DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(first, 10));
@@ -251,7 +259,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t instruction, find_call_instruction_of(first));
   const ThreadName keeper{first, 1, 1};
   DIAPAUSE_TRY_ASSIGN(const Calls calls, Calls::plant(keeper, find_free_address(job, mappings), instruction));
-  RestoreWork work{job, openings, contents, read, calls};
+  RestoreWork work{job, openings, contents, read, schedule_of(::getpid()), calls};
   work.made.reserve(job.processes.size());
   work.filled.resize(job.memories.size());
   DIAPAUSE_TRY(make_segments(work, keeper));
@@ -267,6 +275,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
   DIAPAUSE_TRY(forget_segments(work, keeper));
   for (Made& made : work.made) DIAPAUSE_TRY(finish_threads(work, made));
   DIAPAUSE_TRY(let_go(work, keeper, registers, mask, instruction));
+  tell_what_is_lost(work, log);
   return std::move(work.timed);
 }
 

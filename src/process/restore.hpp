@@ -14,9 +14,9 @@ namespace diapause::process {
 
 // `first`: process 1 of the new namespaces, forked from this process after `openings` were made, and waiting.
 // `contents` are of processes. On success all run, and the calls that go on until a time are the result; on failure
-// nothing does, and `first` is to be ended.
+// nothing does, and `first` is to be ended. `log` is told what is not as it was.
 Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
-                           const ReadContents& read, pid_t first);
+                           const ReadContents& read, pid_t first, const LogSink& log);
 
 // Whether this machine can run what the registers and the kernel's own code in the image are of. Before any process.
 Status check_machine(const Job& job);

@@ -7,6 +7,7 @@
 
 #include "process/calls.hpp"
 #include "process/restore.hpp"
+#include "process/schedule.hpp"
 
 namespace diapause::process {
 
@@ -24,9 +25,11 @@ struct RestoreWork {
   const Openings& openings;
   const std::vector<StoredContents>& contents;
   const ReadContents& read;
-  Calls calls;  // at the same address in all
+  Schedule given;  // what the job is restarted with
+  Calls calls;     // at the same address in all
   std::vector<Made> made = {};
   TimedCalls timed = {};
+  std::map<std::string, std::vector<std::uint32_t>> lost = {};  // what of the threads could not be restored, and why
   std::vector<bool> filled = {};  // beside job.memories: segments of System V that have their contents
 };
 

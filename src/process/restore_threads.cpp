@@ -147,6 +147,15 @@ Status begin_timed_call(const RestoreWork& work, const ThreadName& name, const T
   return {};
 }
 
+void restore_schedules(RestoreWork& work, const Made& made) {
+  for (const Schedule& own : work.job.schedules) {
+    const auto thread = std::ranges::find(made.threads, own.thread, &ThreadName::thread);
+    if (thread == made.threads.end()) continue;
+    set_schedule(thread->here, own, work.given,
+                 [&](const std::string& what) { work.lost[what].push_back(own.thread); });
+  }
+}
+
 // Of the leader of a session, while it has all that was opened for it.
 Status restore_controlling_terminal(const RestoreWork& work, const Made& made) {
   const Process& process = *made.stored;
@@ -302,6 +311,7 @@ Status finish_threads(RestoreWork& work, Made& made) {
     DIAPAUSE_TRY(set_registers(here, registers[i]));
     DIAPAUSE_TRY(set_signal_mask(here, thread.signal_mask));
   }
+  restore_schedules(work, made);  // last, as a thread may then run seldom
   return {};
 }
 

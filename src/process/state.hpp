@@ -96,6 +96,24 @@ struct Thread {
   std::uint64_t left_ns = 0;
 };
 
+// Pages that a process may not touch, though they are among memory of its own that it may (MADV_GUARD_INSTALL).
+struct Guard {
+  std::uint32_t process = 0;  // its id
+  std::uint64_t begin = 0, bytes = 0;
+  bool operator==(const Guard&) const = default;
+};
+
+// How a thread is scheduled, where that is not as for what the job was started with.
+inline constexpr std::size_t kPolicyBytes = 48, kMostProcessorBytes = 8192;
+struct Schedule {
+  std::uint32_t thread = 0;           // its id
+  ByteVector processors;              // that it may run on: a bit each; empty: as all
+  ByteVector policy;                  // struct sched_attr, but for the niceness; empty: as all
+  std::uint32_t niceness = 0;         // 20 less the niceness: 1 to 40; 0: as all
+  std::uint32_t io_priority = kNone;  // as ioprio_get gives it; kNone: as all
+  bool operator==(const Schedule&) const = default;
+};
+
 // What prctl(PR_SET_MM_MAP) takes, but the descriptor of the program.
 struct MemoryMap {
   std::uint64_t start_code = 0, end_code = 0, start_data = 0, end_data = 0, start_brk = 0, brk = 0, start_stack = 0;
@@ -256,9 +274,12 @@ struct Job {
   std::vector<FileLock> locks;
   // From format version 4 on:
   std::vector<FilePart> file_parts;  // of each memory in rising order
+  // From format version 5 on:
+  std::vector<Schedule> schedules;
+  std::vector<Guard> guards;
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 4;
+inline constexpr std::uint32_t kProcessesFormatVersion = 5;
 
 // With magic, version and checksum.
 ByteVector encode_job(const Job& job);

@@ -96,11 +96,20 @@ void fields(A& a, FilePart& x) {
   a(x.memory, x.offset, x.bytes, x.checksum);
 }
 template <class A>
+void fields(A& a, Schedule& x) {
+  a(x.thread, x.processors, x.policy, x.niceness, x.io_priority);
+}
+template <class A>
+void fields(A& a, Guard& x) {
+  a(x.process, x.begin, x.bytes);
+}
+template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
   if (a.version() >= 2) a(x.sockets, x.terminals);
   if (a.version() >= 3) a(x.locks);
   if (a.version() >= 4) a(x.file_parts);
+  if (a.version() >= 5) a(x.schedules, x.guards);
 }
 
 class Encoder {
@@ -316,6 +325,18 @@ bool is_sound(const SharedMemory& memory) {
          (memory.kind != SharedKind::file_pages || is_found_again);
 }
 
+bool is_sound(const Schedule& schedule, const std::set<std::uint32_t>& threads) {
+  constexpr std::uint32_t kMostNiceness = 40;
+  return threads.contains(schedule.thread) && schedule.processors.size() <= kMostProcessorBytes &&
+         (schedule.policy.empty() || schedule.policy.size() == kPolicyBytes) && schedule.niceness <= kMostNiceness;
+}
+
+bool is_sound(const Guard& guard, const Job& job) {
+  const bool is_range = guard.begin % kPageBytes == 0 && guard.bytes % kPageBytes == 0 && guard.bytes != 0 &&
+                        guard.begin < kAddressSpaceEnd && guard.bytes <= kAddressSpaceEnd - guard.begin;
+  return is_range && std::ranges::find(job.processes, guard.process, &Process::id) != job.processes.end();
+}
+
 Status check_job(const Job& job) {
   std::set<std::uint32_t> ids;
   bool has_command = false;
@@ -336,6 +357,12 @@ Status check_job(const Job& job) {
         owner != job.processes.end() &&
         std::ranges::find(owner->descriptors, lock.number, &Descriptor::number) != owner->descriptors.end();
     if (!has_descriptor || lock.kind > LockKind::whole_description) return unsound("a lock");
+  }
+  for (const Guard& one : job.guards) {
+    if (!is_sound(one, job)) return unsound(fmt::format("guard pages at {:#x}", one.begin));
+  }
+  for (const Schedule& one : job.schedules) {
+    if (!is_sound(one, ids)) return unsound(fmt::format("the schedule of thread {}", one.thread));
   }
   return {};
 }

@@ -193,6 +193,21 @@ TEST(ProcessesOfAnImage, AreRefusedIfTheyCannotBe) {
   job.locks.push_back({3, 0, LockKind::process, true, 0, 0});
   EXPECT_THAT(refusal(job), HasSubstr("a lock"));
 
+  for (const Guard guard : {Guard{3, 0x1000, 0x1000}, Guard{2, 0x1001, 0x1000}, Guard{2, 0x1000, 0},
+                            Guard{2, 0x1000, ~std::uint64_t{0xfff}}}) {
+    job = small_job();
+    job.guards.push_back(guard);
+    EXPECT_THAT(refusal(job), HasSubstr("guard pages"));
+  }
+
+  job = small_job();
+  job.schedules.push_back({3, {}, {}, 25, kNone});
+  EXPECT_THAT(refusal(job), HasSubstr("the schedule of thread 3"));
+
+  job = small_job();
+  job.schedules.push_back({2, {}, ByteVector(47), 25, kNone});
+  EXPECT_THAT(refusal(job), HasSubstr("the schedule of thread 2"));
+
   job = small_job();
   job.descriptions[0].kind = DescriptionKind::terminal;
   EXPECT_THAT(refusal(job), HasSubstr("an open file"));

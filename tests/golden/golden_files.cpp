@@ -163,23 +163,26 @@ ByteVector payload_seed() {
 
 void add_processes(std::map<std::string, ByteVector>& files) {
   const std::string folder = "tests/golden/files/";
-  const ByteVector first = of_version(1, 4, processes_of_version_1()),
-                   second = of_version(2, 2, processes_of_version_2()),
-                   third = of_version(3, 1, processes_of_version_3());
+  const ByteVector first = of_version(1, 6, processes_of_version_1()),
+                   second = of_version(2, 4, processes_of_version_2()),
+                   third = of_version(3, 3, processes_of_version_3()),
+                   fourth = of_version(4, 2, processes_of_version_4());
   const ByteVector sound = process::encode_job(processes());
   ByteVector future = sound;
   put(future, 8, process::kProcessesFormatVersion + 1, 4);
   files[folder + "processes-v1.bin"] = first;
   files[folder + "processes-v2.bin"] = second;
   files[folder + "processes-v3.bin"] = third;
-  files[folder + "processes-v4.bin"] = sound;
+  files[folder + "processes-v4.bin"] = fourth;
+  files[folder + "processes-v5.bin"] = sound;
   files[folder + "broken-processes-truncated.bin"] = front(second, second.size() - 1);
   files[folder + "broken-processes-flipped.bin"] = flipped(second, 100);
   files[folder + "broken-processes-future.bin"] = seal(future);
   files["fuzz/corpus/processes/version-1"] = first;
   files["fuzz/corpus/processes/version-2"] = second;
   files["fuzz/corpus/processes/version-3"] = third;
-  files["fuzz/corpus/processes/version-4"] = sound;
+  files["fuzz/corpus/processes/version-4"] = fourth;
+  files["fuzz/corpus/processes/version-5"] = sound;
 }
 
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
@@ -263,7 +266,7 @@ process::Job processes_of_version_3() {
   return job;
 }
 
-process::Job processes() {
+process::Job processes_of_version_4() {
   process::Job job = processes_of_version_3();
   process::SharedMemory library;
   library.kind = process::SharedKind::file_pages;
@@ -277,6 +280,17 @@ process::Job processes() {
   areas.push_back({0x500000, 0x503000, 5, process::AreaKind::memory, 0, 0, 0x1000, "/usr/lib/library.so", 0});
   areas.push_back({0x600000, 0x601000, 1, process::AreaKind::memory, 0, 1, 0, "/home/x (deleted)", 0});
   job.file_parts = {{0, 0x1000, 0x1000, 0x0123456789abcdef}, {0, 0x3000, 0x200, 0xfedcba9876543210}};
+  return job;
+}
+
+process::Job processes() {
+  process::Job job = processes_of_version_4();
+  ByteVector policy(48), processors(8);
+  policy[0] = std::byte{48};
+  policy[4] = std::byte{3};  // SCHED_BATCH
+  processors[0] = std::byte{6};
+  job.schedules = {{7, processors, policy, 15, 0x4006}};
+  job.guards = {{7, 0x401000, 0x1000}};
   return job;
 }
 

@@ -45,6 +45,9 @@ process::Job processes_of_version_1();
 process::Job processes_of_version_2();
 // With locks of all kinds, too.
 process::Job processes_of_version_3();
+// With pages of files.
+process::Job processes_of_version_4();
+// With a thread that is scheduled in its own way, and a guard page.
 process::Job processes();
 
 // Path from the root of the repository → content.

@@ -156,7 +156,10 @@ TEST(GoldenFiles, HoldProcessesOfAllFormatVersions) {
   EXPECT_EQ(process::encode_job(*third), process::encode_job(processes_of_version_3()));
   const auto fourth = process::decode_job(golden("processes-v4.bin"));
   ASSERT_TRUE(fourth) << fourth.error().message;
-  EXPECT_EQ(process::encode_job(*fourth), process::encode_job(processes()));
+  EXPECT_EQ(process::encode_job(*fourth), process::encode_job(processes_of_version_4()));
+  const auto fifth = process::decode_job(golden("processes-v5.bin"));
+  ASSERT_TRUE(fifth) << fifth.error().message;
+  EXPECT_EQ(process::encode_job(*fifth), process::encode_job(processes()));
 }
 
 TEST(GoldenFiles, HoldBrokenProcessesThatAreRefused) {

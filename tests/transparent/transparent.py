@@ -118,11 +118,11 @@ class Place:
 class Job:
     """One that was started by `launch` or `restart`, and goes on until it is waited for."""
 
-    def __init__(self, place, *words):
+    def __init__(self, place, *words, under=()):
         self.place = place
         self.path = place.root / f"output-{time.monotonic_ns()}"
         with open(self.path, "w") as output:
-            self.process = place.start([place.command, *words], output)
+            self.process = place.start([*under, place.command, *words], output)
 
     def output(self):
         return self.path.read_text()
@@ -480,6 +480,42 @@ def killed(place, options):
         must("No such process" not in errors, errors)
 
 
+BOUND = """
+import os, time
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+os.nice(3)
+print("bound", flush=True)
+while not os.path.exists(os.environ["TRANSPARENT_GATE"]): time.sleep(0.01)
+print(sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0), flush=True)
+"""
+
+
+def elsewhere(place, options):
+    """Where there are no processors that a thread was bound to, or its user may not raise its priority, it goes on without."""
+    del options
+    processors = os.sched_getaffinity(0)
+    if len(processors) < 2 or shutil.which("taskset") is None or os.getpriority(os.PRIO_PROCESS, 0) != 0:
+        raise Skipped("the machine has one processor, or no taskset, or this test does not run as others do")
+    place.gate.unlink(missing_ok=True)
+    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", BOUND)
+    job.wait_for_lines(1)
+    job.checkpoint()
+    job.kill()
+    place.gate.touch()
+    first = min(processors)
+    job = Job(place, "restart", "job", under=("taskset", "-c", str(first), "nice", "-n", "10"))
+    status, errors = job.wait()
+    printed = job.output().splitlines()[-1]
+    expected = {f"[{first}] 3", f"[{first}] 10"} if place.user == 0 else {f"[{first}] 10"}
+    must(status == 0 and printed in expected, f"ended with {status}: {job.output()}{errors}")
+    must("the binding to processors: it names none" in errors, f"the lost binding is not told: {errors}")
+    must(printed.endswith(" 3") or "the niceness: Permission denied" in errors, f"the lost niceness is not told: {errors}")
+    job = Job(place, "restart", "job")
+    status, errors = job.wait()
+    expected = f"[{max(processors)}] 3"
+    must(status == 0 and job.output().splitlines()[-1] == expected, f"ended with {status}: {job.output()}{errors}")
+
+
 def children_of(process):
     return [int(child) for child in pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
@@ -595,7 +631,7 @@ TESTS = {
     "libraries": libraries, "moved": moved,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
-    "families": program_test("families"), "views": program_test("views"), "orphaned": orphaned, "killed": killed,
+    "families": program_test("families"), "views": program_test("views"), "schedule": program_test("schedule"), "elsewhere": elsewhere, "orphaned": orphaned, "killed": killed,
 }
 
 
