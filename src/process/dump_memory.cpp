@@ -257,6 +257,29 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
   return {};
 }
 
+Status dump_guards(DumpWork& work, const FrozenProcess& frozen, const Process& process) {
+  Extent all;
+  for (const Area& area : process.areas) {
+    if (area.kind == AreaKind::foreign) continue;
+    if (all.end == 0) all.begin = area.begin;
+    all.end = area.end;
+  }
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Extent> guards, guarded_extents(frozen.here, all));
+  for (const Extent& one : guards) {
+    work.result.job.guards.push_back({process.id, one.begin, one.end - one.begin});
+    // In locked memory the kernel makes none, and what a file has there the image would not hold.
+    const bool is_plain = std::ranges::all_of(process.areas, [&](const Area& area) {
+      const bool is_there = area.begin < one.end && area.end > one.begin;
+      return !is_there || (area.kind == AreaKind::memory && area.shared == kNone && (area.flags & kLocked) == 0);
+    });
+    if (is_plain) continue;
+    work.refuse(frozen.status, fmt::format("has guard pages (MADV_GUARD_INSTALL) at {:#x} in memory that is shared, "
+                                           "locked or of a file",
+                                           one.begin));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent range) {
@@ -293,7 +316,7 @@ void share_what_is_only_read(DumpWork& work) {
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(frozen.here));
   for (const Mapping& mapping : mappings) DIAPAUSE_TRY(dump_mapping(work, frozen, mapping, process));
-  return {};
+  return dump_guards(work, frozen, process);
 }
 
 }  // namespace diapause::process

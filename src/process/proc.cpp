@@ -25,6 +25,7 @@ namespace {
 constexpr std::uint64_t kPagePresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kPageSwapped = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPageOfFile = std::uint64_t{1} << 61;
+constexpr std::uint64_t kPageGuarded = std::uint64_t{1} << 58;  // from 6.15 on; counts as swapped
 
 // As in <linux/fs.h> of Linux 6.7; the headers that must suffice to build this are older.
 struct PageScanArguments {
@@ -37,7 +38,7 @@ struct PageRun {
   std::uint64_t start, end, categories;
 };
 constexpr unsigned long kPageScan = _IOWR('f', 16, PageScanArguments);
-constexpr std::uint64_t kScanFile = 4, kScanPresent = 8, kScanSwapped = 16, kScanZero = 32;
+constexpr std::uint64_t kScanFile = 4, kScanPresent = 8, kScanSwapped = 16, kScanZero = 32, kScanGuarded = 256;
 static_assert(sizeof(PageScanArguments) == 96 && sizeof(PageRun) == 24);
 
 std::string_view next_word(std::string_view& rest) {
@@ -246,9 +247,27 @@ struct PageChoice {
   std::uint64_t gap_bytes = 0;    // that may lie between two pages of a run
 };
 
+// Adds runs of pages in rising order to `extents`. What is guarded holds nothing, and cannot be read.
+class PageList {
+ public:
+  PageList(std::uint64_t gap_bytes, std::vector<Extent>& extents) : gap_bytes_(gap_bytes), extents_(extents) {}
+
+  void add(std::uint64_t begin, std::uint64_t end) {
+    const bool has_guard_before = !extents_.empty() && extents_.back().end < guard_end_;
+    extend(extents_, has_guard_before ? 0 : gap_bytes_, begin, end);
+  }
+  void add_guard(std::uint64_t end) { guard_end_ = end; }
+
+ private:
+  std::uint64_t gap_bytes_;
+  std::vector<Extent>& extents_;
+  std::uint64_t guard_end_ = 0;
+};
+
 // One read of eight bytes a page: what kernels before 6.7 offer.
 int list_pages(int file, const Extent& range, const PageChoice& choice, std::vector<Extent>& extents) {
   std::vector<std::uint64_t> entries(4096);
+  PageList list(choice.gap_bytes, extents);
   for (std::uint64_t at = range.begin; at < range.end;) {
     const std::uint64_t pages = std::min<std::uint64_t>(entries.size(), (range.end - at) / kPageBytes);
     const ssize_t got = ::pread(file, entries.data(), pages * sizeof entries[0],
@@ -256,14 +275,21 @@ int list_pages(int file, const Extent& range, const PageChoice& choice, std::vec
     if (got <= 0) return got == 0 ? EIO : errno;
     for (std::size_t i = 0; i < static_cast<std::size_t>(got) / sizeof entries[0]; ++i, at += kPageBytes) {
       const bool is_chosen = (entries[i] & (kPagePresent | kPageSwapped)) != 0 && (entries[i] & choice.not_listed) == 0;
-      if (is_chosen) extend(extents, choice.gap_bytes, at, at + kPageBytes);
+      if ((entries[i] & kPageGuarded) != 0) {
+        list.add_guard(at + kPageBytes);
+      } else if (is_chosen) {
+        list.add(at, at + kPageBytes);
+      }
     }
   }
   return 0;
 }
 
-int scan_pages(int file, const Extent& range, const PageChoice& choice, std::vector<Extent>& extents) {
+// `guarded`: by what guarded pages are known; 0: the kernel knows of none.
+int scan_pages(int file, const Extent& range, const PageChoice& choice, std::uint64_t guarded,
+               std::vector<Extent>& extents) {
   std::vector<PageRun> runs(512);
+  PageList list(choice.gap_bytes, extents);
   for (std::uint64_t at = range.begin; at < range.end;) {
     PageScanArguments scan{};
     scan.size = sizeof scan;
@@ -272,11 +298,16 @@ int scan_pages(int file, const Extent& range, const PageChoice& choice, std::vec
     scan.found = reinterpret_cast<std::uint64_t>(runs.data());
     scan.found_room = runs.size();
     scan.category_inverted = scan.category_mask = choice.not_scanned;
-    scan.category_anyof_mask = scan.return_mask = kScanPresent | kScanSwapped;
+    scan.category_anyof_mask = kScanPresent | kScanSwapped;
+    scan.return_mask = scan.category_anyof_mask | guarded;
     const int found = ::ioctl(file, kPageScan, &scan);
     if (found < 0) return errno;
     for (std::size_t i = 0; i < static_cast<std::size_t>(found); ++i) {
-      extend(extents, choice.gap_bytes, runs[i].start, runs[i].end);
+      if ((runs[i].categories & guarded) != 0) {
+        list.add_guard(runs[i].end);
+      } else {
+        list.add(runs[i].start, runs[i].end);
+      }
     }
     at = scan.walk_end;
   }
@@ -288,7 +319,8 @@ Result<std::vector<Extent>> chosen_extents(pid_t process, const Extent& range, c
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + path, errno));
   std::vector<Extent> extents;
-  int error = scan_pages(file, range, choice, extents);
+  int error = scan_pages(file, range, choice, kScanGuarded, extents);
+  if (error == EINVAL) error = scan_pages(file, range, choice, 0, extents);
   if (error == ENOTTY || error == EINVAL) {
     extents.clear();
     error = list_pages(file, range, choice, extents);
@@ -307,6 +339,35 @@ Result<std::vector<Extent>> populated_extents(pid_t process, const Extent& range
 
 Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range) {
   return chosen_extents(process, range, {kScanFile, kPageOfFile, 0});
+}
+
+Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range) {
+  const std::string path = fmt::format("/proc/{}/pagemap", process);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail(os_error("opening " + path, errno));
+  std::vector<Extent> extents;
+  std::vector<PageRun> runs(512);
+  int error = 0;
+  for (std::uint64_t at = range.begin; at < range.end && error == 0;) {
+    PageScanArguments scan{};
+    scan.size = sizeof scan;
+    scan.start = at;
+    scan.end = range.end;
+    scan.found = reinterpret_cast<std::uint64_t>(runs.data());
+    scan.found_room = runs.size();
+    scan.category_mask = scan.return_mask = kScanGuarded;
+    const int found = ::ioctl(file, kPageScan, &scan);
+    if (found < 0) error = errno;
+    for (int i = 0; i < found; ++i) {
+      const PageRun& run = runs[static_cast<std::size_t>(i)];
+      extend(extents, 0, run.start, run.end);
+    }
+    at = scan.walk_end;
+  }
+  ::close(file);
+  const bool is_unknown = error == ENOTTY || error == EINVAL;
+  if (error != 0 && !is_unknown) return fail(os_error("reading " + path, error));
+  return extents;
 }
 
 std::vector<Extent> forced_extents(pid_t process, const Extent& range) {

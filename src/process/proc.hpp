@@ -73,6 +73,9 @@ Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range);
 // Of a mapped file: pages that can be read, which those behind its end cannot.
 std::vector<Extent> readable_extents(pid_t process, const Extent& range);
 
+// Pages of any memory that are guarded (MADV_GUARD_INSTALL); nothing on kernels that do not tell of them, before 6.15.
+Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range);
+
 // The same of pages that the process itself must not read now.
 std::vector<Extent> forced_extents(pid_t process, const Extent& range);
 

@@ -143,6 +143,22 @@ Status fill_memory(RestoreWork& work, const Made& made) {
   return {};
 }
 
+// A kernel without guard pages can take the rights to these pages away, for the same effect.
+Status install_guards(const RestoreWork& work, const Made& made) {
+  constexpr std::uint64_t kInstall = 102;  // MADV_GUARD_INSTALL
+  std::vector<Call> calls;
+  for (const Guard& one : work.job.guards) {
+    if (one.process != made.stored->id) continue;
+    calls.push_back({SYS_madvise | kMayFail, {one.begin, one.bytes, kInstall}, 0});
+  }
+  DIAPAUSE_TRY(work.calls.run(made.leader(), calls));
+  std::vector<Call> instead;
+  for (const Call& call : calls) {
+    if (call.result < 0) instead.push_back({SYS_mprotect, {call.arguments[0], call.arguments[1], PROT_NONE}, 0});
+  }
+  return work.calls.run(made.leader(), instead);
+}
+
 Status map_areas(RestoreWork& work, const Made& made) {
   std::vector<bool> has_contents;
   for (const Area& area : made.stored->areas) {
@@ -166,7 +182,8 @@ Status map_areas(RestoreWork& work, const Made& made) {
   }
   DIAPAUSE_TRY(work.calls.run(made.leader(), before));
   DIAPAUSE_TRY(fill_memory(work, made));
-  return work.calls.run(made.leader(), after);
+  DIAPAUSE_TRY(work.calls.run(made.leader(), after));
+  return install_guards(work, made);
 }
 
 // Where the heap, the arguments and the program are.
