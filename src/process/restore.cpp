@@ -225,7 +225,11 @@ Status let_go(RestoreWork& work, const ThreadName& first, const Registers& regis
   DIAPAUSE_TRY(set_signal_mask(first.here, mask));
   DIAPAUSE_TRY(detach(first.here));
   for (const Made& made : work.made) {
-    for (const ThreadName& thread : made.threads) DIAPAUSE_TRY(detach(thread.here));
+    for (const ThreadName& thread : made.threads) {
+      // It may be gone: the others run already, and end when they want.
+      const Status is_free = detach(thread.here);
+      if (!is_free && is_free.error().os_errno != ESRCH) return is_free;
+    }
   }
   return {};
 }

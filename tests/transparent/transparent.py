@@ -516,6 +516,29 @@ def elsewhere(place, options):
     must(status == 0 and job.output().splitlines()[-1] == expected, f"ended with {status}: {job.output()}{errors}")
 
 
+HASTY = """
+import os, threading, time
+for i in range(100): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+gate = os.environ["TRANSPARENT_GATE"]
+print("ready", flush=True)
+while not os.path.exists(gate): pass
+os._exit(7)
+"""
+
+
+def hasty(place, options):
+    """A process may end while the restart still lets its other threads go."""
+    del options
+    place.gate.unlink(missing_ok=True)
+    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", HASTY)
+    job.wait_for_lines(1)
+    job.checkpoint()
+    job.kill()
+    place.gate.touch()
+    status, errors = Job(place, "restart", "job").wait()
+    must(status == 7, f"ended with {status}: {errors}")
+
+
 def children_of(process):
     return [int(child) for child in pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
@@ -631,7 +654,7 @@ TESTS = {
     "libraries": libraries, "moved": moved,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
-    "families": program_test("families"), "views": program_test("views"), "schedule": program_test("schedule"), "elsewhere": elsewhere, "orphaned": orphaned, "killed": killed,
+    "families": program_test("families"), "views": program_test("views"), "schedule": program_test("schedule"), "elsewhere": elsewhere, "hasty": hasty, "orphaned": orphaned, "killed": killed,
 }
 
 
