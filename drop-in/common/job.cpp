@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 namespace diapause::drop_in {
@@ -20,6 +21,9 @@ void check(int status) {
 }  // namespace
 
 Job::Job(MPI_Comm comm, const std::string& name, const std::string& settings) {
+  int rank = 0;
+  if (comm != MPI_COMM_NULL) MPI_Comm_rank(comm, &rank);
+  is_first_ = rank == 0;
   diapause_open_options options = DIAPAUSE_OPEN_OPTIONS_INIT;
   options.config_text = settings.c_str();
   check(comm == MPI_COMM_NULL ? diapause_open_with(name.c_str(), &options, &instance_)
@@ -76,25 +80,21 @@ void Job::checkpoint_files(const Blocks& blocks, std::uint64_t version, int leve
 }
 
 void Job::checkpoint_by(Taking taking, std::uint64_t version, int level) {
-  const bool needs_nodes = level == DIAPAUSE_L2 || level == DIAPAUSE_L3;
-  if (needs_nodes && has_too_few_nodes_) level = DIAPAUSE_L1;
-  int status = take(taking, version, level);
-  if (status == DIAPAUSE_ERR_ARGUMENT && needs_nodes && level != DIAPAUSE_L1) {
-    const std::string why = diapause_last_error();
-    level = DIAPAUSE_L1;
-    status = take(taking, version, level);
-    has_too_few_nodes_ = status == DIAPAUSE_OK;
-    if (has_too_few_nodes_) std::fprintf(stderr, "diapause: level 1 is taken instead: %s\n", why.c_str());
-  }
+  level = deepest_possible(level);
+  diapause_checkpoint_info info;
+  const int status = taking(instance_, version, level, &info);
+  if (info.background != DIAPAUSE_OK) std::fprintf(stderr, "diapause: %s\n", diapause_background_reason(instance_));
   check(status);
   note(version, level);
 }
 
-int Job::take(Taking taking, std::uint64_t version, int level) {
-  diapause_checkpoint_info info;
-  const int status = taking(instance_, version, level, &info);
-  if (info.background != DIAPAUSE_OK) std::fprintf(stderr, "diapause: %s\n", diapause_background_reason(instance_));
-  return status;
+int Job::deepest_possible(int level) {
+  const int has_nodes = diapause_has_nodes_for(instance_, level);
+  if (has_nodes != 0) return level;  // an error is that of the checkpoint
+  if (is_first_ && !std::exchange(has_told_of_few_nodes_, true)) {
+    std::fprintf(stderr, "diapause: the job has too few nodes for level %d: level 1 is taken instead\n", level);
+  }
+  return DIAPAUSE_L1;
 }
 
 void Job::note(std::uint64_t version, int level) {

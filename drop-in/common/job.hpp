@@ -95,7 +95,7 @@ class Job {
   void protect(const Blocks& blocks);
   using Taking = int (*)(diapause_t*, std::uint64_t version, int level, diapause_checkpoint_info*);
   void checkpoint_by(Taking taking, std::uint64_t version, int level);
-  int take(Taking taking, std::uint64_t version, int level);
+  int deepest_possible(int level);
   void note(std::uint64_t version, int level);
   bool move_restored_files();
   void end_reading_if_open();
@@ -107,7 +107,8 @@ class Job {
   int last_level_ = 0;
   bool is_last_ours_ = false;    // it was taken here, and not restored
   bool has_last_files_ = false;  // on some rank
-  bool has_too_few_nodes_ = false;
+  bool is_first_ = false;        // of its ranks
+  bool has_told_of_few_nodes_ = false;
 };
 
 }  // namespace diapause::drop_in

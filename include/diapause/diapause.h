@@ -372,6 +372,12 @@ DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, di
  * Collective. */
 DIAPAUSE_API int diapause_is_due(diapause_t* instance);
 
+/* Returns 1 if the job runs on enough nodes for this level (1 to 4), 0 if not, or a negative
+ * status; the answer is the same on all ranks. Level 2 needs 2 nodes, level 3 more nodes than
+ * `level3.parity`. diapause_snapshot takes level 1 instead of a level that is not possible;
+ * diapause_checkpoint tries, and the version stays at level 1. The question costs nothing. */
+DIAPAUSE_API int diapause_has_nodes_for(diapause_t* instance, int level);
+
 /* Returns whether the program has to stop, and why: a diapause_stop, never a status. The last
  * snapshot call has found out and has taken a checkpoint. The program should end as soon as it
  * can; its exit status does not matter. All ranks get the same answer, without communication.

@@ -295,6 +295,16 @@ int diapause_is_due(diapause_t* instance) {
   return status == DIAPAUSE_OK ? static_cast<int>(is_due) : status;
 }
 
+int diapause_has_nodes_for(diapause_t* instance, int level) {
+  bool has_nodes = false;
+  const int status = guarded([&]() -> Status {
+    DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
+    DIAPAUSE_TRY_ASSIGN(has_nodes, engine->has_nodes_for(level));
+    return {};
+  });
+  return status == DIAPAUSE_OK ? static_cast<int>(has_nodes) : status;
+}
+
 int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info,
                               size_t info_bytes) {
   diapause::engine::CheckpointInfo done;

@@ -117,6 +117,8 @@ class Engine {
   // Whether the next snapshot will take a checkpoint. Decides for that call, which then decides no more: collective as
   // snapshot() is, and no communication besides.
   Result<bool> is_due();
+  // Whether the job has enough nodes for this level, 1 to 4. No communication.
+  Result<bool> has_nodes_for(int level) const;
   // Called by each checkpoint that is taken, in its thread, before it reads memory; may protect and unprotect.
   void on_capture(std::function<Status()> hook) { on_capture_ = std::move(hook); }
   // The reason why the program has to stop, as of the last snapshot.

@@ -41,6 +41,11 @@ Result<bool> Engine::is_due() {
   return *decided_level_ != 0;
 }
 
+Result<bool> Engine::has_nodes_for(int level) const {
+  if (level < 1 || level > 4) return fail(Code::argument, fmt::format("level {}: levels are 1 to 4", level));
+  return context_->topology.node_names.size() >= nodes_needed(context_->settings, level);
+}
+
 Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
   info = {};
   info.version = version;
@@ -72,8 +77,7 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
 // default one does on a single node. Level 1 is taken instead, and one message says so for all such
 // levels.
 int Engine::deepest_possible(int level) {
-  const std::size_t nodes = context_->topology.node_names.size();
-  if (nodes >= nodes_needed(context_->settings, level)) return level;
+  if (has_nodes_for(level).value_or(true)) return level;
   if (!told_too_few_nodes_ && context_->rank() == 0) tell_of_too_few_nodes();
   told_too_few_nodes_ = true;
   return 1;

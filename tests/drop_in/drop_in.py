@@ -102,7 +102,7 @@ def what_velocs_serializers_write_comes_back(site):
         configuration = veloc_configuration(place, mode="sync", persistent_interval=-1)
         environment = {"DIAPAUSE_MEMORY_PATH": str(place.memory)}
         place.run("veloc_serializers", configuration, environment=environment,
-                  messages=("^veloc: rank 0 cannot restart from the data of rank 3", "^diapause: level 1 is taken"))
+                  messages=("^veloc: rank 0 cannot restart from the data of rank 3", "level 1 is taken instead"))
 
 
 def a_veloc_program_that_writes_its_own_files_is_killed_and_ends_the_same(site):
@@ -136,6 +136,17 @@ def scrs_functions_do_what_programs_lean_on(site):
             if part == "fetch":  # what was not in the prefix directory when the last run ended is lost
                 shutil.rmtree(place.memory)
             place.run("scr_functions", part, environment=environment, messages=(*MPI_NOTICE, "^scr: "))
+
+
+def a_program_on_one_node_has_level_1_instead_of_those_that_need_several(site):
+    with Place(site, ranks=RANKS) as place:
+        told = "^diapause: the job has too few nodes for level 3: level 1 is taken instead"
+        for solver, configuration in (("scr_solver", scr_configuration(place)),
+                                      ("veloc_solver", veloc_configuration(place, ec_interval=0, persistent_interval=-1))):
+            run = place.start(solver, configuration, solver, 60, solver,
+                              environment={"DIAPAUSE_MEMORY_PATH": str(place.memory)})
+            run.succeed((*MPI_NOTICE, told))
+            expect_equal(run.stderr.read_text().count("level 1 is taken instead"), 1, f"lines about it, of {solver}")
 
 
 def a_fortran_program_of_scr_goes_on(site):
