@@ -16,11 +16,15 @@ def _write_files(group, directory):
 
 def write(folder, file):
     """Each region is a dataset of its name, or a group with r0, r1, ... where the ranks' parts make up no array; files of the
-    program are datasets of bytes in files/r0, files/r1, ... Attributes say which version of which job it is."""
+    program are datasets of bytes in files/r0, files/r1, ... Attributes say which version of which job it is, and what energy its
+    checkpoint took, in joules, if the ledger of the job tells."""
     about = exported.about(folder)
     with h5py.File(file, "w") as out:
         out.attrs.update({"job": about["job"], "version": about["version"], "ranks": len(about["ranks"]),
                           "created_unix_ns": about["created_unix_ns"]})
+        for name, key in (("energy_j", "joules"), ("energy_uncertainty_j", "uncertainty_j"), ("energy_kind", "kind")):
+            if key in about.get("energy", {}):
+                out.attrs[name] = about["energy"][key]
         try:
             for name, rank, array in exported.arrays(folder):
                 out.create_dataset(name if rank is None else f"{name}/r{rank}", data=array)

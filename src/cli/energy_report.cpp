@@ -27,6 +27,8 @@ std::optional<double> only_bound(const Joules& joules) {
   return std::max(0.0, joules.sum + *error);
 }
 
+}  // namespace
+
 std::string joules_text(const Joules& joules) {
   if (const auto bound = only_bound(joules)) return "< " + rounded_text(*bound, 2, "J");
   if (joules.known == 0) return joules.unknown > 0 ? "unknown" : "-";
@@ -34,6 +36,24 @@ std::string joules_text(const Joules& joules) {
   if (joules.is_estimate()) return at_least + "~ " + rounded_text(joules.sum, 2, "J");
   return at_least + value_text(joules.sum, joules.uncertainty().value_or(0), "J");
 }
+
+void put_joules(nlohmann::ordered_json& object, const Joules& joules) {
+  if (joules.known > 0) {
+    object["joules"] = joules.sum;
+  } else if (joules.unknown > 0) {
+    object["joules"] = nullptr;
+  }
+  if (const auto error = joules.uncertainty()) object["uncertainty_j"] = *error;
+  if (joules.known > 0 && joules.doubted == joules.known) {
+    object["uncertainty"] = {{"sampling_j", joules.sampling()},
+                             {"sensor_j", joules.is_estimate() ? json(nullptr) : json(joules.sensor)},
+                             {"attribution_j", joules.attribution()}};
+  }
+  if (joules.unknown > 0) object["unknown"] = joules.unknown;
+  if (joules.absent > 0) object["absent"] = joules.absent;
+}
+
+namespace {
 
 std::optional<double> share_percent(const Joules& joules, const EnergySummary& energy) {
   const auto part = joules.value();
@@ -324,22 +344,6 @@ std::string advice_text(const Advice& advice, const EnergySummary& energy) {
 }
 
 // Nothing where no source was there, null where it is unknown.
-void put_joules(json& object, const Joules& joules) {
-  if (joules.known > 0) {
-    object["joules"] = joules.sum;
-  } else if (joules.unknown > 0) {
-    object["joules"] = nullptr;
-  }
-  if (const auto error = joules.uncertainty()) object["uncertainty_j"] = *error;
-  if (joules.known > 0 && joules.doubted == joules.known) {
-    object["uncertainty"] = {{"sampling_j", joules.sampling()},
-                             {"sensor_j", joules.is_estimate() ? json(nullptr) : json(joules.sensor)},
-                             {"attribution_j", joules.attribution()}};
-  }
-  if (joules.unknown > 0) object["unknown"] = joules.unknown;
-  if (joules.absent > 0) object["absent"] = joules.absent;
-}
-
 json sources_json(const EnergySummary& energy) {
   json sources = json::array();
   for (const EnergySource& one : energy.sources) {

@@ -1,6 +1,7 @@
 // The energy of a job as tables, JSON and CSV; docs/command-line.md describes the fields.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
@@ -19,5 +20,10 @@ struct NamedEnergy {
 std::string energy_text(const NamedEnergy& job, std::span<const NamedEnergy> baselines);
 std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> baselines);
 std::string energy_csv(const EnergySummary& energy);
+
+// Joules with their uncertainty, as "284 +- 30 J", "~ 284 J" if nobody knows how far the source is off, or "unknown".
+std::string joules_text(const Joules& joules);
+// Sets `joules`, `uncertainty_j`, `uncertainty`, `unknown` and `absent` as far as they are known.
+void put_joules(nlohmann::ordered_json& object, const Joules& joules);
 
 }  // namespace diapause::cli

@@ -12,6 +12,7 @@
 #include "cli/python.hpp"
 #include "cli/text.hpp"
 #include "cli/verbs.hpp"
+#include "cli/version_energy.hpp"
 #include "store/file_paths.hpp"
 #include "store/names.hpp"
 #include "sys/process.hpp"
@@ -150,13 +151,14 @@ const CollectedVersion* choose_version(const Job& job, const std::optional<std::
   return nullptr;
 }
 
-Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersion& version, const std::string& path) {
+Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersion& version, const Places& places,
+                                           const std::string& path) {
   const std::string absolute = path.starts_with('/') ? path : sys::current_directory() + "/" + path;
   DIAPAUSE_TRY_ASSIGN(const sys::Directory to, sys::Directory::make_private(sys::real_kernel(), absolute));
   const VersionDetails details = read_details(version);
   DIAPAUSE_TRY_ASSIGN(std::vector<std::string> written, Exporter(version, details, to).run());
   DIAPAUSE_TRY_ASSIGN(const sys::File file, to.create_file("version.json"));
-  const std::string about = show_json(job, details) + "\n";
+  const std::string about = show_json(job, details, energy_of_version(job.key, version.id.number, places)) + "\n";
   DIAPAUSE_TRY(file.write_all(as_byte_view(about), 0));
   return written;
 }
@@ -182,7 +184,7 @@ int export_version(const ExportArguments& arguments) {
                                                                 : "";
   const std::string directory =
       by_python.empty() ? arguments.to : fmt::format("{}.parts-{}", arguments.to, sys::process_id());
-  const auto written = export_to(job, *version, directory);
+  const auto written = export_to(job, *version, arguments.places, directory);
   if (!written) return complain(written.error());
   // It also removes the directory.
   if (!by_python.empty()) return become_python({by_python, directory, arguments.to});

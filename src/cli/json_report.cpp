@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/energy_report.hpp"
 #include "codec/block.hpp"
 #include "store/names.hpp"
 
@@ -171,10 +172,14 @@ std::string list_json(const Collection& collection, const std::vector<const Job*
   return dump(document);
 }
 
-std::string show_json(const Job& job, const VersionDetails& details) {
+std::string show_json(const Job& job, const VersionDetails& details, const std::optional<VersionEnergy>& energy) {
   const format::Manifest& manifest = *details.version->manifest;
   json document = {{"schema", 1}, {"job", job.key}};
   document.update(identity_of(*details.version));
+  if (energy) {
+    document["energy"] = {{"seconds", energy->amount.seconds}, {"kind", energy->kind}};
+    put_joules(document["energy"], energy->amount.joules);
+  }
   document["nodes"] = manifest.node_names;
   document["ranks"] = json::array();
   for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank) {

@@ -6,10 +6,12 @@
 #include <tuple>
 
 #include "cli/collection.hpp"
+#include "cli/energy_report.hpp"
 #include "cli/inspection.hpp"
 #include "cli/json_report.hpp"
 #include "cli/text.hpp"
 #include "cli/verbs.hpp"
+#include "cli/version_energy.hpp"
 #include "codec/block.hpp"
 
 namespace diapause::cli {
@@ -31,7 +33,7 @@ Result<const CollectedVersion*> choose(const Job& job, const std::optional<std::
                                            without_manifest->id.number, job.key, state_of(*without_manifest)));
 }
 
-void print_head(const Job& job, const CollectedVersion& version) {
+void print_head(const Job& job, const CollectedVersion& version, const std::optional<VersionEnergy>& energy) {
   const format::Manifest& manifest = *version.manifest;
   fmt::print("job          {}\n", job.key);
   fmt::print("version      {} (incarnation {}, commit {})\n", version.id.number, version.id.incarnation,
@@ -42,6 +44,10 @@ void print_head(const Job& job, const CollectedVersion& version) {
              manifest.ranks.size() == 1 ? "" : "s");
   fmt::print("stored here  {}: {}\n", bytes_text(stored_bytes(version)), printable(places_text(version)));
   if (const std::string text = compression_text(manifest); !text.empty()) fmt::print("compressed   {}\n", text);
+  if (energy) {
+    fmt::print("energy       {} in {:.3f} s of its checkpoint, {}\n", joules_text(energy->amount.joules),
+               energy->amount.seconds, energy->kind);
+  }
   if (manifest.lossy_restarts > 0) {
     fmt::print("lineage      {} lossy restart{} before it: values may be further off than any bound says\n",
                manifest.lossy_restarts, manifest.lossy_restarts == 1 ? "" : "s");
@@ -188,11 +194,12 @@ int show(const ShowArguments& arguments) {
   const auto version = choose(job, arguments.version);
   if (!version) return complain(version.error());
   const VersionDetails details = read_details(**version);
+  const auto energy = energy_of_version(job.key, (*version)->id.number, arguments.places);
   if (arguments.json) {
-    fmt::print("{}\n", show_json(job, details));
+    fmt::print("{}\n", show_json(job, details, energy));
     return kDone;
   }
-  print_head(job, **version);
+  print_head(job, **version, energy);
   print_ranks(details);
   print_groups(*(*version)->manifest);
   print_regions(details);

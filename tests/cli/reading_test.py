@@ -152,6 +152,15 @@ class ReadingTest(CommandTest):
         text, _ = self.diapause("show", "heat", tiers=self.tiers)
         self.assert_in_order(["version      50", "levels       1 4", "RANKS", "field", "float64", "0-7"], text)
 
+    def test_show_tells_the_energy_of_the_checkpoint_as_the_ledger_does(self):
+        told = self.report("show", "heat", 50, tiers=self.tiers)["energy"]
+        phases = [phase for phase in self.report("energy", "heat", tiers=self.tiers)["phases"]
+                  if phase["version"] == 50 and phase["for"] == "checkpoint"]
+        self.assertAlmostEqual(told["joules"], sum(phase["joules"] for phase in phases))
+        self.assertIn(f"s of its checkpoint, {told['kind']}", self.diapause("show", "heat", 50, tiers=self.tiers)[0])
+        self.tiers.file("global/*/ledger.jsonl").unlink()
+        self.assertNotIn("energy", self.report("show", "heat", 50, tiers=self.tiers))
+
     def test_show_has_one_line_for_ranks_that_are_alike(self):
         text, _ = self.diapause("show", "heat", "20", tiers=self.tiers)
         lines = [line.split() for line in text.splitlines()]
@@ -214,7 +223,7 @@ class ReadingTest(CommandTest):
                   "    print(list(file), file['field'].shape, file['field'].dtype, {k: str(v) for k, v in file.attrs.items()})\n"
                   "    file['field'][:].tofile('field')\n")
         done = subprocess.run([python, "-c", script], cwd=self.scratch, capture_output=True, text=True)
-        self.assert_in_order([f"['field'] ({SIZE}, {SIZE}) float64", "'ranks': '8'", "'version': '40'"], done.stdout)
+        self.assert_in_order([f"['field'] ({SIZE}, {SIZE}) float64", "'energy_j'", "'energy_kind': 'modelled'", "'ranks': '8'", "'version': '40'"], done.stdout)
         self.diapause("export", "heat", 40, "--to", "arrays", tiers=self.tiers)
         self.assertEqual((self.scratch / "field").read_bytes(), (self.scratch / "arrays/field.npy").read_bytes()[128:])
         self.assertEqual([path.name for path in self.scratch.iterdir() if "heat" in path.name], ["heat.h5"])
