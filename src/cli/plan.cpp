@@ -18,38 +18,62 @@
 namespace diapause::cli {
 namespace {
 
-Result<model::Storage> storage_of_words(const std::vector<std::string>& words) {
+// The storage as its capacity, or as the number of its nodes and of the devices of each: 75x64.
+Result<double> capacity_of_word(const std::string& word, double device_bytes) {
+  const std::size_t by = word.find('x');
+  if (by == std::string::npos) return parse_size_bytes(word);
+  DIAPAUSE_TRY_ASSIGN(const double nodes, parse_amount(word.substr(0, by)));
+  DIAPAUSE_TRY_ASSIGN(const double devices, parse_amount(word.substr(by + 1)));
+  return nodes * devices * device_bytes;
+}
+
+struct Dump {
   model::Storage storage;
-  DIAPAUSE_TRY_ASSIGN(storage.capacity_bytes, parse_size_bytes(words[1]));
-  DIAPAUSE_TRY_ASSIGN(storage.device_bytes, parse_size_bytes(words[2]));
+  double memory_bytes = 0;
+  double used = 1;  // share of the memory that is in use, and written
+};
+
+Result<Dump> dump_of_words(const std::vector<std::string>& words) {
+  Dump dump;
+  DIAPAUSE_TRY_ASSIGN(dump.memory_bytes, parse_size_bytes(words[0]));
+  DIAPAUSE_TRY_ASSIGN(dump.storage.device_bytes, parse_size_bytes(words[2]));
+  DIAPAUSE_TRY_ASSIGN(dump.storage.capacity_bytes, capacity_of_word(words[1], dump.storage.device_bytes));
   DIAPAUSE_TRY_ASSIGN(const double mb_s, parse_amount(words[3]));
-  storage.device_bytes_per_s = mb_s * 1e6;
-  const bool sound = storage.capacity_bytes > 0 && storage.device_bytes > 0 && mb_s > 0;
+  dump.storage.device_bytes_per_s = mb_s * 1e6;
+  const bool sound = dump.storage.capacity_bytes > 0 && dump.storage.device_bytes > 0 && mb_s > 0;
   if (!sound) return fail(Code::argument, "--fill-time: storage, device and rate must be above 0");
-  return storage;
+  if (words.size() > 4) {
+    DIAPAUSE_TRY_ASSIGN(const double percent, parse_amount(words[4]));
+    if (percent <= 0 || percent > 100)
+      return fail(Code::argument, "--fill-time: the percentage of memory in use must be above 0 and at most 100");
+    dump.used = percent / 100;
+  }
+  return dump;
 }
 
 int fill_time(const PlanArguments& arguments) {
-  const auto storage = storage_of_words(arguments.fill_time);
-  if (!storage) return complain(storage.error());
-  const auto memory = parse_size_bytes(arguments.fill_time[0]);
-  if (!memory) return complain(memory.error());
-  const double device_s = model::device_fill_time_s(*storage);
-  const double least_s = model::fill_time_s(*storage, *memory);
+  const auto dump = dump_of_words(arguments.fill_time);
+  if (!dump) return complain(dump.error());
+  const model::Storage& storage = dump->storage;
+  const double written_bytes = dump->used * dump->memory_bytes;
+  const double ratio = dump->memory_bytes / storage.capacity_bytes;
+  const double device_s = model::device_fill_time_s(storage);
+  const double least_s = model::fill_time_s(storage, written_bytes);
   if (arguments.json) {
     fmt::print(
-        "{{\"schema\": 1, \"kind\": \"fill_time\", \"memory_over_storage\": {}, \"device_fill_s\": {}, "
-        "\"storage_bytes_per_s\": {}, \"least_s\": {}}}\n",
-        *memory / storage->capacity_bytes, device_s, model::storage_bytes_per_s(*storage), least_s);
+        "{{\"schema\": 1, \"kind\": \"fill_time\", \"memory_over_storage\": {}, \"written_bytes\": {}, "
+        "\"device_fill_s\": {}, \"storage_bytes_per_s\": {}, \"least_s\": {}}}\n",
+        ratio, written_bytes, device_s, model::storage_bytes_per_s(storage), least_s);
     return kDone;
   }
+  const std::string what = dump->used < 1 ? fmt::format("a dump of {:.4g} %   takes", 100 * dump->used)
+                                          : std::string("a full dump takes   ");
   fmt::print(
       "memory over storage  {:.4g}\na device fills in    {}\nall devices write    {:.4g} GB/s\n"
-      "a full dump takes    {} at least\n\n"
-      "The law takes all devices for busy at their full rate. Published dumps of real programs took 8 to 10 times "
+      "{} {} at least\n\n"
+      "The law takes all devices for busy at their full rate. Published dumps of real programs took 7 to 17 times "
       "as long.\n",
-      *memory / storage->capacity_bytes, duration_text(device_s), model::storage_bytes_per_s(*storage) / 1e9,
-      duration_text(least_s));
+      ratio, duration_text(device_s), model::storage_bytes_per_s(storage) / 1e9, what, duration_text(least_s));
   return kDone;
 }
 

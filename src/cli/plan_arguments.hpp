@@ -56,7 +56,7 @@ struct PlanArguments {
   // Law or trace, number of runs and seed, if the optimum is searched by simulation.
   SimulateArguments played;
   std::vector<std::uint64_t> sizes;
-  std::vector<std::string> fill_time;  // memory, storage, device, rate of a device
+  std::vector<std::string> fill_time;  // memory, storage, device, rate of a device, and percent in use
   bool json = false;
   std::string plot;  // file; empty: none
 };

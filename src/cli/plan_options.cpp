@@ -192,11 +192,13 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->delimiter(',')
       ->option_text("LIST")
       ->check(CLI::Range(1, 100'000'000));
-  verb.add_option("--fill-time", arguments.fill_time,
-                  "Print the least time to write MEMORY to STORAGE made of DEVICEs of MB_S")
+  verb.add_option(
+          "--fill-time", arguments.fill_time,
+          "Print the least time to write MEMORY, or USED percent of it, to STORAGE (a size, or nodes x devices of "
+          "each) made of DEVICEs of MB_S")
       ->delimiter(',')
-      ->expected(4)
-      ->option_text("MEMORY,STORAGE,DEVICE,MB_S");
+      ->expected(4, 5)
+      ->option_text("MEMORY,STORAGE,DEVICE,MB_S[,USED]");
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
   verb.add_option("--plot", arguments.plot, "Write a picture, and its numbers as JSON beside it")->option_text("FILE");
   verb.footer(std::string("Examples:\n"
@@ -204,7 +206,8 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
                           "  diapause plan --from heat --mtbf node=2d --json\n"
                           "  diapause plan --levels 4 --level 4:blocked=15min --sync --node-mtbf 15y --sizes "
                           "1024,8192,65536\n"
-                          "  diapause plan --fill-time 205TB,10PB,2TB,100\n\n") +
+                          "  diapause plan --fill-time 205TB,10PB,2TB,100\n"
+                          "  diapause plan --fill-time 205TB,75x64,2TB,100,40\n\n") +
               kPlanExitCodes);
 }
 

@@ -6,7 +6,7 @@
 // Cao, Arya, Garg, Matott, Panda, Subramoni, Vienne, Cooperman, "System-level scalable
 // checkpoint-restart for petascale computing" (2016), section III-D. The law assumes that all
 // devices work at their full rate, and ignores the network in front of them: the same paper
-// measured times eight to ten times as long.
+// measured times 7 to 17 times as long.
 #pragma once
 
 namespace diapause::model {

@@ -82,7 +82,7 @@ TEST(FillTime, TheExascaleRowIsRoundedDown) {
   EXPECT_NEAR(predicted_min(published("exascale in theory")), 1.667, 0.001);
 }
 
-TEST(FillTime, MeasuredCheckpointsTakeEightToTenTimesAsLong) {
+TEST(FillTime, MeasuredCheckpointsTakeManyTimesAsLong) {
   // Table II: HPCG on Stampede; 19 TB in 367.4 s and 38 TB in 652.8 s.
   const Storage stampede = storage_of(published("Stampede"));
   EXPECT_NEAR(367.4 / fill_time_s(stampede, 19 * kTb), 9.7, 0.1);

@@ -56,6 +56,18 @@ class PlanTest(CommandTest):
             told = self.plan("--fill-time", words)
             self.assertAlmostEqual(told["least_s"] / 60, minutes, places=1)
 
+    def test_a_storage_may_be_told_by_its_nodes_and_devices_and_a_dump_by_the_memory_in_use(self):
+        whole, used = self.plan("--fill-time", "200TB,50x100,2TB,100"), self.plan("--fill-time", "200TB,50x100,2TB,100,25")
+        self.assertAlmostEqual(whole["storage_bytes_per_s"] / 1e9, 500, places=6)
+        self.assertAlmostEqual(whole["least_s"], 400, places=6)
+        self.assertAlmostEqual(used["least_s"], 100, places=6)
+        self.assertEqual(used["written_bytes"], 50e12)
+        self.assertIn("a dump of 25 %", self.diapause("plan", "--fill-time", "200TB,50x100,2TB,100,25")[0])
+        for words, word in (("1TB,1PB,2TB,100,0", "percentage"), ("1TB,1PB,2TB,100,101", "percentage"), ("1TB,0x9,2TB,100", "storage"),
+                            ("1TB,9x,2TB,100", "''")):
+            with self.subTest(words):
+                self.assertIn(word, self.diapause("plan", "--fill-time", words, status=3)[1])
+
     def test_a_ledger_stands_in_for_what_is_not_said(self):
         lines = [{"event": "open", "time_unix_s": 0, "ranks": 8, "nodes": 4}]
         for version in range(5):
