@@ -160,12 +160,16 @@ std::vector<RunsStudy> studies_of_runs() {
        "20"},
       {"transparent",
        "Checkpoints of unmodified programs, and the checkpoint-fill-time law",
-       "diapause study transparent -o transparent --ranks 1,4,16 --size 100,1000",
+       "diapause study transparent -o transparent --ranks 1,2,4,8,16 --size 100,1000",
        {kLaunch,
         with_default(kRanksList, "1,2,4"),
         {"--size", "LIST", "Data of a rank, in MB", "64,256"},
+        {"--nodes", "LIST", "Emulated nodes in weak scaling: as many jobs are launched, and checkpointed at once",
+         "1,2,4"},
         kDirectory,
-        {"--seconds", "S", "Approximate time of the runs whose overhead is measured", "20"}}},
+        {"--seconds", "S", "Approximate time of the runs whose overhead is measured", "20"},
+        {"--program", "NAME=COMMAND",
+         "Program of a published table to run as well; may be given more than once [none]"}}},
   };
 }
 

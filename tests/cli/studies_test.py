@@ -96,12 +96,17 @@ class StudiesTest(CommandTest):
         self.assertIn("are predicted for the same failures", (self.scratch / "out/study.html").read_text())
 
     def test_a_program_that_knows_nothing_of_it_is_launched_stopped_and_restarted(self):
-        self.study("transparent", "--ranks=1", "--size=1", "--seconds=0.3", "--repetitions=1")
+        self.study("transparent", "--ranks=1", "--size=1", "--nodes=2", "--seconds=0.3", "--repetitions=1")
         (row,) = self.table("measurements")
         self.assertGreater(float(row["image_bytes"]), 1e6)
         for what in ("native_s", "launched_s", "checkpoint_s", "stood_still_s", "restart_s", "storage_bytes_per_s"):
             self.assertGreater(float(row[what]), 0, what)
         self.assertEqual(len(self.table("law")), 7)
+        (weak,) = self.table("weak")
+        self.assertEqual((weak["nodes"], weak["processes"]), ("2", "2"))
+        for what in ("size_bytes", "stop_s", "local_s", "global_s", "restart_s"):
+            self.assertGreater(float(weak[what]), 0, what)
+        self.assertEqual({row["ours"] for row in self.table("claims")}, {""}, "nothing published is ours")
         self.assertEqual(list((self.scratch / "memory").glob("*")), [], "a job was not cleaned up")
 
     def test_what_cannot_be_run_is_named(self):
