@@ -155,6 +155,7 @@ class Growing(InADirectory):
         class Model:
             particles = numpy.arange(6.0).reshape(2, 3)
 
+        self.configure("[level1]\nkeep = 2\n")
         model, items = Model(), {"list": numpy.zeros(0, "i4")}
         with self.open() as run:
             run.protect_attribute(model, "particles")
