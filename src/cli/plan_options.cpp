@@ -192,13 +192,13 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->delimiter(',')
       ->option_text("LIST")
       ->check(CLI::Range(1, 100'000'000));
-  verb.add_option(
-          "--fill-time", arguments.fill_time,
-          "Print the least time to write MEMORY, or USED percent of it, to STORAGE (a size, or nodes x devices of "
-          "each) made of DEVICEs of MB_S")
+  verb.add_option("--fill-time", arguments.fill_time,
+                  "Print the least time to write MEMORY, or USED percent of it if that is given, to STORAGE (a size, "
+                  "or nodes x "
+                  "devices of each) made of DEVICEs of MB_S")
       ->delimiter(',')
       ->expected(4, 5)
-      ->option_text("MEMORY,STORAGE,DEVICE,MB_S[,USED]");
+      ->option_text("MEMORY,STORAGE,DEVICE,MB_S,USED");
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
   verb.add_option("--plot", arguments.plot, "Write a picture, and its numbers as JSON beside it")->option_text("FILE");
   verb.footer(std::string("Examples:\n"
