@@ -142,7 +142,13 @@ class ExtrapolationTest(unittest.TestCase):
             with self.subTest(row["what"]):
                 is_known = row["what"] == "launch" or row["what"].startswith("restart")
                 self.assertEqual(row["extrapolated_s"] is not None, is_known)
-                self.assertEqual(row["rests_on"] != petascale.BYTES_UNKNOWN, is_known)
+                self.assertEqual(row["rests_on"] != petascale.UNKNOWN, is_known)
+
+    def test_a_launch_that_the_fit_finds_free_is_not_known(self):
+        costs = petascale.own_costs(ROWS)
+        free = petascale.OwnCosts((0.0, 0.0), costs.stop, costs.local, costs.more_of_global, costs.restart)
+        (launch,) = [row for row in petascale.extrapolated(free) if row["what"] == "launch"]
+        self.assertEqual((launch["extrapolated_s"], launch["rests_on"]), (None, petascale.UNKNOWN))
 
     def test_no_row_of_it_is_called_measured_where_its_storage_is_assumed(self):
         for row in petascale.extrapolated(petascale.own_costs(ROWS)):

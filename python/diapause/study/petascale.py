@@ -350,7 +350,7 @@ def own_errors(rows):
     return found
 
 
-BYTES_UNKNOWN = "not known: no cost of a byte could be told from the measurements here"
+UNKNOWN = "not known: the measurements here do not tell this cost"
 NETWORK_BYTES_PER_S = 4 * 14.0625e9 * 64 / 66 / 8  # FDR InfiniBand, four lanes, by its specification: 6.8 GB/s
 ASSUMPTIONS = (
     f"{LARGEST} processes, {PER_NODE} of a node, with 38 TB in images of equal size, as published.",
@@ -383,6 +383,7 @@ def extrapolated(costs, processes=LARGEST, size_bytes=LARGEST_BYTES, per_node=PE
     told = []
     for what, seconds, why in rows:
         terms = costs.stop if "stands still" in what else costs.local if "level" in what else None
-        is_known = terms is None or terms[-1] > 0  # a cost that the fit has made 0 would be that of so many bytes, too
-        told.append({"what": what, "extrapolated_s": seconds if is_known else None, "rests_on": why if is_known else BYTES_UNKNOWN})
+        # A cost of bytes that the fit has made 0 would stay 0 for any number of bytes.
+        is_known = seconds > 0 and (terms is None or terms[-1] > 0)
+        told.append({"what": what, "extrapolated_s": seconds if is_known else None, "rests_on": why if is_known else UNKNOWN})
     return told
