@@ -293,9 +293,9 @@ int VelocClient::due_level(Dated& dated) {
 }
 
 void VelocClient::check_name(const std::string& name, int version) const {
-  const auto is_allowed = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
+  const auto is_allowed = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; };
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_allowed)) {
-    throw Failure("'" + name + "' cannot name checkpoints: letters, digits, '_' and '.' can");
+    throw Failure("'" + name + "' cannot name checkpoints: letters, digits, '_', '.' and '-' can");
   }
   if (version < 0) throw Failure("version " + std::to_string(version) + " is negative");
 }

@@ -95,13 +95,13 @@ static void memory_may_be_larger_than_what_is_stored_and_not_smaller(void) {
   double* const field = filled(3);
   double* const larger = calloc(kCount + 1, sizeof *larger);
   VELOC_Mem_protect(1, field, kCount, sizeof *field);
-  EXPECT(VELOC_Checkpoint("sizes", 1) == VELOC_SUCCESS);
+  EXPECT(VELOC_Checkpoint("some-sizes", 1) == VELOC_SUCCESS);
   VELOC_Mem_protect(1, larger, kCount + 1, sizeof *larger);
-  EXPECT(VELOC_Restart("sizes", 1) == VELOC_SUCCESS);
+  EXPECT(VELOC_Restart("some-sizes", 1) == VELOC_SUCCESS);
   EXPECT(is_filled(larger, 3) && larger[kCount] == 0);
   memset(larger, 0, kCount * sizeof *larger);
   VELOC_Mem_protect(1, larger, kCount - 1, sizeof *larger);
-  EXPECT(VELOC_Restart("sizes", 1) == VELOC_FAILURE);
+  EXPECT(VELOC_Restart("some-sizes", 1) == VELOC_FAILURE);
   EXPECT(larger[0] == 0);
   EXPECT(VELOC_Restart_end(0) == VELOC_SUCCESS);
   VELOC_Mem_clear();
