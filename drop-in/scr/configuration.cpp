@@ -65,7 +65,9 @@ void add(Redundancy& redundancy, const ScrParameters::Descriptor& descriptor, co
   const std::string type = of(descriptor, "TYPE", default_type == "FILE" ? "XOR" : default_type);
   const long interval = number_of(descriptor, "INTERVAL", 1);
   if (interval < 1) throw std::runtime_error("INTERVAL of a descriptor CKPT must be at least 1");
-  redundancy.schemes.push_back({interval, level_of_type(type, "SCR_COPY_TYPE, or TYPE of CKPT,")});
+  const int level_in_cache = level_of_type(type, "SCR_COPY_TYPE, or TYPE of CKPT,");
+  const bool bypasses_cache = number_of(descriptor, "BYPASS", settings.number("SCR_CACHE_BYPASS", 1)) != 0;
+  redundancy.schemes.push_back({interval, bypasses_cache ? DIAPAUSE_L4 : level_in_cache});
   const bool is_first = redundancy.schemes.size() == 1;
   if (is_first) redundancy.cache = of(descriptor, "STORE", settings.get("SCR_CACHE_BASE").value_or(kInMemory));
   if (redundancy.schemes.back().level != DIAPAUSE_L3) return;
@@ -143,11 +145,6 @@ std::vector<std::string> remarks_on(const ScrSettings& settings) {
   for (const std::string& key : settings.keys()) {
     const bool is_known = std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end();
     if (!is_known) remarks.push_back(key + " has no meaning for Diapause");
-  }
-  if (settings.get("SCR_CACHE_BYPASS").value_or("0") != "0") {
-    remarks.push_back(
-        "SCR_CACHE_BYPASS has no meaning for Diapause: checkpoints are its versions, and output alone is "
-        "at its own paths");
   }
   return remarks;
 }

@@ -128,6 +128,18 @@ def a_program_of_scr_that_loses_a_node_ends_the_same(site):
                  steps_after=lambda newest: 20 * newest + 37)
 
 
+def a_program_of_scr_that_loses_all_nodes_ends_the_same(site):
+    """By default SCR bypasses its cache: every checkpoint is in the prefix directory."""
+    def prepare(place):
+        configuration = scr_configuration(place, SCR_CACHE_BYPASS=None, SCR_CHECKPOINT_INTERVAL=20)
+        return lambda name, steps, result: ("scr_solver", configuration, name, steps, result)
+
+    def lose_all_nodes(place):
+        for node in range(RANKS):
+            lose_node(place, f"node{node}")
+    end_the_same(site, prepare, lose_all_nodes, versions=8, steps_after=lambda newest: 20 * newest + 37)
+
+
 def scrs_functions_do_what_programs_lean_on(site):
     with Place(site, ranks=RANKS) as place:
         place.global_ = place.path / ".scr"
