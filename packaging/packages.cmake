@@ -5,9 +5,8 @@
 #   libdiapause-dev     headers, CMake and pkg-config files, pages of the functions, programs to start from
 #   diapause            the command with all that it uses
 #   python3-diapause    `import diapause` for the system's Python
-#
-# The libraries that stand in for others' have those others' names, and are left to `make install`.
-set(CPACK_COMPONENTS_ALL libdiapause libdiapause-dev diapause python3-diapause)
+#   diapause-drop-in    libraries in place of FTI, SCR and VELOC, in a folder where no program finds them unasked
+set(CPACK_COMPONENTS_ALL libdiapause libdiapause-dev diapause python3-diapause diapause-drop-in)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -22,7 +21,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
-    ${PROJECT_BINARY_DIR}/src ${PROJECT_BINARY_DIR}/bindings/fortran)
+    ${PROJECT_BINARY_DIR}/src ${PROJECT_BINARY_DIR}/bindings/fortran
+    ${PROJECT_BINARY_DIR}/drop-in/fti/lib ${PROJECT_BINARY_DIR}/drop-in/scr/lib)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 
@@ -50,6 +50,8 @@ diapause_package(diapause utils "Checkpoint/restart for parallel programs: the c
 diapause_package(python3-diapause python "Checkpoint/restart for parallel programs: the Python package"
   DEPENDS "diapause ${same_version}, python3 (>= 3.9)" RECOMMENDS "python3-numpy, python3-mpi4py"
   ARCHITECTURE all)
+diapause_package(diapause-drop-in libdevel "Checkpoint/restart for parallel programs: in place of FTI, SCR and VELOC"
+  DEPENDS "libdiapause ${same_version}" RECOMMENDS "mpi-default-dev, pkg-config")
 
 # The command has the package already, beside the libraries: the system's Python is led to it.
 set(python_folder lib/python3/dist-packages)

@@ -11,7 +11,7 @@ import unittest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["DIAPAUSE_TEST_BUILD"])
-NAMES = ("libdiapause", "libdiapause-dev", "diapause", "python3-diapause")
+NAMES = ("libdiapause", "libdiapause-dev", "diapause", "python3-diapause", "diapause-drop-in")
 LIMIT_S = 600
 
 PYTHON_PROGRAM = """
@@ -70,7 +70,18 @@ class PackagesTest(unittest.TestCase):
         self.assertIn(f"libdiapause (= {version()})", told["libdiapause-dev"])
         self.assertIn(f"libdiapause (= {version()})", told["diapause"])
         self.assertIn(f"diapause (= {version()})", told["python3-diapause"])
+        self.assertIn(f"libdiapause (= {version()})", told["diapause-drop-in"])
         self.assertRegex(told["libdiapause"], r"libc6 .*libisal2 .*libzstd1")
+
+    def test_no_program_gets_a_library_of_anothers_name_unasked(self):
+        """Only the package's own folder has them, and no package that is installed later is told to depend on it."""
+        libraries = {pathlib.PurePath(file) for file in contents(self.packages["diapause-drop-in"]) if ".so" in file}
+        self.assertEqual({library.name for library in libraries} & {"libfti.so", "libscr.so", "libveloc-client.so"},
+                         {"libfti.so", "libscr.so", "libveloc-client.so"})
+        for library in libraries:
+            self.assertEqual(library.parent.parent.parent.name, "drop-in", library)
+        told = output("dpkg-deb", "--info", self.packages["diapause-drop-in"])
+        self.assertNotIn("shlibs", told)
 
     def test_no_file_is_in_two_of_them(self):
         held = [file for package in self.packages.values() for file in contents(package)]
@@ -94,6 +105,23 @@ class PackagesTest(unittest.TestCase):
             command = ";".join([*words, str(program)])
             output("cmake", f"-DDIRECTORY={self.scratch / 'run'}", f"-DCOMMAND={command}", "-P",
                    REPOSITORY / "examples/run_twice.cmake")
+
+    def test_a_program_written_for_another_library_is_built_and_runs(self):
+        place = next(self.root.glob("usr/**/drop-in/veloc/lib/pkgconfig"))
+        asked = {"env": os.environ | {"PKG_CONFIG_PATH": str(place)}}
+        compiler = output("pkg-config", "--variable=mpicc", "veloc", **asked).strip()
+        flags = output("pkg-config", "--cflags", "--libs", "veloc", **asked).split()
+        program = self.scratch / "veloc_solver"
+        source = REPOSITORY / "tests/drop_in/veloc_solver.c"
+        output(compiler, source, "-o", program, *flags, "-lm")
+        configuration = self.scratch / "veloc.cfg"
+        configuration.write_text(f"scratch = {self.scratch / 'node'}\npersistent = {self.scratch / 'veloc'}\nmode = async\n")
+        run = (os.environ["DIAPAUSE_TEST_MPIEXEC"], "-n", "2", program, configuration, "packaged", "20", self.scratch / "result")
+        results = []
+        for _ in range(2):  # The second run finds the checkpoints of the first.
+            output(*run)
+            results.append([(self.scratch / f"result.{rank}").read_bytes() for rank in range(2)])
+        self.assertEqual(*results)
 
     def test_the_command_and_python_see_the_same_checkpoint(self):
         python = {"PYTHONPATH": str(self.root / "usr/lib/python3/dist-packages")}
