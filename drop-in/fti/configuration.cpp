@@ -155,6 +155,43 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   return configuration;
 }
 
+FTIT_allConfiguration tell_fti_configuration(const std::string& path) {
+  constexpr int kKiB = 1024;
+  constexpr int kMiB = 1024 * kKiB;
+  constexpr int kIoModes = 1000;
+  const Keys keys(path);
+  const auto number = [&](const char* section, const char* key, int otherwise, int most = kMost) {
+    return keys.number(section, key, otherwise, -1, most);
+  };
+  const auto basic = [&](const char* key, int otherwise) { return number("basic", key, otherwise); };
+  const auto tag = [&](const char* key, int otherwise) { return number("advanced", key, otherwise); };
+  FTIT_allConfiguration all{};
+  FTIT_configuration& told = all.configuration;
+  told.ioMode = kIoModes + basic("ckpt_io", 1);
+  told.stagingEnabled = basic("enable_staging", 0) != 0;
+  const bool is_differential = basic("enable_dcp", 0) != 0;
+  const bool is_of_ftiff = told.ioMode == kIoModes + 3;
+  told.dcpFtiff = is_differential && is_of_ftiff;
+  told.dcpPosix = is_differential && !is_of_ftiff;
+  told.keepL4Ckpt = basic("keep_l4_ckpt", 0) != 0;
+  told.keepHeadsAlive = basic("keep_heads_alive", 0) != 0;
+  told.dcpMode = basic("dcp_mode", -1);
+  told.dcpBlockSize = basic("dcp_block_size", -1);
+  std::snprintf(told.cfgFile, sizeof told.cfgFile, "%s", path.c_str());
+  told.saveLastCkpt = basic("keep_last_ckpt", 0);
+  told.verbosity = basic("verbosity", -1);
+  told.maxVarId = basic("max_var_id", -1);
+  told.blockSize = kKiB * number("advanced", "block_size", -1, kMost / kKiB);
+  told.transferSize = kMiB * number("advanced", "transfer_size", -1, kMost / kMiB);
+  told.ckptTag = tag("ckpt_tag", 711);
+  told.stageTag = tag("stage_tag", 406);
+  told.finalTag = tag("final_tag", 3107);
+  told.generalTag = tag("general_tag", 2612);
+  told.test = number("advanced", "local_test", -1);
+  told.l3WordSize = FTI_WORD;
+  return all;
+}
+
 void write_fti_restart(const std::string& path, int failure, const std::string& execution_id) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Failure(path + ": the configuration file cannot be read");

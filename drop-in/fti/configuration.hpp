@@ -2,7 +2,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "fti.h"
 
 namespace diapause::drop_in {
 
@@ -28,6 +29,9 @@ struct FtiConfiguration {
 
 // For a job of so many ranks. Throws std::runtime_error that names what cannot be used.
 FtiConfiguration read_fti_configuration(const std::string& path, int ranks);
+
+// What FTI_GetConfig tells. Throws std::runtime_error that names what cannot be read.
+FTIT_allConfiguration tell_fti_configuration(const std::string& path);
 
 // Writes `failure` and `exec_id` of the section `restart`, so that the next run begins accordingly; everything else in
 // the file stays. The file is replaced whole. Throws std::runtime_error.

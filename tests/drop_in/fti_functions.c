@@ -1,5 +1,6 @@
-/* What FTI's functions promise, on each rank alike: fti_functions CONFIGURATION STAGED begin|continue. The run that
- * begins ends without FTI_Finalize, as after a crash. */
+/* What FTI's functions promise, on each rank alike: fti_functions CONFIGURATION STAGED begin|continue|hold|recover. The
+ * run that begins ends without FTI_Finalize, as after a crash. The one that holds takes one checkpoint, makes the file
+ * STAGED.<rank>, and calls nothing more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,13 @@ static fti_id_t particle_type(void) {
   EXPECT(FTI_AddScalarField(type, "kind", FTI_INTG, offsetof(struct particle, kind)) == FTI_SCES);
   EXPECT(FTI_AddScalarField(type, "outside", FTI_DBLE, sizeof(struct particle)) == FTI_NSCS);
   return type;
+}
+
+static void read_configuration(const char* path) {
+  const FTIT_allConfiguration read = FTI_GetConfig(path, FTI_COMM_WORLD);
+  EXPECT(read.configuration.ioMode == 1001 && read.configuration.test == 1 && read.configuration.dcpMode == -1);
+  EXPECT(!read.configuration.keepL4Ckpt && strcmp(read.configuration.cfgFile, path) == 0);
+  EXPECT(FTI_GetConfig("there is no such file", FTI_COMM_WORLD).configuration.ioMode == -1);
 }
 
 static void begin(int rank, const char* staged) {
@@ -118,6 +126,7 @@ int main(int argc, char** argv) {
   EXPECT(FTI_Checkpoint(1, 1) == FTI_NSCS);
   EXPECT(FTI_Init(argv[1], MPI_COMM_WORLD) == FTI_SCES);
   MPI_Comm_rank(FTI_COMM_WORLD, &rank);
+  read_configuration(argv[1]);
   if (strcmp(argv[3], "begin") == 0) {
     begin(rank, argv[2]);
     MPI_Finalize();

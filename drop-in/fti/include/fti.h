@@ -76,6 +76,35 @@ typedef struct FTIT_attribute {
   char name[FTI_BUFS];
 } FTIT_attribute;
 
+/* What stands in a configuration file. The members are in FTI's order, so a program that was compiled with FTI's header
+ * may read them too; those of later names in FTI's struct are not here. */
+typedef struct FTIT_configuration {
+  bool stagingEnabled;
+  bool dcpFtiff;
+  bool dcpPosix;
+  bool keepL4Ckpt;
+  bool keepHeadsAlive;
+  int dcpMode;
+  int dcpBlockSize; /* in bytes */
+  char cfgFile[FTI_BUFS];
+  int saveLastCkpt;
+  int verbosity;
+  int blockSize;    /* in bytes */
+  int transferSize; /* in bytes */
+  int maxVarId;
+  int ckptTag;
+  int stageTag;
+  int finalTag;
+  int generalTag;
+  int test; /* local_test */
+  int l3WordSize;
+  int ioMode; /* 1000 more than ckpt_io, or -1 if the file cannot be read */
+} FTIT_configuration;
+
+typedef struct FTIT_allConfiguration {
+  FTIT_configuration configuration;
+} FTIT_allConfiguration;
+
 /* The ranks that compute; good from FTI_Init on, and after FTI_Finalize too. */
 extern MPI_Comm FTI_COMM_WORLD;
 
@@ -96,6 +125,9 @@ extern fti_id_t FTI_LDBE;
  * the last rank of each node does not return until all have finished, and then, unless keep_heads_alive is set, ends.
  */
 int FTI_Init(const char* configFile, MPI_Comm globalComm);
+
+/* Reads a configuration file, which need not be that of FTI_Init. Not collective. */
+FTIT_allConfiguration FTI_GetConfig(const char* configFile, MPI_Comm globalComm);
 
 /* 0: a fresh start, or all is recovered; 1: a restart; 2: a restart from the checkpoint that the last run kept. */
 int FTI_Status();
