@@ -1,6 +1,6 @@
 // Checkpoints and restarts of one process against a memcpy and against the disk read and written directly.
 //
-//   one_process memory|local|restart|mapped|flush|app|app_floor|direct|ledger|auto RUNS MIB DIRECTORY
+//   one_process memory|local|restart|mapped|flush|app|app_floor|direct|files|ledger|auto RUNS MIB DIRECTORY
 //
 // DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the environment.
 #include <fcntl.h>
@@ -52,6 +52,14 @@ class Instance {
     return info.blocked_s;
   }
   // Until the last one holds.
+  // The same of files that `write(directory)` writes.
+  template <class Write>
+  void checkpoint_files(Write write) {
+    const char* directory = nullptr;
+    must(diapause_files(instance_, &directory), "diapause_files");
+    write(std::string(directory));
+    must(diapause_checkpoint_files(instance_, ++version_, DIAPAUSE_L4, 1, nullptr), "diapause_checkpoint_files");
+  }
   void wait(int level) { must(diapause_wait(instance_, version_, level, 600), "diapause_wait"); }
   bool is_in_flight() {
     diapause_progress progress;
@@ -329,6 +337,45 @@ Pairs measure_auto(const Options& options) {
   return pairs;
 }
 
+constexpr int kFiles = 4;
+
+// Writes `data` as a few files of equal size, as a program does that has its own format.
+void write_files(const std::string& directory, const WarmMemory& data, bool synced) {
+  const std::size_t length = data.size() / kFiles;
+  for (int number = 0; number < kFiles; ++number) {
+    const std::string path = directory + "/" + std::to_string(number);
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) give_up(path + " cannot be written");
+    for (std::size_t done = 0; done < length;) {
+      const ssize_t written = ::write(fd, data.data() + number * length + done, length - done);
+      if (written <= 0) give_up("no room for " + path);
+      done += static_cast<std::size_t>(written);
+    }
+    if (synced && ::fsync(fd) != 0) give_up("cannot sync " + path);
+    ::close(fd);
+  }
+}
+
+// A version of files until level 4 holds, against the same files written to the disk of the global tier and synced
+// there.
+Pairs measure_files(const Options& options) {
+  const WarmMemory data(options.bytes);
+  const WarmMemory state(4096);
+  const std::string beside = options.directory + "/raw";
+  std::filesystem::create_directories(beside);
+  Instance instance(state);
+  Pairs pairs;
+  for (int i = -1; i < options.runs; ++i) {
+    const double written_s = seconds_of([&] { write_files(beside, data, true); });
+    const double durable_s = seconds_of([&] {
+      instance.checkpoint_files([&](const std::string& directory) { write_files(directory, data, false); });
+      instance.wait(DIAPAUSE_L4);
+    });
+    if (i >= 0) pairs.emplace_back(durable_s, written_s);
+  }
+  return pairs;
+}
+
 // Drops what the page cache holds of the files below `directory`.
 void make_cold(const std::string& directory) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
@@ -386,13 +433,21 @@ Pairs measure_mapped(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, Pairs (*)(const Options&)> measures = {
-      {"memory", measure_memory}, {"local", measure_local},         {"flush", measure_flush},
-      {"app", measure_app},       {"app_floor", measure_app_floor}, {"direct", measure_against_direct},
-      {"mapped", measure_mapped}, {"restart", measure_restart},     {"ledger", measure_ledger},
-      {"auto", measure_auto}};
+  const std::map<std::string, Pairs (*)(const Options&)> measures = {{"memory", measure_memory},
+                                                                     {"local", measure_local},
+                                                                     {"flush", measure_flush},
+                                                                     {"app", measure_app},
+                                                                     {"app_floor", measure_app_floor},
+                                                                     {"direct", measure_against_direct},
+                                                                     {"mapped", measure_mapped},
+                                                                     {"restart", measure_restart},
+                                                                     {"files", measure_files},
+                                                                     {"ledger", measure_ledger},
+                                                                     {"auto", measure_auto}};
   if (argc != 5 || !measures.contains(argv[1])) {
-    give_up("usage: one_process memory|local|restart|mapped|flush|app|app_floor|direct|ledger|auto RUNS MIB DIRECTORY");
+    give_up(
+        "usage: one_process memory|local|restart|mapped|flush|app|app_floor|direct|files|ledger|auto RUNS MIB "
+        "DIRECTORY");
   }
   bench::print_json(measures.at(argv[1])({std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]}));
 }
