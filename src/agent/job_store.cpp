@@ -68,15 +68,15 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request) {
   std::unique_ptr<JobStore> store(new JobStore);
   DIAPAUSE_TRY(store->open_context(request));
   engine::Context& context = *store->context_;
-  DIAPAUSE_TRY_ASSIGN(store->engine_, engine::NodeEngine::open(context, store->bill_));
+  DIAPAUSE_TRY_ASSIGN(store->engine_, engine::NodeEngine::open(context, store->ledger_));
   if (store->engine_->other_rank_count() != 0) {
     return fail(Code::mismatch, fmt::format("'{}' names a job of {} ranks that takes its checkpoints itself: use "
                                             "another name",
                                             request.name, store->engine_->other_rank_count()));
   }
-  store->bill_.open(context);
-  if (store->bill_.is_open()) {
-    store->bill_.append(context, engine::open_line({store->engine_->incarnation(), 1, 1, engine::Worker::call}));
+  store->ledger_.open(context);
+  if (store->ledger_.is_open()) {
+    store->ledger_.append(context, engine::open_line({store->engine_->incarnation(), 1, 1, engine::Worker::call}));
   }
   DIAPAUSE_TRY_ASSIGN(const engine::Inventory inventory, engine::take_inventory(context));
   for (const engine::StoredVersion& one : inventory.versions) {
@@ -87,7 +87,7 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request) {
 
 JobStore::~JobStore() {
   if (engine_ != nullptr) engine_->settle();
-  if (bill_.is_open() && !was_killed_) bill_.append(*context_, engine::close_line());
+  if (ledger_.is_open() && !was_killed_) ledger_.append(*context_, engine::close_line());
 }
 
 Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, capture::BlockSource& source) {
@@ -151,7 +151,7 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
 }
 
 void JobStore::note_restart(const engine::FetchedVersion& fetched, double seconds) {
-  if (!bill_.is_open()) return;
+  if (!ledger_.is_open()) return;
   engine::RestartLine line;
   line.incarnation = engine_->incarnation();
   line.manifest = &fetched.manifest;
@@ -159,7 +159,7 @@ void JobStore::note_restart(const engine::FetchedVersion& fetched, double second
   line.reason = passed_over_;
   line.sources = fetched.sources;
   line.seconds = seconds;
-  bill_.append(*context_, engine::restart_line(line));
+  ledger_.append(*context_, engine::restart_line(line));
 }
 
 void JobStore::note_end(int status) {

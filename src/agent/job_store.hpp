@@ -63,7 +63,7 @@ class JobStore {
   Status open_context(const StoreRequest& request);
 
   std::unique_ptr<engine::Context> context_;
-  engine::Bill bill_;
+  engine::LedgerWriter ledger_;
   std::unique_ptr<engine::NodeEngine> engine_;
   std::optional<engine::Fetch> fetch_;  // of what is restarted from
   std::string passed_over_;             // by that: newer versions, and why

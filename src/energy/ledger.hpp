@@ -17,7 +17,7 @@ class Ledger {
   static Result<Ledger> open(const sys::Directory& directory);
 
   // Appends one line; two processes of a node may do so at the same time. Not synced: a crash may cost the last record.
-  // After a failure a part of the line may be there; the next one closes it off.
+  // After a failure a part of the line may be there, which no reader takes for a record; it may be appended again.
   Status append(const std::string& json_object);
 
  private:

@@ -218,7 +218,7 @@ class Engine {
   Status put_back(config::TierKind tier);
 
   std::unique_ptr<engine::Context> context_;
-  engine::Bill bill_;
+  engine::LedgerWriter ledger_;
   std::unique_ptr<engine::Host> host_;
   policy::Schedule schedule_;
   std::unique_ptr<Pacemaker> pacemaker_;  // null but on rank 0 with schedule = "auto"

@@ -63,7 +63,7 @@ class DirectImage : public engine::RawImageSource {
 }  // namespace
 
 Result<std::unique_ptr<ImageCapture>> ImageCapture::open(engine::Context& context, engine::Host& host,
-                                                         engine::Bill& bill) {
+                                                         engine::LedgerWriter& ledger) {
   const std::uint32_t leader = context.comm->node_leader();
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> leaders, engine::gather_one(*context.comm, leader));
   capture::CapturerOptions options;
@@ -71,7 +71,7 @@ Result<std::unique_ptr<ImageCapture>> ImageCapture::open(engine::Context& contex
   options.ranks_on_node = static_cast<unsigned>(std::ranges::count(leaders, leader));
   options.drain_host = host.is_background() ? capture::DrainHost::own_thread : capture::DrainHost::caller;
   options.log = [&context](Severity severity, const std::string& text) { context.log(severity, text); };
-  std::unique_ptr<ImageCapture> capture(new ImageCapture(context, host, bill));
+  std::unique_ptr<ImageCapture> capture(new ImageCapture(context, host, ledger));
   capture->ranks_on_machine_ = options.ranks_on_node;
   capture->capturer_ = std::make_unique<capture::Capturer>(std::move(options));
   const std::string device = sys::device_that_writes_memory("");
@@ -92,7 +92,7 @@ Status ImageCapture::begin(const Subject& subject, const engine::ImagePlan& plan
   if (slot.content() == 0) slot.set_content(++slot_contents_);
   captures.images.push_back({{}, std::move(slot), nullptr});
   const store::Slot& to = captures.images.front().slot;
-  if (bill_.is_open()) unreported_ = plan.identity.version;
+  if (ledger_.is_open()) unreported_ = plan.identity.version;
   return capturer_->begin({subject.memory, plan.index, plan.index_offset, plan.identity, to.mapping(), to.content()});
 }
 
@@ -122,7 +122,7 @@ void ImageCapture::capture_now(const Subject& subject, const engine::ImagePlan& 
 // Writes the ledger's line on how the last capture was made, once it is complete.
 void ImageCapture::report() {
   if (!unreported_ || !drain_.is_done()) return;
-  bill_.append(context_, engine::capture_line(*unreported_, capturer_->report()));
+  ledger_.append(context_, engine::capture_line(*unreported_, capturer_->report()));
   unreported_.reset();
 }
 

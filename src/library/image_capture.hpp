@@ -42,7 +42,8 @@ class ImageCapture {
  public:
   // Opens the capture. Ranks that share a machine share its cores, whatever nodes are emulated. All
   // arguments must outlive the object. Collective.
-  static Result<std::unique_ptr<ImageCapture>> open(engine::Context& context, engine::Host& host, engine::Bill& bill);
+  static Result<std::unique_ptr<ImageCapture>> open(engine::Context& context, engine::Host& host,
+                                                    engine::LedgerWriter& ledger);
   ImageCapture(const ImageCapture&) = delete;
   ImageCapture& operator=(const ImageCapture&) = delete;
   ~ImageCapture() {
@@ -87,8 +88,8 @@ class ImageCapture {
   bool are_devices_about() const { return are_devices_about_; }
 
  private:
-  ImageCapture(engine::Context& context, engine::Host& host, engine::Bill& bill)
-      : context_(context), host_(host), bill_(bill) {}
+  ImageCapture(engine::Context& context, engine::Host& host, engine::LedgerWriter& ledger)
+      : context_(context), host_(host), ledger_(ledger) {}
   Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use);
   static Status copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source);
   static Status copy_whole(engine::Captures& captures, const format::RankRecord& record,
@@ -103,7 +104,7 @@ class ImageCapture {
 
   engine::Context& context_;
   engine::Host& host_;
-  engine::Bill& bill_;
+  engine::LedgerWriter& ledger_;
   std::unique_ptr<capture::Capturer> capturer_;
   // The tier other than the best that a message reported.
   std::optional<config::TierKind> told_of_capture_in_;

@@ -63,23 +63,23 @@ bool writes_directly(const engine::Context& context) {
   return context.settings.global_mode != config::GlobalMode::staged;
 }
 
-Result<std::unique_ptr<engine::Host>> open_inline_host(engine::Context& context, engine::Bill& bill,
+Result<std::unique_ptr<engine::Host>> open_inline_host(engine::Context& context, engine::LedgerWriter& ledger,
                                                        const std::string& why) {
   if (context.rank() == 0) {
     context.log(Severity::warning, "checkpoints hold the program up until they are done: " + why);
   }
-  return open_inline_host(context, bill);
+  return open_inline_host(context, ledger);
 }
 
 // Opens a host in the background if that is asked for and possible. Otherwise opens one that works
 // in the program's calls, and logs why.
-Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine::Bill& bill) {
+Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine::LedgerWriter& ledger) {
   if (context.settings.async.mode == config::AsyncMode::off || writes_directly(context)) {
-    return open_inline_host(context, bill);
+    return open_inline_host(context, ledger);
   }
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
-  auto host =
-      open_thread_host(context, bill, all == 1 ? engine::ThreadsMay::communicate : engine::ThreadsMay::not_communicate);
+  auto host = open_thread_host(context, ledger,
+                               all == 1 ? engine::ThreadsMay::communicate : engine::ThreadsMay::not_communicate);
   // On a single node the background has nobody to communicate with.
   if (host && all == 0 && context.rank() == 0 && context.topology.node_names.size() > 1) {
     context.log(Severity::warning,
@@ -88,12 +88,12 @@ Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine
                 "MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) or set async.mode = \"rank\"");
   }
   if (host || !engine::can_go_inline(host.error())) return host;
-  return open_inline_host(context, bill, host.error().message);
+  return open_inline_host(context, ledger, host.error().message);
 }
 
 // Opens the host of a computing rank if each node has a dedicated rank. The dedicated ranks make
 // the same collective calls over `whole` in DedicatedRank::open().
-Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context, engine::Bill& bill,
+Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context, engine::LedgerWriter& ledger,
                                                         engine::Context& whole) {
   std::string why = "global.mode asks for direct writing";
   if (!writes_directly(context)) {
@@ -102,7 +102,7 @@ Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context
     why = host.error().message;
   }
   DIAPAUSE_TRY(agree(whole, {}));  // from here on the dedicated ranks hold no tier
-  return open_inline_host(context, bill, why);
+  return open_inline_host(context, ledger, why);
 }
 
 }  // namespace
@@ -191,14 +191,14 @@ void tell_launcher(const engine::Context& context, const OpenRequest& request) {
 
 Status Engine::start(std::unique_ptr<engine::Host> host, OpenRequest& request) {
   host_ = std::move(host);
-  DIAPAUSE_TRY_ASSIGN(capture_, ImageCapture::open(*context_, *host_, bill_));
+  DIAPAUSE_TRY_ASSIGN(capture_, ImageCapture::open(*context_, *host_, ledger_));
   flights_ = std::make_unique<VersionsInFlight>(
       *context_, *host_,
       [this](int level, std::uint64_t bytes, double seconds) { deadline_.learn(level, bytes, seconds); });
   session_ = std::make_unique<RestartSession>(*context_, *host_, regions_, again_note_);
   write_open_record();
   if (context_->settings.auto_schedule.is_on && context_->rank() == 0) {
-    pacemaker_ = std::make_unique<Pacemaker>(*context_, bill_, host_->incarnation());
+    pacemaker_ = std::make_unique<Pacemaker>(*context_, ledger_, host_->incarnation());
   }
   tell_launcher(*context_, request);
   return watch_deadline(request);
@@ -219,7 +219,7 @@ Result<Opened> Engine::open_instance(OpenRequest& request) {
     return open_beside_dedicated(std::move(context), request);
   Opened opened;
   opened.engine.reset(new Engine(std::move(context)));
-  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Host> host, open_host(*opened.engine->context_, opened.engine->bill_));
+  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Host> host, open_host(*opened.engine->context_, opened.engine->ledger_));
   DIAPAUSE_TRY(opened.engine->start(std::move(host), request));
   return opened;
 }
@@ -250,7 +250,8 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
   } else {
     opened.engine.reset(new Engine(std::move(context)));
     Engine& engine = *opened.engine;
-    DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Host> host, open_host_of_rank(*engine.context_, engine.bill_, *whole));
+    DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Host> host,
+                        open_host_of_rank(*engine.context_, engine.ledger_, *whole));
     mine = engine.start(std::move(host), request);
   }
   DIAPAUSE_TRY(agree(*whole, mine));
@@ -315,10 +316,10 @@ void Engine::write_open_record() {
     // The file is for people and tools; nothing depends on it.
     if (file) (void)file->write_all(as_byte_view(ranks), 0);
   }
-  bill_.open(context);
-  if (!bill_.is_open()) return;
-  bill_.append(context, engine::open_line({host_->incarnation(), context.rank_count(),
-                                           context.topology.node_names.size(), host_->worker()}));
+  ledger_.open(context);
+  if (!ledger_.is_open()) return;
+  ledger_.append(context, engine::open_line({host_->incarnation(), context.rank_count(),
+                                             context.topology.node_names.size(), host_->worker()}));
 }
 
 Engine::~Engine() {
@@ -326,7 +327,7 @@ Engine::~Engine() {
   if (capture_) capture_->wait();
   try {
     if (capture_) capture_->report();
-    if (bill_.is_open()) bill_.append(*context_, engine::close_line());
+    if (ledger_.is_open()) ledger_.append(*context_, engine::close_line());
   } catch (...) {
     // Lack of memory. A missing line in the ledger must not take the program down.
   }

@@ -40,9 +40,9 @@ bool can_take(engine::Context& context, int level) {
 
 }  // namespace
 
-Pacemaker::Pacemaker(engine::Context& context, engine::Bill& bill, std::uint32_t incarnation)
+Pacemaker::Pacemaker(engine::Context& context, engine::LedgerWriter& writer, std::uint32_t incarnation)
     : context_(context),
-      bill_(bill),
+      writer_(writer),
       incarnation_(incarnation),
       rates_(policy::failure_rates(context.settings.failures, context.topology.node_names.size())),
       choice_(context.settings.auto_schedule),
@@ -168,7 +168,7 @@ void Pacemaker::write_down(const policy::PaceDecision& decision, const energy::M
   }
   line.is_compute_power_measured = measured.compute_w.has_value();
   line.is_checkpoint_power_measured = measured.checkpoint_w.has_value();
-  bill_.append_quietly(engine::schedule_line(line));
+  writer_.append_quietly(engine::schedule_line(line));
 }
 
 }  // namespace diapause::library

@@ -11,7 +11,7 @@
 
 #include "energy/measured_job.hpp"
 #include "engine/accounting/background_worker.hpp"
-#include "engine/accounting/bill.hpp"
+#include "engine/accounting/ledger_writer.hpp"
 #include "engine/job/context.hpp"
 #include "policy/pace_choice.hpp"
 #include "sys/file.hpp"
@@ -20,9 +20,9 @@ namespace diapause::library {
 
 class Pacemaker {
  public:
-  // `context` and `bill` must outlive the object. The ledger is read from now on; without a ledger
+  // `context` and `writer` must outlive the object. The ledger is read from now on; without a ledger
   // nothing is measured, which is logged.
-  Pacemaker(engine::Context& context, engine::Bill& bill, std::uint32_t incarnation);
+  Pacemaker(engine::Context& context, engine::LedgerWriter& writer, std::uint32_t incarnation);
 
   // Reports that something may have changed, for example that a checkpoint was taken. `bytes` are
   // those protected on this rank. The caller only leaves this message.
@@ -43,7 +43,7 @@ class Pacemaker {
   void write_down(const policy::PaceDecision& decision, const energy::MeasuredJob& measured);
 
   engine::Context& context_;
-  engine::Bill& bill_;
+  engine::LedgerWriter& writer_;
   const std::uint32_t incarnation_;
   const policy::FailureRates rates_;
 

@@ -81,10 +81,10 @@ Status Engine::restart_end() {
   const engine::Restart& restart = session_->get();
   const engine::FetchedVersion& fetched = restart.fetched;
   if (fetched.greatest_error > 0) ++lossy_restarts_;
-  if (bill_.is_open()) {
-    bill_.append(*context_, engine::restart_line({host_->incarnation(), &fetched.manifest, restart.stepped_back,
-                                                  session_->reason(), fetched.sources, fetched.needs_healing,
-                                                  sys::monotonic_s() - restart.started_s, fetched.greatest_error}));
+  if (ledger_.is_open()) {
+    ledger_.append(*context_, engine::restart_line({host_->incarnation(), &fetched.manifest, restart.stepped_back,
+                                                    session_->reason(), fetched.sources, fetched.needs_healing,
+                                                    sys::monotonic_s() - restart.started_s, fetched.greatest_error}));
   }
   if (fetched.needs_healing) {
     heal();

@@ -67,8 +67,8 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
     if (result) result = flights_->newest().progress.result;
   }
   const std::optional<Stop> stop = deadline_.note_checkpoint(*context_, version, info.level_reached);
-  if (stop && bill_.is_open()) {
-    bill_.append(*context_, engine::stop_line({host_->incarnation(), in_words(*stop), version, info.level_reached}));
+  if (stop && ledger_.is_open()) {
+    ledger_.append(*context_, engine::stop_line({host_->incarnation(), in_words(*stop), version, info.level_reached}));
   }
   return result;
 }

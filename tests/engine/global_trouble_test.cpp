@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "engine/cluster.hpp"
+#include "engine/ledger_events.hpp"
 
 namespace diapause::test_support {
 namespace {
@@ -212,6 +213,27 @@ TEST(GlobalTier, ThatCannotBeReadIsNoFreshStart) {
   EXPECT_THAT(refused.status.error().message, testing::HasSubstr("it may hold checkpoints"));
   kernel.error = 0;
   EXPECT_EQ(restart_job(kernel, shape).version, 1u);
+}
+
+// A file system that is full loses nothing of the account: lines wait, and are written in their order, once.
+TEST(LedgerTrouble, OfADiskThatIsFullForAWhileLosesNoLine) {
+  VolatileDisk disk;
+  TroubledKernel kernel(disk);
+  kernel.only = "ledger.jsonl";
+  Shape shape;
+  shape.ranks = 1;
+  const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    for (std::uint64_t version = 1; version <= 6; ++version) {
+      kernel.error = version == 2 || version == 3 ? ENOSPC : 0;
+      program.compute(version);
+      engine::CheckpointInfo info;
+      EXPECT_TRUE(take(engine, version, 4, info)) << version;
+    }
+  });
+  ASSERT_TRUE(opened) << opened.error().message;
+  std::vector<std::uint64_t> told;
+  for (const nlohmann::json& event : ledger_events(disk, "checkpoint")) told.push_back(event["version"]);
+  EXPECT_THAT(told, testing::ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
 // One removes the old version that makes room, and all look for it.

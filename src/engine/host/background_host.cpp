@@ -47,12 +47,13 @@ class MessageQueue {
 class WorkerThread {
  public:
   // Collective over `comm`.
-  static Result<std::unique_ptr<WorkerThread>> open(const Context& rank, std::unique_ptr<comm::Comm> comm, Bill& bill) {
+  static Result<std::unique_ptr<WorkerThread>> open(const Context& rank, std::unique_ptr<comm::Comm> comm,
+                                                    LedgerWriter& ledger) {
     auto thread = std::make_unique<WorkerThread>(rank.log);
     const auto log = [&messages = thread->messages_](Severity severity, const std::string& text) {
       messages.put(severity, text);
     };
-    DIAPAUSE_TRY_ASSIGN(thread->worker_, NodeWorker::open(rank, std::move(comm), log, bill));
+    DIAPAUSE_TRY_ASSIGN(thread->worker_, NodeWorker::open(rank, std::move(comm), log, ledger));
     return thread;
   }
 
@@ -95,7 +96,7 @@ class BackgroundHost : public Host {
   }
 
   // Opens the host with a thread. Collective; fails on all ranks or on none.
-  Status open_with_thread(Bill& bill, ThreadsMay threads_may) {
+  Status open_with_thread(LedgerWriter& ledger, ThreadsMay threads_may) {
     using Part = comm::Comm::Part;
     const bool leads = context_.topology.is_leader();
     const bool is_relayed = threads_may == ThreadsMay::not_communicate;
@@ -105,7 +106,7 @@ class BackgroundHost : public Host {
     DIAPAUSE_TRY_ASSIGN(auto comm, context_.comm->split(leads ? std::optional(part) : std::nullopt));
     Status mine;
     if (leads) {
-      auto thread = WorkerThread::open(context_, std::move(comm), bill);
+      auto thread = WorkerThread::open(context_, std::move(comm), ledger);
       if (thread) thread_ = std::move(*thread);
       if (!thread) mine = fail(thread.error());
     }
@@ -290,15 +291,15 @@ class BackgroundHost : public Host {
   std::optional<Mailbox> mailbox_;
   // Only a node's first rank has it, if its thread must not communicate.
   std::shared_ptr<comm::Relay> relay_;
-  std::unique_ptr<WorkerThread> thread_;  // of a node's first rank, if there is no dedicated rank
+  std::unique_ptr<WorkerThread> thread_;                 // of a node's first rank, if there is no dedicated rank
   bool is_started_ = false;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill, ThreadsMay threads_may) {
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& ledger, ThreadsMay threads_may) {
   auto host = std::make_unique<BackgroundHost>(context);
-  DIAPAUSE_TRY(host->open_with_thread(bill, threads_may));
+  DIAPAUSE_TRY(host->open_with_thread(ledger, threads_may));
   return host;
 }
 

@@ -33,9 +33,9 @@ Result<std::unique_ptr<DedicatedRank>> DedicatedRank::open(Context& whole, const
 
 Status DedicatedRank::open_worker(Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers) {
   const auto log = [this](Severity severity, const std::string& text) { log_(severity, text); };
-  auto worker = NodeWorker::open(rank, std::move(workers), log, bill_);
+  auto worker = NodeWorker::open(rank, std::move(workers), log, ledger_);
   DIAPAUSE_TRY(announce(whole, worker ? Status{} : fail(worker.error()), worker ? worker->get() : nullptr));
-  bill_.open((*worker)->context());
+  ledger_.open((*worker)->context());
   (*worker)->listen([this] { return signals_ ? signals_->received() : 0; });
   // Matches the other ranks, which agree on whether they found their mailboxes.
   DIAPAUSE_TRY(agree(whole, {}));

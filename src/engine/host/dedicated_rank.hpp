@@ -28,7 +28,7 @@ class DedicatedRank {
   Status open_worker(Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers);
 
   LogSink log_;
-  Bill bill_;
+  LedgerWriter ledger_;
   std::unique_ptr<sys::StopSignals> signals_;
   // Null after serving, or if the other ranks work in their calls.
   std::unique_ptr<NodeWorker> worker_;

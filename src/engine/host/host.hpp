@@ -98,12 +98,12 @@ inline bool can_go_inline(const Error& error) { return error.code != Code::busy 
 enum class ThreadsMay { communicate, not_communicate };
 
 // Opens a host in which every rank acts for itself, and submit() does everything. Collective.
-Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill);
+Result<std::unique_ptr<Host>> open_inline_host(Context& context, LedgerWriter& ledger);
 
 // Opens a host in which a thread in the first rank of each node acts for the node's ranks. If
 // threads must not communicate, their communication is carried out in the program's calls:
 // attend(), wait(), and all that wait for other ranks. Collective.
-Result<std::unique_ptr<Host>> open_thread_host(Context& context, Bill& bill, ThreadsMay threads_may);
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& ledger, ThreadsMay threads_may);
 
 // Opens a host in which the last rank of each node acts for the others; this is one of the others.
 // `whole` holds all ranks; the dedicated ones open a DedicatedRank meanwhile. Collective over

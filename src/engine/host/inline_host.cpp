@@ -54,8 +54,8 @@ class InlineHost : public Host {
 
 }  // namespace
 
-Result<std::unique_ptr<Host>> open_inline_host(Context& context, Bill& bill) {
-  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<NodeEngine> engine, NodeEngine::open(context, bill));
+Result<std::unique_ptr<Host>> open_inline_host(Context& context, LedgerWriter& ledger) {
+  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<NodeEngine> engine, NodeEngine::open(context, ledger));
   return std::make_unique<InlineHost>(std::move(engine));
 }
 

@@ -16,9 +16,9 @@ NodeWorker::NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, Lo
           rank.job_key, rank.neighbours, rank.identity} {}
 
 Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
-                                                     Bill& bill) {
+                                                     LedgerWriter& ledger) {
   std::unique_ptr<NodeWorker> worker(new NodeWorker(rank, std::move(comm), std::move(log)));
-  DIAPAUSE_TRY_ASSIGN(worker->engine_, NodeEngine::open(worker->context_, bill));
+  DIAPAUSE_TRY_ASSIGN(worker->engine_, NodeEngine::open(worker->context_, ledger));
   DIAPAUSE_TRY(worker->make_mailbox());
   return worker;
 }

@@ -20,10 +20,10 @@ class NodeWorker {
  public:
   // Opens the worker for the node of `rank`, the context of one of the node's ranks. `comm` holds
   // the workers of all nodes in the order of the nodes. Opens the tiers and makes the mailbox.
-  // `log` is called in the thread that calls open() or serve(). `bill` must outlive the object.
+  // `log` is called in the thread that calls open() or serve(). `ledger` must outlive the object.
   // Collective over `comm`.
   static Result<std::unique_ptr<NodeWorker>> open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
-                                                  Bill& bill);
+                                                  LedgerWriter& ledger);
 
   StoredFacts facts() const { return {engine_->incarnation(), engine_->other_rank_count()}; }
   governor::PhaseGuard begin_capture(std::uint64_t bytes) { return engine_->begin_capture(bytes); }

@@ -219,7 +219,7 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
 
 Status NodeEngine::open_account() {
   return account_.open(context_, {sampler_.get(), governor_.actuator(), [this](const std::string& fields) {
-                                    if (bill_.is_open()) bill_.append_quietly(energy_line(incarnation_, fields));
+                                    if (ledger_.is_open()) ledger_.append_quietly(energy_line(incarnation_, fields));
                                   }});
 }
 
@@ -241,7 +241,7 @@ Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind, cons
 }
 
 void NodeEngine::record(const Work& work, const Captures& captures, const Status& result) {
-  if (!bill_.is_open()) return;
+  if (!ledger_.is_open()) return;
   CheckpointLine line;
   line.manifest = &work.manifest;
   line.level_asked = work.level;
@@ -251,7 +251,7 @@ void NodeEngine::record(const Work& work, const Captures& captures, const Status
   line.steps = &work.steps;
   line.actuator = governor_.actuator();
   if (!result) line.error = result.error().message;
-  bill_.append(context_, checkpoint_line(line));
+  ledger_.append(context_, checkpoint_line(line));
 }
 
 }  // namespace diapause::engine

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "engine/accounting/account.hpp"
-#include "engine/accounting/bill.hpp"
 #include "engine/accounting/governing.hpp"
+#include "engine/accounting/ledger_writer.hpp"
 #include "engine/accounting/step_power.hpp"
 #include "engine/encoding/encoding.hpp"
 #include "engine/job/context.hpp"
@@ -37,8 +37,8 @@ struct Outcome {
 class NodeEngine {
  public:
   // Opens and locks the tiers, takes the inventory, and removes what never became a version.
-  // `context` and `bill` must outlive the object.
-  static Result<std::unique_ptr<NodeEngine>> open(Context& context, Bill& bill);
+  // `context` and `ledger` must outlive the object.
+  static Result<std::unique_ptr<NodeEngine>> open(Context& context, LedgerWriter& ledger);
 
   std::uint32_t incarnation() const { return incarnation_; }
   // Returns the number of ranks that wrote the stored versions if it differs from the present one,
@@ -92,9 +92,9 @@ class NodeEngine {
   }
 
  private:
-  NodeEngine(Context& context, Bill& bill)
+  NodeEngine(Context& context, LedgerWriter& ledger)
       : context_(context),
-        bill_(bill),
+        ledger_(ledger),
         sampler_(start_sampler(context)),
         governor_(context, sampler_.get()),
         step_power_(context, sampler_.get()),
@@ -168,7 +168,7 @@ class NodeEngine {
   void account_for_capture(const Work& work, const Captures& captures);
 
   Context& context_;
-  Bill& bill_;
+  LedgerWriter& ledger_;
   std::unique_ptr<energy::Sampler> sampler_;
   Account account_;
   Catalogue catalogue_;

@@ -173,8 +173,8 @@ void NodeEngine::revive_tiers() {
   }
 }
 
-Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, Bill& bill) {
-  std::unique_ptr<NodeEngine> engine(new NodeEngine(context, bill));
+Result<std::unique_ptr<NodeEngine>> NodeEngine::open(Context& context, LedgerWriter& ledger) {
+  std::unique_ptr<NodeEngine> engine(new NodeEngine(context, ledger));
   DIAPAUSE_TRY(engine->open_account());
   DIAPAUSE_TRY(engine->open_tiers());
   DIAPAUSE_TRY(engine->lock_tiers());

@@ -149,10 +149,10 @@ void NodeEngine::note_what_stays(const format::ImageIndex& index, const Encoding
 }
 
 void NodeEngine::write_down_compression(const format::VersionId& version) {
-  if (!bill_.is_open()) return;
+  if (!ledger_.is_open()) return;
   std::vector<EncodedRegion> regions = stay_;
   for (const EncodedImage& image : encoded_) regions.insert(regions.end(), image.regions.begin(), image.regions.end());
-  if (!regions.empty()) bill_.append(context_, compression_line(version, regions));
+  if (!regions.empty()) ledger_.append(context_, compression_line(version, regions));
 }
 
 Conditions NodeEngine::conditions() const {

@@ -1,10 +1,10 @@
-#include "engine/accounting/bill.hpp"
+#include "engine/accounting/ledger_writer.hpp"
 
 #include <utility>
 
 namespace diapause::engine {
 
-void Bill::open(Context& context) {
+void LedgerWriter::open(Context& context) {
   store::Tier* global = context.tiers.find(config::TierKind::global);
   if (global == nullptr || context.rank() != 0) return;
   auto ledger = energy::Ledger::open(global->directory());
@@ -16,19 +16,25 @@ void Bill::open(Context& context) {
   ledger_.emplace(std::move(*ledger));
 }
 
-void Bill::append(Context& context, const std::string& json_object) {
+void LedgerWriter::append(Context& context, const std::string& json_object) {
   append_quietly(json_object);
   const std::lock_guard lock(mutex_);
   if (untold_) context.log(Severity::warning, *untold_);
   untold_.reset();
 }
 
-void Bill::append_quietly(const std::string& json_object) {
+void LedgerWriter::append_quietly(const std::string& json_object) {
   const std::lock_guard lock(mutex_);
   if (!ledger_) return;
-  const Status appended = ledger_->append(json_object);
-  const bool was_losing_lines = std::exchange(is_losing_lines_, !appended);
-  if (!appended && !was_losing_lines) untold_ = appended.error().message;
+  waiting_.push_back(json_object);
+  if (waiting_.size() > kMostWaiting) waiting_.pop_front();
+  Status appended;
+  while (appended && !waiting_.empty()) {
+    appended = ledger_->append(waiting_.front());
+    if (appended) waiting_.pop_front();
+  }
+  const bool was_failing = std::exchange(is_failing_, !appended);
+  if (!appended && !was_failing) untold_ = appended.error().message + "; its lines wait in memory";
 }
 
 }  // namespace diapause::engine
