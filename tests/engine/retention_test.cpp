@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/cluster.hpp"
+#include "support/fault_kernel.hpp"
 
 namespace diapause::test_support {
 namespace {
@@ -122,6 +123,24 @@ TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
 }
 
 // Whoever looks for room while the version before is removed waits for that, and has it then.
+TEST(Retention, RoomIsMadeByWhatSurvivesLeast) {
+  Shape shape;
+  shape.config = "[level1]\nkeep = 3\n";
+  VolatileDisk disk;
+  FaultKernel kernel(disk);
+  const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    for (const auto& [version, level] : std::map<std::uint64_t, int>{{1, 3}, {2, 1}, {3, 1}, {4, 1}}) {
+      if (version == 4 && rank == 0) kernel.arm({Fault::fail_once, 0, Call::fallocate, ENOSPC});
+      program.compute(version);
+      engine::CheckpointInfo info;
+      EXPECT_TRUE(take(engine, version, level, info));
+    }
+  });
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_TRUE(kernel.reached());
+  EXPECT_THAT(numbers_in(disk, "/memory"), ElementsAre(1, 3, 4)) << "version 1 alone outlives a node";
+}
+
 TEST(Retention, WhatIsBeingRemovedCountsAsRoom) {
   if (in_background()) GTEST_SKIP() << "has a mode of its own";
   Shape shape;

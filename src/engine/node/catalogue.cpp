@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "policy/retention.hpp"
 #include "store/names.hpp"
@@ -200,22 +201,23 @@ void Catalogue::prune(Context& context) {
 }
 
 Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
-  std::vector<format::VersionId> there;
+  const KnownVersion* given_up = nullptr;
+  bool is_newest = true;
   for (const KnownVersion& version : versions_) {
-    if (version.is_in(kind)) there.push_back(version.manifest.version);
+    if (!version.is_in(kind)) continue;
+    const bool may_go = !std::exchange(is_newest, false) && version.manifest.version != pinned_;
+    const int deepest = version.manifest.deepest_level();
+    const bool survives_less = given_up == nullptr || deepest <= given_up->manifest.deepest_level();
+    if (may_go && survives_less) given_up = &version;
   }
-  while (there.size() > 1) {
-    const format::VersionId oldest = there.back();
-    there.pop_back();
-    if (oldest == pinned_) continue;
-    context.log(Severity::information,
-                fmt::format("version {} makes room in the {} tier", oldest.number, store::tier_name(kind)));
-    DIAPAUSE_TRY(retire(context, oldest, kind));
-    // Only one rank removes the files, and no rank must look for room before that.
-    DIAPAUSE_TRY(context.comm->barrier());
-    return true;
-  }
-  return false;
+  if (given_up == nullptr) return false;
+  const format::VersionId version = given_up->manifest.version;
+  context.log(Severity::information,
+              fmt::format("version {} makes room in the {} tier", version.number, store::tier_name(kind)));
+  DIAPAUSE_TRY(retire(context, version, kind));
+  // Only one rank removes the files, and no rank must look for room before that.
+  DIAPAUSE_TRY(context.comm->barrier());
+  return true;
 }
 
 // Slow writes are no error, but their reason explains a slow checkpoint.

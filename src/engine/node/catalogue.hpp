@@ -49,15 +49,14 @@ class Catalogue {
   // The manifest of a version; none if it is not known.
   std::optional<format::Manifest> manifest_of(const format::VersionId& version) const;
 
-  // Returns a slot for one file of each size in that tier. The oldest versions are removed to make
-  // room if necessary, except the newest one and `pinned`. Collective; each rank passes its own
-  // sizes.
+  // Returns a slot for one file of each size in that tier. Versions are removed to make room
+  // if necessary (make_room). Collective; each rank passes its own sizes.
   Result<std::vector<store::Slot>> acquire(Context& context, config::TierKind kind,
                                            const std::vector<std::uint64_t>& sizes,
                                            store::SlotUse use = store::SlotUse::other);
 
-  // Removes the oldest version in that tier, except the newest one there and the pinned one.
-  // Returns false if there is none to remove. Collective.
+  // Removes one version in that tier, but not the newest one there or the pinned one: the one of
+  // the lowest level, and of several the oldest. Returns false if there is none. Collective.
   Result<bool> make_room(Context& context, config::TierKind kind);
 
   // Logs once, on the process that acts for the tier, if `file` is written there more slowly than
