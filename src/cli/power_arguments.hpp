@@ -36,6 +36,7 @@ struct PowerCalibrateArguments {
   std::string samples;    // file with the samples of several runs; empty: only those of this run
   std::string directory;  // where to write to a disk; empty: nothing is written
   double step_s = 3;
+  bool validate = false;  // measure again, and write into the profile how far it is off
 };
 
 }  // namespace diapause::cli

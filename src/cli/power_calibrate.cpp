@@ -162,7 +162,13 @@ Status calibrate(const PowerCalibrateArguments& arguments) {
   DIAPAUSE_TRY(run_steps(calibration, arguments.directory, moved_bytes));
   DIAPAUSE_TRY_ASSIGN(const auto samples, keep(arguments.samples, calibration.samples()));
   const std::string where = fmt::format("`diapause power calibrate` on {}, {}", sys::host_name(), total.name);
-  DIAPAUSE_TRY_ASSIGN(const energy::Profile profile, energy::fit_profile(samples, where));
+  DIAPAUSE_TRY_ASSIGN(energy::Profile profile, energy::fit_profile(samples, where));
+  if (arguments.validate) {
+    Calibration again(*sampler, activity, arguments.step_s);
+    DIAPAUSE_TRY(run_steps(again, arguments.directory, moved_bytes));
+    DIAPAUSE_TRY_ASSIGN(profile.error, energy::hold_out_error(profile, again.samples(), where));
+    fmt::print(stderr, "hold-out error {:.1f} %\n", 100 * profile.error->value);
+  }
   if (!arguments.file.empty()) {
     return sys::replace_text_file(sys::real_kernel(), arguments.file, profile_toml(profile));
   }

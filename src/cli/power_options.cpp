@@ -53,8 +53,10 @@ void add_calibrate(CLI::App& power, PowerCalibrateArguments& arguments) {
       ->option_text("FILE");
   verb.add_option("--directory", arguments.directory, "Directory on the disk whose energy per byte is fitted")
       ->option_text("PATH");
+  verb.add_flag("--validate", arguments.validate,
+                "Measure all steps again, and write into the profile how far it is off in these (hold-out error)");
   add_choice(verb, arguments.choice);
-  verb.footer(std::string("Examples:\n  diapause power calibrate node.toml --directory /scratch\n"
+  verb.footer(std::string("Examples:\n  diapause power calibrate node.toml --validate --directory /scratch\n"
                           "  srun --cpu-freq=1800000 diapause power calibrate node.toml --samples node.jsonl\n\n") +
               kExitCodes);
 }

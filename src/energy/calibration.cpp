@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -169,6 +170,30 @@ Result<CalibrationSample> parse_sample(const std::string& line) {
 
 Result<Profile> fit_profile(std::span<const CalibrationSample> samples, const std::string& where) {
   return Fitter(samples, where).fit();
+}
+
+Result<Number> hold_out_error(const Profile& profile, std::span<const CalibrationSample> samples,
+                              const std::string& where) {
+  const auto is_rest = [](const DomainModel& model) { return model.domain == Domain::other; };
+  const bool is_node = std::any_of(profile.domains.begin(), profile.domains.end(), is_rest);
+  double greatest = 0;
+  for (const CalibrationSample& sample : samples) {
+    double modelled_w = 0;
+    double measured_w = 0;
+    for (const DomainModel& model : profile.domains) {
+      modelled_w += model_watts(profile, model, sample.activity);
+      const Domain measured_as = is_rest(model) ? Domain::node : model.domain;
+      const auto watts = sample.watts.find(measured_as);
+      if (watts == sample.watts.end()) {
+        return fail(Code::argument, fmt::format("step {}: {} was not measured", sample.step, domain_name(measured_as)));
+      }
+      // The node's own reading has all its parts in it.
+      if (is_rest(model) || !is_node) measured_w += watts->second;
+    }
+    if (measured_w <= 0) return fail(Code::argument, fmt::format("step {}: no power was measured", sample.step));
+    greatest = std::max(greatest, std::abs(modelled_w - measured_w) / measured_w);
+  }
+  return Number{greatest, fmt::format("greatest of {} samples that were not fitted; {}", samples.size(), where)};
 }
 
 }  // namespace diapause::energy

@@ -25,4 +25,9 @@ Result<CalibrationSample> parse_sample(const std::string& line);
 // Code::argument says which samples are missing. `where` goes into the source of each number.
 Result<Profile> fit_profile(std::span<const CalibrationSample> samples, const std::string& where);
 
+// The greatest share by which the profile's power of all domains together is off in samples that it was not fitted to
+// (hold-out validation). Code::argument names the sample that lacks a domain of the profile.
+Result<Number> hold_out_error(const Profile& profile, std::span<const CalibrationSample> samples,
+                              const std::string& where);
+
 }  // namespace diapause::energy

@@ -38,6 +38,24 @@ TEST(Calibration, FindsTheMachineAgain) {
   EXPECT_FALSE(profile->curve.has_value());
 }
 
+TEST(Calibration, TellsHowFarAProfileIsOffInWhatItWasNotFittedTo) {
+  const std::vector<CalibrationSample> samples = {sample(0, 0), sample(0.5, 0), sample(1, 0), sample(1, 20)};
+  const auto profile = fit_profile(samples, "test");
+  ASSERT_TRUE(profile.has_value());
+  EXPECT_NEAR(hold_out_error(*profile, samples, "here")->value, 0, 1e-9);
+
+  std::vector<CalibrationSample> others = {sample(0.2, 5), sample(0.7, 10)};
+  const double node_w = others[1].watts[Domain::node];
+  others[1].watts[Domain::node] = node_w / 1.25;  // the profile says 25 % more
+  const auto error = hold_out_error(*profile, others, "here");
+  ASSERT_TRUE(error.has_value());
+  EXPECT_NEAR(error->value, 0.25, 1e-6);
+  EXPECT_EQ(error->source, "greatest of 2 samples that were not fitted; here");
+
+  others[0].watts.erase(Domain::node);
+  EXPECT_THAT(hold_out_error(*profile, others, "here").error().message, HasSubstr("node was not measured"));
+}
+
 TEST(Calibration, FindsTheCurveWhereThereAreSeveralClocks) {
   std::vector<CalibrationSample> samples = {sample(0, 0), sample(0.5, 0)};
   for (const double ghz : {0.8, 1.2, 1.6, 2.0}) samples.push_back(sample(1, 0, ghz));

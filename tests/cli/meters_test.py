@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -133,6 +134,16 @@ class PowerTest(CommandTest):
         values = {one["key"]: one["value"] for one in document["model"]["parameters"]}
         self.assertAlmostEqual(values["domain.package.idle_w"], 20, delta=8)
         self.assertAlmostEqual(values["domain.package.idle_w"] + values["domain.package.busy_w"], 80, delta=16)
+
+    def test_a_profile_says_how_far_it_was_off_when_all_was_measured_again(self):
+        with Load(self.scratch / "machine") as machine:
+            _, err = self.diapause("power", "calibrate", "node.toml", "--validate", "--seconds", "0.2",
+                                   DIAPAUSE_ENERGY_ROOT=machine.root)
+        told = float(re.search(r"hold-out error ([0-9.]+) %", err)[1]) / 100
+        document = self.look("--meters", "model", "--profile", "node.toml")
+        (error,) = [one for one in document["model"]["parameters"] if one["key"] == "error.share"]
+        self.assertAlmostEqual(error["value"], told, delta=0.001)
+        self.assertIn("samples that were not fitted", error["source"])
 
     def test_calibrates_nothing_without_counters(self):
         (self.scratch / "bare").mkdir()
