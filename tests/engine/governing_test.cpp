@@ -151,6 +151,22 @@ TEST(PowerOfANode, IsThatOfACoreWhereTheProgramRunsAnyway) {
   EXPECT_EQ(power->rest, 0);
 }
 
+// Of the 100 W of the package, 50 W depend on the clock, an eighth of them on that of one core; 3.75 W more are drawn
+// while it is busy.
+TEST(PowerOfANode, OfACoreDependsOnTheClockByItsDynamicPartAlone) {
+  const auto power = engine::power_of(profile(), policy::PhaseKind::write, governor::Scope::engine, 8);
+  ASSERT_TRUE(power);
+  EXPECT_THAT(power->cpu.at(0.5), DoubleNear(3.75 + 6.25 / 8, 1e-9));
+
+  // A curve that was measured with one core busy: 30 W at the base clock, of which 10 % depend on the clock.
+  energy::Profile of_one_core = profile();
+  of_one_core.phases["write"] = {{0.0125, ""}, {3, ""}, {0.9, ""}};
+  const auto alone = engine::power_of(of_one_core, policy::PhaseKind::write, governor::Scope::engine, 8);
+  ASSERT_TRUE(alone);
+  EXPECT_THAT(alone->cpu.at(1), DoubleNear(10, 1e-9));
+  EXPECT_THAT(alone->cpu.at(0.5), DoubleNear(7 + 3.0 / 8, 1e-9));
+}
+
 TEST(PowerOfANode, IsNotKnownWithoutACurveOverTheClock) {
   energy::Profile flat = profile();
   flat.curve.reset();

@@ -1,6 +1,7 @@
 #include "engine/accounting/governing.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -128,23 +129,32 @@ std::optional<double> NodeGovernor::node_joules() {
 std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy::PhaseKind kind, governor::Scope scope,
                                           std::size_t cpus) {
   const auto phase = profile.phases.find(kind == policy::PhaseKind::compress ? "compress" : "write");
+  const bool is_of_one_core = phase != profile.phases.end();
   const energy::PowerCurve* curve = profile.curve ? &*profile.curve : nullptr;
-  if (phase != profile.phases.end()) curve = &phase->second;
+  if (is_of_one_core) curve = &phase->second;
   if (curve == nullptr || !profile.base_clock_ghz) return std::nullopt;
-  double package_w = 0, core_w = 0, rest_w = 0;
+  double package_w = 0, idle_w = 0, core_w = 0, rest_w = 0;
   for (const energy::DomainModel& domain : profile.domains) {
     if (domain.domain == energy::Domain::package) {
       package_w += busy_watts(domain, 1);
+      idle_w += domain.idle_w.value;
       core_w += domain.busy_w.value / static_cast<double>(cpus);
     } else {
       rest_w += busy_watts(domain, 1);
     }
   }
-  const bool all_wait = scope == governor::Scope::job;
   const double base_ghz = profile.base_clock_ghz->value;
-  const double scale = (all_wait ? package_w : core_w) / curve->at(base_ghz);
-  return policy::NodePower{{scale * curve->a.value, curve->b.value, scale * curve->c.value, base_ghz},
-                           all_wait ? rest_w : 0};
+  const double at_base = curve->at(base_ghz);
+  if (scope == governor::Scope::job) {
+    const double scale = package_w / at_base;
+    return policy::NodePower{{scale * curve->a.value, curve->b.value, scale * curve->c.value, base_ghz}, rest_w};
+  }
+  // The curve is of the package, with all cores busy or with one. What of it depends on the clock is the cores'; of the
+  // rest, most is drawn by an idle package too.
+  const double all_dynamic_w = (is_of_one_core ? idle_w + core_w : package_w) * (1 - curve->c.value / at_base);
+  const double dynamic_w = std::min(core_w, is_of_one_core ? all_dynamic_w : all_dynamic_w / static_cast<double>(cpus));
+  const double a = dynamic_w / std::pow(base_ghz, curve->b.value);
+  return policy::NodePower{{a, curve->b.value, core_w - dynamic_w, base_ghz}, 0};
 }
 
 }  // namespace diapause::engine

@@ -63,10 +63,11 @@ class NodeGovernor {
   Gaps gaps_;
 };
 
-// Returns the power of the node that is due to a phase on `cpus` processors, according to the
-// profile; nullopt if the profile has no curve of power over clock. If everybody waits for the
-// phase, that is the power of the whole node. In the background it is the share of the phase's
-// cores, because the rest is drawn anyway.
+// Returns the power of the node that is due to a phase on one of its `cpus` processors, according
+// to the profile; nullopt if the profile has no curve of power over clock. If everybody waits for
+// the phase, that is the power of the whole node. In the background it is what one core adds to an
+// idle package: the part a f^b of the curve that the core's clock changes, and of the part c only
+// what an idle package does not draw.
 std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy::PhaseKind kind, governor::Scope scope,
                                           std::size_t cpus);
 
