@@ -141,6 +141,10 @@ void Job::protect(const Blocks& blocks) {
 
 void Job::wait() { wait_for(last_level_); }
 
+void Job::wait_if_only_calls_advance() {
+  if (diapause_worker_of(instance_) == DIAPAUSE_WORKER_THREAD_IN_CALLS) wait();
+}
+
 void Job::wait_for(int level) {
   if (is_last_ours_) check(diapause_wait(instance_, *last_version_, level, kForever_s));
 }

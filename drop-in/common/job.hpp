@@ -64,6 +64,9 @@ class Job {
   int snapshot(const std::function<Blocks()>& blocks, std::uint64_t version);
   // Until the last version holds at the level asked for, or at `level`.
   void wait();
+  // The same where nothing advances the version between the program's calls: its MPI was initialised without
+  // MPI_THREAD_MULTIPLE, and the job has several nodes.
+  void wait_if_only_calls_advance();
   void wait_for(int level);
   // Whether a version was taken or restored, and takes the last of them again, with its files if it was taken here,
   // under the next number at this level. Collective.

@@ -196,6 +196,7 @@ void FtiRun::take(const Blocks& blocks, int id, int level) {
   if (level < FTI_L1 || level > FTI_L4_H5_SINGLE) throw Failure("there is no level " + std::to_string(level));
   if (level > FTI_L4) level = level >= FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
   job_->checkpoint(blocks, next_version_++, level);
+  job_->wait_if_only_calls_advance();
   note_first();
   tell("Ckpt. ID " + std::to_string(id) + " (L" + std::to_string(level) + ") is captured.");
 }

@@ -243,6 +243,7 @@ void ScrRun::take(const Output& output) {
   ++last_version_;
   ++checkpoints_;
   if (dropped_.erase(name) != 0) save_dropped();
+  job_->wait_if_only_calls_advance();
   last_end_s_ = monotonic_s();
   cost_s_ += last_end_s_ - output.started_s;
 }

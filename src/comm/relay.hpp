@@ -1,6 +1,6 @@
 // Lets a background thread communicate where only the program's thread may call MPI: the background
 // thread's communication is carried out step by step in the program's thread, whenever that thread
-// calls in. Neither thread ever waits for another rank on behalf of the other.
+// calls in. The program's thread waits for another rank on behalf of the other only as long as it says.
 #pragma once
 
 #include <condition_variable>
@@ -21,8 +21,9 @@ class Relay {
   // Returns when `step` is done. One thread at a time may call this.
   void carry_out(const Step& step);
 
-  // Continues pending steps in the calling thread, and returns when they make no more progress.
-  void advance();
+  // Continues pending steps in the calling thread. Returns when there are none, or when they make
+  // no more progress and `patience_s` seconds have passed since the call.
+  void advance(double patience_s = 0);
 
  private:
   std::mutex mutex_;

@@ -47,6 +47,22 @@ TEST(Relay, DoesNotWaitForAStepThatIsNotDone) {
   other.join();
 }
 
+TEST(Relay, WaitsForAStepAsLongAsItIsTold) {
+  Relay relay;
+  relay.engage();
+  std::atomic<int> steps = 0;
+  std::atomic<bool> is_carried_out = false;
+  std::thread other([&] {
+    relay.carry_out([&] { return ++steps == 20; });
+    is_carried_out = true;
+  });
+  while (steps == 0) relay.advance();
+  relay.advance(3600);  // does not wait for what is done
+  EXPECT_EQ(steps, 20);
+  other.join();
+  EXPECT_TRUE(is_carried_out);
+}
+
 TEST(Relay, TakesTheStepsItselfBeforeAnotherThreadIsThere) {
   Relay relay;
   int steps = 0;

@@ -36,7 +36,10 @@ Result<bool> Engine::is_due() {
   if (off_ || host_->other_rank_count() != 0) return fail(usable().error());
   if (decided_level_.value_or(0) == 0) {
     DIAPAUSE_TRY_ASSIGN(decided_level_, decide_level());
-    if (*decided_level_ == 0) keep_slot_ready();
+    if (*decided_level_ == 0) {
+      catch_up();
+      keep_slot_ready();
+    }
   }
   return *decided_level_ != 0;
 }

@@ -284,6 +284,20 @@ def ftis_functions_do_what_programs_lean_on(site):
         expect_equal(restart_of(configuration)[0], 0, "failure, after the end")
 
 
+def a_checkpoint_of_fti_outlives_a_node_when_its_call_has_returned(site):
+    """The program's MPI lets no thread communicate, and the program makes no further call."""
+    with Place(site, ranks=RANKS) as place:
+        configuration = fti_configuration(place, "held.fti")
+        taken = place.path / "taken"
+        run = place.start("fti_functions", configuration, taken, "hold", environment=fti_environment(place))
+        run.wait_for(lambda: all(pathlib.Path(f"{taken}.{rank}").exists() for rank in range(RANKS)), "a checkpoint")
+        run.kill(f"fti-{restart_of(configuration)[1]}", rank=0)
+        run.be_killed()
+        lose_node(place, "node1")
+        place.run("fti_functions", configuration, taken, "recover", environment=fti_environment(place),
+                  messages=(*MPI_NOTICE, "^fti: "))
+
+
 def need_fortran(site, program):
     if not (site.programs / program).exists():
         raise Skip("there is no Fortran compiler with the module mpi")

@@ -119,6 +119,24 @@ static void go_on(int rank) {
   free(values);
 }
 
+static void hold(int rank, const char* staged) {
+  int number = 40 + rank;
+  char path[600];
+  EXPECT(FTI_Protect(0, &number, 1, FTI_INTG) == FTI_SCES);
+  EXPECT(FTI_Checkpoint(1, FTI_L2) == FTI_DONE);
+  snprintf(path, sizeof path, "%s.%d", staged, rank);
+  FILE* const file = fopen(path, "w");
+  EXPECT(file != NULL && fclose(file) == 0);
+  for (;;) pause();
+}
+
+static void recover(int rank) {
+  int number = 0;
+  EXPECT(FTI_Status() == 1);
+  EXPECT(FTI_Protect(0, &number, 1, FTI_INTG) == FTI_SCES);
+  EXPECT(FTI_Recover() == FTI_SCES && number == 40 + rank);
+}
+
 int main(int argc, char** argv) {
   int rank;
   MPI_Init(&argc, &argv);
@@ -132,7 +150,12 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 0;
   }
-  go_on(rank);
+  if (strcmp(argv[3], "hold") == 0) hold(rank, argv[2]);
+  if (strcmp(argv[3], "recover") == 0) {
+    recover(rank);
+  } else {
+    go_on(rank);
+  }
   EXPECT(FTI_Finalize() == FTI_SCES);
   MPI_Barrier(FTI_COMM_WORLD);
   MPI_Finalize();

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <mutex>
+#include <thread>
 
 #include "engine/cluster.hpp"
 
@@ -105,6 +108,25 @@ TEST(IsDue, SaysWhatTheNextSnapshotDoesWhetherThatIsAlwaysCalledOrOnlyIfSo) {
       EXPECT_EQ(pattern, "..x..x..x");
     }));
   }
+}
+
+// A program that takes checkpoints only when the question is answered with yes makes no other call in between.
+TEST(IsDue, AdvancesWhatTheBackgroundHasToCommunicate) {
+  if (std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr) GTEST_SKIP() << "sets its own mode";
+  Shape shape = in_a_thread_that_may_not_communicate(2);
+  shape.config += "[level1]\nevery_calls = 1000000000\n";  // ranks need not make equally many calls
+  VolatileDisk disk;
+  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 2, info));
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (engine.poll(1)->in_flight && std::chrono::steady_clock::now() < limit) {
+      EXPECT_FALSE(*engine.is_due());
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(engine.poll(1)->level_reached, 2);
+  }));
 }
 
 TEST(IsDue, IsAnsweredNoMoreAfterACheckpointOfTheProgramsOwn) {

@@ -210,7 +210,7 @@ class BackgroundHost : public Host {
   int stop_signal() const override { return mailbox_->stop_signal(); }
   void give_up() override { mailbox_->give_up(); }
   void attend() override {
-    if (relay_) relay_->advance();
+    if (relay_) relay_->advance(patience_s());
     if (thread_) thread_->messages().pass_on(context_.log);
   }
 
@@ -279,6 +279,17 @@ class BackgroundHost : public Host {
     return progress(number);
   }
 
+  // How long this call may wait for other nodes on behalf of the thread: a small part of the time
+  // since the call before. Nodes that make their calls at about the same time then get on by many
+  // steps in each, although the calls may be far apart.
+  double patience_s() {
+    const double now_s = sys::monotonic_s();
+    const double before_s = attended_s_.exchange(now_s);
+    return std::min(kShareOfTheProgram * (now_s - before_s), kMostPatience_s);
+  }
+
+  static constexpr double kShareOfTheProgram = 0.01;
+  static constexpr double kMostPatience_s = 0.25;
   // The time between two steps of communication while this rank waits for other nodes and has
   // nothing else to do.
   static constexpr double kBetweenSteps_s = 200e-6;
@@ -291,6 +302,7 @@ class BackgroundHost : public Host {
   std::optional<Mailbox> mailbox_;
   // Only a node's first rank has it, if its thread must not communicate.
   std::shared_ptr<comm::Relay> relay_;
+  std::atomic<double> attended_s_ = sys::monotonic_s();  // when attend() was called last
   std::unique_ptr<WorkerThread> thread_;                 // of a node's first rank, if there is no dedicated rank
   bool is_started_ = false;
 };
