@@ -37,7 +37,7 @@ struct ImageHeader {
   ImageKind kind = ImageKind::data;
   VersionId version;
   std::uint32_t owner = 0;       // data: rank. parity: index of the member in its group
-  std::uint32_t part = 0;        // data: 0 today; further images of the same rank. parity: group
+  std::uint32_t part = 0;        // data: 0 (decision 0042); parity: the number of the group
   std::uint32_t rank_count = 0;  // of the job
   // The file may be longer because it is reused; bytes beyond are meaningless.
   std::uint64_t file_bytes = 0;
