@@ -38,7 +38,7 @@ Pairs measure(int level, int runs, std::size_t bytes, const char* configuration)
 
   int id = 0;
   const auto by_fti = [&] {
-    if (FTI_Checkpoint(++id, level) != FTI_SCES) give_up("FTI_Checkpoint has failed");
+    if (FTI_Checkpoint(++id, level) != FTI_DONE) give_up("FTI_Checkpoint has failed");
   };
   std::uint64_t version = 0;
   const auto by_own = [&] { must(diapause_checkpoint(own, ++version, level, nullptr), "diapause_checkpoint"); };
