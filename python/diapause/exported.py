@@ -34,13 +34,13 @@ def files(folder):
 
 
 def written(folder, path, write):
-    """Has `write(folder, file)` fill the file, which appears when it is whole, and removes the directory."""
+    """Has `write(folder, path)` fill a file, which appears at the path when it is whole, and removes the directory."""
     path = pathlib.Path(path)
     try:
         handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "w+b") as file:
-                write(folder, file)
+            os.close(handle)
+            write(folder, new)
             os.replace(new, path)
         except BaseException:
             os.unlink(new)

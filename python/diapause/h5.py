@@ -14,12 +14,12 @@ def _write_files(group, directory):
         group.create_dataset(path.relative_to(directory).as_posix(), data=numpy.fromfile(path, dtype="u1"))
 
 
-def write(folder, file):
+def write(folder, path):
     """Each region is a dataset of its name, or a group with r0, r1, ... where the ranks' parts make up no array; files of the
     program are datasets of bytes in files/r0, files/r1, ... Attributes say which version of which job it is, and what energy its
     checkpoint took, in joules, if the ledger of the job tells."""
     about = exported.about(folder)
-    with h5py.File(file, "w") as out:
+    with h5py.File(path, "w") as out:
         out.attrs.update({"job": about["job"], "version": about["version"], "ranks": len(about["ranks"]),
                           "created_unix_ns": about["created_unix_ns"]})
         for name, key in (("energy_j", "joules"), ("energy_uncertainty_j", "uncertainty_j"), ("energy_kind", "kind")):

@@ -43,5 +43,7 @@ def _write(file, arrays):
     file.write(b"\n</AppendedData>\n</VTKFile>\n")
 
 
-def write(folder, file):
-    _write(file, _arrays(folder))
+def write(folder, path):
+    arrays = _arrays(folder)
+    with open(path, "wb") as file:
+        _write(file, arrays)

@@ -37,6 +37,47 @@ std::string as_file_name(const std::string& region) {
   return name;
 }
 
+// Reads the bytes of a piece from one of its images, checked, a block at a time: a version may be larger than the
+// memory.
+class PieceReader {
+ public:
+  PieceReader(store::ImageReader& image, std::size_t region) : image_(image), region_(region) {}
+
+  // Writes `length` bytes from `begin` on to the place `to` of the file. What is read in the order of the bytes is read
+  // once.
+  Status copy(std::uint64_t begin, std::uint64_t length, const sys::File& file, std::uint64_t to) {
+    for (std::uint64_t done = 0; done < length;) {
+      DIAPAUSE_TRY_ASSIGN(ByteView bytes, rest_of_block(begin + done));
+      bytes = bytes.first(std::min<std::uint64_t>(bytes.size(), length - done));
+      DIAPAUSE_TRY(file.write_all(bytes, to + done));
+      done += bytes.size();
+    }
+    return {};
+  }
+
+ private:
+  // Returns the bytes from `position` to the end of the block that holds it.
+  Result<ByteView> rest_of_block(std::uint64_t position) {
+    if (position < begin_) next_ = 0;
+    while (position < begin_ || position >= begin_ + block_.size()) {
+      if (next_ == image_.index().regions[region_].block_count())
+        return fail(Code::corrupt, image_.name() + " is too short");
+      const std::uint64_t length = image_.block_length(region_, next_);
+      scratch_.resize(std::max<std::size_t>(scratch_.size(), length));
+      DIAPAUSE_TRY_ASSIGN(block_, image_.read_block(region_, next_, MutableBytes(scratch_).first(length)));
+      begin_ = image_.block_offset(region_, next_++);
+    }
+    return block_.subspan(position - begin_);
+  }
+
+  store::ImageReader& image_;
+  std::size_t region_;
+  std::uint64_t next_ = 0;  // the block after block_
+  std::uint64_t begin_ = 0;
+  ByteView block_;
+  ByteVector scratch_;
+};
+
 class Exporter {
  public:
   Exporter(const CollectedVersion& version, const VersionDetails& details, const sys::Directory& to)
@@ -81,9 +122,9 @@ class Exporter {
     for (const Piece& piece : pieces) {
       std::vector<std::string> below = {"files", fmt::format("r{}", piece.rank)};
       below.insert(below.end(), path.begin(), path.end());
-      DIAPAUSE_TRY_ASSIGN(const ByteVector bytes, read(piece));
       DIAPAUSE_TRY_ASSIGN(const sys::File file, store::open_below(to_, below, store::Opening::new_file));
-      DIAPAUSE_TRY(file.write_all(bytes, 0));
+      DIAPAUSE_TRY(
+          read(piece, [&](PieceReader& bytes) { return bytes.copy(0, region_of(piece).raw_bytes(), file, 0); }));
       written_.push_back(fmt::format("{}/{}", to_.path(), fmt::join(below, "/")));
     }
     return {};
@@ -97,30 +138,32 @@ class Exporter {
     const bool is_whole = shape.dims.size() == region_of(pieces.front()).place.size() && shape.dims.size() > 0 &&
                           !file_name.ends_with(fmt::format(".r{}.npy", pieces.front().rank));
     for (const Piece& piece : pieces) {
-      DIAPAUSE_TRY_ASSIGN(const ByteVector bytes, read(piece));
-      const auto write = [&](std::uint64_t in_array, std::uint64_t in_piece, std::uint64_t length) -> Status {
-        return file.write_all(ByteView(bytes).subspan(in_piece, length), head.size() + in_array);
+      const auto write = [&](PieceReader& bytes) {
+        const auto copy = [&](std::uint64_t in_array, std::uint64_t in_piece, std::uint64_t length) {
+          return bytes.copy(in_piece, length, file, head.size() + in_array);
+        };
+        return is_whole ? for_each_run(region_of(piece), copy) : copy(0, 0, region_of(piece).raw_bytes());
       };
-      DIAPAUSE_TRY(is_whole ? for_each_run(region_of(piece), write) : write(0, 0, bytes.size()));
+      DIAPAUSE_TRY(read(piece, write));
     }
     DIAPAUSE_TRY(to_.rename(temporary, to_, file_name));
     written_.push_back(fmt::format("{}/{}", to_.path(), file_name));
     return {};
   }
 
-  // Reads a piece and checks each block. If it is damaged in one place, the next place is tried.
-  Result<ByteVector> read(const Piece& piece) const {
+  // Has `use` read a piece. If it is damaged in one place, the next place is tried from the beginning.
+  Status read(const Piece& piece, const std::function<Status(PieceReader&)>& use) const {
     Error last{Code::not_found, fmt::format("no image of rank {} can be reached from here", piece.rank), 0};
     for (const Part& part : version_.parts) {
       if (!store::ranks_in(*part.found, version_.manifest).contains(piece.rank)) continue;
-      auto bytes = read_from(part, piece);
-      if (bytes) return bytes;
-      last = bytes.error();
+      const Status used = read_from(part, piece, use);
+      if (used) return used;
+      last = used.error();
     }
     return fail(std::move(last));
   }
 
-  Result<ByteVector> read_from(const Part& part, const Piece& piece) const {
+  Status read_from(const Part& part, const Piece& piece, const std::function<Status(PieceReader&)>& use) const {
     const store::LocatedImage image = store::locate_image(part.place->kind, *version_.manifest, piece.rank);
     DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, open_image(part, image.file, image.expected));
     const format::Region& wanted = region_of(piece);
@@ -128,11 +171,8 @@ class Exporter {
     const bool is_same = piece.region < regions.size() && regions[piece.region].name == wanted.name &&
                          regions[piece.region].raw_bytes() == wanted.raw_bytes();
     if (!is_same) return fail(Code::corrupt, reader.name() + " holds other regions than another copy of it");
-    ByteVector bytes(wanted.raw_bytes());
-    std::vector<std::byte*> targets(regions.size(), nullptr);
-    targets[piece.region] = bytes.data();
-    DIAPAUSE_TRY(reader.deliver(targets));
-    return bytes;
+    PieceReader bytes(reader, piece.region);
+    return use(bytes);
   }
 
   const CollectedVersion& version_;

@@ -71,6 +71,34 @@ def a_python_solver_that_is_killed_with_work_in_the_background_ends_the_same(sit
     killed_and_continued(site, python_heat, python_environment(site), **{"async": {"mode": "thread"}})
 
 
+HALVES_OF_AN_ARRAY = """
+import sys
+import numpy, diapause
+from mpi4py import MPI
+
+rank, rows, columns, cut = MPI.COMM_WORLD.rank, 700, 900, 451
+whole = numpy.arange(rows * columns, dtype="f8").reshape(rows, columns)
+half = numpy.ascontiguousarray(whole[:, cut:] if rank else whole[:, :cut])
+with diapause.open(sys.argv[1], comm=MPI.COMM_WORLD) as run:
+    run.protect_block("whole", half, whole.shape, (0, cut if rank else 0))
+    run.checkpoint(1, level=4)
+if rank == 0:
+    numpy.save(sys.argv[2], whole)
+"""
+
+
+def an_array_of_several_ranks_is_exported_whole(site):
+    """Each half has several blocks, none of which ends where a row does."""
+    need_mpi4py(site)
+    with Place(site, ranks=2) as place:
+        arrays = [place.path / "expected.npy", place.path / "out/whole.npy"]
+        place.run(PYTHON, "-c", HALVES_OF_AN_ARRAY, "halves", arrays[0], environment=python_environment(site))
+        subprocess.run([site.libraries / "diapause", "export", "halves", "--to", arrays[1].parent], check=True,
+                       env=os.environ | {"DIAPAUSE_CONFIG": str(place.config)})
+        compare = "import numpy, sys; sys.exit(not numpy.array_equal(*map(numpy.load, sys.argv[1:])))"
+        expect_equal(subprocess.run([PYTHON, "-c", compare, *arrays]).returncode, 0, "the arrays' comparison")
+
+
 def a_wheel_of_the_package_runs_where_nothing_else_is(site):
     """Built by pip, installed into an environment of its own, and used by an example that stops and goes on."""
     with Place(site, ranks=0) as place:
@@ -135,7 +163,7 @@ def python_structures_are_those_of_c(site):
 
 
 TESTS = {name: function for name, function in list(globals().items())
-         if name.startswith(("a_", "fortran_variables", "python_structures"))}
+         if name.startswith(("a_", "an_", "fortran_variables", "python_structures"))}
 
 
 def main():
