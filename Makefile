@@ -58,7 +58,7 @@ $(BUILDS): build-%: packages-test
 	cmake --build build/$* --parallel $(JOBS) $(addprefix --target ,$(TARGETS_$*))
 
 $(TESTS): test-%: build-%
-	ctest --test-dir build/$* --parallel $(TEST_JOBS) --repeat $(REPEAT) --output-on-failure --no-tests=error --timeout 600 \
+	ctest --test-dir build/$* --parallel $(TEST_JOBS) --repeat $(REPEAT) --output-on-failure --no-tests=error --timeout 900 \
 	  $(SELECT_$*) $(EXCLUDE_$*) --label-exclude '$(if $(filter $(firstword $(PRESETS)),$*),^long$$,^(long|tidy|once)$$)' | tee build/$*/ctest.log
 
 # Ends with the summary of every run above.
