@@ -25,18 +25,18 @@ namespace {
 
 constexpr double kRequestLimit_s = 5;
 constexpr double kCheckInterval_s = 1;
-constexpr int kTries = 10;  // of a checkpoint that something of the moment is in the way of: for 5 s in all
+constexpr int kTries = 10;  // attempts at a checkpoint with an obstacle that may pass, over 5 s in all
 constexpr std::chrono::milliseconds kFirstPause(10);
-constexpr double kAnswerLimit_s = 24 * 3600;  // a checkpoint takes as long as it takes
+constexpr double kAnswerLimit_s = 24 * 3600;  // long, because a checkpoint takes as long as it takes
 
-constexpr int kSelfContainedLevel = 4;  // its versions need no file of the machine that they are restarted on
+constexpr int kSelfContainedLevel = 4;  // its versions need no file of the machine on which they are restarted
 
 constexpr std::uint64_t kLeastForCopies = 4 * kMiB;
-constexpr std::uint64_t kMostReadBefore = 256 * kMiB;  // into memory of this process
+constexpr std::uint64_t kMostReadBefore = 256 * kMiB;  // bytes that may be read into memory of this process
 
-// Whether it is better to fork the processes and to read their memory from the copies, than to read it while they stand
-// still. Memory that they share with others is not forked, and must be read before in both cases. A copy becomes a
-// child of process 1 only if no other process asks for the orphans.
+// Returns whether the processes are to be forked and their memory read from the copies, instead of reading it while
+// they stand still. Memory that they share with others is not forked, and must be read before they run on in both
+// cases. A copy becomes a child of process 1 only if no other process asks for the orphans.
 bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy) {
   std::uint64_t forked = 0, other = 0;
   for (const process::Contents& one : dump.contents) (one.is_forked ? forked : other) += one.bytes;
@@ -71,7 +71,7 @@ class Caretaker {
     for (;;) {
       const auto event = watch_.wait(door_.fd(), time_left());
       if (!event) take_due();
-      // The end of the job's command comes before what somebody wants of it.
+      // The end of the job's command is handled before any request.
       if (const auto status = keeper_.exit_status()) {
         store_.note_end(*status);
         return *status;
@@ -100,8 +100,8 @@ class Caretaker {
     next_s_ = sys::monotonic_s() + interval_s_;
   }
 
-  // What stands in the way for a moment only (bytes on their way, a connection that is being made, a process that is
-  // ending) is waited for: the job runs on in between.
+  // Takes a checkpoint. If the obstacle may pass soon (bytes on their way, a connection that is being made, a
+  // process that is ending), tries again after a pause, in which the job runs on.
   Result<Answer> checkpoint(Wish wish, int level) {
     auto pause = kFirstPause;
     for (int tries = 1;; ++tries, pause *= 2) {
@@ -114,7 +114,8 @@ class Caretaker {
     }
   }
 
-  // Whatever goes wrong, the job runs on.
+  // Tries to take a checkpoint once. The job runs on after a failure, unless bytes that were taken out of one of its
+  // connections cannot be put back.
   Result<Answer> try_checkpoint(Wish wish, int level) {
     const double start_s = sys::monotonic_s();
     DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(keeper_.process(), timed_));
@@ -133,7 +134,7 @@ class Caretaker {
     references_.forget_other_files(dump);
     if (may_refer) references_.apply(dump, process::References::Effort::look);
     auto copies = copies_for(frozen, dump);
-    // To copy its memory takes a while: the job must not depend on this process meanwhile.
+    // Copying the memory takes a while, in which the job must not depend on this process.
     DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
     if (may_refer) references_.apply(dump, process::References::Effort::read);
     DumpSource source(dump);
@@ -149,8 +150,8 @@ class Caretaker {
     return answer;
   }
 
-  // Copies of the job's processes, which `dump` leads to from then on, if that keeps the job standing still for less
-  // time than to copy its memory.
+  // Makes copies of the job's processes and lets `dump` lead to them, if the job then stands still for less time
+  // than it takes to copy its memory. Returns nothing if that is not so or if the copies fail.
   std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump) const {
     if (!is_worth_copies(dump, store_.strategy())) return std::nullopt;
     auto copies = process::Copies::make(frozen);

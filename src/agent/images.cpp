@@ -35,7 +35,7 @@ std::optional<process::StoredContents> parse_name(std::string_view name) {
   return contents;
 }
 
-// Whether contents lie in memory of a process of the job, or in one of its shared memories.
+// Returns whether the contents lie in memory of a process of the job, or in one of its shared memories.
 bool fits(const process::Job& job, const process::StoredContents& contents) {
   const std::uint64_t end = contents.offset + contents.bytes;
   if (end < contents.offset) return false;

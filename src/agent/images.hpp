@@ -1,4 +1,4 @@
-// How a dump of processes and an image of regions become one another.
+// Converts a dump of processes to the regions of an image, and back.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,17 @@
 
 namespace diapause::agent {
 
-// The region that is not memory.
+// The name of the only region that is not memory. It holds the encoded job.
 inline constexpr const char* kProcessesRegion = "processes";
 
-// Reads the memory of processes that stand still, or of their copies. `dump` must outlive it, and stay as it is.
+// Reads the memory of processes that stand still, or of their copies. `dump` must outlive the object and must not
+// change.
 class DumpSource : public capture::BlockSource {
  public:
   explicit DumpSource(const process::Dump& dump);
 
-  // Regions: "processes", then "<process>/<address>" or "shared/<number>/<offset>" with hexadecimal addresses.
+  // Returns the index of the image. Its regions are "processes", then "<process>/<address>" or
+  // "shared/<number>/<offset>" with hexadecimal addresses and offsets.
   format::ImageIndex index() const;
   Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) override;
 
@@ -32,9 +34,10 @@ struct StoredJob {
   process::Job job;
   std::vector<process::StoredContents> contents;
 };
-// Believes nothing of what the image says. Code::mismatch for an image that holds no processes.
+// Checks everything that the image says. Fails with Code::mismatch if it holds no processes or has a newer format
+// version, and with Code::corrupt if it is damaged or describes something impossible.
 Result<StoredJob> read_job(store::ImageReader& image);
-// Hands on the contents of one region, block by block, each checked.
+// Gives the contents of one region to `take`, block by block. Each block is checked.
 Status read_contents(store::ImageReader& image, const process::StoredContents& contents,
                      const process::TakePiece& take);
 

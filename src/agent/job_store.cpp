@@ -55,7 +55,7 @@ Status JobStore::open_context(const StoreRequest& request) {
                 fmt::format("'{}' cannot name a job: use 1 to 64 letters, digits, '.', '_' and '-'", request.name));
   }
   DIAPAUSE_TRY_ASSIGN(config::Settings settings, read_settings(request.config_path, request.environment));
-  settings.async.mode = config::AsyncMode::off;  // this process is beside the job, and not in it
+  settings.async.mode = config::AsyncMode::off;  // this process runs beside the job and is not part of it
   settings.global_mode = config::GlobalMode::staged;
   settings.ranks_per_node = 0;
   context_ = std::make_unique<engine::Context>(engine::Context{
@@ -105,7 +105,7 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, 
   DIAPAUSE_TRY(engine::add_image(captures, plan, source, std::move(slots.front())));
   engine::Image& image = captures.images.front();
   if (image.slot.mapping().empty()) {
-    // The source ends when the job runs on, and all that it gave is in the file.
+    // The source is gone when the job runs on. All that it gave is in the file, so the image is read from there.
     DIAPAUSE_TRY_ASSIGN(sys::File again, sys::open_again(image.slot.file()));
     image.bytes = store::file_bytes(std::move(again), 0, image.bytes->size());
   }

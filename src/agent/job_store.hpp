@@ -1,5 +1,5 @@
-// The checkpoints of a job that knows nothing of them, by way of the node engine: the job is one rank, its image holds
-// the memory of all its processes, and a region named "processes" says what else they are.
+// The checkpoints of a job that knows nothing of them, taken by the node engine. The job is one rank. Its image
+// holds the memory of all its processes, and a region named "processes" describes everything else about them.
 #pragma once
 
 #include <cstdint>
@@ -21,41 +21,43 @@ namespace diapause::agent {
 
 struct StoreRequest {
   std::string name;
-  std::string config_path;  // empty: none
+  std::string config_path;  // configuration file; empty: as DIAPAUSE_CONFIG says, or none
   config::Environment environment;
   LogSink log;
 };
 
 struct Stored {
   std::uint64_t version = 0;
-  int level = 0;  // that was reached
+  int level = 0;  // deepest level that was reached
   std::uint64_t bytes = 0;
 };
 
 class JobStore {
  public:
-  // Opens and locks the tiers of the job. Code::busy: a job of that name runs.
+  // Opens and locks the tiers of the job. Fails with Code::busy if a job of that name runs.
   static Result<std::unique_ptr<JobStore>> open(const StoreRequest& request);
   ~JobStore();
 
-  // The greatest number of a version that is there; 0 if there is none.
+  // Returns the greatest number of a stored version, or 0 if there is none.
   std::uint64_t newest_version() const { return next_version_ - 1; }
-  // How memory is to be captured, as the user has it.
+  // Returns how memory is to be captured, as the user has configured it.
   config::CaptureStrategy strategy() const { return context_->settings.capture.strategy; }
   std::vector<std::string> referenced_files() const { return context_->settings.capture.referenced_files; }
-  // An image of `source`.
+  // Captures `source` in an image.
   Result<engine::Captures> capture(int level, format::ImageIndex index, capture::BlockSource& source);
-  // The rest, for which the job does not wait.
+  // Does the rest of the checkpoint, for which the job does not wait.
   Result<Stored> store(engine::Captures captures);
 
-  // The newest version that is sound and that `check` lets pass, or the one of that number; the reasons if there is
-  // none. What had to be passed over is logged.
+  // Returns the newest version that is sound and that `check` accepts, or the version of the given number if it is
+  // so. Fails with Code::not_found if there are no versions, and with Code::corrupt and the reasons if none of them
+  // can be used. Versions that had to be passed over are logged.
   Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version,
                                        const std::function<Status(store::ImageReader&)>& check);
-  // Tells the ledger that the job goes on from what fetch() gave, after so many seconds.
+  // Writes to the ledger that the job goes on from the version that fetch() gave, and that the restart took
+  // `seconds`.
   void note_restart(const engine::FetchedVersion& fetched, double seconds);
-  // The job has ended with this status, as a shell gives it. One that was killed has failed: the ledger has no line of
-  // its end, as that of a program that uses the library and is killed.
+  // Notes that the job has ended with this status, as a shell gives it. A job that was killed has failed: like a
+  // killed program that uses the library, it has no line of its end in the ledger.
   void note_end(int status);
 
  private:
@@ -65,17 +67,17 @@ class JobStore {
   std::unique_ptr<engine::Context> context_;
   engine::LedgerWriter ledger_;
   std::unique_ptr<engine::NodeEngine> engine_;
-  std::optional<engine::Fetch> fetch_;  // of what is restarted from
-  std::string passed_over_;             // by that: newer versions, and why
+  std::optional<engine::Fetch> fetch_;  // fetch of the version from which the job is restarted
+  std::string passed_over_;             // newer versions that this fetch has passed over, and why
   std::uint64_t next_version_ = 1;
   bool was_killed_ = false;
   engine::Decider decider_;
 };
 
-// Where the agents of a user leave their sockets, and how that of a job is called there.
+// Return the directory in which the agents of a user put their sockets, and the name of the socket of a job there.
 std::string door_directory(const config::Settings& settings);
 std::string door_name(const std::string& job, const config::Settings& settings);
-// What is configured for the user; paths absolute.
+// Returns the settings that are configured for the user. The global path in them is absolute.
 Result<config::Settings> read_settings(const std::string& config_path, const config::Environment& environment);
 
 }  // namespace diapause::agent

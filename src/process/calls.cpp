@@ -83,7 +83,8 @@ Status Calls::remove(const ThreadName& thread, std::uint64_t instruction) const 
   return {};
 }
 
-// The kernel's own code in every process is small and has one; else any other code will do.
+// The vdso is searched first, because it is small and contains an instruction for system calls. Any other executable
+// mapping will do as well.
 Result<std::uint64_t> find_call_instruction_of(pid_t process) {
   DIAPAUSE_TRY_ASSIGN(std::vector<Mapping> mappings, places_of(process));
   std::stable_partition(mappings.begin(), mappings.end(), [](const Mapping& one) { return one.name == "[vdso]"; });

@@ -12,7 +12,8 @@
 namespace diapause::process {
 namespace {
 
-// Of a file that has no name: by way of the process that has it open. What is behind its end is empty.
+// Reads from /proc/<pid>/fd of the process that has the file open, because the file may have no name. Bytes behind
+// the end of the file are set to zero.
 Status read_open_file(const Contents& contents, std::uint64_t offset, MutableBytes to) {
   const std::string path = fmt::format("/proc/{}/fd/{}", contents.here, contents.descriptor);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

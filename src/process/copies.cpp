@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kBirthLimit_s = 10;
 
-// Makes a child of a stopped process, which stands still, too.
+// Makes a child of a stopped process. The child is stopped as well.
 Result<ThreadName> make_child(const Calls& calls, const ThreadName& parent, std::uint64_t flags) {
   std::vector<pid_t> made;
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t id, calls.one(parent, {SYS_clone, {flags}, 0}, &made));
@@ -26,8 +26,8 @@ Result<ThreadName> make_child(const Calls& calls, const ThreadName& parent, std:
 
 }  // namespace
 
-// The copy is to be nobody's child but process 1's. So an aide that shares the memory of the process makes it, and
-// ends. Neither tells the process when it ends.
+// The copy must be a child of process 1. Therefore an aide that shares the memory of the process makes the copy and
+// then ends. The process gets no signal when either of them ends.
 Status Copies::add(FrozenProcess& frozen) {
   const Calls& calls = *frozen.calls;
   const ThreadName& leader = frozen.leader().name;
@@ -40,7 +40,7 @@ Status Copies::add(FrozenProcess& frozen) {
   DIAPAUSE_TRY(calls.one(leader, {SYS_wait4, {aide.process, 0, __WALL, 0}, 0}));
   if (!copy) return fail(std::move(copy.error()));
   DIAPAUSE_TRY(end_with_tracer(copy->here));
-  // Signals to the group of the process are not for its copy.
+  // A session of its own keeps signals to the process group of the original away from the copy.
   return calls.one(*copy, {SYS_setsid, {}, 0}).map([](std::uint64_t) {});
 }
 

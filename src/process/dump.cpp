@@ -22,7 +22,7 @@ namespace diapause::process {
 namespace {
 
 constexpr std::size_t kActions = 64;
-constexpr std::uint64_t kMaskBytes = 8;  // of the kernel's sigset_t
+constexpr std::uint64_t kMaskBytes = 8;  // size of the kernel's sigset_t
 
 template <class T>
 T read_result(ByteView bytes, std::uint64_t offset) {
@@ -31,7 +31,8 @@ T read_result(ByteView bytes, std::uint64_t offset) {
   return value;
 }
 
-// What only the process itself can ask.
+// Makes the process itself do the system calls for what no other process can ask the kernel: signal actions,
+// interval timers, the death signal, the subreaper and dumpable settings, the end of the heap, and the personality.
 Status ask_process(FrozenProcess& frozen, Process& process) {
   const std::uint64_t room = frozen.calls->room();
   const std::uint64_t actions = room, intervals = actions + kActions * sizeof(SignalAction);
@@ -98,7 +99,7 @@ Status read_limits(pid_t here, Process& process) {
   return {};
 }
 
-// What would be restored wrongly if it were passed over.
+// Refuses properties of a process that would be restored wrongly if the dump ignored them.
 void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
   const std::string directory = fmt::format("/proc/{}", frozen.here);
   if (frozen.status.seccomp != 0) work.refuse(frozen.status, "has a seccomp filter");
@@ -125,7 +126,8 @@ void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
   }
 }
 
-// All of a process can be asked for only by those who run as the same user.
+// Refuses processes and threads of other users or groups. Only a process of the same user may read all of their
+// state.
 void refuse_other_users(DumpWork& work) {
   const auto own = status_of("/proc/self");
   for (const FrozenProcess& frozen : work.frozen.processes()) {
@@ -143,7 +145,9 @@ void refuse_other_users(DumpWork& work) {
 
 bool is_same(pid_t one, pid_t other, int what) { return ::syscall(SYS_kcmp, one, other, what, 0, 0) == 0; }
 
-// What a restart would make two of: between the threads of a process, and between processes.
+// Refuses threads that do not share the open files and the directory of their process, and processes that share
+// memory, open files, directory or signal handlers. A restart makes threads that share these things, and processes
+// that do not.
 void refuse_strange_sharing(DumpWork& work) {
   for (const FrozenProcess& frozen : work.frozen.processes()) {
     for (const FrozenThread& thread : frozen.threads) {
@@ -154,7 +158,7 @@ void refuse_strange_sharing(DumpWork& work) {
     }
   }
   for (const int what : {KCMP_VM, KCMP_FILES, KCMP_FS, KCMP_SIGHAND}) {
-    // The kernel has an order of such things, in which 1 says that the first is the smaller one.
+    // kcmp orders such objects. The result 1 says that the first one is less than the second.
     const auto is_before = [&](const FrozenProcess* one, const FrozenProcess* other) {
       return ::syscall(SYS_kcmp, one->here, other->here, what, 0, 0) == 1;
     };
@@ -202,7 +206,7 @@ Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   refuse_what_is_strange(work, frozen);
   DIAPAUSE_TRY(read_limits(frozen.here, process));
   DIAPAUSE_TRY(read_map(frozen.here, process.map));
-  // Before anything of ours is in its memory.
+  // The memory is dumped before the code for system calls is mapped into the process.
   DIAPAUSE_TRY(dump_memory(work, frozen, process));
   DIAPAUSE_TRY_ASSIGN(process.waiting_signals, waiting_signals_of(frozen.here, Queue::process));
   DIAPAUSE_TRY(dump_descriptors(work, frozen, process));
@@ -211,7 +215,8 @@ Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   return dump_threads(work, frozen, process);
 }
 
-// Those of process 1 it buries itself.
+// Records the ended processes that nobody has waited for. Children of process 1 are left out, because process 1
+// waits for them itself.
 Status dump_zombies(DumpWork& work) {
   for (const Zombie& zombie : work.frozen.zombies()) {
     DIAPAUSE_TRY_ASSIGN(const ProcStatus parent, status_of(fmt::format("/proc/{}", zombie.status.parent_here)));
@@ -230,7 +235,8 @@ Status dump_zombies(DumpWork& work) {
   return {};
 }
 
-// Parents before their children; whose parent is process 1 comes first.
+// Sorts the processes so that each parent comes before its children, beginning with a child of process 1. Processes
+// that do not descend from process 1 come last.
 void sort_by_descent(std::vector<Process>& processes) {
   std::vector<Process> sorted;
   std::vector<std::uint32_t> done = {1};

@@ -1,4 +1,4 @@
-// Open files of a frozen process.
+// Dumps the open files of a frozen process.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/kcmp.h>
@@ -23,14 +23,14 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::uint64_t kMostOfAFile = 64 * kMiB, kMostOfFiles = 256 * kMiB;  // that the job may write to
+constexpr std::uint64_t kMostOfAFile = 64 * kMiB, kMostOfFiles = 256 * kMiB;  // limits for files open for writing
 
 // One descriptor of a process, as /proc shows it.
 struct Found {
   pid_t here = 0;
   int number = 0;
   std::string link;
-  std::string details;  // fdinfo
+  std::string details;  // text of /proc/<pid>/fdinfo/<number>
   struct stat stat {};
   std::uint64_t number_of(std::string_view key, int base) const { return number_in(details, key, base).value_or(0); }
 };
@@ -48,7 +48,7 @@ bool are_same(pid_t one, int number, pid_t other, int other_number) {
   return ::syscall(SYS_kcmp, one, other, KCMP_FILE, number, other_number) == 0;
 }
 
-// The index of a description that is known already.
+// Returns the index of the description if it has been seen already.
 std::optional<std::uint32_t> find_known(const DumpWork& work, const Found& found) {
   for (std::uint32_t i = 0; i < work.seen.size(); ++i) {
     const DumpWork::Seen& one = work.seen[i];
@@ -57,7 +57,8 @@ std::optional<std::uint32_t> find_known(const DumpWork& work, const Found& found
   return std::nullopt;
 }
 
-// Which of those that the job was started with: the same open file, or the same terminal.
+// Returns the number of the descriptor that the job was started with and that is the same open file or the same
+// terminal. Returns nothing if there is none.
 std::optional<std::uint32_t> find_standard(const DumpWork& work, const Found& found) {
   for (int number = 0; number < 3; ++number) {
     if (are_same(found.here, found.number, work.standard, number)) return static_cast<std::uint32_t>(number);
@@ -87,7 +88,8 @@ std::string device_path(const struct stat& found) {
   return "";
 }
 
-// Puts what a file holds into the image, as a shared memory that may be mapped, too. Returns its index.
+// Adds the contents of a file to the image as a shared memory, which may be mapped as well. Returns the index of the
+// shared memory.
 std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory& like) {
   std::vector<SharedMemory>& memories = work.result.job.memories;
   const auto [known, is_new] =
@@ -104,14 +106,14 @@ std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory&
   return known->second;
 }
 
-// A file without a name any more, or one that never had any.
+// Describes a file that has lost its name or never had one.
 void describe_nameless(DumpWork& work, const Found& found, Description& to) {
   to.kind = DescriptionKind::memory;
   to.which = store_file(work, found, {});
 }
 
-// A file that the job may write to will hold something else when the job is restarted from here: what it holds now is
-// part of the checkpoint, unless that is much.
+// Stores the contents of a file that the job may write to, because the file may hold something else at the restart.
+// Files over the limits above, or that cannot be read by their path, are not stored.
 void keep_contents(DumpWork& work, const Found& found, const Description& file) {
   const auto bytes = static_cast<std::uint64_t>(found.stat.st_size);
   const bool is_written = (file.flags & O_ACCMODE) != O_RDONLY && (file.flags & O_PATH) == 0;
@@ -132,7 +134,7 @@ bool is_still_there(const Found& found) {
          by_path.st_dev == found.stat.st_dev;
 }
 
-// Whoever gets a sealed memory relies on that nobody writes to it.
+// Refuses sealed memory. Seals are not restored, and programs that receive such memory rely on nobody writing to it.
 void refuse_sealed(DumpWork& work, const FrozenProcess& frozen, const Found& found) {
   const auto memory = Borrowed::of(found.here, found.number);
   const int seals = memory ? ::fcntl(memory->number(), F_GET_SEALS) : -1;
@@ -152,7 +154,7 @@ Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& f
   const std::string why =
       fmt::format("has descriptor {} ({}), which cannot be opened by that name again", found.number, found.link);
   if (is_of_proc) {
-    work.refuse_for_now(frozen.status, why);  // programs look there, and close it
+    work.refuse_for_now(frozen.status, why);  // programs open such files only for a moment
   } else if (!is_still_there(found)) {
     work.refuse(frozen.status, why);
   }
@@ -184,7 +186,7 @@ Status describe_pipe(DumpWork& work, const FrozenProcess& frozen, const Found& f
   return {};
 }
 
-// Either end of a pseudo-terminal; true if it is one.
+// Describes either end of a pseudo-terminal. Returns false if the descriptor is neither.
 Result<bool> describe_terminal(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
   constexpr unsigned kMultiplexer = 5, kFirst = 136, kLast = 143;
   const unsigned device = major(found.stat.st_rdev);
@@ -211,7 +213,8 @@ Result<bool> describe_terminal(DumpWork& work, const FrozenProcess& frozen, cons
   return true;
 }
 
-// "it_value: (3, 500)": seconds and nanoseconds.
+// Returns the nanoseconds of a time such as "it_value: (3, 500)", which holds seconds and nanoseconds. Returns 0 if
+// there is no such line.
 std::uint64_t time_in(const Found& found, std::string_view key) {
   const std::vector<std::string> values = values_in(found.details, key);
   if (values.empty()) return 0;
@@ -224,7 +227,8 @@ std::uint64_t time_in(const Found& found, std::string_view key) {
   return seconds * 1'000'000'000 + nanoseconds;
 }
 
-// "       5 events:       19 data:                5  pos:0 ino:61af sdev:7"
+// Parses what the fdinfo of an epoll set says of one watched file, for example
+// "       5 events:       19 data:                5  pos:0 ino:61af sdev:7".
 Watched parse_watched(const std::string& line) {
   const auto number_behind = [&](std::string_view key, int base) {
     const std::size_t at = key.empty() ? 0 : line.find(key);
@@ -238,7 +242,8 @@ Watched parse_watched(const std::string& line) {
           number_behind("data:", 16)};
 }
 
-// True if it is one of those without a file that are restored.
+// Describes an eventfd, timerfd, signalfd or epoll set. Returns false if the descriptor is none of these, or a
+// timerfd that cannot be restored.
 bool describe_event_source(const Found& found, Description& to) {
   if (found.link == "anon_inode:[eventfd]") {
     to.kind = DescriptionKind::counter;
@@ -296,7 +301,8 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
   return {};
 }
 
-// "1: POSIX  ADVISORY  WRITE 30909 fe:00:9978613 5 14": the last byte that is locked, or EOF. Nothing for a lease.
+// Parses a lock such as "1: POSIX  ADVISORY  WRITE 30909 fe:00:9978613 5 14". The last two words are the first and the
+// last byte that is locked; the last one may be EOF. Returns nothing for a lease or for a line of another form.
 std::optional<FileLock> parse_lock(const std::string& line) {
   std::istringstream words(line);
   std::string order, kind, advice, access, owner, file, end;
@@ -321,7 +327,7 @@ std::optional<FileLock> parse_lock(const std::string& line) {
   return lock;
 }
 
-// Each once, whichever descriptors show it.
+// Records every lock once, even if several descriptors show it.
 void dump_locks(DumpWork& work, const FrozenProcess& frozen, const Found& found, std::uint32_t description) {
   for (const std::string& line : values_in(found.details, "lock")) {
     auto lock = parse_lock(line);
@@ -341,20 +347,20 @@ void dump_locks(DumpWork& work, const FrozenProcess& frozen, const Found& found,
   }
 }
 
-// -1: it cannot be asked.
+// Returns the number of bytes in a pipe, or -1 if the kernel does not tell it.
 int bytes_in(int pipe) {
   int bytes = 0;
   return ::ioctl(pipe, FIONREAD, &bytes) == 0 ? bytes : -1;
 }
 
-// Whether writes to a pipe are read one by one.
+// Returns whether the pipe keeps packets (O_DIRECT), so that every write is read by itself.
 bool holds_packets(const Job& job, std::uint32_t channel) {
   return std::ranges::any_of(job.descriptions, [&](const Description& one) {
     return one.kind == DescriptionKind::pipe && one.which == channel && (one.flags & O_DIRECT) != 0;
   });
 }
 
-// All that lies in a pipe, without taking it out.
+// Returns all bytes in a pipe and leaves them there.
 Result<ByteVector> peek_pipe(int pipe, std::uint32_t capacity_bytes) {
   const int bytes = bytes_in(pipe);
   if (bytes < 0) return fail(os_error("asking what a pipe holds", errno));
@@ -396,8 +402,9 @@ Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process)
   return {};
 }
 
-// A set keeps what it watches, under the number that it was added by, when the descriptor of that number is closed, or
-// is another file by now. A restart adds it by that number, in the first process that has the set.
+// Refuses epoll sets that a restart could not make again. A set keeps a watched file under the number of the
+// descriptor by which it was added, even if that descriptor was closed or is another file by now. A restart adds the
+// file by that number, in the first process that has the set.
 void look_at_sets(DumpWork& work) {
   const Job& job = work.result.job;
   for (std::uint32_t index = 0; index < job.descriptions.size(); ++index) {
@@ -412,7 +419,7 @@ void look_at_sets(DumpWork& work) {
     if (process == job.processes.end()) continue;
     const auto frozen =
         std::ranges::find(work.frozen.processes(), process->id, [](const FrozenProcess& one) { return one.status.id; });
-    std::map<std::uint32_t, std::uint32_t> count;  // of those added by the same number
+    std::map<std::uint32_t, std::uint32_t> count;  // entries seen so far with the same descriptor number
     for (const Watched& one : watched) {
       kcmp_epoll_slot slot{set->number, one.number, count[one.number]++};
       const long differs = ::syscall(SYS_kcmp, frozen->here, frozen->here, KCMP_EPOLL_TFD, one.number, &slot);

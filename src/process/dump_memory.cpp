@@ -1,4 +1,4 @@
-// Mappings of a frozen process, and which of their contents belong into the image.
+// Dumps the mappings of a frozen process and finds out which of their contents belong in the image.
 #include <fmt/core.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ std::uint32_t flags_of(const Mapping& mapping) {
 
 bool is_of_kernel(const Mapping& mapping) { return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar"); }
 
-// Without a file: what was never written to is empty.
+// Returns whether a mapping has no file. Its pages hold zeros until they are written to.
 bool is_anonymous(const Mapping& mapping) {
   return mapping.inode == 0 || mapping.name.starts_with("[") || mapping.name.starts_with("/dev/zero") ||
          mapping.name.starts_with("/anon_hugepage");
@@ -41,7 +41,7 @@ std::string place_of(const Mapping& mapping) {
   return fmt::format("memory at {:#x} ({})", mapping.begin, mapping.name.empty() ? "no name" : mapping.name);
 }
 
-// Why such memory cannot be restored; empty: it can.
+// Returns why the memory of a mapping cannot be restored, or an empty text if it can.
 std::string refusal_of(const Mapping& mapping) {
   if (mapping.has("io") || mapping.has("pf")) return is_of_kernel(mapping) ? "" : "of a device";
   if (mapping.has("um") || mapping.has("uw") || mapping.has("ui")) return "watched by userfaultfd";
@@ -53,7 +53,7 @@ std::string refusal_of(const Mapping& mapping) {
   return "";
 }
 
-// The kernel writes the end of a line in a name as \012.
+// Replaces each \012 in a name by a newline, for which the kernel writes it.
 std::string with_ends_of_lines(std::string name) {
   constexpr std::string_view kEnd = "\\012";
   for (std::size_t at = name.find(kEnd); at != std::string::npos; at = name.find(kEnd, at + 1)) {
@@ -62,7 +62,7 @@ std::string with_ends_of_lines(std::string name) {
   return name;
 }
 
-// The file that is mapped, if it has a name by which it can be found; else nothing.
+// Returns the path of the mapped file, or an empty text if the file cannot be found by its name.
 std::string path_of(const Mapping& mapping) {
   if (!mapping.name.starts_with('/')) return "";
   for (const std::string& name : {mapping.name, with_ends_of_lines(mapping.name)}) {
@@ -72,8 +72,8 @@ std::string path_of(const Mapping& mapping) {
   return "";
 }
 
-// A file with a name of its own that leads elsewhere, or nowhere: what is written there by way of this memory would not
-// be in that file after a restart.
+// Returns whether a shared mapping is of a file whose name leads to another file by now, or to none. What the job
+// writes through this memory would not be in that file after a restart.
 bool is_lost(const Mapping& mapping) {
   return mapping.is_shared && mapping.name.starts_with('/') && !mapping.name.ends_with(kDeleted) &&
          path_of(mapping).empty();
@@ -84,10 +84,11 @@ bool lies_in_memory(const std::string& path) {
   return ::statfs(path.c_str(), &found) == 0 && (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
 }
 
-// Whose pages come from a file until the process writes to them. Those of huge pages of a file are all its own.
+// Returns whether the pages of a mapping come from a file until the process writes to them. The pages of a mapping
+// of huge pages of a file all count as the process's own.
 bool is_of_file(const Mapping& mapping) { return !is_anonymous(mapping) && !mapping.has("ht"); }
 
-// Whether writes of one process are to be seen by others, or in the file.
+// Returns whether writes of one process must be visible to other processes or in the file.
 bool is_really_shared(const DumpWork& work, const Mapping& mapping) {
   if (!mapping.is_shared) return false;
   if (mapping.has("mw") || work.memories.contains({mapping.device, mapping.inode})) return true;
@@ -130,7 +131,7 @@ void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& ma
   for (const Extent& fresh : take_unstored(work, area.shared, {mapping.offset, end})) {
     const Extent range{mapping.begin + fresh.begin - mapping.offset, mapping.begin + fresh.end - mapping.offset};
     auto extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
-    // A file may hold something else by then.
+    // A file may hold something else at the restart, so its zeros are stored as well.
     const bool begins_empty = work.result.job.memories[area.shared].kind != SharedKind::file;
     if (begins_empty && !is_forced) extents = without_zeros(frozen.here, extents);
     for (const Extent& one : extents) {
@@ -164,7 +165,7 @@ std::uint32_t pages_of_file(DumpWork& work, const Mapping& mapping) {
   return known->second;
 }
 
-// What `taken`, in rising order, leaves of a range.
+// Returns the parts of `range` that are not in `taken`, which is in ascending order.
 std::vector<Extent> rest_of(const Extent& range, const std::vector<Extent>& taken) {
   std::vector<Extent> rest;
   std::uint64_t at = range.begin;
@@ -176,7 +177,8 @@ std::vector<Extent> rest_of(const Extent& range, const std::vector<Extent>& take
   return rest;
 }
 
-// Pages of a file that this process sees, and that no other has given yet. Behind the end of the file there are none.
+// Stores the pages of a file that this process sees and that no other process has given yet. There are none behind
+// the end of the file.
 void store_pages_of_file(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping, std::uint32_t shared,
                          const Extent& range) {
   const SharedMemory& memory = work.result.job.memories[shared];
@@ -267,7 +269,8 @@ Status dump_guards(DumpWork& work, const FrozenProcess& frozen, const Process& p
   DIAPAUSE_TRY_ASSIGN(const std::vector<Extent> guards, guarded_extents(frozen.here, all));
   for (const Extent& one : guards) {
     work.result.job.guards.push_back({process.id, one.begin, one.end - one.begin});
-    // In locked memory the kernel makes none, and what a file has there the image would not hold.
+    // The kernel installs no guard pages in locked memory, and the image would not hold what a file has at guarded
+    // pages.
     const bool is_plain = std::ranges::all_of(process.areas, [&](const Area& area) {
       const bool is_there = area.begin < one.end && area.end > one.begin;
       return !is_there || (area.kind == AreaKind::memory && area.shared == kNone && (area.flags & kLocked) == 0);
@@ -286,7 +289,7 @@ std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent r
   std::vector<Extent>& stored = work.stored[shared];
   std::vector<Extent> fresh;
   std::uint64_t at = range.begin;
-  for (const Extent& one : stored) {  // in rising order
+  for (const Extent& one : stored) {  // in ascending order
     if (one.end <= at || one.begin >= range.end) continue;
     if (one.begin > at) fresh.push_back({at, one.begin});
     at = std::max(at, one.end);
@@ -297,7 +300,7 @@ std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent r
   return fresh;
 }
 
-// Their contents are those of the file, which is stored by who writes to it.
+// The contents of these mappings are those of the file, which are stored for the process that writes to it.
 void share_what_is_only_read(DumpWork& work) {
   for (const DumpWork::OnlyRead& one : work.only_read) {
     const auto known = work.memories.find(one.file);

@@ -1,4 +1,4 @@
-// Sockets of a frozen job: where they lead, and what is in them.
+// Dumps the sockets of a frozen job: their settings, what they are connected to, and the data that waits in them.
 #include <fmt/core.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -22,7 +22,7 @@
 namespace diapause::process {
 namespace {
 
-// As <netinet/tcp.h> numbers them.
+// `state` is a TCP state as <netinet/tcp.h> numbers it.
 bool is_synchronized(std::uint32_t state) {
   return state == TCP_ESTABLISHED || state == TCP_CLOSE_WAIT || state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 ||
          state == TCP_LAST_ACK || state == TCP_CLOSING;
@@ -41,7 +41,7 @@ ByteVector address_by(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
   sockaddr_storage storage{};
   socklen_t length = sizeof storage;
   if (ask(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
-  // Of a UNIX socket without a name there is a family and nothing else.
+  // For a UNIX socket without a name the kernel returns the family and nothing else.
   if (storage.ss_family == AF_UNIX && length <= sizeof(sa_family_t)) return {};
   const ByteView bytes = as_byte_view(storage).first(std::min<std::size_t>(length, sizeof storage));
   return {bytes.begin(), bytes.end()};
@@ -84,8 +84,8 @@ class Describer {
   void refuse_for_now(const std::string& why) { work_.refuse_for_now(seen_.status, "has " + seen_.place + why); }
 
   Status describe_tcp() {
-    // The kernel keeps the addresses of a killed job for a minute, also from its restart, unless they were to be given
-    // to the next who asks.
+    // Without SO_REUSEADDR the kernel would keep the addresses of a killed job in use for a minute, and a restart
+    // could not have them.
     const int yes = 1;
     ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     tcp_info info{};
@@ -144,7 +144,8 @@ class Describer {
     if (to_.type == SOCK_DGRAM && is_named) refuse(", a datagram socket by name, which is not restored yet");
   }
 
-  // The file of a bound socket must be there still, as it is made again in its place.
+  // Records the mode of a bound socket's file. Refuses the socket if the file is gone or is another one, because a
+  // restart makes it again in its place.
   void describe_path(const UnixSocket& known) {
     std::string path = path_of_address(to_.local);
     if (path.empty()) return;
@@ -162,7 +163,8 @@ class Describer {
   Socket& to_;
 };
 
-// The sockets by what their other ends know them by.
+// Returns the index of the other end of a connected socket, or kNone if the job does not have it. UNIX sockets are
+// matched by their inodes, internet sockets by their addresses.
 std::uint32_t find_peer(const DumpWork& work, std::uint32_t index) {
   const std::vector<Socket>& sockets = work.result.job.sockets;
   const Socket& one = sockets[index];
@@ -181,7 +183,7 @@ std::uint32_t find_peer(const DumpWork& work, std::uint32_t index) {
   return kNone;
 }
 
-// Whether the other end may be one that a process of the job has not accepted yet.
+// Returns whether the other end may be a connection that a process of the job has not accepted yet.
 bool waits_for_acceptance(const DumpWork& work, const Socket& one) {
   return std::ranges::any_of(work.result.job.sockets, [&](const Socket& other) {
     if (other.state != SocketState::listening) return false;
@@ -190,7 +192,8 @@ bool waits_for_acceptance(const DumpWork& work, const Socket& one) {
   });
 }
 
-// Whether the other end, which no process of the job has, is closed: then nothing can come from there any more.
+// Returns whether the other end, which no process of the job has, is closed. Nothing can come from a closed end any
+// more.
 bool is_peer_closed(const DumpWork& work, std::uint32_t index, int socket) {
   const Socket& one = work.result.job.sockets[index];
   if (one.family == AF_UNIX) {
@@ -204,7 +207,8 @@ bool is_peer_closed(const DumpWork& work, std::uint32_t index, int socket) {
   return info.tcpi_state == TCP_CLOSE_WAIT;
 }
 
-// Bytes that the other end has sent and that have not come: those that the kernel only has not confirmed are no such.
+// Returns the number of bytes that the other end has sent and that have not arrived. Bytes that have arrived and
+// only lack the kernel's acknowledgement do not count, so acknowledgements are asked for and awaited for up to 5 ms.
 int bytes_on_their_way(int reader, int writer) {
   const int now = 1;
   ::setsockopt(reader, IPPROTO_TCP, TCP_QUICKACK, &now, sizeof now);
@@ -232,7 +236,7 @@ Result<ByteVector> peek(const DumpWork::SeenSocket& seen, int socket) {
   return bytes;
 }
 
-// Messages one by one, with their borders.
+// Reads the messages in a socket one by one, with their boundaries, and leaves them there.
 Status peek_messages(const DumpWork::SeenSocket& seen, int socket, Socket& to) {
   const int before = number_of_socket(socket, SO_PEEK_OFF), from_the_first = 0;
   ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &from_the_first, sizeof from_the_first);
@@ -266,7 +270,7 @@ Status peek_messages(const DumpWork::SeenSocket& seen, int socket, Socket& to) {
 
 constexpr int kFlowLimit_ms = 30'000;
 
-// Everything from the first byte to the last that the other end has sent.
+// Takes out all bytes that the other end has sent, also those that have not arrived yet.
 Result<ByteVector> take_out(int reader, int writer) {
   ByteVector taken;
   ByteVector room(1 << 20);
@@ -297,7 +301,9 @@ bool put_back(int writer, ByteView bytes) {
   return bytes.empty();
 }
 
-// Bytes that are still with their sender can be seen by nobody: all are taken out, and sent again from where they came.
+// Bytes that are still with their sender cannot be read in place. Therefore all bytes are taken out of the
+// connection and sent again by the end that they came from. If that fails, the job is killed, and the call fails
+// with Code::internal.
 Result<ByteVector> take_and_put_back(DumpWork& work, const DumpWork::SeenSocket& seen, int reader, int writer) {
   DIAPAUSE_TRY_ASSIGN(ByteVector bytes, take_out(reader, writer));
   if (put_back(writer, bytes)) return bytes;

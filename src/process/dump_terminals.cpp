@@ -1,4 +1,4 @@
-// Pseudo-terminals of a frozen job: both ends must be in it.
+// Dumps the pseudo-terminals of a frozen job. The master end of each must be in the job.
 #include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
@@ -12,7 +12,8 @@
 namespace diapause::process {
 namespace {
 
-// Of a process: its controlling terminal and the group in the foreground there, as this process numbers groups.
+// The controlling terminal of a process, and the process group in the foreground there by its id in the PID
+// namespace of this process.
 struct Control {
   dev_t device = 0;
   std::uint64_t group_here = 0;
@@ -26,7 +27,7 @@ Result<Control> control_of(pid_t here) {
   return Control{makedev(static_cast<unsigned>(number >> 8 & 0xfff), minor_part), stat.number(kForeground)};
 }
 
-// The same group as the job numbers it; 0: none of it runs.
+// Returns the id by which the job knows a process group, or 0 if no process of the group runs.
 Result<std::uint32_t> group_of_job(const DumpWork& work, std::uint64_t group_here) {
   for (const FrozenProcess& one : work.frozen.processes()) {
     constexpr std::size_t kGroup = 5;

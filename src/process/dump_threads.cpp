@@ -1,4 +1,4 @@
-// Threads of a frozen process, as they are taken down.
+// Dumps the threads of a frozen process.
 #include <fmt/core.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
@@ -16,9 +16,10 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end of the call
+constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call
 
-// How long a call was to last, from its arguments; kForever: until something happens.
+// Returns how many nanoseconds a call was to last according to its arguments, or kForever if it was to last until
+// something happens. Returns nothing if that cannot be found out.
 constexpr std::uint64_t kForever = ~std::uint64_t{0};
 std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call, const Registers& registers) {
   const auto time_at = [&](std::uint64_t address) -> std::optional<std::uint64_t> {
@@ -36,14 +37,15 @@ std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call, co
       return milliseconds < 0 ? kForever : static_cast<std::uint64_t>(milliseconds) * 1'000'000;
     }
     case SYS_futex:
-      // Only FUTEX_WAIT counts from now on; others name the time at which they end, and are done again.
+      // Only FUTEX_WAIT takes a length of time. Other operations name the time at which they end, and are made again
+      // unchanged.
       return (registers.rsi & FUTEX_CMD_MASK) == FUTEX_WAIT ? time_at(registers.r10) : kForever;
     default:
       return std::nullopt;
   }
 }
 
-// Turns a call whose end only the kernel knows into one that can be begun anew.
+// Turns a call whose end time only the kernel knows into one that can be begun anew.
 void take_down_call(DumpWork& work, const FrozenProcess& frozen, const FrozenThread& thread, Registers& registers,
                     Thread& to) {
   if (call_under_way(registers) < 0 || result_of(registers) != kRestartBlock) return;
@@ -70,7 +72,8 @@ void take_down_call(DumpWork& work, const FrozenProcess& frozen, const FrozenThr
   work.frozen.timed()[thread.name.here] = {registers.rsp, thread.call, end_ns};
 }
 
-// What only the thread itself can ask.
+// Makes the thread itself do the system calls for what no other thread can ask the kernel: its alternative signal
+// stack, and the address that set_tid_address has set.
 Status ask_thread(const FrozenProcess& frozen, const FrozenThread& thread, Thread& to) {
   const std::uint64_t room = frozen.calls->room();
   struct Answers {

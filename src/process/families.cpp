@@ -15,7 +15,7 @@ const Process* process_of(const Job& job, std::uint32_t id) {
 
 }  // namespace
 
-// Who began a session was born into another one, in which its older children still are.
+// A process that began a session was born into another one, in which its older children still are.
 std::optional<std::uint32_t> birth_session(const Job& job, const Process& process) {
   if (!leads_its_session(process)) return process.session;
   for (const Process& child : job.processes) {

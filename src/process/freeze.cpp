@@ -20,7 +20,7 @@ namespace {
 constexpr double kStopLimit_s = 5;
 constexpr std::int64_t kInterrupted = -EINTR;
 
-// "se.exec_start : 1051898.677847": the number behind a name in /proc/<pid>/sched.
+// Returns the number after a name in the text of /proc/<pid>/sched, as in "se.exec_start : 1051898.677847".
 std::optional<double> scheduler_value(const std::string& text, std::string_view name) {
   const std::size_t line = text.find(name);
   const std::size_t colon = line == std::string::npos ? line : text.find(':', line);
@@ -31,8 +31,8 @@ std::optional<double> scheduler_value(const std::string& text, std::string_view 
   return value;
 }
 
-// When a thread last ran, by the clock of the processor that it ran on, and how often it has begun to wait since its
-// birth.
+// The time at which a thread last ran, by the clock of the processor that it ran on, and how often it has begun to
+// wait since it was created.
 struct LastRun {
   std::uint64_t ran_ns = 0;
   std::uint64_t waits = 0;
@@ -46,9 +46,9 @@ std::optional<LastRun> last_run(const std::string& directory) {
   return LastRun{static_cast<std::uint64_t>(*ran_ms * 1e6), static_cast<std::uint64_t>(*waits)};
 }
 
-// What to add to times of a processor's clock to get CLOCK_MONOTONIC, asked on that processor. Those clocks stand still
-// while a virtual machine gets no time, so what comes out is too late rather than too early, and a call lasts longer
-// rather than shorter.
+// Returns what must be added to a time of a processor's clock to get CLOCK_MONOTONIC. The calling thread moves to
+// that processor. Such clocks stand still while a virtual machine gets no processor time, so the sum is too late
+// rather than too early, and a call lasts longer rather than shorter.
 std::optional<std::uint64_t> clock_offset_ns(std::uint64_t processor) {
   cpu_set_t only;
   CPU_ZERO(&only);
@@ -61,7 +61,7 @@ std::optional<std::uint64_t> clock_offset_ns(std::uint64_t processor) {
   return monotonic_ns() - now->ran_ns;
 }
 
-// Calls that an interruption ends with EINTR although no signal has come.
+// Returns whether an interruption ends the call with EINTR although no signal has come.
 bool is_ended_by_interruption(std::int64_t call) {
   constexpr std::int64_t kCalls[] = {
       SYS_epoll_wait,   SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop,           SYS_semtimedop,   SYS_recvfrom,
@@ -71,7 +71,7 @@ bool is_ended_by_interruption(std::int64_t call) {
   return std::ranges::find(kCalls, call) != std::end(kCalls);
 }
 
-// Whether one of the signals is about to be delivered.
+// Returns whether one of the waiting signals is not masked, so that it is about to be delivered.
 bool has_open_signal(const Result<std::vector<ByteVector>>& waiting, std::uint64_t mask) {
   return waiting && std::ranges::any_of(*waiting, [&](const ByteVector& one) {
            std::uint32_t number = 0;
@@ -114,7 +114,8 @@ Result<FrozenJob> FrozenJob::freeze(pid_t first, TimedCalls& timed) {
 
 FrozenJob::~FrozenJob() { (void)thaw(); }
 
-// Before anything is stopped, as a stop is the end of a wait.
+// Notes since when the threads have been waiting. Must be called before any of them is stopped, because a stop ends
+// a wait.
 Status FrozenJob::note_waits(pid_t first) {
   cpu_set_t before;
   if (::sched_getaffinity(0, sizeof before, &before) != 0) return {};
@@ -137,15 +138,16 @@ Status FrozenJob::note_waits(pid_t first) {
   return {};
 }
 
-// 0 if the thread has begun to wait once more since it was looked at: for what it waits now is not known.
+// Returns since when a thread has been waiting (CLOCK_MONOTONIC in nanoseconds), or 0 if that is not known. It is
+// not known if the thread has begun another wait since note_waits() looked at it.
 std::uint64_t FrozenJob::waits_since(pid_t process, pid_t thread) const {
   const auto noted = waits_.find(thread);
   const auto now = noted == waits_.end() ? std::nullopt : last_run(task_directory(process, thread));
-  // To stand still for us is a wait, too.
+  // A stop by this process counts as one more wait.
   return now && now->waits <= noted->second.count + 1 ? noted->second.since_ns : 0;
 }
 
-// Until a look finds nothing new: what stands still makes no processes.
+// Repeats until a pass finds no new threads. Stopped processes make no new ones.
 Status FrozenJob::stop_all(pid_t first) {
   for (bool is_new = true; is_new;) {
     is_new = false;
@@ -154,7 +156,7 @@ Status FrozenJob::stop_all(pid_t first) {
     for (const pid_t process : members) {
       if (process == first) continue;
       const auto status = status_of(fmt::format("/proc/{}", process));
-      if (!status) continue;  // it has ended
+      if (!status) continue;  // the process has ended
       if (status->state == 'Z' || status->state == 'X') {
         if (numbers_in(fmt::format("/proc/{}/task", process)).value_or(std::vector<pid_t>{}).size() > 1) {
           return fail(Code::argument, fmt::format("process {} ({}) goes on in other threads than its first, which has "
@@ -171,7 +173,7 @@ Status FrozenJob::stop_all(pid_t first) {
   return {};
 }
 
-// Stops the threads of a process that do not stand still yet; whether there were any.
+// Stops the threads of a process that are not stopped yet. Returns whether there were any.
 Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
   auto known = std::ranges::find_if(processes_, [&](const FrozenProcess& one) { return one.here == process; });
   if (known == processes_.end()) {
@@ -224,12 +226,12 @@ Status FrozenJob::look(FrozenProcess& process) {
     DIAPAUSE_TRY_ASSIGN(thread.mask, signal_mask_of(thread.name.here));
     DIAPAUSE_TRY_ASSIGN(thread.sequence, sequence_area_of(thread.name.here));
     if (thread.sequence.address != 0) {
-      thread.section_address = thread.sequence.address + 8;  // struct rseq: rseq_cs
+      thread.section_address = thread.sequence.address + 8;  // offset of rseq_cs in struct rseq
       DIAPAUSE_TRY(
           read_memory(process.here, thread.section_address, std::as_writable_bytes(std::span(&thread.section, 1))));
     }
     thread.call = call_under_way(thread.registers);
-    constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end of the call
+    constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call
     const bool is_timed = thread.call >= 0 && result_of(thread.registers) == kRestartBlock;
     const bool is_made_again = result_of(thread.registers) == kInterrupted && is_ended_by_interruption(thread.call);
     if (is_timed || is_made_again) thread.slept_since_ns = waits_since(process.here, thread.name.here);
@@ -251,7 +253,7 @@ Status FrozenJob::look(FrozenProcess& process) {
   return {};
 }
 
-// What a signal has ended stays ended: the program's handler is about to run.
+// A call that a signal has ended is not made again, because the program's handler is about to run.
 Registers registers_to_go_on_with(const FrozenThread& thread) {
   Registers registers = thread.registers;
   if (result_of(registers) != kInterrupted || !is_ended_by_interruption(thread.call)) return registers;
@@ -267,7 +269,7 @@ Status FrozenJob::plant(FrozenProcess& process) {
   if (process.calls) return {};
   DIAPAUSE_TRY_ASSIGN(process.instruction, find_call_instruction_of(process.here));
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(process.here));
-  // The lowest gap that is large enough, with room to spare on both sides.
+  // The address is in the lowest gap that is large enough, with a margin on both sides.
   std::uint64_t address = 0x100000;
   for (const Mapping& one : mappings) {
     if (one.begin >= address + Calls::kBytes + kPageBytes) break;
@@ -314,7 +316,7 @@ Status FrozenJob::put_back() {
   return result;
 }
 
-// Signals may have come since everything was put back last.
+// Everything is put back once more, because signals may have come since the last time.
 Status FrozenJob::thaw() {
   Status result = put_back();
   for (const FrozenProcess& process : processes_) {

@@ -34,13 +34,13 @@ Result<Pipe> make_pipe() {
   return Pipe{ends[0], ends[1]};
 }
 
-// What process 1 gets. It is forked from a process that may have threads: nothing that allocates or locks may be
-// called in it.
+// The orders for process 1. It is forked from a process that may have threads, so it must not call anything that
+// allocates memory or takes a lock.
 struct Orders {
-  Pipe from_maker;                 // the id of the command; of a job that is restored, once its processes are there
-  Pipe report;                     // errno of what could not be done
-  char* const* command = nullptr;  // null: the job is restored
-  sigset_t mask{};                 // of the command
+  Pipe from_maker;                 // gives the id of the command; of a restored job again, when its processes exist
+  Pipe report;                     // takes the errno of a failure
+  char* const* command = nullptr;  // arguments of the command; null: the job is restored
+  sigset_t mask{};                 // signal mask of the command
 };
 
 void report(const Orders& orders, int error) { (void)!::write(orders.report.write, &error, sizeof error); }
@@ -52,13 +52,14 @@ void report(const Orders& orders, int error) { (void)!::write(orders.report.writ
   ::_exit(kNoStart);
 }
 
-// A /proc that shows the job to itself. Where the machine forbids it, that of the whole machine stays.
+// Mounts a /proc that shows the processes of the job. If the machine forbids that, the /proc of the whole machine
+// stays.
 void mount_proc() {
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
   (void)::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
 }
 
-// Standard streams would keep pipes of the job's surroundings open.
+// Replaces the standard streams of process 1 by /dev/null. They would keep pipes of the job's surroundings open.
 void let_go_of_streams() {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int stream = 0; stream < 3; ++stream) {
@@ -98,7 +99,7 @@ pid_t make_process(pid_t id) {
     word = static_cast<std::uint32_t>(child);
   } else {
     ::close(orders.report.write);
-    // The maker makes the processes from outside meanwhile.
+    // Meanwhile the process that forked this one makes the job's processes from outside.
     if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
   }
   let_go_of_streams();
@@ -115,7 +116,7 @@ Status write_text(const std::string& path, const std::string& text) {
   return {};
 }
 
-// Everybody keeps the ids that they have.
+// Maps the effective user and group of this process to themselves, so that the process keeps its ids.
 Status map_ids(pid_t process) {
   const std::string directory = fmt::format("/proc/{}", process);
   DIAPAUSE_TRY(write_text(directory + "/uid_map", fmt::format("{} {} 1\n", ::geteuid(), ::geteuid())));
@@ -123,7 +124,8 @@ Status map_ids(pid_t process) {
   return write_text(directory + "/gid_map", fmt::format("{} {} 1\n", ::getegid(), ::getegid()));
 }
 
-// Root as it usually is needs no user namespace, and would lose rights in one.
+// Returns whether this process can do without a user namespace. Root with its usual capabilities needs none, and
+// would lose rights in one.
 bool may_without_user_namespace() {
   constexpr std::uint64_t kAdmin = 21, kTrace = 19;  // CAP_SYS_ADMIN, CAP_SYS_PTRACE
   const auto own = status_of("/proc/self");
@@ -174,7 +176,8 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   if (is_user_space_new) {
     if (Status mapped = map_ids(process); !mapped) return give_up(namespace_error(mapped.error().os_errno));
   }
-  // Programs name files in /tmp and /dev/shm by process ids: no two jobs that run have the same.
+  // The command gets the id that process 1 has outside of the job. Programs name files in /tmp and /dev/shm by
+  // process ids, and no two running jobs have the same id in this way.
   keeper.command_ = static_cast<std::uint32_t>(process);
   (void)!::write(keeper.orders_, &keeper.command_, sizeof keeper.command_);
   int reported = 0;
@@ -220,7 +223,8 @@ void Keeper::signal_command(int number) const {
 }
 
 std::optional<int> Keeper::exit_status() {
-  // A process that is killed while it is traced is waited for by its tracer first, and by its parent after that.
+  // When a traced process is killed, its tracer must wait for it before its parent can. Therefore every process that
+  // has ended is waited for here.
   while (!exit_status_) {
     siginfo_t ended{};
     if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | __WALL) != 0 || ended.si_pid == 0) break;

@@ -45,7 +45,8 @@ struct Ends {
   Owned accepting, connecting;
 };
 
-// Relative paths of sockets are those of the process that had them.
+// Changes the current directory for its lifetime, unless the given one is empty. Relative paths of sockets start
+// from the directory of the process that had them.
 class Visit {
  public:
   explicit Visit(const std::string& directory) {
@@ -87,7 +88,7 @@ Result<Owned> make_socket(const Socket& from) {
   return made;
 }
 
-// What a killed job has left at the path, and nobody listens to.
+// Removes a socket file that a killed job has left at the path. A socket to which a process listens stays.
 void remove_stale(const std::string& path, int type) {
   struct stat found {};
   if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return;
@@ -116,7 +117,7 @@ Status bind_to(int socket, const Socket& from, const ByteVector& address) {
 
 bool is_bound(const Socket& one) { return one.family == AF_UNIX ? !one.local.empty() : port_of(one.local) != 0; }
 
-// One that is not connected to another of the job.
+// Opens a socket that is not connected to another one of the job.
 Result<Owned> open_single(const Socket& from) {
   DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(from));
   if (is_bound(from)) DIAPAUSE_TRY(bind_to(made.number(), from, from.local));
@@ -158,7 +159,8 @@ class Opener {
   }
 
  private:
-  // The socket of the job that takes connections to an address; kNone: none any more.
+  // Returns the index of the job's socket that accepts connections to the local address of `accepting`, or kNone if
+  // there is none any more.
   std::uint32_t find_listener(const Socket& accepting) const {
     std::uint32_t best = kNone;
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
@@ -170,7 +172,7 @@ class Opener {
     return best;
   }
 
-  // As the other end of a socket whose own is gone.
+  // Returns a stand-in for the other end of a connected socket, which the job does not have.
   static Socket mirror(const Socket& one) {
     Socket other = one;
     std::swap(other.local, other.remote);
@@ -184,7 +186,8 @@ class Opener {
     const Socket other = one.peer == kNone ? mirror(one) : job_.sockets[one.peer];
     Ends ends;
     const bool is_named = one.family != AF_UNIX || !one.local.empty() || !other.local.empty();
-    // Who has the address of a listening socket has been accepted there; else who has one at all.
+    // The end that has the address of a listening socket was accepted there. If neither has, the end that is bound
+    // accepts.
     const bool accepts = find_listener(one) != kNone || (find_listener(other) == kNone && is_bound(one));
     if (!is_named) {
       DIAPAUSE_TRY_ASSIGN(ends, make_pair(one));
@@ -206,7 +209,8 @@ class Opener {
     return {};
   }
 
-  // Each from the socket that has its sender's address, or from one without.
+  // Sends the waiting datagrams again, each from the socket that has the address of its sender, or from one without
+  // an address.
   Status send_datagrams(std::uint32_t index) {
     const Socket& one = job_.sockets[index];
     const Owned nobody(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -255,10 +259,11 @@ class Opener {
     return ends;
   }
 
-  // From the address it had, if that can be.
+  // Connects from the address that the socket had, if possible. If that is in use, an internet socket gets another
+  // port, with a warning.
   Result<Owned> connect_to(const Socket& accepting, const Socket& connecting) {
     auto made = connect_from(connecting.local, accepting, connecting);
-    // The kernel keeps the ends of a connection of the killed job for a second at least.
+    // The kernel keeps the ends of a connection of the killed job for at least a second.
     for (int waited_ms = 0; is_in_use(made) && made.error().os_errno == EADDRNOTAVAIL && waited_ms < 2000;) {
       ::usleep(100'000);
       waited_ms += 100;
@@ -283,7 +288,7 @@ class Opener {
     return fail(socket_error(to, errno));
   }
 
-  // Somebody else may have knocked first; that one is turned away.
+  // Accepts the connection of `connecting`. An internet connection that another program has made first is closed.
   static Result<Owned> accept_from(int listener, int connecting) {
     sockaddr_storage own{};
     socklen_t own_length = sizeof own;
@@ -305,7 +310,7 @@ class Opener {
     return plain_address({bytes.begin(), bytes.end()});
   }
 
-  // Sends what waited in a socket once more. There is room for as much as there was, if need be by more memory.
+  // Sends once more what waited in a socket. The buffers are enlarged if it does not fit into them.
   static Status fill(int from, int to, const Socket& receiver) {
     for (const ByteVector& piece : receiver.waiting) {
       ByteView left = piece;
@@ -329,7 +334,8 @@ class Opener {
     return {};
   }
 
-  // By what is missing. The program has not asked for that: the size goes on to change by itself, where it did.
+  // Enlarges a buffer of a socket by `bytes`. The program has not asked for that, so SO_BUF_LOCK is set as before:
+  // the kernel goes on to change the size by itself if it did.
   static void widen(int socket, int name, int forced_name, std::size_t bytes) {
     constexpr int kBufLock = 72;  // SO_BUF_LOCK
     int now = 0, locked = 0;
@@ -349,7 +355,8 @@ class Opener {
     if (from.is_read_shut) ::shutdown(socket, SHUT_RD);
   }
 
-  // A connection that is over reads as its end, and not as one that never was.
+  // Makes a socket whose connection is over. To a reader it is at its end, and not a socket that was never
+  // connected.
   Status open_ended(std::uint32_t index) {
     Socket listener = job_.sockets[index];
     listener.state = SocketState::listening;

@@ -25,7 +25,7 @@
 namespace diapause::process {
 namespace {
 
-// Of the flags that F_GETFL tells, those that F_SETFL changes.
+// The flags that F_GETFL reports and F_SETFL changes.
 constexpr std::uint32_t kChangeable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 Status write_all(int file, std::uint64_t offset, ByteView bytes) {
@@ -43,7 +43,8 @@ timespec to_timespec(std::uint64_t nanoseconds) {
   return {static_cast<time_t>(nanoseconds / 1'000'000'000), static_cast<long>(nanoseconds % 1'000'000'000)};
 }
 
-// Of what a program had made for as long as it runs, such as a directory of its session.
+// Makes the directories above a path. A program may have had them only for as long as it ran, such as a directory of
+// its session.
 void make_directories_of(const std::string& path) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
@@ -68,7 +69,7 @@ Result<int> open_timer(const Description& one) {
 }
 
 Result<int> open_signals(const Description& one) {
-  // The kernel's set has 8 bytes, that of the library more.
+  // The kernel's signal set has 8 bytes, and that of the C library has more.
   const auto opened = static_cast<int>(::syscall(SYS_signalfd4, -1, &one.count, sizeof one.count, SFD_CLOEXEC));
   if (opened < 0) return fail(os_error("making a signalfd", errno));
   return opened;
@@ -76,7 +77,8 @@ Result<int> open_signals(const Description& one) {
 
 }  // namespace
 
-// Behind all numbers that the job uses, so that these can be given out in any order.
+// Moves a descriptor to a number above all numbers that the job uses, so that these can be given out in any order.
+// Closes `number` in any case.
 Result<int> Openings::raise(int number) const {
   const int raised = ::fcntl(number, F_DUPFD_CLOEXEC, lowest_);
   const int error = errno;
@@ -88,7 +90,7 @@ Result<int> Openings::raise(int number) const {
 Status Openings::open_memory(const SharedMemory& memory) {
   int opened = -1;
   if (memory.kind == SharedKind::system_v) {
-    memories_.push_back(-1);  // it belongs to the namespace of the job, and is made there
+    memories_.push_back(-1);  // the segment belongs to the namespace of the job, and is made there
     return {};
   }
   if (memory.kind == SharedKind::file) {
@@ -105,8 +107,9 @@ Status Openings::open_memory(const SharedMemory& memory) {
   return fail(os_error("making shared memory of " + std::to_string(memory.bytes) + " bytes", errno));
 }
 
-// The file that pages are of, if it still holds all that the image has of them: then they need no memory of the job,
-// and its next checkpoints need not hold them. -1: the pages are made from the image.
+// Opens the file that pages come from, if it still holds all that the image has of them. The pages then need no
+// memory of the job, and its next checkpoints need not hold them. Returns -1 if the pages must be made from the
+// image. Fails if the image does not hold them and the file cannot be opened.
 Result<int> Openings::open_same_file(const SharedMemory& memory, const Parts& parts, const ReadContents& read) const {
   if (memory.path.empty()) return -1;
   const auto file = open_mapped_file(memory.path);
@@ -149,14 +152,15 @@ Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>
   return {};
 }
 
-// As it was when the image was made: a program goes on writing where it was, and what it has written since is gone.
+// Opens a file as it was when the image was made. The offset is the same, and a writable file is cut to the length
+// that it had: what was written to it since is lost. Fails with Code::mismatch if the file is shorter now.
 Result<int> Openings::open_file(const Description& one) const {
   const auto flags = static_cast<int>(one.flags & ~static_cast<std::uint32_t>(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY));
   const int file = ::open(one.path.c_str(), flags | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + one.path + ", which the job had open", errno));
   struct stat now {};
   const bool is_known = ::fstat(file, &now) == 0 && (flags & O_PATH) == 0;
-  // How far a directory has been read.
+  // The offset of a directory says how far it has been read.
   if (is_known && S_ISDIR(now.st_mode)) ::lseek(file, static_cast<off_t>(one.offset), SEEK_SET);
   if (!is_known || !S_ISREG(now.st_mode)) return file;
   const auto bytes = static_cast<std::uint64_t>(now.st_size);
@@ -176,7 +180,7 @@ Result<int> Openings::open_file(const Description& one) const {
   return file;
 }
 
-// A named pipe stays one, whoever else has it open.
+// Opens a named pipe by its path, and makes it if it is not there. It stays a named pipe, whoever else has it open.
 Status Openings::open_named_pipe(const Channel& channel) {
   make_directories_of(channel.path);
   const bool is_made = ::mkfifo(channel.path.c_str(), static_cast<mode_t>(channel.mode)) == 0;
@@ -227,7 +231,8 @@ Status Openings::open_terminals(const Job& job) {
   return {};
 }
 
-// The ends that a pipe was made with are given out once; whoever opened one of them again has a description of its own.
+// Opens an end of a pipe for a description. The ends with which the pipe was made are given out once. If a program
+// had opened an end again, that description gets an open file of its own.
 int Openings::open_end_of_pipe(const Description& one) {
   Ends& ends = channels_[one.which];
   const int end = one.is_write_end ? ends.write : ends.read;
@@ -347,7 +352,7 @@ std::vector<int> Openings::numbers() const {
   return all;
 }
 
-// What descriptions are duplicates of.
+// Closes the pipes, sockets and terminals of which the descriptions hold duplicates.
 void Openings::close_what_was_given_out() {
   for (const Ends& ends : channels_) {
     ::close(ends.read);

@@ -25,12 +25,12 @@ namespace {
 constexpr std::uint64_t kPagePresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kPageSwapped = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPageOfFile = std::uint64_t{1} << 61;
-constexpr std::uint64_t kPageGuarded = std::uint64_t{1} << 58;  // from 6.15 on; counts as swapped
+constexpr std::uint64_t kPageGuarded = std::uint64_t{1} << 58;  // since Linux 6.15; such a page counts as swapped, too
 
-// As in <linux/fs.h> of Linux 6.7; the headers that must suffice to build this are older.
+// The structures of <linux/fs.h> of Linux 6.7. The oldest headers that must suffice to build this do not have them.
 struct PageScanArguments {
   std::uint64_t size, flags, start, end;
-  std::uint64_t walk_end;  // out: where the walk stopped
+  std::uint64_t walk_end;  // output: address at which the walk stopped
   std::uint64_t found, found_room, most_pages;
   std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
 };
@@ -71,7 +71,8 @@ std::string last_word(std::string_view text) {
   return std::string(space == std::string_view::npos ? text : text.substr(space + 1));
 }
 
-// "7f0000000000-7f0000001000 r-xp 00000000 08:01 1234   /lib/x.so"
+// Parses a line such as "7f0000000000-7f0000001000 r-xp 00000000 08:01 1234   /lib/x.so". Returns nothing if the
+// line is no mapping.
 std::optional<Mapping> parse_mapping(std::string_view line) {
   std::string_view rest = line;
   const std::string_view range = next_word(rest);
@@ -96,10 +97,10 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
   return found;
 }
 
-// Few empty pages between two runs are cheaper to store than another run.
+// A few empty pages between two runs take less room in the image than another run.
 constexpr std::uint64_t kSmallGapBytes = 8 * kPageBytes;
 
-// Adds a run, to the last one if no more than `gap_bytes` lie between.
+// Adds a run of pages. It becomes part of the last run if no more than `gap_bytes` lie between them.
 void extend(std::vector<Extent>& extents, std::uint64_t gap_bytes, std::uint64_t begin, std::uint64_t end) {
   if (!extents.empty() && begin - extents.back().end <= gap_bytes) {
     extents.back().end = end;
@@ -195,7 +196,8 @@ Result<ProcStatus> status_of(const std::string& directory) {
   return status;
 }
 
-// The second field is a name in brackets, in which anything may stand.
+// The second field is a name in parentheses that may contain any characters, so the fields behind its last ")" are
+// read.
 Result<StatFields> StatFields::of(pid_t process) {
   DIAPAUSE_TRY_ASSIGN(const std::string text, read_proc(fmt::format("/proc/{}/stat", process)));
   StatFields found;
@@ -240,14 +242,15 @@ Result<std::vector<Mapping>> places_of(pid_t process) {
 
 namespace {
 
-// Which pages are looked for: those that hold something, but for those that are what is left out here.
+// The pages to look for: all that hold something, except those that are left out here.
 struct PageChoice {
-  std::uint64_t not_scanned = 0;  // categories of a scan
-  std::uint64_t not_listed = 0;   // the same, as far as the list of pages tells
-  std::uint64_t gap_bytes = 0;    // that may lie between two pages of a run
+  std::uint64_t not_scanned = 0;  // categories of a page scan that are left out
+  std::uint64_t not_listed = 0;   // the same as bits of an entry in pagemap, as far as it tells
+  std::uint64_t gap_bytes = 0;    // bytes that may lie between two pages of a run
 };
 
-// Adds runs of pages in rising order to `extents`. What is guarded holds nothing, and cannot be read.
+// Adds runs of pages to `extents`, in ascending order. Guarded pages hold nothing and cannot be read, so no run
+// extends over them.
 class PageList {
  public:
   PageList(std::uint64_t gap_bytes, std::vector<Extent>& extents) : gap_bytes_(gap_bytes), extents_(extents) {}
@@ -264,7 +267,8 @@ class PageList {
   std::uint64_t guard_end_ = 0;
 };
 
-// One read of eight bytes a page: what kernels before 6.7 offer.
+// Finds pages by reading eight bytes for each from pagemap, which is all that kernels before 6.7 offer. Returns 0 or
+// an errno.
 int list_pages(int file, const Extent& range, const PageChoice& choice, std::vector<Extent>& extents) {
   std::vector<std::uint64_t> entries(4096);
   PageList list(choice.gap_bytes, extents);
@@ -285,7 +289,8 @@ int list_pages(int file, const Extent& range, const PageChoice& choice, std::vec
   return 0;
 }
 
-// `guarded`: by what guarded pages are known; 0: the kernel knows of none.
+// Finds pages by a page scan. `guarded` is the category of guarded pages, or 0 if the kernel does not know them.
+// Returns 0 or an errno.
 int scan_pages(int file, const Extent& range, const PageChoice& choice, std::uint64_t guarded,
                std::vector<Extent>& extents) {
   std::vector<PageRun> runs(512);
@@ -393,7 +398,7 @@ std::vector<Extent> readable_extents(pid_t process, const Extent& range) {
     const ssize_t got = ::process_vm_readv(process, &here, 1, pages.data(), pages.size(), 0);
     const std::uint64_t readable = got < 0 ? 0 : static_cast<std::uint64_t>(got);
     if (readable > 0) extend(extents, 0, at, at + readable * kPageBytes);
-    // The page behind those cannot be read.
+    // The page behind the readable ones cannot be read.
     at += (readable + (readable < pages.size() ? 1 : 0)) * kPageBytes;
   }
   return extents;

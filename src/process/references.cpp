@@ -16,7 +16,7 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::uint64_t kPartBytes = kMiB;  // that have one checksum, and are read at once
+constexpr std::uint64_t kPartBytes = kMiB;  // bytes that have one checksum and are read at once
 
 std::uint64_t part_bytes(std::uint64_t all, std::uint64_t at) { return std::min(kPartBytes, all - at); }
 

@@ -22,7 +22,8 @@
 namespace diapause::process {
 namespace {
 
-// The lowest address at which our code collides with nothing: neither here nor in any process of the job.
+// Returns the lowest address at which the code for system calls collides with no mapping in `mappings` or in a
+// process of the job.
 std::uint64_t find_free_address(const Job& job, const std::vector<Mapping>& mappings) {
   std::vector<Extent> taken;
   for (const Mapping& one : mappings) taken.push_back({one.begin, one.end});
@@ -30,7 +31,7 @@ std::uint64_t find_free_address(const Job& job, const std::vector<Mapping>& mapp
     for (const Area& area : process.areas) taken.push_back({area.begin, area.end});
   }
   std::ranges::sort(taken, {}, &Extent::begin);
-  constexpr std::uint64_t kMargin = 256 * kPageBytes;  // stacks grow down
+  constexpr std::uint64_t kMargin = 256 * kPageBytes;  // room for stacks, which grow down
   std::uint64_t address = 0x100000;
   for (const Extent& one : taken) {
     if (one.begin >= address + Calls::kBytes + kMargin) break;
@@ -68,7 +69,8 @@ Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::
 
 namespace {
 
-// Sessions are inherited: children that are in the one that their parent was born into are made before it begins one.
+// Makes a process and its descendants. Sessions are inherited: children that are in the session into which their
+// parent was born are made before the parent begins its own.
 Status make_process(RestoreWork& work, const ThreadName& parent, const Process& process) {
   DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, process.id));
   const ThreadName leader{here, process.id, process.id};
@@ -86,13 +88,13 @@ Status make_process(RestoreWork& work, const ThreadName& parent, const Process& 
   return {};
 }
 
-// A process that is needed for a moment only, to begin a session or a group or to have a child there.
+// Makes a process that is needed only for a moment, to begin a session or a group or to have a child there.
 Result<ThreadName> make_helper(const RestoreWork& work, const ThreadName& parent, std::uint32_t id) {
   DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, id, Birth::of_helper));
   return ThreadName{here, id, id};
 }
 
-// Its children become those of process 1.
+// Ends a helper and waits for it in its parent. The children of the helper become children of process 1.
 Status end_helper(const RestoreWork& work, const ThreadName& helper, const ThreadName& parent) {
   end_traced(helper.here);
   return work.calls.one(parent, {SYS_wait4, {helper.process, 0, __WALL, 0}, 0}).map([](std::uint64_t) {});
@@ -103,8 +105,8 @@ const Made* made_of(const RestoreWork& work, std::uint32_t id) {
   return found == work.made.end() ? nullptr : &*found;
 }
 
-// Those whose parent was process 1 in the end, but which were born into a session of the job: of a child of its leader,
-// or of the leader itself, which has ended.
+// Makes processes whose parent was process 1 in the end, but which were born into a session of the job. A helper
+// makes them, which is a child of the leader of the session, or takes the place of a leader that has ended.
 Status make_orphans(RestoreWork& work, const ThreadName& keeper, std::uint32_t session,
                     const std::vector<const Process*>& orphans) {
   const bool has_leader = has_session_leader(work.job, session);
@@ -115,9 +117,9 @@ Status make_orphans(RestoreWork& work, const ThreadName& keeper, std::uint32_t s
   return end_helper(work, helper, parent);
 }
 
-// A session that has a leader waits until that is there.
+// Makes all processes of the job. The orphans of a session that has a leader are made when the leader exists.
 Status make_processes(RestoreWork& work, const ThreadName& keeper) {
-  std::map<std::uint32_t, std::vector<const Process*>> orphans;  // by session
+  std::map<std::uint32_t, std::vector<const Process*>> orphans;  // by id of the session
   for (const Process& process : work.job.processes) {
     if (process.parent != 1) continue;
     const std::uint32_t session = birth_session(work.job, process).value_or(0);
@@ -138,12 +140,12 @@ Status make_processes(RestoreWork& work, const ThreadName& keeper) {
   return {};
 }
 
-// A group whose first process has ended begins with another one of that number.
+// Begins the groups whose first process has ended, each with a helper that has the number of the group.
 Status begin_groups(RestoreWork& work) {
   std::map<std::uint32_t, std::vector<const Made*>> groups;
   for (const Made& made : work.made) {
     const Process& process = *made.stored;
-    const bool is_of_session = process.group == process.session;  // which a helper has begun
+    const bool is_of_session = process.group == process.session;  // a helper has begun such a group with its session
     if (process.group > 1 && !is_of_session && !has_group_leader(work.job, process.group)) {
       groups[process.group].push_back(&made);
     }
@@ -158,7 +160,7 @@ Status begin_groups(RestoreWork& work) {
   return {};
 }
 
-// Leaders first, so that there are groups to join.
+// Puts the processes into their groups. Leaders come first, so that there are groups to join.
 Status restore_groups(RestoreWork& work) {
   DIAPAUSE_TRY(begin_groups(work));
   for (const bool is_leader : {true, false}) {
@@ -172,8 +174,8 @@ Status restore_groups(RestoreWork& work) {
   return {};
 }
 
-// A process that has ended ends again, in the same way. Its parent is told of that for a second time, which it must not
-// see.
+// Lets a process that has ended in the image end again in the same way. Its parent is signalled a second time, and
+// must not see that.
 Status end_process(const RestoreWork& work, const Made& made, const Made& parent) {
   const ThreadName& leader = made.leader();
   const std::uint32_t status = made.stored->exit_status;
@@ -226,7 +228,7 @@ Status let_go(RestoreWork& work, const ThreadName& first, const Registers& regis
   DIAPAUSE_TRY(detach(first.here));
   for (const Made& made : work.made) {
     for (const ThreadName& thread : made.threads) {
-      // It may be gone: the others run already, and end when they want.
+      // The thread may be gone, because the others run already and end when they want.
       const Status is_free = detach(thread.here);
       if (!is_free && is_free.error().os_errno != ESRCH) return is_free;
     }

@@ -1,4 +1,4 @@
-// Mappings and their contents.
+// Restores the mappings of a process and their contents.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/prctl.h>
@@ -18,11 +18,11 @@ bool overlaps(const Extent& one, const Extent& other) { return one.begin < other
 
 bool is_of_kernel_here(const Mapping& mapping) { return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar"); }
 
-// Where the kernel's code can wait while everything else goes: beside our own.
+// Returns where the kernel's code can stay while it is moved: behind the code for system calls and its room.
 std::uint64_t waiting_place(const RestoreWork& work) { return work.calls.address() + Calls::kBytes; }
 
-// The kernel's own code moves to where the process knows it. What is in the way there goes first, and it goes by way of
-// a place where nothing is if old and new overlap.
+// Moves the kernel's own code to where the process knows it. What the process does not know is unmapped. Everything
+// else moves by way of a free place, because old and new places may overlap.
 Status move_kernel_code(const RestoreWork& work, const Made& made, const std::vector<Mapping>& mappings) {
   std::vector<Call> calls;
   std::uint64_t spare = waiting_place(work) + kPageBytes;
@@ -51,7 +51,8 @@ Status move_kernel_code(const RestoreWork& work, const Made& made, const std::ve
   return work.calls.run(made.leader(), calls);
 }
 
-// A forked process inherits where the kernel writes the number of its processor; that memory goes.
+// Unregisters restartable sequences. A forked process inherits the address to which the kernel writes the number of
+// its processor, and that memory is about to be unmapped.
 Status end_sequences(const RestoreWork& work, const Made& made) {
   constexpr std::uint64_t kUnregister = 1;
   DIAPAUSE_TRY_ASSIGN(const SequenceArea area, sequence_area_of(made.leader().here));
@@ -109,7 +110,7 @@ void add_advice(const Area& area, std::vector<Call>& calls) {
                                                                  {kNotDumped, MADV_DONTDUMP}};
   const std::uint64_t bytes = area.end - area.begin;
   for (const auto& [flag, advice] : kAdvice) {
-    // Where the machine has no huge pages, nothing is lost.
+    // Advice about huge pages may fail: nothing is lost on a machine that has none.
     const std::uint64_t may_fail = flag == kHuge || flag == kNoHuge ? kMayFail : 0;
     if ((area.flags & flag) != 0) calls.push_back({SYS_madvise | may_fail, {area.begin, bytes, advice}, 0});
   }
@@ -117,7 +118,7 @@ void add_advice(const Area& area, std::vector<Call>& calls) {
 
 bool is_mapped(const Area& area) { return area.kind == AreaKind::memory || area.kind == AreaKind::shared; }
 
-// By the first process that has it.
+// Fills a segment of System V, through the first process that has it.
 Status fill_segment(RestoreWork& work, const Made& made, const Area& area) {
   if (work.filled[area.shared]) return {};
   work.filled[area.shared] = true;
@@ -143,7 +144,8 @@ Status fill_memory(RestoreWork& work, const Made& made) {
   return {};
 }
 
-// A kernel without guard pages can take the rights to these pages away, for the same effect.
+// Installs the guard pages of a process. If the kernel has no guard pages, the rights to these pages are taken away
+// instead, which has the same effect.
 Status install_guards(const RestoreWork& work, const Made& made) {
   constexpr std::uint64_t kInstall = 102;  // MADV_GUARD_INSTALL
   std::vector<Call> calls;
@@ -171,7 +173,7 @@ Status map_areas(RestoreWork& work, const Made& made) {
   for (std::size_t i = 0; i < areas.size(); ++i) {
     if (!is_mapped(areas[i])) continue;
     before.push_back(mapping_call(work, areas[i], has_contents[i]));
-    if ((areas[i].flags & kHuge) != 0) add_advice(areas[i], before);  // before the pages come
+    if ((areas[i].flags & kHuge) != 0) add_advice(areas[i], before);  // before the pages exist
     const std::uint64_t bytes = areas[i].end - areas[i].begin;
     const bool is_filled = has_contents[i] || is_segment(work, areas[i]);
     if (is_filled && areas[i].protection != (PROT_READ | PROT_WRITE)) {
@@ -186,7 +188,7 @@ Status map_areas(RestoreWork& work, const Made& made) {
   return install_guards(work, made);
 }
 
-// Where the heap, the arguments and the program are.
+// Tells the kernel where the heap, the arguments and the program are.
 Status describe_to_kernel(const RestoreWork& work, const Made& made) {
   const MemoryMap& from = made.stored->map;
   prctl_mm_map map{};

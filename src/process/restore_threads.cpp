@@ -1,4 +1,4 @@
-// Threads, descriptors and whatever else a process has besides its memory.
+// Restores threads, descriptors and everything else that a process has besides its memory.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/capability.h>
@@ -24,7 +24,7 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::uint64_t kSetBytes = 8;  // of the kernel's sigset_t
+constexpr std::uint64_t kSetBytes = 8;  // size of the kernel's sigset_t
 
 ByteVector with_end(const std::string& text) {
   ByteVector bytes(text.size() + 1);
@@ -66,7 +66,7 @@ Status restore_limits(const Made& made) {
         now.rlim_max == stored.hard) {
       continue;
     }
-    // A hard limit that is lower here stays so.
+    // A hard limit that is lower here is not raised.
     const rlimit wanted{std::min<rlim_t>(stored.soft, now.rlim_max), std::min<rlim_t>(stored.hard, now.rlim_max)};
     if (::prlimit(made.leader().here, which, &wanted, nullptr) != 0) {
       return fail(os_error(fmt::format("setting the limits of process {}", made.stored->id), errno));
@@ -75,7 +75,8 @@ Status restore_limits(const Made& made) {
   return {};
 }
 
-// As exec of an ordinary user would have left them.
+// Sets the capabilities of the threads as they were stored, which is how exec would have left them for an ordinary
+// user.
 Status restore_capabilities(const RestoreWork& work, const Made& made) {
   struct {
     __user_cap_header_struct header;
@@ -102,7 +103,7 @@ Status restore_thread(const RestoreWork& work, const ThreadName& name, const Thr
     stack_t stack;
     char name[16];
   } argument{};
-  constexpr std::uint32_t kOnStack = 1;  // tells where the thread is, and cannot be set
+  constexpr std::uint32_t kOnStack = 1;  // SS_ONSTACK: says that the thread runs on the stack, and cannot be set
   argument.stack.ss_sp = reinterpret_cast<void*>(thread.stack_address);
   argument.stack.ss_flags = static_cast<int>(thread.stack_flags & ~kOnStack);
   argument.stack.ss_size = thread.stack_bytes;
@@ -121,8 +122,9 @@ Status restore_thread(const RestoreWork& work, const ThreadName& name, const Thr
   return queue_signals(work, name, thread.waiting_signals, Queue::thread);
 }
 
-// Begins a call that was to last until a time, for the rest of it, and interrupts it: from then on the kernel knows its
-// end, as it did before. What it has returned if it ended at once.
+// Begins a call that was to last until a certain time, for the rest of that time, and interrupts it. From then on
+// the kernel knows when the call ends, as it did before. If the call has ended at once, `registers` hold what it has
+// returned.
 Status begin_timed_call(const RestoreWork& work, const ThreadName& name, const Thread& thread, Registers& registers) {
   Call call{static_cast<std::uint64_t>(thread.timed_call),
             {registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9},
@@ -138,7 +140,7 @@ Status begin_timed_call(const RestoreWork& work, const ThreadName& name, const T
   const std::uint64_t instruction = work.calls.address() + find_call_instruction(call_table_code());
   DIAPAUSE_TRY_ASSIGN(const Registers before, registers_of(name.here));
   DIAPAUSE_TRY(set_registers(name.here, registers_for_call(call, instruction, before)));
-  // It has begun once it has been entered; what comes behind must not run.
+  // The call has begun when it has been entered. The code behind it must not run.
   DIAPAUSE_TRY(enter_call(name.here));
   DIAPAUSE_TRY(settle(name.here));
   DIAPAUSE_TRY_ASSIGN(const Registers after, registers_of(name.here));
@@ -156,7 +158,8 @@ void restore_schedules(RestoreWork& work, const Made& made) {
   }
 }
 
-// Of the leader of a session, while it has all that was opened for it.
+// Makes terminals the controlling ones of a session, by the leader of the session. Must be called while the leader
+// still has all descriptors that were opened for it.
 Status restore_controlling_terminal(const RestoreWork& work, const Made& made) {
   const Process& process = *made.stored;
   if (process.session != process.id) return {};
@@ -172,7 +175,8 @@ Status restore_controlling_terminal(const RestoreWork& work, const Made& made) {
   return {};
 }
 
-// Behind the last descriptor that is closed: a process loses its locks on a file with any of those.
+// Takes the locks of a process again. Must be called after its last descriptor was closed, because a process loses
+// its locks on a file when it closes any descriptor of the file.
 Status restore_locks(const RestoreWork& work, const Made& made) {
   for (const FileLock& lock : work.job.locks) {
     if (lock.process != made.stored->id) continue;
@@ -199,7 +203,8 @@ Status restore_locks(const RestoreWork& work, const Made& made) {
 
 namespace {
 
-// The first process of the job that has an epoll set is the one whose descriptors it watches.
+// Returns whether a process is the first of the job that has an epoll set. The set watches the descriptors of that
+// one.
 bool is_first_with(const Job& job, const Process& process, std::uint32_t description) {
   const auto has_it = [&](const Process& one) {
     return std::ranges::find(one.descriptors, description, &Descriptor::description) != one.descriptors.end();
@@ -234,7 +239,7 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
       event.data.u64 = watched.data;
       const Call add{SYS_epoll_ctl, {one.number, EPOLL_CTL_ADD, watched.number, work.calls.room()}, 0};
       const auto added = call_with(work, made.leader(), as_byte_view(event), add);
-      // By another descriptor of the same set.
+      // EEXIST: the file was added already, by another descriptor of the same set.
       if (!added && added.error().os_errno != EEXIST) return fail(added.error());
     }
   }
@@ -282,7 +287,7 @@ Status finish_threads(RestoreWork& work, Made& made) {
   for (std::size_t i = 0; i < 3; ++i) {
     const Interval& one = stored.intervals[i];
     if (one.left_us == 0 && one.period_us == 0) continue;
-    // A periodic timer with nothing left has expired: it goes on once its signal, which waits, has been taken.
+    // A periodic timer with no time left has expired. It goes on when its signal, which waits, has been taken.
     const std::uint64_t left_us = std::max<std::uint64_t>(one.left_us, 1);
     settings[i].it_value = {static_cast<time_t>(left_us / 1'000'000), static_cast<suseconds_t>(left_us % 1'000'000)};
     settings[i].it_interval = {static_cast<time_t>(one.period_us / 1'000'000),
@@ -311,7 +316,7 @@ Status finish_threads(RestoreWork& work, Made& made) {
     DIAPAUSE_TRY(set_registers(here, registers[i]));
     DIAPAUSE_TRY(set_signal_mask(here, thread.signal_mask));
   }
-  restore_schedules(work, made);  // last, as a thread may then run seldom
+  restore_schedules(work, made);  // the last step, because a thread may run seldom after it
   return {};
 }
 

@@ -14,7 +14,7 @@
 namespace diapause::process {
 namespace {
 
-// struct sched_attr, as its first version was.
+// The first version of struct sched_attr.
 struct Policy {
   std::uint32_t size = kPolicyBytes, policy = 0;
   std::uint64_t flags = 0;
@@ -67,7 +67,7 @@ Schedule own_part(Schedule own, const Schedule& given) {
   if (own.io_priority == given.io_priority) own.io_priority = kNone;
   if (own.policy == given.policy) own.policy.clear();
   if (own.policy.empty()) return own;
-  // The kernel tells its usual slice of time as if it had been asked for.
+  // The kernel reports its usual time slice as if it had been asked for, so that one is left out.
   Policy policy = policy_in(own.policy);
   if (is_fair(policy) && policy.runtime_ns == policy_in(given.policy).runtime_ns) policy.runtime_ns = 0;
   own.policy = bytes_of(policy);
@@ -91,7 +91,7 @@ void set_schedule(pid_t thread, const Schedule& own, const Schedule& given,
   if (!own.policy.empty()) {
     Policy policy = policy_in(own.policy);
     const long niceness = ::syscall(SYS_getpriority, PRIO_PROCESS, thread);
-    constexpr long kFrom = 20;  // the call itself tells 20 less the niceness
+    constexpr long kFrom = 20;  // the system call itself returns 20 minus the niceness
     if (niceness > 0 && is_fair(policy)) policy.nice = static_cast<std::int32_t>(kFrom - niceness);
     if (::syscall(SYS_sched_setattr, thread, &policy, 0) != 0) lost(os_error("the scheduling policy", errno).message);
   }

@@ -1,4 +1,5 @@
-// Shared memory of System V: segments of the job's IPC namespace, with the ids that programs know them by.
+// Dumps and restores shared memory of System V: the segments of the job's IPC namespace, with the ids by which
+// programs know them.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ipc.h>
@@ -16,11 +17,11 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::uint32_t kIsToGo = 01000;  // SHM_DEST of shm_perm.mode: it ends with the last process that has it
+constexpr std::uint32_t kIsToGo = 01000;  // SHM_DEST of shm_perm.mode: the segment ends with its last process
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
-// What every process of the job can ask.
+// Asks for the key, mode and size of a segment through the first process of the job, as every process of it can.
 Status look_at_segment(DumpWork& work, SharedMemory& memory) {
   FrozenProcess& asked = work.frozen.processes().front();
   const std::uint64_t room = asked.calls->room();
@@ -38,7 +39,8 @@ Status look_at_segment(DumpWork& work, SharedMemory& memory) {
   return {};
 }
 
-// What System V offers besides segments that processes have attached lies in the job's namespace, and in no process.
+// Refuses other objects of System V: semaphores, message queues, and segments that no process has attached. They
+// belong to the job's namespace and to no process.
 Status look_at_other_objects(DumpWork& work) {
   FrozenProcess& asked = work.frozen.processes().front();
   const std::uint64_t room = asked.calls->room();

@@ -23,9 +23,9 @@ namespace diapause::process {
 namespace {
 
 #ifndef SO_BUF_LOCK
-constexpr int SO_BUF_LOCK = 72;  // from Linux 5.14 on
+constexpr int SO_BUF_LOCK = 72;  // since Linux 5.14
 #endif
-constexpr int kSendLocked = 1, kReceiveLocked = 2;  // of SO_BUF_LOCK: the program has set the size
+constexpr int kSendLocked = 1, kReceiveLocked = 2;  // bits of SO_BUF_LOCK: the program has set the size
 
 struct KnownOption {
   int level, name;
@@ -86,7 +86,7 @@ ByteVector option_of(int socket, int level, int name) {
 
 bool is_size(int level, int name) { return level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_RCVBUF); }
 
-// The kernel sets twice the size that it is told, for what it needs itself.
+// Returns half of a buffer size. The kernel sets twice the size that it is given, to have room for its own data.
 ByteVector half_of(const ByteVector& value) {
   int number = 0;
   std::memcpy(&number, value.data(), std::min(value.size(), sizeof number));
@@ -106,7 +106,7 @@ sa_family_t family_of(const ByteVector& address) {
   return address.size() < sizeof(sa_family_t) ? sa_family_t{AF_UNSPEC} : address_as<sockaddr>(address).sa_family;
 }
 
-// Behind the family: a path, or a name that begins with NUL.
+// Returns what follows the family in an address of a UNIX socket: a path, or a name that begins with NUL.
 std::string name_of_unix(const ByteVector& address) {
   constexpr std::size_t kStart = offsetof(sockaddr_un, sun_path);
   if (family_of(address) != AF_UNIX || address.size() <= kStart) return "";

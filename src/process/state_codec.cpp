@@ -13,12 +13,13 @@ namespace diapause::process {
 namespace {
 
 constexpr char kMagic[8] = {'D', 'I', 'A', 'P', 'P', 'R', 'O', 'C'};
-constexpr std::uint64_t kHeadBytes = 24;  // magic, format version, nothing, length
+constexpr std::uint64_t kHeadBytes = 24;  // magic, format version, unused word, length
 constexpr std::uint64_t kDigestBytes = 16;
 constexpr std::uint64_t kMostTextBytes = 1 << 20;
 constexpr std::uint64_t kAddressSpaceEnd = std::uint64_t{1} << 57;
 
-// The fields of everything, in the order in which they are stored: said once, for both directions.
+// These functions list the fields of every structure in the order in which they are stored, once for both
+// directions.
 template <class A>
 void fields(A& a, Area& x) {
   a(x.begin, x.end, x.protection, x.kind, x.flags, x.shared, x.offset, x.name, x.checksum);
@@ -186,7 +187,7 @@ class Decoder {
     const ByteView view = from_.take(from_.u64());
     bytes.assign(view.begin(), view.end());
   }
-  // Every item takes at least four bytes, so a list cannot be told to be longer than what follows.
+  // Every item takes at least four bytes, so a count that does not fit into what follows is refused.
   template <class T>
   void one(std::vector<T>& items) {
     const std::uint64_t count = from_.u64();
@@ -207,7 +208,7 @@ class Decoder {
   }
 
   format::Reader& from_;
-  std::uint32_t version_;  // of the format that is read
+  std::uint32_t version_;  // version of the format that is read
   bool is_sound_ = true;
 };
 
@@ -250,7 +251,7 @@ Status check_process(const Job& job, const Process& process, std::set<std::uint3
   if (process.threads.empty() || process.threads.front().id != process.id) {
     return unsound(fmt::format("process {} has no leader", process.id));
   }
-  // Process 1 is ours, and parents come before their children.
+  // Process 1 belongs to this library and is not stored. Parents come before their children.
   if (process.parent != 1 && !ids.contains(process.parent)) {
     return unsound(fmt::format("process {} has no parent", process.id));
   }
@@ -287,7 +288,7 @@ Status check_description(const Job& job, const Description& one) {
   return unsound(fmt::format("an open file of kind {}", kind));
 }
 
-// What is not checked here, the kernel refuses when the socket is made.
+// Checks a socket. The kernel refuses what is not checked here when the socket is made.
 Status check_socket(const Job& job, std::uint32_t index) {
   constexpr std::size_t kMostAddressBytes = 128;  // sizeof(sockaddr_storage)
   constexpr std::size_t kMostValueBytes = 64;
@@ -306,7 +307,7 @@ Status check_socket(const Job& job, std::uint32_t index) {
   return unsound(fmt::format("socket {}", index));
 }
 
-// The parts of a memory do not overlap, so that whoever reads them reads no more than the file.
+// Checks that the parts of a memory do not overlap, so that whoever reads them reads no more than the file.
 Status check_file_parts(const Job& job) {
   std::vector<std::uint64_t> ends(job.memories.size());
   for (const FilePart& part : job.file_parts) {

@@ -65,7 +65,7 @@ Job job_with_library() {
   return job;
 }
 
-// What a decoder says of a job that was encoded although it cannot be.
+// Returns the message with which a decoder refuses a job that was encoded although it is impossible.
 std::string refusal(const Job& job) {
   const auto decoded = decode_job(encode_job(job));
   EXPECT_FALSE(decoded);

@@ -29,14 +29,14 @@ short poll_for(int file, short events, int limit_ms) {
   return asked.revents;
 }
 
-// As programs see it.
+// Opens the end of a pseudo-terminal that programs have.
 Result<int> open_other_end(int master, std::uint32_t flags) {
   const int opened = ::ioctl(master, TIOCGPTPEER, static_cast<int>(flags | O_NOCTTY | O_CLOEXEC));
   if (opened < 0) return fail(os_error("opening a pseudo-terminal", errno));
   return opened;
 }
 
-// Byte by byte as given, whatever the terminal makes of line ends.
+// Writes the bytes as they are given, whatever the terminal makes of line ends.
 Status write_as_it_is(int master, ByteView bytes) {
   DIAPAUSE_TRY_ASSIGN(const int file, open_other_end(master, O_RDWR | O_NONBLOCK));
   termios before{};
@@ -88,7 +88,7 @@ Result<Terminal> look_at_terminal(int master) {
 Result<ByteVector> take_output(int master) {
   ByteVector taken;
   std::array<std::byte, 4096> room{};
-  // What has been written comes by way of a thread of the kernel.
+  // What a program has written comes through a thread of the kernel, which may take a moment.
   constexpr int kSettle_ms = 2;
   while ((poll_for(master, POLLIN, kSettle_ms) & POLLIN) != 0) {
     const ssize_t got = ::read(master, room.data(), room.size());

@@ -27,7 +27,7 @@ tl::unexpected<Error> trace_error(pid_t thread, const char* what, int error) {
   return fail(os_error(fmt::format("thread {}: {}", thread, what), error));
 }
 
-// The kernel takes and gives numbers and addresses by the same parameters.
+// ptrace takes and returns numbers and addresses in the same parameters.
 void* as_pointer(unsigned long value) { return reinterpret_cast<void*>(value); }
 
 Status request(int number, pid_t thread, unsigned long address, void* data, const char* what) {
@@ -80,7 +80,8 @@ Status attach(pid_t thread) { return request(PTRACE_SEIZE, thread, 0, as_pointer
 
 Status ask_to_stop(pid_t thread) { return request(PTRACE_INTERRUPT, thread, 0, nullptr, "cannot be stopped"); }
 
-// Most stops come within microseconds, so the processor is given away only between looks, and slept on only later.
+// Most stops come within microseconds. Therefore the first looks only yield the processor in between, and later ones
+// sleep.
 Result<Stop> await_stop(pid_t thread, double limit_s) {
   constexpr int kLooks = 200;
   const double end_s = sys::monotonic_s() + limit_s;
@@ -110,7 +111,7 @@ Result<bool> await_stillness(pid_t thread, double limit_s) {
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, limit_s));
     if (stop.has_ended) return false;
     if (stop.event == PTRACE_EVENT_STOP) return true;
-    // A signal that was on its way, or a child that was just made.
+    // The thread has stopped for a signal that was on its way, or for a child that was just made.
     DIAPAUSE_TRY(run_on(thread, stop.event == 0 ? stop.signal & 0x7f : 0));
   }
 }
@@ -182,7 +183,7 @@ Result<std::vector<ByteVector>> waiting_signals_of(pid_t thread, Queue queue) {
 Result<std::int64_t> call_at(pid_t thread, std::uint64_t instruction, const Call& call) {
   DIAPAUSE_TRY_ASSIGN(const Registers before, registers_of(thread));
   DIAPAUSE_TRY(set_registers(thread, registers_for_call(call, instruction, before)));
-  // The kernel stops it before and behind the call.
+  // The kernel stops the thread before and after the call.
   for (int stops = 0; stops < 2;) {
     DIAPAUSE_TRY(request(PTRACE_SYSCALL, thread, 0, nullptr, "cannot be run to a call"));
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));

@@ -15,7 +15,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000, kMillisecond = 1'000'000;
 struct TimedWait {
   std::int64_t call;
   std::size_t argument;
-  bool is_in_memory;  // a timespec; else a number of milliseconds
+  bool is_in_memory;  // the argument is the address of a timespec; else a number of milliseconds
 };
 constexpr TimedWait kTimedWaits[] = {{SYS_epoll_wait, 3, false},
                                      {SYS_epoll_pwait, 3, false},
@@ -36,7 +36,7 @@ std::optional<Rest> rest_in_memory(pid_t process, const TimedWait& wait, const R
   const std::uint64_t left_ns =
       less(static_cast<std::uint64_t>(length.tv_sec) * kSecond + static_cast<std::uint64_t>(length.tv_nsec), waited_ns);
   const timespec left{static_cast<time_t>(left_ns / kSecond), static_cast<long>(left_ns % kSecond)};
-  // The program's own may be constant, or be used for another call.
+  // The timespec of the program is not changed: it may be constant, or be used for another call.
   const std::uint64_t place = below_stack(registers, sizeof left);
   if (!write_memory(process, place, as_byte_view(left))) return std::nullopt;
   return Rest{wait.argument, place};

@@ -52,7 +52,7 @@ std::optional<Event> Watch::wait(int door, std::optional<double> most_s) {
   if (signal.ssi_signo == SIGCHLD) {
     event.is_child = true;
   } else if (signal.ssi_code != SI_KERNEL) {
-    // What the terminal sends has reached the job by itself.
+    // A signal that the terminal sends (SI_KERNEL) has reached the job already and is not handed on.
     event.signal = static_cast<int>(signal.ssi_signo);
   }
   return event;

@@ -13,14 +13,15 @@ namespace {
 
 constexpr std::uint64_t kGroupBytes = 16 * kPageBytes;
 constexpr std::size_t kProbeBytes = 64;
-constexpr std::size_t kProbes = 256;  // of one call
+constexpr std::size_t kProbes = 256;  // probes in one call
 
 bool is_all_zero(ByteView bytes) {
   return bytes.empty() ||
          (bytes.front() == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-// Which of the groups from `begin` on begin with zeros: hardly any memory that is in use does.
+// Returns the addresses of those groups that begin with zeros, among the `count` groups from `begin` on. Memory that
+// is in use hardly ever does.
 std::vector<std::uint64_t> suspects(pid_t process, std::uint64_t begin, std::size_t count) {
   std::array<std::byte, kProbes * kProbeBytes> found;  // NOLINT(cppcoreguidelines-pro-type-member-init): written to
   std::vector<iovec> there;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kGroup = 64 * 1024;
 
-// Memory of this process that holds zeros, from a multiple of the group's size on.
+// Memory of this process that holds zeros. `begin_` is a multiple of the group's size.
 class Zeros : public ::testing::Test {
  protected:
   Zeros() {
@@ -22,7 +22,7 @@ class Zeros : public ::testing::Test {
   ~Zeros() override { ::munmap(memory_, kBytes); }
 
   void write_at(std::uint64_t offset) { *reinterpret_cast<char*>(begin_ + offset) = 1; }
-  // What is left of [from, to), as offsets.
+  // Returns what without_zeros() leaves of [from, to), as offsets from `begin_`.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> left_of(std::uint64_t from, std::uint64_t to) const {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> result;
     for (const Extent& one : without_zeros(::getpid(), {{begin_ + from, begin_ + to}})) {

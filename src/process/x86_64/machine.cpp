@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-// The code that is copied into processes. rbx: the next call, r12: how many are left, r13 and r14: who gets the signal.
-// A call that fails ends the table, unless the upper half of its number is set.
+// This code is copied into processes. rbx points to the next call, r12 is the number of calls left, and r13 and r14
+// are the process and the thread that get the signal. A call that fails ends the table, unless the upper half of its
+// number is set.
 asm(R"(
   .pushsection .rodata
   .balign 16
@@ -74,7 +75,7 @@ Registers registers_for(const TableRun& run, Registers base) {
   base.r13 = run.process;
   base.r14 = run.thread;
   base.orig_rax = kNoCall;
-  base.eflags &= ~std::uint64_t{0x500};  // neither single steps nor backwards
+  base.eflags &= ~std::uint64_t{0x500};  // clears the trap flag (single steps) and the direction flag
   return base;
 }
 
@@ -110,7 +111,7 @@ void set_argument(Registers& registers, std::size_t number, std::uint64_t value)
 }
 
 std::uint64_t below_stack(const Registers& registers, std::size_t bytes) {
-  constexpr std::uint64_t kRedZone = 128, kAlignment = 16;  // as the psABI has them
+  constexpr std::uint64_t kRedZone = 128, kAlignment = 16;  // values of the psABI
   return (registers.rsp - kRedZone - bytes) / kAlignment * kAlignment;
 }
 
@@ -125,7 +126,7 @@ void wind_back(Registers& registers) {
   registers.orig_rax = kNoCall;
 }
 
-// mov $number, %eax (b8), or the same with sign extension to %rax (48 c7 c0), right before the call.
+// The code before the call may be mov $number, %eax (b8), or the same with sign extension to %rax (48 c7 c0).
 std::int64_t number_before_call(ByteView code) {
   if (code.size() < 9) return -1;
   const ByteView last = code.last(9);
