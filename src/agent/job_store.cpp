@@ -59,9 +59,10 @@ Status JobStore::open_context(const StoreRequest& request) {
   settings.global_mode = config::GlobalMode::staged;
   settings.ranks_per_node = 0;
   context_ = std::make_unique<engine::Context>(engine::Context{
-      sys::real_kernel(), comm::make_self_comm(), std::move(settings), {}, {}, request.log, request.name, {}});
+      sys::real_kernel(), comm::make_self_comm(), std::move(settings), {}, {}, request.log, request.name});
   DIAPAUSE_TRY_ASSIGN(context_->topology, engine::find_topology(*context_->comm, context_->settings, sys::host_name()));
-  return engine::find_identity(*context_);
+  DIAPAUSE_TRY_ASSIGN(context_->identity, engine::find_identity(*context_));
+  return {};
 }
 
 Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request) {

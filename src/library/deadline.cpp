@@ -54,8 +54,9 @@ std::size_t nodes_needed(const config::Settings& settings, int level) {
   return level == 2 ? 2 : level == 3 ? settings.parity + 1u : 1;
 }
 
-Status Deadline::open(engine::Context& context, std::unique_ptr<sys::StopSignals> signals, std::string note_path) {
-  config::DeadlineSettings& settings = context.settings.deadline;
+Status Deadline::open(const engine::Context& context, std::unique_ptr<sys::StopSignals> signals,
+                      std::string note_path) {
+  const config::DeadlineSettings& settings = context.settings.deadline;
   agreed_s_ = sys::monotonic_s();
   Watch watch;
   if (context.rank() == 0) {
@@ -89,7 +90,7 @@ policy::LevelSeconds Deadline::expected(const engine::Context& context, std::uin
   const std::uint64_t all_bytes = bytes * context.rank_count();
   policy::LevelSeconds levels;
   for (int level = 1; level <= 4; ++level) {
-    const bool has_tier = level < 4 || context.tiers.tiers[static_cast<std::size_t>(config::TierKind::global)];
+    const bool has_tier = level < 4 || context.tiers.find(config::TierKind::global) != nullptr;
     if (!has_tier || topology.node_names.size() < nodes_needed(context.settings, level)) continue;
     levels[static_cast<std::size_t>(level)] = times_.expect(level, all_bytes, topology.node_names.size());
   }
@@ -104,7 +105,7 @@ std::uint64_t Deadline::wish(const engine::Context& context, double next_s, std:
   return policy::must_begin(left_s, policy::lead_s(expected(context, bytes), whole_s_), next_s) ? kEndIsNear : 0;
 }
 
-Result<int> Deadline::level_now(engine::Context& context, double next_s, std::uint64_t bytes, int due) {
+Result<int> Deadline::level_now(const engine::Context& context, double next_s, std::uint64_t bytes, int due) {
   if (!watches_ || stop_) return due;
   const double now_s = sys::monotonic_s();
   const double since_s = now_s - agreed_s_;  // a signal may have arrived at any time since then
@@ -132,19 +133,20 @@ Result<int> Deadline::level_now(engine::Context& context, double next_s, std::ui
   return choice.level;
 }
 
-std::optional<Stop> Deadline::note_checkpoint(engine::Context& context, std::uint64_t version, int level_reached) {
+std::optional<Stop> Deadline::note_checkpoint(const engine::Context& context, std::uint64_t version,
+                                              int level_reached) {
   if (!stop_ || std::exchange(noted_, true)) return std::nullopt;
   note(context, level_reached > 0 ? fmt::format("{}: version {} at level {}", in_words(*stop_), version, level_reached)
                                   : fmt::format("{}: the last checkpoint failed", in_words(*stop_)));
   return stop_;
 }
 
-std::optional<Stop> Deadline::ask(engine::Context& context) {
+std::optional<Stop> Deadline::ask(const engine::Context& context) {
   if (stop_ && !std::exchange(told_, true)) note(context, "told");
   return stop_;
 }
 
-void Deadline::note(engine::Context& context, const std::string& line) {
+void Deadline::note(const engine::Context& context, const std::string& line) {
   if (note_path_.empty()) return;
   if (Status noted = sys::append_line(context.kernel, note_path_, line); !noted) {
     context.log(Severity::warning, noted.error().message);

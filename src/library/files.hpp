@@ -27,7 +27,7 @@ inline constexpr const char* kFilesName = "files";
 // removed with this object.
 class Files {
  public:
-  explicit Files(engine::Context& context) : context_(context) {}
+  explicit Files(const engine::Context& context) : context_(context) {}
   Files(const Files&) = delete;
   Files& operator=(const Files&) = delete;
   ~Files();
@@ -57,7 +57,7 @@ class Files {
   std::string out_name() const;
   std::string restored_name() const;
 
-  engine::Context& context_;
+  const engine::Context& context_;
   sys::Directory place_;     // holds the directories of all ranks of the node
   sys::Directory out_;       // open between begin() and end()
   sys::Directory restored_;  // open between restore() and end_restored()

@@ -17,7 +17,7 @@ namespace {
 // is wanted.
 class DirectImage : public engine::RawImageSource {
  public:
-  DirectImage(engine::Context& context, capture::BlockSource& source, const engine::ImagePlan& plan)
+  DirectImage(const engine::Context& context, capture::BlockSource& source, const engine::ImagePlan& plan)
       : context_(context), source_(source), plan_(plan) {}
 
   std::uint32_t rank() const override { return context_.rank(); }
@@ -54,7 +54,7 @@ class DirectImage : public engine::RawImageSource {
     return engine::GlobalFacts{image->facts, {}, 0};
   }
 
-  engine::Context& context_;
+  const engine::Context& context_;
   capture::BlockSource& source_;
   const engine::ImagePlan& plan_;
   std::unique_ptr<ByteSource> bytes_;
@@ -62,7 +62,7 @@ class DirectImage : public engine::RawImageSource {
 
 }  // namespace
 
-Result<std::unique_ptr<ImageCapture>> ImageCapture::open(engine::Context& context, engine::Host& host,
+Result<std::unique_ptr<ImageCapture>> ImageCapture::open(const engine::Context& context, engine::Host& host,
                                                          engine::LedgerWriter& ledger) {
   const std::uint32_t leader = context.comm->node_leader();
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> leaders, engine::gather_one(*context.comm, leader));

@@ -42,7 +42,7 @@ class ImageCapture {
  public:
   // Opens the capture. Ranks that share a machine share its cores, whatever nodes are emulated. All
   // arguments must outlive the object. Collective.
-  static Result<std::unique_ptr<ImageCapture>> open(engine::Context& context, engine::Host& host,
+  static Result<std::unique_ptr<ImageCapture>> open(const engine::Context& context, engine::Host& host,
                                                     engine::LedgerWriter& ledger);
   ImageCapture(const ImageCapture&) = delete;
   ImageCapture& operator=(const ImageCapture&) = delete;
@@ -88,7 +88,7 @@ class ImageCapture {
   bool are_devices_about() const { return are_devices_about_; }
 
  private:
-  ImageCapture(engine::Context& context, engine::Host& host, engine::LedgerWriter& ledger)
+  ImageCapture(const engine::Context& context, engine::Host& host, engine::LedgerWriter& ledger)
       : context_(context), host_(host), ledger_(ledger) {}
   Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use);
   static Status copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source);
@@ -102,7 +102,7 @@ class ImageCapture {
   std::uint64_t hand_over(engine::Captures captures);
   std::uint64_t complete(engine::Captures captures);
 
-  engine::Context& context_;
+  const engine::Context& context_;
   engine::Host& host_;
   engine::LedgerWriter& ledger_;
   std::unique_ptr<capture::Capturer> capturer_;

@@ -63,7 +63,7 @@ Result<bool> would_hold(const Invariant& invariant, RegionTable& regions) {
 
 }  // namespace
 
-Status Invariants::apply(engine::Context& context, RegionTable& regions, format::ImageIndex& index) const {
+Status Invariants::apply(const engine::Context& context, RegionTable& regions, format::ImageIndex& index) const {
   for (const Invariant& invariant : all_) {
     Status mine;
     bool is_kept = true;

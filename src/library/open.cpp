@@ -94,7 +94,7 @@ Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine
 // Opens the host of a computing rank if each node has a dedicated rank. The dedicated ranks make
 // the same collective calls over `whole` in DedicatedRank::open().
 Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context, engine::LedgerWriter& ledger,
-                                                        engine::Context& whole) {
+                                                        const engine::Context& whole) {
   std::string why = "global.mode asks for direct writing";
   if (!writes_directly(context)) {
     auto host = open_rank_host(context, whole);
@@ -134,7 +134,7 @@ void choose_memory_root(engine::Context& context, std::uint32_t user_id) {
 Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
   // Until the topology is known, errors are agreed on with a context that has none.
   auto context = std::make_unique<engine::Context>(
-      engine::Context{*request.kernel, nullptr, {}, {}, {}, request.log, request.name, {}});
+      engine::Context{*request.kernel, nullptr, {}, {}, {}, request.log, request.name});
   auto text = shared_config_text(request);
   if (!text) return fail(std::move(text.error()));
   Status mine = check_name(request.name);
@@ -164,8 +164,10 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
                 "ranks disagree on the instance's name, the global directory, async.mode or governor.policy; they must "
                 "be the same on all");
   }
-  DIAPAUSE_TRY(engine::find_identity(*context));
-  if (context->settings.governor.policy != config::ThrottlePolicy::off) DIAPAUSE_TRY(find_neighbours(*context));
+  DIAPAUSE_TRY_ASSIGN(context->identity, engine::find_identity(*context));
+  if (context->settings.governor.policy != config::ThrottlePolicy::off) {
+    DIAPAUSE_TRY_ASSIGN(context->neighbours, find_neighbours(*context));
+  }
   return context;
 }
 
@@ -180,8 +182,9 @@ void tell_launcher(const engine::Context& context, const OpenRequest& request) {
       request.environment, [](const auto& variable) { return variable.first == "DIAPAUSE_RUN_JOBS_FILE"; });
   if (file == request.environment.end() || context.rank() != 0) return;
   const config::Settings& settings = context.settings;
-  const std::string line = fmt::format("{}\t{}\t{}\t{}\t{}", context.job_key, settings.memory_path, settings.local_path,
-                                       settings.global_path, static_cast<int>(settings.finish_keep));
+  const std::string line =
+      fmt::format("{}\t{}\t{}\t{}\t{}", context.job_key(), settings.memory_path, settings.local_path,
+                  settings.global_path, static_cast<int>(settings.finish_keep));
   if (std::ranges::count(line, '\t') != 4) return;
   const Status told = sys::append_line(context.kernel, file->second, line);
   if (!told) context.log(Severity::warning, told.error().message);
@@ -238,7 +241,6 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
                                                                    {},
                                                                    whole->log,
                                                                    whole->job,
-                                                                   whole->job_key,
                                                                    std::move(whole->neighbours),
                                                                    whole->identity});
   if (!context->neighbours.empty()) context->neighbours.pop_back();  // the dedicated rank

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMostToRead = 8 * kMiB;
 
 // Returns the powers of the profile, which are used until anything is measured.
-model::Powers powers_of_profile(engine::Context& context) {
+model::Powers powers_of_profile(const engine::Context& context) {
   double idle_w = 0;
   double busy_w = 0;
   const auto profile = energy::load_profile(context.settings.energy, context.kernel);
@@ -33,14 +33,14 @@ model::Powers powers_of_profile(engine::Context& context) {
   return model::assumed_powers(static_cast<double>(context.topology.node_names.size()), idle_w, busy_w);
 }
 
-bool can_take(engine::Context& context, int level) {
+bool can_take(const engine::Context& context, int level) {
   const bool has_tier = level < 4 || context.tiers.find(config::TierKind::global) != nullptr;
   return has_tier && context.topology.node_names.size() >= nodes_needed(context.settings, level);
 }
 
 }  // namespace
 
-Pacemaker::Pacemaker(engine::Context& context, engine::LedgerWriter& writer, std::uint32_t incarnation)
+Pacemaker::Pacemaker(const engine::Context& context, engine::LedgerWriter& writer, std::uint32_t incarnation)
     : context_(context),
       writer_(writer),
       incarnation_(incarnation),

@@ -22,7 +22,7 @@ class Pacemaker {
  public:
   // `context` and `writer` must outlive the object. The ledger is read from now on; without a ledger
   // nothing is measured, which is logged.
-  Pacemaker(engine::Context& context, engine::LedgerWriter& writer, std::uint32_t incarnation);
+  Pacemaker(const engine::Context& context, engine::LedgerWriter& writer, std::uint32_t incarnation);
 
   // Reports that something may have changed, for example that a checkpoint was taken. `bytes` are
   // those protected on this rank. The caller only leaves this message.
@@ -42,7 +42,7 @@ class Pacemaker {
   model::Powers powers(const energy::MeasuredJob& measured) const;
   void write_down(const policy::PaceDecision& decision, const energy::MeasuredJob& measured);
 
-  engine::Context& context_;
+  const engine::Context& context_;
   engine::LedgerWriter& writer_;
   const std::uint32_t incarnation_;
   const policy::FailureRates rates_;

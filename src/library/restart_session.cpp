@@ -32,7 +32,7 @@ Status check_writable(const ProtectedRegion& region, const sys::Mappings& mappin
   return fail(Code::argument, fmt::format("region '{}' cannot be restored: {}", region.description.name, why));
 }
 
-Status agree_on_call(engine::Context& context, const WantedVersion& wanted) {
+Status agree_on_call(const engine::Context& context, const WantedVersion& wanted) {
   const std::uint64_t mine[] = {wanted.number, static_cast<std::uint64_t>(wanted.purpose)};
   std::uint64_t of_root[] = {mine[0], mine[1]};
   DIAPAUSE_TRY(context.comm->broadcast(std::as_writable_bytes(std::span(of_root)), 0));

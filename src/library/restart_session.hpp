@@ -22,7 +22,7 @@ namespace diapause::library {
 class RestartSession {
  public:
   // All of these must outlive the object.
-  RestartSession(engine::Context& context, engine::Host& host, RegionTable& regions, const AgainNote& note)
+  RestartSession(const engine::Context& context, engine::Host& host, RegionTable& regions, const AgainNote& note)
       : context_(context), host_(host), regions_(regions), again_note_(note) {}
 
   // Chooses a version, fetches its images and pins it, so that the restart is open. The versions that turned out to be
@@ -69,7 +69,7 @@ class RestartSession {
   void begin_scrub();
   Error for_now(const Error& why) const;
 
-  engine::Context& context_;
+  const engine::Context& context_;
   engine::Host& host_;
   RegionTable& regions_;
   const AgainNote& again_note_;

@@ -30,7 +30,7 @@ Error no_version(const engine::Context& context, std::uint64_t number, const std
 class VersionSearch {
  public:
   // `context` and `lost` must outlive the object. The versions in `lost` are passed over.
-  VersionSearch(engine::Context& context, const WantedVersion& wanted, const LostVersions& lost)
+  VersionSearch(const engine::Context& context, const WantedVersion& wanted, const LostVersions& lost)
       : context_(context), wanted_(wanted), lost_(lost) {}
 
   // Fetches the newest version of the number that is wanted whose images all ranks can have. Errors: Code::not_found;
@@ -48,7 +48,7 @@ class VersionSearch {
   void pass_over(const format::VersionId& id, const Error& why);
   Error failure() const;
 
-  engine::Context& context_;
+  const engine::Context& context_;
   const WantedVersion wanted_;
   const LostVersions& lost_;
   engine::Inventory inventory_;

@@ -29,7 +29,7 @@ class VersionsInFlight {
   using Learn = std::function<void(int level, std::uint64_t bytes, double seconds)>;
 
   // `context` and `host` must outlive the object.
-  VersionsInFlight(engine::Context& context, engine::Host& host, Learn learn)
+  VersionsInFlight(const engine::Context& context, engine::Host& host, Learn learn)
       : context_(context), host_(host), learn_(std::move(learn)) {}
 
   void add(Flight flight) { taken_.push_back(std::move(flight)); }
@@ -70,7 +70,7 @@ class VersionsInFlight {
  private:
   void note_failure(const Flight& flight);
 
-  engine::Context& context_;
+  const engine::Context& context_;
   engine::Host& host_;
   Learn learn_;
   std::deque<Flight> taken_;  // oldest first

@@ -203,7 +203,7 @@ void Account::behind(std::function<void()> work) {
   background_->post(std::move(work));
 }
 
-Status Account::settle(Context& context) {
+Status Account::settle(const Context& context) {
   if (is_only_machine_) {
     if (!is_kept_here_) return {};
     behind([this, book = take_book()] { deliver({describe(book)}); });

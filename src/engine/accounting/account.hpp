@@ -66,7 +66,7 @@ class Account {
   // Divides the energy used since the last call among the phases and the program, adds up all
   // machines, and delivers the result. With a single machine everything is done in the background;
   // with several, everything but collecting the data. Collective.
-  Status settle(Context& context);
+  Status settle(const Context& context);
   // Waits until everything is delivered.
   void wait() {
     if (background_) background_->wait();

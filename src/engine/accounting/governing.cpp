@@ -58,14 +58,15 @@ double busy_watts(const energy::DomainModel& domain, double share) {
 
 }  // namespace
 
-Status find_neighbours(Context& context) {
+Result<std::vector<Neighbour>> find_neighbours(const Context& context) {
   const ByteVector mine = to_bytes({sys::process_id(), sys::usable_cpus()});
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(mine));
+  std::vector<Neighbour> neighbours;
   for (std::uint32_t rank = 0; rank < context.rank_count(); ++rank) {
     if (context.topology.node_of_rank[rank] != context.topology.node) continue;
-    context.neighbours.push_back(from_bytes(all[rank]));
+    neighbours.push_back(from_bytes(all[rank]));
   }
-  return {};
+  return neighbours;
 }
 
 bool Gaps::are_passed(const energy::Amount& since_start) {
@@ -77,7 +78,7 @@ bool Gaps::are_passed(const energy::Amount& since_start) {
 
 bool governs_by_joules(const Context& context) { return policy_of(context) == config::ThrottlePolicy::measured; }
 
-NodeGovernor::NodeGovernor(Context& context, energy::Sampler* sampler)
+NodeGovernor::NodeGovernor(const Context& context, energy::Sampler* sampler)
     : is_background_(context.topology.by_node), sampler_(governs_by_joules(context) ? sampler : nullptr) {
   config::GovernorSettings settings = context.settings.governor;
   settings.policy = policy_of(context);

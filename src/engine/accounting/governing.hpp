@@ -12,8 +12,8 @@
 
 namespace diapause::engine {
 
-// Finds out the neighbours and stores them in context.neighbours. Collective.
-Status find_neighbours(Context& context);
+// Returns the processes of the ranks on this node, and the processors that they may use. Collective.
+Result<std::vector<Neighbour>> find_neighbours(const Context& context);
 
 // Returns whether this process governs by joules, and needs a sampler for that.
 bool governs_by_joules(const Context& context);
@@ -35,7 +35,7 @@ class NodeGovernor {
  public:
   // `context` must outlive the object, and so must `sampler` if joules decide. A null `sampler`
   // means that there is none.
-  NodeGovernor(Context& context, energy::Sampler* sampler);
+  NodeGovernor(const Context& context, energy::Sampler* sampler);
   NodeGovernor(const NodeGovernor&) = delete;
   NodeGovernor& operator=(const NodeGovernor&) = delete;
 

@@ -4,7 +4,7 @@
 
 namespace diapause::engine {
 
-void LedgerWriter::open(Context& context) {
+void LedgerWriter::open(const Context& context) {
   store::Tier* global = context.tiers.find(config::TierKind::global);
   if (global == nullptr || context.rank() != 0) return;
   auto ledger = energy::Ledger::open(global->directory());
@@ -16,7 +16,7 @@ void LedgerWriter::open(Context& context) {
   ledger_.emplace(std::move(*ledger));
 }
 
-void LedgerWriter::append(Context& context, const std::string& json_object) {
+void LedgerWriter::append(const Context& context, const std::string& json_object) {
   append_quietly(json_object);
   const std::lock_guard lock(mutex_);
   if (untold_) context.log(Severity::warning, *untold_);

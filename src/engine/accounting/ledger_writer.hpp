@@ -17,8 +17,8 @@ class LedgerWriter {
  public:
   static constexpr std::size_t kMostWaiting = 1000;
 
-  void open(Context& context);
-  void append(Context& context, const std::string& json_object);
+  void open(const Context& context);
+  void append(const Context& context, const std::string& json_object);
   // Appends a line from a thread that must not log. A failure is logged by the next append().
   void append_quietly(const std::string& json_object);
   bool is_open() const {

@@ -119,7 +119,7 @@ class BackgroundHost : public Host {
     return {};
   }
 
-  Status open_with_ranks(Context& whole) {
+  Status open_with_ranks(const Context& whole) {
     DIAPAUSE_TRY(meet(whole, {}, nullptr));
     is_started_ = true;
     return {};
@@ -250,7 +250,7 @@ class BackgroundHost : public Host {
  private:
   // Lets all processes of `whole` and their workers find each other. `opened` and `worker` are
   // those of the worker in this process, if there is one.
-  Status meet(Context& whole, const Status& opened, const NodeWorker* worker) {
+  Status meet(const Context& whole, const Status& opened, const NodeWorker* worker) {
     DIAPAUSE_TRY_ASSIGN(facts_, announce(whole, opened, worker));
     return agree(whole, open_own_end());
   }
@@ -315,7 +315,7 @@ Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& l
   return host;
 }
 
-Result<std::unique_ptr<Host>> open_rank_host(Context& context, Context& whole) {
+Result<std::unique_ptr<Host>> open_rank_host(Context& context, const Context& whole) {
   auto host = std::make_unique<BackgroundHost>(context);
   DIAPAUSE_TRY(host->open_with_ranks(whole));
   return host;

@@ -15,7 +15,7 @@ Status take_over(sys::StopSignals* signals, const std::vector<std::string>& name
 
 }  // namespace
 
-Result<std::unique_ptr<DedicatedRank>> DedicatedRank::open(Context& whole, const Context& rank,
+Result<std::unique_ptr<DedicatedRank>> DedicatedRank::open(const Context& whole, const Context& rank,
                                                            std::unique_ptr<comm::Comm> workers,
                                                            std::unique_ptr<sys::StopSignals> signals) {
   std::unique_ptr<DedicatedRank> dedicated(new DedicatedRank(rank.log));
@@ -31,7 +31,7 @@ Result<std::unique_ptr<DedicatedRank>> DedicatedRank::open(Context& whole, const
   return dedicated;
 }
 
-Status DedicatedRank::open_worker(Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers) {
+Status DedicatedRank::open_worker(const Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers) {
   const auto log = [this](Severity severity, const std::string& text) { log_(severity, text); };
   auto worker = NodeWorker::open(rank, std::move(workers), log, ledger_);
   DIAPAUSE_TRY(announce(whole, worker ? Status{} : fail(worker.error()), worker ? worker->get() : nullptr));

@@ -14,7 +14,7 @@ class DedicatedRank {
   // `whole` holds all ranks. `rank` is the context of a computing rank of this node, and `workers`
   // is as in NodeWorker::open(). The signals that ask the program to stop also arrive here; they
   // are handled and passed on to the computing ranks of the node. Collective over `whole`.
-  static Result<std::unique_ptr<DedicatedRank>> open(Context& whole, const Context& rank,
+  static Result<std::unique_ptr<DedicatedRank>> open(const Context& whole, const Context& rank,
                                                      std::unique_ptr<comm::Comm> workers,
                                                      std::unique_ptr<sys::StopSignals> signals);
   ~DedicatedRank();  // serves, if serve() was not called before
@@ -25,7 +25,7 @@ class DedicatedRank {
 
  private:
   explicit DedicatedRank(LogSink log) : log_(std::move(log)) {}
-  Status open_worker(Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers);
+  Status open_worker(const Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers);
 
   LogSink log_;
   LedgerWriter ledger_;

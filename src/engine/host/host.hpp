@@ -108,6 +108,6 @@ Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& l
 // Opens a host in which the last rank of each node acts for the others; this is one of the others.
 // `whole` holds all ranks; the dedicated ones open a DedicatedRank meanwhile. Collective over
 // `whole`.
-Result<std::unique_ptr<Host>> open_rank_host(Context& context, Context& whole);
+Result<std::unique_ptr<Host>> open_rank_host(Context& context, const Context& whole);
 
 }  // namespace diapause::engine

@@ -11,9 +11,8 @@
 namespace diapause::engine {
 
 NodeWorker::NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log)
-    : context_{
-          rank.kernel,  std::move(comm), rank.settings, acting_for_nodes(rank.topology), {}, std::move(log), rank.job,
-          rank.job_key, rank.neighbours, rank.identity} {}
+    : context_{rank.kernel, std::move(comm), rank.settings, acting_for_nodes(rank.topology), {}, std::move(log),
+               rank.job,    rank.neighbours, rank.identity} {}
 
 Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
                                                      LedgerWriter& ledger) {
@@ -157,7 +156,7 @@ Status NodeWorker::adopt(const Message& message, std::vector<Image>& images) {
   return {};
 }
 
-Result<StoredFacts> announce(Context& whole, const Status& opened, const NodeWorker* worker) {
+Result<StoredFacts> announce(const Context& whole, const Status& opened, const NodeWorker* worker) {
   std::vector<StoredFacts> mine;
   if (worker != nullptr) mine.push_back(worker->facts());
   DIAPAUSE_TRY_ASSIGN(const Gathered<StoredFacts> all,

@@ -54,6 +54,6 @@ class NodeWorker {
 // Tells all processes of `whole` whether the workers have opened, and what they found. `opened` and
 // `worker` are those of the worker in this process; pass success and nullptr where there is none.
 // Collective.
-Result<StoredFacts> announce(Context& whole, const Status& opened, const NodeWorker* worker);
+Result<StoredFacts> announce(const Context& whole, const Status& opened, const NodeWorker* worker);
 
 }  // namespace diapause::engine

@@ -46,14 +46,14 @@ Status first_error(const Context& context, const std::vector<ByteVector>& messag
 
 }  // namespace
 
-Status agree(Context& context, const Status& mine) {
+Status agree(const Context& context, const Status& mine) {
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t all_well, context.comm->all_min(mine ? 1 : 0));
   if (all_well == 1) return {};
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> messages, context.comm->all_gather(pack(mine, {})));
   return first_error(context, messages);
 }
 
-Result<std::vector<ByteVector>> agree_and_gather(Context& context, const Status& mine, ByteView payload) {
+Result<std::vector<ByteVector>> agree_and_gather(const Context& context, const Status& mine, ByteView payload) {
   DIAPAUSE_TRY_ASSIGN(std::vector<ByteVector> messages, context.comm->all_gather(pack(mine, payload)));
   DIAPAUSE_TRY(first_error(context, messages));
   for (ByteVector& message : messages) message.erase(message.begin());

@@ -17,53 +17,79 @@
 
 namespace diapause::engine {
 
-// The tiers, by config::TierKind. All ranks agree on whether a tier can be written to: it is open
-// on all ranks or on none. A tier that some nodes cannot use is opened for reading where possible,
-// so that only those nodes are lost.
-struct Tiers {
-  std::array<std::optional<store::Tier>, 3> tiers;
-  std::array<std::optional<store::Tier>, 3> read_only;
-  // The last tier of each kind that was closed; its successor takes over from it.
-  std::array<std::optional<store::Tier>, 3> before;
-  std::array<Error, 3> why_not;    // for tiers that are not open
-  std::array<bool, 3> may_hold{};  // of these, whether they may hold something of the job
+// The tiers, by config::TierKind. All ranks agree on whether a tier can be written to: it is open on all ranks or on
+// none. A tier that some nodes cannot use is opened for reading where possible, so that only those nodes are lost.
+//
+// A step may use the tiers that it finds here, and cannot open or close one: that needs an object that is not const.
+class Tiers {
+ public:
+  // Returns the tier, or a null pointer if it cannot be written to.
+  store::Tier* find(config::TierKind kind) const { return at(kind).open.get(); }
+  store::Tier* find_to_read(config::TierKind kind) const {
+    return find(kind) != nullptr ? find(kind) : at(kind).read_only.get();
+  }
+  // Return the tier, or the reason why it cannot be used.
+  Result<store::Tier*> get(config::TierKind kind) const { return or_reason(find(kind), kind); }
+  Result<store::Tier*> get_to_read(config::TierKind kind) const { return or_reason(find_to_read(kind), kind); }
 
-  store::Tier* find(config::TierKind kind) {
-    auto& tier = tiers[static_cast<std::size_t>(kind)];
-    return tier ? &*tier : nullptr;
+  const Error& why_not(config::TierKind kind) const { return at(kind).why_not; }  // of a tier that is not open
+  // Returns whether a tier that is not open may hold something of the job.
+  bool may_hold(config::TierKind kind) const { return at(kind).may_hold; }
+
+  void open(config::TierKind kind, store::Tier tier) { at(kind).open = std::make_unique<store::Tier>(std::move(tier)); }
+  // Makes the tier, which was just opened, the successor of the last one of its kind that was closed.
+  void succeed(config::TierKind kind) {
+    if (!at(kind).before) return;
+    find(kind)->succeed(std::move(*at(kind).before));
+    at(kind).before.reset();
   }
-  store::Tier* find_to_read(config::TierKind kind) {
-    if (store::Tier* tier = find(kind)) return tier;
-    auto& tier = read_only[static_cast<std::size_t>(kind)];
-    return tier ? &*tier : nullptr;
-  }
-  Result<store::Tier*> get_to_read(config::TierKind kind) {
-    if (store::Tier* tier = find_to_read(kind)) return tier;
-    return fail(why_not[static_cast<std::size_t>(kind)]);
-  }
-  // Closes a tier until it is opened anew. Versions in progress may still need files that this
+  // Closes a tier, for reading too, until it is opened anew. Versions in progress may still need files that this
   // process has lent, so these stay.
   void close(config::TierKind kind) {
-    auto& tier = tiers[static_cast<std::size_t>(kind)];
-    if (!tier) return;
-    tier->drop_spares();
-    tier->unlock();
-    before[static_cast<std::size_t>(kind)].emplace(std::move(*tier));
-    tier.reset();
+    Place& place = at(kind);
+    place.read_only.reset();
+    if (place.open == nullptr) return;
+    place.open->drop_spares();
+    place.open->unlock();
+    place.before = std::move(place.open);
   }
-  // Closes a tier for writing. What lies there can still be read, and the lock stays.
-  void keep_to_read(config::TierKind kind) {
-    auto& tier = tiers[static_cast<std::size_t>(kind)];
-    if (!tier) return;
-    tier->drop_spares();
-    read_only[static_cast<std::size_t>(kind)].emplace(std::move(*tier));
-    tier.reset();
+  // Closes a tier for `why`, so that it counts as one that may hold versions which nobody can read.
+  void close(config::TierKind kind, Error why) {
+    close(kind);
+    give_reason(kind, std::move(why), true);
   }
-  // Returns the tier, or the reason why it cannot be used.
-  Result<store::Tier*> get(config::TierKind kind) {
-    if (store::Tier* tier = find(kind)) return tier;
-    return fail(why_not[static_cast<std::size_t>(kind)]);
+  // Closes a tier for writing. What lies there can still be read, and the lock stays. `may_hold` says whether the tier
+  // may hold something of the job.
+  void keep_to_read(config::TierKind kind, Error why, bool may_hold) {
+    Place& place = at(kind);
+    if (place.open != nullptr) {
+      place.open->drop_spares();
+      place.read_only = std::move(place.open);
+    }
+    give_reason(kind, std::move(why), may_hold);
   }
+
+ private:
+  struct Place {
+    std::unique_ptr<store::Tier> open;
+    std::unique_ptr<store::Tier> read_only;
+    std::unique_ptr<store::Tier> before;  // the last one that was closed
+    Error why_not;
+    bool may_hold = false;
+  };
+
+  const Place& at(config::TierKind kind) const { return places_[static_cast<std::size_t>(kind)]; }
+  Place& at(config::TierKind kind) { return places_[static_cast<std::size_t>(kind)]; }
+  void give_reason(config::TierKind kind, Error why, bool may_hold) {
+    at(kind).why_not = std::move(why);
+    at(kind).may_hold = may_hold;
+  }
+  Result<store::Tier*> or_reason(store::Tier* tier, config::TierKind kind) const {
+    if (tier != nullptr) return tier;
+    return fail(why_not(kind));
+  }
+
+  std::array<Place, 3> places_;
 };
 
 inline constexpr config::TierKind kAllTiers[] = {config::TierKind::memory, config::TierKind::local,
@@ -76,6 +102,8 @@ struct Neighbour {
   std::vector<std::uint32_t> cpus;
 };
 
+// Who this process is in the job, and what it works with. It is put together when an instance is opened. Steps of the
+// engine get it as const: only the objects that open and close tiers may change it.
 struct Context {
   sys::Kernel& kernel;
   std::unique_ptr<comm::Comm> comm;
@@ -83,12 +111,12 @@ struct Context {
   Topology topology;
   Tiers tiers;
   LogSink log;
-  std::string job;      // the name given at open
-  std::string job_key;  // its directory name in every tier
+  std::string job;  // the name given at open
   // Ranks of this node that compute; empty if nobody governs the node.
   std::vector<Neighbour> neighbours = {};
-  format::JobIdentity identity = {};  // identifies the job; its key equals job_key
+  format::JobIdentity identity = {};
 
+  const std::string& job_key() const { return identity.key; }  // the job's directory name in every tier
   std::uint32_t rank() const { return topology.rank; }
   std::uint32_t rank_count() const { return static_cast<std::uint32_t>(topology.node_of_rank.size()); }
   // Returns the number under which this process makes files in a tier. A process that acts for a
@@ -104,9 +132,9 @@ struct Context {
 
 // Agrees on success: returns success on all ranks if `mine` is a success on all. Otherwise returns
 // on all ranks the error of the lowest failing rank, which it names. Collective.
-Status agree(Context& context, const Status& mine);
+Status agree(const Context& context, const Status& mine);
 
 // Agrees as agree() does, and on success returns what every rank passed. Collective.
-Result<std::vector<ByteVector>> agree_and_gather(Context& context, const Status& mine, ByteView payload);
+Result<std::vector<ByteVector>> agree_and_gather(const Context& context, const Status& mine, ByteView payload);
 
 }  // namespace diapause::engine

@@ -28,7 +28,7 @@ Status check_request(const DecisionRequest& mine, const Decision& of_root) {
 
 }  // namespace
 
-Result<Decision> Decider::decide(Context& context, const DecisionRequest& mine) {
+Result<Decision> Decider::decide(const Context& context, const DecisionRequest& mine) {
   Decision decision;
   if (context.rank() == 0) {
     decision.number = mine.number;

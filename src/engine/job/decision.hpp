@@ -42,7 +42,7 @@ class Decider {
 
   // Returns the decision of rank 0 on all ranks. Code::argument on all ranks if a rank asks for
   // another version or level, or for a level that does not exist. Collective.
-  Result<Decision> decide(Context& context, const DecisionRequest& mine);
+  Result<Decision> decide(const Context& context, const DecisionRequest& mine);
 
  private:
   std::uint32_t attempts_ = 0;  // counted by rank 0

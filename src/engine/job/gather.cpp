@@ -18,8 +18,8 @@ Result<std::vector<std::string>> texts_in(ByteView part, const char* what) {
 
 }  // namespace
 
-Result<Gathered<std::string>> gather_texts(Context& context, const Status& mine, std::span<const std::string> texts,
-                                           const char* what) {
+Result<Gathered<std::string>> gather_texts(const Context& context, const Status& mine,
+                                           std::span<const std::string> texts, const char* what) {
   format::Writer message(256);
   for (const std::string& text : texts) {
     message.u64(text.size());

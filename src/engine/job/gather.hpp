@@ -32,7 +32,7 @@ Result<std::vector<Value>> values_in(ByteView part, const char* what) {
 // Returns the values of all ranks on all ranks. Fails on all ranks, with the first error, if `mine`
 // is a failure anywhere.
 template <class Value>
-Result<Gathered<Value>> gather_values(Context& context, const Status& mine, std::span<const Value> values,
+Result<Gathered<Value>> gather_values(const Context& context, const Status& mine, std::span<const Value> values,
                                       const char* what) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts, agree_and_gather(context, mine, std::as_bytes(values)));
   Gathered<Value> all;
@@ -57,7 +57,7 @@ Result<std::vector<Value>> gather_one(comm::Comm& comm, const Value& mine) {
 }
 
 // Gathers texts, which may hold any bytes, in the same way as gather_values().
-Result<Gathered<std::string>> gather_texts(Context& context, const Status& mine, std::span<const std::string> texts,
-                                           const char* what);
+Result<Gathered<std::string>> gather_texts(const Context& context, const Status& mine,
+                                           std::span<const std::string> texts, const char* what);
 
 }  // namespace diapause::engine

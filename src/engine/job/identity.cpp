@@ -63,7 +63,7 @@ Result<Answer> unpack_answer(ByteView bytes) {
 // Finds the job in the global directory, and makes or changes it where necessary. Used by rank 0.
 class Registry {
  public:
-  explicit Registry(Context& context)
+  explicit Registry(const Context& context)
       : context_(context), spelled_(sys::plain_spelling(context.settings.global_path)) {}
 
   Answer look() {
@@ -187,7 +187,7 @@ class Registry {
     return *identity;
   }
 
-  Context& context_;
+  const Context& context_;
   const std::string spelled_;
   sys::Directory root_;
   std::optional<sys::FileLock> lock_;
@@ -248,7 +248,7 @@ bool unpack_memories(ByteView bytes, Memories& memories) {
 }
 
 // Returns what all nodes remember, equal on all ranks.
-Result<Memories> ask_nodes(Context& context, const Answer& answer) {
+Result<Memories> ask_nodes(const Context& context, const Answer& answer) {
   Memories mine;
   for (const config::TierKind kind : kNodeTiers) {
     const std::string& path = root_of(context.settings, kind);
@@ -286,7 +286,21 @@ Result<format::JobIdentity> remembered_or_new(const Context& context, const Answ
   return identity;
 }
 
-Result<format::JobIdentity> agree_on_identity(Context& context) {
+}  // namespace
+
+const std::string& root_of(const config::Settings& settings, config::TierKind kind) {
+  switch (kind) {
+    case config::TierKind::memory:
+      return settings.memory_path;
+    case config::TierKind::local:
+      return settings.local_path;
+    case config::TierKind::global:
+      break;
+  }
+  return settings.global_path;
+}
+
+Result<format::JobIdentity> find_identity(const Context& context) {
   Registry registry(context);
   Answer answer;
   if (context.rank() == 0) answer = registry.look();
@@ -307,33 +321,13 @@ Result<format::JobIdentity> agree_on_identity(Context& context) {
   return format::decode_identity(identities[0]);
 }
 
-}  // namespace
-
-const std::string& root_of(const config::Settings& settings, config::TierKind kind) {
-  switch (kind) {
-    case config::TierKind::memory:
-      return settings.memory_path;
-    case config::TierKind::local:
-      return settings.local_path;
-    case config::TierKind::global:
-      break;
-  }
-  return settings.global_path;
-}
-
-Status find_identity(Context& context) {
-  DIAPAUSE_TRY_ASSIGN(context.identity, agree_on_identity(context));
-  context.job_key = context.identity.key;
-  return {};
-}
-
-void leave_identity(Context& context) {
+void leave_identity(const Context& context) {
   for (const config::TierKind kind : kNodeTiers) {
     if (context.tiers.find(kind) == nullptr || !context.acts_for(kind)) continue;
     const auto leave = [&]() -> Status {
       const std::string& path = root_of(context.settings, kind);
       DIAPAUSE_TRY_ASSIGN(const sys::Directory root, sys::Directory::open_private(context.kernel, path));
-      DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root.open_child(context.job_key));
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root.open_child(context.job_key()));
       const auto known = store::read_identity(job);
       if (known && *known == context.identity) return {};
       return store::write_identity(job, context.identity, std::to_string(context.topology.node));
@@ -344,7 +338,7 @@ void leave_identity(Context& context) {
 }
 
 // Emulated nodes keep their configured names. Only a real machine can be renamed.
-void take_over_renamed_node(Context& context) {
+void take_over_renamed_node(const Context& context) {
   const Topology& topology = context.topology;
   if (context.settings.ranks_per_node > 0) return;
   const std::string& name = topology.node_names[topology.node];
@@ -353,7 +347,7 @@ void take_over_renamed_node(Context& context) {
     if (path.empty() || !context.acts_for(kind) || !sys::is_plain_name(name)) continue;
     const auto take = [&]() -> Result<std::vector<std::string>> {
       DIAPAUSE_TRY_ASSIGN(const sys::Directory root, sys::Directory::open_private(context.kernel, path));
-      DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root.open_child(context.job_key));
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root.open_child(context.job_key()));
       return store::take_over_renamed(job, name, {topology.node_names.begin(), topology.node_names.end()});
     };
     const auto taken = take();

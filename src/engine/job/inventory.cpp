@@ -53,7 +53,7 @@ void add(std::optional<Error>& errors, const Error& more) {
 
 // Returns the mark of a finished job. A mark that cannot be read counts as none: the versions that
 // it covers were removed when it was written.
-store::FinishedMark mark_in(Context& context, const store::Tier& global) {
+store::FinishedMark mark_in(const Context& context, const store::Tier& global) {
   auto mark = store::read_finished(global.directory());
   if (mark) return *mark;
   context.log(Severity::warning, mark.error().message);
@@ -67,7 +67,7 @@ struct Look {
   Writer writer{256};
   std::optional<Error> unread;
 };
-Look look(Context& context) {
+Look look(const Context& context) {
   Look look;
   for (const config::TierKind kind : kAllTiers) {
     store::Tier* tier = context.tiers.find_to_read(kind);
@@ -147,13 +147,12 @@ void find_shared_images(StoredVersion& version) {
 
 }  // namespace
 
-Result<Inventory> take_inventory(Context& context) {
+Result<Inventory> take_inventory(const Context& context) {
   Look mine = look(context);
   Inventory inventory;
   for (const config::TierKind kind : kAllTiers) {
-    const auto k = static_cast<std::size_t>(kind);
-    if (context.tiers.find(kind) == nullptr && context.tiers.may_hold[k]) {
-      add(inventory.unread, context.tiers.why_not[k]);
+    if (context.tiers.find(kind) == nullptr && context.tiers.may_hold(kind)) {
+      add(inventory.unread, context.tiers.why_not(kind));
     }
   }
   const Status read = agree(context, mine.unread ? Status(fail(*mine.unread)) : Status());

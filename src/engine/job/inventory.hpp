@@ -42,6 +42,6 @@ struct Inventory {
 };
 
 // Returns the inventory, equal on all ranks. Collective.
-Result<Inventory> take_inventory(Context& context);
+Result<Inventory> take_inventory(const Context& context);
 
 }  // namespace diapause::engine

@@ -22,7 +22,7 @@ std::string start_text(const format::Starts& starts, std::uint32_t incarnation) 
 
 }  // namespace
 
-Result<std::uint32_t> StartBook::begin(Context& context, std::uint32_t at_least) {
+Result<std::uint32_t> StartBook::begin(const Context& context, std::uint32_t at_least) {
   std::uint64_t wanted = at_least;
   store::Tier* const tier = context.tiers.find(kCountingTier);
   if (tier != nullptr && context.acts_for(kCountingTier)) {
@@ -44,32 +44,32 @@ Result<std::uint32_t> StartBook::begin(Context& context, std::uint32_t at_least)
   return incarnation_;
 }
 
-format::Start* StartBook::mine(Context& context) {
+format::Start* StartBook::mine(const Context& context) {
   return context.acts_for(kCountingTier) ? starts_.find(incarnation_) : nullptr;
 }
 
-void StartBook::note_restart(Context& context, const format::VersionId& from) {
+void StartBook::note_restart(const Context& context, const format::VersionId& from) {
   format::Start* const start = mine(context);
   if (start == nullptr || start->from == from || from.incarnation >= incarnation_) return;
   start->from = from;
   write(context);
 }
 
-void StartBook::note_version(Context& context) {
+void StartBook::note_version(const Context& context) {
   format::Start* const start = mine(context);
   if (start == nullptr || start->has_versions) return;
   start->has_versions = true;
   write(context);
 }
 
-void StartBook::write(Context& context) const {
+void StartBook::write(const Context& context) const {
   store::Tier* const tier = context.tiers.find(kCountingTier);
   if (tier == nullptr) return;
   const Status written = store::write_starts(tier->directory(), starts_);
   if (!written) context.log(Severity::warning, "this start could not be written down: " + written.error().message);
 }
 
-void tell_of_other_histories(Context& context, const std::vector<StoredVersion>& versions,
+void tell_of_other_histories(const Context& context, const std::vector<StoredVersion>& versions,
                              const format::VersionId& chosen) {
   store::Tier* const tier = context.tiers.find(kCountingTier);
   if (tier == nullptr || context.rank() != 0) return;

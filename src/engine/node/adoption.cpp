@@ -21,7 +21,7 @@ constexpr config::TierKind kMemory = config::TierKind::memory;
 
 class Adoption {
  public:
-  explicit Adoption(Context& context) : context_(context), place_(context.tiers.find(kMemory)->directory()) {}
+  explicit Adoption(const Context& context) : context_(context), place_(context.tiers.find(kMemory)->directory()) {}
 
   Result<bool> run(const std::optional<format::VersionId>& newest) {
     DIAPAUSE_TRY_ASSIGN(const std::vector<format::VersionId> whole, find_whole(look(newest)));
@@ -132,7 +132,7 @@ class Adoption {
     return agree(context_, mine);
   }
 
-  Context& context_;
+  const Context& context_;
   const sys::Directory& place_;
   // The places of images, by the rank that this process acts for.
   std::map<format::VersionId, std::map<std::uint32_t, Place>> found_;
@@ -140,7 +140,7 @@ class Adoption {
 
 }  // namespace
 
-Result<bool> adopt_captures(Context& context, const std::optional<format::VersionId>& newest) {
+Result<bool> adopt_captures(const Context& context, const std::optional<format::VersionId>& newest) {
   if (context.tiers.find(kMemory) == nullptr) return false;
   return Adoption(context).run(newest);
 }

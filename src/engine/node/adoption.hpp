@@ -13,6 +13,6 @@ namespace diapause::engine {
 // cannot be read are ignored. Fails only if the ranks cannot communicate, or if a capture may
 // become readable in a moment; nothing may be removed then. Called by the process that holds the
 // tier's lock, before anybody acquires a slot. Collective.
-Result<bool> adopt_captures(Context& context, const std::optional<format::VersionId>& newest);
+Result<bool> adopt_captures(const Context& context, const std::optional<format::VersionId>& newest);
 
 }  // namespace diapause::engine

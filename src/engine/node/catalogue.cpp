@@ -70,7 +70,7 @@ void Catalogue::reject(const format::VersionId& version) {
   if (KnownVersion* known = find(version)) known->rejected = true;
 }
 
-void Catalogue::release_own(Context& context, const format::VersionId& version, config::TierKind kind,
+void Catalogue::release_own(const Context& context, const format::VersionId& version, config::TierKind kind,
                             bool only_redundancy) {
   store::Tier* tier = context.tiers.find(kind);
   std::set<std::string> own_images;
@@ -88,7 +88,7 @@ void Catalogue::release_own(Context& context, const format::VersionId& version, 
   }
 }
 
-Status Catalogue::retire(Context& context, const format::VersionId& version, config::TierKind kind) {
+Status Catalogue::retire(const Context& context, const format::VersionId& version, config::TierKind kind) {
   store::Tier* tier = context.tiers.find(kind);
   if (tier == nullptr) return {};
   Status mine;
@@ -108,7 +108,7 @@ Status Catalogue::retire(Context& context, const format::VersionId& version, con
   return {};
 }
 
-void Catalogue::drop_redundancy_files(Context& context, const KnownVersion& version, config::TierKind kind) {
+void Catalogue::drop_redundancy_files(const Context& context, const KnownVersion& version, config::TierKind kind) {
   store::Tier* tier = context.tiers.find(kind);
   release_own(context, version.manifest.version, kind, true);
   if (!context.topology.is_leader() || tier == nullptr) return;
@@ -128,7 +128,7 @@ void Catalogue::drop_redundancy_files(Context& context, const KnownVersion& vers
 }
 
 // Keeps the images of a version and gives up what made it deeper than level 1.
-Status Catalogue::degrade(Context& context, KnownVersion& version) {
+Status Catalogue::degrade(const Context& context, KnownVersion& version) {
   format::Manifest manifest = version.manifest;
   manifest.levels = kLevel1Only;
   manifest.groups.clear();
@@ -155,7 +155,7 @@ Status Catalogue::degrade(Context& context, KnownVersion& version) {
   return {};
 }
 
-void Catalogue::prune(Context& context) {
+void Catalogue::prune(const Context& context) {
   std::vector<policy::RetentionCandidate> candidates;
   std::vector<bool> counts(versions_.size());
   std::set<std::uint64_t> numbers;  // a reused number replaces the older version of that number
@@ -200,7 +200,7 @@ void Catalogue::prune(Context& context) {
   }
 }
 
-Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
+Result<bool> Catalogue::make_room(const Context& context, config::TierKind kind) {
   const KnownVersion* given_up = nullptr;
   bool is_newest = true;
   for (const KnownVersion& version : versions_) {
@@ -221,7 +221,7 @@ Result<bool> Catalogue::make_room(Context& context, config::TierKind kind) {
 }
 
 // Slow writes are no error, but their reason explains a slow checkpoint.
-void Catalogue::tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file) {
+void Catalogue::tell_of_slow_writes(const Context& context, const store::Tier& tier, const sys::File& file) {
   if (tier.kind() == config::TierKind::memory || !context.acts_for(tier.kind())) return;
   const auto tell = [&](const std::string& what) {
     if (told_.insert(what).second) context.log(Severity::information, what);
@@ -233,7 +233,7 @@ void Catalogue::tell_of_slow_writes(Context& context, const store::Tier& tier, c
   if (!context.kernel.has_queues()) tell("io_uring is refused here: files are written one piece after the other");
 }
 
-Result<std::vector<store::Slot>> Catalogue::acquire(Context& context, config::TierKind kind,
+Result<std::vector<store::Slot>> Catalogue::acquire(const Context& context, config::TierKind kind,
                                                     const std::vector<std::uint64_t>& sizes, store::SlotUse use) {
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(kind));
   while (true) {
@@ -256,7 +256,7 @@ Result<std::vector<store::Slot>> Catalogue::acquire(Context& context, config::Ti
   }
 }
 
-void Catalogue::discard(Context& context, const format::VersionId& version, config::TierKind kind) {
+void Catalogue::discard(const Context& context, const format::VersionId& version, config::TierKind kind) {
   const Status done = retire(context, version, kind);
   if (!done) context.log(Severity::warning, done.error().message);
 }

@@ -51,27 +51,27 @@ class Catalogue {
 
   // Returns a slot for one file of each size in that tier. Versions are removed to make room
   // if necessary (make_room). Collective; each rank passes its own sizes.
-  Result<std::vector<store::Slot>> acquire(Context& context, config::TierKind kind,
+  Result<std::vector<store::Slot>> acquire(const Context& context, config::TierKind kind,
                                            const std::vector<std::uint64_t>& sizes,
                                            store::SlotUse use = store::SlotUse::other);
 
   // Removes one version in that tier, but not the newest one there or the pinned one: the one of
   // the lowest level, and of several the oldest. Returns false if there is none. Collective.
-  Result<bool> make_room(Context& context, config::TierKind kind);
+  Result<bool> make_room(const Context& context, config::TierKind kind);
 
   // Logs once, on the process that acts for the tier, if `file` is written there more slowly than
   // possible.
-  void tell_of_slow_writes(Context& context, const store::Tier& tier, const sys::File& file);
+  void tell_of_slow_writes(const Context& context, const store::Tier& tier, const sys::File& file);
 
   // Removes the versions that the settings do not keep. Failures are logged and not returned,
   // because nothing is lost by keeping too much. Collective.
-  void prune(Context& context);
+  void prune(const Context& context);
 
   // Whether the last prune() has left the pinned version, which the settings do not keep.
   bool has_kept_pinned() const { return has_kept_pinned_; }
 
   // Undoes a checkpoint that failed before it was published. Collective.
-  void discard(Context& context, const format::VersionId& version, config::TierKind kind);
+  void discard(const Context& context, const format::VersionId& version, config::TierKind kind);
 
   // Keeps a version whatever the settings say. The program may have mapped files of a version that
   // is or was pinned: they are only removed, and never written again.
@@ -82,11 +82,12 @@ class Catalogue {
 
  private:
   // Removes a version from one tier. Collective.
-  Status retire(Context& context, const format::VersionId& version, config::TierKind kind);
-  Status degrade(Context& context, KnownVersion& version);
-  void drop_redundancy_files(Context& context, const KnownVersion& version, config::TierKind kind);
+  Status retire(const Context& context, const format::VersionId& version, config::TierKind kind);
+  Status degrade(const Context& context, KnownVersion& version);
+  void drop_redundancy_files(const Context& context, const KnownVersion& version, config::TierKind kind);
   KnownVersion* find(const format::VersionId& version);
-  void release_own(Context& context, const format::VersionId& version, config::TierKind kind, bool only_redundancy);
+  void release_own(const Context& context, const format::VersionId& version, config::TierKind kind,
+                   bool only_redundancy);
 
   std::vector<KnownVersion> versions_;
   std::vector<OwnFile> own_files_;

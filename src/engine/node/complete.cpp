@@ -47,7 +47,7 @@ struct Lack {
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
 };
 
-Result<Lack> find_lack(Context& context, const Work& work) {
+Result<Lack> find_lack(const Context& context, const Work& work) {
   DIAPAUSE_TRY_ASSIGN(const store::Tier* const tier, context.tiers.get(work.node_tier));
   DIAPAUSE_TRY_ASSIGN(const redundancy::Holdings there, holdings_of(*tier, work.manifest.version));
   const Topology& topology = context.topology;

@@ -49,7 +49,7 @@ Result<store::FinishedMark> NodeEngine::mark_of_end() const {
 }
 
 Status NodeEngine::finish() {
-  Context& context = context_;
+  const Context& context = context_;
   if (context.settings.finish_keep == config::FinishKeep::all) return {};
   DIAPAUSE_TRY_ASSIGN(const store::FinishedMark mark, mark_of_end());
   auto global = context.tiers.get(config::TierKind::global);

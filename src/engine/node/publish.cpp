@@ -20,7 +20,7 @@ ImageFacts facts_of(const format::ImageHeader& header, const format::ImageIndex&
   return facts;
 }
 
-Status share_images(Context& context, format::Manifest& manifest, const Status& mine,
+Status share_images(const Context& context, format::Manifest& manifest, const Status& mine,
                     std::span<const ImageFacts> images) {
   DIAPAUSE_TRY_ASSIGN(const Gathered<ImageFacts> all,
                       gather_values<ImageFacts>(context, mine, images, "a description of images"));
@@ -48,7 +48,7 @@ ByteSource& Work::bytes_of(std::uint32_t rank) {
   return *image->bytes;
 }
 
-Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name) {
+Status keep(const Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name) {
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(work.node_tier));
   catalogue.tell_of_slow_writes(context, *tier, slot.file());
   if (Status settled = tier->settle(slot, work.manifest.version, name); !settled) {
@@ -59,7 +59,7 @@ Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slo
   return {};
 }
 
-Status publish_on_nodes(Context& context, Catalogue& catalogue, Work& work, int level) {
+Status publish_on_nodes(const Context& context, Catalogue& catalogue, Work& work, int level) {
   format::Manifest manifest = work.manifest;
   manifest.levels |= 1u << level | 1u << 1;
   Status mine;

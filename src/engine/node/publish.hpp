@@ -21,14 +21,14 @@ Status put_image(format::Manifest& manifest, const ImageFacts& facts);
 
 // Exchanges the facts of every image, each from the rank or node that made it. Fails on all ranks
 // if `mine` is a failure anywhere. Collective.
-Status share_images(Context& context, format::Manifest& manifest, const Status& mine,
+Status share_images(const Context& context, format::Manifest& manifest, const Status& mine,
                     std::span<const ImageFacts> images);
 
 // Gives a slot its name in the version, and remembers it.
-Status keep(Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name);
+Status keep(const Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name);
 
 // Syncs and publishes in the node tier, by the leaders of the nodes, with `level` added to the
 // manifest, and with it level 1, whose images are there. Collective.
-Status publish_on_nodes(Context& context, Catalogue& catalogue, Work& work, int level);
+Status publish_on_nodes(const Context& context, Catalogue& catalogue, Work& work, int level);
 
 }  // namespace diapause::engine

@@ -17,9 +17,9 @@ namespace diapause::engine {
 namespace {
 
 // Returns whether the tier may hold something of the job. Collective.
-bool may_hold(Context& context, const std::string& root, const std::string& node) {
+bool may_hold(const Context& context, const std::string& root, const std::string& node) {
   if (root.empty()) return false;
-  const std::string path = root + "/" + context.job_key + (node.empty() ? "" : "/" + node);
+  const std::string path = root + "/" + context.job_key() + (node.empty() ? "" : "/" + node);
   const auto any = context.comm->all_max(sys::Directory::may_exist(context.kernel, path) ? 1 : 0);
   return !any || *any != 0;
 }
@@ -31,16 +31,14 @@ bool may_hold(Context& context, const std::string& root, const std::string& node
 Status open_tier(Context& context, config::TierKind kind) {
   const std::string root = root_of(context.settings, kind);
   context.tiers.close(kind);
-  std::optional<store::Tier>& tier = context.tiers.tiers[static_cast<std::size_t>(kind)];
-  std::optional<store::Tier>& before = context.tiers.before[static_cast<std::size_t>(kind)];
-  std::optional<store::Tier>& read_only = context.tiers.read_only[static_cast<std::size_t>(kind)];
-  read_only.reset();
   const std::string node = kind == config::TierKind::global ? "" : context.topology.node_names[context.topology.node];
   const auto open = [&](bool create) -> Status {
     if (!node.empty() && !sys::is_plain_name(node)) {
       return fail(Code::config, fmt::format("'{}' cannot name a node: set node.name", node));
     }
-    DIAPAUSE_TRY_ASSIGN(tier, store::Tier::open(context.kernel, kind, root, context.job_key, node, create));
+    DIAPAUSE_TRY_ASSIGN(store::Tier tier,
+                        store::Tier::open(context.kernel, kind, root, context.job_key(), node, create));
+    context.tiers.open(kind, std::move(tier));
     return {};
   };
   Status mine;
@@ -54,16 +52,13 @@ Status open_tier(Context& context, config::TierKind kind) {
     all = agree(context, mine);
   }
   if (!all) {
-    if (!tier && mine && !root.empty()) (void)open(false);  // what lies here can still be read
-    context.tiers.keep_to_read(kind);
-    context.tiers.why_not[static_cast<std::size_t>(kind)] = all.error();
-    context.tiers.may_hold[static_cast<std::size_t>(kind)] = may_hold(context, root, node);
+    const bool is_open = context.tiers.find(kind) != nullptr;
+    if (!is_open && mine && !root.empty()) (void)open(false);  // what lies here can still be read
+    context.tiers.keep_to_read(kind, all.error(), may_hold(context, root, node));
+    return all;
   }
-  if (all && before) {
-    tier->succeed(std::move(*before));
-    before.reset();
-  }
-  return all;
+  context.tiers.succeed(kind);
+  return {};
 }
 
 namespace {
@@ -88,7 +83,7 @@ Status wait_for_lock(const Context& context, store::Tier& tier, double wait_s) {
   return tier.lock(holder_text(context), wait_s - kUnnoticed_s);
 }
 
-Status lock_tier(Context& context, config::TierKind kind, double wait_s, Spares spares) {
+Status lock_tier(const Context& context, config::TierKind kind, double wait_s, Spares spares) {
   store::Tier* tier = context.tiers.find_to_read(kind);
   Status mine;
   if (tier != nullptr && context.acts_for(kind)) {
@@ -131,9 +126,7 @@ Status NodeEngine::open_tiers() {
 
 // Continues without the tier, except for what can be read there, and logs that.
 void NodeEngine::do_without(config::TierKind kind, const Error& why) {
-  context_.tiers.keep_to_read(kind);
-  context_.tiers.why_not[static_cast<std::size_t>(kind)] = why;
-  context_.tiers.may_hold[static_cast<std::size_t>(kind)] = true;  // it could be opened
+  context_.tiers.keep_to_read(kind, why, true);
   if (context_.rank() == 0) context_.log(Severity::warning, why.message);
 }
 
@@ -167,9 +160,7 @@ void NodeEngine::revive_tiers() {
     const Status locked = lock_tier(context_, kind, 0, context_.topology.by_node ? Spares::leave : Spares::clear);
     suspect = !locked;
     if (locked) continue;
-    context_.tiers.close(kind);
-    context_.tiers.why_not[static_cast<std::size_t>(kind)] = locked.error();
-    context_.tiers.may_hold[static_cast<std::size_t>(kind)] = true;
+    context_.tiers.close(kind, locked.error());
   }
 }
 
@@ -187,7 +178,7 @@ namespace {
 
 // Restores the second copy of a manifest if a process was killed between writing the two. The tiers
 // are searched only if a copy is missing.
-void mend_manifests(Context& context, const std::vector<StoredVersion>& stored) {
+void mend_manifests(const Context& context, const std::vector<StoredVersion>& stored) {
   const auto may_lack_one = [](const StoredVersion& one) { return one.manifest && !one.problems.empty(); };
   if (std::ranges::none_of(stored, may_lack_one)) return;
   for (const config::TierKind kind : kAllTiers) {
@@ -211,7 +202,7 @@ bool is_unfinished_in_global(const StoredVersion& version) {
 
 // Removes an unfinished version from the global tier, unless a restart may need what was written;
 // until then it is kept like the version itself. Returns whether it was removed.
-bool remove_unfinished(Context& context, const StoredVersion& version) {
+bool remove_unfinished(const Context& context, const StoredVersion& version) {
   const auto plan = redundancy::plan_recovery(*version.manifest, version.nodes, {}, context.topology.node_of_rank);
   if (!plan.missing().empty()) return false;
   store::Tier* const tier = context.tiers.find(config::TierKind::global);

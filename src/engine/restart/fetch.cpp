@@ -39,7 +39,7 @@ class OwnedBytes : public ByteSource {
 
 class Fetch::Fetcher {
  public:
-  Fetcher(Context& context, StoredVersion version, Purpose purpose)
+  Fetcher(const Context& context, StoredVersion version, Purpose purpose)
       : context_(context),
         version_(std::move(version)),
         purpose_(purpose),
@@ -458,7 +458,7 @@ class Fetch::Fetcher {
     return is_part ? std::optional(kind) : std::nullopt;
   }
 
-  Context& context_;
+  const Context& context_;
   StoredVersion version_;
   Purpose purpose_;
   const format::Manifest manifest_;
@@ -476,7 +476,7 @@ class Fetch::Fetcher {
   std::optional<store::Slot> slot_;  // that `image_` lies in
 };
 
-Fetch::Fetch(Context& context, StoredVersion version, Purpose purpose)
+Fetch::Fetch(const Context& context, StoredVersion version, Purpose purpose)
     : fetcher_(std::make_unique<Fetcher>(context, std::move(version), purpose)) {}
 Fetch::Fetch(Fetch&&) noexcept = default;
 Fetch& Fetch::operator=(Fetch&&) noexcept = default;

@@ -41,7 +41,7 @@ struct FetchedVersion {
 class Fetch {
  public:
   // `context` must outlive the object.
-  Fetch(Context& context, StoredVersion version, Purpose purpose);
+  Fetch(const Context& context, StoredVersion version, Purpose purpose);
   Fetch(Fetch&&) noexcept;
   Fetch& operator=(Fetch&&) noexcept;
   ~Fetch();

@@ -131,7 +131,7 @@ void read_chunk(FileCache& files, const Rebuild::Chunk& chunk, std::uint64_t off
 }
 
 // One piece of one row: servers send, the target receives or reads what it serves itself.
-Status gather_piece(Context& context, const Rebuild& rebuild, const Rebuild::Row& row, std::uint64_t offset,
+Status gather_piece(const Context& context, const Rebuild& rebuild, const Rebuild::Row& row, std::uint64_t offset,
                     std::uint64_t length, FileCache& files, std::vector<ByteVector>& pieces) {
   std::vector<comm::Send> sends;
   std::vector<comm::Receive> receives;
@@ -160,8 +160,8 @@ std::uint64_t room_for(const format::Manifest& manifest, const Rebuild& rebuild)
   return rebuild.rows.size() * manifest.groups[rebuild.group].chunk_bytes;
 }
 
-Status execute_rebuild(Context& context, const format::Manifest& manifest, const Rebuild& rebuild, FileCache& files,
-                       MutableBytes room) {
+Status execute_rebuild(const Context& context, const format::Manifest& manifest, const Rebuild& rebuild,
+                       FileCache& files, MutableBytes room) {
   const bool is_target = rebuild.target == context.rank();
   const std::vector<ServedFile> served = rebuild.files();
   const bool serves =

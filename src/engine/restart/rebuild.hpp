@@ -39,14 +39,14 @@ struct ServedFile {
 // The files of one version that this rank has open.
 class FileCache {
  public:
-  FileCache(Context& context, const StoredVersion& version) : context_(&context), version_(&version) {}
+  FileCache(const Context& context, const StoredVersion& version) : context_(&context), version_(&version) {}
   // Opens and checks header and index; valid until clear() or take().
   Result<store::ImageReader*> open(const FileRef& file);
   Result<store::ImageReader> take(const FileRef& file);
   void clear() { readers_.clear(); }
 
  private:
-  Context* context_;
+  const Context* context_;
   const StoredVersion* version_;
   std::map<FileRef, store::ImageReader> readers_;
 };
@@ -79,7 +79,7 @@ std::uint64_t room_for(const format::Manifest& manifest, const Rebuild& rebuild)
 // All ranks that read or receive something call this with the same rebuild; the target gets the image's bytes in
 // `room`, unless that is empty: then the others' messages are taken and thrown away. A server that cannot read sends
 // zeros and lets the target's check find out. Ranks not involved return at once.
-Status execute_rebuild(Context& context, const format::Manifest& manifest, const Rebuild& rebuild, FileCache& files,
-                       MutableBytes room);
+Status execute_rebuild(const Context& context, const format::Manifest& manifest, const Rebuild& rebuild,
+                       FileCache& files, MutableBytes room);
 
 }  // namespace diapause::engine

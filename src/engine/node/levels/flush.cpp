@@ -24,7 +24,7 @@ struct GlobalFile {
 
 class Flush {
  public:
-  Flush(Context& context, Catalogue& catalogue, format::Manifest& manifest, const Outgoing& outgoing)
+  Flush(const Context& context, Catalogue& catalogue, format::Manifest& manifest, const Outgoing& outgoing)
       : context_(context),
         catalogue_(catalogue),
         manifest_(manifest),
@@ -229,7 +229,7 @@ class Flush {
     }
   }
 
-  Context& context_;
+  const Context& context_;
   Catalogue& catalogue_;
   format::Manifest& manifest_;
   std::span<const OutgoingImage> images_;
@@ -245,7 +245,7 @@ class Flush {
 
 }  // namespace
 
-Result<GlobalTimes> write_to_global(Context& context, Catalogue& catalogue, format::Manifest& manifest,
+Result<GlobalTimes> write_to_global(const Context& context, Catalogue& catalogue, format::Manifest& manifest,
                                     const Outgoing& outgoing) {
   return Flush(context, catalogue, manifest, outgoing).run();
 }

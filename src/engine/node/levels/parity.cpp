@@ -205,7 +205,7 @@ class InPlaceSource : public capture::BlockSource {
   Result<std::uint64_t> copy(std::size_t, std::uint64_t, MutableBytes to) override { return format::checksum64(to); }
 };
 
-Status write_parity(Context& context, Catalogue& catalogue, const Work& work, Task& task) {
+Status write_parity(const Context& context, Catalogue& catalogue, const Work& work, Task& task) {
   format::ImageHeader identity;
   identity.kind = format::ImageKind::parity;
   identity.version = work.manifest.version;
@@ -299,7 +299,7 @@ Status encode(std::vector<MemberEncoder>& encoders) {
 }
 
 // Tells all ranks the records of all parities.
-Status share_records(Context& context, Work& work, const Status& mine, const std::vector<Task>& tasks) {
+Status share_records(const Context& context, Work& work, const Status& mine, const std::vector<Task>& tasks) {
   struct Message {
     std::uint32_t group, member;
     format::ImageRecord record;
@@ -317,7 +317,7 @@ Status share_records(Context& context, Work& work, const Status& mine, const std
 }
 
 // Finds room for the parities that are wanted. Collective.
-Status make_room(Context& context, Catalogue& catalogue, const Work& work, std::vector<Task>& tasks) {
+Status make_room(const Context& context, Catalogue& catalogue, const Work& work, std::vector<Task>& tasks) {
   std::vector<std::uint64_t> sizes;
   for (const Task& task : tasks) {
     if (task.is_wanted) sizes.push_back(capture::image_bytes(task.index, task.index_offset));
@@ -338,7 +338,7 @@ Status make_room(Context& context, Catalogue& catalogue, const Work& work, std::
 
 // Computes the parities of all groups that have tasks and keeps those that are wanted. `mine` is what went wrong here,
 // which is not agreed on yet.
-Status run_tasks(Context& context, Catalogue& catalogue, Work& work, std::vector<Task>& tasks, Status& mine) {
+Status run_tasks(const Context& context, Catalogue& catalogue, Work& work, std::vector<Task>& tasks, Status& mine) {
   mine = make_room(context, catalogue, work, tasks);
   std::vector<MemberEncoder> encoders;
   if (mine) {
@@ -356,14 +356,14 @@ Status run_tasks(Context& context, Catalogue& catalogue, Work& work, std::vector
 
 }  // namespace
 
-Status encode_parity(Context& context, Catalogue& catalogue, Work& work) {
+Status encode_parity(const Context& context, Catalogue& catalogue, Work& work) {
   DIAPAUSE_TRY_ASSIGN(std::vector<Task> tasks, plan(context, work));
   Status mine;
   DIAPAUSE_TRY(run_tasks(context, catalogue, work, tasks, mine));
   return share_records(context, work, mine, tasks);
 }
 
-Status complete_parity(Context& context, Catalogue& catalogue, Work& work,
+Status complete_parity(const Context& context, Catalogue& catalogue, Work& work,
                        const std::set<std::pair<std::uint32_t, std::uint32_t>>& missing) {
   DIAPAUSE_TRY_ASSIGN(std::vector<Task> tasks, plan_missing(context, work, missing));
   for (Task& task : tasks) task.expected = work.manifest.groups[task.group].parities[task.member];

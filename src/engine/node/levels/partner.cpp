@@ -64,7 +64,7 @@ std::uint64_t piece_bytes(config::TierKind tier) {
 // Sends and receives in step until all copies are complete. A failed local read or write is
 // recorded, and the messages continue, so that a rank that waits for them does not hang. Images of
 // several ranks travel side by side in the order of their ranks, by which both sides match them.
-Status transfer(Context& context, const Work& work, std::span<Image* const> outgoing,
+Status transfer(const Context& context, const Work& work, std::span<Image* const> outgoing,
                 const std::vector<Incoming>& incoming, std::vector<CopySink>& sinks,
                 std::span<const sys::AlignedBuffer> scratch) {
   Status result;
@@ -97,7 +97,7 @@ Status transfer(Context& context, const Work& work, std::span<Image* const> outg
 }
 
 // Keeps a copy, and reads it back from its final place to compare it with what its owner announced.
-Status keep_copy(Context& context, Catalogue& catalogue, const Work& work, Incoming copy) {
+Status keep_copy(const Context& context, Catalogue& catalogue, const Work& work, Incoming copy) {
   const std::string name = store::image_name(copy.owner);
   const store::ExpectedImage expected = store::expected_image(work.manifest, copy.owner);
   if (!copy.slot.mapping().empty()) {
@@ -115,7 +115,7 @@ Status keep_copy(Context& context, Catalogue& catalogue, const Work& work, Incom
 
 }  // namespace
 
-Status copy_images(Context& context, Catalogue& catalogue, Work& work, const std::set<std::uint32_t>& ranks) {
+Status copy_images(const Context& context, Catalogue& catalogue, Work& work, const std::set<std::uint32_t>& ranks) {
   std::vector<Image*> outgoing;
   for (Image& image : work.images) {
     if (ranks.contains(image.facts.rank)) outgoing.push_back(&image);
@@ -146,7 +146,7 @@ Status copy_images(Context& context, Catalogue& catalogue, Work& work, const std
   return agree(context, mine);
 }
 
-Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work) {
+Status copy_to_partners(const Context& context, Catalogue& catalogue, Work& work) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> partners, redundancy::partners(context.topology.node_of_rank));
   std::set<std::uint32_t> all;
   for (std::uint32_t r = 0; r < partners.size(); ++r) {

@@ -11,10 +11,10 @@ namespace diapause::engine {
 
 // Sends the images to the partners and keeps those of other ranks. Records the partners in the
 // manifest. Collective.
-Status copy_to_partners(Context& context, Catalogue& catalogue, Work& work);
+Status copy_to_partners(const Context& context, Catalogue& catalogue, Work& work);
 
 // The same for the images of these ranks alone, to the partners that the manifest has. `ranks` is equal everywhere.
 // Collective.
-Status copy_images(Context& context, Catalogue& catalogue, Work& work, const std::set<std::uint32_t>& ranks);
+Status copy_images(const Context& context, Catalogue& catalogue, Work& work, const std::set<std::uint32_t>& ranks);
 
 }  // namespace diapause::engine
