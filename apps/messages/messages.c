@@ -101,39 +101,40 @@ static const struct {
 
 /* ---- measurement ------------------------------------------------------------------------- */
 
-enum { kTrials = 4, kFewest = 4 };
+enum { kFewest = 4 };
 
-/* As many as fit into the time by the shortest of a few trials; all ranks agree. */
-static long choose_repetitions(const struct options* options, const struct bench* bench, operation_function* run,
-                               int bytes) {
-  double one_s = 0;
-  for (int i = 0; i <= kTrials; ++i) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double start_s = MPI_Wtime();
-    run(bench, bytes);
-    const double took_s = MPI_Wtime() - start_s;
-    if (i == 1 || (i > 1 && took_s < one_s)) one_s = took_s; /* the first one warms up */
-  }
-  MPI_Allreduce(MPI_IN_PLACE, &one_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  const double fitting = options->seconds / (one_s > 1e-7 ? one_s : 1e-7);
-  if (fitting >= (double)options->most_repetitions) return options->most_repetitions;
-  const long fewest = options->most_repetitions < kFewest ? options->most_repetitions : kFewest;
-  return fitting > (double)fewest ? (long)fitting : fewest;
+/* How many repetitions come next, if so many took so long: until the time is over, but at most as many again, because
+ * on a busy machine the next ones may take much longer than the last. */
+static long next_repetitions(const struct options* options, long done, double took_s) {
+  const double left = (double)done * (options->seconds - took_s) / (took_s > 1e-7 ? took_s : 1e-7);
+  const long wanted = left < (double)done ? (long)left : done;
+  const long next = wanted > kFewest ? wanted : kFewest;
+  const long most = options->most_repetitions - done;
+  return next < most ? next : most;
 }
 
+/* Rounds of repetitions follow one another until the time is over. The rank that took longest decides for all, between
+ * the rounds, outside the time that is measured. */
 static void measure(const struct options* options, struct bench* bench, size_t which, int bytes) {
   operation_function* run = kOperations[which].run;
-  const long repetitions = choose_repetitions(options, bench, run, bytes);
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double start_s = MPI_Wtime();
-  for (long i = 0; i < repetitions; ++i) {
-    run(bench, bytes);
+  run(bench, bytes); /* warms up */
+  long repetitions = 0;
+  double mine_s = 0, longest_s = 0;
+  do {
+    const long round = next_repetitions(options, repetitions, longest_s);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start_s = MPI_Wtime();
+    for (long i = 0; i < round; ++i) {
+      run(bench, bytes);
 #ifndef MESSAGES_WITHOUT_DIAPAUSE
-    checkpoint_if_due(bench);
+      checkpoint_if_due(bench);
 #endif
-  }
-  double mean_s = (MPI_Wtime() - start_s) / (double)repetitions;
-  MPI_Allreduce(MPI_IN_PLACE, &mean_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    }
+    mine_s += MPI_Wtime() - start_s;
+    repetitions += round;
+    MPI_Allreduce(&mine_s, &longest_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  } while (longest_s < options->seconds && repetitions < options->most_repetitions);
+  const double mean_s = longest_s / (double)repetitions;
   if (bench->rank != 0) return;
   /* A rank sends one message and receives one in a Sendrecv: both count, as in the benchmark that this follows. */
   printf("%s,%d,%ld,%.4f,%.4f\n", kOperations[which].name, bytes, repetitions, mean_s * 1e6, 2 * bytes / mean_s / 1e6);
