@@ -105,6 +105,18 @@ class Lost:
     joules: Sum | None
 
 
+@dataclasses.dataclass(frozen=True)
+class Sharing:
+    """What others have used of the job's machines."""
+
+    others_percent: float  # of the processor time that was used
+    job: Sum | None  # the job's part of the whole by processor time; None where not all lines tell
+
+
+# On the mean, of a machine; its services use less.
+MOST_PROCESSORS_OF_OTHERS = 0.5
+
+
 def is_of_restart(phase):
     return phase.name in RESTART_PHASES
 
@@ -132,6 +144,7 @@ class Account:
         for phase in self.phases:
             self.all_phases.add_phase(phase)
         self._let_ends_cancel(lines)
+        self.sharing = self._find_sharing(lines)
         self.lost = list(_lost(ledger.lines))
 
     def _let_ends_cancel(self, lines):
@@ -145,6 +158,24 @@ class Account:
         variance = sum((begin + end) ** 2 for begin, end in ends.values())
         self.whole.sampling_variance = min(self.whole.sampling_variance, variance)
         self.program.sampling_variance = min(self.program.sampling_variance, variance + self.all_phases.sampling_variance)
+
+    def _find_sharing(self, lines):
+        """None where the machines are the job's alone, or where a line does not tell."""
+        told = [line.processors for line in lines]
+        if not told or None in told:
+            return None
+        if sum(one.others_most_s for one in told) < MOST_PROCESSORS_OF_OTHERS * self.runtime_s:
+            return None
+        job_s, others_s = sum(one.job_s for one in told), sum(one.others_s for one in told)
+        with_joules = [one for one in told if one.job_j is not None]
+        job = None
+        if self.whole.known and self.whole.joules and len(with_joules) >= self.whole.known:
+            job_j, off_j = sum(one.job_j for one in with_joules), sum(one.job_off_j for one in with_joules)
+            share = job_j / self.whole.joules
+            job = dataclasses.replace(self.whole, joules=job_j, sensor_j=self.whole.sensor_j * share,
+                                      sampling_variance=self.whole.sampling_variance * share ** 2,
+                                      attribution_variance=off_j ** 2)
+        return Sharing(100 * others_s / (job_s + others_s), job)
 
     @property
     def watts(self):

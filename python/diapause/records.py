@@ -108,6 +108,17 @@ class Source:
 
 
 @dataclasses.dataclass(frozen=True)
+class Processors:
+    """Who used the processors of the job's machines, in seconds of processor time."""
+
+    job_s: float
+    others_s: float
+    others_most_s: float  # on the machine on which others used most
+    job_j: float | None  # the job's part of the whole by processor time; None where the line has no total
+    job_off_j: float | None  # how far that may be off, as processors draw more for one program than for another
+
+
+@dataclasses.dataclass(frozen=True)
 class Energy:
     incarnation: int
     end_unix_s: float
@@ -121,6 +132,7 @@ class Energy:
     whole: Joules
     phases: tuple[Phase, ...]
     ends_j: tuple[float, float] | None = None  # of the sampling error of the whole, what its two ends may add
+    processors: Processors | None = None  # None: the line does not tell
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,6 +212,17 @@ def _ends(whole):
     return None if None in found else found
 
 
+def _processors(line):
+    told = line.get("processors")
+    if not isinstance(told, dict):
+        return None
+    job_s, others_s, others_most_s = (duration(told, key) for key in ("job_s", "others_s", "others_most_s"))
+    if None in (job_s, others_s, others_most_s):
+        return None
+    job_j, off_j = number(told, "job_j"), duration(told, "job_attribution_j")
+    return Processors(job_s, others_s, others_most_s, *((None, None) if None in (job_j, off_j) else (job_j, off_j)))
+
+
 def _energy(line, incarnation, unix_s):
     """The line, or None, and whether anything of it is damaged."""
     seconds, gap_s, total = duration(line, "seconds"), duration(line, "gap_s"), text(line, "total")
@@ -211,7 +234,7 @@ def _energy(line, incarnation, unix_s):
     return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
                   count(line, "unmetered") or 0,
                   _sources(line), total, _joules(line["program"]), _joules(line["whole"]),
-                  tuple(one for one in phases if one), _ends(line["whole"])), None in phases
+                  tuple(one for one in phases if one), _ends(line["whole"]), _processors(line)), None in phases
 
 
 def _objects(path):

@@ -153,6 +153,12 @@ def notes_of(account):
                      "machine, and not for a bill.")
     if account.whole.is_estimate:
         texts.append("Energies with ≈ are estimates without a bound: nobody knows how far their source is off.")
+    if account.sharing:
+        shared = f"Whole nodes, shared with others: {account.sharing.others_percent:.0f} % of the processor time was used by others"
+        if account.sharing.job:
+            shared += (f"; by processor time the job's part is {pictures.joules_text(account.sharing.job)}, if processors draw at "
+                       "most twice as much for one program as for another")
+        texts.append(shared + ".")
     if account.is_emulated:
         texts.append("Clocks were emulated: the times of slowed phases are real, and their power is not that of a slower "
                      "clock.")

@@ -279,10 +279,25 @@ std::string left_out_text(const EnergySummary& energy) {
   return text;
 }
 
+// Of a node that other programs used too.
+std::string sharing_text(const EnergySummary& energy) {
+  if (!energy.is_shared().value_or(false)) return "";
+  const Processors& used = energy.processors;
+  std::string text = fmt::format("whole nodes, shared with others: {:.0f} % of the processor time was used by others",
+                                 100 * used.others_s / (used.job_s + used.others_s));
+  const auto job = energy.job_part();
+  if (!job) return text + "\n";
+  return text +
+         fmt::format(
+             "; by processor time\nthe job's part is {}, if processors draw at most twice as much for one program "
+             "as for another\n",
+             joules_text(*job));
+}
+
 // What must be known beside the numbers.
 std::string notes_text(const NamedEnergy& job) {
   const EnergySummary& energy = job.energy;
-  std::string text = uncertainty_text(energy) + slowed_text(energy);
+  std::string text = sharing_text(energy) + uncertainty_text(energy) + slowed_text(energy);
   text += left_out_text(energy);
   if (energy.gap_s > 0) {
     text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n", energy.gap_s);
@@ -372,6 +387,12 @@ json whole_json(const NamedEnergy& job) {
               {"program", json::object()}};
   put_joules(one["whole"], energy.whole);
   put_joules(one["program"], energy.program);
+  if (const auto is_shared = energy.is_shared()) {
+    one["shared"] = {{"is_shared", *is_shared},
+                     {"job_processor_s", energy.processors.job_s},
+                     {"others_processor_s", energy.processors.others_s}};
+    if (const auto part = energy.job_part()) put_joules(one["shared"], *part);
+  }
   return one;
 }
 

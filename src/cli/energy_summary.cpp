@@ -105,6 +105,25 @@ std::optional<std::pair<PhaseKey, Amount>> phase_of(const json& line, const Want
   return std::pair(PhaseKey{*version, is_restart_phase(*name), *level, *name}, amount);
 }
 
+void add_processors(Processors& sum, const json& line) {
+  const json* const told = find(line, "processors");
+  if (told == nullptr) return;
+  const auto job_s = duration(*told, "job_s");
+  const auto others_s = duration(*told, "others_s");
+  const auto others_most_s = duration(*told, "others_most_s");
+  if (!job_s || !others_s || !others_most_s) return;
+  ++sum.lines;
+  sum.job_s += *job_s;
+  sum.others_s += *others_s;
+  sum.others_most_s += *others_most_s;
+  const auto job_j = number(*told, "job_j");
+  const auto off_j = duration(*told, "job_attribution_j");
+  if (!job_j || !off_j) return;
+  ++sum.lines_with_joules;
+  sum.job_j += *job_j;
+  sum.job_off_j += *off_j;
+}
+
 std::string accuracy_of(const json& source) {
   const auto who = text(source, "accuracy_source");
   if (!who) return "";
@@ -182,6 +201,26 @@ void Amount::add(const Amount& more) {
   slowed.add(more.slowed);
   holding.add(more.holding);
   holding_s += more.holding_s;
+}
+
+std::optional<bool> EnergySummary::is_shared() const {
+  constexpr double kMostOfOthers = 0.5;  // processors; services of a machine use less
+  if (processors.lines == 0 || processors.lines < energy_lines) return std::nullopt;
+  return processors.others_most_s >= kMostOfOthers * seconds;
+}
+
+// The sources err for the part as for the whole. The assumption about processors is the same in all lines, so that its
+// errors are added.
+std::optional<Joules> EnergySummary::job_part() const {
+  if (!part.empty() || whole.known == 0 || processors.lines_with_joules < whole.known || whole.sum == 0)
+    return std::nullopt;
+  const double share = processors.job_j / whole.sum;
+  Joules job = whole;
+  job.sum = processors.job_j;
+  job.sampling_squared *= share * share;
+  job.sensor *= share;
+  job.attribution_squared = processors.job_off_j * processors.job_off_j;
+  return job;
 }
 
 std::optional<double> EnergySummary::watts() const {
@@ -273,6 +312,7 @@ bool EnergyReader::add_energy(const Line& line) {
   const Joules used = joules_of(*whole, wanted);
   if (used.known > 0) summary_.covered_s += std::max(0.0, *seconds - *gap_s);
   summary_.whole.add(used);
+  add_processors(summary_.processors, line.fields);
   summary_.program.add(joules_of(*program, wanted));
   if (wanted.has_uncertainty) add_ends(*whole, line.incarnation);
   const std::string name = part_.empty() ? *total : wanted.is_told ? wanted.key : "";

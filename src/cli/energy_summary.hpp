@@ -89,6 +89,17 @@ struct Rework {
   std::optional<double> unaccounted_s;
 };
 
+// Who used the processors of the job's machines, as far as lines tell.
+struct Processors {
+  std::size_t lines = 0;  // that tell
+  double job_s = 0, others_s = 0;
+  double others_most_s = 0;  // on the machine on which others used most
+  // The job's part of the energy by processor time, and how far it may be off since processors draw more for one
+  // program than for another.
+  std::size_t lines_with_joules = 0;
+  double job_j = 0, job_off_j = 0;
+};
+
 struct EnergySummary {
   std::size_t energy_lines = 0;
   std::optional<std::uint64_t> other_schema;  // of lines that are not for this version, and are left out
@@ -106,7 +117,12 @@ struct EnergySummary {
   std::set<EnergySource> sources;
   std::map<PhaseKey, Amount> phases;
   std::vector<Rework> rework;
+  Processors processors;
 
+  // Whether other programs have used half a processor or more of a machine, on the mean. None if not all lines tell.
+  std::optional<bool> is_shared() const;
+  // The job's part of the whole by processor time. None if not all lines with energy tell it.
+  std::optional<Joules> job_part() const;
   std::optional<double> watts() const;  // mean over covered_s
   Amount all_phases() const;
   // "measured", "modelled" or "measured and modelled": how the total is known. Empty: there is no source.

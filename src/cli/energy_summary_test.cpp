@@ -42,6 +42,38 @@ TEST(EnergySummary, TheProgramAndThePhasesAddUpToTheWhole) {
   EXPECT_EQ(sum.kind(), "measured");
 }
 
+// The machine had four processors, and others used as much of them as `others_s` says.
+std::string with_processors(std::string line, const std::string& job_s, const std::string& others_s,
+                            const std::string& more) {
+  return line.replace(line.find(R"("gap_s")"), 0,
+                      R"("processors":{"job_s":)" + job_s + R"(,"others_s":)" + others_s + R"(,"others_most_s":)" +
+                          others_s + more + "},");
+}
+
+TEST(EnergySummary, TellsThePartOfAJobThatSharesItsNode) {
+  const std::string joules = R"(,"job_j":750,"job_attribution_j":100)";
+  const EnergySummary sum = read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "10", joules),
+                                  with_processors(energy_line(1, 110, capture(8, 101)), "30", "10", joules)});
+  EXPECT_EQ(sum.is_shared(), true);
+  ASSERT_TRUE(sum.job_part().has_value());
+  EXPECT_EQ(sum.job_part()->value(), 1500);
+  EXPECT_EQ(sum.job_part()->attribution(), 200);  // the errors are the same in both lines
+}
+
+TEST(EnergySummary, IsNotSharedWithTheServicesOfAMachine) {
+  EXPECT_EQ(read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "4", "")}).is_shared(), false);
+  EXPECT_EQ(read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "6", "")}).is_shared(), true);
+}
+
+TEST(EnergySummary, DoesNotKnowOfSharingWhereALineDoesNotTell) {
+  const std::string joules = R"(,"job_j":750,"job_attribution_j":100)";
+  const EnergySummary sum = read(
+      {with_processors(energy_line(1, 100, capture(7, 91)), "30", "10", joules), energy_line(1, 110, capture(8, 101))});
+  EXPECT_EQ(sum.is_shared(), std::nullopt);
+  EXPECT_FALSE(sum.job_part().has_value());
+  EXPECT_EQ(read({with_processors(energy_line(1, 100, ""), "30", "\"10\"", joules)}).is_shared(), std::nullopt);
+}
+
 TEST(EnergySummary, UnknownJoulesAreNoZero) {
   const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, "null"))});
   EXPECT_EQ(sum.all_phases().joules.value(), std::nullopt);

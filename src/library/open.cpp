@@ -165,9 +165,7 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
                 "be the same on all");
   }
   DIAPAUSE_TRY_ASSIGN(context->identity, engine::find_identity(*context));
-  if (context->settings.governor.policy != config::ThrottlePolicy::off) {
-    DIAPAUSE_TRY_ASSIGN(context->neighbours, find_neighbours(*context));
-  }
+  DIAPAUSE_TRY_ASSIGN(context->neighbours, find_neighbours(*context));
   return context;
 }
 

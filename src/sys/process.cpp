@@ -60,6 +60,18 @@ double processor_s() {
   return static_cast<double>(had.tv_sec) + 1e-9 * static_cast<double>(had.tv_nsec);
 }
 
+double ticks_per_second() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
+
+Result<double> processor_s_of(std::int64_t process) {
+  clockid_t clock{};
+  timespec had{};
+  const bool is_known = process > 0 && clock_getcpuclockid(static_cast<pid_t>(process), &clock) == 0;
+  if (!is_known || clock_gettime(clock, &had) != 0) {
+    return fail(Code::not_found, "process " + std::to_string(process) + " cannot be seen");
+  }
+  return static_cast<double>(had.tv_sec) + 1e-9 * static_cast<double>(had.tv_nsec);
+}
+
 ProcessorTime processor_time() {
   ProcessorTime time;
   time.had_s = processor_s();

@@ -27,6 +27,11 @@ std::uint64_t file_size_limit();
 
 // Returns the processor time of the calling thread so far, in seconds.
 double processor_s();
+// Returns the processor time that all threads of a process have used so far, in seconds, without that of the processes
+// that it has started. Code::not_found if there is no such process, or if it cannot be seen from here.
+Result<double> processor_s_of(std::int64_t process);
+// Returns how many ticks, the unit of /proc/stat, a second has.
+double ticks_per_second();
 struct ProcessorTime {
   double had_s = 0;
   double waited_s = 0;  // time spent runnable without a processor; 0 where the kernel does not tell

@@ -268,6 +268,14 @@ class EnergyTest(CommandTest):
         self.assertIn("of 1 of 4 machines the energy is unknown", self.energy()[0])
         self.assertEqual(self.report("energy", "heat", tiers=self.tiers)["unmetered"], 1)
 
+    def test_a_shared_node_is_said_to_be_one_with_the_part_of_the_job(self):
+        used = {"job_s": 120.0, "others_s": 40.0, "others_most_s": 40.0, "job_j": 6000.0, "job_attribution_j": 900.0}
+        self.leave([PLAIN[0] | {"processors": used}])
+        self.assertIn("whole nodes, shared with others: 25 % of the processor time was used by others", self.energy()[0])
+        self.assertIn("the job's part is", self.energy()[0])
+        shared = self.report("energy", "heat", tiers=self.tiers)["shared"]
+        self.assertEqual((shared["is_shared"], shared["joules"]), (True, 6000))
+
     def test_without_a_source_there_are_times_and_no_joules(self):
         bare = line(10.0, 0.0, []) | {"total": "", "sources": [], "program": {}, "whole": {},
                                       "phases": [phase("keep", 1, 1, ...)]}

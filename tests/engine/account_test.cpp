@@ -162,6 +162,20 @@ TEST_P(Accounting, ThePartsOfARunAddUpToItsWhole) {
   }
 }
 
+TEST_P(Accounting, ThePartOfTheJobIsNoMoreThanItsWhole) {
+  run();
+  double job_s = 0;
+  for (const json& line : ledger_events(disk_, "energy")) {
+    ASSERT_TRUE(line.contains("processors"));
+    const json& processors = line["processors"];
+    job_s += processors["job_s"].get<double>();
+    EXPECT_LE(processors["others_most_s"], processors["others_s"]);
+    EXPECT_GE(processors["job_j"], 0.0);
+    EXPECT_LE(processors["job_j"].get<double>(), line["whole"]["joules"]["total"].get<double>() * (1 + 1e-9));
+  }
+  EXPECT_GT(job_s, 0);
+}
+
 // Putting lost redundancy back is a checkpoint within the restart, which settles the account.
 TEST_P(Accounting, ARestartIsOnTheLineOfItsTime) {
   ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {

@@ -69,6 +69,27 @@ TEST(MachineAccounts, JoulesAreAddedUpAndTheLongestCounts) {
   EXPECT_EQ(sum["gap_s"], 2);
 }
 
+json with_processors(double job_s, double others_s) {
+  json one = metered();
+  one["processors"] = {
+      {"job_s", job_s}, {"others_s", others_s}, {"others_most_s", others_s}, {"job_j", 10}, {"job_attribution_j", 3}};
+  return one;
+}
+
+TEST(MachineAccounts, ProcessorTimesAreAddedUpAndTheBusiestOthersKnown) {
+  const json sum = sum_of({with_processors(4, 1), with_processors(2, 3), with_processors(1, 0)});
+  EXPECT_EQ(sum["processors"]["job_s"], 7);
+  EXPECT_EQ(sum["processors"]["others_s"], 4);
+  EXPECT_EQ(sum["processors"]["others_most_s"], 3);
+  EXPECT_EQ(sum["processors"]["job_j"], 30);
+  EXPECT_EQ(sum["processors"]["job_attribution_j"], 9);
+}
+
+TEST(MachineAccounts, ProcessorTimesAreUnknownWhereAMachineDoesNotTellThem) {
+  EXPECT_FALSE(sum_of({with_processors(4, 1), metered()}).contains("processors"));
+  EXPECT_FALSE(sum_of({metered(), with_processors(4, 1)}).contains("processors"));
+}
+
 TEST(MachineAccounts, SamplesErrIndependentlyAndMetersAllInTheSameWay) {
   json other = metered();
   other["whole"]["uncertainty"] = off(4);

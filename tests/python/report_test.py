@@ -55,6 +55,18 @@ class ReportTest(unittest.TestCase):
         self.assertIn("990 ± 50 J", page)
         self.assertIn("energy of the whole job, measured", page)
 
+    def test_a_shared_node_is_said_to_be_one_with_the_part_of_the_job(self):
+        used = {"job_s": 30.0, "others_s": 10.0, "others_most_s": 10.0}
+        line = samples.energy(1120.0, 10.0, 1000.0, [], processors=used | {"job_j": 750.0, "job_attribution_j": 100.0})
+        line["whole"] |= {"uncertainty": samples.off(5.0, 40.0), "ends_j": [0.0, 0.0]}
+        page = self.page(self.account([line]))
+        self.assertIn("Whole nodes, shared with others: 25 % of the processor time", page)
+        self.assertIn("the job&#x27;s part is 750 ± 130 J", page)
+        line["processors"]["others_most_s"] = 4.0
+        self.assertNotIn("shared with others", self.page(self.account([line])))
+        line["processors"]["others_s"] = "10"
+        self.assertNotIn("shared with others", self.page(self.account([line])))
+
     def test_lost_work_and_slowed_phases_are_named(self):
         slowed = samples.phase("global", 11, 4, 5.0, slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.84})
         page = self.page(self.account([*samples.RUN, samples.energy(1120.0, 10.0, 900.0, [slowed], incarnation=2)]))

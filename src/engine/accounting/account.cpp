@@ -1,8 +1,10 @@
 #include "engine/accounting/account.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -70,6 +72,22 @@ json sources_of(const energy::Sampler& sampler) {
   return sources;
 }
 
+// Returns the processor time that was used, and the job's part of `whole`, the machine's energy. Null if nobody can
+// tell.
+json processors_of(std::optional<energy::ProcessorTimeReader>& reader, const json& whole) {
+  if (!reader) return nullptr;
+  const auto times = reader->since_last();
+  if (!times) return nullptr;
+  json processors = {{"job_s", times->job_s}, {"others_s", times->others_s}, {"others_most_s", times->others_s}};
+  if (whole.contains("joules") && whole["joules"].contains("total") && whole["joules"]["total"].is_number()) {
+    const energy::NodeShare part = energy::share_of(*times);
+    const double joules = whole["joules"]["total"];
+    processors["job_j"] = joules * part.share;
+    processors["job_attribution_j"] = std::abs(joules) * part.off;
+  }
+  return processors;
+}
+
 // Returns the lines of the phases. Phases of one name in one version are told apart by their order.
 // `to_unix_s` is added to their times.
 json lines_of(const std::vector<Phase>& phases, double to_unix_s, const std::string& actuator) {
@@ -131,6 +149,25 @@ Status Account::open(const Context& context, Environment environment) {
     if (all[context.actor(rank)] == machine) ranks_here_.push_back(rank);
   }
   share_ = static_cast<double>(ranks_here_.size()) / context.rank_count();
+  return open_processor_times(context, all);
+}
+
+// Each process names itself and the ranks of its node; ids mean something on their own machine only.
+Status Account::open_processor_times(const Context& context, std::span<const std::uint32_t> machine_of) {
+  std::vector<std::int64_t> mine;
+  for (const Neighbour& neighbour : context.neighbours) mine.push_back(neighbour.process);
+  if (!mine.empty()) mine.push_back(sys::process_id());
+  DIAPAUSE_TRY_ASSIGN(const Gathered<std::int64_t> all,
+                      gather_values<std::int64_t>(context, {}, mine, "the processes of a node"));
+  if (sampler_ == nullptr) return {};
+  std::set<std::int64_t> here;
+  for (std::size_t process = 0; process < all.size(); ++process) {
+    if (machine_of[process] == context.comm->node_leader()) here.insert(all[process].begin(), all[process].end());
+  }
+  if (here.empty()) return {};
+  auto reader =
+      energy::ProcessorTimeReader::open(sys::real_kernel(), context.settings.energy.root, {here.begin(), here.end()});
+  if (reader) processor_times_.emplace(std::move(*reader));
   return {};
 }
 
@@ -182,6 +219,9 @@ std::string Account::describe(const Book& book) {
     for (std::size_t i = 0; i < charges.spans.size(); ++i) {
       put_joules(machine["phases"][i], charges.spans[i], *sampler_, has_total);
     }
+  }
+  if (json processors = processors_of(processor_times_, machine["whole"]); !processors.is_null()) {
+    machine["processors"] = std::move(processors);
   }
   return machine.dump();
 }

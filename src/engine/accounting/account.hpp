@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "energy/charge.hpp"
+#include "energy/node_share.hpp"
 #include "energy/sampler.hpp"
 #include "engine/accounting/background_worker.hpp"
 #include "engine/job/context.hpp"
@@ -81,6 +82,8 @@ class Account {
   };
   Book take_book();
   std::string describe(const Book& book);
+  // Prepares to tell the job's processor time on this machine from that of other programs. Collective.
+  Status open_processor_times(const Context& context, std::span<const std::uint32_t> machine_of);
   void deliver(const std::vector<std::string>& machines) const;
   void behind(std::function<void()> work);
 
@@ -93,7 +96,8 @@ class Account {
   std::string actuator_;
   Deliver deliver_;
   energy::Charger charger_;
-  std::vector<Phase> phases_;  // since settled_s_
+  std::optional<energy::ProcessorTimeReader> processor_times_;  // none: nobody can tell
+  std::vector<Phase> phases_;                                   // since settled_s_
   double settled_s_ = 0;
   std::optional<BackgroundWorker> background_;  // the last member, so that it is destroyed first
 };

@@ -74,6 +74,7 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
       for (const char* const part : {"program", "whole"}) add_part(sum_[part], machine[part]);
       for (const char* const longest : {"seconds", "gap_s"}) take_longest(sum_, machine, longest);
       add_sources(machine);
+      add_processors(machine);
     }
     for (const json& phase : machine["phases"]) add_phase(phase);
   }
@@ -106,6 +107,19 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
     const std::string total_so_far = sum_["total"];
     if (total.empty() || total == total_so_far) return;
     sum_["total"] = total_so_far.empty() ? total : "mixed";
+  }
+
+  // Where one machine cannot tell who used its processors, nobody can tell it of the job.
+  void add_processors(const json& machine) {
+    if (!sum_.contains("processors") || !machine.contains("processors")) {
+      sum_.erase("processors");
+      return;
+    }
+    json& sum = sum_["processors"];
+    const double most_s =
+        std::max(sum["others_most_s"].get<double>(), machine["processors"]["others_most_s"].get<double>());
+    add_numbers(sum, machine["processors"]);
+    sum["others_most_s"] = most_s;
   }
 
   void add_phase(const json& phase) {

@@ -112,7 +112,7 @@ struct Context {
   Tiers tiers;
   LogSink log;
   std::string job;  // the name given at open
-  // Ranks of this node that compute; empty if nobody governs the node.
+  // The ranks of this node that compute. It is empty where the job is none of ranks, but launched.
   std::vector<Neighbour> neighbours = {};
   format::JobIdentity identity = {};
 
