@@ -69,6 +69,11 @@ class Caretaker {
 
   int until_end() {
     for (;;) {
+      // A checkpoint may have taken the signal that tells of the end.
+      if (const auto status = keeper_.exit_status()) {
+        store_.note_end(*status);
+        return *status;
+      }
       const auto event = watch_.wait(door_.fd(), time_left());
       if (!event) take_due();
       // The end of the job's command is handled before any request.
@@ -117,13 +122,12 @@ class Caretaker {
   // Tries to take a checkpoint once. The job runs on after a failure, unless bytes that were taken out of one of its
   // connections cannot be put back.
   Result<Answer> try_checkpoint(Wish wish, int level) {
-    const double start_s = sys::monotonic_s();
     DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(keeper_.process(), timed_));
     DIAPAUSE_TRY_ASSIGN(process::Dump dump, process::dump(frozen, own_process(), keeper_.command()));
     Answer answer;
     const auto thaw = [&] {
       const Status thawed = frozen.thaw();
-      answer.stopped_s = sys::monotonic_s() - start_s;
+      answer.stopped_s = sys::monotonic_s() - frozen.since_s();
       return thawed;
     };
     if (wish == Wish::check_only) {

@@ -13,6 +13,9 @@
 #include <cstring>
 #include <ctime>
 #include <set>
+#include <sstream>
+
+#include "sys/process.hpp"
 
 namespace diapause::process {
 namespace {
@@ -80,6 +83,11 @@ bool has_open_signal(const Result<std::vector<ByteVector>>& waiting, std::uint64
          });
 }
 
+bool is_in_space(pid_t process, const std::string& space) {
+  const auto its = read_link(fmt::format("/proc/{}/ns/pid", process));
+  return its && *its == space;
+}
+
 std::string task_directory(pid_t process, pid_t thread) { return fmt::format("/proc/{}/task/{}", process, thread); }
 
 }  // namespace
@@ -95,10 +103,42 @@ Result<std::vector<pid_t>> processes_with(pid_t first) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> all, numbers_in("/proc"));
   std::vector<pid_t> members;
   for (const pid_t process : all) {
-    const auto of_process = read_link(fmt::format("/proc/{}/ns/pid", process));
-    if (of_process && *of_process == space) members.push_back(process);
+    if (is_in_space(process, space)) members.push_back(process);
   }
   return members;
+}
+
+namespace {
+
+// Adds the processes that descend from `parent`, and that are not among `members` yet, to them. Returns whether the
+// kernel lists the children of processes.
+bool add_descendants(pid_t parent, std::set<pid_t>& members) {
+  bool has_list = false;
+  for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", parent)).value_or(std::vector<pid_t>{})) {
+    const auto text = read_proc(task_directory(parent, thread) + "/children");
+    if (!text) continue;  // the thread has ended, or there is no such file
+    has_list = true;
+    std::istringstream words(*text);
+    for (pid_t child = 0; words >> child;) {
+      if (members.insert(child).second) add_descendants(child, members);
+    }
+  }
+  return has_list;
+}
+
+}  // namespace
+
+// Looks at the children of processes, because a look at all processes of the machine would take most of the time for
+// which a small job stands still. Whoever loses its parent meanwhile becomes a child of `first`, so that `first` is
+// looked at twice. A process that has joined the namespace from outside is found among `known_` only.
+Result<std::vector<pid_t>> FrozenJob::members_of(pid_t first) const {
+  std::set<pid_t> members = {first};
+  if (!add_descendants(first, members) || !add_descendants(first, members)) return processes_with(first);
+  DIAPAUSE_TRY_ASSIGN(const std::string space, read_link(fmt::format("/proc/{}/ns/pid", first)));
+  for (const pid_t process : known_) {
+    if (!members.contains(process) && is_in_space(process, space)) members.insert(process);
+  }
+  return std::vector<pid_t>(members.begin(), members.end());
 }
 
 Result<FrozenJob> FrozenJob::freeze(pid_t first, TimedCalls& timed) {
@@ -120,8 +160,8 @@ Status FrozenJob::note_waits(pid_t first) {
   cpu_set_t before;
   if (::sched_getaffinity(0, sizeof before, &before) != 0) return {};
   std::map<std::uint64_t, std::optional<std::uint64_t>> offsets;
-  DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> members, processes_with(first));
-  for (const pid_t process : members) {
+  DIAPAUSE_TRY_ASSIGN(known_, processes_with(first));
+  for (const pid_t process : known_) {
     const auto threads = numbers_in(fmt::format("/proc/{}/task", process));
     if (process == first || !threads) continue;
     for (const pid_t thread : *threads) {
@@ -149,10 +189,13 @@ std::uint64_t FrozenJob::waits_since(pid_t process, pid_t thread) const {
 
 // Repeats until a pass finds no new threads. Stopped processes make no new ones.
 Status FrozenJob::stop_all(pid_t first) {
+  since_s_ = sys::monotonic_s();
+  std::vector<pid_t> before;
   for (bool is_new = true; is_new;) {
-    is_new = false;
     zombies_.clear();
-    DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> members, processes_with(first));
+    DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> members, members_of(first));
+    is_new = members != before;
+    before = members;
     for (const pid_t process : members) {
       if (process == first) continue;
       const auto status = status_of(fmt::format("/proc/{}", process));

@@ -73,6 +73,8 @@ class FrozenJob {
   std::vector<FrozenProcess>& processes() { return processes_; }
   const std::vector<Zombie>& zombies() const { return zombies_; }
   std::uint64_t monotonic_ns() const { return monotonic_ns_; }
+  // When the first of them was stopped, in seconds of sys::monotonic_s().
+  double since_s() const { return since_s_; }
   TimedCalls& timed() { return *timed_; }
 
   // Makes a process ready to do calls for us.
@@ -87,10 +89,12 @@ class FrozenJob {
   Status note_waits(pid_t first);
   std::uint64_t waits_since(pid_t process, pid_t thread) const;
   Status stop_all(pid_t first);
+  Result<std::vector<pid_t>> members_of(pid_t first) const;
   Result<bool> stop_new(pid_t process, const ProcStatus& status);
   Status look(FrozenProcess& process);
   Status put_back(FrozenProcess& process);
 
+  std::vector<pid_t> known_;  // processes of the job, just before they were stopped
   std::vector<FrozenProcess> processes_;
   std::vector<Zombie> zombies_;
   struct Wait {
@@ -98,6 +102,7 @@ class FrozenJob {
   };
   std::map<pid_t, Wait> waits_;  // of threads, just before they were stopped
   std::uint64_t monotonic_ns_ = 0;
+  double since_s_ = 0;
   TimedCalls* timed_ = nullptr;
 };
 

@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -80,10 +79,11 @@ Status attach(pid_t thread) { return request(PTRACE_SEIZE, thread, 0, as_pointer
 
 Status ask_to_stop(pid_t thread) { return request(PTRACE_INTERRUPT, thread, 0, nullptr, "cannot be stopped"); }
 
-// Most stops come within microseconds. Therefore the first looks only yield the processor in between, and later ones
-// sleep.
+// Most stops come within microseconds, in which this thread looks again and again. It then sleeps until a signal says
+// that something has happened to a child: one that yields the processor instead gets it back only when others, which
+// may compute beside the job, have used up their time.
 Result<Stop> await_stop(pid_t thread, double limit_s) {
-  constexpr int kLooks = 200;
+  constexpr int kLooks = 20;
   const double end_s = sys::monotonic_s() + limit_s;
   for (int look = 0;; ++look) {
     int status = 0;
@@ -96,13 +96,13 @@ Result<Stop> await_stop(pid_t thread, double limit_s) {
       if (WIFSTOPPED(status)) return Stop{false, WSTOPSIG(status), status >> 16};
       return Stop{true, 0, 0};
     }
-    if (look < kLooks) {
-      ::sched_yield();
-      continue;
-    }
+    if (look < kLooks) continue;
     if (sys::monotonic_s() > end_s) return fail(Code::timeout, fmt::format("thread {} does not stop", thread));
-    const timespec pause{0, 50'000};
-    ::nanosleep(&pause, nullptr);
+    sigset_t of_children;
+    sigemptyset(&of_children);
+    sigaddset(&of_children, SIGCHLD);
+    const timespec longest{0, 1'000'000};  // the signal may be of another child
+    ::sigtimedwait(&of_children, nullptr, &longest);
   }
 }
 
