@@ -45,7 +45,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 export OMPI_MCA_rmaps_base_oversubscribe = 1
 export CLICOLOR_FORCE =
 
-PACKAGES := $(addprefix packages-,build test bench cluster demo programs study)
+PACKAGES := $(addprefix packages-,build test bench cluster demo programs fabric study)
 BUILDS := $(addprefix build-,openmpi mpich asan tsan)
 TESTS := $(addprefix test-,openmpi mpich asan tsan)
 .PHONY: test test-long demo demo-study demo-transparent bench install packages format clean $(PACKAGES) $(BUILDS) $(TESTS)
@@ -67,7 +67,7 @@ test: $(PRESETS:%=test-%)
 	  grep -E '\*\*\*(Failed|Timeout|Exception)' build/$$preset/ctest.log | sed 's/^/failed at first: /' || true; done
 
 # The codec sz3 is tested here: it takes a compiler most of a minute.
-test-long: build-openmpi build-asan packages-bench packages-programs
+test-long: build-openmpi build-asan packages-bench packages-programs packages-fabric
 	tools/fetch-sz3
 	cmake --preset openmpi -B build/sz3-test -DDIAPAUSE_BUILD_TESTS=ON -DDIAPAUSE_WITH_SZ3=ON
 	cmake --build build/sz3-test --parallel $(JOBS) --target codec_test
