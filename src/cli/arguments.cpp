@@ -149,6 +149,9 @@ void add_prune(CLI::App& app, PruneArguments& arguments) {
 void check_prune(const PruneArguments& arguments) {
   const int ways = int{arguments.keep.has_value()} + int{!arguments.versions.empty()} + int{arguments.all};
   if (ways > 1) throw CLI::ValidationError("prune", "--keep, --version and --all exclude each other");
+  if (arguments.keep == std::uint64_t{0}) {
+    throw CLI::ValidationError("prune", "--keep 0 would keep nothing: prune JOB --all removes every version of a job");
+  }
   if (ways == 0 && !arguments.unfinished) {
     throw CLI::ValidationError("prune", "say what to remove: --keep N, --version V, --all or --unfinished");
   }

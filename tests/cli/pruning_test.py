@@ -102,7 +102,8 @@ class PruneTest(MinimalTest):
         self.assertEqual(self.numbers(), [50, 40])
 
     def test_what_to_remove_must_be_said_and_only_once(self):
-        for arguments in (["minimal"], ["--all"], ["minimal", "--all", "--keep", 1], ["--version", 40], ["--keep", "many"]):
+        for arguments in (["minimal"], ["--all"], ["minimal", "--all", "--keep", 1], ["--version", 40], ["--keep", "many"],
+                          ["--keep", 0], ["minimal", "--keep", 0]):
             with self.subTest(arguments):
                 self.diapause("prune", *arguments, tiers=self.tiers, status=3)
         self.assertEqual(self.numbers(), [50, 40])
