@@ -87,7 +87,8 @@ Result<Mappings> Mappings::read() {
         line.name.starts_with("/dev/") && !line.name.starts_with("/dev/shm/") && !line.name.starts_with("/dev/zero")
             ? std::string(line.name)
             : "";
-    mappings.all_.push_back({line.range, line.rights.starts_with("r"), line.rights.substr(1).starts_with("w"), device});
+    mappings.all_.push_back({line.range, line.rights.starts_with("r"), line.rights.substr(1).starts_with("w"),
+                             line.inode != "0" && device.empty(), device});
     if (line.inode != "0" || !line.rights.starts_with("rw") || !line.rights.ends_with('p')) continue;
     if (!known.empty() && known.back().end == line.range.begin) {
       known.back().end = line.range.end;
@@ -119,6 +120,12 @@ std::string Mappings::why_refused(ByteView memory, Right right) const {
     }
     if (!allowed && mapping->is_readable) return fmt::format("the memory at {:#x} is read-only", at);
     if (!allowed) return fmt::format("the memory at {:#x} is protected from every access (PROT_NONE){}", at, hint());
+    // A file may have become shorter since it was mapped, which takes the pages at its end.
+    std::byte room{};
+    const auto* const last = reinterpret_cast<const std::byte*>(std::min(end, mapping->range.end) - 1);  // NOLINT
+    if (mapping->is_file && !copy_if_mapped(MutableBytes(&room, 1), ByteView(last, 1))) {
+      return fmt::format("the file that is mapped at {:#x} has become too short", at);
+    }
     at = mapping->range.end;
   }
   return "";

@@ -46,6 +46,7 @@ class Mappings {
     PageRange range;
     bool is_readable;
     bool is_writable;
+    bool is_file;
     std::string device;  // the name of the device, if the mapping is one
   };
   std::string why_refused(ByteView memory, Right right) const;
