@@ -20,6 +20,7 @@
 #include <system_error>
 
 #include "sys/kernel.hpp"
+#include "sys/robust.hpp"
 #include "sys/uring_queue.hpp"
 
 namespace diapause::sys {
@@ -86,7 +87,7 @@ class WithoutSizeSignal {
 class RealKernel final : public Kernel {
  public:
   int openat(int directory, const char* path, int flags, mode_t mode) override {
-    return value_or_errno(::openat(directory, path, flags, mode));
+    return above_standard_streams(value_or_errno(::openat(directory, path, flags, mode)));
   }
   int close(int fd) override { return value_or_errno(::close(fd)); }
   std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override {

@@ -3,8 +3,19 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 namespace diapause::sys {
+
+int above_standard_streams(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  ::close(fd);
+  return moved < 0 ? -error : moved;
+}
 
 Error path_error(std::string_view action, const std::string& path, std::int64_t result) {
   const int os_errno = static_cast<int>(-result);

@@ -20,6 +20,11 @@ auto uninterrupted(Call call) {
   return result;
 }
 
+// Descriptors 0 to 2 are those of the standard streams, also in a program that was started without
+// them: what it prints must not get into a file of ours. Moves a descriptor that is one of them, and
+// returns the new number, or -errno. Returns everything else as it is.
+int above_standard_streams(int fd);
+
 // Returns the error "cannot <action> <path>: <strerror>". `result` is the -errno that the kernel
 // object returned. ENOENT becomes Code::not_found, and a refused symbolic link Code::denied.
 Error path_error(std::string_view action, const std::string& path, std::int64_t result);

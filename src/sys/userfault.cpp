@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "sys/robust.hpp"
+
 namespace diapause::sys {
 namespace {
 
@@ -65,10 +67,11 @@ Status change(int fd, PageRange range, std::uint64_t mode) {
 }  // namespace
 
 Result<Userfault> Userfault::open(Mode mode) {
-  const int fd = mode == Mode::stop_writers ? open_for_system_calls() : open_for_notes();
+  const int fd = above_standard_streams(mode == Mode::stop_writers ? open_for_system_calls() : open_for_notes());
   if (fd < 0) return fail(refusal(mode, -fd));
-  const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  const int error = errno;
+  const int made_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const int wake_fd = made_fd < 0 ? -errno : above_standard_streams(made_fd);
+  const int error = -wake_fd;
   Userfault made(fd, wake_fd);
   if (wake_fd < 0) return fail(os_error("cannot make an eventfd", error));
   uffdio_api api{};
