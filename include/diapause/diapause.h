@@ -15,6 +15,8 @@
  * - Two calls on one instance must not overlap in time, but they may come from different
  *   threads. Different instances are independent. An instance on a communicator uses MPI in the
  *   thread that calls it.
+ * - A child by fork has a copy of an instance that only diapause_close accepts, which does nothing
+ *   then: the instance remains that of the parent.
  * - A pointer that a call gives stays valid until the next call on the same instance, unless its
  *   description says otherwise.
  * - Sizes are in bytes or in elements, as named. Times are seconds of wall clock, and members

@@ -138,16 +138,13 @@ int diapause_open(const char* name, const char* config_path, diapause_t** out) {
 }
 
 int diapause_finish(diapause_t* instance) {
-  const std::unique_ptr<diapause_t> owned(instance);
-  return guarded([&] { return owned ? diapause::capi::end(*owned, diapause::capi::End::of_job) : Status{}; });
+  return guarded([&] { return diapause::capi::end_and_release(instance, diapause::capi::End::of_job); });
 }
 
 int diapause_close(diapause_t* instance) { return diapause_close_within(instance, 1e9); }
 
 int diapause_close_within(diapause_t* instance, double seconds) {
-  const std::unique_ptr<diapause_t> owned(instance);
-  return guarded(
-      [&] { return owned ? diapause::capi::end(*owned, diapause::capi::End::of_instance, seconds) : Status{}; });
+  return guarded([&] { return diapause::capi::end_and_release(instance, diapause::capi::End::of_instance, seconds); });
 }
 
 int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count, diapause_type type) {
@@ -260,6 +257,7 @@ int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* 
       return {};
     }
     engine->on_restore([hook, context]() -> Status {
+      const diapause::capi::ProgramFloats floats;
       const int said = hook(context);
       if (said == 0) return {};
       return fail(Code::argument,
@@ -277,6 +275,7 @@ int diapause_on_capture(diapause_t* instance, diapause_capture_hook hook, void* 
       return {};
     }
     engine->on_capture([hook, context]() -> Status {
+      const diapause::capi::ProgramFloats floats;
       const int said = hook(context);
       if (said == 0) return {};
       return fail(Code::argument, fmt::format("the program's hook is not ready for a checkpoint: it said {}", said));

@@ -1,5 +1,7 @@
 #include "capi/instance.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -27,6 +29,12 @@ const char* last_error() noexcept { return last_error_text.c_str(); }
 Result<library::Engine*> engine_of(const diapause_t* instance) {
   if (instance == nullptr) return fail(Code::argument, "the instance is NULL");
   if (instance->ended) return fail(Code::off, "MPI_Finalize has closed the instance; only diapause_close may follow");
+  if (is_copy(*instance)) {
+    return fail(
+        Code::argument,
+        fmt::format("the instance was opened by process {}, and this is a child of it: only that one may use it",
+                    instance->process));
+  }
   if (instance->rank.engine == nullptr) {
     return fail(
         Code::argument,
@@ -47,6 +55,19 @@ LogSink log_to(diapause_log_function function, void* user) {
   return [function, user](Severity severity, const std::string& message) {
     function(user, static_cast<int>(severity), message.c_str());
   };
+}
+
+bool is_copy(const diapause_t& instance) { return instance.process != sys::process_id(); }
+
+Status end_and_release(diapause_t* instance, End what, double at_most_s) {
+  if (instance == nullptr) return {};
+  if (!is_copy(*instance)) {
+    const std::unique_ptr<diapause_t> owned(instance);
+    return end(*owned, what, at_most_s);
+  }
+  if (what == End::of_instance) return {};
+  return fail(Code::argument,
+              fmt::format("only process {}, which has opened the instance, can finish the job", instance->process));
 }
 
 Status end(diapause_t& instance, End what, double at_most_s) {
@@ -92,6 +113,7 @@ Status open(std::unique_ptr<comm::Comm> comm, const char* name, const diapause_o
   request.stop_signals = sys::process_stop_signals();
   auto instance = std::make_unique<diapause_instance>();
   DIAPAUSE_TRY_ASSIGN(instance->rank, library::Engine::open(std::move(request)));
+  instance->process = sys::process_id();
   *out = instance.release();
   return {};
 }

@@ -1,7 +1,8 @@
 // The boundary between C and C++: every C function runs inside `guarded`, which lets nothing but a
-// status through.
+// status through, and computes in a floating-point environment of its own.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "capi/floats.hpp"
 #include "diapause/diapause.h"
 #include "library/engine.hpp"
 
@@ -22,6 +24,7 @@ struct diapause_instance {
   std::optional<diapause::Status> ended;
   std::shared_ptr<void> before_finalize;  // if it was opened with MPI
   std::string path;                       // the path that was given out last
+  std::int64_t process = 0;               // that opened it; a child by fork has a copy that it must not use
 };
 
 namespace diapause::capi {
@@ -32,6 +35,7 @@ int report(const Error& error) noexcept;
 template <class Body>
 int guarded(Body body) noexcept {
   try {
+    const LibraryFloats floats;
     Status status = body();
     return status ? DIAPAUSE_OK : report(status.error());
   } catch (const std::bad_alloc&) {
@@ -43,8 +47,8 @@ int guarded(Body body) noexcept {
   }
 }
 
-// Returns the engine of a computing rank. Code::argument without an instance, and on a dedicated
-// rank.
+// Returns the engine of a computing rank. Code::argument without an instance, on a dedicated rank,
+// and in a child of the process that has opened it.
 Result<engine::Engine*> engine_of(const diapause_t* instance);
 
 // Returns the options of a program whose struct may be smaller or larger than ours. NULL means
@@ -56,9 +60,17 @@ LogSink log_to(diapause_log_function function, void* user);  // NULL: to standar
 // Opens an instance; shared by the functions with and without MPI.
 Status open(std::unique_ptr<comm::Comm> comm, const char* name, const diapause_open_options& options, diapause_t** out);
 
-// Closes the instance, or finishes its job and closes it. The object remains, and keeps what
-// closing has returned.
+// Returns whether this process is a child by fork of the one that opened the instance. The threads
+// that the instance needs run in the parent only.
+bool is_copy(const diapause_t& instance);
+
 enum class End { of_instance, of_job };
+
+// Closes the instance, or finishes its job and closes it, and releases the object. `instance` may
+// be NULL. A child by fork ends nothing: its copy remains, because nothing in it can be waited for.
+Status end_and_release(diapause_t* instance, End what, double at_most_s = 1e9);
+
+// Does the same, but the object remains, and keeps what closing has returned.
 Status end(diapause_t& instance, End what, double at_most_s = 1e9);
 
 }  // namespace diapause::capi

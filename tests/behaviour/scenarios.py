@@ -140,6 +140,12 @@ def leaves_no_trace_in_the_process(site):
             os.kill(child, signal.SIGKILL)
 
 
+def lives_in_every_kind_of_process(site):
+    for part in ("child", "floats", "streams", "shortened"):
+        with Place(site, ranks=0, **{"async": {"mode": "thread"}}) as place:
+            place.run("surroundings", part)
+
+
 def decides_by_calls_alike_on_all_ranks(site):
     intervals = {1: 3, 2: 7, 3: 0, 4: 20}
     due, since, steps = [], dict.fromkeys(intervals, 0), 45
