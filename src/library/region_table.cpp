@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
+#include <vector>
 
 #include "library/files.hpp"
 #include "sys/mappings.hpp"
@@ -43,7 +45,30 @@ Status check_readable_as(const ProtectedRegion& region, const std::string& why) 
 
 }  // namespace
 
+// Asks the kernel for a few small pieces of memory, which is cheaper than to read all mappings of the process. Returns
+// false where the regions are large or scattered, or one of them cannot be read.
+bool RegionTable::are_surely_readable() const {
+  constexpr std::uint64_t kMostBytes = 16 * kMiB;
+  constexpr std::size_t kMostPieces = 64;
+  if (bytes_ > kMostBytes) return false;
+  std::vector<sys::PageRange> pieces;
+  for (const auto& [data, region] : by_address_) {
+    const ByteView memory = memory_of(*region);
+    if (memory.empty()) continue;
+    const sys::PageRange pages = sys::pages_of(memory);
+    if (!pieces.empty() && pages.begin <= pieces.back().end) {
+      pieces.back().end = std::max(pieces.back().end, pages.end);
+    } else if (pieces.size() < kMostPieces) {
+      pieces.push_back(pages);
+    } else {
+      return false;
+    }
+  }
+  return std::ranges::all_of(pieces, sys::are_surely_readable);
+}
+
 Status RegionTable::check_readable() const {
+  if (are_surely_readable()) return {};
   const auto mappings = sys::Mappings::read();
   if (!mappings) return {};  // nobody can tell
   for (const ProtectedRegion& region : regions_) {

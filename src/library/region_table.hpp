@@ -58,6 +58,7 @@ class RegionTable {
   // A list, so that neither removing nor adding moves the others.
   using Regions = std::list<ProtectedRegion>;
 
+  bool are_surely_readable() const;
   void add(Regions::iterator region);
   void remove(Regions::iterator region);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,6 +71,17 @@ PageRange whole_pages_in(ByteView memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   const PageRange pages{round_up(begin, page), (begin + memory.size()) / page * page};
   return pages.begin < pages.end ? pages : PageRange{};
+}
+
+PageRange pages_of(ByteView memory) {
+  const std::uint64_t page = page_bytes();
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  return {begin / page * page, round_up(begin + memory.size(), page)};
+}
+
+bool are_surely_readable(PageRange pages) {
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ of Linux 5.14, which older headers lack
+  return ::madvise(reinterpret_cast<void*>(pages.begin), pages.bytes(), kPopulateRead) == 0;
 }
 
 Result<Mappings> Mappings::read() {

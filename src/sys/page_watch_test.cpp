@@ -47,6 +47,26 @@ TEST(WholePages, AreThoseThatLieInsideFromTheFirstToTheLastByte) {
   EXPECT_TRUE(whole_pages_in({}).is_empty());
 }
 
+TEST(PagesOf, AreThoseThatHoldAnyOfTheBytes) {
+  const Pages pages(3);
+  const MutableBytes all = pages.bytes();
+  EXPECT_EQ(pages_of(all), pages.range());
+  EXPECT_EQ(pages_of(all.subspan(page_bytes() - 1, 2)), pages.page(0, 2));
+  EXPECT_EQ(pages_of(all.subspan(page_bytes(), 1)), pages.page(1));
+}
+
+TEST(SurelyReadable, AreNoPagesThatAreProtectedOrMissing) {
+  const Pages pages(3);
+  if (!are_surely_readable(pages.range())) GTEST_SKIP() << "this kernel does not tell";
+  ::mprotect(pages.bytes().data(), page_bytes(), PROT_READ);
+  EXPECT_TRUE(are_surely_readable(pages.range()));
+  ::mprotect(pages.bytes().data() + page_bytes(), page_bytes(), PROT_NONE);
+  EXPECT_FALSE(are_surely_readable(pages.range()));
+  EXPECT_TRUE(are_surely_readable(pages.page(2)));
+  ::munmap(pages.bytes().data() + 2 * page_bytes(), page_bytes());
+  EXPECT_FALSE(are_surely_readable(pages.page(2)));
+}
+
 TEST(MappingsTest, KnowPrivateAnonymousMemory) {
   const Pages pages(3);
   EXPECT_TRUE(Mappings::read()->is_private_anonymous(pages.range()));
