@@ -259,15 +259,10 @@ std::string returned_name(const std::string& lent_name) { return lent_name + ".f
 
 }  // namespace
 
+// Each slot is asked for by its name: the directory has the files of all ranks of the node.
 void Tier::take_back_lent() {
-  if (lent_.empty()) return;
-  const auto entries = spare_.list();
-  if (!entries) return;
   for (auto slot = lent_.begin(); slot != lent_.end();) {
-    const std::string returned = returned_name(slot->name_);
-    const bool is_back = std::any_of(entries->begin(), entries->end(),
-                                     [&](const sys::DirectoryEntry& entry) { return entry.name == returned; });
-    if (is_back && take_back(*slot)) {
+    if (take_back(*slot)) {
       give_back(std::move(*slot));
       slot = lent_.erase(slot);
     } else if (slot->file_.has_no_name()) {
