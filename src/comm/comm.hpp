@@ -57,8 +57,8 @@ class Comm {
   };
   virtual Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) = 0;
 
-  // From this call on, calls that wait for other ranks call `meanwhile` again and again. All ranks
-  // or none must ask for this. `meanwhile` may use other Comms. Not collective.
+  // From this call on, calls of this rank that wait for other ranks call `meanwhile` again and
+  // again. It may use other Comms. Not collective.
   virtual void while_waiting(std::function<void()> meanwhile) = 0;
 
   // Returns the lowest rank among those that share memory with this rank (its node). Not
@@ -71,8 +71,10 @@ class Comm {
   // Returns on all ranks what each rank passed: entry r comes from rank r. Lengths may differ and
   // may be zero.
   virtual Result<std::vector<ByteVector>> all_gather(ByteView mine) = 0;
-  virtual Result<std::uint64_t> all_min(std::uint64_t value) = 0;
-  virtual Result<std::uint64_t> all_max(std::uint64_t value) = 0;
+  // Replaces each value by the least of those that the ranks have in its place. All ranks pass as many.
+  virtual Status all_min(std::span<std::uint64_t> values) = 0;
+  Result<std::uint64_t> all_min(std::uint64_t value);
+  Result<std::uint64_t> all_max(std::uint64_t value);
 
   // Sends to and receives from the named peers at once, and returns when all transfers are done.
   // The i-th Send to a peer meets that peer's i-th Receive from this rank, which must have the same

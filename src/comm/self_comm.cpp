@@ -20,8 +20,7 @@ class SelfComm : public Comm {
   Result<std::vector<ByteVector>> all_gather(ByteView mine) override {
     return std::vector<ByteVector>{ByteVector(mine.begin(), mine.end())};
   }
-  Result<std::uint64_t> all_min(std::uint64_t value) override { return value; }
-  Result<std::uint64_t> all_max(std::uint64_t value) override { return value; }
+  Status all_min(std::span<std::uint64_t>) override { return {}; }
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override {
     for (std::size_t i = 0; i < receives.size(); ++i) {
       std::memcpy(receives[i].data.data(), sends[i].data.data(), receives[i].data.size());
@@ -31,6 +30,16 @@ class SelfComm : public Comm {
 };
 
 }  // namespace
+
+Result<std::uint64_t> Comm::all_min(std::uint64_t value) {
+  DIAPAUSE_TRY(all_min(std::span(&value, 1)));
+  return value;
+}
+
+Result<std::uint64_t> Comm::all_max(std::uint64_t value) {
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t least, all_min(~value));
+  return ~least;
+}
 
 Status Comm::write_files(const FilePart& part, ByteSource&) {
   return fail(Code::config, part.path + " cannot be written with MPI-IO: this instance was opened without MPI");

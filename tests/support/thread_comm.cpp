@@ -69,13 +69,17 @@ class ThreadComm : public comm::Comm {
     return gathered;
   }
 
-  Result<std::uint64_t> all_min(std::uint64_t value) override {
-    DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint64_t> all, numbers(value));
-    return *std::min_element(all.begin(), all.end());
-  }
-  Result<std::uint64_t> all_max(std::uint64_t value) override {
-    DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint64_t> all, numbers(value));
-    return *std::max_element(all.begin(), all.end());
+  Status all_min(std::span<std::uint64_t> values) override {
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(std::as_bytes(values)));
+    for (const ByteVector& of_rank : all) {
+      if (of_rank.size() != values.size_bytes()) return fail(Code::comm, "a reduction of unequal lengths");
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, &of_rank[i * sizeof value], sizeof value);
+        values[i] = std::min(values[i], value);
+      }
+    }
+    return {};
   }
 
   Status exchange(std::span<const comm::Send> sends, std::span<const comm::Receive> receives) override {

@@ -19,7 +19,7 @@ ALLOWED = {
     "store": "base sys format codec config",
     "energy": "base sys config",
     "governor": "base sys config policy",
-    "comm": "base",
+    "comm": "base sys",
     "process": "base sys format",
     "engine": "base sys format codec config redundancy model policy capture store energy governor comm",
     "library": "engine base sys format codec config model policy capture store energy governor comm",

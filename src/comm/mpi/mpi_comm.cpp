@@ -3,23 +3,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <climits>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "comm/meeting_place.hpp"
+#include "comm/mpi/mpi_error.hpp"
+#include "comm/mpi/node_memory.hpp"
+
 namespace diapause::comm {
 namespace {
-
-Status check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return {};
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  return fail(Code::comm, std::string(call) + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
-}
 
 bool mpi_is_running() {
   int initialized = 0;
@@ -49,12 +44,9 @@ class MpiComm : public Comm {
     MPI_Comm node = MPI_COMM_NULL;
     DIAPAUSE_TRY(
         check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type"));
-    int leader = rank;
-    const Status reduced = check(MPI_Allreduce(&rank, &leader, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce");
+    const Status met = meet_node(node);
     MPI_Comm_free(&node);
-    DIAPAUSE_TRY(reduced);
-    node_leader_ = static_cast<std::uint32_t>(leader);
-    return {};
+    return met;
   }
 
   std::uint32_t rank() const override { return rank_; }
@@ -76,13 +68,18 @@ class MpiComm : public Comm {
     return std::unique_ptr<Comm>(std::move(comm));
   }
 
-  void while_waiting(std::function<void()> meanwhile) override { meanwhile_ = std::move(meanwhile); }
+  void while_waiting(std::function<void()> meanwhile) override {
+    if (leaders_) leaders_->while_waiting(meanwhile);
+    meanwhile_ = std::move(meanwhile);
+  }
 
   Status barrier() override {
+    if (place_) return meet({}, 0);
     return complete("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
   }
 
   Status broadcast(MutableBytes data, std::uint32_t root) override {
+    if (place_ && root == 0 && data.size() <= MeetingPlace::kMostBytes) return announce(data);
     while (!data.empty()) {
       const std::size_t length = std::min<std::size_t>(data.size(), INT_MAX);
       DIAPAUSE_TRY(broadcast_piece(data.data(), static_cast<int>(length), static_cast<int>(root)));
@@ -93,8 +90,12 @@ class MpiComm : public Comm {
 
   Result<std::vector<ByteVector>> all_gather(ByteView mine) override;
 
-  Result<std::uint64_t> all_min(std::uint64_t value) override { return reduce(value, MPI_MIN); }
-  Result<std::uint64_t> all_max(std::uint64_t value) override { return reduce(value, MPI_MAX); }
+  Status all_min(std::span<std::uint64_t> values) override {
+    if (!place_ || values.size() > MeetingPlace::kMostValues) return reduce(values);
+    DIAPAUSE_TRY(meet(std::as_bytes(values), values.size()));
+    std::ranges::copy(place_->result(values.size()), values.begin());
+    return {};
+  }
 
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override {
     std::uint64_t bytes = 0;
@@ -178,13 +179,21 @@ class MpiComm : public Comm {
                     [&](MPI_Request* request) { return MPI_Ibcast(data, length, MPI_BYTE, root, comm_, request); });
   }
 
-  Result<std::uint64_t> reduce(std::uint64_t value, MPI_Op op) {
-    std::uint64_t result = 0;
-    DIAPAUSE_TRY(complete("MPI_Iallreduce", [&](MPI_Request* request) {
-      return MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, op, comm_, request);
-    }));
-    return result;
+  Status reduce(std::span<std::uint64_t> values) {
+    return complete("MPI_Iallreduce", [&](MPI_Request* request) {
+      return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_MIN, comm_,
+                            request);
+    });
   }
+
+  // ---- through the memory of the node (meeting_place.hpp), where it is shared
+  Status meet_node(MPI_Comm node);
+  Status meet(ByteView mine, std::size_t values);
+  Status announce(MutableBytes data);
+  Result<std::vector<ByteVector>> gather_on_node(ByteView mine, bool& is_too_long);
+  template <class IsSo>
+  Status await(MeetingPlace::For what, IsSo is_so);
+  Status make_progress();
 
   Status gather_lengths(std::uint64_t mine, std::vector<std::uint64_t>& lengths) {
     return complete("MPI_Iallgather", [&](MPI_Request* request) {
@@ -208,9 +217,105 @@ class MpiComm : public Comm {
   std::uint32_t size_ = 1;
   std::uint32_t node_leader_ = 0;
   std::vector<MPI_Request> requests_;
+  std::optional<sys::SharedMemory> memory_;
+  std::optional<MeetingPlace> place_;  // in memory_
+  unsigned crowd_ = 1;                 // ranks of the node for each of its processors
+  std::unique_ptr<MpiComm> leaders_;   // of several nodes, on their first ranks
+  bool is_one_node_ = true;
 };
 
+// Finds the node's first rank, and memory that the node shares. `node` has the ranks that can share memory, in their
+// order. Collective.
+Status MpiComm::meet_node(MPI_Comm node) {
+  int leader = static_cast<int>(rank_);
+  DIAPAUSE_TRY(check(MPI_Bcast(&leader, 1, MPI_INT, 0, node), "MPI_Bcast"));
+  node_leader_ = static_cast<std::uint32_t>(leader);
+  // Where calls wait patiently or through a relay, there is one process of each node.
+  if (waiting_ == Waiting::patient || relay_) return {};
+  DIAPAUSE_TRY_ASSIGN(NodeMemory shared, share_node_memory(comm_, node, MeetingPlace::bytes));
+  if (!shared.memory) return {};
+  memory_.emplace(std::move(*shared.memory));
+  place_.emplace(memory_->bytes().data(), shared.place, shared.ranks);
+  const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
+  crowd_ = (shared.ranks + processors - 1) / processors;
+  is_one_node_ = shared.ranks == size_;
+  if (is_one_node_) return {};
+  MPI_Comm leaders = MPI_COMM_NULL;
+  const int color = shared.place == 0 ? 0 : MPI_UNDEFINED;
+  DIAPAUSE_TRY(check(MPI_Comm_split(comm_, color, static_cast<int>(rank_), &leaders), "MPI_Comm_split"));
+  if (leaders == MPI_COMM_NULL) return {};
+  leaders_ = std::make_unique<MpiComm>(leaders, waiting_, nullptr);
+  return check(MPI_Comm_set_errhandler(leaders, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+// Lets MPI go on with messages of the program, which may need it on this rank before another rank can come here.
+Status MpiComm::make_progress() {
+  if (meanwhile_) meanwhile_();
+  int is_there = 0;
+  return check(MPI_Iprobe(MPI_ANY_SOURCE, kTag, comm_, &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+}
+
+template <class IsSo>
+Status MpiComm::await(MeetingPlace::For what, IsSo is_so) {
+  constexpr unsigned kLooksBetween = 16;
+  const auto begin = std::chrono::steady_clock::now();
+  for (unsigned looks = 1;; ++looks) {
+    const std::uint32_t seen = place_->word(what);
+    if (is_so()) return {};
+    const Waited waited = std::chrono::steady_clock::now() - begin;
+    const Waited nap = meanwhile_ ? pause_after(waited, waiting_) : nap_after(waited, crowd_);
+    if (nap > Waited::zero()) {
+      place_->sleep(what, seen, std::chrono::duration<double>(nap).count());
+    } else {
+      std::this_thread::yield();
+    }
+    if (nap > Waited::zero() || looks % kLooksBetween == 0) DIAPAUSE_TRY(make_progress());
+  }
+}
+
+// Meets the other ranks. All of them have the least of their first values afterwards.
+Status MpiComm::meet(ByteView mine, std::size_t values) {
+  const bool is_last = place_->arrive(mine, values);
+  if (is_one_node_ && is_last) place_->release(true);
+  if (leaders_) {
+    DIAPAUSE_TRY(await(MeetingPlace::For::all_here, [this] { return place_->are_all_here(); }));
+    const Status reduced = values > 0 ? leaders_->reduce(place_->result(values)) : leaders_->barrier();
+    place_->release(reduced.has_value());
+    return reduced;
+  }
+  DIAPAUSE_TRY(await(MeetingPlace::For::end, [this] { return place_->is_over(); }));
+  return place_->has_succeeded() ? Status() : fail(Code::comm, "the first rank of this node could not reach others");
+}
+
+// Passes what rank 0 has to all ranks. Rank 0 is the first of its node.
+Status MpiComm::announce(MutableBytes data) {
+  if (place_->needs_meeting()) DIAPAUSE_TRY(meet({}, 0));
+  if (leaders_) DIAPAUSE_TRY(leaders_->broadcast(data, 0));
+  if (place_->place() == 0) {
+    place_->announce(data);
+    return {};
+  }
+  return await(MeetingPlace::For::announcement, [&] { return place_->hear(data); });
+}
+
+// The gathering of short messages on one node.
+Result<std::vector<ByteVector>> MpiComm::gather_on_node(ByteView mine, bool& is_too_long) {
+  DIAPAUSE_TRY(meet(mine, 0));
+  std::vector<ByteVector> parts(size_);
+  for (std::uint32_t r = 0; r < size_; ++r) {
+    const std::optional<ByteView> left = place_->left_by(r);
+    is_too_long = is_too_long || !left;
+    if (left) parts[r].assign(left->begin(), left->end());
+  }
+  return parts;
+}
+
 Result<std::vector<ByteVector>> MpiComm::all_gather(ByteView mine) {
+  if (place_ && is_one_node_) {
+    bool is_too_long = false;
+    DIAPAUSE_TRY_ASSIGN(std::vector<ByteVector> all, gather_on_node(mine, is_too_long));
+    if (!is_too_long) return all;
+  }
   std::vector<std::uint64_t> lengths(size_);
   DIAPAUSE_TRY(gather_lengths(mine.size(), lengths));
   std::vector<int> counts(size_);

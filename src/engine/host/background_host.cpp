@@ -115,7 +115,7 @@ class BackgroundHost : public Host {
     if (leads) mine = thread_->start();
     DIAPAUSE_TRY(agree(context_, mine));
     is_started_ = true;
-    if (is_relayed) context_.comm->while_waiting([relay = relay_] { relay ? relay->advance() : void(); });
+    if (relay_) context_.comm->while_waiting([relay = relay_] { relay->advance(); });
     return {};
   }
 
