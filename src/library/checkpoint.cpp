@@ -135,7 +135,7 @@ Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
   // call.
   const int level = open.info.level_asked;
   if (pacemaker_) pacemaker_->consider(info.bytes);
-  if (const auto now_s = agree_on_time()) schedule_.taken(level, *now_s);
+  schedule_.taken_at_own_time(level, sys::monotonic_s() - opened_s_);
   result = turn_off_if_cut_off(std::move(result));
   is_slot_ready_ = false;
   info.blocked_s = open.begin_s + sys::monotonic_s() - start;
@@ -157,8 +157,11 @@ Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s
     subject.memory.push_back({region.data, region.declaration, capture_->are_devices_about()});
   }
   if (ready) ready = regions_.check_readable();
-  DIAPAUSE_TRY(engine::agree(*context_, ready));
-  if (info.level_asked == 4) DIAPAUSE_TRY(invariants_.apply(*context_, regions_, subject.index));
+  if (info.level_asked == 4 && !invariants_.is_empty()) {
+    DIAPAUSE_TRY(engine::agree(*context_, ready));
+    DIAPAUSE_TRY(invariants_.apply(*context_, regions_, subject.index));
+  }
+  subject.ready = std::move(ready);
   return checkpoint_from(std::move(subject), open.decision, info);
 }
 

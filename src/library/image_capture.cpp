@@ -185,7 +185,10 @@ Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::
 
 Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decision) {
   end_preparation();
-  auto planned = engine::plan_image(context_, host_.incarnation(), decision, std::move(subject.index));
+  using Planned = Result<engine::ImagePlan>;
+  const Planned planned = subject.ready
+                              ? engine::plan_image(context_, host_.incarnation(), decision, std::move(subject.index))
+                              : Planned(fail(subject.ready.error()));
   engine::Captures captures = engine::begin_captures(context_, decision, subject.called_s);
   const double start = captures.times.begun_s;
   DIAPAUSE_TRY(agree(context_, planned ? Status{} : fail(planned.error())));

@@ -27,6 +27,7 @@ struct Subject {
   // Memory of the program that `source` reads, if it does.
   std::vector<capture::SourceRegion> memory;
   double called_s = sys::monotonic_s();  // when the program began to wait
+  Status ready = {};                     // why this rank has nothing to capture
 };
 
 // A capture that was handed over.

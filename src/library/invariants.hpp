@@ -30,6 +30,8 @@ class Invariants {
   // Adds an invariant. Code::not_found for a region that is not protected.
   Status add(RegionTable& regions, Invariant invariant);
 
+  bool is_empty() const { return all_.empty(); }
+
   // Evaluates all invariants on the values that a version with this index would restore. If one
   // does not hold, its regions lose their permission in `index`. They lose it on all ranks alike,
   // because all ranks must store a decomposed field in the same way. Collective.

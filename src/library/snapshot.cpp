@@ -9,14 +9,16 @@
 
 namespace diapause::library {
 
-// Distributes rank 0's clock and the pace that it has chosen; both are equal on all ranks
-// afterwards. Collective.
+// Distributes rank 0's clock, its times of the schedule, and the pace that it has chosen; all are
+// equal on all ranks afterwards. Collective.
 Result<double> Engine::agree_on_time() {
   struct {
     double now_s;
     policy::Pace pace;
-  } of_root{sys::monotonic_s() - opened_s_, pacemaker_ ? pacemaker_->pace() : policy::Pace{}};
+    policy::Schedule::Times times;
+  } of_root{sys::monotonic_s() - opened_s_, pacemaker_ ? pacemaker_->pace() : policy::Pace{}, schedule_.times()};
   DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&of_root, 1)), 0));
+  schedule_.follow(of_root.times);
   schedule_.follow(of_root.pace);
   return of_root.now_s;
 }

@@ -129,4 +129,15 @@ void Schedule::taken(int level, double now_s) {
   plan(now_s);
 }
 
+void Schedule::taken_at_own_time(int level, double now_s) {
+  if (level <= 0) return;
+  taken(level, now_s);
+  next_agreement_ = call_ + 1;
+}
+
+void Schedule::follow(const Times& of_root) {
+  last_s_ = of_root.last_s;
+  agreed_s_ = of_root.agreed_s;
+}
+
 }  // namespace diapause::policy

@@ -4,14 +4,15 @@
 // In every snapshot call the engine does, on all ranks alike:
 //
 //   if (schedule.tick()) {
-//     now_s = rank 0's clock, broadcast;
+//     now_s, times = rank 0's clock and schedule.times(), broadcast;
+//     schedule.follow(times);
 //     level = schedule.decide(now_s);
 //   } else {
 //     level = schedule.calls_due();
 //   }
 //   if (level > 0) {
 //     take a checkpoint;
-//     schedule.taken(level, rank 0's clock after it, broadcast);
+//     schedule.taken_at_own_time(level, this rank's clock after it);
 //   }
 //
 // If all intervals are in calls, tick() is never true and the decision needs no communication,
@@ -27,10 +28,10 @@
 
 namespace diapause::policy {
 
-// The state of the intervals, equal on all ranks. Every time that is passed must be rank 0's and
-// the same on all ranks; otherwise the ranks would disagree on when to agree, and wait for each
-// other for ever. docs/decisions has the reason for this design: a collective in every iteration
-// would cost more than the checkpoints.
+// The state of the intervals, equal on all ranks at agreed calls. Every time that is passed, except
+// where a function says otherwise, must be rank 0's and the same on all ranks; otherwise the ranks
+// would disagree on when to agree, and wait for each other for ever. docs/decisions has the reason for this design: a
+// collective in every iteration would cost more than the checkpoints.
 class Schedule {
  public:
   explicit Schedule(const config::Settings& settings);
@@ -57,6 +58,17 @@ class Schedule {
   // all levels up to it start again. Must also be called after a failed attempt, or else the level
   // stays due at every call. Level 0 has no effect.
   void taken(int level, double now_s);
+  // Reports the same where a rank knows only its own time, so that nobody waits for rank 0 at the end of a checkpoint.
+  // If time is needed, the ranks agree at the next call, and all follow() the times of rank 0 before they decide.
+  void taken_at_own_time(int level, double now_s);
+
+  // What a schedule knows of the past, as plain bytes.
+  struct Times {
+    std::array<double, 5> last_s{};  // by level, when its interval began
+    double agreed_s = 0;
+  };
+  Times times() const { return {last_s_, agreed_s_}; }
+  void follow(const Times& of_root);
 
   // Sets the pace of checkpoints for `schedule = "auto"`. Setting the present pace again has no
   // effect. Must be called alike on all ranks, with rank 0's pace.

@@ -106,6 +106,45 @@ TEST(Schedule, StaysPunctualWhileCallsVary) {
   EXPECT_EQ(program.checkpoints.size(), 29U);
 }
 
+// Two ranks, of which the second has another clock. Both agree at the same calls and on the same levels.
+TEST(Schedule, DecidesAlikeOnRanksThatKnowOnlyTheirOwnTimeAfterACheckpoint) {
+  Schedule root(every_s(10));
+  Schedule other(every_s(10));
+  double now_s = 0;
+  std::vector<double> taken_s;
+  for (int call = 0; call < 20'000; ++call) {
+    now_s += 7e-3;
+    const bool agrees = root.tick();
+    ASSERT_EQ(other.tick(), agrees) << call;
+    int level = root.calls_due();
+    if (agrees) {
+      other.follow(root.times());
+      level = root.decide(now_s);
+      ASSERT_EQ(other.decide(now_s), level) << call;
+    }
+    if (level == 0) continue;
+    taken_s.push_back(now_s);
+    now_s += 1;
+    root.taken_at_own_time(level, now_s);
+    other.taken_at_own_time(level, 1e6 - 3 * now_s);
+  }
+  ASSERT_GE(taken_s.size(), 12U);
+  for (std::size_t i = 1; i < taken_s.size(); ++i) EXPECT_NEAR(taken_s[i] - taken_s[i - 1], 11, 2e-2);
+}
+
+TEST(Schedule, AgreesAtTheCallAfterACheckpointOnlyIfTimeIsNeeded) {
+  Schedule by_time(every_s(10));
+  Schedule by_calls(every_calls(10));
+  for (Schedule* schedule : {&by_time, &by_calls}) {
+    for (int call = 0; call < 50; ++call) {
+      if (schedule->tick()) schedule->decide(1e-3 * call);
+    }
+    schedule->taken_at_own_time(1, 1);
+  }
+  EXPECT_TRUE(by_time.tick());
+  EXPECT_FALSE(by_calls.tick());
+}
+
 TEST(Schedule, AgreesLessOftenWhenCallsAreLongKnown) {
   Program program(every_s(10));
   program.run_until(60, [] { return 1e-3; });

@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstring>
 #include <span>
+#include <type_traits>
 
 #include "sys/process.hpp"
 
@@ -26,6 +29,23 @@ Status check_request(const DecisionRequest& mine, const Decision& of_root) {
   return {};
 }
 
+// Passes rank 0's decision to all ranks, and returns on all whether they have made the same request. The least value of
+// all ranks tells both: only rank 0 has others than the greatest where the decision stands, and equal numbers have the
+// same least and greatest value.
+Result<bool> share(const Context& context, const DecisionRequest& mine, Decision& decision) {
+  static_assert(std::is_trivially_copyable_v<Decision>);
+  constexpr std::size_t kWords = (sizeof(Decision) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  const auto level = static_cast<std::uint32_t>(mine.level);
+  std::array<std::uint64_t, kWords + 4> words;
+  words.fill(UINT64_MAX);
+  if (context.rank() == 0) std::memcpy(words.data(), &decision, sizeof decision);
+  const std::uint64_t request[] = {mine.number, ~mine.number, level, ~std::uint64_t{level}};
+  std::ranges::copy(request, words.begin() + kWords);
+  DIAPAUSE_TRY(context.comm->all_min(words));
+  std::memcpy(&decision, words.data(), sizeof decision);
+  return words[kWords] == ~words[kWords + 1] && words[kWords + 2] == ~words[kWords + 3];
+}
+
 }  // namespace
 
 Result<Decision> Decider::decide(const Context& context, const DecisionRequest& mine) {
@@ -44,8 +64,9 @@ Result<Decision> Decider::decide(const Context& context, const DecisionRequest& 
     ++attempts_;
     for (std::size_t i = 0; i < 4; ++i) decision.commit[i] = static_cast<std::uint8_t>(attempts_ >> (24 - 8 * i));
   }
-  DIAPAUSE_TRY(context.comm->broadcast(std::as_writable_bytes(std::span(&decision, 1)), 0));
-  DIAPAUSE_TRY(agree(context, check_request(mine, decision)));
+  DIAPAUSE_TRY_ASSIGN(const bool are_requests_equal, share(context, mine, decision));
+  const Status usable = check_request(mine, decision);
+  if (!usable || !are_requests_equal) DIAPAUSE_TRY(agree(context, usable));
   return decision;
 }
 
