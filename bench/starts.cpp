@@ -1,6 +1,6 @@
 // What a program meets when it starts, loses a node, and runs for a while: with work in the background, as by default.
 //
-//   mpirun -n N starts loss|first|memory|many|many_restart RUNS MIB MEMORY
+//   mpirun -n N starts loss|first|memory|many|many_restart|ranks RUNS MIB MEMORY
 //
 // loss:   restarts of level 3 of MIB per rank, until the program goes on: after the loss of one node, and without a
 //         loss. A node is a directory of MEMORY, the memory tier, that rank 0 removes.
@@ -9,6 +9,9 @@
 // many:   seconds that a checkpoint of level 1 blocks whose regions have 1 KiB each, and a millisecond; many_restart
 // the
 //         same of a restart.
+// ranks:  seconds that a checkpoint of level 1 blocks a rank, the mean of all ranks, and the seconds from the arrival
+// of
+//         the last rank at a barrier until a rank has copied as many bytes, also the mean.
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -64,13 +67,15 @@ class Start {
   Start& operator=(const Start&) = delete;
   ~Start() { diapause_close(instance_); }
 
-  // What the slowest rank was blocked. Then waits until the level holds.
-  double checkpoint(std::uint64_t version, int level) {
+  // What this rank was blocked. Then waits until the level holds.
+  double checkpoint_of_rank(std::uint64_t version, int level) {
     diapause_checkpoint_info info;
     must(diapause_checkpoint(instance_, version, level, &info), "diapause_checkpoint");
     must(diapause_wait(instance_, version, level, 600), "diapause_wait");
-    return greatest(info.blocked_s);
+    return info.blocked_s;
   }
+  // What the slowest rank was blocked.
+  double checkpoint(std::uint64_t version, int level) { return greatest(checkpoint_of_rank(version, level)); }
 
   double restart() {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -197,10 +202,37 @@ Pairs measure_many_restart(const Setting& setting) {
   return pairs;
 }
 
+double mean(double mine) {
+  int ranks = 0;
+  double sum = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  return sum / ranks;
+}
+
+// The ranks are on one machine, and so have the same clock.
+Pairs measure_ranks(const Setting& setting) {
+  const WarmMemory data(setting.bytes);
+  const WarmMemory copy(setting.bytes);
+  Start start(data);
+  start.restart_from_nothing();
+  Pairs pairs;
+  for (int i = -3; i < setting.runs; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double blocked_s = mean(start.checkpoint_of_rank(static_cast<std::uint64_t>(i + 4), DIAPAUSE_L1));
+    const double last_s = greatest(now_s());
+    std::memcpy(copy.data(), data.data(), setting.bytes);
+    const double copied_s = mean(now_s() - last_s);
+    if (i >= 0) pairs.emplace_back(blocked_s, copied_s);
+  }
+  return pairs;
+}
+
 Pairs measure(const std::string& what, const Setting& setting) {
   if (what == "loss") return measure_loss(setting);
   if (what == "first") return measure_first(setting);
   if (what == "many") return measure_many(setting);
+  if (what == "ranks") return measure_ranks(setting);
   return what == "many_restart" ? measure_many_restart(setting) : measure_memory(setting);
 }
 
@@ -209,7 +241,7 @@ Pairs measure(const std::string& what, const Setting& setting) {
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  if (argc != 5) give_up("usage: starts loss|first|memory|many|many_restart RUNS MIB MEMORY");
+  if (argc != 5) give_up("usage: starts loss|first|memory|many|many_restart|ranks RUNS MIB MEMORY");
   const std::string what = argv[1];
   const Setting setting{std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]};
   const Pairs pairs = measure(what, setting);
