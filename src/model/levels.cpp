@@ -180,10 +180,12 @@ Cost cost_of(const std::vector<Level>& levels, const Pattern& pattern) {
   const std::size_t count = levels.size();
   // blocks[s][e] begins behind a checkpoint of levels[s] and ends with one of levels[e].
   std::array<std::array<Outcome, kMostLevels>, kMostLevels> blocks;
+  std::array<Outcome, kMostLevels> recovers_from;
+  for (std::size_t start = 0; start < count; ++start) recovers_from[start] = recovery(levels, 0, start, {});
   for (std::size_t end = 0; end < count; ++end) {
     const Outcome work = segment(levels, levels[end], pattern.work_s);
     for (std::size_t start = 0; start < count; ++start) {
-      blocks[start][end] = closed(work, recovery(levels, 0, start, {}), 0);
+      blocks[start][end] = closed(work, recovers_from[start], 0);
     }
   }
   for (std::size_t own = 1; own < count; ++own) {

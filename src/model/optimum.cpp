@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "model/search.hpp"
 
@@ -108,12 +109,16 @@ Pattern best_real(const Objective& objective, Pattern pattern) {
 struct Found {
   Pattern pattern;
   double value = std::numeric_limits<double>::infinity();
+  std::set<std::vector<double>> tried = {};  // numbers of checkpoints whose best work is known to be no better
 };
 
 void try_pattern(const Objective& objective, const Pattern& candidate, Found& best) {
+  if (!best.tried.insert(candidate.every).second) return;
   const Pattern tuned = with_best_work(objective, candidate, 2, kRough);
   const double value = objective(tuned);
-  if (value < best.value * (1 - 1e-12)) best = {tuned, value};
+  if (!(value < best.value * (1 - 1e-12))) return;
+  best.pattern = tuned;
+  best.value = value;
 }
 
 // Tries steps up and down, of one and of an eighth, as long as they help.
