@@ -26,6 +26,10 @@ struct Traits {
   bool sets_clock;
   // Whether it slows cores, and everything that runs on them, or only the given threads.
   bool slows_cores;
+  // Whether the processor's own clock changes, so that its counters tell what was obtained.
+  bool is_real = false;
+  // Whether a ratio of 1 keeps processors from running above the base clock.
+  bool limits_turbo = false;
 };
 
 class Actuator {
@@ -34,8 +38,8 @@ class Actuator {
   virtual Traits traits() const = 0;
   // Fails if there is nothing that this process could slow. Changes nothing.
   virtual Status check(const Where& where) = 0;
-  // Slows to `ratio` of the base clock. Returns the ratio obtained for the least slowed unit. On
-  // failure nothing is slowed.
+  // Slows to `ratio` of the base clock; 1 is the base clock itself. Returns the ratio obtained for the least slowed
+  // unit. On failure nothing is slowed.
   virtual Result<double> slow(const Where& where, double ratio) = 0;
   // Undoes slow(). The error names what could not be undone; it is no error if there is nothing to
   // undo.

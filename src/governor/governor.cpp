@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "governor/actuators/choice.hpp"
+#include "governor/clock_meter.hpp"
 #include "governor/watchdog.hpp"
 #include "sys/process.hpp"
 #include "sys/tasks.hpp"
@@ -35,7 +36,10 @@ struct Governor::Parts {
     std::size_t phase;  // index of the phase's record
     std::uint64_t bytes;
     Scope scope;
+    Ratios set;       // the limit, which is obtained where nothing measures the clock
+    bool is_limited;  // something has to be restored
     Mark begin;
+    std::optional<ClockMeter::Counts> clock;
   };
 
   config::GovernorSettings settings;
@@ -45,6 +49,8 @@ struct Governor::Parts {
   std::optional<Running> running;
   std::optional<Mark> idle_since;      // no phase is running
   std::optional<double> watts_anyway;  // power of the node while no phase is running
+  ClockMeter clocks;
+  bool has_told_what_is_missing = false;
   std::string trouble;
 
   std::size_t index_of(const std::string& name);
@@ -52,8 +58,12 @@ struct Governor::Parts {
   void note_what_is_drawn_anyway();
   std::optional<double> joules_of(const Running& phase, const Mark& end) const;
   Where where(Scope scope) const;
+  bool is_shared(Scope scope) const;
   policy::Choice choose(Known& phase, const PhaseStart& start) const;
-  Result<double> slow(const PhaseStart& start, double expected_s, double ratio);
+  bool compares_at_base(const policy::Choice& choice, Scope scope) const;
+  void tell_what_is_missing(policy::Why why);
+  Ratios ratios_of(const Running& phase) const;
+  Result<double> slow(const PhaseStart& start, std::optional<double> expected_s, double ratio);
   Status restore();
   void give_up(const std::string& why);
 };
@@ -105,14 +115,37 @@ policy::Choice Governor::Parts::choose(Known& phase, const PhaseStart& start) co
   std::optional<policy::NodePower> power;  // a model of clocks
   if (traits.sets_clock && environment.node_power) power = environment.node_power(start.kind, start.scope);
   const policy::Choice choice = phase.throttle.choose(ahead, power);
-  const bool is_shared =
-      traits.slows_cores && start.scope == Scope::engine && std::ranges::includes(sys::usable_cpus(), environment.cpus);
-  return choice.ratio < 1 && is_shared ? policy::Choice{1, policy::Why::shared_cores} : choice;
+  return choice.ratio < 1 && is_shared(start.scope) ? policy::Choice{1, policy::Why::shared_cores} : choice;
 }
 
-Result<double> Governor::Parts::slow(const PhaseStart& start, double expected_s, double ratio) {
-  if (actuator->watchdog) {
-    const double longest_s = kLate * expected_s * policy::slowdown(1, ratio);
+bool Governor::Parts::is_shared(Scope scope) const {
+  return actuator->actuator->traits().slows_cores && scope == Scope::engine &&
+         std::ranges::includes(sys::usable_cpus(), environment.cpus);
+}
+
+// Returns whether the phase is one with which slower ones are compared. Ratios are of the base clock, so it must not
+// run above that.
+bool Governor::Parts::compares_at_base(const policy::Choice& choice, Scope scope) const {
+  using policy::Why;
+  return settings.policy == config::ThrottlePolicy::measured && actuator->actuator->traits().limits_turbo &&
+         (choice.why == Why::comparison || choice.why == Why::duration_unknown) && !is_shared(scope);
+}
+
+void Governor::Parts::tell_what_is_missing(policy::Why why) {
+  if (why != policy::Why::power_unknown || std::exchange(has_told_what_is_missing, true)) return;
+  environment.log(Severity::warning, "no phase is slowed: " + std::string(policy::why_text(why)));
+}
+
+Ratios Governor::Parts::ratios_of(const Running& phase) const {
+  Ratios ratios = phase.set;
+  if (!actuator->actuator->traits().is_real) return ratios;
+  if (const auto measured = clock_ratio(phase.clock, clocks.read())) ratios.obtained = *measured;
+  return ratios;
+}
+
+Result<double> Governor::Parts::slow(const PhaseStart& start, std::optional<double> expected_s, double ratio) {
+  if (actuator->watchdog && expected_s) {
+    const double longest_s = kLate * *expected_s * policy::slowdown(1, ratio);
     DIAPAUSE_TRY(actuator->watchdog->limit(std::min(longest_s, start.due_s)));
   }
   return actuator->actuator->slow(where(start.scope), ratio);
@@ -141,6 +174,10 @@ std::unique_ptr<Governor> Governor::create(const config::GovernorSettings& setti
   auto actuator = make_actuator(settings, places, parts->where(Scope::job));
   if (actuator) parts->actuator = std::move(*actuator);
   if (!actuator) parts->give_up(actuator.error().message);
+  if (actuator) {
+    const Environment& around = parts->environment;
+    parts->clocks = ClockMeter::open(*around.kernel, around.sysfs, around.cpus);
+  }
   return std::unique_ptr<Governor>(new Governor(std::move(parts)));
 }
 
@@ -157,8 +194,10 @@ PhaseGuard Governor::begin_phase(const PhaseStart& start) {
   phase.report.why = choice.why;
   phase.report.asked = choice.ratio;
   phase.report.obtained = 1;
-  if (choice.ratio < 1) {
-    const auto obtained = parts_->slow(start, phase.throttle.expected_s(start.bytes).value_or(0), choice.ratio);
+  parts_->tell_what_is_missing(choice.why);
+  const bool is_limited = choice.ratio < 1 || parts_->compares_at_base(choice, start.scope);
+  if (is_limited) {
+    const auto obtained = parts_->slow(start, phase.throttle.expected_s(start.bytes), choice.ratio);
     if (!obtained) {
       phase.report.asked = 1;
       parts_->give_up(obtained.error().message);
@@ -166,8 +205,14 @@ PhaseGuard Governor::begin_phase(const PhaseStart& start) {
     }
     phase.report.obtained = *obtained;
   }
-  parts_->running = {index, start.bytes, start.scope, parts_->mark()};
-  return {*this, {phase.report.asked, phase.report.obtained}};
+  const Ratios set{phase.report.asked, phase.report.obtained};
+  parts_->running = {index, start.bytes, start.scope, set, is_limited, parts_->mark(), parts_->clocks.read()};
+  return {*this, set};
+}
+
+Ratios Governor::ratios_so_far() const {
+  const std::lock_guard lock(mutex_);
+  return parts_->ratios_of(*parts_->running);
 }
 
 void Governor::end_phase(bool has_succeeded) {
@@ -177,12 +222,13 @@ void Governor::end_phase(bool has_succeeded) {
   const Parts::Mark end = parts_->mark();
   parts_->idle_since = end;
   phase.report.seconds = end.time_s - running.begin.time_s;
-  if (phase.report.asked < 1) {
+  phase.report.obtained = parts_->ratios_of(running).obtained;
+  if (running.is_limited) {
     const Status restored = parts_->restore();
     if (!restored) parts_->give_up(restored.error().message + "; `diapause power restore` puts back what is left");
   }
   if (!has_succeeded) return;
-  phase.throttle.learn({phase.report.obtained, running.bytes, phase.report.seconds, parts_->joules_of(running, end)});
+  phase.throttle.learn({running.set.obtained, running.bytes, phase.report.seconds, parts_->joules_of(running, end)});
   phase.report.phi = phase.throttle.phi();
 }
 
@@ -208,6 +254,8 @@ PhaseGuard::PhaseGuard(PhaseGuard&& other) noexcept
     : governor_(std::exchange(other.governor_, nullptr)),
       ratios_(other.ratios_),
       has_succeeded_(other.has_succeeded_) {}
+
+Ratios PhaseGuard::ratios() const { return governor_ != nullptr ? governor_->ratios_so_far() : ratios_; }
 
 PhaseGuard::~PhaseGuard() {
   if (governor_ != nullptr) governor_->end_phase(has_succeeded_);

@@ -41,7 +41,8 @@ struct PhaseStart {
   Scope scope = Scope::engine;
 };
 
-// Ratios of the base clock.
+// Ratios of the base clock. What was obtained is measured where the processors' counters can be read and is the limit
+// that was set elsewhere.
 struct Ratios {
   double asked = 1;
   double obtained = 1;
@@ -53,8 +54,9 @@ struct Ratios {
 struct PhaseReport {
   std::string name;
   policy::Why why = policy::Why::off;
-  double asked = 1;     // ratio of the base clock
-  double obtained = 1;  // likewise
+  double asked = 1;  // ratio of the base clock
+  // Likewise; above 1 if the processors ran above the base clock and their counters told.
+  double obtained = 1;
   double seconds = 0;
   std::optional<double> phi;  // nullopt: unknown
 };
@@ -85,7 +87,8 @@ class [[nodiscard]] PhaseGuard {
 
   // Reports that the phase did all of its work, so that its time is worth learning from.
   void succeeded() { has_succeeded_ = true; }
-  Ratios ratios() const { return ratios_; }
+  // Returns what was asked for, and what was obtained so far.
+  Ratios ratios() const;
 
  private:
   friend class Governor;
@@ -120,6 +123,7 @@ class Governor {
 
   explicit Governor(std::unique_ptr<Parts> parts);
   void end_phase(bool has_succeeded);
+  Ratios ratios_so_far() const;
 
   mutable std::mutex mutex_;
   std::unique_ptr<Parts> parts_;  // null: off

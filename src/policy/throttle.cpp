@@ -89,7 +89,9 @@ std::string_view why_text(Why why) {
     case Why::comparison:
       return "a comparison at the base clock";
     case Why::power_unknown:
-      return "nothing tells what the node draws: it takes a meter of the node, or a profile of this machine";
+      return "nothing tells what the node draws; it takes a meter of the whole node (`diapause power` says what is "
+             "there "
+             "and what would help), or a profile of this machine (`diapause power calibrate`, then energy.profile)";
     case Why::cannot_be_told:
       return "whether it saves energy of the node cannot be told from noise";
     case Why::saves:

@@ -14,7 +14,7 @@
 
 namespace diapause::energy {
 
-// Only what meters call.
+// Only what meters and the governor call.
 class DeviceKernel final : public sys::Kernel {
  public:
   // Opening and reading a path that ends like this fails; 0: no longer.
@@ -70,16 +70,18 @@ class DeviceKernel final : public sys::Kernel {
     return on_ioctl(request, argument);
   }
 
-  std::int64_t pwrite(int, ByteView, std::uint64_t) override { return -ENOSYS; }
-  int fsync(int) override { return -ENOSYS; }
+  std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override { return real_.pwrite(fd, data, offset); }
+  int fsync(int fd) override { return real_.fsync(fd); }
   int fallocate(int, std::uint64_t, std::uint64_t) override { return -ENOSYS; }
-  int ftruncate(int, std::uint64_t) override { return -ENOSYS; }
+  int ftruncate(int fd, std::uint64_t length) override { return real_.ftruncate(fd, length); }
   int fstatvfs(int, sys::FileSystemSpace*) override { return -ENOSYS; }
-  int renameat(int, const char*, int, const char*) override { return -ENOSYS; }
-  int unlinkat(int, const char*, int) override { return -ENOSYS; }
-  int mkdirat(int, const char*, mode_t) override { return -ENOSYS; }
-  int try_lock(int) override { return -ENOSYS; }
-  int unlock(int) override { return -ENOSYS; }
+  int renameat(int from_directory, const char* from, int to_directory, const char* to) override {
+    return real_.renameat(from_directory, from, to_directory, to);
+  }
+  int unlinkat(int directory, const char* path, int flags) override { return real_.unlinkat(directory, path, flags); }
+  int mkdirat(int directory, const char* path, mode_t mode) override { return real_.mkdirat(directory, path, mode); }
+  int try_lock(int fd) override { return real_.try_lock(fd); }
+  int unlock(int fd) override { return real_.unlock(fd); }
   std::byte* map_shared(int, std::uint64_t, int* error) override {
     *error = ENOSYS;
     return nullptr;

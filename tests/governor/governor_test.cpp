@@ -6,6 +6,8 @@
 #include <ctime>
 #include <thread>
 
+#include "conformance/device_kernel.hpp"
+#include "governor/clock_meter.hpp"
 #include "governor/node.hpp"
 #include "sys/process.hpp"
 #include "sys/tasks.hpp"
@@ -34,7 +36,7 @@ class GovernorTest : public testing::Test {
   }
   std::unique_ptr<Governor> governor() {
     governor::Environment environment;
-    environment.kernel = &sys::real_kernel();
+    environment.kernel = &kernel;
     environment.sysfs = sysfs;
     environment.processes = {sys::process_id()};
     environment.cpus = {0, 1};
@@ -60,6 +62,23 @@ class GovernorTest : public testing::Test {
     return {.name = "write", .kind = policy::PhaseKind::write, .bytes = bytes, .scope = Scope::job};
   }
 
+  // Processors have counted so far as if they had run at this ratio of the base clock.
+  void count_at(double ratio) {
+    for (const int cpu : {0, 1}) {
+      kernel.perf[{kAperf, cpu}] += static_cast<std::uint64_t>(1000000 * ratio);
+      kernel.perf[{kMperf, cpu}] += 1000000;
+    }
+  }
+  void add_clock_counters() {
+    const std::string unit = "bus/event_source/devices/msr/";
+    node.put(unit + "type", "9");
+    node.put(unit + "events/aperf", "event=0x01");
+    node.put(unit + "events/mperf", "event=0x02");
+    count_at(1);
+  }
+
+  static constexpr std::uint64_t kAperf = 1, kMperf = 2;
+  energy::DeviceKernel kernel;
   Node node;
   std::string sysfs = node.sysfs();
   config::GovernorSettings settings;
@@ -90,6 +109,60 @@ TEST_F(GovernorTest, TellsWhatItAskedForAndWhatItGot) {
   EXPECT_EQ(report[0].why, Why::rule);
   EXPECT_DOUBLE_EQ(report[0].asked, 0.85);
   EXPECT_DOUBLE_EQ(report[0].obtained, 0.8);
+}
+
+TEST_F(GovernorTest, TellsTheClockThatProcessorsHaveRunAtAndNotTheirLimit) {
+  add_clock_counters();
+  const auto governor = this->governor();
+  teach(*governor, write(1));
+  {
+    const auto phase = governor->begin_phase(write(1000));
+    count_at(0.97);  // the limit was overruled
+    EXPECT_DOUBLE_EQ(phase.ratios().obtained, 0.97);
+  }
+  EXPECT_DOUBLE_EQ(governor->report()[0].asked, 0.85);
+  EXPECT_DOUBLE_EQ(governor->report()[0].obtained, 0.97);
+}
+
+TEST_F(GovernorTest, ComparesWithTheBaseClockAndNotWithTheTurboClock) {
+  settings.policy = ThrottlePolicy::measured;
+  joules = [this] { return 100 * now_s; };
+  const auto governor = this->governor();
+  const auto run = [&] {
+    auto phase = governor->begin_phase(write(1));
+    now_s += 60;  // the watchdog waits longer by the clock of the machine
+    phase.succeeded();
+    return limits();
+  };
+  EXPECT_EQ(run(), "2000000 2000000");
+  EXPECT_EQ(limits(), full);
+  EXPECT_EQ(run(), "1700000 1700000");  // a trial
+  EXPECT_EQ(run(), "2000000 2000000");
+  EXPECT_EQ(governor->report()[0].why, Why::comparison);
+  EXPECT_EQ(limits(), full);
+}
+
+TEST_F(GovernorTest, NamesATurboClockWhereNothingIsLimited) {
+  add_clock_counters();
+  const auto governor = this->governor();
+  {
+    auto phase = governor->begin_phase(write(1));
+    count_at(1.4);
+    phase.succeeded();
+  }
+  EXPECT_DOUBLE_EQ(governor->report()[0].obtained, 1.4);
+}
+
+TEST_F(GovernorTest, SaysOnceWhatItWouldTakeToDecide) {
+  settings.policy = ThrottlePolicy::measured;
+  const auto governor = this->governor();
+  for (int i = 0; i < 3; ++i) {
+    auto phase = governor->begin_phase(write(1));
+    now_s += 0.06;
+    phase.succeeded();
+  }
+  EXPECT_EQ(governor->report()[0].why, Why::power_unknown);
+  EXPECT_THAT(node.log, ElementsAre(testing::AllOf(HasSubstr("meter of the whole node"), HasSubstr("calibrate"))));
 }
 
 TEST_F(GovernorTest, DoesNothingAtAllWhenItIsOff) {

@@ -16,7 +16,9 @@ class Cpufreq final : public Planner {
  public:
   Cpufreq(sys::Kernel& kernel, std::string sysfs) : kernel_(kernel), cpus_(std::move(sysfs) + "/devices/system/cpu") {}
 
-  Traits traits() const override { return {.name = "cpufreq", .sets_clock = true, .slows_cores = true}; }
+  Traits traits() const override {
+    return {.name = "cpufreq", .sets_clock = true, .slows_cores = true, .is_real = true, .limits_turbo = true};
+  }
   Status check(const Where& where) override {
     DIAPAUSE_TRY(plan(where, 1));
     return {};

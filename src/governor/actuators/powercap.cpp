@@ -19,7 +19,9 @@ class Powercap final : public Planner {
  public:
   Powercap(sys::Kernel& kernel, std::string sysfs) : kernel_(kernel), sysfs_(std::move(sysfs)) {}
 
-  Traits traits() const override { return {.name = "powercap", .sets_clock = false, .slows_cores = true}; }
+  Traits traits() const override {
+    return {.name = "powercap", .sets_clock = false, .slows_cores = true, .is_real = true};
+  }
   Status check(const Where& where) override {
     DIAPAUSE_TRY(plan(where, 1));
     return {};

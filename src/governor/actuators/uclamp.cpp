@@ -16,7 +16,9 @@ class UtilisationCap final : public Actuator {
  public:
   UtilisationCap(sys::Kernel& kernel, CapCalls calls) : kernel_(kernel), calls_(calls) {}
 
-  Traits traits() const override { return {.name = "uclamp", .sets_clock = false, .slows_cores = false}; }
+  Traits traits() const override {
+    return {.name = "uclamp", .sets_clock = false, .slows_cores = false, .is_real = true};
+  }
 
   Status check(const Where&) override {
     const std::int64_t self = sys::thread_id();
