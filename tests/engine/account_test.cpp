@@ -200,6 +200,22 @@ TEST_P(Accounting, ARestartIsOnTheLineOfItsTime) {
   EXPECT_THAT(found, ::testing::IsSupersetOf({"inventory", "fetch", "restore", "partner"}));
 }
 
+// More than a message to the background holds.
+TEST_P(Accounting, ARestartOfManyPhasesIsToldWhole) {
+  constexpr int kTimes = 20;
+  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    engine::CheckpointInfo info;
+    program.compute(1);
+    EXPECT_TRUE(engine.checkpoint(1, 1, info));
+    engine::RestartInfo restart;
+    EXPECT_TRUE(engine.restart_begin(engine::Engine::kNewest, restart));
+    for (int i = 0; i < kTimes; ++i) EXPECT_TRUE(engine.restore({}));
+    EXPECT_TRUE(engine.restart_end());
+    EXPECT_TRUE(engine.close(60));
+  }));
+  EXPECT_EQ(phases().count("1 restore"), kTimes);
+}
+
 // A flush settles the account when it is done, and captures meanwhile are told of later.
 TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
   if (GetParam() == std::string("off")) GTEST_SKIP() << "flushes in the call";
