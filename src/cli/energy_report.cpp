@@ -265,10 +265,16 @@ std::string uncertainty_text(const EnergySummary& energy) {
   return text;
 }
 
-// Sources that tell of what the total does not have.
+// Sources that tell of what the total does not have, and boards of which none tells.
 std::string left_out_text(const EnergySummary& energy) {
-  if (energy.total.empty() || energy.total == "mixed" || !energy.part.empty()) return "";
   std::string text;
+  for (const std::string& boards : energy.left_out) text += printable(boards) + "\n";
+  if (energy.total.empty() || energy.total == "mixed" || !energy.part.empty()) return text;
+  for (const std::string& parts : energy.told_apart_by) {
+    text +=
+        printable(fmt::format("phases are told apart by {}, calibrated against the slower meter of the total", parts)) +
+        "\n";
+  }
   for (const EnergySource& one : energy.sources) {
     const auto* const name = std::ranges::find(energy::kDomainNames, one.domain);
     if (name == energy::kDomainNames.end() || *name == "other") continue;
@@ -394,6 +400,8 @@ json whole_json(const NamedEnergy& job) {
     if (const auto part = energy.job_part()) put_joules(one["shared"], *part);
   }
   return one;
+              {"told_apart_by", energy.told_apart_by},
+              {"left_out", energy.left_out},
 }
 
 json phases_json(const EnergySummary& energy) {

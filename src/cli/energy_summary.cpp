@@ -324,6 +324,12 @@ bool EnergyReader::add_energy(const Line& line) {
   stretches_.push_back(
       {line.unix_s - *seconds, line.unix_s, line.incarnation, line.unix_s, joules_of(*program, wanted)});
   bool all_sound = true;
+  if (const auto parts = text(line.fields, "told_apart_by")) summary_.told_apart_by.insert(*parts);
+  if (const json* const boards = find(line.fields, "left_out"); boards != nullptr && boards->is_array()) {
+    for (const json& one : *boards) {
+      if (one.is_string()) summary_.left_out.insert(one.get<std::string>());
+    }
+  }
   for (const json& one : *phases) {
     const auto phase = phase_of(one, wanted);
     all_sound = all_sound && phase.has_value();

@@ -115,6 +115,9 @@ struct EnergySummary {
   std::string part;               // of which alone all joules are, "cpu"; empty: of the total
   std::set<std::string> domains;  // that any line tells of
   std::set<EnergySource> sources;
+  std::set<std::string> slurm_jobs;     // that the starts of the job were parts of
+  std::set<std::string> told_apart_by;  // by what a slow meter of the node is told apart in time
+  std::set<std::string> left_out;       // boards that no meter tells of, in words
   std::map<PhaseKey, Amount> phases;
   std::vector<Rework> rework;
   Processors processors;

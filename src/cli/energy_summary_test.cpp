@@ -1,5 +1,6 @@
 #include "cli/energy_summary.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -72,6 +73,15 @@ TEST(EnergySummary, DoesNotKnowOfSharingWhereALineDoesNotTell) {
   EXPECT_EQ(sum.is_shared(), std::nullopt);
   EXPECT_FALSE(sum.job_part().has_value());
   EXPECT_EQ(read({with_processors(energy_line(1, 100, ""), "30", "\"10\"", joules)}).is_shared(), std::nullopt);
+}
+
+TEST(EnergySummary, NamesWhatTellsTheTotalApartAndTheBoardsThatAreLeftOut) {
+  std::string line = energy_line(1, 100, "");
+  line.replace(line.find(R"("gap_s")"), 0,
+               R"("told_apart_by":"package+dram","left_out":["gpu boards of AMD: 2 seen"],)");
+  const EnergySummary sum = read({line, energy_line(1, 110, "")});
+  EXPECT_THAT(sum.told_apart_by, testing::ElementsAre("package+dram"));
+  EXPECT_THAT(sum.left_out, testing::ElementsAre("gpu boards of AMD: 2 seen"));
 }
 
 TEST(EnergySummary, UnknownJoulesAreNoZero) {

@@ -118,15 +118,18 @@ void Charger::learn_alone(double from_s, double to_s, const Between& between) {
   }
 }
 
-void Charger::put_right(double from_s, Charges& charges, const Between& between) const {
-  if (!told_ || told_->to_s != from_s) return;
+void Charger::put_right(double from_s, double to_s, Charges& charges, const Between& between) {
+  std::vector<double>& whole = charges.whole.joules;
+  if (!told_ || told_->to_s != from_s) told_ = Told{from_s, from_s, std::vector<double>(whole.size())};
   const std::vector<Amount> now = between(told_->from_s, told_->to_s);
   for (std::size_t q = 0; q < now.size(); ++q) {
-    if (!(now[q].covered_s > 0) || !(told_->whole[q].covered_s > 0)) continue;
-    const double more_j = now[q].joules - told_->whole[q].joules;
-    charges.whole.joules[q] += more_j;
+    if (!(now[q].covered_s > 0)) continue;
+    const double more_j = now[q].joules - told_->joules[q];
+    whole[q] += more_j;
     charges.program.joules[q] += more_j;
   }
+  for (std::size_t q = 0; q < whole.size(); ++q) told_->joules[q] += whole[q];
+  told_->to_s = to_s;
 }
 
 Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s, const Between& between) {
@@ -178,8 +181,7 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
       }
     }
   }
-  put_right(from_s, charges, between);
-  told_ = Told{from_s, to_s, whole};
+  put_right(from_s, to_s, charges, between);
   judge(charges.whole, whole, whole, 1);
   judge(charges.program, whole, whole, 1);
   for (std::size_t s = 0; s < spans.size(); ++s) {

@@ -58,7 +58,7 @@ class Charger {
   //     were it made 0, phases that use nothing would on the mean be told to use something.
   // What the program uses alone is its mean power over all times, so far and in this call, at which no phase went on.
   // How far its mean over as long a time has been off that is the uncertainty of the attribution.
-  // What an earlier call has told of its time, and sources that tell of late have put right since, is the program's
+  // What earlier calls have told of their time, and sources that tell of late have put right since, is the program's
   // now. A span that has begun before `from_s` was not known of when that time was divided: the program, which has paid
   // for it, gets that back.
   Charges charge(std::span<const Span> spans, double from_s, double to_s, const Between& between);
@@ -79,13 +79,13 @@ class Charger {
     // How far the mean power over so many seconds may be off that over all; none: too little was seen to tell.
     std::optional<double> off_w(double seconds) const;
   };
-  // What was told of the time of the last call.
+  // What the calls so far have told of their time together.
   struct Told {
     double from_s = 0, to_s = 0;
-    std::vector<Amount> whole;
+    std::vector<double> joules;
   };
   void learn_alone(double from_s, double to_s, const Between& between);
-  void put_right(double from_s, Charges& charges, const Between& between) const;
+  void put_right(double from_s, double to_s, Charges& charges, const Between& between);
 
   std::vector<Alone> alone_;  // by quantity
   std::optional<Told> told_;

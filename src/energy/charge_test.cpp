@@ -115,6 +115,26 @@ TEST(Charge, WhatWasToldTooMuchOfTheLastLineIsTakenBackInTheNext) {
   EXPECT_NEAR(told_j, between(0, 20)[0].joules, 1e-9);
 }
 
+// As a slow meter of the node does when one of its windows is complete.
+TEST(Charge, WhatWasToldTooMuchOfSeveralLinesIsTakenBackTogether) {
+  Charger charger;
+  double told_w = 120;
+  const auto between = [&](double from_s, double to_s) {
+    const auto until = [&](double time_s) {
+      return told_w * std::min(time_s, 30.0) + 100 * std::max(0.0, time_s - 30);
+    };
+    Amount amount;
+    amount.joules = until(to_s) - until(from_s);
+    amount.covered_s = to_s - from_s;
+    return std::vector{amount};
+  };
+  double told_j = 0;
+  for (const double from_s : {0.0, 10.0, 20.0}) told_j += total(charger.charge({}, from_s, from_s + 10, between).whole);
+  told_w = 100;
+  told_j += total(charger.charge({}, 30, 40, between).whole);
+  EXPECT_NEAR(told_j, between(0, 40)[0].joules, 1e-9);
+}
+
 TEST(Charge, ASourceIsOffByTheSameShareOfAllThatItTells) {
   Charger charger;
   const Node node(50);

@@ -38,6 +38,9 @@ void Collector::collect(double now_s, void (Meter::*read)(double now_s, std::vec
     ((*placed.meter).*read)(now_s, readings_);
     for (Reading& reading : readings_) take(followed_[placed.first + reading.zone], reading);
   }
+  if (!curve_) return;
+  curve_->learn(series(total_.zones.front()),
+                [this](double from_s, double to_s) { return sum_between(fast_parts_, from_s, to_s); });
 }
 
 void Collector::take(Followed& followed, Reading& reading) {
@@ -147,6 +150,8 @@ void Collector::settle(Models models) {
     }
   }
   total_ = choose_total(zones_);
+  fast_parts_ = choose_fast_parts(zones_, total_);
+  if (!fast_parts_.zones.empty()) curve_.emplace(zones_[total_.zones.front()].update_s);
   // What nobody looks at any more is not read.
   std::erase_if(meters_, [this](const Placed& placed) {
     for (std::size_t i = placed.first; i < placed.end; ++i) {
@@ -160,10 +165,17 @@ Amount Collector::between(std::size_t zone, double from_s, double to_s) const {
   return series(zone).between(from_s, to_s);
 }
 
-Amount Collector::total_between(double from_s, double to_s) const {
+Amount Collector::sum_between(const Total& of, double from_s, double to_s) const {
   std::vector<Amount> parts;
-  for (const std::size_t zone : total_.zones) parts.push_back(between(zone, from_s, to_s));
+  for (const std::size_t zone : of.zones) parts.push_back(between(zone, from_s, to_s));
   return add_up(parts);
+}
+
+Amount Collector::total_between(double from_s, double to_s) const {
+  if (!curve_) return sum_between(total_, from_s, to_s);
+  return curve_->between(
+      series(total_.zones.front()),
+      [this](double begin_s, double end_s) { return sum_between(fast_parts_, begin_s, end_s); }, from_s, to_s);
 }
 
 }  // namespace diapause::energy

@@ -8,6 +8,7 @@
 
 #include "energy/accumulator.hpp"
 #include "energy/meter.hpp"
+#include "energy/node_curve.hpp"
 #include "energy/series.hpp"
 #include "energy/total.hpp"
 
@@ -39,6 +40,8 @@ class Collector {
   const std::vector<Zone>& zones() const { return zones_; }
   const std::vector<Obstacle>& dropped() const { return dropped_; }
   const Total& total() const { return total_; }
+  // By which of them the total is told apart in time, where its own meter is slow; empty: by that meter.
+  const Total& fast_parts() const { return fast_parts_; }
   const Series& series(std::size_t zone) const { return followed_[zones_at_[zone]].series; }
   Amount between(std::size_t zone, double from_s, double to_s) const;
   Amount total_between(double from_s, double to_s) const;
@@ -68,14 +71,16 @@ class Collector {
   double least_j(Domain domain) const;
   void drop_what_holds_less_than_its_parts();
   std::string why_dead(const Followed& followed) const;
+  Amount sum_between(const Total& of, double from_s, double to_s) const;
 
   std::vector<Placed> meters_;
   std::vector<Followed> followed_;
   std::vector<std::size_t> zones_at_;  // where in followed_ the live zones are
   std::vector<Zone> zones_;
   std::vector<Obstacle> dropped_;
-  Total total_;
-  std::vector<Reading> readings_;  // of one meter; kept for its memory
+  Total total_, fast_parts_;
+  std::optional<NodeCurve> curve_;  // if there are fast parts
+  std::vector<Reading> readings_;   // of one meter; kept for its memory
   double began_s_ = 0;
   double collected_s_ = 0;
 };

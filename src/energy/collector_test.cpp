@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 
 namespace diapause::energy {
@@ -48,6 +50,58 @@ TEST(Collector, APlatformThatDrawsLessThanItsProcessorsIsNoTotal) {
 
 TEST(Collector, APlatformThatDrawsMoreThanItsProcessorsIsTheTotal) {
   EXPECT_EQ(settled_with_psys_of(230).total().name, "psys");
+}
+
+// A node of which the package is a part, and uses 100 W more from 170 s to 170.5 s. The node is told every two seconds.
+class Burst final : public Meter {
+ public:
+  explicit Burst(Domain domain) : is_node_(domain == Domain::node) {
+    Zone zone;
+    zone.source = is_node_ ? "slow node" : "fast package";
+    zone.domain = domain;
+    zone.quantity = is_node_ ? Quantity::power : Quantity::energy;
+    zone.update_s = is_node_ ? 2 : 0.001;
+    zones_.push_back(zone);
+  }
+  std::string_view name() const override { return is_node_ ? "slow" : "fast"; }
+  const std::vector<Zone>& zones() const override { return zones_; }
+  void read(double now_s, std::vector<Reading>& out) override {
+    const auto joules = [&](double time_s) {
+      // That the package goes up and down every 40 s tells what it adds to the node.
+      const double within_s = std::fmod(time_s, 80);
+      const double slow_j = 20 * (time_s + std::min(within_s, 80 - within_s));
+      const double burst_j = std::clamp(time_s - 170, 0.0, 0.5) * 100;
+      return is_node_ ? 100 * time_s + 1.2 * (slow_j + burst_j) : 40 * time_s + slow_j + burst_j;
+    };
+    if (!is_node_) {
+      out.push_back({0, now_s, static_cast<std::uint64_t>(1e6 * (5 + joules(now_s)))});
+    } else if (now_s >= told_s_ + 2) {
+      out.push_back(
+          {0, now_s, static_cast<std::uint64_t>(1e6 * (joules(now_s) - joules(told_s_)) / (now_s - told_s_))});
+      told_s_ = now_s;
+    }
+  }
+
+ private:
+  bool is_node_;
+  double told_s_ = 0;
+  std::vector<Zone> zones_;
+};
+
+TEST(Collector, ASlowMeterOfTheNodeAndAFastOneOfItsProcessorTogetherTellABurst) {
+  std::vector<std::unique_ptr<Meter>> meters;
+  meters.push_back(std::make_unique<Burst>(Domain::node));
+  meters.push_back(std::make_unique<Burst>(Domain::package));
+  Collector collector(std::move(meters), 0.1);
+  for (int i = 0; i <= 50; ++i) collector.collect(0.1 * i + 0.1);
+  collector.settle(Collector::Models::always);
+  for (int i = 51; i < 3000; ++i) collector.collect(0.1 * i + 0.1);
+  EXPECT_EQ(collector.total().name, "node");
+  EXPECT_EQ(collector.fast_parts().name, "package");
+  const double burst_j = collector.total_between(170, 170.5).joules - collector.total_between(165, 165.5).joules;
+  EXPECT_NEAR(burst_j, 60, 6);
+  const double whole_j = collector.between(0, 10, 290).joules;
+  EXPECT_NEAR(collector.total_between(10, 290).joules, whole_j, 0.01 * whole_j);
 }
 
 // Two meters of the firmware may be two supplies, or the same one twice.

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "energy/activity.hpp"
+#include "energy/boards.hpp"
 #include "energy/collector.hpp"
 #include "energy/meters/registry.hpp"
 #include "sys/process.hpp"
@@ -86,7 +87,8 @@ struct SamplerState {
   std::condition_variable changed;
   std::optional<Collector> collector;
   std::vector<Obstacle> obstacles;
-  std::vector<Point> told;  // by now(), of each domain
+  std::vector<Obstacle> boards;  // that are left out
+  std::vector<Point> told;       // by now(), of each domain
   bool is_settled = false;
   bool ends = false;
 
@@ -174,6 +176,8 @@ void SamplerState::settle() {
     const bool is_automatic = settings.meters == std::vector<std::string>{"auto"};
     collector->settle(is_automatic ? Collector::Models::where_nothing_is_measured : Collector::Models::always);
     obstacles.insert(obstacles.end(), collector->dropped().begin(), collector->dropped().end());
+    if (!chosen.empty()) boards = boards_left_out(kernel, settings.root, collector->zones());
+    obstacles.insert(obstacles.end(), boards.begin(), boards.end());
     is_settled = true;
   }
   changed.notify_all();
@@ -206,6 +210,7 @@ Sampler::~Sampler() {
 
 const std::vector<Zone>& Sampler::domains() const { return state_->settled().zones(); }
 const Total& Sampler::total() const { return state_->settled().total(); }
+const Total& Sampler::fast_parts() const { return state_->settled().fast_parts(); }
 const Profile& Sampler::profile() const { return state_->profile; }
 double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
 bool Sampler::is_running() const { return state_->thread.has_value(); }
@@ -222,6 +227,11 @@ void Sampler::moved(std::uint64_t bytes) { state_->moved_bytes.fetch_add(bytes, 
 const std::vector<Obstacle>& Sampler::obstacles() const {
   state_->settled();
   return state_->obstacles;
+}
+
+const std::vector<Obstacle>& Sampler::boards_left_out() const {
+  state_->settled();
+  return state_->boards;
 }
 
 std::string Sampler::failure(std::size_t domain) const {

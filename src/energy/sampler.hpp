@@ -45,8 +45,12 @@ class Sampler {
   bool is_running() const;  // not if all meters are off
   // Which of them make the total, and what it is called.
   const Total& total() const;
+  // By which of them the total is told apart in time, where its own meter is slow: node_curve.hpp. Empty: by its own.
+  const Total& fast_parts() const;
   // What is there and cannot be used, with the reason and what would help.
   const std::vector<Obstacle>& obstacles() const;
+  // Of these, accelerator boards of which no meter tells.
+  const std::vector<Obstacle>& boards_left_out() const;
   const Profile& profile() const;
   double period_s() const;
   double started_s() const;  // when the first sample was taken

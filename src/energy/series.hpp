@@ -55,6 +55,7 @@ class Series {
   // The time must be later than that of the last point.
   void add(const Point& point);
   bool empty() const { return points_.empty(); }
+  const Point& first() const { return points_.front(); }
   const Point& last() const { return points_.back(); }
 
   // The point at a time between two that are known lies on the line between them; before the first and long after the
@@ -62,13 +63,14 @@ class Series {
   Point at(double time_s) const;
   // An end before the beginning gives nothing.
   Amount between(double from_s, double to_s) const;
-
- private:
-  // The energy since the first point lies between these two, whatever the power was between the readings.
+  // The energy since the first point lies between these two, whatever the power was between the readings. There must
+  // be a point.
   struct Band {
     double least_j, most_j;
   };
   Band band(double time_s) const;
+
+ private:
   double peak_w() const;
 
   Source source_;

@@ -33,6 +33,12 @@ class Choice {
   void take_measured(std::initializer_list<Domain> domains) {
     for (const Domain domain : domains) take(domain, Kind::measured);
   }
+  // False if there are none of any.
+  bool take_modelled(std::initializer_list<Domain> domains) {
+    bool any = false;
+    for (const Domain domain : domains) any = take(domain, Kind::modelled) || any;
+    return any;
+  }
   Total total() { return std::move(total_); }
 
  private:
@@ -59,6 +65,25 @@ bool is_covered(std::string_view total, Domain domain) {
   return false;
 }
 
+Total choose_fast_parts(std::span<const Zone> zones, const Total& total) {
+  constexpr double kSlowS = 0.5;
+  constexpr double kFaster = 5;
+  if (total.name != domain_name(Domain::node) || total.kind != Kind::measured) return {};
+  const double update_s = zones[total.zones.front()].update_s;
+  if (update_s < kSlowS) return {};
+  std::vector<Zone> fast;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    const Zone& zone = zones[i];
+    if (zone.domain == Domain::node || zone.kind != Kind::measured || kFaster * zone.update_s > update_s) continue;
+    fast.push_back(zone);
+    places.push_back(i);
+  }
+  Total parts = choose_total(fast);
+  for (std::size_t& zone : parts.zones) zone = places[zone];
+  return parts;
+}
+
 Total choose_total(std::span<const Zone> zones) {
   Choice choice(zones);
   if (choice.take(Domain::node, Kind::measured)) return choice.total();
@@ -68,7 +93,8 @@ Total choose_total(std::span<const Zone> zones) {
     choice.take_measured({Domain::gpu, Domain::disk, Domain::network});
   } else if (choice.take(Domain::package, Kind::measured)) {
     choice.take_measured({Domain::dram, Domain::gpu, Domain::disk, Domain::network});
-  } else if (choice.take(Domain::node, Kind::modelled)) {
+  } else if (choice.take(Domain::node, Kind::modelled) ||
+             choice.take_modelled({Domain::package, Domain::dram, Domain::disk, Domain::network})) {
     choice.take_measured({Domain::gpu});
   }
   return choice.total();

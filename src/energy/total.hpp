@@ -18,6 +18,10 @@ struct Total {
   std::vector<std::size_t> zones;  // indexes
 };
 
+// The zones by which a node that a slow meter sees as a whole can be told apart in time: the total of those that are
+// measured at least five times as often. Empty if the meter of the node is not slow, or if there are none.
+Total choose_fast_parts(std::span<const Zone> zones, const Total& total);
+
 // Whether what a domain uses is in a total of that name, itself or as a part of another: package is in psys, and all is
 // in node. Whoever adds something to a total asks here.
 bool is_covered(std::string_view total, Domain domain);
@@ -27,7 +31,9 @@ bool is_covered(std::string_view total, Domain domain);
 //   2. else the first that is measured of: modules; psys; sockets; packages with dram. And with it the measured gpus
 //   (but
 //      modules have theirs inside), disks and networks
-//   3. where no processor is measured: the modelled node, and with it every measured gpu
+//   3. where no processor is measured: the modelled node, or where the profile does not have the rest of it the
+//   modelled
+//      packages, memory, disks and networks; and with it every measured gpu
 // Core and uncore are inside package and never counted. Of several meters that tell of a domain the first counts, for
 // they name parts in their own ways; but gpus of different meters are different boards if their parts have other names.
 Total choose_total(std::span<const Zone> zones);

@@ -68,6 +68,40 @@ TEST(Total, WithAModelledPartIsModelled) {
   EXPECT_EQ(total.kind, Kind::modelled);
 }
 
+TEST(Total, AProfileWithoutTheRestOfTheNodeIsNotCalledNode) {
+  const std::vector<Zone> zones = {zone("model", Domain::package, "", Kind::modelled),
+                                   zone("model", Domain::dram, "", Kind::modelled), zone("nvml", Domain::gpu, "0")};
+  const Total total = choose_total(zones);
+  EXPECT_EQ(total.name, "package+dram+gpu");
+  EXPECT_EQ(total.kind, Kind::modelled);
+}
+
+Zone changing_every(double update_s, Zone zone) {
+  zone.update_s = update_s;
+  return zone;
+}
+
+TEST(FastParts, ASlowMeterOfTheNodeIsToldApartByCountersOfProcessors) {
+  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0"), zone("powercap", Domain::dram, "0"),
+                                   changing_every(2, zone("hwmon", Domain::gpu, "0")),
+                                   changing_every(2, zone("ipmi", Domain::node))};
+  const Total parts = choose_fast_parts(zones, choose_total(zones));
+  EXPECT_EQ(parts.name, "package+dram");
+  EXPECT_THAT(parts.zones, ElementsAre(0, 1));
+}
+
+TEST(FastParts, AFastMeterOfTheNodeNeedsNone) {
+  const std::vector<Zone> zones = {changing_every(0.1, zone("pm_counters", Domain::node)),
+                                   zone("powercap", Domain::package, "0")};
+  EXPECT_THAT(choose_fast_parts(zones, choose_total(zones)).zones, IsEmpty());
+}
+
+TEST(FastParts, AModelTellsNothingApart) {
+  const std::vector<Zone> zones = {changing_every(2, zone("ipmi", Domain::node)),
+                                   zone("model", Domain::package, "", Kind::modelled)};
+  EXPECT_THAT(choose_fast_parts(zones, choose_total(zones)).zones, IsEmpty());
+}
+
 TEST(Total, GpusOfTwoMakersBothCount) {
   const std::vector<Zone> zones = {zone("model", Domain::node, "", Kind::modelled), zone("nvml", Domain::gpu, "0"),
                                    zone("hwmon", Domain::gpu, "amdgpu 0")};

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "conformance/device_kernel.hpp"
+#include "energy/boards.hpp"
 #include "energy/collector.hpp"
 #include "energy/meters/registry.hpp"
 #include "energy/trace.hpp"
@@ -120,6 +121,45 @@ TEST_F(Trees, OfHwmonAreReadWhateverNumberAChipHas) {
   write("/sys/class/hwmon/hwmon1/name", "nvme");
   write("/sys/class/hwmon/hwmon1/temp1_input", "40000");
   EXPECT_THAT(names(*discover(discover_hwmon).meter), UnorderedElementsAre("node", "package 0", "other ina231 power1"));
+}
+
+TEST_F(Trees, OfHwmonHaveTheBoardsOfAmdAndNotGraphicsInsideAProcessor) {
+  const auto board = [&](const std::string& number, const char* reading) {
+    const std::string folder = "/sys/class/hwmon/hwmon" + number + "/";
+    write(folder + "name", "amdgpu");
+    write(folder + "power1_label", "PPT");
+    write(folder + reading, "90000000");
+    return folder;
+  };
+  write(board("1", "power1_average") + "power1_cap", "300000000");
+  write(board("2", "power1_input") + "power1_cap", "300000000");
+  board("3", "power1_input");
+  const auto discovery = discover(discover_hwmon);
+  EXPECT_THAT(names(*discovery.meter), ElementsAre("gpu amdgpu", "gpu amdgpu#2", "other amdgpu PPT"));
+  EXPECT_EQ(discovery.meter->zones()[0].quantity, Quantity::power);
+}
+
+TEST_F(Trees, OfPciShowBoardsThatNoMeterTellsOf) {
+  const auto device = [&](const std::string& at, const char* pci_class, const char* vendor) {
+    write("/sys/bus/pci/devices/" + at + "/class", pci_class);
+    write("/sys/bus/pci/devices/" + at + "/vendor", vendor);
+  };
+  device("0000:01:00.0", "0x030200", "0x10de");
+  device("0000:01:00.1", "0x040300", "0x10de");  // its sound
+  device("0000:02:00.0", "0x030200", "0x10de");
+  device("0000:03:00.0", "0x120000", "0x1002");
+  device("0000:04:00.0", "0x030000", "0x1a03");  // of the management controller
+  std::vector<Zone> zones(2);
+  zones[0].source = "powercap intel-rapl:0";
+  zones[0].domain = Domain::package;
+  zones[1].source = "nvml energy of board 0";
+  zones[1].domain = Domain::gpu;
+  const auto left_out = boards_left_out(kernel_, settings_.root, zones);
+  ASSERT_THAT(left_out, SizeIs(2));
+  EXPECT_THAT(left_out[0].source + ": " + left_out[0].why, HasSubstr("NVIDIA: 2 seen, of which meters tell of 1"));
+  EXPECT_THAT(left_out[1].source + ": " + left_out[1].why, HasSubstr("AMD: 1 seen, of which meters tell of 0"));
+  zones[0].domain = Domain::node;
+  EXPECT_THAT(boards_left_out(kernel_, settings_.root, zones), IsEmpty());
 }
 
 TEST_F(Trees, OfHwmonNameTheRailsOfGrace) {

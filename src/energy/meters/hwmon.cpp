@@ -87,7 +87,9 @@ class Chips {
 
   void add_power(const std::string& name, const std::string& directory, const std::string& file) {
     Meaning meaning{Domain::other, label_or(text(directory + "/" + stem(file) + "_label"), name, file)};
-    if (name == "amdgpu") meaning = {Domain::gpu, "amdgpu"};
+    // A graphics unit in a processor has no limit of its own, and its number may be that of all the processor.
+    const bool is_board = !text(directory + "/" + stem(file) + "_cap").empty();
+    if (name == "amdgpu" && is_board) meaning = {Domain::gpu, "amdgpu"};
     if (name == "power_meter") meaning = meaning_of_acpi(text(directory + "/" + stem(file) + "_oem_info"));
     NumberFile& added = add(name, directory, file, meaning);
     added.zone.quantity = Quantity::power;

@@ -1,5 +1,5 @@
-// Power from a profile of the machine and from what the node does. One zone for each domain of the profile, and the
-// node as their sum.
+// Power from a profile of the machine and from what the node does. One zone for each domain of the profile, and, if the
+// profile has the rest of the node too, the node as their sum.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class Model final : public Meter {
  public:
   Model(const Profile& profile, Accuracy accuracy, ActivityReader activity)
       : profile_(profile), accuracy_(std::move(accuracy)), activity_(std::move(activity)) {
-    add_zone(Domain::node);
+    if (has_node(profile)) add_zone(Domain::node);
     for (const DomainModel& domain : profile.domains) add_zone(domain.domain);
     watts_.resize(zones_.size());
     confirmed_j_.resize(zones_.size());
@@ -49,6 +49,10 @@ class Model final : public Meter {
   }
 
  private:
+  static bool has_node(const Profile& profile) {
+    return std::ranges::any_of(profile.domains, [](const DomainModel& one) { return one.domain == Domain::other; });
+  }
+
   void add_zone(Domain domain) {
     Zone zone;
     zone.source = "model " + profile_.name;
@@ -93,17 +97,19 @@ class Model final : public Meter {
   }
 
   void set_watts(const Activity& activity) {
-    watts_[0] = 0;
+    const std::size_t first = zones_.size() - profile_.domains.size();
+    double sum_w = 0;
     for (std::size_t i = 0; i < profile_.domains.size(); ++i) {
-      watts_[i + 1] = model_watts(profile_, profile_.domains[i], activity);
-      watts_[0] += watts_[i + 1];
+      watts_[first + i] = model_watts(profile_, profile_.domains[i], activity);
+      sum_w += watts_[first + i];
     }
+    if (first > 0) watts_[0] = sum_w;
   }
 
   const Profile& profile_;
   const Accuracy accuracy_;
   ActivityReader activity_;
-  std::vector<Zone> zones_;  // the node, then the domains of the profile in their order
+  std::vector<Zone> zones_;  // the node, if the profile has all of it, then the domains of the profile in their order
   bool has_begun_ = false;
   bool has_looked_ = false;
   double looked_s_ = 0;

@@ -211,6 +211,10 @@ std::string Account::describe(const Book& book) {
     machine["gap_s"] = charges.gap_s;
     machine["total"] = sampler_->total().name;
     machine["sources"] = sources_of(*sampler_);
+    if (const auto& fast = sampler_->fast_parts(); !fast.zones.empty()) machine["told_apart_by"] = fast.name;
+    for (const energy::Obstacle& boards : sampler_->boards_left_out()) {
+      machine["left_out"].push_back(boards.source + ": " + boards.why);
+    }
     // A machine on which no source has data now has no total.
     const bool has_total = !charges.whole.is_known.empty() && charges.whole.is_known.back();
     put_joules(machine["program"], charges.program, *sampler_, has_total);

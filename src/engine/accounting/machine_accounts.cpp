@@ -103,6 +103,13 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
       auto& known = sum_["sources"];
       if (std::find(known.begin(), known.end(), source) == known.end()) known.push_back(source);
     }
+    const json boards = machine.value("left_out", json::array());
+    for (const json& one : boards) {
+      json& known = sum_["left_out"];
+      if (std::find(known.begin(), known.end(), one) == known.end()) known.push_back(one);
+    }
+    // Where machines differ, no name is that of all.
+    if (machine.value("told_apart_by", "") != sum_.value("told_apart_by", "")) sum_.erase("told_apart_by");
     const std::string total = machine["total"];
     const std::string total_so_far = sum_["total"];
     if (total.empty() || total == total_so_far) return;
