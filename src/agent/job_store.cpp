@@ -77,7 +77,8 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request) {
   }
   store->ledger_.open(context);
   if (store->ledger_.is_open()) {
-    store->ledger_.append(context, engine::open_line({store->engine_->incarnation(), 1, 1, engine::Worker::call}));
+    store->ledger_.append(
+        context, engine::open_line({store->engine_->incarnation(), 1, 1, engine::Worker::call, engine::slurm_job()}));
   }
   DIAPAUSE_TRY_ASSIGN(const engine::Inventory inventory, engine::take_inventory(context));
   for (const engine::StoredVersion& one : inventory.versions) {

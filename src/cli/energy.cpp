@@ -47,8 +47,9 @@ Result<NamedEnergy> read_ledger(const std::string& path, const std::string& part
 int energy(const EnergyArguments& arguments) {
   const auto path = ledger_of(arguments.job, arguments.places);
   if (!path) return complain(path.error());
-  const auto job = read_ledger(*path, arguments.part);
+  auto job = read_ledger(*path, arguments.part);
   if (!job) return complain(job.error());
+  if (arguments.part.empty() && !arguments.csv) job->slurm = ask_sacct(job->energy.slurm_jobs);
   if (arguments.csv) {
     fmt::print("{}", energy_csv(job->energy));
     return kDone;

@@ -300,10 +300,24 @@ std::string sharing_text(const EnergySummary& energy) {
              joules_text(*job));
 }
 
+// Slurm's number of the same jobs. It has the time before and after the program, and power does not.
+std::string slurm_text(const NamedEnergy& job) {
+  if (!job.slurm) return "";
+  const SlurmEnergy& slurm = *job.slurm;
+  std::string text = fmt::format("by Slurm's accounting (ConsumedEnergy of {}): {} in {}", fmt::join(slurm.jobs, ", "),
+                                 unit_text(slurm.joules, "J"), unit_text(slurm.seconds, "s"));
+  const auto watts = job.energy.watts();
+  if (!(slurm.seconds > 0) || !watts || !(*watts > 0)) return printable(text) + "\n";
+  const double slurm_w = slurm.joules / slurm.seconds;
+  text += fmt::format(", a mean power of {}; the ledger has {} ({:+.1f} %)", unit_text(slurm_w, "W"),
+                      unit_text(*watts, "W"), 100 * (*watts / slurm_w - 1));
+  return printable(text) + "\n";
+}
+
 // What must be known beside the numbers.
 std::string notes_text(const NamedEnergy& job) {
   const EnergySummary& energy = job.energy;
-  std::string text = sharing_text(energy) + uncertainty_text(energy) + slowed_text(energy);
+  std::string text = slurm_text(job) + sharing_text(energy) + uncertainty_text(energy) + slowed_text(energy);
   text += left_out_text(energy);
   if (energy.gap_s > 0) {
     text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n", energy.gap_s);
@@ -386,11 +400,16 @@ json whole_json(const NamedEnergy& job) {
               {"total", energy.total},
               {"kind", energy.kind()},
               {"sources", sources_json(energy)},
+              {"told_apart_by", energy.told_apart_by},
+              {"left_out", energy.left_out},
               {"runtime_s", energy.seconds},
               {"gap_s", energy.gap_s},
               {"watts", or_null(energy.watts())},
               {"whole", json::object()},
               {"program", json::object()}};
+  if (job.slurm) {
+    one["slurm"] = {{"jobs", job.slurm->jobs}, {"joules", job.slurm->joules}, {"seconds", job.slurm->seconds}};
+  }
   put_joules(one["whole"], energy.whole);
   put_joules(one["program"], energy.program);
   if (const auto is_shared = energy.is_shared()) {
@@ -400,8 +419,6 @@ json whole_json(const NamedEnergy& job) {
     if (const auto part = energy.job_part()) put_joules(one["shared"], *part);
   }
   return one;
-              {"told_apart_by", energy.told_apart_by},
-              {"left_out", energy.left_out},
 }
 
 json phases_json(const EnergySummary& energy) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "cli/energy_summary.hpp"
+#include "cli/slurm_energy.hpp"
 #include "energy/measured_job.hpp"
 
 namespace diapause::cli {
@@ -14,6 +16,7 @@ struct NamedEnergy {
   std::string ledger;  // path
   EnergySummary energy;
   energy::MeasuredJob measured;
+  std::optional<SlurmEnergy> slurm = {};  // none: nobody has asked, or Slurm does not know
 };
 
 // `baselines`: runs to compare with; empty: none.

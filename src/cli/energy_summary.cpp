@@ -288,6 +288,9 @@ void EnergyReader::add_line(std::string_view line) {
   one.incarnation = *incarnation;
   one.unix_s = *unix_s;
   if (*event == "open") opened_unix_s_[one.incarnation] = one.unix_s;
+  if (const auto slurm_job = text(one.fields, "slurm_job"); slurm_job && *event == "open") {
+    summary_.slurm_jobs.insert(*slurm_job);
+  }
   if (*event == "restart") add_restart(one);
   if (*event == "energy" && !add_energy(one)) ++summary_.damaged_lines;
 }
@@ -321,15 +324,15 @@ bool EnergyReader::add_energy(const Line& line) {
     if (summary_.total != name) summary_.total = "mixed";
   }
   add_sources(summary_.sources, line.fields);
-  stretches_.push_back(
-      {line.unix_s - *seconds, line.unix_s, line.incarnation, line.unix_s, joules_of(*program, wanted)});
-  bool all_sound = true;
   if (const auto parts = text(line.fields, "told_apart_by")) summary_.told_apart_by.insert(*parts);
   if (const json* const boards = find(line.fields, "left_out"); boards != nullptr && boards->is_array()) {
     for (const json& one : *boards) {
       if (one.is_string()) summary_.left_out.insert(one.get<std::string>());
     }
   }
+  stretches_.push_back(
+      {line.unix_s - *seconds, line.unix_s, line.incarnation, line.unix_s, joules_of(*program, wanted)});
+  bool all_sound = true;
   for (const json& one : *phases) {
     const auto phase = phase_of(one, wanted);
     all_sound = all_sound && phase.has_value();

@@ -318,8 +318,9 @@ void Engine::write_open_record() {
   }
   ledger_.open(context);
   if (!ledger_.is_open()) return;
-  ledger_.append(context, engine::open_line({host_->incarnation(), context.rank_count(),
-                                             context.topology.node_names.size(), host_->worker()}));
+  ledger_.append(context,
+                 engine::open_line({host_->incarnation(), context.rank_count(), context.topology.node_names.size(),
+                                    host_->worker(), engine::slurm_job()}));
 }
 
 Engine::~Engine() {

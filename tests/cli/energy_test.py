@@ -4,6 +4,7 @@
 import csv
 import json
 import math
+import os
 
 import support
 from support import CommandTest, Tiers
@@ -275,6 +276,18 @@ class EnergyTest(CommandTest):
         self.assertIn("the job's part is", self.energy()[0])
         shared = self.report("energy", "heat", tiers=self.tiers)["shared"]
         self.assertEqual((shared["is_shared"], shared["joules"]), (True, 6000))
+
+    def test_what_slurm_has_counted_stands_beside(self):
+        self.leave([{"schema": 2, "event": "open", "incarnation": 1, "time_unix_s": 1000, "slurm_job": "77"}] + RUN)
+        tools = self.scratch / "tools"
+        tools.mkdir()
+        (tools / "sacct").write_text("#!/bin/sh\ncase \"$*\" in *'--jobs 77 '*) printf '77|12000|120\\n77.0|11990|110\\n';; esac\n")
+        (tools / "sacct").chmod(0o755)
+        path = f"{tools}:{os.environ['PATH']}"
+        self.assert_in_order(["by Slurm's accounting (ConsumedEnergy of 77): 12000", "in 120", "100", "the ledger has 110", "(+10.0 %)"],
+                             self.diapause("energy", "heat", tiers=self.tiers, PATH=path)[0])
+        out = json.loads(self.diapause("energy", "heat", "--json", tiers=self.tiers, PATH=path)[0])
+        self.assertEqual(out["slurm"], {"jobs": ["77"], "joules": 12000, "seconds": 120})
 
     def test_without_a_source_there_are_times_and_no_joules(self):
         bare = line(10.0, 0.0, []) | {"total": "", "sources": [], "program": {}, "whole": {},

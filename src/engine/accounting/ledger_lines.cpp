@@ -23,6 +23,14 @@ std::string text(const json& line) { return line.dump(-1, ' ', false, json::erro
 
 }  // namespace
 
+std::string slurm_job() {
+  for (const auto& [name, value] : sys::environment()) {
+    const bool is_number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+    if (name == "SLURM_JOB_ID" && is_number) return value;
+  }
+  return "";
+}
+
 std::string open_line(const OpenLine& open) {
   constexpr std::array<const char*, 4> kWorkers = {"call", "thread", "thread in calls", "rank"};
   json line = event("open", sys::unix_time_ns());
@@ -30,6 +38,7 @@ std::string open_line(const OpenLine& open) {
   line["ranks"] = open.ranks;
   line["nodes"] = open.nodes;
   line["worker"] = kWorkers.at(static_cast<std::size_t>(open.worker));
+  if (!open.slurm_job.empty()) line["slurm_job"] = open.slurm_job;
   return text(line);
 }
 

@@ -60,8 +60,11 @@ struct OpenLine {
   std::uint32_t ranks = 0;
   std::size_t nodes = 0;
   Worker worker = Worker::call;
+  std::string slurm_job;  // number of Slurm's job that this process is a part of; empty: none
 };
 
+// Returns what SLURM_JOB_ID says in the environment of this process; empty if that is no number.
+std::string slurm_job();
 std::string open_line(const OpenLine& open);
 std::string checkpoint_line(const CheckpointLine& line);
 // Describes how the regions of this process were stored in the global tier.
