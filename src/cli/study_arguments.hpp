@@ -15,6 +15,7 @@ struct StudyCompressArguments {
   std::string machine = "m510-broadwell";
   std::string directory;  // where to write; empty: below `output`
   double seconds = 0.3;
+  int repetitions = 3;
   double dump_gb = 512;  // of fields, for which time and energy are told; as published
   bool is_dry_run = false;
 };
@@ -28,7 +29,8 @@ struct StudyEncodeArguments {
   std::vector<double> bounds, clocks;
   std::string actuator;
   std::string directory;
-  double seconds = 0;  // least duration of each measurement
+  double seconds = 0;   // least duration of each measurement
+  int repetitions = 1;  // and least number of passes
 };
 
 // A study that starts programs: its options as typed, for the Python package.

@@ -15,6 +15,7 @@ int study_compress(const StudyCompressArguments& arguments) {
                                     "--actuator=" + arguments.actuator,
                                     "--machine=" + arguments.machine,
                                     fmt::format("--seconds={}", arguments.seconds),
+                                    fmt::format("--repetitions={}", arguments.repetitions),
                                     fmt::format("--dump-gb={}", arguments.dump_gb)};
   if (arguments.is_dry_run) words.emplace_back("--dry-run");
   const auto add = [&](const char* option, const std::vector<std::string>& values) {

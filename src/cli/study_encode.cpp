@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -66,9 +69,39 @@ Result<codec::CodecId> codec_of(const std::string& name) {
 // The number of passes of a step, and their cost.
 struct Cost {
   int passes = 0;
-  double seconds = 0;
+  double seconds = 0;    // of all passes
+  double scatter_s = 0;  // standard deviation of the time of one pass; 0 for a single one
   energy::Usage energy;
 };
+
+// How far the values that were read back are off.
+struct Errors {
+  double greatest = 0;
+  double rms = 0;    // over all finite values
+  double range = 0;  // from the least to the greatest finite value
+};
+
+template <class Value>
+Errors errors_between(ByteView before, ByteView after) {
+  Errors errors;
+  double least = std::numeric_limits<double>::infinity(), most = -least, squares = 0;
+  std::uint64_t count = 0;
+  for (std::size_t at = 0; at + sizeof(Value) <= before.size(); at += sizeof(Value)) {
+    Value value = 0, again = 0;
+    std::memcpy(&value, before.data() + at, sizeof value);
+    std::memcpy(&again, after.data() + at, sizeof again);
+    if (!std::isfinite(value)) continue;
+    const double off = static_cast<double>(again) - static_cast<double>(value);
+    squares += off * off;
+    least = std::min(least, static_cast<double>(value));
+    most = std::max(most, static_cast<double>(value));
+    ++count;
+  }
+  if (count == 0) return errors;
+  errors.rms = std::sqrt(squares / static_cast<double>(count));
+  errors.range = most - least;
+  return errors;
+}
 
 codec::Workforce one_worker() {
   return {[](std::uint64_t pieces, const auto& piece) {
@@ -109,18 +142,19 @@ class Trial {
 
   Status decompress() { return decoder_.decode(ByteView(stored_).first(used_), plan_, decoded_); }
 
-  // Returns the greatest error of all values that were read back, or an error if it exceeds the
-  // bound.
-  Result<double> greatest_error() const {
-    double greatest = 0;
+  // Returns the errors of all values that were read back. Fails if one exceeds the bound.
+  Result<Errors> errors() const {
+    const bool is_double = field_.region.element_bytes == sizeof(double);
+    Errors errors =
+        is_double ? errors_between<double>(field_.bytes, decoded_) : errors_between<float>(field_.bytes, decoded_);
     for (std::uint64_t i = 0; i < plan_.block_count(); ++i) {
       const codec::Shape shape = plan_.shape_of(i);
       const auto part = [&](ByteView all) { return all.subspan(plan_.offset_of(i), shape.bytes()); };
       const auto error = codec::greatest_error(part(field_.bytes), part(decoded_), shape, method_.bound);
       if (!error) return fail(Code::corrupt, std::string(codec::codec_name(method_.codec)) + " broke its bound");
-      greatest = std::max(greatest, *error);
+      errors.greatest = std::max(errors.greatest, *error);
     }
-    return greatest;
+    return errors;
   }
 
   std::string sizes_json() const {
@@ -201,40 +235,50 @@ class Study {
     DIAPAUSE_TRY_ASSIGN(const Cost compress, cost_of([&] { return trial.compress(); }));
     DIAPAUSE_TRY_ASSIGN(const Cost write, cost_of([&] { return trial.write(directory_); }));
     DIAPAUSE_TRY_ASSIGN(const Cost decompress, cost_of([&] { return trial.decompress(); }));
-    DIAPAUSE_TRY_ASSIGN(const double error, trial.greatest_error());
-    print(trial, "compress", compress, error);
-    print(trial, "write", write, error);
-    print(trial, "decompress", decompress, error);
+    DIAPAUSE_TRY_ASSIGN(const Errors errors, trial.errors());
+    print(trial, "compress", compress, errors);
+    print(trial, "write", write, errors);
+    print(trial, "decompress", decompress, errors);
     return {};
   }
 
-  // Repeats a step until it has lasted long enough for a counter to measure.
+  // Repeats a step until it has lasted long enough for a counter to measure, and often enough to
+  // tell its scatter.
   template <class Step>
   Result<Cost> cost_of(Step step) {
     Cost cost;
     const double begin_s = sys::monotonic_s();
     double end_s = begin_s;
+    double squares = 0;
     do {
+      const double pass_began_s = end_s;
       DIAPAUSE_TRY(step());
       ++cost.passes;
       end_s = sys::monotonic_s();
-    } while (end_s - begin_s < arguments_.seconds);
+      squares += (end_s - pass_began_s) * (end_s - pass_began_s);
+    } while (end_s - begin_s < arguments_.seconds || cost.passes < arguments_.repetitions);
     cost.seconds = end_s - begin_s;
+    const double mean_s = cost.seconds / cost.passes;
+    if (cost.passes > 1) {
+      cost.scatter_s = std::sqrt(std::max(0.0, squares - cost.passes * mean_s * mean_s) / (cost.passes - 1));
+    }
     cost.energy = sampler_->between(begin_s, end_s);
     return cost;
   }
 
-  void print(const Trial& trial, const char* step, const Cost& cost, double error) const {
+  void print(const Trial& trial, const char* step, const Cost& cost, const Errors& errors) const {
     const double times = 1.0 / cost.passes;
     const energy::Amount& amount = cost.energy.total;
     const bool is_known = amount.covered_s > 0;
     const energy::Total& total = sampler_->total();
-    fmt::print(R"({{"step":"{}","asked":{},"obtained":{},{},"greatest_error":{},"passes":{},"seconds":{},)"
+    fmt::print(R"({{"step":"{}","asked":{},"obtained":{},{},"greatest_error":{},"rms_error":{},"value_range":{},)"
+               R"("passes":{},"seconds":{},"seconds_scatter":{},)"
                R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}","joules_of":{{{}}}}})"
                "\n",
-               step, asked_, obtained_, trial.sizes_json(), error, cost.passes, cost.seconds * times,
-               is_known ? fmt::format("{}", amount.joules * times) : "null", amount.covered_s * times, total.name,
-               is_known ? energy::kind_name(total.kind) : "", joules_by_domain(cost));
+               step, asked_, obtained_, trial.sizes_json(), errors.greatest, errors.rms, errors.range, cost.passes,
+               cost.seconds * times, cost.scatter_s, is_known ? fmt::format("{}", amount.joules * times) : "null",
+               amount.covered_s * times, total.name, is_known ? energy::kind_name(total.kind) : "",
+               joules_by_domain(cost));
     std::fflush(stdout);
   }
 

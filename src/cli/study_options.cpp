@@ -39,6 +39,10 @@ void add_study_compress(CLI::App& study, StudyCompressArguments& arguments) {
       ->check(CLI::Range(0.0, 3600.0))
       ->option_text("S")
       ->capture_default_str();
+  verb.add_option("--repetitions", arguments.repetitions, "Least number of times that each step is repeated")
+      ->check(CLI::Range(1, 10000))
+      ->option_text("N")
+      ->capture_default_str();
   verb.add_option("--directory", arguments.directory,
                   "Directory to which compressed data is written [below the output]")
       ->option_text("PATH");
@@ -64,6 +68,7 @@ void add_study_encode(CLI::App& study, StudyEncodeArguments& arguments) {
   verb.add_option("--actuator", arguments.actuator)->required();
   verb.add_option("--directory", arguments.directory)->required();
   verb.add_option("--seconds", arguments.seconds)->required();
+  verb.add_option("--repetitions", arguments.repetitions);
 }
 
 // ---- studies of runs: the Python package parses the options ---------------------------------------------------------

@@ -48,7 +48,7 @@ class StudyTest(CommandTest):
 
     def assert_all_is_labelled(self):
         self.assertEqual(sorted(path.name for path in (self.scratch / "out").iterdir()),
-                         ["dump.csv", "energy-by-bound.png", "fits.csv", "measurements.csv", "power-and-runtime.png",
+                         ["dump.csv", "energy-by-bound.png", "equal-error.csv", "fits.csv", "measurements.csv", "power-and-runtime.png",
                           "ratio-and-speed.png", "study.html"])
         page = (self.scratch / "out/study.html").read_text()
         self.assertIn('class="kind modelled"', page)

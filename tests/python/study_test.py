@@ -1,5 +1,6 @@
 """What is made of the rows of a sweep, with rows of which the truth is known."""
 
+import dataclasses
 import hashlib
 import pathlib
 import struct
@@ -40,6 +41,27 @@ class StudyTest(unittest.TestCase):
         self.assertAlmostEqual(found.runtime_fit("write").phi, PHI)
         self.assertEqual(found.power_at("compress", 0.875)[1], "measured")
         self.assertEqual(found.label(), "time measured; power over clock measured")
+
+    def test_ratios_are_compared_where_the_real_errors_are_equal(self):
+        def at(codec, bound, share, ratio):
+            # A codec whose real error is that share of its bound.
+            made = dataclasses.replace(row("compress", 1.0, codec=codec, bound=bound), greatest_error=share * bound, ratio=ratio,
+                                       rms_error=share * bound / 2, value_range=1.0)
+            return made
+
+        rows = [at("lattice", bound, 1.0, 4 / bound**0.25) for bound in (1e-1, 1e-2, 1e-3, 1e-4)]
+        # At equal bounds it compresses half as well, at equal errors better: it stays a hundred times below its bound.
+        rows += [at("zfp", bound, 0.01, 2 / bound**0.25) for bound in (1e-1, 1e-2, 1e-3, 1e-4)]
+        found = {(one["codec"], one["measure"], one["value"]): one["ratio"] for one in results.Study(rows, "m510-broadwell").at_equal_error()}
+        self.assertAlmostEqual(found["lattice", "greatest_error", 1e-3], 4 * 10**0.75, 5)
+        self.assertAlmostEqual(found["zfp", "greatest_error", 1e-3], 2 * 10**0.25, 5)
+        self.assertAlmostEqual(found["lattice", "psnr_db", 80.0] / found["zfp", "psnr_db", 80.0], 2 * 10**0.5, 4)
+        self.assertNotIn(("zfp", "psnr_db", 60.0), found, "a bound that was not measured")
+
+    def test_the_scatter_of_repetitions_makes_the_interval_of_a_time(self):
+        rows = [dataclasses.replace(row("compress", 1.0), passes=4, seconds_scatter=0.2)]
+        self.assertAlmostEqual(results.Study(rows, "m510-broadwell").seconds_off("lattice", 1e-3, "compress"), 3.182 * 0.1 / 2, 4)
+        self.assertIsNone(study().seconds_off("lattice", 1e-3, "compress"), "of a single pass nobody knows")
 
     def test_the_rule_saves_what_power_and_time_say(self):
         found = study()

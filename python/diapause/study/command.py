@@ -24,6 +24,7 @@ def add_options(parser):
     parser.add_argument("--machine", default="m510-broadwell")
     parser.add_argument("--directory", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--repetitions", type=options.whole_number, default=3)
     parser.add_argument("--dump-gb", type=options.positive, default=published.DUMPED_GB)
     parser.add_argument("--dry-run", action="store_true")
 
@@ -58,7 +59,7 @@ def _fields(arguments):
 def _plan(arguments, scratch):
     clocks = arguments.clocks if arguments.actuator != "none" else (1.0,)
     return sweep.Plan(arguments.encoder, arguments.actuator, tuple(sorted({1.0, *clocks}, reverse=True)), arguments.bounds,
-                      scratch, arguments.seconds)
+                      scratch, arguments.seconds, arguments.repetitions)
 
 
 def _show_plan(arguments):
@@ -100,7 +101,8 @@ def run(arguments):
     study = results.Study(rows, arguments.machine)
     drawn = {"power-and-runtime": figures.power_and_runtime(study), "energy-by-bound": figures.energy_by_bound(study),
              "ratio-and-speed": figures.ratio_and_speed(study)}
-    files = {"fits.csv": results.csv_of(FIT_COLUMNS, fit_rows(study)), "dump.csv": _dump_csv(study, arguments.dump_gb),
+    equal = study.at_equal_error()
+    files = {"equal-error.csv": results.csv_of(EQUAL_COLUMNS, [row.values() for row in equal]), "fits.csv": results.csv_of(FIT_COLUMNS, fit_rows(study)), "dump.csv": _dump_csv(study, arguments.dump_gb),
              "study.html": _page(study, used, arguments.dump_gb, _notes(study, missing, left_out), drawn)}
     files |= {f"{name}.png": look.saved(figure, "png") for name, figure in drawn.items()}
     print(arguments.output / "measurements.csv")
@@ -110,22 +112,23 @@ def run(arguments):
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
-FIT_COLUMNS = ("step", "of", "how", "a", "b", "c", "sse", "rmse", "r2", "points")
+FIT_COLUMNS = ("step", "of", "how", "a", "b", "c", "sse", "rmse", "r2", "points", "a_top_off", "b_off", "c_off")
+EQUAL_COLUMNS = ("codec", "measure", "value", "ratio", "fields")
 
 
 def fit_rows(study):
     """The published curves, what the fitting makes of data synthesised out of them, and the fits of here."""
     rows = []
     for curve in published.curves():
-        rows.append((curve.step, curve.data, "published", curve.a, curve.b, curve.c, curve.sse, curve.rmse, curve.r2, None))
+        rows.append((curve.step, curve.data, "published", curve.a, curve.b, curve.c, curve.sse, curve.rmse, curve.r2, *[None] * 4))
         again = results.recovered(curve)
         rows.append((curve.step, curve.data, "fitted to data made of the published curve", again.a, again.b, again.c,
-                     again.sse, again.rmse, again.r2, again.points))
+                     again.sse, again.rmse, again.r2, again.points, *again.intervals()))
     for step in results.STEPS:
         found = study.power_fit(step)
         if found:
             rows.append((step, "this machine, f over its base clock", "measured", found.a, found.b, found.c, found.sse,
-                         found.rmse, found.r2, found.points))
+                         found.rmse, found.r2, found.points, *found.intervals()))
     return rows
 
 
@@ -198,11 +201,33 @@ def _codec_table(study):
             speeds = [page.Number(f"{1e3 / seconds:,.0f}", 1e3 / seconds) for seconds in
                       (study.seconds_per_gb(codec, bound, step) for step in ("compress", "decompress"))]
             worst = max(row.greatest_error for row in found)
+            off = study.seconds_off(codec, bound, "compress")
+            psnr = [row.psnr_db for row in found if row.psnr_db is not None]
             rows.append([codec, f"{bound:.0e}" if bound else "-", _number(results.mean(row.ratio for row in found), "{:.2f}"),
-                         *speeds, _number(worst, "{:.3g}"), str(sum(row.lossless_blocks for row in found)),
+                         *speeds, _number(None if off is None else 100 * off, "{:.1f}"), _number(worst, "{:.3g}"),
+                         _number(min(psnr) if psnr else None, "{:.0f}"), str(sum(row.lossless_blocks for row in found)),
                          str(sum(row.blocks for row in found))])
-    return page.table("codecs", ["<codec", "<bound", "ratio", "compress MB/s", "decompress MB/s", "greatest error",
-                                 "gave way", "blocks"], rows)
+    return page.table("codecs", ["<codec", "<bound", "ratio", "compress MB/s", "decompress MB/s", "compress +- %",
+                                 "greatest error", "least PSNR dB", "gave way", "blocks"], rows)
+
+
+def _equal_parts(study):
+    """A bound says little of the error: some codecs stay far below theirs."""
+    rows = study.at_equal_error()
+    if not rows:
+        return []
+    parts = [page.paragraph("Codecs differ in how far they stay below their bound. So here is the ratio where their real errors are equal: at equal "
+                            "PSNR, and at an equal greatest error. It is interpolated between bounds, over the fields for which all codecs have "
+                            "such an error.")]
+    for measure, head, text in (("psnr_db", "PSNR dB", "{:g}"), ("greatest_error", "greatest error", "{:.0e}")):
+        codecs = list(dict.fromkeys(row["codec"] for row in rows if row["measure"] == measure))
+        values = list(dict.fromkeys(row["value"] for row in rows if row["measure"] == measure))
+        at = {(row["codec"], row["value"]): row for row in rows if row["measure"] == measure}
+        cells = [[_number(value, text), *(_number(at[codec, value]["ratio"], "{:.2f}") if (codec, value) in at else page.Number("-")
+                                          for codec in codecs), str(max(row["fields"] for row in at.values() if row["value"] == value))]
+                 for value in values]
+        parts.append(page.table(f"equal-{measure.replace('_', '-')}", [head, *codecs, "fields"], cells))
+    return parts
 
 
 def _field_table(used):
@@ -243,7 +268,7 @@ def _page(study, used, gb, notes, drawn):
         page.heading_of_page("Compressing checkpoints"), f"<p>{page.kind_mark(mark)}</p>\n", page.notes(notes),
         page.heading("Codecs and bounds"),
         picture("ratio-and-speed", "Ratio and speed of every codec and bound", "Up and to the right is better."),
-        _codec_table(study),
+        _codec_table(study), *_equal_parts(study),
         page.heading("Energy by bound"),
         picture("energy-by-bound", "Energy of compressing and writing by bound",
                 f"The rule: {published.RULE['compress']} of the clock compressing, {published.RULE['write']} writing."),

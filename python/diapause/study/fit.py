@@ -27,6 +27,11 @@ class PowerFit:
     def power(self, clock):
         return self.a * np.asarray(clock, float) ** self.b + self.c
 
+    def intervals(self, confidence=0.95):
+        """Half the widths of the intervals of a f^b at the highest clock, of b and of c."""
+        spread = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return tuple(float(one) for one in stats.t.ppf(0.5 + confidence / 2, self.points - 3) * spread)
+
     def band(self, clock, confidence=0.95):
         """Half the width of the band in which the curve lies with this confidence."""
         x = np.asarray(clock, float) / self.clock_scale

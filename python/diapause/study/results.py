@@ -10,11 +10,13 @@ import io
 import math
 
 import numpy as np
+from scipy import stats
 
-from diapause.study import fit, published
+from diapause.study import fit, published, sweep
 from diapause.study.sweep import Row
 
 STEPS = ("compress", "write")  # of a checkpoint
+EQUAL_PSNR_DB = (60.0, 80.0, 100.0, 120.0)
 
 
 ROW_COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
@@ -155,6 +157,37 @@ class Study:
         clock = published.RULE[step]
         return base * self.power_at(step, clock)[0] * self.longer_at(step, clock)[0]
 
+    def seconds_off(self, codec, bound, step):
+        """Half the 95 % interval of the mean of seconds_per_gb, over it, as passes scatter; None where a step was done once."""
+        found = self._at_full_clock(codec, bound, step)
+        if not found or any(row.passes < 2 for row in found):
+            return None
+        squares = [(stats.t.ppf(0.975, row.passes - 1) * row.seconds_scatter / row.seconds)**2 / row.passes for row in found]
+        return math.sqrt(sum(squares)) / len(found)
+
+    def at_equal_error(self):
+        """Rows of codec, measure (`psnr_db` or `greatest_error`), its value and the ratio there: the mean over the fields of which all
+        lossy codecs have that value between two of their bounds, by a line through the logarithms of the two ratios."""
+        curves = collections.defaultdict(dict)  # by measure and field: by codec: points
+        for (field, codec, bound, step), clocks in self._series.items():
+            row = clocks.get(1.0)
+            if step != "compress" or not bound or row is None or row.psnr_db is None or row.lossless_blocks:
+                continue
+            for measure, value in (("psnr_db", row.psnr_db), ("greatest_error", math.log10(row.greatest_error))):
+                curves[measure, field].setdefault(codec, []).append((value, math.log(row.ratio)))
+        rows = []
+        for measure, values in (("psnr_db", EQUAL_PSNR_DB), ("greatest_error", [math.log10(one) for one in sweep.BOUNDS])):
+            for value in values:
+                found = collections.defaultdict(list)
+                for (name, _), codecs in curves.items():
+                    at = {codec: _between(points, value) for codec, points in codecs.items()}
+                    if name == measure and len(at) > 1 and None not in at.values():
+                        for codec, ratio in at.items():
+                            found[codec].append(math.exp(ratio))
+                rows += [{"codec": codec, "measure": measure, "value": value if measure == "psnr_db" else 10**value, "ratio": mean(ratios),
+                          "fields": len(ratios)} for codec, ratios in found.items()]
+        return rows
+
     def dump(self, gb):
         """What compressing and writing so many GB of the fields takes, as many as there are one after the other: rows of seconds and
         joules with and without the rule, by codec and bound. Joules are None unless all of them are measured."""
@@ -182,6 +215,15 @@ class Study:
         power = sorted({self.power_at(step, 0.5)[1] for step in STEPS})
         return (f"time measured{'' if time == ['measured'] else ', slowdown ' + ' and '.join(time)}; power over clock "
                 f"{' and '.join(power)}" + (f" ({self.machine})" if "modelled" in power else ""))
+
+
+def _between(points, value):
+    """On the line between the two points around a value; None outside of all."""
+    points = sorted(points)
+    for (x, y), (next_x, next_y) in zip(points, points[1:]):
+        if x <= value <= next_x and next_x > x:
+            return y + (next_y - y) * (value - x) / (next_x - x)
+    return None
 
 
 def _or_none(fitted, pairs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import pathlib
 import subprocess
 
@@ -29,7 +30,7 @@ class Plan:
     bounds: tuple[float, ...]
     directory: pathlib.Path
     seconds: float
-
+    repetitions: int = 1
 
     def seconds_of(self, codec):
         """What a field takes at least."""
@@ -60,6 +61,14 @@ class Row:
     joules: float | None  # of the node, or of what there is of it
     energy_of: str
     energy_kind: str  # "measured", "modelled"; empty: there is no source
+    rms_error: float = 0.0  # over all finite values
+    value_range: float = 0.0  # of them
+    seconds_scatter: float = 0.0  # standard deviation of one pass
+
+    @property
+    def psnr_db(self):
+        """Peak signal to noise: the range of the values over the root mean square of their errors; None if there are none."""
+        return 20 * math.log10(self.value_range / self.rms_error) if self.rms_error > 0 and self.value_range > 0 else None
 
     @property
     def clock_is_emulated(self):
@@ -70,7 +79,8 @@ def _row(field, plan, line):
     return Row(field.name, str(field.values.dtype), "x".join(map(str, field.values.shape)), line["codec"], line["bound"],
                line["step"], line["asked"], line["obtained"], plan.actuator, line["seconds"], line["passes"],
                line["raw_bytes"], line["stored_bytes"], line["raw_bytes"] / line["stored_bytes"], line["greatest_error"],
-               line["blocks"], line["lossless_blocks"], line["joules"], line["energy_of"], line["energy_kind"])
+               line["blocks"], line["lossless_blocks"], line["joules"], line["energy_of"], line["energy_kind"],
+               line["rms_error"], line["value_range"], line["seconds_scatter"])
 
 
 def _join(values):
@@ -84,7 +94,7 @@ def rows_of(field, codec, plan):
     done = subprocess.run(
         [plan.encoder, "study", "encode", file, "--type", str(field.values.dtype), "--dims", _join(field.values.shape),
          "--codecs", codec, "--bounds", _join(plan.bounds), "--clocks", _join(plan.clocks), "--actuator", plan.actuator,
-         "--directory", plan.directory, "--seconds", str(plan.seconds)], capture_output=True, text=True)
+         "--directory", plan.directory, "--seconds", str(plan.seconds), "--repetitions", str(plan.repetitions)], capture_output=True, text=True)
     file.unlink()
     if done.returncode != 0:
         raise SweepError(f"{field.name}: {done.stderr.strip().removeprefix('diapause: ')}")
