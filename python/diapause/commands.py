@@ -12,7 +12,8 @@ from diapause.files import Trouble
 
 TROUBLE = 3  # the exit status of the command `diapause` for all that is not done
 
-STUDIES_OF_RUNS = ("study-failures", "study-levels", "study-messages", "study-throttle", "study-transparent", "study-writes")
+STUDIES_OF_RUNS = ("study-failures", "study-flush", "study-levels", "study-messages", "study-throttle", "study-transparent",
+                   "study-writes")
 
 MISSING = """\
 diapause: {python} has no module '{module}'. Install it:

@@ -16,11 +16,11 @@ VERBS = ["list", "show", "verify", "prune", "inject", "run", "jobs", "history", 
          "energy", "report", "predict", "plan", "simulate", "power", "study"]
 # Each with what is typed to get at it.
 ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "calibrate", "restore")] + [
-    ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "failures", "transparent")]
+    ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "flush", "failures", "transparent")]
 
 
 # These leave their options to the Python package, which has the defaults.
-STUDIES_IN_PYTHON = ("levels", "messages", "throttle", "writes", "failures", "transparent")
+STUDIES_IN_PYTHON = ("levels", "messages", "throttle", "writes", "flush", "failures", "transparent")
 
 
 def options(text):

@@ -82,6 +82,20 @@ class StudiesTest(CommandTest):
         self.assertEqual([row["published"] for row in self.table("comparison")], ["1.25", "0.8", "4.0"])
         self.assertFalse((self.scratch / "out/diapause-first-tier").exists())
 
+    def test_clocks_of_flushes_are_answered_for_each_profile_by_a_model(self):
+        self.study("flush", "--interval-s=12")
+        rows = self.table("model")
+        self.assertEqual(len({row["machine"] for row in rows}), 9)
+        for row in rows:
+            if row["ratio"] == "1.0":
+                self.assertEqual((float(row["own_core_energy_pct"]), float(row["shared_cores_energy_pct"])), (0, 0))
+            else:
+                self.assertGreater(float(row["shared_cores_energy_pct"]), 0, row)
+            self.assertEqual(row["in_time"], str(float(row["flush_s"]) <= 12))
+        page = (self.scratch / "out/study.html").read_text()
+        self.assertIn("every lower clock costs energy", page)
+        self.assertIn("not measured", page)
+
     def test_a_job_that_is_killed_again_and_again_is_played_with_the_same_failures(self):
         self.study("failures", "--ranks=2", "--size=0.1", "--seconds=2", "--interval-s=0.2", "--repetitions=1", "--mtbf=process=2",
                    "--mtbf=node=6")

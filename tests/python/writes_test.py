@@ -24,7 +24,7 @@ def version(number_of_bytes, **more):
 
 def study(chosen, of=lambda case: {}, kind="measured", **of_run):
     results = {}
-    for case in writes._cases(chosen):
+    for case in writes.cases(chosen):
         cold = version(1, blocked_s=99.0, local_s=99.0)  # the first one does not count
         warm = version(case.ranks * case.size_mb * MB, **of(case))
         for i in range(chosen.repetitions):
@@ -35,13 +35,13 @@ def study(chosen, of=lambda case: {}, kind="measured", **of_run):
 
 class CasesTest(unittest.TestCase):
     def test_a_rank_has_as_much_as_before_or_its_part_of_the_same(self):
-        sizes = {case.key: case.size_mb for case in writes._cases(arguments())}
+        sizes = {case.key: case.size_mb for case in writes.cases(arguments())}
         self.assertEqual((sizes["weak-1-mpi-io"], sizes["weak-2-mpi-io"]), (100.0, 100.0))
         self.assertEqual((sizes["strong-1-mpi-io"], sizes["strong-2-mpi-io"]), (200.0, 100.0))
 
     def test_without_an_actuator_there_are_no_runs_at_other_clocks(self):
-        self.assertFalse([case for case in writes._cases(arguments(actuator="none")) if case.clock])
-        self.assertEqual([case.clock for case in writes._cases(arguments()) if case.clock], [1.0, 0.5])
+        self.assertFalse([case for case in writes.cases(arguments(actuator="none")) if case.clock])
+        self.assertEqual([case.clock for case in writes.cases(arguments()) if case.clock], [1.0, 0.5])
 
 
 class LedgerTest(unittest.TestCase):

@@ -16,6 +16,8 @@ levels      `study levels`, time, power and energy of multilevel checkpoints
 messages    `study messages`, what checkpoints do to messages, and what noise looks like
 multilevel  the tables of the published study of these two
 throttle    `study throttle`, clocks while checkpoints are written
+flush       `study flush`, clocks while checkpoints are flushed behind the program
+background  the model of these
 writes      `study writes`, straight to the global directory and behind the program
 failures    `study failures`, programs that are killed, beside the simulator with the same failures
 killing     starts a program again after each failure, and lets it fail

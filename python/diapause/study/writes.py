@@ -80,7 +80,7 @@ class Case:
         return CALLS_BETWEEN if self.clock is None else CALLS_BETWEEN_AT_CLOCKS
 
 
-def _measure(arguments, of, directory):
+def measure(arguments, of, directory):
     parent = options.directory(arguments)
     launcher = options.launcher(arguments, of.ranks)
     _, of_global, first = METHODS[of.method]
@@ -117,7 +117,7 @@ def _ratios(arguments):
     return tuple(sorted({1.0, *arguments.clocks}, reverse=True)) if arguments.actuator != "none" else ()
 
 
-def _cases(arguments):
+def cases(arguments):
     for scaling in SCALINGS if len(arguments.ranks) > 1 else ("weak",):
         for ranks in arguments.ranks:
             for method in METHODS:
@@ -127,15 +127,18 @@ def _cases(arguments):
         yield Case(f"clock-{clock}", f"flush at {clock} of the clock", "async-memory", max(arguments.ranks), arguments.size, clock)
 
 
+def expected_s(case):
+    return START_S + CHECKPOINTS * case.ranks * case.size_mb / EXPECTED_MB_S
+
+
 def plan_of(arguments):
     made = []
     for repetition in range(arguments.repetitions):
-        for case in _cases(arguments):
+        for case in cases(arguments):
             def do(directory, case=case):
-                return _measure(arguments, case, directory)
+                return measure(arguments, case, directory)
 
-            seconds = START_S + CHECKPOINTS * case.ranks * case.size_mb / EXPECTED_MB_S
-            made.append(runs.Run(f"{case.key}-{repetition + 1}", f"{case.title}, {repetition + 1}", seconds, do))
+            made.append(runs.Run(f"{case.key}-{repetition + 1}", f"{case.title}, {repetition + 1}", expected_s(case), do))
     return runs.Plan(arguments.output, options.settings(arguments), made)
 
 
@@ -202,7 +205,7 @@ class Study:
 
     def rows(self):
         rows = []
-        for case in _cases(self.arguments):
+        for case in cases(self.arguments):
             for i, found in enumerate(self._found(case.key)):
                 for number, one in enumerate(found["versions"]):
                     rows.append({"case": case.key, "method": case.method, "ranks": case.ranks, "mb_of_rank": case.size_mb,
@@ -331,7 +334,7 @@ class Study:
                       self._table(scaling)]
         parts += [page.heading("Clocks during background flushes"), page.paragraph(self.answer())]
         if self.clock_rows():
-            parts.append(self._clock_table())
+            parts.append(self.clock_table())
         return page.document("Writing checkpoints", parts)
 
     def _notes(self):
@@ -366,7 +369,7 @@ class Study:
         return page.table(f"{scaling}-writes", ["ranks", "<method", "MB", "blocked s", "local phase s", "flush s", "MB/s until durable",
                                                 "local J", "flush J"], rows)
 
-    def _clock_table(self):
+    def clock_table(self):
         names = ("here_flush_over_full", "here_program_over_full", "here_energy_over_full", "modelled_flush_over_full",
                  "modelled_program_over_full", "modelled_flush_energy_over_full")
         rows = [[_cell(row["clock_asked"]), _cell(row["clock_obtained"]), *(_cell(row[name]) for name in names)]
