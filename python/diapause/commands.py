@@ -87,6 +87,15 @@ def run(words):
 
         command.add_options(parser)
         command.run(parser.parse_args(words))
+    elif verb == "power-align":
+        from diapause import alignment
+
+        parser.add_argument("meter")
+        parser.add_argument("trace")
+        parser.add_argument("--column")
+        parser.add_argument("--within", type=float, default=600.0)
+        arguments = parser.parse_args(words)
+        alignment.run(arguments.meter, arguments.trace, arguments.column, arguments.within)
     elif verb in STUDIES_OF_RUNS:
         study = importlib.import_module(f"diapause.study.{verb.removeprefix('study-')}")
         study.add_options(parser)

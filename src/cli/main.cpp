@@ -23,6 +23,7 @@ int main(int argc, char** argv) try {
     int operator()(const ReportArguments& arguments) const { return report(arguments); }
     int operator()(const PowerArguments& arguments) const { return power(arguments); }
     int operator()(const PowerRecordArguments& arguments) const { return power_record(arguments); }
+    int operator()(const PowerAlignArguments& arguments) const { return power_align(arguments); }
     int operator()(const PowerCalibrateArguments& arguments) const { return power_calibrate(arguments); }
     int operator()(const PowerRestoreArguments& arguments) const { return power_restore(arguments); }
     int operator()(const PowerWatchArguments& arguments) const { return power_watch(arguments); }

@@ -30,6 +30,13 @@ struct PowerRecordArguments {
   double seconds = 0;  // 0: until it is stopped
 };
 
+struct PowerAlignArguments {
+  std::string meter;   // CSV file of an external meter
+  std::string trace;   // of the same time
+  std::string column;  // of the CSV file; empty: the first one
+  double within_s = 600;
+};
+
 struct PowerCalibrateArguments {
   MeterChoice choice;
   std::string file;       // file of the profile; empty: standard output

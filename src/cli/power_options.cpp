@@ -41,6 +41,21 @@ void add_record(CLI::App& power, PowerRecordArguments& arguments) {
               kExitCodes);
 }
 
+void add_align(CLI::App& power, PowerAlignArguments& arguments) {
+  CLI::App& verb = *power.add_subcommand("align", "Finds the clock offset of an external meter, by correlation");
+  verb.add_option("meter", arguments.meter, "CSV file of the external meter")->option_text("METER.csv")->required();
+  verb.add_option("trace", arguments.trace, "Trace that `power record` wrote on this node at the same time")
+      ->option_text("TRACE")
+      ->required();
+  verb.add_option("--column", arguments.column, "Column of the meter, such as node_w [the first one]")
+      ->option_text("NAME");
+  verb.add_option("--within", arguments.within_s, "Greatest difference of the clocks, in seconds")
+      ->option_text("S")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  verb.footer(std::string("Examples:\n  diapause power align meter.csv run.trace\n\n") + kExitCodes);
+}
+
 void add_calibrate(CLI::App& power, PowerCalibrateArguments& arguments) {
   CLI::App& verb = *power.add_subcommand("calibrate", "Fits a profile for the model on a machine that has counters");
   verb.add_option("file", arguments.file, "File for the profile [standard output]")->option_text("FILE");
@@ -76,6 +91,7 @@ CLI::App& PowerOptions::add(CLI::App& app) {
       ->option_text("FILE");
   add_choice(*verb_, live_.choice);
   add_record(*verb_, record_);
+  add_align(*verb_, align_);
   add_calibrate(*verb_, calibrate_);
   verb_->footer(std::string("Examples:\n  diapause power\n  diapause power --once --json\n"
                             "  diapause power record run.trace\n\n") +
@@ -83,8 +99,10 @@ CLI::App& PowerOptions::add(CLI::App& app) {
   return *verb_;
 }
 
-std::variant<PowerArguments, PowerRecordArguments, PowerCalibrateArguments> PowerOptions::chosen() const {
+std::variant<PowerArguments, PowerRecordArguments, PowerAlignArguments, PowerCalibrateArguments> PowerOptions::chosen()
+    const {
   if (verb_->got_subcommand("record")) return record_;
+  if (verb_->got_subcommand("align")) return align_;
   if (verb_->got_subcommand("calibrate")) return calibrate_;
   return live_;
 }

@@ -31,6 +31,7 @@ int predict(const PredictArguments& arguments);
 int report(const ReportArguments& arguments);
 int power(const PowerArguments& arguments);
 int power_record(const PowerRecordArguments& arguments);
+int power_align(const PowerAlignArguments& arguments);
 int power_calibrate(const PowerCalibrateArguments& arguments);
 int power_restore(const PowerRestoreArguments& arguments);
 int power_watch(const PowerWatchArguments& arguments);

@@ -15,7 +15,7 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 VERBS = ["list", "show", "verify", "prune", "inject", "run", "jobs", "history", "export", "launch", "checkpoint", "restart",
          "energy", "report", "predict", "plan", "simulate", "power", "study"]
 # Each with what is typed to get at it.
-ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "calibrate", "restore")] + [
+ACTIONS = [[verb] for verb in VERBS] + [["power", what] for what in ("record", "align", "calibrate", "restore")] + [
     ["study", what] for what in ("compress", "levels", "messages", "throttle", "writes", "flush", "failures", "transparent")]
 
 
