@@ -87,6 +87,15 @@ class StudyTest(unittest.TestCase):
         self.assertNotIn("heat-power", figures)
         self.assertIn("No meter tells the power", unmetered.page(figures).decode())
 
+    def test_power_over_time_has_a_line_for_each_component(self):
+        def of(*where):
+            return {**self.of(*where), "parts": {"package": [[0.1, 60], [0.2, 70]], "dram": [[0.1, 8], [0.2, 9]], "disk": []}}
+
+        (axes,) = study(arguments(), of).figures()["heat-power"].axes
+        labels = [line.get_label() for line in axes.lines]
+        self.assertTrue({"package", "dram"} < set(labels), labels)
+        self.assertNotIn("disk", labels, "nothing is known of it")
+
     def test_pictures_and_page_have_every_table(self):
         whole = study(arguments(), self.of)
         figures = whole.figures()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import math
 import re
 
@@ -15,6 +16,7 @@ from diapause.study import multilevel, options, programs, runs
 APPLICATIONS = ("heat", "stream")
 STREAM_OVER_HEAT = 3  # in bytes of a rank's checkpoint, as published: 96 and 32 MB on the Cray XC40
 START_S = 2.0  # about what a launcher takes
+PART_STYLES = ((0, (1, 1)), (0, (4, 2)), (0, (6, 1, 1, 1)), "-")  # of lines of single components
 CONFIGURATION = re.compile(r"ckp\(\d+(\.\d+)?(,\d+(\.\d+)?){3}\)(/e\d+)?")
 
 
@@ -271,7 +273,7 @@ class Study:
                 axes.plot([], [], marker, color=colour, markersize=4.5, linestyle="none", label=f"{title}, published")
 
     def _draw_power(self, name):
-        """Power of the node in the fastest run without checkpoints, and in that with the most of them."""
+        """Power of the node in the fastest run without checkpoints, and in that with the most of them; of the latter by component."""
         shown = [one for one in _configurations(self.arguments, name) if "/e" not in one]
         most = max(shown, key=lambda one: len(self.best(name, one)["checkpoints"]))
         pair = [one for one in (multilevel.ORIGINAL, most) if self.best(name, one)["curve"]]
@@ -284,6 +286,9 @@ class Study:
             for configuration, colour in zip(pair, (look.GREY, look.BLUE)):
                 seconds, watts = zip(*self.best(name, configuration)["curve"])
                 axes.plot(seconds, watts, color=colour, linewidth=1.1, label=configuration)
+            for (domain, curve), style in zip(self.best(name, most).get("parts", {}).items(), itertools.cycle(PART_STYLES)):
+                if curve:
+                    axes.plot(*zip(*curve), color=look.BLUE, linewidth=0.7, linestyle=style, label=domain)
             seen = set()
             for at_s, level in self.best(name, most)["checkpoints"]:
                 axes.axvline(at_s, color=look.LEVELS.get(level, look.BLACK), linewidth=1.0, alpha=0.8,

@@ -108,6 +108,7 @@ class Power:
     total: str  # which domains make the total
     kind: str  # "measured" or "modelled"; empty: nobody knows
     curve: list  # [seconds since the beginning of the run, watts of the total] between two samples
+    parts: dict = dataclasses.field(default_factory=dict)  # the same by domain
 
 
 def power_between(path, begin_unix_s, end_unix_s):
@@ -129,10 +130,14 @@ def power_between(path, begin_unix_s, end_unix_s):
     for index, source in enumerate(trace.domains):
         columns.setdefault(source.domain, []).append(index)
     means = {name: watts(indexes, first, last) for name, indexes in columns.items()}
-    curve = [[trace.started_unix_s + trace.seconds[i] - begin_unix_s, watts(trace.total_domains, before, i)]
-             for before, i in zip(inside, inside[1:])] if trace.total_domains else []
+    def curve(indexes):
+        points = [[trace.started_unix_s + trace.seconds[i] - begin_unix_s, watts(indexes, before, i)]
+                  for before, i in zip(inside, inside[1:])]
+        return [point for point in points if point[1] is not None]
+
     return Power({name: value for name, value in means.items() if value is not None}, trace.total, trace.total_kind,
-                 [point for point in curve if point[1] is not None])
+                 curve(trace.total_domains) if trace.total_domains else [],
+                 {name: curve(indexes) for name, indexes in columns.items() if indexes != trace.total_domains})
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
