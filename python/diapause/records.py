@@ -133,6 +133,8 @@ class Energy:
     phases: tuple[Phase, ...]
     ends_j: tuple[float, float] | None = None  # of the sampling error of the whole, what its two ends may add
     processors: Processors | None = None  # None: the line does not tell
+    told_apart_by: str | None = None  # the domains by whose meters a slow total is told apart in time; None: by none
+    left_out: tuple[str, ...] = ()  # accelerator boards of which no meter tells, in words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,6 +199,11 @@ def _phase(line):
                  _slowed(line))
 
 
+def _texts(line, key):
+    listed = line.get(key)
+    return tuple(printable(one) for one in (listed if isinstance(listed, list) else []) if isinstance(one, str))
+
+
 def _sources(line):
     listed = line.get("sources")
     found = [(text(one, "domain"), text(one, "source"), text(one, "kind"))
@@ -234,7 +241,8 @@ def _energy(line, incarnation, unix_s):
     return Energy(incarnation, unix_s, seconds, min(gap_s, seconds), 1 if machines is None else machines,
                   count(line, "unmetered") or 0,
                   _sources(line), total, _joules(line["program"]), _joules(line["whole"]),
-                  tuple(one for one in phases if one), _ends(line["whole"]), _processors(line)), None in phases
+                  tuple(one for one in phases if one), _ends(line["whole"]), _processors(line), text(line, "told_apart_by"),
+                  _texts(line, "left_out")), None in phases
 
 
 def _objects(path):

@@ -159,6 +159,10 @@ def notes_of(account):
             shared += (f"; by processor time the job's part is {pictures.joules_text(account.sharing.job)}, if processors draw at "
                        "most twice as much for one program as for another")
         texts.append(shared + ".")
+    for parts in sorted({line.told_apart_by for line in account.ledger.energy if line.told_apart_by}):
+        texts.append(f"Phases are told apart by {parts}, calibrated against the slower meter of the total.")
+    for boards in sorted({one for line in account.ledger.energy for one in line.left_out}):
+        texts.append(f"{boards}.")
     if account.is_emulated:
         texts.append("Clocks were emulated: the times of slowed phases are real, and their power is not that of a slower "
                      "clock.")

@@ -95,6 +95,9 @@ std::string power_text(energy::Sampler& sampler, const PowerLook& look) {
   if (const auto& total = sampler.total(); !total.zones.empty()) {
     text += fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total.kind),
                         watts_text(look.usage.total), joules_text(look.since_start.total));
+    if (const auto& parts = sampler.fast_parts(); !parts.zones.empty()) {
+      text += fmt::format("in short times it is told apart by {}, whose meters are faster\n", parts.name);
+    }
   }
   if (!sampler.obstacles().empty()) text += "not usable:\n";
   for (const auto& obstacle : sampler.obstacles()) {
@@ -110,6 +113,7 @@ std::string power_json(energy::Sampler& sampler, const PowerLook& look) {
   document["total"] = {{"name", total.name},
                        {"kind", total.zones.empty() ? json(nullptr) : json(kind_name(total.kind))},
                        {"domains", total.zones},
+                       {"told_apart_by", sampler.fast_parts().name},
                        {"last", amount_json(look.usage.total)},
                        {"since_start", amount_json(look.since_start.total)}};
   document["domains"] = json::array();

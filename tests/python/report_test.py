@@ -55,6 +55,12 @@ class ReportTest(unittest.TestCase):
         self.assertIn("990 ± 50 J", page)
         self.assertIn("energy of the whole job, measured", page)
 
+    def test_boards_without_a_meter_and_what_tells_a_slow_total_apart_are_named(self):
+        line = samples.energy(1060.0, 60.0, 6000.0, [], told_apart_by="package+dram", left_out=["gpu boards of AMD: 2 seen", 7])
+        texts = report.notes_of(self.account([line]))
+        self.assertIn("Phases are told apart by package+dram, calibrated against the slower meter of the total.", texts)
+        self.assertIn("gpu boards of AMD: 2 seen.", texts)
+
     def test_a_shared_node_is_said_to_be_one_with_the_part_of_the_job(self):
         used = {"job_s": 30.0, "others_s": 10.0, "others_most_s": 10.0}
         line = samples.energy(1120.0, 10.0, 1000.0, [], processors=used | {"job_j": 750.0, "job_attribution_j": 100.0})
