@@ -252,6 +252,28 @@ def costs_text():
             f"{costs.start_s:.1f} s, {1e6 * costs.connect_s:.2f} us of each pair of processes, reading at {1e-9 / costs.read_s:.0f} GB/s")
 
 
+def saved_energy(pattern, ratio, longer):
+    """By the printed fit of each processor and the printed slowdown, in percent."""
+    top = {row["series"]: float(row["cpu_base_clock_ghz"]) for row in rows_of("wilkins2023_table2_2_*")}
+    saved = []
+    for row in rows_of(pattern):
+        if row["model_data"] in top:
+            a, b, c = (float(row[key]) for key in "abc")
+            clock = top[row["model_data"]]
+            saved.append((1 - longer * (a * (ratio * clock)**b + c) / (a * clock**b + c)) * 100)
+    return saved
+
+
+def thesis_text():
+    compress, write = saved_energy("wilkins2023_table2_4_*", 0.875, 1.075), saved_energy("wilkins2023_table2_5_*", 0.85, 1.093)
+    return f"""The thesis measured that the rule saves 13 % of a dump of 512 GB (6.5 kJ of 50). By its fits and its slowdowns, energy and not power, compressing
+saves {compress[0]:.1f} and {compress[1]:.1f} % on the two processors and writing {write[0]:.1f} and {write[1]:.1f} %: so a dump saves between {min(compress + write):.1f} and {max(compress + write):.1f} %, whatever its shares are, and
+13 % only where nearly all of it is compression on the second processor. The shares are not printed, and the 14.3 % of its abstract are a mean of
+powers. What it says of asynchronous checkpoints (25 % more throughput and 20 % less energy in memory than on disk, a fourth of the energy of direct
+writes) rests on figures whose data is not in the text: not predicted.
+"""
+
+
 def thesis_lines():
     lines = [("2.1", "data sets", "", "", "not predicted: an input", ""), ("2.2", "processors", "", "", "not predicted: an input", ""),
              ("2.3", "which models there are", "", "", "not predicted: an input", "")]
@@ -359,6 +381,7 @@ The greatest increases, which the text of the study names, and what the same pre
 ## Compressed and asynchronous checkpoints
 
 {markdown(thesis_lines())}
+{thesis_text()}
 ## Throttled checkpoints
 
 The study of throttled checkpoints prints no table, and three savings of a checkpoint's energy. Neither the power of its nodes nor the time of
