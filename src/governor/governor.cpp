@@ -26,19 +26,13 @@ struct Governor::Parts {
     PhaseReport report;
   };
 
-  // The energy that the node had used at a moment.
-  struct Mark {
-    double time_s = 0;
-    std::optional<double> joules;
-  };
-
   struct Running {
     std::size_t phase;  // index of the phase's record
     std::uint64_t bytes;
     Scope scope;
     Ratios set;       // the limit, which is obtained where nothing measures the clock
     bool is_limited;  // something has to be restored
-    Mark begin;
+    double begin_s;
     std::optional<ClockMeter::Counts> clock;
   };
 
@@ -47,16 +41,17 @@ struct Governor::Parts {
   std::unique_ptr<ActuatorParts> actuator;
   std::vector<Known> known;
   std::optional<Running> running;
-  std::optional<Mark> idle_since;      // no phase is running
+  std::optional<double> idle_since_s;  // no phase is running
   std::optional<double> watts_anyway;  // power of the node while no phase is running
   ClockMeter clocks;
   bool has_told_what_is_missing = false;
   std::string trouble;
 
   std::size_t index_of(const std::string& name);
-  Mark mark() const;
+  double now_s() const;
+  std::optional<double> joules_between(double from_s, double to_s) const;
   void note_what_is_drawn_anyway();
-  std::optional<double> joules_of(const Running& phase, const Mark& end) const;
+  std::optional<double> joules_of(const Running& phase, double end_s) const;
   Where where(Scope scope) const;
   bool is_shared(Scope scope) const;
   policy::Choice choose(Known& phase, const PhaseStart& start) const;
@@ -75,28 +70,28 @@ std::size_t Governor::Parts::index_of(const std::string& name) {
   return index;
 }
 
-auto Governor::Parts::mark() const -> Mark {
-  const double now_s = environment.clock_s ? environment.clock_s() : sys::monotonic_s();
-  return {now_s, environment.node_joules ? environment.node_joules() : std::nullopt};
+double Governor::Parts::now_s() const { return environment.clock_s ? environment.clock_s() : sys::monotonic_s(); }
+
+std::optional<double> Governor::Parts::joules_between(double from_s, double to_s) const {
+  return environment.node_joules ? environment.node_joules(from_s, to_s) : std::nullopt;
 }
 
 // Returns the joules of a phase. If everybody waits for the phase, everything that the node uses is
 // attributed to it. In the background the program runs anyway, so only the additional energy is
 // attributed, and a longer phase has no other cost.
-std::optional<double> Governor::Parts::joules_of(const Running& phase, const Mark& end) const {
-  if (!phase.begin.joules || !end.joules) return std::nullopt;
-  const double used = *end.joules - *phase.begin.joules;
-  if (phase.scope == Scope::job) return used;
+std::optional<double> Governor::Parts::joules_of(const Running& phase, double end_s) const {
+  const auto used = joules_between(phase.begin_s, end_s);
+  if (!used || phase.scope == Scope::job) return used;
   if (!watts_anyway) return std::nullopt;
-  return used - *watts_anyway * (end.time_s - phase.begin.time_s);
+  return *used - *watts_anyway * (end_s - phase.begin_s);
 }
 
 void Governor::Parts::note_what_is_drawn_anyway() {
   constexpr double kLongEnough = 0.5;  // for a counter that changes ten times a second
-  if (!idle_since || !idle_since->joules) return;
-  const Mark now = mark();
-  const double seconds = now.time_s - idle_since->time_s;
-  if (now.joules && seconds >= kLongEnough) watts_anyway = (*now.joules - *idle_since->joules) / seconds;
+  if (!idle_since_s) return;
+  const double seconds = now_s() - *idle_since_s;
+  if (seconds < kLongEnough) return;
+  if (const auto joules = joules_between(*idle_since_s, *idle_since_s + seconds)) watts_anyway = *joules / seconds;
 }
 
 Where Governor::Parts::where(Scope scope) const {
@@ -206,7 +201,8 @@ PhaseGuard Governor::begin_phase(const PhaseStart& start) {
     phase.report.obtained = *obtained;
   }
   const Ratios set{phase.report.asked, phase.report.obtained};
-  parts_->running = {index, start.bytes, start.scope, set, is_limited, parts_->mark(), parts_->clocks.read()};
+  parts_->running = {index, start.bytes, start.scope, set, is_limited, parts_->now_s(), parts_->clocks.read()};
+  (void)parts_->joules_between(parts_->running->begin_s, parts_->running->begin_s);
   return {*this, set};
 }
 
@@ -219,16 +215,17 @@ void Governor::end_phase(bool has_succeeded) {
   const std::lock_guard lock(mutex_);
   const Parts::Running running = *std::exchange(parts_->running, std::nullopt);
   Parts::Known& phase = parts_->known[running.phase];
-  const Parts::Mark end = parts_->mark();
-  parts_->idle_since = end;
-  phase.report.seconds = end.time_s - running.begin.time_s;
+  const double end_s = parts_->now_s();
+  const auto joules = parts_->joules_of(running, end_s);
+  parts_->idle_since_s = end_s;
+  phase.report.seconds = end_s - running.begin_s;
   phase.report.obtained = parts_->ratios_of(running).obtained;
   if (running.is_limited) {
     const Status restored = parts_->restore();
     if (!restored) parts_->give_up(restored.error().message + "; `diapause power restore` puts back what is left");
   }
   if (!has_succeeded) return;
-  phase.throttle.learn({running.set.obtained, running.bytes, phase.report.seconds, parts_->joules_of(running, end)});
+  phase.throttle.learn({running.set.obtained, running.bytes, phase.report.seconds, joules});
   phase.report.phi = phase.throttle.phi();
 }
 

@@ -69,8 +69,9 @@ struct Environment {
   std::vector<std::uint32_t> cpus;      // that these may use, in ascending order
   // A model of the node's power due to a phase on such cores; empty, or without a result: unknown.
   std::function<std::optional<policy::NodePower>(policy::PhaseKind, Scope)> node_power = {};
-  // Joules counted so far, of the whole node; empty: there is no counter.
-  std::function<std::optional<double>()> node_joules = {};
+  // Joules of the whole node from one moment of clock_s to another, as known now; nullopt if they are
+  // not known. With both moments alike it takes a reading. Empty: there is no counter.
+  std::function<std::optional<double>(double from_s, double to_s)> node_joules = {};
   std::function<double()> clock_s = {};  // Monotonic seconds; empty: those of the machine.
   LogSink log;
 };

@@ -109,24 +109,6 @@ TEST_F(Governing, DoesNothingUnlessItIsAskedTo) {
   EXPECT_THAT(two_checkpoints("", [] {}), IsEmpty());
 }
 
-energy::Amount known(double covered_s, double gap_s) {
-  energy::Amount amount;
-  amount.covered_s = covered_s;
-  amount.gap_s = gap_s;
-  return amount;
-}
-
-// Or a phase in which a meter fell silent would seem to have saved energy.
-TEST(Gaps, ArePassedWhenTheyDoNotGrowAnyMore) {
-  engine::Gaps gaps;
-  EXPECT_FALSE(gaps.are_passed(known(0, 0)));
-  EXPECT_TRUE(gaps.are_passed(known(1, 0)));
-  EXPECT_FALSE(gaps.are_passed(known(1, 1)));
-  EXPECT_FALSE(gaps.are_passed(known(1, 2)));
-  EXPECT_TRUE(gaps.are_passed(known(2, 2)));
-  EXPECT_TRUE(gaps.are_passed(known(4, 0.5)));  // it turned out to have counted
-}
-
 energy::Profile profile() {
   energy::Profile profile;
   profile.base_clock_ghz = energy::Number{2, ""};

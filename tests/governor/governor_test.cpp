@@ -83,7 +83,7 @@ class GovernorTest : public testing::Test {
   std::string sysfs = node.sysfs();
   config::GovernorSettings settings;
   std::optional<policy::NodePower> node_power;
-  std::function<std::optional<double>()> joules;
+  std::function<std::optional<double>(double from_s, double to_s)> joules;
 };
 
 TEST_F(GovernorTest, SlowsAPhaseAndLetsGoAfterIt) {
@@ -126,7 +126,7 @@ TEST_F(GovernorTest, TellsTheClockThatProcessorsHaveRunAtAndNotTheirLimit) {
 
 TEST_F(GovernorTest, ComparesWithTheBaseClockAndNotWithTheTurboClock) {
   settings.policy = ThrottlePolicy::measured;
-  joules = [this] { return 100 * now_s; };
+  joules = [](double from_s, double to_s) { return 100 * (to_s - from_s); };
   const auto governor = this->governor();
   const auto run = [&] {
     auto phase = governor->begin_phase(write(1));
@@ -261,11 +261,30 @@ TEST_F(GovernorTest, MeasuresAndThenSlowsToTheRatioThatSavesMost) {
   EXPECT_EQ(limits(), full);
 }
 
+// What a slow meter says of a time changes when it tells again: the joules of a phase are asked for when it is over,
+// and not taken as the difference of two counts.
+TEST_F(GovernorTest, AsksForTheJoulesOfAPhaseAsTheyAreKnownAtItsEnd) {
+  settings.policy = ThrottlePolicy::measured;
+  settings.actuator = ActuatorKind::dry_run;
+  std::vector<std::pair<double, double>> asked;
+  joules = [&](double from_s, double to_s) {
+    if (to_s > from_s) asked.emplace_back(from_s, to_s);
+    return 100 * (to_s - from_s);
+  };
+  const auto governor = this->governor();
+  now_s = 5;
+  auto phase = governor->begin_phase(write(1));
+  now_s = 7;
+  phase.succeeded();
+  { const auto ends = std::move(phase); }
+  EXPECT_THAT(asked, ElementsAre(std::pair(5.0, 7.0)));
+}
+
 TEST_F(GovernorTest, CountsForABackgroundPhaseOnlyWhatTheNodeUsesBecauseOfIt) {
   // A node that draws 1000 W for the program, and no more while a phase runs: nothing tells what the phase costs.
   settings.policy = ThrottlePolicy::measured;
   settings.actuator = ActuatorKind::dry_run;
-  joules = [this] { return 1000 * now_s; };
+  joules = [](double from_s, double to_s) { return 1000 * (to_s - from_s); };
   const auto governor = this->governor();
   const auto run = [&](Scope scope) {
     PhaseStart phase = write(1);

@@ -69,13 +69,6 @@ Result<std::vector<Neighbour>> find_neighbours(const Context& context) {
   return neighbours;
 }
 
-bool Gaps::are_passed(const energy::Amount& since_start) {
-  constexpr double kLeastGapS = 0.001;
-  const bool has_grown = since_start.gap_s > gap_s_ + kLeastGapS;
-  gap_s_ = since_start.gap_s;
-  return !has_grown && since_start.covered_s > 0;
-}
-
 bool governs_by_joules(const Context& context) { return policy_of(context) == config::ThrottlePolicy::measured; }
 
 NodeGovernor::NodeGovernor(const Context& context, energy::Sampler* sampler)
@@ -85,7 +78,7 @@ NodeGovernor::NodeGovernor(const Context& context, energy::Sampler* sampler)
   governor::Environment environment = environment_of(context);
   if (sampler_ != nullptr) {
     const std::size_t cpus = std::max<std::size_t>(environment.cpus.size(), 1);
-    environment.node_joules = [this] { return node_joules(); };
+    environment.node_joules = [this](double from_s, double to_s) { return node_joules(from_s, to_s); };
     environment.node_power = [this, cpus](policy::PhaseKind kind, governor::Scope scope) {
       return power_of(sampler_->profile(), kind, scope, cpus);
     };
@@ -110,13 +103,14 @@ governor::PhaseGuard NodeGovernor::begin_phase(const char* step, policy::PhaseKi
   return governor_->begin_phase(start);
 }
 
-// Returns the joules of the whole node. For parts that the counters leave out, the profile gives
-// the least power.
-std::optional<double> NodeGovernor::node_joules() {
+// Returns the joules of the whole node; nullopt if a meter has a gap. For parts that the counters
+// leave out, the profile gives the least power.
+std::optional<double> NodeGovernor::node_joules(double from_s, double to_s) {
+  constexpr double kLeastGapS = 0.001;
   const energy::Total& total = sampler_->total();
   if (total.zones.empty() || total.kind != energy::Kind::measured) return std::nullopt;
-  const energy::Usage usage = sampler_->since_start();
-  if (!gaps_.are_passed(usage.total)) return std::nullopt;
+  const energy::Amount used = sampler_->between(from_s, to_s).total;
+  if (used.gap_s > kLeastGapS) return std::nullopt;
   // What a generic profile guesses about the rest is no basis for a decision.
   if (sampler_->profile().name == "generic" && !energy::is_covered(total.name, energy::Domain::other))
     return std::nullopt;
@@ -124,7 +118,7 @@ std::optional<double> NodeGovernor::node_joules() {
   for (const energy::DomainModel& domain : sampler_->profile().domains) {
     if (!energy::is_covered(total.name, domain.domain)) rest_w += domain.idle_w.value;
   }
-  return usage.total.joules + rest_w * (usage.total.covered_s + usage.total.gap_s);
+  return used.joules + rest_w * (to_s - from_s);
 }
 
 std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy::PhaseKind kind, governor::Scope scope,

@@ -18,17 +18,6 @@ Result<std::vector<Neighbour>> find_neighbours(const Context& context);
 // Returns whether this process governs by joules, and needs a sampler for that.
 bool governs_by_joules(const Context& context);
 
-// Detects gaps of the meters. Energy used in a gap is in no count, so joules from before and after
-// it must not be compared.
-class Gaps {
- public:
-  // Returns whether there was no gap since the last call.
-  bool are_passed(const energy::Amount& since_start);
-
- private:
-  double gap_s_ = 0;
-};
-
 // The governor in the process that acts for its node. If every rank acts for itself, the node's
 // first rank governs for all.
 class NodeGovernor {
@@ -53,14 +42,13 @@ class NodeGovernor {
   std::string actuator() const { return governor_->actuator(); }
 
  private:
-  std::optional<double> node_joules();
+  std::optional<double> node_joules(double from_s, double to_s);
 
   const bool is_background_;
   energy::Sampler* const sampler_;
   std::unique_ptr<governor::Governor> governor_;
   std::optional<double> begun_s_;  // when the present checkpoint began
   std::optional<double> interval_s_;
-  Gaps gaps_;
 };
 
 // Returns the power of the node that is due to a phase on one of its `cpus` processors, according
