@@ -427,6 +427,13 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
                 "MPI_Finalize");
   }
   if (parent == MPI_COMM_NULL) return fail(Code::argument, "the communicator is MPI_COMM_NULL");
+  int has_remote_group = 0;
+  DIAPAUSE_TRY(check(MPI_Comm_test_inter(parent, &has_remote_group), "MPI_Comm_test_inter"));
+  if (has_remote_group != 0) {
+    return fail(Code::argument,
+                "the communicator is an intercommunicator: open the instance on one that has all ranks of the job in "
+                "one group (MPI_Intercomm_merge)");
+  }
   MPI_Comm duplicate = MPI_COMM_NULL;
   DIAPAUSE_TRY(check(MPI_Comm_dup(parent, &duplicate), "MPI_Comm_dup"));
   auto comm = std::make_unique<MpiComm>(duplicate, Waiting::alert, nullptr);

@@ -21,6 +21,16 @@ static void open_wrongly(void) {
   CHECK_STATUS(DIAPAUSE_OK, diapause_close(NULL));
 }
 
+/* Each of the two ranks is a group of its own. */
+static void open_between_groups(void) {
+  diapause_t* none = NULL;
+  MPI_Comm both_sides = MPI_COMM_NULL;
+  MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - world_rank(), 7, &both_sides);
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_mpi_open(both_sides, "a", NULL, &none));
+  CHECK_SAYS("intercommunicator");
+  MPI_Comm_free(&both_sides);
+}
+
 static void protect_wrongly(void) {
   char name[257];
   memset(name, 'n', sizeof name);
@@ -88,6 +98,7 @@ int main(int argc, char** argv) {
   CHECK_STATUS(DIAPAUSE_ERR_COMM, diapause_mpi_open(MPI_COMM_WORLD, "misuse", NULL, &diapause));
   begin_checks(&argc, &argv);
   open_wrongly();
+  open_between_groups();
   if (CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_WORLD, "misuse", NULL, &diapause))) {
     protect_wrongly();
     CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "step", &step, 1, DIAPAUSE_INT64));
