@@ -47,6 +47,12 @@ Status Slot::resize(std::uint64_t bytes, bool mapped) {
   return map(bytes, mapped);
 }
 
+bool Slot::is_whole() const {
+  if (mapping_ == nullptr) return true;
+  const auto bytes = file_.size();
+  return bytes && *bytes >= capacity_;
+}
+
 Status Slot::prepare() {
   if (unprepared_ == 0) return {};
   return resize(std::exchange(unprepared_, 0), is_to_be_mapped_);

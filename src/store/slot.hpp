@@ -37,6 +37,10 @@ class Slot {
   std::uint64_t content() const { return content_; }
   void set_content(std::uint64_t number) { content_ = number; }
 
+  // Whether the file still has all that is mapped of it: beyond its end a write would end the program. Something else
+  // may have cut it.
+  bool is_whole() const;
+
   // Reserves and maps what SlotUse::later has left open; nothing to do for a slot that was used before. Code::full if
   // there is no room any more.
   Status prepare();

@@ -168,9 +168,11 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
   take_back_lent();
   if (use == SlotUse::shrinking) {
     drop_spares();
-  } else if (auto spare = take_spare(wanted, use)) {
-    if (use == SlotUse::later || spare->prepare()) return std::move(*spare);
-    discard(std::move(*spare));
+  } else {
+    while (auto spare = take_spare(wanted, use)) {
+      if (spare->is_whole() && (use == SlotUse::later || spare->prepare())) return std::move(*spare);
+      discard(std::move(*spare));
+    }
   }
   if (const std::uint64_t limit = sys::file_size_limit(); wanted > limit) {
     return fail(Code::io, fmt::format("{}: a file of {} bytes is needed, and this process may only make files of {}; "

@@ -141,9 +141,9 @@ def leaves_no_trace_in_the_process(site):
 
 
 def lives_in_every_kind_of_process(site):
-    for part in ("child", "floats", "streams", "shortened"):
+    for part in ("child", "floats", "streams", "shortened", "cut"):
         with Place(site, ranks=0, **{"async": {"mode": "thread"}}) as place:
-            place.run("surroundings", part)
+            place.run("surroundings", part, environment={"MEMORY": str(place.memory)})
 
 
 def decides_by_calls_alike_on_all_ranks(site):

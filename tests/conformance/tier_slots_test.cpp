@@ -136,6 +136,18 @@ TEST_P(TierSlots, GoWithTheirFilesWhenTheyAreDiscarded) {
   EXPECT_NE(acquired(owner).name(), name);
 }
 
+TEST_P(TierSlots, ThatSomethingElseHasCutAreNotUsedAgain) {
+  Tier tier = opened();
+  Slot slot = acquired(tier);
+  const sys::FileId id = slot.file().id();
+  ASSERT_TRUE(spare_of(tier).create_file(slot.name())) << "cuts it to nothing";
+  const sys::File held = kept_open(tier, slot);
+  tier.give_back(std::move(slot));
+  const Slot other = acquired(tier);
+  EXPECT_NE(other.file().id(), id);
+  EXPECT_EQ(*other.file().size(), other.capacity());
+}
+
 TEST_P(TierSlots, AreReadyForTheNextCaptureAndNoMoreThanOne) {
   Tier tier = opened();
   const std::atomic<bool> stop = false;

@@ -252,7 +252,9 @@ class BackgroundHost : public Host {
   // those of the worker in this process, if there is one.
   Status meet(const Context& whole, const Status& opened, const NodeWorker* worker) {
     DIAPAUSE_TRY_ASSIGN(facts_, announce(whole, opened, worker));
-    return agree(whole, open_own_end());
+    DIAPAUSE_TRY(agree(whole, open_own_end()));
+    if (worker != nullptr) worker->conceal_mailbox();
+    return {};
   }
 
   Status open_own_end() {

@@ -39,6 +39,7 @@ Status DedicatedRank::open_worker(const Context& whole, const Context& rank, std
   (*worker)->listen([this] { return signals_ ? signals_->received() : 0; });
   // Matches the other ranks, which agree on whether they found their mailboxes.
   DIAPAUSE_TRY(agree(whole, {}));
+  (*worker)->conceal_mailbox();
   worker_ = std::move(*worker);
   return {};
 }

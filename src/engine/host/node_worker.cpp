@@ -90,7 +90,7 @@ Progress NodeWorker::work(std::uint64_t number, const std::vector<Message>& mess
       engine_->settle();
       break;
     case JobKind::finish:
-      progress.result = finish();
+      progress.result = engine_->finish();
       break;
     case JobKind::stop:
       break;
@@ -98,12 +98,10 @@ Progress NodeWorker::work(std::uint64_t number, const std::vector<Message>& mess
   return progress;
 }
 
-// The mailbox is removed with the rest. Processes that have it open continue to use it.
-Status NodeWorker::finish() {
-  DIAPAUSE_TRY(engine_->finish());
-  if (context_.settings.finish_keep == config::FinishKeep::all) return {};
-  DIAPAUSE_TRY_ASSIGN(const store::Tier* const memory, context_.tiers.get(config::TierKind::memory));
-  return memory->directory().remove_file(Mailbox::kFileName);
+void NodeWorker::conceal_mailbox() const {
+  if (const auto* const memory = context_.tiers.find(config::TierKind::memory)) {
+    (void)memory->directory().remove_file(Mailbox::kFileName);
+  }
 }
 
 Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Message>& messages) {

@@ -30,6 +30,9 @@ class NodeWorker {
   // Passes signals that only this process receives on to the ranks. `received` returns the signal
   // that asks to stop, or 0.
   void listen(std::function<int()> received) { received_ = std::move(received); }
+  // Takes the mailbox its name, once all ranks have opened it: what happens to files of the tier
+  // from then on does not concern the memory that they share.
+  void conceal_mailbox() const;
   // Does the jobs that the ranks post until all have told it to stop. The calling thread gives way
   // to the computing ranks, according to async.nice and async.cpu, from then on.
   void serve();
@@ -40,7 +43,6 @@ class NodeWorker {
   Status make_mailbox();
   void pass_on_signal();
   Progress work(std::uint64_t number, const std::vector<Message>& messages);
-  Status finish();
   Progress checkpoint(std::uint64_t number, const std::vector<Message>& messages);
   void return_unused(const Message& message);
   Status adopt(const Message& message, std::vector<Image>& images);

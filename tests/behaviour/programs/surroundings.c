@@ -1,8 +1,10 @@
 /* Processes of an unusual kind: "child" forks, and the child uses the instance; "floats" has the processor round
- * upwards and trap; "streams" has no standard streams; "shortened" protects a mapped file that becomes shorter. */
+ * upwards and trap; "streams" has no standard streams; "shortened" protects a mapped file that becomes shorter; "cut"
+ * loses what its checkpoints have in memory to something that empties files. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <fenv.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -103,6 +105,16 @@ static void shorten(void) {
   close_and_expect(3);
 }
 
+static void lose_files(void) {
+  open_one();
+  take(1, DIAPAUSE_L1);
+  CHECK_STATUS(DIAPAUSE_OK, diapause_wait(diapause, 1, DIAPAUSE_L1, 60));
+  CHECK(system("find \"$MEMORY\" -name mailbox -o -name '*.img' -o -path '*/spare/*' | xargs truncate -s 0") == 0);
+  take(2, DIAPAUSE_L1);
+  take(3, DIAPAUSE_L4);
+  close_and_expect(3);
+}
+
 int main(int argc, char** argv) {
   begin_checks_alone(argc, argv);
   if (is_part("child")) {
@@ -112,5 +124,6 @@ int main(int argc, char** argv) {
   if (is_part("floats")) trap();
   if (is_part("streams")) print_into_nothing();
   if (is_part("shortened")) shorten();
+  if (is_part("cut")) lose_files();
   return end_checks();
 }
