@@ -63,6 +63,7 @@ struct Wanted {
   std::string key = "total";
   bool has_uncertainty = true;  // what the line says of the total's is of them
   bool is_told = false;         // the whole has them, so a part that has not is unknown
+  std::string name = {};        // of the domain
 };
 
 // Null is unknown, and so is what is damaged; without a source it is absent.
@@ -154,7 +155,10 @@ Wanted wanted_of(const std::string& part, const json& whole, const std::string& 
   Wanted wanted{part, false, false};
   if (part == "cpu") wanted.key = joules->contains("package") ? "package" : "socket";
   wanted.is_told = joules->contains(wanted.key);
+  wanted.name = wanted.key;
   wanted.has_uncertainty = total == wanted.key;
+  // The total of a slow meter is told apart by faster ones, and the domain is not.
+  if (wanted.has_uncertainty) wanted.key = "total";
   return wanted;
 }
 
@@ -318,7 +322,7 @@ bool EnergyReader::add_energy(const Line& line) {
   add_processors(summary_.processors, line.fields);
   summary_.program.add(joules_of(*program, wanted));
   if (wanted.has_uncertainty) add_ends(*whole, line.incarnation);
-  const std::string name = part_.empty() ? *total : wanted.is_told ? wanted.key : "";
+  const std::string name = part_.empty() ? *total : wanted.is_told ? wanted.name : "";
   if (!name.empty()) {
     if (summary_.total.empty()) summary_.total = name;
     if (summary_.total != name) summary_.total = "mixed";

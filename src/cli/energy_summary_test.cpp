@@ -84,6 +84,21 @@ TEST(EnergySummary, NamesWhatTellsTheTotalApartAndTheBoardsThatAreLeftOut) {
   EXPECT_THAT(sum.left_out, testing::ElementsAre("gpu boards of AMD: 2 seen"));
 }
 
+// A slow meter of the node tells a phase badly, and the total better.
+TEST(EnergySummary, OfADomainThatIsAllOfTheTotalTheTotalCounts) {
+  std::string line = energy_line(1, 100, capture(7, 91));
+  for (std::size_t at = line.find(R"({"total":)"); at != std::string::npos; at = line.find(R"({"total":)", at + 12)) {
+    line.insert(at + 1, R"("node":1,)");
+  }
+  EnergyReader reader("node");
+  reader.add_line(line);
+  const EnergySummary sum = reader.take();
+  EXPECT_EQ(sum.total, "node");
+  EXPECT_EQ(sum.whole.value(), 1000);
+  EXPECT_EQ(sum.program.value(), 800);
+  EXPECT_EQ(sum.all_phases().joules.value(), 200);
+}
+
 TEST(EnergySummary, UnknownJoulesAreNoZero) {
   const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, "null"))});
   EXPECT_EQ(sum.all_phases().joules.value(), std::nullopt);

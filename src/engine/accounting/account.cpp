@@ -47,7 +47,11 @@ void put_joules(json& line, const energy::Charge& charge, const energy::Sampler&
   json joules = json::object();
   const std::vector<energy::Zone>& zones = sampler.domains();
   for (std::size_t z = 0; z < zones.size() && z < charge.is_known.size(); ++z) {
-    if (!charge.is_known[z]) continue;
+    // Of several meters of the node nobody knows whether they see the same: that of the total counts.
+    const energy::Total& total = sampler.total();
+    const bool is_second_node = zones[z].domain == energy::Domain::node && total.name == "node" &&
+                                std::ranges::find(total.zones, z) == total.zones.end();
+    if (!charge.is_known[z] || is_second_node) continue;
     const std::string domain(energy::domain_name(zones[z].domain));
     joules[domain] = joules.value(domain, 0.0) + charge.joules[z];
   }
