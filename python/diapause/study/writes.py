@@ -264,6 +264,11 @@ class Study:
         seconds = [found["seconds"] for found in self._found(key)]
         return max(seconds) / min(seconds) - 1
 
+    def _noise(self):
+        if self.arguments.repetitions == 1:
+            return "How much runs at the full clock differ is not known: there was one."
+        return f"Runs at the full clock differed by {100 * self._spread(f'clock-{1.0}'):.0f} %."
+
     def _joules(self, key):
         best = min(self._found(key), key=lambda found: found["seconds"])
         return best["seconds"] * best["watts"]["total"]
@@ -280,8 +285,7 @@ class Study:
         last = slowed[-1]
         text = (f"At {last['clock_asked']} of the clock during flushes the program took {last['here_program_over_full']:.2f} times as long, "
                 f"and a flush {last['here_flush_over_full']:.2f} times ({self.arguments.actuator}); the model says "
-                f"{last['modelled_flush_over_full']:.2f} times for the flush and nothing for the program. Runs at the full clock "
-                f"differed by {100 * self._spread(f'clock-{1.0}'):.0f} %. ")
+                f"{last['modelled_flush_over_full']:.2f} times for the flush and nothing for the program. {self._noise()} ")
         known = [row for row in slowed if row["here_energy_over_full"] is not None]
         if not known:
             return text + ("What energy that saves was not measured: a run that takes longer by as many percent as the flush saves of "
