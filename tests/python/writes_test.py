@@ -88,4 +88,6 @@ class StudyTest(unittest.TestCase):
         for chosen, kind in ((arguments(actuator="emulated"), "measured"), (arguments(), "modelled")):
             half = study(chosen, slowed, kind).clock_rows()[-1]
             self.assertEqual((half["here_flush_over_full"], half["here_energy_over_full"]), (2.0, None))
+        self.assertIn("differed by 10 %", study(arguments(), slowed).answer())
+        self.assertIn("is not known: there was one", study(arguments(repetitions=1), slowed).answer())
         self.assertIn("not measured. --actuator cpufreq sets them", study(arguments(actuator="none")).answer())
