@@ -153,6 +153,26 @@ TEST(MachineAccounts, TotalsOfDifferentDomainsAreMixed) {
   EXPECT_EQ(sum["sources"].size(), 2u);
 }
 
+TEST(MachineAccounts, WhatTellsATotalApartIsNamedIfItIsTheSameOnAllThatHaveOne) {
+  const auto told_apart_by = [](const char* parts) {
+    json one = metered();
+    if (*parts != 0) one["told_apart_by"] = parts;
+    return one;
+  };
+  EXPECT_EQ(sum_of({told_apart_by("package"), told_apart_by("package")})["told_apart_by"], "package");
+  EXPECT_EQ(sum_of({unmetered(), told_apart_by("package")})["told_apart_by"], "package");
+  EXPECT_FALSE(sum_of({told_apart_by("package"), told_apart_by("psys")}).contains("told_apart_by"));
+  EXPECT_FALSE(sum_of({told_apart_by("package"), told_apart_by("")}).contains("told_apart_by"));
+}
+
+TEST(MachineAccounts, BoardsThatAreLeftOutAreNamedOnce) {
+  json one = metered();
+  one["left_out"] = {"2 of AMD"};
+  json other = metered();
+  other["left_out"] = {"2 of AMD", "1 of NVIDIA"};
+  EXPECT_EQ(sum_of({metered(), one, other})["left_out"], json({"2 of AMD", "1 of NVIDIA"}));
+}
+
 TEST(MachineAccounts, PhasesOfOneNameAreToldApart) {
   json twice = metered();
   twice["phases"].push_back(phase(total(1), 2));

@@ -103,17 +103,22 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
       auto& known = sum_["sources"];
       if (std::find(known.begin(), known.end(), source) == known.end()) known.push_back(source);
     }
-    const json boards = machine.value("left_out", json::array());
-    for (const json& one : boards) {
+    for (const json& boards : machine.value("left_out", json::array())) {
       json& known = sum_["left_out"];
-      if (std::find(known.begin(), known.end(), one) == known.end()) known.push_back(one);
+      if (std::find(known.begin(), known.end(), boards) == known.end()) known.push_back(boards);
     }
-    // Where machines differ, no name is that of all.
-    if (machine.value("told_apart_by", "") != sum_.value("told_apart_by", "")) sum_.erase("told_apart_by");
     const std::string total = machine["total"];
     const std::string total_so_far = sum_["total"];
-    if (total.empty() || total == total_so_far) return;
-    sum_["total"] = total_so_far.empty() ? total : "mixed";
+    const std::string parts = machine.value("told_apart_by", "");
+    if (total.empty()) return;
+    if (total_so_far.empty()) {
+      sum_["total"] = total;
+      if (!parts.empty()) sum_["told_apart_by"] = parts;
+      return;
+    }
+    // Where machines differ, no name is that of all.
+    if (parts != sum_.value("told_apart_by", "")) sum_.erase("told_apart_by");
+    if (total != total_so_far) sum_["total"] = "mixed";
   }
 
   // Where one machine cannot tell who used its processors, nobody can tell it of the job.
