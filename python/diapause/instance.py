@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import logging
+import operator
 import os
 import pathlib
 import pickle
@@ -65,6 +66,21 @@ def _on_log(_user, severity, message):
 
 
 _LOG_FUNCTION = c.LogFunction(_on_log)
+
+
+def _name(region: str) -> bytes:
+    """A region's name as C has it, where a zero would end it."""
+    if "\0" in region:
+        raise failure(ARGUMENT, f"region {region!r}: a name holds no zero bytes")
+    return region.encode()
+
+
+def _number(version: int) -> int:
+    """A version that ctypes takes as it is: of one with more than 64 bits it would take the last 64."""
+    number = operator.index(version)
+    if not 0 <= number <= NEWEST:
+        raise failure(ARGUMENT, f"version {number}: versions are numbered from 0 to {NEWEST - 1}")
+    return number
 
 
 def _numbers(values: Sequence[int]):
@@ -145,10 +161,10 @@ class Instance:
         memory = memory_of(region, data)
         with self._lock:
             if memory.type == BYTES:
-                status = self._library.diapause_protect_bytes(self._open(), region.encode(), memory.address,
+                status = self._library.diapause_protect_bytes(self._open(), _name(region), memory.address,
                                                               memory.count, max(memory.element_bytes, 1))
             else:
-                status = self._library.diapause_protect(self._open(), region.encode(), memory.address, memory.count,
+                status = self._library.diapause_protect(self._open(), _name(region), memory.address, memory.count,
                                                         memory.type)
             self._check(status)
             self._regions[region] = memory.owner
@@ -163,7 +179,7 @@ class Instance:
             raise failure(ARGUMENT, f"region '{region}': a block is in C order")
         with self._lock:
             self._check(self._library.diapause_protect_block(
-                self._open(), region.encode(), memory.address, memory.type, len(start), _numbers(memory.shape),
+                self._open(), _name(region), memory.address, memory.type, len(start), _numbers(memory.shape),
                 _numbers(global_shape), _numbers(start)))
             self._regions[region] = memory.owner
 
@@ -188,18 +204,18 @@ class Instance:
     def unprotect(self, region: str) -> None:
         """Forgets a region; later checkpoints do not hold it."""
         with self._lock:
-            self._check(self._library.diapause_unprotect(self._open(), region.encode()))
+            self._check(self._library.diapause_unprotect(self._open(), _name(region)))
             for kept in (self._regions, self._attributes, self._states):
                 kept.pop(region, None)
 
     def declare(self, region: str, declaration: int) -> None:
         """Declares how the program will write to a region: CHANGING, STABLE or CONSTANT. The declaration holds until the
         region is protected anew."""
-        self._call("diapause_declare", region.encode(), declaration)
+        self._call("diapause_declare", _name(region), declaration)
 
     def allow_loss(self, region: str, bound: float, codec: int = LATTICE) -> None:
         """Allows values in the global tier to be off by at most `bound`. docs/compression.md says when that is safe."""
-        self._call("diapause_allow_loss", region.encode(), codec, bound)
+        self._call("diapause_allow_loss", _name(region), codec, bound)
 
     # ---- checkpoints ----------------------------------------------------------------------------
 
@@ -208,7 +224,7 @@ class Instance:
         info = CheckpointInfo()
         with self._lock:
             self._follow()
-            self._check(self._library.diapause_checkpoint(self._open(), version, level, byref(info)), info)
+            self._check(self._library.diapause_checkpoint(self._open(), _number(version), level, byref(info)), info)
         return info
 
     @contextlib.contextmanager
@@ -216,6 +232,7 @@ class Instance:
         """Gives an empty directory of this rank, into which the body writes files with any library. At the end of the body
         a checkpoint is taken of these files and of all protected regions. If the body of one rank raises an exception,
         there is no version, and the other ranks get an ArgumentError. Collective."""
+        version = _number(version)
         directory = self._directory("diapause_files")
         try:
             yield directory
@@ -245,7 +262,7 @@ class Instance:
     def wait(self, version: int, level: int = 1, seconds: float = FOREVER_S) -> bool:
         """Waits until the version holds at `level` or deeper, or is CAPTURED. Returns False if `seconds` were over first."""
         with self._lock:
-            status = self._library.diapause_wait(self._open(), version, level, seconds)
+            status = self._library.diapause_wait(self._open(), _number(version), level, seconds)
             if status != TIMEOUT:
                 self._check(status)
             return status == OK
@@ -253,7 +270,7 @@ class Instance:
     def poll(self, version: int) -> Progress:
         """Returns which levels a version has reached."""
         progress = Progress()
-        self._call("diapause_poll", version, byref(progress))
+        self._call("diapause_poll", _number(version), byref(progress))
         return progress
 
     @property
@@ -325,7 +342,7 @@ class Instance:
         """Restores all protected regions, or the named ones. Collective."""
         if regions is not None and not regions:
             raise failure(ARGUMENT, "restore: name at least one region")
-        names = [name.encode() for name in regions or []]
+        names = [_name(name) for name in regions or []]
         with self._lock:
             self._check(self._library.diapause_restore(self._open(), (c_char_p * len(names))(*names) if names else None,
                                                        len(names)))
@@ -345,7 +362,7 @@ class Instance:
 
     def inject_bit_flip(self, region: str, element: int, bit: int) -> None:
         """Flips one bit of protected memory on purpose."""
-        self._call("diapause_inject_bit_flip", region.encode(), element, bit)
+        self._call("diapause_inject_bit_flip", _name(region), element, bit)
 
     # ---- inside ---------------------------------------------------------------------------------
 
@@ -371,13 +388,13 @@ class Instance:
 
     def _snapshot(self, version: int) -> CheckpointInfo:
         info = CheckpointInfo()
-        self._check(self._library.diapause_snapshot(self._open(), version, byref(info)), info)
+        self._check(self._library.diapause_snapshot(self._open(), _number(version), byref(info)), info)
         return info
 
     def _begun(self, function: str, version: int) -> Optional[RestartInfo]:
         """Returns None if there is nothing to restart from."""
         info = RestartInfo()
-        status = getattr(self._library, function)(self._open(), version, byref(info))
+        status = getattr(self._library, function)(self._open(), _number(version), byref(info))
         if status == NOT_FOUND and version == NEWEST:
             return None
         self._check(status)
@@ -392,7 +409,7 @@ class Instance:
 
     def _protect_bytes(self, region: str, data: bytearray) -> None:
         held = (ctypes.c_char * len(data)).from_buffer(data)
-        self._check(self._library.diapause_protect_bytes(self._open(), region.encode(), ctypes.addressof(held),
+        self._check(self._library.diapause_protect_bytes(self._open(), _name(region), ctypes.addressof(held),
                                                          len(data), 1))
         self._regions[region] = held
 

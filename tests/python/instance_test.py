@@ -126,6 +126,17 @@ class Protecting(InADirectory):
             with self.open() as run, self.assertRaisesRegex(diapause.ArgumentError, "region 'x'.*" + word):
                 run.protect("x", data)
 
+    def test_refuses_numbers_and_names_that_c_would_take_for_others(self):
+        with self.open() as run:
+            run.protect("x", numpy.zeros(3))
+            for call in (run.checkpoint, run.snapshot, run.wait, run.poll, run.restart):
+                for version in (-1, 2**64):
+                    with self.assertRaisesRegex(diapause.ArgumentError, "versions are numbered from 0"):
+                        call(version)
+            with self.assertRaisesRegex(diapause.ArgumentError, "no zero bytes"):
+                run.protect("x\0y", numpy.zeros(3))
+            self.assertEqual(run.checkpoint(numpy.int64(5)).version, 5)
+
     def test_memory_stays_while_it_is_protected(self):
         values = array.array("i", [1, 2, 3])
         with self.open() as run:
