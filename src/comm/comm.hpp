@@ -1,6 +1,7 @@
 // The communication that the engine needs between the ranks of a job. There are implementations for
-// one process (self_comm), for MPI (mpi_comm), and for threads of one process in tests. Every call
-// is collective unless its contract says otherwise. Calls on one Comm must not overlap.
+// one process (self_comm), for MPI (mpi_comm), for the agents of launched jobs (src/agent/node_comm),
+// and for threads of one process in tests. Every call is collective unless its contract says
+// otherwise. Calls on one Comm must not overlap.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,190 @@
+#include "agent/node_comm.hpp"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <thread>
+
+#include "agent/handshake.hpp"
+
+namespace diapause::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Agents that are threads of this process, with real connections between all of them.
+class Agents {
+ public:
+  Agents(std::uint32_t count, std::uint32_t fan_out) {
+    std::vector<std::string> names;
+    for (std::uint32_t i = 0; i < count; ++i) names.push_back("node" + std::to_string(i));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      mails_.push_back(std::make_unique<Mail>(Mail::open(i, names).value()));
+      branches_.push_back({i, count, fan_out});
+      mails_.back()->set_neighbours(branches_.back().neighbours());
+      mails_.back()->begin_round(1);
+      mails_.back()->set_limit(20);
+    }
+    auto listener = sys::Listener::open().value();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      for (std::uint32_t k = 0; k < i; ++k) {
+        auto one = sys::Stream::connect("127.0.0.1", listener.port(), 10).value();
+        EXPECT_TRUE(mails_[k]->add_link(i, listener.accept(10).value()));
+        EXPECT_TRUE(mails_[i]->add_link(k, std::move(one)));
+      }
+    }
+  }
+
+  Mail& mail(std::uint32_t agent) { return *mails_[agent]; }
+
+  // Lets all agents do the same at once.
+  void all(const std::function<void(comm::Comm&)>& work) {
+    std::vector<std::thread> threads;
+    for (std::uint32_t i = 0; i < mails_.size(); ++i) {
+      threads.emplace_back([&, i] { work(*make_node_comm(*mails_[i], branches_[i], i)); });
+    }
+    for (std::thread& one : threads) one.join();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Mail>> mails_;
+  std::vector<Branch> branches_;
+};
+
+class NodeComms : public ::testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(NodeComms, GatherWhatEachRankPassed) {
+  Agents agents(7, GetParam());
+  agents.all([](comm::Comm& comm) {
+    const std::string mine(comm.rank(), 'x');
+    const auto all = comm.all_gather(as_byte_view(std::string_view(mine)));
+    ASSERT_TRUE(all) << all.error().message;
+    for (std::uint32_t i = 0; i < comm.size(); ++i) EXPECT_EQ((*all)[i].size(), i);
+  });
+}
+
+TEST_P(NodeComms, BroadcastFromEveryRank) {
+  Agents agents(7, GetParam());
+  agents.all([](comm::Comm& comm) {
+    for (std::uint32_t root = 0; root < comm.size(); ++root) {
+      std::uint64_t value = comm.rank() == root ? 100 + root : 0;
+      ASSERT_TRUE(comm.broadcast(std::as_writable_bytes(std::span(&value, 1)), root));
+      EXPECT_EQ(value, 100 + root);
+    }
+  });
+}
+
+TEST_P(NodeComms, FindTheLeastAndTheGreatest) {
+  Agents agents(7, GetParam());
+  agents.all([](comm::Comm& comm) {
+    ASSERT_TRUE(comm.barrier());
+    EXPECT_EQ(comm.all_min(comm.rank() + 5).value(), 5u);
+    EXPECT_EQ(comm.all_max(comm.rank() + 5).value(), 11u);
+  });
+}
+
+TEST_P(NodeComms, ExchangeMoreThanConnectionsHold) {
+  Agents agents(4, GetParam());
+  agents.all([](comm::Comm& comm) {
+    const std::size_t kBytes = 12 << 20;
+    ByteVector mine(kBytes, static_cast<std::byte>(comm.rank()));
+    std::vector<ByteVector> theirs(comm.size(), ByteVector(kBytes));
+    std::vector<comm::Send> sends;
+    std::vector<comm::Receive> receives;
+    for (std::uint32_t i = 0; i < comm.size(); ++i) {
+      sends.push_back({i, mine});
+      receives.push_back({i, theirs[i]});
+    }
+    const Status done = comm.exchange(sends, receives);
+    ASSERT_TRUE(done) << done.error().message;
+    for (std::uint32_t i = 0; i < comm.size(); ++i) EXPECT_EQ(theirs[i], ByteVector(kBytes, std::byte(i)));
+  });
+}
+
+TEST_P(NodeComms, FailOnAllRanksForOneReasonAndGoOnInTheNextRound) {
+  Agents agents(7, GetParam());
+  agents.all([&](comm::Comm& comm) {
+    Mail& mail = agents.mail(comm.rank());
+    if (comm.rank() == 5) mail.give_up({Code::again, "node5: bytes are on their way"});
+    const Status failed = comm.barrier();
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, Code::again);
+    EXPECT_THAT(failed.error().message, HasSubstr("node5: bytes are on their way"));
+    mail.begin_round(2);
+    EXPECT_EQ(comm.all_max(comm.rank()).value(), 6u);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTreesWithFanOut, NodeComms, ::testing::Values(1u, 2u, 16u));
+
+TEST(NodeComm, NamesARankThatIsSilent) {
+  Agents agents(3, 1);
+  agents.all([&](comm::Comm& comm) {
+    if (comm.rank() == 2) return;
+    agents.mail(comm.rank()).set_limit(comm.rank() == 1 ? 0.3 : 20);
+    const Status failed = comm.barrier();
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, Code::timeout);
+    EXPECT_THAT(failed.error().message, HasSubstr("node2 did not answer within"));
+  });
+}
+
+TEST(Branch, HasAParentAndChildrenOnOtherLevels) {
+  EXPECT_THAT((Branch{0, 10, 3}.children()), ::testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT((Branch{2, 10, 3}.children()), ::testing::ElementsAre(7, 8, 9));
+  EXPECT_THAT((Branch{9, 10, 3}.children()), ::testing::IsEmpty());
+  EXPECT_EQ((Branch{7, 10, 3}.parent()), 2u);
+  EXPECT_EQ((Branch{0, 10, 3}.height()), 2u);
+  EXPECT_EQ((Branch{3, 10, 3}.height()), 0u);
+  EXPECT_EQ((Branch{0, 1, 3}.height()), 0u);
+}
+
+struct Ends {
+  sys::Stream one, other;
+};
+
+Ends make_ends() {
+  auto listener = sys::Listener::open().value();
+  auto one = sys::Stream::connect("127.0.0.1", listener.port(), 10).value();
+  return {std::move(one), listener.accept(10).value()};
+}
+
+TEST(Handshake, TellsWhoConnectsToWhomThatKnowsTheSecret) {
+  const Secret secret = Secret::draw().value();
+  Ends ends = make_ends();
+  Status greeted;
+  std::thread other([&] { greeted = greet(ends.one, secret, {3, 77}, 10); });
+  const auto hello = welcome(ends.other, secret, 10);
+  other.join();
+  ASSERT_TRUE(hello) << hello.error().message;
+  EXPECT_TRUE(greeted);
+  EXPECT_EQ(hello->who, 3u);
+  EXPECT_EQ(hello->number, 77u);
+}
+
+TEST(Handshake, RefusesWhoDoesNotKnowTheSecret) {
+  const Secret secret = Secret::draw().value(), guessed = Secret::draw().value();
+  Ends ends = make_ends();
+  Status greeted;
+  // The end that does not know it cannot tell whether the other one does, so it gives up first.
+  std::thread other([&] {
+    greeted = greet(ends.one, guessed, {3, 0}, 10);
+    sys::Stream closed = std::move(ends.one);
+  });
+  const auto hello = welcome(ends.other, secret, 10);
+  other.join();
+  EXPECT_FALSE(hello);
+  ASSERT_FALSE(greeted);
+  EXPECT_EQ(greeted.error().code, Code::denied);
+}
+
+TEST(Secret, ComesBackFromItsText) {
+  const Secret secret = Secret::draw().value();
+  EXPECT_EQ(Secret::parse(secret.text()).value().bytes, secret.bytes);
+  EXPECT_FALSE(Secret::parse("12"));
+  EXPECT_FALSE(Secret::parse(std::string(64, 'g')));
+  EXPECT_NE(secret.derive("commands").bytes, secret.bytes);
+}
+
+}  // namespace
+}  // namespace diapause::agent
