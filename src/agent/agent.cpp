@@ -3,209 +3,23 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <chrono>
 #include <sstream>
-#include <thread>
 
+#include "agent/caretaker.hpp"
 #include "agent/images.hpp"
-#include "process/contents.hpp"
-#include "process/copies.hpp"
-#include "process/freeze.hpp"
-#include "process/keeper.hpp"
-#include "process/references.hpp"
+#include "agent/team.hpp"
 #include "process/restore.hpp"
-#include "process/watch.hpp"
+#include "process/sockets.hpp"
+#include "sys/child.hpp"
 #include "sys/local_socket.hpp"
 #include "sys/process.hpp"
+#include "sys/remote_command.hpp"
 
 namespace diapause::agent {
 namespace {
 
-constexpr double kRequestLimit_s = 5;
 constexpr double kCheckInterval_s = 1;
-constexpr int kTries = 10;  // attempts at a checkpoint with an obstacle that may pass, over 5 s in all
-constexpr std::chrono::milliseconds kFirstPause(10);
 constexpr double kAnswerLimit_s = 24 * 3600;  // long, because a checkpoint takes as long as it takes
-
-constexpr int kSelfContainedLevel = 4;  // its versions need no file of the machine on which they are restarted
-
-constexpr std::uint64_t kLeastForCopies = 4 * kMiB;
-constexpr std::uint64_t kMostReadBefore = 256 * kMiB;  // bytes that may be read into memory of this process
-
-// Returns whether the processes are to be forked and their memory read from the copies, instead of reading it while
-// they stand still. Memory that they share with others is not forked, and must be read before they run on in both
-// cases. A copy becomes a child of process 1 only if no other process asks for the orphans.
-bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy) {
-  std::uint64_t forked = 0, other = 0;
-  for (const process::Contents& one : dump.contents) (one.is_forked ? forked : other) += one.bytes;
-  const bool is_possible =
-      other <= kMostReadBefore &&
-      std::ranges::none_of(dump.job.processes, [](const process::Process& one) { return one.subreaper != 0; });
-  if (strategy == config::CaptureStrategy::automatic) return is_possible && forked >= kLeastForCopies + other;
-  return is_possible && strategy == config::CaptureStrategy::copy_on_write;
-}
-
-// Looks after a job that runs.
-class Caretaker {
- public:
-  Caretaker(const StoreRequest& request, JobStore& store, process::Keeper& keeper, process::Watch& watch,
-            sys::LocalSocket& door)
-      : request_(request),
-        store_(store),
-        keeper_(keeper),
-        watch_(watch),
-        door_(door),
-        references_(store.referenced_files()) {}
-
-  void take_every(double interval_s, int level, Wish wish) {
-    interval_s_ = interval_s;
-    level_ = level;
-    wish_ = wish;
-    next_s_ = sys::monotonic_s() + interval_s;
-  }
-  void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
-
-  int until_end() {
-    for (;;) {
-      // A checkpoint may have taken the signal that tells of the end.
-      if (const auto status = keeper_.exit_status()) {
-        store_.note_end(*status);
-        return *status;
-      }
-      const auto event = watch_.wait(door_.fd(), time_left());
-      if (!event) take_due();
-      // The end of the job's command is handled before any request.
-      if (const auto status = keeper_.exit_status()) {
-        store_.note_end(*status);
-        return *status;
-      }
-      if (!event) continue;
-      if (event->signal != 0) keeper_.signal_command(event->signal);
-      if (event->has_knocked) answer_door();
-    }
-  }
-
- private:
-  std::optional<double> time_left() const {
-    if (interval_s_ <= 0) return std::nullopt;
-    return std::max(0.0, next_s_ - sys::monotonic_s());
-  }
-
-  void take_due() {
-    const auto taken = checkpoint(wish_, level_);
-    if (!taken && keeper_.exit_status()) return;
-    const std::string why = taken ? "" : taken.error().message;
-    const bool is_check = wish_ == Wish::check_only;
-    const bool is_known = is_check && why == last_refusal_;
-    const char* const what = is_check ? "a checkpoint would fail: " : "a checkpoint failed: ";
-    if (!taken && !is_known) request_.log(Severity::warning, what + why);
-    last_refusal_ = why;
-    next_s_ = sys::monotonic_s() + interval_s_;
-  }
-
-  // Takes a checkpoint. If the obstacle may pass soon (bytes on their way, a connection that is being made, a
-  // process that is ending), tries again after a pause, in which the job runs on.
-  Result<Answer> checkpoint(Wish wish, int level) {
-    auto pause = kFirstPause;
-    for (int tries = 1;; ++tries, pause *= 2) {
-      auto answer = try_checkpoint(wish, level);
-      if (answer) return answer;
-      if (keeper_.exit_status()) return fail(Code::not_found, fmt::format("the job '{}' has ended", request_.name));
-      const bool is_of_the_moment = answer.error().code == Code::again || answer.error().os_errno == ESRCH;
-      if (!is_of_the_moment || tries == kTries) return answer;
-      std::this_thread::sleep_for(pause);
-    }
-  }
-
-  // Tries to take a checkpoint once. The job runs on after a failure, unless bytes that were taken out of one of its
-  // connections cannot be put back.
-  Result<Answer> try_checkpoint(Wish wish, int level) {
-    DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(keeper_.process(), timed_));
-    DIAPAUSE_TRY_ASSIGN(process::Dump dump, process::dump(frozen, own_process(), keeper_.command()));
-    Answer answer;
-    const auto thaw = [&] {
-      const Status thawed = frozen.thaw();
-      answer.stopped_s = sys::monotonic_s() - frozen.since_s();
-      return thawed;
-    };
-    if (wish == Wish::check_only) {
-      DIAPAUSE_TRY(thaw());
-      return answer;
-    }
-    const bool may_refer = level < kSelfContainedLevel;
-    references_.forget_other_files(dump);
-    if (may_refer) references_.apply(dump, process::References::Effort::look);
-    auto copies = copies_for(frozen, dump);
-    // Copying the memory takes a while, in which the job must not depend on this process.
-    DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
-    if (may_refer) references_.apply(dump, process::References::Effort::read);
-    DumpSource source(dump);
-    auto captured = store_.capture(level, source.index(), source);
-    if (!copies) DIAPAUSE_TRY(thaw());
-    copies.reset();
-    if (!captured) return fail(std::move(captured.error()));
-    captured->blocked_s = [stopped_s = answer.stopped_s] { return stopped_s; };
-    DIAPAUSE_TRY_ASSIGN(const Stored stored, store_.store(std::move(*captured)));
-    answer.version = stored.version;
-    answer.level = stored.level;
-    answer.bytes = stored.bytes;
-    return answer;
-  }
-
-  // Makes copies of the job's processes and lets `dump` lead to them, if the job then stands still for less time
-  // than it takes to copy its memory. Returns nothing if that is not so or if the copies fail.
-  std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump) const {
-    if (!is_worth_copies(dump, store_.strategy())) return std::nullopt;
-    auto copies = process::Copies::make(frozen);
-    const Status read = copies ? process::read_what_is_not_forked(dump) : fail(copies.error());
-    if (!read) {
-      request_.log(Severity::information, "the job stands still until its memory is copied: " + read.error().message);
-      return std::nullopt;
-    }
-    copies->redirect(dump);
-    return std::move(*copies);
-  }
-
-  static std::int32_t own_process() { return static_cast<std::int32_t>(sys::process_id()); }
-
-  void answer_door() {
-    auto visitor = door_.accept();
-    if (!visitor) return;
-    const auto line = visitor->receive(kRequestLimit_s);
-    if (!line) return;
-    std::istringstream words(*line);
-    std::string verb;
-    int level = 0;
-    words >> verb >> level;
-    if (!words || (verb != "checkpoint" && verb != "check")) {
-      (void)visitor->send("error -1 this agent knows no such request");
-      return;
-    }
-    const auto answer = checkpoint(verb == "check" ? Wish::check_only : Wish::checkpoint, level);
-    if (answer) {
-      (void)visitor->send(
-          fmt::format("done {} {} {} {:.6f}", answer->version, answer->level, answer->bytes, answer->stopped_s));
-      return;
-    }
-    std::string text = answer.error().message;
-    std::ranges::replace(text, '\n', '\t');  // an answer is one line
-    (void)visitor->send(fmt::format("error {} {}", static_cast<int>(answer.error().code), text));
-  }
-
-  const StoreRequest& request_;
-  JobStore& store_;
-  process::Keeper& keeper_;
-  process::Watch& watch_;
-  sys::LocalSocket& door_;
-  process::References references_;
-  process::TimedCalls timed_;
-  double interval_s_ = 0, next_s_ = 0;
-  int level_ = 1;
-  Wish wish_ = Wish::checkpoint;
-  std::string last_refusal_;
-};
 
 Result<sys::LocalSocket> open_door(const StoreRequest& request) {
   DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(request.config_path, request.environment));
@@ -214,56 +28,206 @@ Result<sys::LocalSocket> open_door(const StoreRequest& request) {
   return sys::LocalSocket::listen(directory, door_name(request.name, settings));
 }
 
-}  // namespace
+constexpr std::size_t kMostInvitationBytes = 1 << 20;
 
-Result<int> launch(const LaunchRequest& request) {
-  DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store));
-  DIAPAUSE_TRY_ASSIGN(sys::LocalSocket door, open_door(request.store));
-  if (store->newest_version() != 0) {
+Result<std::unique_ptr<Team>> form_team(Company company, const Secret& secret, const StoreRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(request.config_path, request.environment));
+  const std::string directory = door_directory(settings) + "/" + door_name(request.name, settings) + "-nodes";
+  return Team::form(std::move(company), secret.derive("commands"), directory);
+}
+
+// Starts agents on the other nodes, if there are any.
+Result<std::unique_ptr<Team>> gather_team(const Nodes& nodes, const StoreRequest& request, const Task& task) {
+  if (nodes.is_one()) return std::unique_ptr<Team>();
+  Invitation invitation;
+  invitation.nodes = nodes;
+  DIAPAUSE_TRY_ASSIGN(invitation.secret, Secret::draw());
+  invitation.job = request.name;
+  invitation.config_path = request.config_path;
+  invitation.directory = sys::current_directory();
+  for (const auto& variable : request.environment) {
+    if (variable.first.starts_with("DIAPAUSE_")) invitation.environment.push_back(variable);
+  }
+  invitation.task = task;
+  DIAPAUSE_TRY_ASSIGN(Company company, invite(invitation, request.log));
+  return form_team(std::move(company), invitation.secret, request);
+}
+
+Ranks ranks_of(Team* team) { return team == nullptr ? Ranks{} : team->ranks(); }
+std::string emulated_name(const Team* team) { return team == nullptr ? "" : team->emulated_name(); }
+bool is_first(const Team* team) { return team == nullptr || team->is_first(); }
+Status agree(Team* team, const Status& own) { return team == nullptr ? own : team->agree(own); }
+
+// Opens the door of the first agent.
+Status open_door(const StoreRequest& request, const Team* team, std::optional<sys::LocalSocket>& door) {
+  if (!is_first(team)) return {};
+  DIAPAUSE_TRY_ASSIGN(sys::LocalSocket opened, open_door(request));
+  door.emplace(std::move(opened));
+  return {};
+}
+
+// Starts the command on the first node, and on each other one the process that starts commands there.
+Result<process::Keeper> launch_here(const LaunchRequest& request, Team* team, const process::Watch& watch) {
+  if (team == nullptr) return process::Keeper::launch(request.command, watch, "");
+  std::optional<sys::Listener> listener;
+  Status own;
+  if (!team->is_first()) {
+    auto opened = sys::Listener::open();
+    if (opened) listener.emplace(std::move(*opened));
+    if (!opened) own = fail(opened.error());
+  }
+  DIAPAUSE_TRY(team->agree(own));
+  DIAPAUSE_TRY(team->share_ports(listener ? listener->port() : std::uint16_t{0}));
+  std::vector<std::string> command = request.command;
+  if (listener) {
+    sys::let_inherit(listener->fd());
+    command = {sys::own_program(), "serve", std::to_string(listener->fd()), team->remote_file()};
+  }
+  // The command on the first node begins when the others can be reached.
+  const auto start = [&] { return process::Keeper::launch(command, watch, team->emulated_name()); };
+  if (team->is_first()) {
+    DIAPAUSE_TRY(team->agree({}));
+    auto keeper = start();
+    DIAPAUSE_TRY(team->agree(keeper ? Status{} : fail(keeper.error())));
+    return keeper;
+  }
+  auto keeper = start();
+  Status begun = team->agree(keeper ? Status{} : fail(keeper.error()));
+  if (begun) begun = team->agree({});
+  if (!begun && keeper) keeper->end();
+  if (!begun) return fail(begun.error());
+  return keeper;
+}
+
+Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch& watch) {
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store, ranks_of(team)));
+  std::optional<sys::LocalSocket> door;
+  DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
+  if (store->newest_version() != 0 && is_first(team)) {
     request.store.log(Severity::information,
                       fmt::format("'{0}' has checkpoints of an earlier start, the newest is version {1}: this start "
                                   "begins anew, and 'diapause restart {0}' would go on from there",
                                   request.store.name, store->newest_version()));
   }
-  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::launch(request.command, watch));
-  Caretaker caretaker(request.store, *store, keeper, watch, door);
+  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, launch_here(request, team, watch));
+  Caretaker caretaker({request.store, *store, keeper, watch, team, door ? &*door : nullptr});
   const bool is_check = request.wish == Wish::check_only;
   const double interval_s = is_check && request.interval_s <= 0 ? kCheckInterval_s : request.interval_s;
   if (interval_s > 0) caretaker.take_every(interval_s, request.level, request.wish);
   return caretaker.until_end();
 }
 
-Result<int> restart(const RestartRequest& request) {
+// Returns the port at which the process that starts commands waits: the only one at which it listens.
+std::uint16_t port_of_commands(const process::Job& job) {
+  const auto server = std::ranges::find(job.processes, job.command, &process::Process::id);
+  if (server == job.processes.end()) return 0;
+  for (const process::Descriptor& one : server->descriptors) {
+    const process::Description& description = job.descriptions[one.description];
+    if (description.kind != process::DescriptionKind::socket) continue;
+    const process::Socket& socket = job.sockets[description.which];
+    if (socket.state == process::SocketState::listening) return process::port_of(socket.local);
+  }
+  return 0;
+}
+
+// Checks that the job's processes can reach each other as before: they know the nodes by their addresses, and connect
+// to them whenever they want.
+Status check_nodes(const process::Job& job, const Team* team) {
+  if (job.far_ends.empty()) return {};
+  if (team == nullptr) return fail(Code::mismatch, "the image is of a job on several nodes: name as many with --hosts");
+  const std::vector<std::string> own = sys::own_addresses();
+  for (const process::FarEnd& one : job.far_ends) {
+    const std::string host = process::host_of_address(job.sockets[one.socket].local);
+    if (host.starts_with("127.") || host == "::1" || std::ranges::find(own, host) != own.end()) continue;
+    return fail(Code::mismatch,
+                fmt::format("the job's processes know node {} as {}, which is no address of it now: restart on nodes "
+                            "that have the addresses of those that the job ran on, in their order",
+                            team->own_name(), host));
+  }
+  return {};
+}
+
+// Makes the processes of this node again. They run when all nodes are ready.
+Result<process::TimedCalls> restore_here(const RestartRequest& request, Team* team, const StoredJob& stored,
+                                         const process::ReadContents& read, process::Keeper& keeper,
+                                         process::Openings& openings) {
+  const process::Birthplace place{keeper.process(), request.store.log, [&] { return agree(team, {}); }};
+  auto restored = process::restore(stored.job, openings, stored.contents, read, place);
+  if (restored) DIAPAUSE_TRY(keeper.begin(stored.job.command));
+  return restored;
+}
+
+Result<int> restart_with(const RestartRequest& request, Team* team, process::Watch& watch) {
   const double started_s = sys::monotonic_s();
-  DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store));
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store, ranks_of(team)));
   StoredJob stored;
   const auto can_run_here = [&](store::ImageReader& image) -> Status {
     DIAPAUSE_TRY_ASSIGN(stored, read_job(image));
+    DIAPAUSE_TRY(check_nodes(stored.job, team));
     DIAPAUSE_TRY(process::check_machine(stored.job));
     return process::check_files(stored.job);
   };
   DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched, store->fetch(request.version, can_run_here));
-  DIAPAUSE_TRY_ASSIGN(sys::LocalSocket door, open_door(request.store));
+  std::optional<sys::LocalSocket> door;
+  DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
+  if (team != nullptr) {
+    DIAPAUSE_TRY(team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job)));
+  }
   const process::ReadContents read = [&](const process::StoredContents& one, const process::TakePiece& take) {
     return read_contents(fetched.image, one, take);
   };
-  DIAPAUSE_TRY_ASSIGN(process::Openings openings,
-                      process::Openings::open(stored.job, stored.contents, read, request.store.log));
-  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::wait_for_processes(watch));
-  auto restored = process::restore(stored.job, openings, stored.contents, read, keeper.process(), request.store.log);
-  Status begun = restored ? keeper.begin(stored.job.command) : fail(restored.error());
-  if (!begun) {
+  const process::Surroundings around{request.store.log, team == nullptr ? nullptr : &team->others()};
+  DIAPAUSE_TRY_ASSIGN(process::Openings openings, process::Openings::open(stored.job, stored.contents, read, around));
+  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::wait_for_processes(watch, emulated_name(team)));
+  auto restored = restore_here(request, team, stored, read, keeper, openings);
+  if (!restored) {
     keeper.end();
-    return fail(std::move(begun.error()));
+    return fail(std::move(restored.error()));
   }
   openings.close_all();
   store->note_restart(fetched, sys::monotonic_s() - started_s);
-  Caretaker caretaker(request.store, *store, keeper, watch, door);
+  Caretaker caretaker({request.store, *store, keeper, watch, team, door ? &*door : nullptr});
   caretaker.goes_on(std::move(*restored));
   if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level, Wish::checkpoint);
   return caretaker.until_end();
+}
+
+// Lets the others know of a failure that they would otherwise wait for in vain.
+Result<int> with_team(Team* team, Result<int> status) {
+  if (!status && team != nullptr) team->give_up(status.error());
+  if (team != nullptr) team->leave();
+  return status;
+}
+
+}  // namespace
+
+Result<int> launch(const LaunchRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team, gather_team(request.nodes, request.store, {}));
+  return with_team(team.get(), launch_with(request, team.get(), watch));
+}
+
+Result<int> restart(const RestartRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team,
+                      gather_team(request.nodes, request.store, {true, request.version}));
+  return with_team(team.get(), restart_with(request, team.get(), watch));
+}
+
+Result<int> be_invited(const LogSink& log) {
+  DIAPAUSE_TRY_ASSIGN(const std::string text, sys::take_standard_input(kMostInvitationBytes));
+  DIAPAUSE_TRY_ASSIGN(const Invitation invitation, Invitation::parse(text));
+  DIAPAUSE_TRY(sys::change_directory(invitation.directory));
+  for (const auto& [name, value] : invitation.environment) sys::set_environment(name, value);
+  DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
+  DIAPAUSE_TRY_ASSIGN(Company company, come(invitation));
+  const StoreRequest store{invitation.job, invitation.config_path, sys::environment(), log};
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team, form_team(std::move(company), invitation.secret, store));
+  const auto status = invitation.task.is_restart
+                          ? restart_with({store, invitation.task.version, 0, 1, {}}, team.get(), watch)
+                          : launch_with({store, {}, 0, 1, Wish::checkpoint, {}}, team.get(), watch);
+  (void)with_team(team.get(), status);
+  return 0;  // the first agent has said why, if it was not well
 }
 
 Result<Answer> ask(const StoreRequest& job, Wish wish, int level) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/job_store.hpp"
+#include "agent/meeting.hpp"
 #include "base/result.hpp"
 
 namespace diapause::agent {
@@ -20,6 +21,7 @@ struct LaunchRequest {
   double interval_s = 0;         // seconds between checkpoints that nobody asks for; 0: none are taken
   int level = 1;                 // level of these checkpoints
   Wish wish = Wish::checkpoint;  // check_only: none is taken, and each new obstacle to them is logged
+  Nodes nodes;
 };
 
 struct RestartRequest {
@@ -27,12 +29,16 @@ struct RestartRequest {
   std::optional<std::uint64_t> version;  // number; none: the newest version that is sound
   double interval_s = 0;
   int level = 1;
+  Nodes nodes;
 };
 
 // Both return the exit status of the command, as a shell gives it, when the job has ended. They block signals of the
 // calling thread, which must be the only thread of the process.
 Result<int> launch(const LaunchRequest& request);
 Result<int> restart(const RestartRequest& request);
+// The agent of another node, which the first one has started: reads from standard input what to do. Returns when the
+// job has ended.
+Result<int> be_invited(const LogSink& log);
 
 // The answer to a request for a checkpoint.
 struct Answer {

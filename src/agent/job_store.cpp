@@ -49,7 +49,7 @@ std::string door_name(const std::string& job, const config::Settings& settings) 
   return store::old_job_key(job, settings.global_path);
 }
 
-Status JobStore::open_context(const StoreRequest& request) {
+Status JobStore::open_context(const StoreRequest& request, Ranks ranks) {
   if (!is_sound_name(request.name)) {
     return fail(Code::argument,
                 fmt::format("'{}' cannot name a job: use 1 to 64 letters, digits, '.', '_' and '-'", request.name));
@@ -57,28 +57,33 @@ Status JobStore::open_context(const StoreRequest& request) {
   DIAPAUSE_TRY_ASSIGN(config::Settings settings, read_settings(request.config_path, request.environment));
   settings.async.mode = config::AsyncMode::off;  // this process runs beside the job and is not part of it
   settings.global_mode = config::GlobalMode::staged;
-  settings.ranks_per_node = 0;
+  settings.ranks_per_node = ranks.emulated_nodes.empty() ? 0 : 1;
+  settings.node_names = std::move(ranks.emulated_nodes);
+  if (ranks.comm == nullptr) ranks.comm = comm::make_self_comm();
   context_ = std::make_unique<engine::Context>(engine::Context{
-      sys::real_kernel(), comm::make_self_comm(), std::move(settings), {}, {}, request.log, request.name});
+      sys::real_kernel(), std::move(ranks.comm), std::move(settings), {}, {}, request.log, request.name});
   DIAPAUSE_TRY_ASSIGN(context_->topology, engine::find_topology(*context_->comm, context_->settings, sys::host_name()));
   DIAPAUSE_TRY_ASSIGN(context_->identity, engine::find_identity(*context_));
   return {};
 }
 
-Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request) {
+Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request, Ranks ranks) {
   std::unique_ptr<JobStore> store(new JobStore);
-  DIAPAUSE_TRY(store->open_context(request));
+  DIAPAUSE_TRY(store->open_context(request, std::move(ranks)));
   engine::Context& context = *store->context_;
   DIAPAUSE_TRY_ASSIGN(store->engine_, engine::NodeEngine::open(context, store->ledger_));
   if (store->engine_->other_rank_count() != 0) {
-    return fail(Code::mismatch, fmt::format("'{}' names a job of {} ranks that takes its checkpoints itself: use "
-                                            "another name",
-                                            request.name, store->engine_->other_rank_count()));
+    return fail(
+        Code::mismatch,
+        fmt::format("'{}' names a job of {} nodes or ranks, and this one has {}: give as many hosts, or use another "
+                    "name",
+                    request.name, store->engine_->other_rank_count(), context.rank_count()));
   }
   store->ledger_.open(context);
   if (store->ledger_.is_open()) {
     store->ledger_.append(
-        context, engine::open_line({store->engine_->incarnation(), 1, 1, engine::Worker::call, engine::slurm_job()}));
+        context, engine::open_line({store->engine_->incarnation(), context.rank_count(),
+                                    context.topology.node_names.size(), engine::Worker::call, engine::slurm_job()}));
   }
   DIAPAUSE_TRY_ASSIGN(const engine::Inventory inventory, engine::take_inventory(context));
   for (const engine::StoredVersion& one : inventory.versions) {
@@ -101,19 +106,27 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, 
   DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, decider_.decide(*context_, request));
   ++next_version_;
   engine::Captures captures = engine::begin_captures(*context_, decision, called_s);
-  DIAPAUSE_TRY_ASSIGN(const engine::ImagePlan plan,
-                      engine::plan_image(*context_, engine_->incarnation(), decision, std::move(index)));
+  auto planned = engine::plan_image(*context_, engine_->incarnation(), decision, std::move(index));
+  DIAPAUSE_TRY(engine::agree(*context_, planned ? Status{} : fail(planned.error())));
+  const engine::ImagePlan& plan = *planned;
   DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(captures.node_tier, {plan.bytes()}));
-  DIAPAUSE_TRY(engine::add_image(captures, plan, source, std::move(slots.front())));
-  engine::Image& image = captures.images.front();
-  if (image.slot.mapping().empty()) {
-    // The source is gone when the job runs on. All that it gave is in the file, so the image is read from there.
-    DIAPAUSE_TRY_ASSIGN(sys::File again, sys::open_again(image.slot.file()));
-    image.bytes = store::file_bytes(std::move(again), 0, image.bytes->size());
+  if (Status added = add_image(captures, plan, source, std::move(slots.front())); !added) {
+    engine::give_up(captures, std::move(added.error()));
   }
   captures.capture_s = sys::monotonic_s() - captures.times.begun_s;
   captures.blocked_s = [blocked_s = captures.capture_s] { return blocked_s; };
   return captures;
+}
+
+Status JobStore::add_image(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
+                           store::Slot slot) {
+  DIAPAUSE_TRY(engine::add_image(captures, plan, source, std::move(slot)));
+  engine::Image& image = captures.images.front();
+  if (!image.slot.mapping().empty()) return {};
+  // The source is gone when the job runs on. All that it gave is in the file, so the image is read from there.
+  DIAPAUSE_TRY_ASSIGN(sys::File again, sys::open_again(image.slot.file()));
+  image.bytes = store::file_bytes(std::move(again), 0, image.bytes->size());
+  return {};
 }
 
 Result<Stored> JobStore::store(engine::Captures captures) {
@@ -138,9 +151,9 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
     if (candidate.manifest) {
       fetch_.emplace(*context_, candidate, engine::Purpose::copy);
       auto fetched = fetch_->get();
-      const Status usable = fetched ? check(fetched->image) : fail(fetched.error());
+      const Status usable = fetched ? engine::agree(*context_, check(fetched->image)) : fail(fetched.error());
       if (usable) {
-        if (!reasons.empty()) context_->log(Severity::warning, reasons);
+        if (!reasons.empty() && context_->rank() == 0) context_->log(Severity::warning, reasons);
         passed_over_ = std::move(reasons);
         return fetched;
       }

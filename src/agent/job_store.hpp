@@ -32,10 +32,17 @@ struct Stored {
   std::uint64_t bytes = 0;
 };
 
+// The agents that the checkpoints of a job are taken by.
+struct Ranks {
+  std::unique_ptr<comm::Comm> comm;         // null: this one alone
+  std::vector<std::string> emulated_nodes;  // names of nodes that are all this machine; none: they are real
+};
+
+// All calls are collective among the agents of the job, and succeed on all or fail on all.
 class JobStore {
  public:
   // Opens and locks the tiers of the job. Fails with Code::busy if a job of that name runs.
-  static Result<std::unique_ptr<JobStore>> open(const StoreRequest& request);
+  static Result<std::unique_ptr<JobStore>> open(const StoreRequest& request, Ranks ranks);
   ~JobStore();
 
   // Returns the greatest number of a stored version, or 0 if there is none.
@@ -43,7 +50,7 @@ class JobStore {
   // Returns how memory is to be captured, as the user has configured it.
   config::CaptureStrategy strategy() const { return context_->settings.capture.strategy; }
   std::vector<std::string> referenced_files() const { return context_->settings.capture.referenced_files; }
-  // Captures `source` in an image.
+  // Captures `source` in an image. If only that fails, the result says so, and store() must still be called.
   Result<engine::Captures> capture(int level, format::ImageIndex index, capture::BlockSource& source);
   // Does the rest of the checkpoint, for which the job does not wait.
   Result<Stored> store(engine::Captures captures);
@@ -62,7 +69,10 @@ class JobStore {
 
  private:
   JobStore() = default;
-  Status open_context(const StoreRequest& request);
+  Status open_context(const StoreRequest& request, Ranks ranks);
+
+  static Status add_image(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
+                          store::Slot slot);
 
   std::unique_ptr<engine::Context> context_;
   engine::LedgerWriter ledger_;

@@ -281,6 +281,42 @@ void add_intervals(CLI::App& verb, double& interval_s, int& level) {
       ->capture_default_str();
 }
 
+void add_nodes(CLI::App& verb, NodeArguments& arguments) {
+  const char* const kGroup = "Several nodes";
+  auto* hosts = verb.add_option("--hosts", arguments.hosts, "Nodes of the job, of which this machine is the first")
+                    ->option_text("HOST,...")
+                    ->delimiter(',')
+                    ->group(kGroup);
+  auto* file = verb.add_option("--host-file", arguments.host_file,
+                               "File with a host on each line; what follows the first word is ignored")
+                   ->option_text("FILE")
+                   ->group(kGroup)
+                   ->excludes(hosts);
+  verb.add_option("--emulated-nodes", arguments.emulated,
+                  "Let N nodes, node0 and so on, be this machine: for tests and demonstrations")
+      ->option_text("N")
+      ->group(kGroup)
+      ->check(CLI::Range(1, 1000))
+      ->excludes(hosts)
+      ->excludes(file);
+  verb.add_option("--remote-shell", arguments.remote_shell, "Command that starts another on a host: SHELL HOST COMMAND")
+      ->option_text("SHELL")
+      ->group(kGroup)
+      ->envname("DIAPAUSE_RUN_REMOTE_SHELL")
+      ->capture_default_str();
+  verb.add_option("--fan-out", arguments.fan_out, "How many nodes each node passes messages on to")
+      ->option_text("N")
+      ->group(kGroup)
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  verb.add_option("--node-timeout", arguments.limit_s,
+                  "Seconds that a node may be silent while the job stands still; the checkpoint then fails")
+      ->option_text("S")
+      ->group(kGroup)
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+}
+
 void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::string>& unmarked) {
   CLI::App& verb = *app.add_subcommand("launch", "Starts any command in such a way that it can be checkpointed");
   verb.add_option("-n,--name", arguments.name, "Name of the job")->option_text("NAME")->required();
@@ -288,13 +324,15 @@ void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::stri
   verb.add_flag("--check", arguments.check,
                 "Take no checkpoint, but say at each interval [every second] what would prevent one");
   add_config(verb, arguments.config);
+  add_nodes(verb, arguments.nodes);
   verb.add_option("command", unmarked, "Command to start, looked up in PATH")->option_text("-- COMMAND [ARGUMENTS...]");
   verb.footer(
       "The job consists of the command and all processes that it starts. It ends with the command; the remaining\n"
       "processes are then ended.\n\n" +
       footer({"diapause launch -n simulation -- ./simulation input",
               "diapause launch -n simulation --interval 600 --level 4 -- ./simulation input",
-              "diapause launch -n simulation --check -- ./simulation input"},
+              "diapause launch -n simulation --check -- ./simulation input",
+              "diapause launch -n md --hosts a,b,c,d -- mpirun -n 4 ./md input"},
              kJobExitCodes));
 }
 
@@ -320,7 +358,10 @@ void add_restart(CLI::App& app, RestartArguments& arguments) {
       ->check(natural());
   add_intervals(verb, arguments.interval_s, arguments.level);
   add_config(verb, arguments.config);
-  verb.footer(footer({"diapause restart simulation", "diapause restart simulation 12"}, kJobExitCodes));
+  add_nodes(verb, arguments.nodes);
+  verb.footer(
+      footer({"diapause restart simulation", "diapause restart simulation 12", "diapause restart md --hosts a,b,c,e"},
+             kJobExitCodes));
 }
 
 void add_job_or_ledger(CLI::App& verb, std::string& job) {

@@ -78,6 +78,16 @@ struct ExportArguments {
   std::string to;                        // directory
 };
 
+// The nodes of a job that was not written for checkpoints.
+struct NodeArguments {
+  std::vector<std::string> hosts;
+  std::string host_file;
+  std::uint32_t emulated = 0;
+  std::string remote_shell = "ssh";
+  std::uint32_t fan_out = 16;
+  double limit_s = 60;
+};
+
 // Arguments for a job that was not written for checkpoints.
 struct LaunchArguments {
   std::string config;
@@ -85,6 +95,7 @@ struct LaunchArguments {
   double interval_s = 0;
   int level = 1;
   bool check = false;
+  NodeArguments nodes;
   std::vector<std::string> command;
 };
 
@@ -101,6 +112,7 @@ struct RestartArguments {
   std::optional<std::uint64_t> version;  // nullopt: the newest
   double interval_s = 0;
   int level = 1;
+  NodeArguments nodes;
 };
 
 struct EnergyArguments {

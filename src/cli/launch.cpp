@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "agent/agent.hpp"
+#include "cli/nodes.hpp"
 #include "cli/text.hpp"
 #include "cli/verbs.hpp"
 #include "sys/process.hpp"
@@ -24,14 +25,22 @@ int status_of_job(const char* verb, const Result<int>& status) {
 
 int launch(const LaunchArguments& arguments) {
   const auto wish = arguments.check ? agent::Wish::check_only : agent::Wish::checkpoint;
-  const agent::LaunchRequest request{store_request(arguments.name, arguments.config), arguments.command,
-                                     arguments.interval_s, arguments.level, wish};
+  auto nodes = nodes_of(arguments.nodes);
+  if (!nodes) return status_of_job("launch", fail(nodes.error()));
+  const agent::LaunchRequest request{store_request(arguments.name, arguments.config),
+                                     arguments.command,
+                                     arguments.interval_s,
+                                     arguments.level,
+                                     wish,
+                                     std::move(*nodes)};
   return status_of_job("launch", agent::launch(request));
 }
 
 int restart(const RestartArguments& arguments) {
+  auto nodes = nodes_of(arguments.nodes);
+  if (!nodes) return status_of_job("restart", fail(nodes.error()));
   const agent::RestartRequest request{store_request(arguments.name, arguments.config), arguments.version,
-                                      arguments.interval_s, arguments.level};
+                                      arguments.interval_s, arguments.level, std::move(*nodes)};
   return status_of_job("restart", agent::restart(request));
 }
 

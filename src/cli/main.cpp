@@ -34,6 +34,7 @@ int main(int argc, char** argv) try {
     int operator()(const StudyEncodeArguments& arguments) const { return study_encode(arguments); }
     int operator()(const StudyRunsArguments& arguments) const { return study_runs(arguments); }
   };
+  if (const std::optional<int> status = serve_job(argc, argv)) return *status;
   const std::variant<Arguments, int> parsed = parse_arguments(argc, argv);
   if (const int* status = std::get_if<int>(&parsed)) return *status;
   return std::visit(Do{}, std::get<Arguments>(parsed));

@@ -2,6 +2,7 @@
 // and errors to standard error, and return the exit status.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -23,6 +24,8 @@ int run(const RunArguments& arguments);
 int jobs(const JobsArguments& arguments);
 int history(const HistoryArguments& arguments);
 int export_version(const ExportArguments& arguments);
+// What parts of launched jobs call this program for; nothing if a user has called it.
+std::optional<int> serve_job(int argc, char** argv);
 int launch(const LaunchArguments& arguments);
 int checkpoint(const CheckpointArguments& arguments);
 int restart(const RestartArguments& arguments);

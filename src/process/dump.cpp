@@ -253,7 +253,7 @@ void sort_by_descent(std::vector<Process>& processes) {
 
 }  // namespace
 
-Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command) {
+Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, OtherNodes* others) {
   DumpWork work{frozen, standard};
   Job& job = work.result.job;
   job.machine = "x86_64";
@@ -269,11 +269,14 @@ Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command) {
   DIAPAUSE_TRY(dump_zombies(work));
   DIAPAUSE_TRY(dump_channels(work));
   DIAPAUSE_TRY(connect_sockets(work));
+  if (others != nullptr) DIAPAUSE_TRY(find_far_ends(work, *others));
+  DIAPAUSE_TRY(refuse_outsiders(work, others));
   DIAPAUSE_TRY(look_at_terminals(work));
   sort_by_descent(job.processes);
   look_at_families(work);
   look_at_sets(work);
   DIAPAUSE_TRY(refusals_of(work));
+  if (others != nullptr) DIAPAUSE_TRY(take_down_far_sockets(work, *others));
   DIAPAUSE_TRY(take_down_sockets(work));
   DIAPAUSE_TRY(take_down_terminals(work));
   return std::move(work.result);

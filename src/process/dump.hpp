@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "process/freeze.hpp"
+#include "process/other_nodes.hpp"
 #include "process/state.hpp"
 
 namespace diapause::process {
@@ -31,7 +32,8 @@ struct Dump {
 
 // Process `standard` has the descriptors that the job was started with, by their numbers. If something cannot be taken
 // down, Code::argument with a line for each: process, thing and reason; Code::again if all of it may be gone once the
-// job has run on a little. The job must be thawed afterwards in any case.
-Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command);
+// job has run on a little. The job must be thawed afterwards in any case. `others`: the other nodes of the job, on
+// which it stands still, too; null if there are none.
+Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, OtherNodes* others);
 
 }  // namespace diapause::process

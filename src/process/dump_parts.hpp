@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "process/dump.hpp"
+#include "process/other_nodes.hpp"
 #include "process/sockets.hpp"
 
 namespace diapause::process {
@@ -62,6 +63,7 @@ struct DumpWork {
     std::pair<std::uint64_t, std::uint64_t> file;  // device and inode
   };
   std::vector<OnlyRead> only_read = {};
+  std::vector<std::uint32_t> unmatched = {};  // connected sockets of TCP whose other ends this node does not have
 
   void refuse(const ProcStatus& process, const std::string& what) {
     refuse_for_now(process, what);
@@ -86,6 +88,16 @@ Status look_at_segments(DumpWork& work);
 Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Description& to);
 // Once all descriptors are known: which sockets are each other's ends.
 Status connect_sockets(DumpWork& work);
+// The same for those that lead to other nodes.
+Status find_far_ends(DumpWork& work, OtherNodes& others);
+// Refuses connections whose other ends nobody in the job has. `others`: null if there are no other nodes.
+Status refuse_outsiders(DumpWork& work, const OtherNodes* others);
+// All bytes that can be read from a stream, which stay there.
+Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket);
+// Sends bytes once more that were taken out of a connection; whether all could be sent.
+bool put_back(int writer, ByteView bytes);
+// Once nothing is refused any more on any node: what is on its way between nodes.
+Status take_down_far_sockets(DumpWork& work, OtherNodes& others);
 // Once nothing is refused any more: what waits in them.
 Status take_down_sockets(DumpWork& work);
 // Once all descriptors are known: what the pseudo-terminals are like.

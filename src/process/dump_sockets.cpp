@@ -216,7 +216,9 @@ int bytes_on_their_way(int reader, int writer) {
   return count_by(writer, SIOCOUTQ);
 }
 
-Result<ByteVector> peek(const DumpWork::SeenSocket& seen, int socket) {
+}  // namespace
+
+Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket) {
   ByteVector bytes(static_cast<std::size_t>(count_by(socket, FIONREAD)));
   if (bytes.empty()) return bytes;
   iovec part{bytes.data(), bytes.size()};
@@ -235,6 +237,8 @@ Result<ByteVector> peek(const DumpWork::SeenSocket& seen, int socket) {
   }
   return bytes;
 }
+
+namespace {
 
 // Reads the messages in a socket one by one, with their boundaries, and leaves them there.
 Status peek_messages(const DumpWork::SeenSocket& seen, int socket, Socket& to) {
@@ -288,6 +292,8 @@ Result<ByteVector> take_out(int reader, int writer) {
   return taken;
 }
 
+}  // namespace
+
 bool put_back(int writer, ByteView bytes) {
   for (int waited = 0; !bytes.empty() && waited < 10 * kFlowLimit_ms;) {
     const ssize_t sent = ::send(writer, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -300,6 +306,8 @@ bool put_back(int writer, ByteView bytes) {
   }
   return bytes.empty();
 }
+
+namespace {
 
 // Bytes that are still with their sender cannot be read in place. Therefore all bytes are taken out of the
 // connection and sent again by the end that they came from. If that fails, the job is killed, and the call fails
@@ -325,7 +333,7 @@ Status take_down_stream(DumpWork& work, std::uint32_t index, int socket) {
     }
   }
   if (!bytes) {
-    DIAPAUSE_TRY_ASSIGN(bytes, peek(seen, socket));
+    DIAPAUSE_TRY_ASSIGN(bytes, peek_stream(seen, socket));
   }
   if (!bytes->empty()) one.waiting.push_back(std::move(*bytes));
   return {};
@@ -336,6 +344,9 @@ Status take_down(DumpWork& work, std::uint32_t index) {
   Socket& one = work.result.job.sockets[index];
   const bool has_datagrams = one.family == AF_UNIX && one.type == SOCK_DGRAM;
   if (one.state != SocketState::connected && !has_datagrams) return {};
+  const bool is_far =
+      std::ranges::find(work.result.job.far_ends, index, &FarEnd::socket) != work.result.job.far_ends.end();
+  if (is_far) return {};
   DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
   if (one.type == SOCK_STREAM) return take_down_stream(work, index, socket.number());
   return peek_messages(seen, socket.number(), one);
@@ -359,10 +370,8 @@ Status connect_sockets(DumpWork& work) {
     const DumpWork::SeenSocket& seen = work.sockets[i];
     DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
     one.peer = find_peer(work, i);
-    if (one.peer == kNone && !is_peer_closed(work, i, socket.number())) {
-      const std::string what =
-          fmt::format("has {}, whose other end ({}) is outside of the job", seen.place, text_of_address(one.remote));
-      waits_for_acceptance(work, one) ? work.refuse_for_now(seen.status, what) : work.refuse(seen.status, what);
+    if (one.peer == kNone && (one.family != AF_UNIX || !is_peer_closed(work, i, socket.number()))) {
+      work.unmatched.push_back(i);
     }
     if (one.peer == kNone) continue;
     const DumpWork::SeenSocket& other = work.sockets[one.peer];
@@ -374,6 +383,20 @@ Status connect_sockets(DumpWork& work) {
                                                    "shut: try again",
                                                    seen.place));
     }
+  }
+  return {};
+}
+
+Status refuse_outsiders(DumpWork& work, const OtherNodes* others) {
+  for (const std::uint32_t index : work.unmatched) {
+    const DumpWork::SeenSocket& seen = work.sockets[index];
+    const Socket& one = work.result.job.sockets[index];
+    DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
+    if (is_peer_closed(work, index, socket.number())) continue;
+    const std::string what =
+        fmt::format("has {}, whose other end ({}) is outside of the job", seen.place, text_of_address(one.remote));
+    const bool may_be_of_job = waits_for_acceptance(work, one) || (others != nullptr && others->is_of_job(one.remote));
+    may_be_of_job ? work.refuse_for_now(seen.status, what) : work.refuse(seen.status, what);
   }
   return {};
 }

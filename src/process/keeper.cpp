@@ -37,10 +37,12 @@ Result<Pipe> make_pipe() {
 // The orders for process 1. It is forked from a process that may have threads, so it must not call anything that
 // allocates memory or takes a lock.
 struct Orders {
-  Pipe from_maker;                 // gives the id of the command; of a restored job again, when its processes exist
-  Pipe report;                     // takes the errno of a failure
-  char* const* command = nullptr;  // arguments of the command; null: the job is restored
-  sigset_t mask{};                 // signal mask of the command
+  Pipe from_maker;                  // gives the id of the command; of a restored job again, when its processes exist
+  Pipe report;                      // takes the errno of a failure
+  char* const* command = nullptr;   // arguments of the command; null: the job is restored
+  sigset_t mask{};                  // signal mask of the command
+  const char* host_name = nullptr;  // of the job's machine; null: as it is
+  std::size_t host_name_bytes = 0;
 };
 
 void report(const Orders& orders, int error) { (void)!::write(orders.report.write, &error, sizeof error); }
@@ -91,6 +93,7 @@ pid_t make_process(pid_t id) {
   std::uint32_t word = 0;
   if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
   mount_proc();
+  if (orders.host_name != nullptr) (void)!::sethostname(orders.host_name, orders.host_name_bytes);
   if (orders.command != nullptr) {
     const auto child = make_process(static_cast<pid_t>(word));
     if (child == 0) run_command(orders);
@@ -145,7 +148,7 @@ Error namespace_error(int error) {
 
 }  // namespace
 
-Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch& watch) {
+Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch& watch, const std::string& host_name) {
   std::vector<char*> arguments;
   if (command != nullptr) {
     for (const std::string& word : *command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -156,8 +159,11 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   DIAPAUSE_TRY_ASSIGN(orders.report, make_pipe());
   if (command != nullptr) orders.command = arguments.data();
   orders.mask = watch.mask_before();
+  if (!host_name.empty()) orders.host_name = host_name.c_str();
+  orders.host_name_bytes = host_name.size();
   const bool is_user_space_new = !may_without_user_namespace();
-  const int flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | (is_user_space_new ? CLONE_NEWUSER : 0);
+  const int flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | (is_user_space_new ? CLONE_NEWUSER : 0) |
+                    (host_name.empty() ? 0 : CLONE_NEWUTS);
   const auto process = static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
   if (process == 0) be_process_1(orders);
   const int error = errno;
@@ -191,10 +197,13 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   return give_up(std::move(why));
 }
 
-Result<Keeper> Keeper::launch(const std::vector<std::string>& command, const Watch& watch) {
-  return make(&command, watch);
+Result<Keeper> Keeper::launch(const std::vector<std::string>& command, const Watch& watch,
+                              const std::string& host_name) {
+  return make(&command, watch, host_name);
 }
-Result<Keeper> Keeper::wait_for_processes(const Watch& watch) { return make(nullptr, watch); }
+Result<Keeper> Keeper::wait_for_processes(const Watch& watch, const std::string& host_name) {
+  return make(nullptr, watch, host_name);
+}
 
 Keeper::Keeper(Keeper&& other) noexcept
     : process_(std::exchange(other.process_, 0)), orders_(std::exchange(other.orders_, -1)), command_(other.command_) {}

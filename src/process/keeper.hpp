@@ -16,11 +16,13 @@ namespace diapause::process {
 
 class Keeper {
  public:
+  // `host_name`: what the job sees as the name of its machine; empty: the name that it has.
   // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user namespace
   // unless this process may do without. Code::denied says what the machine forbids; Code::not_found: no such command.
-  static Result<Keeper> launch(const std::vector<std::string>& command, const Watch& watch);
+  static Result<Keeper> launch(const std::vector<std::string>& command, const Watch& watch,
+                               const std::string& host_name);
   // The same without a command: process 1 waits. Descriptors of this process are inherited.
-  static Result<Keeper> wait_for_processes(const Watch& watch);
+  static Result<Keeper> wait_for_processes(const Watch& watch, const std::string& host_name);
   Keeper(Keeper&& other) noexcept;
   Keeper& operator=(Keeper&&) = delete;
   ~Keeper();  // the job goes on
@@ -41,7 +43,7 @@ class Keeper {
 
  private:
   Keeper(pid_t process, int orders) : process_(process), orders_(orders) {}
-  static Result<Keeper> make(const std::vector<std::string>* command, const Watch& watch);
+  static Result<Keeper> make(const std::vector<std::string>* command, const Watch& watch, const std::string& host_name);
 
   pid_t process_;
   int orders_;  // pipe to it

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "process/make_socket.hpp"
 #include "process/sockets.hpp"
 
 namespace diapause::process {
@@ -22,114 +23,9 @@ namespace {
 
 constexpr int kConnectLimit_ms = 10'000;
 
-// A socket that is closed unless it is taken.
-class Owned {
- public:
-  explicit Owned(int number = -1) : number_(number) {}
-  Owned(Owned&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Owned& operator=(Owned&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Owned() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-  int take() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
 struct Ends {
   Owned accepting, connecting;
 };
-
-// Changes the current directory for its lifetime, unless the given one is empty. Relative paths of sockets start
-// from the directory of the process that had them.
-class Visit {
- public:
-  explicit Visit(const std::string& directory) {
-    if (directory.empty()) return;
-    before_ = ::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    (void)!::chdir(directory.c_str());
-  }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-  ~Visit() {
-    if (before_ < 0) return;
-    (void)!::fchdir(before_);
-    ::close(before_);
-  }
-
- private:
-  int before_ = -1;
-};
-
-const sockaddr* address_in(const ByteVector& bytes) { return reinterpret_cast<const sockaddr*>(bytes.data()); }
-socklen_t length_of(const ByteVector& bytes) { return static_cast<socklen_t>(bytes.size()); }
-
-Error socket_error(const ByteVector& address, int error) {
-  Error made = os_error("making " + text_of_address(address) + " of the job again", error);
-  if (error == EADDRINUSE) {
-    made.code = Code::busy;
-    made.message += ": another program has it by now";
-  }
-  return made;
-}
-
-Result<Owned> make_socket(const Socket& from) {
-  Owned made(::socket(static_cast<int>(from.family), static_cast<int>(from.type | SOCK_CLOEXEC),
-                      static_cast<int>(from.protocol)));
-  if (made.number() < 0) return fail(os_error("making a socket", errno));
-  DIAPAUSE_TRY(set_options(made.number(), from.options, OptionTime::before_binding));
-  const int yes = 1;
-  if (from.family != AF_UNIX) ::setsockopt(made.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  return made;
-}
-
-// Removes a socket file that a killed job has left at the path. A socket to which a process listens stays.
-void remove_stale(const std::string& path, int type) {
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return;
-  Owned probe(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_storage address{};
-  address.ss_family = AF_UNIX;
-  std::memcpy(reinterpret_cast<char*>(&address) + sizeof(sa_family_t), path.c_str(), path.size() + 1);
-  const auto length = static_cast<socklen_t>(sizeof(sa_family_t) + path.size() + 1);
-  const bool is_alive = ::connect(probe.number(), reinterpret_cast<const sockaddr*>(&address), length) == 0;
-  if (!is_alive && errno == ECONNREFUSED) ::unlink(path.c_str());
-}
-
-Status bind_to(int socket, const Socket& from, const ByteVector& address) {
-  const Visit visit(from.directory);
-  const std::string path = path_of_address(address);
-  if (!path.empty()) {
-    std::error_code ignored;
-    const auto directory = std::filesystem::path(path).parent_path();
-    if (!directory.empty()) std::filesystem::create_directories(directory, ignored);
-    remove_stale(path, static_cast<int>(from.type));
-  }
-  if (::bind(socket, address_in(address), length_of(address)) != 0) return fail(socket_error(address, errno));
-  if (!path.empty() && from.mode != 0) ::chmod(path.c_str(), static_cast<mode_t>(from.mode));
-  return {};
-}
-
-bool is_bound(const Socket& one) { return one.family == AF_UNIX ? !one.local.empty() : port_of(one.local) != 0; }
-
-// Opens a socket that is not connected to another one of the job.
-Result<Owned> open_single(const Socket& from) {
-  DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(from));
-  if (is_bound(from)) DIAPAUSE_TRY(bind_to(made.number(), from, from.local));
-  if (from.state == SocketState::listening && ::listen(made.number(), static_cast<int>(from.backlog)) != 0) {
-    return fail(socket_error(from.local, errno));
-  }
-  const bool leads_somewhere = from.state == SocketState::idle && !from.remote.empty();
-  if (leads_somewhere && ::connect(made.number(), address_in(from.remote), length_of(from.remote)) != 0) {
-    return fail(socket_error(from.remote, errno));
-  }
-  return made;
-}
 
 class Opener {
  public:
@@ -146,19 +42,24 @@ class Opener {
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& one = job_.sockets[i];
-      if (one.state == SocketState::connected && (one.peer == kNone || one.peer > i)) DIAPAUSE_TRY(open_pair(i));
+      const bool is_first_end = one.state == SocketState::connected && (one.peer == kNone || one.peer > i);
+      if (is_first_end && !is_far(i)) DIAPAUSE_TRY(open_pair(i));
       if (one.state == SocketState::ended) DIAPAUSE_TRY(open_ended(i));
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       if (job_.sockets[i].state == SocketState::idle) DIAPAUSE_TRY(send_datagrams(i));
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
-      DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
+      if (!is_far(i)) DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
     }
     return {};
   }
 
  private:
+  bool is_far(std::uint32_t index) const {
+    return std::ranges::find(job_.far_ends, index, &FarEnd::socket) != job_.far_ends.end();
+  }
+
   // Returns the index of the job's socket that accepts connections to the local address of `accepting`, or kNone if
   // there is none any more.
   std::uint32_t find_listener(const Socket& accepting) const {
@@ -188,7 +89,9 @@ class Opener {
     const bool is_named = one.family != AF_UNIX || !one.local.empty() || !other.local.empty();
     // The end that has the address of a listening socket was accepted there. If neither has, the end that is bound
     // accepts.
-    const bool accepts = find_listener(one) != kNone || (find_listener(other) == kNone && is_bound(one));
+    // An end that is closed may have been on another machine, so the one that is left accepts.
+    const bool is_left = one.peer == kNone && one.family != AF_UNIX;
+    const bool accepts = is_left || find_listener(one) != kNone || (find_listener(other) == kNone && is_bound(one));
     if (!is_named) {
       DIAPAUSE_TRY_ASSIGN(ends, make_pair(one));
     } else if (accepts) {
@@ -320,8 +223,8 @@ class Opener {
           left = left.subspan(static_cast<std::size_t>(sent));
           continue;
         }
-        widen(from, SO_SNDBUF, SO_SNDBUFFORCE, left.size());
-        widen(to, SO_RCVBUF, SO_RCVBUFFORCE, left.size());
+        widen(from, Buffer::of_sender, left.size());
+        widen(to, Buffer::of_receiver, left.size());
         ::usleep(1000);
         ++waited_ms;
       }
@@ -332,22 +235,6 @@ class Opener {
       }
     }
     return {};
-  }
-
-  // Enlarges a buffer of a socket by `bytes`. The program has not asked for that, so SO_BUF_LOCK is set as before:
-  // the kernel goes on to change the size by itself if it did.
-  static void widen(int socket, int name, int forced_name, std::size_t bytes) {
-    constexpr int kBufLock = 72;  // SO_BUF_LOCK
-    int now = 0, locked = 0;
-    socklen_t length = sizeof now;
-    ::getsockopt(socket, SOL_SOCKET, name, &now, &length);
-    length = sizeof locked;
-    ::getsockopt(socket, SOL_SOCKET, kBufLock, &locked, &length);
-    const auto wanted = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(now) + bytes, 1u << 30));
-    if (::setsockopt(socket, SOL_SOCKET, forced_name, &wanted, sizeof wanted) != 0) {
-      ::setsockopt(socket, SOL_SOCKET, name, &wanted, sizeof wanted);
-    }
-    ::setsockopt(socket, SOL_SOCKET, kBufLock, &locked, sizeof locked);
   }
 
   static void shut(int socket, const Socket& from) {

@@ -249,8 +249,9 @@ Result<int> Openings::open_end_of_terminal(const Description& one) {
   return ::dup(terminals_[one.which]);
 }
 
-Status Openings::open_all_sockets(const Job& job, const LogSink& log) {
-  DIAPAUSE_TRY(open_sockets(job, log, sockets_));
+Status Openings::open_all_sockets(const Job& job, const Surroundings& around) {
+  DIAPAUSE_TRY(open_sockets(job, around.log, sockets_));
+  if (around.others != nullptr) DIAPAUSE_TRY(open_far_sockets(job, around.log, *around.others, sockets_));
   for (int& socket : sockets_) {
     DIAPAUSE_TRY_ASSIGN(socket, raise(std::exchange(socket, -1)));
   }
@@ -304,7 +305,7 @@ Result<int> Openings::open_description(const Description& one) {
 }
 
 Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read,
-                                const LogSink& log) {
+                                const Surroundings& around) {
   Openings openings;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -318,7 +319,7 @@ Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents
   openings.lowest_ = static_cast<int>(highest) + 1;
   DIAPAUSE_TRY(openings.fill_memories(job, contents, read));
   DIAPAUSE_TRY(openings.open_channels(job));
-  DIAPAUSE_TRY(openings.open_all_sockets(job, log));
+  DIAPAUSE_TRY(openings.open_all_sockets(job, around));
   DIAPAUSE_TRY(openings.open_terminals(job));
   for (const Description& one : job.descriptions) {
     DIAPAUSE_TRY_ASSIGN(const int opened, openings.open_description(one));

@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "process/other_nodes.hpp"
 #include "process/state.hpp"
 
 namespace diapause::process {
@@ -24,12 +25,18 @@ struct StoredContents {
 using TakePiece = std::function<Status(std::uint64_t, ByteView)>;
 using ReadContents = std::function<Status(const StoredContents&, const TakePiece&)>;
 
+// Whom the opening talks to: its user, and the other nodes of the job (null: there are none).
+struct Surroundings {
+  const LogSink& log;
+  OtherNodes* others = nullptr;
+};
+
 class Openings {
  public:
   // Files that the job could write to are cut to the length that they had. Code::mismatch names what is not there any
   // more, or shorter.
   static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read,
-                               const LogSink& log);
+                               const Surroundings& around);
   Openings(Openings&& other) noexcept;
   Openings& operator=(Openings&&) = delete;
   ~Openings();  // closes what was not closed
@@ -54,7 +61,7 @@ class Openings {
   Result<int> open_file(const Description& one) const;
   Status open_channels(const Job& job);
   Status open_named_pipe(const Channel& channel);
-  Status open_all_sockets(const Job& job, const LogSink& log);
+  Status open_all_sockets(const Job& job, const Surroundings& around);
   Status open_terminals(const Job& job);
   Result<int> open_end_of_terminal(const Description& one);
   int open_end_of_pipe(const Description& one);

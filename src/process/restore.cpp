@@ -254,7 +254,8 @@ Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& threa
 }
 
 Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
-                           const ReadContents& read, pid_t first, const LogSink& log) {
+                           const ReadContents& read, const Birthplace& place) {
+  const pid_t first = place.first;
   DIAPAUSE_TRY(attach(first));
   DIAPAUSE_TRY(ask_to_stop(first));
   DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(first, 10));
@@ -280,8 +281,9 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
   }
   DIAPAUSE_TRY(forget_segments(work, keeper));
   for (Made& made : work.made) DIAPAUSE_TRY(finish_threads(work, made));
+  DIAPAUSE_TRY(place.go());
   DIAPAUSE_TRY(let_go(work, keeper, registers, mask, instruction));
-  tell_what_is_lost(work, log);
+  tell_what_is_lost(work, place.log);
   return std::move(work.timed);
 }
 

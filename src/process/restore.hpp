@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -12,11 +13,18 @@
 
 namespace diapause::process {
 
-// `first`: process 1 of the new namespaces, forked from this process after `openings` were made, and waiting.
-// `contents` are of processes. On success all run, and the calls that go on until a time are the result; on failure
-// nothing does, and `first` is to be ended. `log` is told what is not as it was.
+struct Birthplace {
+  pid_t first = 0;
+  const LogSink& log;
+  std::function<Status()> go;
+};
+
+// `place.first`: process 1 of the new namespaces, forked from this process after `openings` were made, and waiting.
+// `contents` are of processes. When they are complete, `go` is called, and they run if it succeeds. On success all run,
+// and the calls that go on until a time are the result; on failure nothing does, and `first` is to be ended.
+// `place.log` is told what is not as it was.
 Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
-                           const ReadContents& read, pid_t first, const LogSink& log);
+                           const ReadContents& read, const Birthplace& place);
 
 // Whether this machine can run what the registers and the kernel's own code in the image are of. Before any process.
 Status check_machine(const Job& job);

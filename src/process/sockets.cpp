@@ -176,6 +176,19 @@ std::string text_of_address(const ByteVector& address) {
   return name.empty() ? "a socket without a name" : "the socket " + name;
 }
 
+std::string host_of_address(const ByteVector& address) {
+  const ByteVector plain = plain_address(address);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (family_of(plain) == AF_INET) {
+    const auto four = address_as<sockaddr_in>(plain);
+    ::inet_ntop(AF_INET, &four.sin_addr, text.data(), text.size());
+  } else if (family_of(plain) == AF_INET6) {
+    const auto six = address_as<sockaddr_in6>(plain);
+    ::inet_ntop(AF_INET6, &six.sin6_addr, text.data(), text.size());
+  }
+  return text.data();
+}
+
 std::uint16_t port_of(const ByteVector& address) {
   if (family_of(address) == AF_INET) return ntohs(address_as<sockaddr_in>(address).sin_port);
   if (family_of(address) == AF_INET6) return ntohs(address_as<sockaddr_in6>(address).sin6_port);
@@ -191,6 +204,18 @@ ByteVector plain_address(const ByteVector& address) {
   four.sin_port = six.sin6_port;
   std::memcpy(&four.sin_addr, six.sin6_addr.s6_addr + 12, sizeof four.sin_addr);
   const ByteView bytes = as_byte_view(four);
+  return {bytes.begin(), bytes.end()};
+}
+
+ByteVector address_for_family(const ByteVector& plain, std::uint32_t family) {
+  if (family != AF_INET6 || family_of(plain) != AF_INET) return plain;
+  const auto four = address_as<sockaddr_in>(plain);
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = four.sin_port;
+  six.sin6_addr.s6_addr[10] = six.sin6_addr.s6_addr[11] = 0xff;
+  std::memcpy(six.sin6_addr.s6_addr + 12, &four.sin_addr, sizeof four.sin_addr);
+  const ByteView bytes = as_byte_view(six);
   return {bytes.begin(), bytes.end()};
 }
 

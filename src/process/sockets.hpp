@@ -15,10 +15,14 @@ namespace diapause::process {
 
 // "the port 127.0.0.1:80", "the socket /run/x", "the socket @x": an address as it is called in messages.
 std::string text_of_address(const ByteVector& address);
+// "127.0.0.1": of the internet families, without the port; empty: of another family.
+std::string host_of_address(const ByteVector& address);
 // Of the internet families; 0: none.
 std::uint16_t port_of(const ByteVector& address);
 // The same address by one family: IPv4 inside of IPv6 is IPv4.
 ByteVector plain_address(const ByteVector& address);
+// An internet address as a socket of that family takes it.
+ByteVector address_for_family(const ByteVector& plain, std::uint32_t family);
 // Of AF_UNIX; empty: none in the file system.
 std::string path_of_address(const ByteVector& address);
 

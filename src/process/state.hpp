@@ -259,6 +259,14 @@ struct Terminal {
   ByteVector output;          // what programs have written, and nobody has read
 };
 
+// A connected socket whose other end is on another node of the job.
+struct FarEnd {
+  std::uint32_t socket = 0;  // index of it
+  std::uint32_t node = 0;    // number of the other node
+  std::uint32_t peer = 0;    // index of the other end among the far ends there
+  bool operator==(const FarEnd&) const = default;
+};
+
 struct Job {
   std::string machine;             // what the registers are of
   std::uint32_t command = 0;       // the process whose end is the job's
@@ -277,9 +285,11 @@ struct Job {
   // From format version 5 on:
   std::vector<Schedule> schedules;
   std::vector<Guard> guards;
+  // From format version 6 on:
+  std::vector<FarEnd> far_ends;
 };
 
-inline constexpr std::uint32_t kProcessesFormatVersion = 5;
+inline constexpr std::uint32_t kProcessesFormatVersion = 6;
 
 // With magic, version and checksum.
 ByteVector encode_job(const Job& job);

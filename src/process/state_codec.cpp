@@ -105,12 +105,17 @@ void fields(A& a, Guard& x) {
   a(x.process, x.begin, x.bytes);
 }
 template <class A>
+void fields(A& a, FarEnd& x) {
+  a(x.socket, x.node, x.peer);
+}
+template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
   if (a.version() >= 2) a(x.sockets, x.terminals);
   if (a.version() >= 3) a(x.locks);
   if (a.version() >= 4) a(x.file_parts);
   if (a.version() >= 5) a(x.schedules, x.guards);
+  if (a.version() >= 6) a(x.far_ends);
 }
 
 class Encoder {
@@ -338,6 +343,21 @@ bool is_sound(const Guard& guard, const Job& job) {
   return is_range && std::ranges::find(job.processes, guard.process, &Process::id) != job.processes.end();
 }
 
+bool is_sound(const FarEnd& end, const Job& job) {
+  if (end.socket >= job.sockets.size()) return false;
+  const Socket& socket = job.sockets[end.socket];
+  constexpr std::uint32_t kLocalFamily = 1;  // AF_UNIX
+  return socket.state == SocketState::connected && socket.peer == kNone && socket.family != kLocalFamily;
+}
+
+Status check_far_ends(const Job& job) {
+  std::set<std::uint32_t> sockets;
+  for (const FarEnd& one : job.far_ends) {
+    if (!is_sound(one, job) || !sockets.insert(one.socket).second) return unsound("a connection to another node");
+  }
+  return {};
+}
+
 Status check_job(const Job& job) {
   std::set<std::uint32_t> ids;
   bool has_command = false;
@@ -359,6 +379,7 @@ Status check_job(const Job& job) {
         std::ranges::find(owner->descriptors, lock.number, &Descriptor::number) != owner->descriptors.end();
     if (!has_descriptor || lock.kind > LockKind::whole_description) return unsound("a lock");
   }
+  DIAPAUSE_TRY(check_far_ends(job));
   for (const Guard& one : job.guards) {
     if (!is_sound(one, job)) return unsound(fmt::format("guard pages at {:#x}", one.begin));
   }

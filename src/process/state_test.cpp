@@ -53,6 +53,16 @@ Job job_with_connection() {
   return job;
 }
 
+Job job_with_far_end() {
+  Job job = job_with_connection();
+  Socket& end = job.sockets.emplace_back();
+  end.family = 2;
+  end.type = 1;
+  end.state = SocketState::connected;
+  job.far_ends = {{2, 3, 0}};
+  return job;
+}
+
 Job job_with_library() {
   Job job = small_job();
   SharedMemory library;
@@ -70,6 +80,21 @@ std::string refusal(const Job& job) {
   const auto decoded = decode_job(encode_job(job));
   EXPECT_FALSE(decoded);
   return decoded ? "" : decoded.error().message;
+}
+
+TEST(ProcessesOfAnImage, ComeBackWithTheirConnectionsToOtherNodes) {
+  const auto decoded = decode_job(encode_job(job_with_far_end()));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->far_ends, job_with_far_end().far_ends);
+}
+
+TEST(ProcessesOfAnImage, AreRefusedWithImpossibleConnectionsToOtherNodes) {
+  Job none = job_with_far_end(), local = none, twice = none, paired = none;
+  none.far_ends[0].socket = 3;
+  local.sockets[2].family = 1;
+  twice.far_ends.push_back(twice.far_ends[0]);
+  paired.far_ends[0].socket = 0;
+  for (const Job& job : {none, local, twice, paired}) EXPECT_THAT(refusal(job), HasSubstr("to another node"));
 }
 
 TEST(ProcessesOfAnImage, ComeBackAsTheyWere) {

@@ -163,10 +163,11 @@ ByteVector payload_seed() {
 
 void add_processes(std::map<std::string, ByteVector>& files) {
   const std::string folder = "tests/golden/files/";
-  const ByteVector first = of_version(1, 6, processes_of_version_1()),
-                   second = of_version(2, 4, processes_of_version_2()),
-                   third = of_version(3, 3, processes_of_version_3()),
-                   fourth = of_version(4, 2, processes_of_version_4());
+  const ByteVector first = of_version(1, 7, processes_of_version_1()),
+                   second = of_version(2, 5, processes_of_version_2()),
+                   third = of_version(3, 4, processes_of_version_3()),
+                   fourth = of_version(4, 3, processes_of_version_4()),
+                   fifth = of_version(5, 1, processes_of_version_5());
   const ByteVector sound = process::encode_job(processes());
   ByteVector future = sound;
   put(future, 8, process::kProcessesFormatVersion + 1, 4);
@@ -174,7 +175,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files[folder + "processes-v2.bin"] = second;
   files[folder + "processes-v3.bin"] = third;
   files[folder + "processes-v4.bin"] = fourth;
-  files[folder + "processes-v5.bin"] = sound;
+  files[folder + "processes-v5.bin"] = fifth;
+  files[folder + "processes-v6.bin"] = sound;
   files[folder + "broken-processes-truncated.bin"] = front(second, second.size() - 1);
   files[folder + "broken-processes-flipped.bin"] = flipped(second, 100);
   files[folder + "broken-processes-future.bin"] = seal(future);
@@ -182,7 +184,8 @@ void add_processes(std::map<std::string, ByteVector>& files) {
   files["fuzz/corpus/processes/version-2"] = second;
   files["fuzz/corpus/processes/version-3"] = third;
   files["fuzz/corpus/processes/version-4"] = fourth;
-  files["fuzz/corpus/processes/version-5"] = sound;
+  files["fuzz/corpus/processes/version-5"] = fifth;
+  files["fuzz/corpus/processes/version-6"] = sound;
 }
 
 void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
@@ -283,7 +286,7 @@ process::Job processes_of_version_4() {
   return job;
 }
 
-process::Job processes() {
+process::Job processes_of_version_5() {
   process::Job job = processes_of_version_4();
   ByteVector policy(48), processors(8);
   policy[0] = std::byte{48};
@@ -291,6 +294,19 @@ process::Job processes() {
   processors[0] = std::byte{6};
   job.schedules = {{7, processors, policy, 15, 0x4006}};
   job.guards = {{7, 0x401000, 0x1000}};
+  return job;
+}
+
+process::Job processes() {
+  process::Job job = processes_of_version_5();
+  process::Socket& end = job.sockets.emplace_back();
+  end.family = 2;
+  end.type = 1;
+  end.protocol = 6;
+  end.state = process::SocketState::connected;
+  end.local = end.remote = ByteVector(16, std::byte{2});
+  end.waiting = {ByteVector(3, std::byte{9})};
+  job.far_ends = {{static_cast<std::uint32_t>(job.sockets.size() - 1), 1, 0}};
   return job;
 }
 

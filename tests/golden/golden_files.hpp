@@ -47,6 +47,7 @@ process::Job processes_of_version_2();
 process::Job processes_of_version_3();
 // With pages of files.
 process::Job processes_of_version_4();
+process::Job processes_of_version_5();
 // With a thread that is scheduled in its own way, and a guard page.
 process::Job processes();
 

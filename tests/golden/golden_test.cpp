@@ -159,7 +159,10 @@ TEST(GoldenFiles, HoldProcessesOfAllFormatVersions) {
   EXPECT_EQ(process::encode_job(*fourth), process::encode_job(processes_of_version_4()));
   const auto fifth = process::decode_job(golden("processes-v5.bin"));
   ASSERT_TRUE(fifth) << fifth.error().message;
-  EXPECT_EQ(process::encode_job(*fifth), process::encode_job(processes()));
+  EXPECT_EQ(process::encode_job(*fifth), process::encode_job(processes_of_version_5()));
+  const auto sixth = process::decode_job(golden("processes-v6.bin"));
+  ASSERT_TRUE(sixth) << sixth.error().message;
+  EXPECT_EQ(process::encode_job(*sixth), process::encode_job(processes()));
 }
 
 TEST(GoldenFiles, HoldBrokenProcessesThatAreRefused) {

@@ -22,6 +22,8 @@ FORBIDDEN = {
 # (file, call) -> why it must be there
 ALLOWED = {
     ("src/process/keeper.cpp", "::_exit"): "ends process 1 of a job, which does nothing but bury, with the status of the command",
+    ("src/sys/child.cpp", "::_exit"): "ends a child between fork and exec, where nothing else is possible",
+    ("src/sys/remote_command.cpp", "::_exit"): "ends a child between fork and exec, or one that has served its connection",
     ("src/sys/lifeline.cpp", "::_exit"): "ends a process that does nothing else, which has left its work to its child",
     ("src/sys/supervisor.cpp", "::_exit"): "ends a child between fork and exec, where nothing else is possible",
 }

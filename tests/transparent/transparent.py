@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import nodes
 import unmodified
 
 SKIPPED = 77
@@ -109,7 +110,9 @@ class Place:
                 continue
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
                 children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                for pid in (*map(int, children), process.pid):
+                ours = [*map(int, children), process.pid]
+                ours += [pid for child in ours[:-1] if nodes.is_agent(child) for pid in nodes.children_of(child)]
+                for pid in ours:
                     os.kill(pid, signal.SIGKILL)
             process.wait()
         shutil.rmtree(self.root, ignore_errors=True)
@@ -270,6 +273,74 @@ def mpi(place, options):
     scenario = Scenario(place, [options.mpirun, "-n", "2", place.own_copy(options.programs / "ring")])
     scenario.goes_on()
     scenario.is_restarted(2)
+
+
+class ScenarioOnNodes(Scenario):
+    """A command that runs on several nodes."""
+
+    def __init__(self, place, command, on, lines=8):
+        super().__init__(place, command, lines)
+        self.on = on
+
+    def launch(self):
+        return self.on.launch(Job, self.command)
+
+    def restarted(self, level):
+        """Killed after a checkpoint and restarted; the same once more."""
+        job = self.launch()
+        for _ in range(2):
+            job.wait_for_lines(self.lines)
+            job.checkpoint("--level", level)
+            self.on.kill(job)
+            job = self.on.restart(Job)
+        self.ends_well(job, job.output, begins_anywhere=True)
+
+    def survives(self, level, number):
+        """The loss of a node, by what the others have."""
+        job = self.launch()
+        job.wait_for_lines(self.lines)
+        job.checkpoint("--level", level)
+        self.on.lose(job, number)
+        self.on.end(job)
+        job = self.on.restart(Job)
+        self.ends_well(job, job.output, begins_anywhere=True)
+
+
+def across(place, options):
+    """Connections between two nodes, in every state."""
+    scenario = ScenarioOnNodes(place, [place.own_copy(options.programs / "across")], nodes.OnNodes(place, 2))
+    scenario.goes_on()
+    scenario.restarted(1)
+    scenario.survives(2, 1)
+
+
+def silent(place, options):
+    """A node that does not answer costs a checkpoint, and not the job."""
+    on = nodes.OnNodes(place, 3, ["--node-timeout", "0.5", "--fan-out", "1"])
+    scenario = ScenarioOnNodes(place, [place.own_copy(options.programs / "across")], on)
+    job = scenario.launch()
+    job.wait_for_lines(scenario.lines)
+    job.checkpoint()
+    agent = on.agents(job)[1]
+    os.kill(agent, signal.SIGSTOP)
+    status, _, errors = place.verb("checkpoint", "job")
+    must(status != 0 and "node2 did not answer within" in errors, f"the silent node is not named: {errors}")
+    os.kill(agent, signal.SIGCONT)
+    job.checkpoint("--level", "2")
+    scenario.ends_well(job, job.output)
+
+
+def mpi_nodes(place, options):
+    """Four ranks on four nodes, of which one is lost with what it stored."""
+    version = subprocess.run([options.mpirun, "--version"], capture_output=True, text=True).stdout
+    each_on_its_node = ["--map-by", "node"] if "Open" in version else ["-ppn", "1"]
+    command = [options.mpirun, "-n", "4", *each_on_its_node, place.own_copy(options.programs / "ring")]
+    # Undisturbed, all ranks are on this machine.
+    scenario = ScenarioOnNodes(place, [options.mpirun, "-n", "4", place.own_copy(options.programs / "ring")],
+                               nodes.OnNodes(place, 4))
+    scenario.command = command
+    scenario.goes_on()
+    scenario.survives(3, 2)
 
 
 def until(condition, text):
@@ -650,7 +721,7 @@ TESTS = {
     "memory": program_test("memory"), "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
     "events": program_test("events"), "sockets": program_test("sockets"), "internet": program_test("internet"),
     "terminal": program_test("terminal"), "segments": program_test("segments"), "pages": pages, "torn": program_test("torn"),
-    "mpi": mpi, "forwarding": forwarding, "interval": interval,
+    "mpi": mpi, "mpi_nodes": mpi_nodes, "across": across, "silent": silent, "forwarding": forwarding, "interval": interval,
     "libraries": libraries, "moved": moved,
     "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,

@@ -1,0 +1,241 @@
+#include "agent/caretaker.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+#include "agent/images.hpp"
+#include "process/contents.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::agent {
+namespace {
+
+constexpr double kRequestLimit_s = 5;
+constexpr int kTries = 10;  // attempts at a checkpoint with an obstacle that may pass, over 5 s in all
+constexpr std::chrono::milliseconds kFirstPause(10);
+constexpr int kSelfContainedLevel = 4;  // its versions need no file of the machine on which they are restarted
+constexpr std::uint64_t kLeastForCopies = 4 * kMiB;
+constexpr std::uint64_t kMostReadBefore = 256 * kMiB;  // bytes that may be read into memory of this process
+constexpr double kLook_s = 0.5, kIdle_s = 2;  // of an agent that is alone: how often it looks, and when it ends
+
+// Returns whether the processes are to be forked and their memory read from the copies, instead of reading it while
+// they stand still. Memory that they share with others is not forked, and must be read before they run on in both
+// cases. A copy becomes a child of process 1 only if no other process asks for the orphans.
+bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy) {
+  std::uint64_t forked = 0, other = 0;
+  for (const process::Contents& one : dump.contents) (one.is_forked ? forked : other) += one.bytes;
+  const bool is_possible =
+      other <= kMostReadBefore &&
+      std::ranges::none_of(dump.job.processes, [](const process::Process& one) { return one.subreaper != 0; });
+  if (strategy == config::CaptureStrategy::automatic) return is_possible && forked >= kLeastForCopies + other;
+  return is_possible && strategy == config::CaptureStrategy::copy_on_write;
+}
+
+std::int32_t own_process() { return static_cast<std::int32_t>(sys::process_id()); }
+
+}  // namespace
+
+void Caretaker::take_every(double interval_s, int level, Wish wish) {
+  interval_s_ = interval_s;
+  level_ = level;
+  wish_ = wish;
+  next_s_ = sys::monotonic_s() + interval_s;
+}
+
+int Caretaker::until_end() {
+  const bool is_first = around_.door != nullptr;
+  for (;;) {
+    // A checkpoint may have taken the signal that tells of the end.
+    if (const auto status = around_.keeper.exit_status()) return end_of_command(*status);
+    const auto event = around_.watch.wait(what_to_watch(), time_left());
+    if (!event && is_first) take_due();
+    // The end of the job's command is handled before any request.
+    if (const auto status = around_.keeper.exit_status()) return end_of_command(*status);
+    if (is_alone_ && is_abandoned()) around_.keeper.end();
+    if (!event) continue;
+    if (event->signal != 0 && is_first) around_.keeper.signal_command(event->signal);
+    if (event->has_knocked) is_first ? answer_door() : obey();
+  }
+}
+
+int Caretaker::what_to_watch() const {
+  if (around_.door != nullptr) return around_.door->fd();
+  return is_alone_ || has_ended_ ? -1 : around_.team->fd();
+}
+
+// The first agent lets the others end with the job.
+int Caretaker::end_of_command(int status) {
+  if (around_.door == nullptr) return status;
+  if (around_.team != nullptr) (void)around_.team->give({Order::end, 0});
+  around_.store.note_end(status);
+  return status;
+}
+
+std::optional<double> Caretaker::time_left() const {
+  if (is_alone_) return kLook_s;
+  if (interval_s_ <= 0) return std::nullopt;
+  return std::max(0.0, next_s_ - sys::monotonic_s());
+}
+
+void Caretaker::take_due() {
+  const auto taken = checkpoint(wish_, level_);
+  if (!taken && around_.keeper.exit_status()) return;
+  const std::string why = taken ? "" : taken.error().message;
+  const bool is_check = wish_ == Wish::check_only;
+  const bool is_known = is_check && why == last_refusal_;
+  const char* const what = is_check ? "a checkpoint would fail: " : "a checkpoint failed: ";
+  if (!taken && !is_known) around_.request.log(Severity::warning, what + why);
+  last_refusal_ = why;
+  next_s_ = sys::monotonic_s() + interval_s_;
+}
+
+// Takes a checkpoint. If the obstacle may pass soon (bytes on their way, a connection that is being made, a
+// process that is ending), tries again after a pause, in which the job runs on.
+Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
+  auto pause = kFirstPause;
+  for (int tries = 1;; ++tries, pause *= 2) {
+    auto answer = try_checkpoint(wish, level);
+    if (answer) return answer;
+    if (around_.keeper.exit_status()) {
+      return fail(Code::not_found, fmt::format("the job '{}' has ended", around_.request.name));
+    }
+    const bool is_of_the_moment = answer.error().code == Code::again || answer.error().os_errno == ESRCH;
+    if (!is_of_the_moment || tries == kTries) return answer;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+// Tries to take a checkpoint once, on all nodes.
+Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
+  if (around_.team != nullptr) {
+    DIAPAUSE_TRY(around_.team->give({wish == Wish::check_only ? Order::check : Order::checkpoint, level}));
+  }
+  auto answer = take_part(wish, level);
+  if (!answer && around_.team != nullptr) around_.team->give_up(answer.error());
+  return answer;
+}
+
+Status Caretaker::wait_for_others() const { return around_.team == nullptr ? Status{} : around_.team->agree({}); }
+
+// What this agent does for a checkpoint. The job runs on after a failure, unless bytes that were taken out of one of
+// its connections cannot be put back.
+Result<Answer> Caretaker::take_part(Wish wish, int level) {
+  Team* const team = around_.team;
+  if (team != nullptr) team->set_patience(Team::Patience::brief);
+  DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(around_.keeper.process(), timed_));
+  // Nothing is looked at before everything stands still on all nodes.
+  DIAPAUSE_TRY(wait_for_others());
+  DIAPAUSE_TRY_ASSIGN(process::Dump dump, process::dump(frozen, own_process(), around_.keeper.command(),
+                                                        team == nullptr ? nullptr : &team->others()));
+  Answer answer;
+  const auto thaw = [&] {
+    const Status thawed = frozen.thaw();
+    answer.stopped_s = sys::monotonic_s() - frozen.since_s();
+    return thawed;
+  };
+  // From here on, what a process sends to another node is not in the image.
+  DIAPAUSE_TRY(wait_for_others());
+  if (team != nullptr) team->set_patience(Team::Patience::long_);
+  if (wish == Wish::check_only) {
+    DIAPAUSE_TRY(thaw());
+    return answer;
+  }
+  auto captured = capture(frozen, dump, level, thaw);
+  if (!captured) return fail(std::move(captured.error()));
+  captured->blocked_s = [stopped_s = answer.stopped_s] { return stopped_s; };
+  DIAPAUSE_TRY_ASSIGN(const Stored stored, around_.store.store(std::move(*captured)));
+  answer.version = stored.version;
+  answer.level = stored.level;
+  answer.bytes = stored.bytes;
+  return answer;
+}
+
+// Captures the job's memory and lets the job run on as soon as that is possible.
+Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process::Dump& dump, int level,
+                                            const std::function<Status()>& thaw) {
+  const bool may_refer = level < kSelfContainedLevel;
+  references_.forget_other_files(dump);
+  if (may_refer) references_.apply(dump, process::References::Effort::look);
+  auto copies = copies_for(frozen, dump);
+  // Copying the memory takes a while, in which the job must not depend on this process.
+  DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
+  if (may_refer) references_.apply(dump, process::References::Effort::read);
+  DumpSource source(dump);
+  auto captured = around_.store.capture(level, source.index(), source);
+  if (!copies) DIAPAUSE_TRY(thaw());
+  return captured;
+}
+
+// Makes copies of the job's processes and lets `dump` lead to them, if the job then stands still for less time
+// than it takes to copy its memory. Returns nothing if that is not so or if the copies fail.
+std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen, process::Dump& dump) const {
+  if (!is_worth_copies(dump, around_.store.strategy())) return std::nullopt;
+  auto copies = process::Copies::make(frozen);
+  const Status read = copies ? process::read_what_is_not_forked(dump) : fail(copies.error());
+  if (!read) {
+    around_.request.log(Severity::information,
+                        "the job stands still until its memory is copied: " + read.error().message);
+    return std::nullopt;
+  }
+  copies->redirect(dump);
+  return std::move(*copies);
+}
+
+void Caretaker::answer_door() {
+  auto visitor = around_.door->accept();
+  if (!visitor) return;
+  const auto line = visitor->receive(kRequestLimit_s);
+  if (!line) return;
+  std::istringstream words(*line);
+  std::string verb;
+  int level = 0;
+  words >> verb >> level;
+  if (!words || (verb != "checkpoint" && verb != "check")) {
+    (void)visitor->send("error -1 this agent knows no such request");
+    return;
+  }
+  const auto answer = checkpoint(verb == "check" ? Wish::check_only : Wish::checkpoint, level);
+  if (answer) {
+    (void)visitor->send(
+        fmt::format("done {} {} {} {:.6f}", answer->version, answer->level, answer->bytes, answer->stopped_s));
+    return;
+  }
+  std::string text = answer.error().message;
+  std::ranges::replace(text, '\n', '\t');  // an answer is one line
+  (void)visitor->send(fmt::format("error {} {}", static_cast<int>(answer.error().code), text));
+}
+
+// Does what the first agent says.
+void Caretaker::obey() {
+  Team& team = *around_.team;
+  while (const auto order = team.receive()) {
+    if (order->verb == Order::end) {
+      has_ended_ = true;
+      around_.keeper.end();
+      return;
+    }
+    const auto done = take_part(order->verb == Order::check ? Wish::check_only : Wish::checkpoint, order->level);
+    if (!done) team.give_up(done.error());
+  }
+  if (!team.lost() || is_alone_ || has_ended_) return;
+  is_alone_ = true;
+  around_.request.log(Severity::warning, fmt::format("{}: {}; no more checkpoints of the job can be taken",
+                                                     team.own_name(), team.lost()->message));
+}
+
+// An agent that is alone stays as long as something of the job runs on its node, beside process 1 and what starts
+// commands.
+bool Caretaker::is_abandoned() {
+  constexpr std::size_t kOurs = 2;
+  const auto members = process::processes_with(around_.keeper.process());
+  if (!members || members->size() > kOurs) idle_since_s_.reset();
+  if (members && members->size() <= kOurs && !idle_since_s_) idle_since_s_ = sys::monotonic_s();
+  return idle_since_s_ && sys::monotonic_s() - *idle_since_s_ > kIdle_s;
+}
+
+}  // namespace diapause::agent

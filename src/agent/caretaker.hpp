@@ -1,0 +1,66 @@
+// Looks after a job that runs: takes its checkpoints, hands signals on to it, and answers who asks.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/agent.hpp"
+#include "agent/team.hpp"
+#include "process/copies.hpp"
+#include "process/freeze.hpp"
+#include "process/keeper.hpp"
+#include "process/references.hpp"
+#include "process/watch.hpp"
+#include "sys/local_socket.hpp"
+
+namespace diapause::agent {
+
+// What a caretaker works with. All of it must outlive the caretaker.
+struct Surroundings {
+  const StoreRequest& request;
+  JobStore& store;
+  process::Keeper& keeper;
+  process::Watch& watch;
+  Team* team = nullptr;              // null: the job is on this node alone
+  sys::LocalSocket* door = nullptr;  // null: of an agent that the first one gives orders
+};
+
+class Caretaker {
+ public:
+  explicit Caretaker(const Surroundings& around) : around_(around), references_(around.store.referenced_files()) {}
+
+  void take_every(double interval_s, int level, Wish wish);
+  void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
+  // Returns the status of the job's command, as a shell gives it. On other nodes than the first: that of what starts
+  // commands there.
+  int until_end();
+
+ private:
+  std::optional<double> time_left() const;
+  void take_due();
+  Result<Answer> checkpoint(Wish wish, int level);
+  Result<Answer> try_checkpoint(Wish wish, int level);
+  Result<Answer> take_part(Wish wish, int level);
+  Result<engine::Captures> capture(process::FrozenJob& frozen, process::Dump& dump, int level,
+                                   const std::function<Status()>& thaw);
+  Status wait_for_others() const;
+  std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump) const;
+  void answer_door();
+  void obey();
+  int end_of_command(int status);
+  int what_to_watch() const;
+  bool is_abandoned();
+
+  const Surroundings around_;
+  process::References references_;
+  process::TimedCalls timed_;
+  double interval_s_ = 0, next_s_ = 0;
+  int level_ = 1;
+  Wish wish_ = Wish::checkpoint;
+  std::string last_refusal_;
+  bool has_ended_ = false;  // by an order
+  bool is_alone_ = false;   // the first agent has gone
+  std::optional<double> idle_since_s_;
+};
+
+}  // namespace diapause::agent

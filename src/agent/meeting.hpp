@@ -1,0 +1,67 @@
+// How the agents of a job find each other: the first one starts the others through a command such as ssh, they come to
+// it, and everyone learns where everyone is.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/handshake.hpp"
+#include "agent/mail.hpp"
+#include "agent/node_comm.hpp"
+#include "base/log.hpp"
+
+namespace diapause::agent {
+
+// The nodes of a job, as a user gives them.
+struct Nodes {
+  std::vector<std::string> hosts;  // the first is this machine; none: the job is on this machine alone
+  bool are_emulated = false;       // all of them are this machine
+  std::string remote_shell;        // `<words> HOST COMMAND` runs a command on a host
+  std::uint32_t fan_out = 16;
+  double limit_s = 60;  // how long an agent may be silent while the job stands still
+
+  bool is_one() const { return hosts.size() < 2; }
+};
+
+// What the agents are to do.
+struct Task {
+  bool is_restart = false;
+  std::optional<std::uint64_t> version;  // of a restart; none: the newest
+};
+
+// What the first agent tells the others: lines of a name and a value. It goes through the standard input of the command
+// that starts them, and holds the secret.
+struct Invitation {
+  Nodes nodes;
+  std::uint32_t number = 0;  // of the agent that is invited
+  Secret secret;
+  std::vector<std::string> addresses;  // where the first agent can be found
+  std::uint16_t port = 0;
+  std::string job, config_path, directory;
+  std::vector<std::pair<std::string, std::string>> environment;
+  Task task;
+
+  std::string text() const;
+  static Result<Invitation> parse(const std::string& text);
+};
+
+// An agent among the others. It must stay where it is.
+struct Company {
+  std::unique_ptr<Mail> mail;
+  Branch branch;
+  Nodes nodes;
+  std::vector<std::string> addresses;  // of the nodes, as the agents reach each other
+  std::vector<std::int64_t> started;   // processes by which the first agent has started the others
+
+  std::unique_ptr<comm::Comm> comm() const;
+  bool is_first() const { return branch.own == 0; }
+};
+
+// The first agent's part: starts the others and waits for them. Code::not_found names hosts from which nobody came.
+Result<Company> invite(Invitation invitation, const LogSink& log);
+// The part of an agent that was invited.
+Result<Company> come(const Invitation& invitation);
+
+}  // namespace diapause::agent

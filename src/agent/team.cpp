@@ -1,0 +1,91 @@
+#include "agent/team.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "sys/child.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::agent {
+namespace {
+
+constexpr double kLong_s = 24 * 3600;           // copying to a slow file system takes as long as it takes
+constexpr double kMoreForEachGeneration_s = 2;  // so that whoever is next to a silent agent is the first to say so
+
+constexpr double kFarewell_s = 10;  // for the other agents to give back what they hold
+constexpr std::chrono::milliseconds kPause(5);
+
+}  // namespace
+
+Result<std::unique_ptr<Team>> Team::form(Company company, const Secret& secret, const std::string& directory) {
+  std::unique_ptr<Team> team(new Team(std::move(company)));
+  team->set_patience(Patience::long_);
+  DIAPAUSE_TRY_ASSIGN(team->peers_, Peers::open(team->company_, *team->comm_));
+  team->path_ = directory;
+  team->secret_ = secret;
+  return team;
+}
+
+Ranks Team::ranks() const {
+  Ranks ranks{company_.comm(), {}};
+  if (company_.nodes.are_emulated) ranks.emulated_nodes = company_.nodes.hosts;
+  return ranks;
+}
+
+Status Team::share_ports(std::uint16_t own_port) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, comm_->all_gather(as_byte_view(own_port)));
+  std::vector<std::uint16_t> ports(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].size() == sizeof ports[i]) std::memcpy(&ports[i], all[i].data(), sizeof ports[i]);
+  }
+  Status written;
+  if (comm_->node_leader() == comm_->rank()) {
+    auto directory = RemoteDirectory::make(path_);
+    written = directory ? directory->write(company_, secret_, ports) : fail(directory.error());
+    if (directory) directory_.emplace(std::move(*directory));
+  }
+  DIAPAUSE_TRY(agree(written));
+  RemoteDirectory::announce(path_, company_.nodes);
+  return {};
+}
+
+Status Team::agree(const Status& own) {
+  if (!own) give_up(own.error());
+  return comm_->barrier();
+}
+
+void Team::set_patience(Patience patience) {
+  const double brief_s = company_.nodes.limit_s + kMoreForEachGeneration_s * company_.branch.height();
+  company_.mail->set_limit(patience == Patience::brief ? brief_s : kLong_s);
+}
+
+Status Team::give(const Order& order) {
+  company_.mail->begin_round(company_.mail->round() + 1);
+  Order sent = order;
+  return comm_->broadcast(std::as_writable_bytes(std::span(&sent, 1)), 0);
+}
+
+std::optional<Order> Team::receive() {
+  while (const auto round = company_.mail->later_round_of(company_.branch.parent())) {
+    company_.mail->begin_round(*round);
+    Order order;
+    // It fails if the round was given up before this agent heard of it.
+    if (comm_->broadcast(std::as_writable_bytes(std::span(&order, 1)), 0)) return order;
+  }
+  return std::nullopt;
+}
+
+void Team::give_up(const Error& why) {
+  company_.mail->give_up({why.code, own_name() + ": " + why.message, why.os_errno});
+}
+
+void Team::leave() const {
+  const double end_s = sys::monotonic_s() + kFarewell_s;
+  for (const std::int64_t one : company_.started) {
+    while (!sys::status_if_ended(one) && sys::monotonic_s() < end_s) std::this_thread::sleep_for(kPause);
+  }
+  if (directory_) directory_->remove();
+}
+
+}  // namespace diapause::agent

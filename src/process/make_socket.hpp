@@ -1,0 +1,64 @@
+// Sockets of a stored job that are made in this process, one by one.
+#pragma once
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "base/result.hpp"
+#include "process/state.hpp"
+
+namespace diapause::process {
+
+// A socket that is closed unless it is taken.
+class Owned {
+ public:
+  explicit Owned(int number = -1) : number_(number) {}
+  Owned(Owned&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Owned() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+  int take() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+// Changes the current directory for its lifetime, unless the given one is empty. Relative paths of sockets start
+// from the directory of the process that had them.
+class Visit {
+ public:
+  explicit Visit(const std::string& directory);
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  ~Visit();
+
+ private:
+  int before_ = -1;
+};
+
+inline const sockaddr* address_in(const ByteVector& bytes) { return reinterpret_cast<const sockaddr*>(bytes.data()); }
+inline socklen_t length_of(const ByteVector& bytes) { return static_cast<socklen_t>(bytes.size()); }
+// Of a socket that has this address; says that another program has it if `error` does.
+Error socket_error(const ByteVector& address, int error);
+
+// A socket of the same kind, with the options that come before the address.
+Result<Owned> make_socket(const Socket& from);
+Status bind_to(int socket, const Socket& from, const ByteVector& address);
+// A socket that is not connected to another one of the job.
+Result<Owned> open_single(const Socket& from);
+bool is_bound(const Socket& one);
+
+enum class Buffer { of_sender, of_receiver };
+// Enlarges a buffer of a socket by `bytes`. The program has not asked for that, so the kernel goes on to change the
+// size by itself if it did.
+void widen(int socket, Buffer which, std::size_t bytes);
+
+}  // namespace diapause::process
