@@ -61,10 +61,14 @@ Copies::~Copies() {
   for (const Copy& copy : copies_) end_traced(copy.here);
 }
 
+// The copies are read as a debugger reads: process_vm_readv would first give a copy a page of its own for each page
+// that it shares with the process.
 void Copies::redirect(Dump& dump) const {
   for (Contents& contents : dump.contents) {
     const auto copy = std::ranges::find(copies_, contents.here, &Copy::original);
-    if (contents.is_forked && copy != copies_.end()) contents.here = copy->here;
+    if (!contents.is_forked || copy == copies_.end()) continue;
+    contents.here = copy->here;
+    contents.is_forced = true;
   }
 }
 

@@ -19,7 +19,7 @@ struct Contents {
   std::uint32_t process = 0;     // of the process alone: its id; 0: of a shared memory
   std::uint32_t shared = kNone;  // index of it
   std::uint64_t offset = 0;      // where it belongs: address, or offset in the shared memory
-  bool is_forced = false;        // the process itself may not read it
+  bool is_forced = false;        // to be read as a debugger does, because the process itself may not read it
   int descriptor = -1;           // of the process, to read it from instead, from `begin` on; -1: from its memory
   bool is_forked = false;        // a process forked from it has the same
   ByteVector read = {};          // what it held, if that was read already
