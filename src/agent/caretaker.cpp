@@ -21,19 +21,24 @@ constexpr std::chrono::milliseconds kFirstPause(10);
 constexpr int kSelfContainedLevel = 4;  // its versions need no file of the machine on which they are restarted
 constexpr std::uint64_t kLeastForCopies = 4 * kMiB;
 constexpr std::uint64_t kMostReadBefore = 256 * kMiB;  // bytes that may be read into memory of this process
+// A fork copies the tables of all pages of a process. Below this part of its memory it takes longer than a copy.
+constexpr std::uint64_t kLeastPartForCopies = 32;
 constexpr double kLook_s = 0.5, kIdle_s = 2;  // of an agent that is alone: how often it looks, and when it ends
 
 // Returns whether the processes are to be forked and their memory read from the copies, instead of reading it while
 // they stand still. Memory that they share with others is not forked, and must be read before they run on in both
-// cases. A copy becomes a child of process 1 only if no other process asks for the orphans.
-bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy) {
+// cases. A copy becomes a child of process 1 only if no other process asks for the orphans. `increments`: null if
+// all memory has to be copied.
+bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy, const Increments* increments) {
   std::uint64_t forked = 0, other = 0;
   for (const process::Contents& one : dump.contents) (one.is_forked ? forked : other) += one.bytes;
   const bool is_possible =
       other <= kMostReadBefore &&
       std::ranges::none_of(dump.job.processes, [](const process::Process& one) { return one.subreaper != 0; });
-  if (strategy == config::CaptureStrategy::automatic) return is_possible && forked >= kLeastForCopies + other;
-  return is_possible && strategy == config::CaptureStrategy::copy_on_write;
+  if (strategy == config::CaptureStrategy::copy) return false;
+  if (strategy == config::CaptureStrategy::copy_on_write) return is_possible;
+  const std::uint64_t copied = increments != nullptr ? increments->changed_bytes(dump) : forked;
+  return is_possible && copied >= kLeastForCopies + other && copied >= forked / kLeastPartForCopies;
 }
 
 std::int32_t own_process() { return static_cast<std::int32_t>(sys::process_id()); }
@@ -130,6 +135,7 @@ Result<Answer> Caretaker::take_part(Wish wish, int level) {
   DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(around_.keeper.process(), timed_));
   // Nothing is looked at before everything stands still on all nodes.
   DIAPAUSE_TRY(wait_for_others());
+  increments_.changes().announce(frozen);
   DIAPAUSE_TRY_ASSIGN(process::Dump dump, process::dump(frozen, own_process(), around_.keeper.command(),
                                                         team == nullptr ? nullptr : &team->others()));
   Answer answer;
@@ -160,13 +166,20 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
                                             const std::function<Status()>& thaw) {
   const bool may_refer = level < kSelfContainedLevel;
   references_.forget_other_files(dump);
+  if (is_incremental()) DIAPAUSE_TRY(increments_.begin(frozen, dump));
   if (may_refer) references_.apply(dump, process::References::Effort::look);
   auto copies = copies_for(frozen, dump);
   // Copying the memory takes a while, in which the job must not depend on this process.
   DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
   if (may_refer) references_.apply(dump, process::References::Effort::read);
   DumpSource source(dump);
-  auto captured = around_.store.capture(level, source.index(), source);
+  std::optional<JobStore::Incremental> incremental;
+  if (is_incremental()) {
+    incremental.emplace(JobStore::Incremental{increments_, dump});
+  } else {
+    tell_why_all_is_copied();
+  }
+  auto captured = around_.store.capture(level, source.index(), source, incremental);
   if (!copies) DIAPAUSE_TRY(thaw());
   return captured;
 }
@@ -174,7 +187,7 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
 // Makes copies of the job's processes and lets `dump` lead to them, if the job then stands still for less time
 // than it takes to copy its memory. Returns nothing if that is not so or if the copies fail.
 std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen, process::Dump& dump) const {
-  if (!is_worth_copies(dump, around_.store.strategy())) return std::nullopt;
+  if (!is_worth_copies(dump, around_.store.strategy(), is_incremental() ? &increments_ : nullptr)) return std::nullopt;
   auto copies = process::Copies::make(frozen);
   const Status read = copies ? process::read_what_is_not_forked(dump) : fail(copies.error());
   if (!read) {
@@ -184,6 +197,18 @@ std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen,
   }
   copies->redirect(dump);
   return std::move(*copies);
+}
+
+bool Caretaker::is_incremental() const {
+  return around_.store.strategy() == config::CaptureStrategy::incremental && increments_.changes().refusal().empty();
+}
+
+void Caretaker::tell_why_all_is_copied() {
+  const std::string& why = increments_.changes().refusal();
+  if (around_.store.strategy() != config::CaptureStrategy::incremental || why == last_told_) return;
+  around_.request.log(Severity::warning,
+                      "what the job has written to is not known, so all of its memory is copied: " + why);
+  last_told_ = why;
 }
 
 void Caretaker::answer_door() {

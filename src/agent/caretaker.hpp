@@ -5,6 +5,7 @@
 #include <string>
 
 #include "agent/agent.hpp"
+#include "agent/increments.hpp"
 #include "agent/team.hpp"
 #include "process/copies.hpp"
 #include "process/freeze.hpp"
@@ -27,7 +28,8 @@ struct Surroundings {
 
 class Caretaker {
  public:
-  explicit Caretaker(const Surroundings& around) : around_(around), references_(around.store.referenced_files()) {}
+  explicit Caretaker(const Surroundings& around)
+      : around_(around), references_(around.store.referenced_files()), increments_(around.store.audit_percent()) {}
 
   void take_every(double interval_s, int level, Wish wish);
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
@@ -45,6 +47,8 @@ class Caretaker {
                                    const std::function<Status()>& thaw);
   Status wait_for_others() const;
   std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump) const;
+  bool is_incremental() const;
+  void tell_why_all_is_copied();
   void answer_door();
   void obey();
   int end_of_command(int status);
@@ -53,11 +57,13 @@ class Caretaker {
 
   const Surroundings around_;
   process::References references_;
+  Increments increments_;
   process::TimedCalls timed_;
   double interval_s_ = 0, next_s_ = 0;
   int level_ = 1;
   Wish wish_ = Wish::checkpoint;
   std::string last_refusal_;
+  std::string last_told_;   // why all memory is copied
   bool has_ended_ = false;  // by an order
   bool is_alone_ = false;   // the first agent has gone
   std::optional<double> idle_since_s_;

@@ -97,7 +97,8 @@ JobStore::~JobStore() {
   if (ledger_.is_open() && !was_killed_) ledger_.append(*context_, engine::close_line());
 }
 
-Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, capture::BlockSource& source) {
+Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, capture::BlockSource& source,
+                                           std::optional<Incremental> incremental) {
   const double called_s = sys::monotonic_s();
   engine::DecisionRequest request;
   request.number = next_version_;
@@ -110,12 +111,25 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, 
   DIAPAUSE_TRY(engine::agree(*context_, planned ? Status{} : fail(planned.error())));
   const engine::ImagePlan& plan = *planned;
   DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(captures.node_tier, {plan.bytes()}));
-  if (Status added = add_image(captures, plan, source, std::move(slots.front())); !added) {
+  Status added = incremental ? add_increment(captures, plan, source, *incremental, std::move(slots.front()))
+                             : add_image(captures, plan, source, std::move(slots.front()));
+  if (!added) {
     engine::give_up(captures, std::move(added.error()));
   }
   captures.capture_s = sys::monotonic_s() - captures.times.begun_s;
   captures.blocked_s = [blocked_s = captures.capture_s] { return blocked_s; };
   return captures;
+}
+
+Status JobStore::add_increment(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
+                               const Incremental& incremental, store::Slot slot) {
+  if (slot.mapping().empty()) return add_image(captures, plan, source, std::move(slot));  // it is written front to back
+  const std::uint64_t content = slot.content() != 0 ? slot.content() : ++contents_;
+  incremental.increments.use(incremental.dump, source, slot.content(), plan.index);
+  DIAPAUSE_TRY(add_image(captures, plan, incremental.increments, std::move(slot)));
+  incremental.increments.keep(content);
+  captures.images.front().slot.set_content(content);
+  return {};
 }
 
 Status JobStore::add_image(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/increments.hpp"
 #include "base/log.hpp"
 #include "capture/block_source.hpp"
 #include "config/settings.hpp"
@@ -50,8 +51,16 @@ class JobStore {
   // Returns how memory is to be captured, as the user has configured it.
   config::CaptureStrategy strategy() const { return context_->settings.capture.strategy; }
   std::vector<std::string> referenced_files() const { return context_->settings.capture.referenced_files; }
+  double audit_percent() const { return context_->settings.capture.audit_percent; }
   // Captures `source` in an image. If only that fails, the result says so, and store() must still be called.
-  Result<engine::Captures> capture(int level, format::ImageIndex index, capture::BlockSource& source);
+  // `increments`, if given, has begun this capture, of `dump`: it is told where the image lies, and asked for the
+  // blocks.
+  struct Incremental {
+    Increments& increments;
+    const process::Dump& dump;
+  };
+  Result<engine::Captures> capture(int level, format::ImageIndex index, capture::BlockSource& source,
+                                   std::optional<Incremental> incremental = std::nullopt);
   // Does the rest of the checkpoint, for which the job does not wait.
   Result<Stored> store(engine::Captures captures);
 
@@ -71,6 +80,8 @@ class JobStore {
   JobStore() = default;
   Status open_context(const StoreRequest& request, Ranks ranks);
 
+  Status add_increment(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
+                       const Incremental& incremental, store::Slot slot);
   static Status add_image(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
                           store::Slot slot);
 
@@ -82,6 +93,7 @@ class JobStore {
   std::uint64_t next_version_ = 1;
   bool was_killed_ = false;
   engine::Decider decider_;
+  std::uint64_t contents_ = 0;  // numbers given to contents of slots
 };
 
 // Return the directory in which the agents of a user put their sockets, and the name of the socket of a job there.

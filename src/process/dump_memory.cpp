@@ -42,9 +42,10 @@ std::string place_of(const Mapping& mapping) {
 }
 
 // Returns why the memory of a mapping cannot be restored, or an empty text if it can.
-std::string refusal_of(const Mapping& mapping) {
+std::string refusal_of(const Mapping& mapping, bool is_watched) {
   if (mapping.has("io") || mapping.has("pf")) return is_of_kernel(mapping) ? "" : "of a device";
-  if (mapping.has("um") || mapping.has("uw") || mapping.has("ui")) return "watched by userfaultfd";
+  const bool is_ours = is_watched && !mapping.is_shared && is_anonymous(mapping);  // if not, Changes will find out
+  if (mapping.has("um") || mapping.has("ui") || (mapping.has("uw") && !is_ours)) return "watched by userfaultfd";
   if (mapping.has("ss")) return "a shadow stack";
   const bool is_device = mapping.name.starts_with("/dev/") && !mapping.name.starts_with("/dev/shm/") &&
                          !mapping.name.starts_with("/dev/zero") && !mapping.name.starts_with("/dev/hugepages");
@@ -240,7 +241,7 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
       DIAPAUSE_TRY(read_memory(frozen.here, mapping.begin, code));
       area.checksum = format::checksum64(code);
     }
-  } else if (const std::string refusal = refusal_of(mapping); !refusal.empty()) {
+  } else if (const std::string refusal = refusal_of(mapping, frozen.is_watched); !refusal.empty()) {
     work.refuse(frozen.status, "has " + place_of(mapping) + " " + refusal);
   } else if (is_lost(mapping)) {
     work.refuse(frozen.status, "has " + place_of(mapping) + " of a file that cannot be found by that name");

@@ -48,6 +48,7 @@ struct FrozenProcess {
   std::optional<Calls> calls;
   std::uint64_t instruction = 0;
   bool was_stopped = false;  // by a signal, as SIGSTOP or SIGTSTP, before we came
+  bool is_watched = false;   // its memory, by our userfaultfd: class Changes
 
   FrozenThread& leader() { return threads.front(); }
 };

@@ -38,7 +38,9 @@ struct PageRun {
   std::uint64_t start, end, categories;
 };
 constexpr unsigned long kPageScan = _IOWR('f', 16, PageScanArguments);
-constexpr std::uint64_t kScanFile = 4, kScanPresent = 8, kScanSwapped = 16, kScanZero = 32, kScanGuarded = 256;
+constexpr std::uint64_t kScanProtect = 1, kScanOnlyWatched = 2;  // flags
+constexpr std::uint64_t kScanWritten = 2, kScanFile = 4, kScanPresent = 8, kScanSwapped = 16, kScanZero = 32,
+                        kScanGuarded = 256;
 static_assert(sizeof(PageScanArguments) == 96 && sizeof(PageRun) == 24);
 
 std::string_view next_word(std::string_view& rest) {
@@ -346,32 +348,64 @@ Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range) 
   return chosen_extents(process, range, {kScanFile, kPageOfFile, 0});
 }
 
-Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range) {
+namespace {
+
+// Scans a range of a process for the pages that `scan` asks for, and lists them if it says where.
+Status scan_all(pid_t process, const Extent& range, PageScanArguments scan, std::vector<Extent>* extents) {
   const std::string path = fmt::format("/proc/{}/pagemap", process);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + path, errno));
-  std::vector<Extent> extents;
   std::vector<PageRun> runs(512);
-  int error = 0;
-  for (std::uint64_t at = range.begin; at < range.end && error == 0;) {
-    PageScanArguments scan{};
-    scan.size = sizeof scan;
-    scan.start = at;
-    scan.end = range.end;
+  scan.size = sizeof scan;
+  scan.end = range.end;
+  if (extents != nullptr) {
     scan.found = reinterpret_cast<std::uint64_t>(runs.data());
     scan.found_room = runs.size();
-    scan.category_mask = scan.return_mask = kScanGuarded;
+  }
+  int error = 0;
+  for (std::uint64_t at = range.begin; at < range.end && error == 0; at = scan.walk_end) {
+    scan.start = scan.walk_end = at;
     const int found = ::ioctl(file, kPageScan, &scan);
     if (found < 0) error = errno;
+    if (found >= 0 && scan.walk_end <= at) error = EIO;
     for (int i = 0; i < found; ++i) {
       const PageRun& run = runs[static_cast<std::size_t>(i)];
-      extend(extents, 0, run.start, run.end);
+      if (extents != nullptr) extend(*extents, 0, run.start, run.end);
     }
-    at = scan.walk_end;
   }
   ::close(file);
-  const bool is_unknown = error == ENOTTY || error == EINVAL;
-  if (error != 0 && !is_unknown) return fail(os_error("reading " + path, error));
+  if (error != 0) return fail(os_error("reading " + path, error));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Extent>> unwritten_extents(pid_t process, const Extent& range) {
+  PageScanArguments scan{};
+  scan.flags = kScanOnlyWatched;
+  scan.category_inverted = kScanWritten;
+  scan.category_mask = kScanPresent | kScanWritten;
+  scan.return_mask = kScanPresent;
+  std::vector<Extent> extents;
+  DIAPAUSE_TRY(scan_all(process, range, scan, &extents));
+  return extents;
+}
+
+// Pages that are not there are left alone: a mark would make them look as if they were swapped out.
+Status mark_unwritten(pid_t process, const Extent& range) {
+  PageScanArguments scan{};
+  scan.flags = kScanOnlyWatched | kScanProtect;
+  scan.category_mask = kScanPresent | kScanWritten;
+  return scan_all(process, range, scan, nullptr);
+}
+
+Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range) {
+  PageScanArguments scan{};
+  scan.category_mask = scan.return_mask = kScanGuarded;
+  std::vector<Extent> extents;
+  const Status scanned = scan_all(process, range, scan, &extents);
+  const bool is_unknown = !scanned && (scanned.error().os_errno == ENOTTY || scanned.error().os_errno == EINVAL);
+  if (!scanned && !is_unknown) return fail(scanned.error());
   return extents;
 }
 

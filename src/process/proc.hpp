@@ -73,6 +73,12 @@ Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range);
 // Of a mapped file: pages that can be read, which those behind its end cannot.
 std::vector<Extent> readable_extents(pid_t process, const Extent& range);
 
+// Of memory that a userfaultfd watches for writes: pages that are there and were not written since mark_unwritten().
+// Fails if a part of the range is not watched so, or if the kernel cannot tell (before Linux 6.7).
+Result<std::vector<Extent>> unwritten_extents(pid_t process, const Extent& range);
+// From now on the pages that are there count as unwritten.
+Status mark_unwritten(pid_t process, const Extent& range);
+
 // Pages of any memory that are guarded (MADV_GUARD_INSTALL); nothing on kernels that do not tell of them, before 6.15.
 Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range);
 

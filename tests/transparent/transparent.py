@@ -231,6 +231,48 @@ def pages(place, options):
     must(0 < bytes_stored < 24 << 20, f"the image has {bytes_stored} bytes")
 
 
+def increments(place, options):
+    """Checkpoints that hold what has changed since the last ones, in whatever way, and what has not."""
+    place.capture = "incremental"
+    place.settings["DIAPAUSE_CAPTURE_AUDIT_PERCENT"] = "0"  # nothing is found by chance
+    scenario = Scenario(place, [place.own_copy(options.programs / "writes")])
+    job = scenario.launch()
+    for lines in range(2, 14, 2):
+        job.wait_for_lines(lines)
+        job.checkpoint()
+    job.kill()
+    job = Job(place, "restart", "job")
+    for _ in range(3):
+        job.checkpoint()
+    job.kill()
+    job = Job(place, "restart", "job")
+    scenario.ends_well(job, job.output, begins_anywhere=True)
+
+
+def carried(place, options):
+    """What has not changed is not copied again, unless that is configured: damage in the file that is used again stays in it."""
+    del options
+    place.capture = "incremental"
+    place.gate.unlink(missing_ok=True)
+    for percent, is_carried in (("0", True), ("100", False)):
+        place.settings["DIAPAUSE_CAPTURE_AUDIT_PERCENT"] = percent
+        job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", BIG)
+        job.wait_for_lines(1)
+        for _ in range(4):
+            job.checkpoint()
+        spares = [path for path in place.root.glob("memory/**/spare/*") if path.stat().st_size > 192 << 20]
+        must(len(spares) == 1, f"files for the next image: {spares}")
+        with open(spares[0], "r+b") as spare:
+            spare.seek(100 << 20)
+            byte = spare.read(1)
+            spare.seek(100 << 20)
+            spare.write(bytes([byte[0] ^ 1]))
+        job.checkpoint()
+        status, output, errors = place.verb("verify", "job")
+        must((status != 0) == is_carried, f"with an audit of {percent} %, verify says {status}: {output}{errors}")
+        job.kill()
+
+
 def waiting(place, options):
     """Calls of a second: it is checkpointed while they wait, and once only, so that they are waiting still."""
     scenario = Scenario(place, [place.own_copy(options.programs / "waiting")], 1)
@@ -723,7 +765,7 @@ TESTS = {
     "terminal": program_test("terminal"), "segments": program_test("segments"), "pages": pages, "torn": program_test("torn"),
     "mpi": mpi, "mpi_nodes": mpi_nodes, "across": across, "silent": silent, "forwarding": forwarding, "interval": interval,
     "libraries": libraries, "moved": moved,
-    "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
+    "increments": increments, "carried": carried, "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
     "families": program_test("families"), "views": program_test("views"), "schedule": program_test("schedule"), "elsewhere": elsewhere, "hasty": hasty, "orphaned": orphaned, "killed": killed,
 }
