@@ -1,7 +1,6 @@
 #include "redundancy/recovery.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "redundancy/layout.hpp"
 
@@ -43,10 +42,18 @@ std::set<std::uint32_t> rebuildable_ranks(const format::Group& group, std::uint3
   return ranks;
 }
 
-std::optional<std::uint32_t> lowest_holder(std::span<const Holdings> nodes, std::uint32_t rank) {
-  const auto found = std::ranges::find_if(nodes, [rank](const Holdings& node) { return node.images.contains(rank); });
-  if (found == nodes.end()) return std::nullopt;
-  return static_cast<std::uint32_t>(found - nodes.begin());
+constexpr std::uint32_t kNowhere = UINT32_MAX;
+
+// Returns for each rank the lowest node that has its image. To look through the nodes for each rank would take longer
+// with every rank and every node.
+std::vector<std::uint32_t> lowest_holders(std::span<const Holdings> nodes, std::size_t rank_count) {
+  std::vector<std::uint32_t> holders(rank_count, kNowhere);
+  for (std::uint32_t node = 0; node < nodes.size(); ++node) {
+    for (const std::uint32_t rank : nodes[node].images) {
+      if (rank < rank_count) holders[rank] = std::min(holders[rank], node);
+    }
+  }
+  return holders;
 }
 
 }  // namespace
@@ -90,14 +97,15 @@ RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Hol
       }
     }
   };
+  const std::vector<std::uint32_t> holders = lowest_holders(nodes, plan.sources.size());
   for (std::uint32_t rank = 0; rank < plan.sources.size(); ++rank) {
     const bool runs = rank < node_of_rank_now.size() && node_of_rank_now[rank] < nodes.size();
     if (runs && nodes[node_of_rank_now[rank]].images.contains(rank)) {
       plan.sources[rank].kind = SourceKind::own_node;
-    } else if (const auto holder = lowest_holder(nodes, rank)) {
-      plan.sources[rank] = {SourceKind::peer_node, *holder};
+    } else if (holders[rank] != kNowhere) {
+      plan.sources[rank] = {SourceKind::peer_node, holders[rank]};
     }
-    if (plan.sources[rank].kind != SourceKind::none) survivors.images.insert(rank);
+    if (plan.sources[rank].kind != SourceKind::none) survivors.images.insert(survivors.images.end(), rank);
   }
   rebuild_what_can_be();
   // Only images that cannot be had from the nodes come from the global tier, and only those help to

@@ -2,45 +2,14 @@
 
 #include <algorithm>
 
+#include "engine/job/inventory_reports.hpp"
 #include "format/wire.hpp"
-#include "store/names.hpp"
 
 namespace diapause::engine {
 namespace {
 
 using format::Reader;
 using format::Writer;
-
-void write_text(Writer& writer, const std::string& text) {
-  writer.u64(text.size());
-  writer.text(text);
-}
-
-std::string read_text(Reader& reader) {
-  const std::uint64_t length = reader.u64();
-  return reader.text(length);
-}
-
-void describe(Writer& writer, const store::FoundVersion& found, config::TierKind kind, std::uint32_t node) {
-  write_text(writer, store::version_directory(found.id));
-  writer.u32(static_cast<std::uint32_t>(kind));
-  writer.u32(node);
-  write_text(writer, found.problem);
-  writer.u32(found.is_unreadable ? 1 : 0);
-  writer.u32(found.is_of_the_moment ? 1 : 0);
-  const ByteVector manifest = found.manifest ? format::encode_manifest(*found.manifest) : ByteVector{};
-  writer.u64(manifest.size());
-  writer.append(manifest);
-  writer.u64(found.images.size());
-  for (const std::uint32_t rank : found.images) writer.u32(rank);
-  writer.u64(found.shared_files.size());
-  for (const std::uint32_t number : found.shared_files) writer.u32(number);
-  writer.u64(found.parities.size());
-  for (const auto& [group, member] : found.parities) {
-    writer.u32(group);
-    writer.u32(member);
-  }
-}
 
 void add(std::optional<Error>& errors, const Error& more) {
   if (!errors) {
@@ -65,6 +34,8 @@ store::FinishedMark mark_in(const Context& context, const store::Tier& global) {
 struct Look {
   store::FinishedMark mark;
   Writer writer{256};
+  // The deepest that this process has of each version; of several, the first.
+  std::map<format::VersionId, format::Manifest> manifests;
   std::optional<Error> unread;
 };
 Look look(const Context& context) {
@@ -79,62 +50,39 @@ Look look(const Context& context) {
       if (versions.error().code != Code::not_found) add(look.unread, versions.error());
       continue;
     }
-    for (const store::FoundVersion& version : *versions) describe(look.writer, version, kind, context.topology.node);
+    for (const store::FoundVersion& version : *versions) {
+      describe(look.writer, version, kind, context.topology.node);
+      if (!version.manifest) continue;
+      const auto [known, is_new] = look.manifests.try_emplace(version.id, *version.manifest);
+      const bool is_deeper = version.manifest->deepest_level() > known->second.deepest_level();
+      if (!is_new && is_deeper) known->second = *version.manifest;
+    }
   }
   return look;
 }
 
-// Merges the mark that rank 0 reports for all. Each process's report begins with such a text.
-void merge_mark(store::FinishedMark& mark, Reader& reader) {
-  const auto read = store::decode_finished(read_text(reader));
-  if (read && read->incarnation > mark.incarnation) mark = *read;
-}
-
-void merge_manifest(StoredVersion& version, ByteView bytes, config::TierKind kind, std::uint32_t node) {
-  if (bytes.empty()) return;
-  auto manifest = format::decode_manifest(bytes);
-  if (!manifest) return;
-  version.published_on[static_cast<std::size_t>(kind)].insert(node);
-  const bool deeper = !version.manifest || manifest->deepest_level() > version.manifest->deepest_level();
-  if (deeper) version.manifest = std::move(*manifest);
-}
-
-// Merges one version's description. Returns false if it is cut short.
-bool merge(std::map<format::VersionId, StoredVersion>& versions, Reader& reader, std::size_t node_count) {
-  const auto id = store::parse_version_directory(read_text(reader));
-  const std::uint32_t tier = reader.u32();
-  const std::uint32_t node = reader.u32();
-  if (!id || tier > static_cast<std::uint32_t>(config::TierKind::global) || node >= node_count) return false;
-  const auto kind = static_cast<config::TierKind>(tier);
-  StoredVersion& version = versions[*id];
-  version.id = *id;
-  version.nodes.resize(node_count);
-  const std::string problem = read_text(reader);
-  if (!problem.empty()) version.problems.push_back(problem);
-  if (reader.u32() != 0) version.is_unreadable = true;
-  if (reader.u32() != 0) version.is_of_the_moment = true;
-  const std::uint64_t manifest_bytes = reader.u64();
-  if (problem.empty() && manifest_bytes == 0) version.is_without_manifest_in[tier] = true;
-  merge_manifest(version, reader.take(manifest_bytes), kind, node);
-
-  const bool global = kind == config::TierKind::global;
-  redundancy::Holdings& holdings = global ? version.global : version.nodes[node];
-  const std::uint64_t images = reader.u64();
-  for (std::uint64_t i = 0; i < images && reader.ok(); ++i) {
-    const std::uint32_t rank = reader.u32();
-    holdings.images.insert(rank);
-    if (!global) version.tier_of[{node, store::image_name(rank)}] = kind;
+// Gives every version its manifest. Each is sent once, by one process, however many nodes have it: it names all ranks,
+// so that all nodes' copies would be as many bytes as there are nodes times ranks. Collective.
+Status exchange_manifests(const Context& context, Merged& merged, const Look& mine) {
+  Writer own(256);
+  for (const auto& [id, sender] : merged.senders) {
+    if (sender.depth == 0 || sender.process != context.comm->rank()) continue;
+    const ByteVector manifest = format::encode_manifest(mine.manifests.at(id));
+    own.u64(manifest.size());
+    own.append(manifest);
   }
-  const std::uint64_t shared_files = reader.u64();
-  for (std::uint64_t i = 0; i < shared_files && reader.ok(); ++i) version.global_shared_files.insert(reader.u32());
-  const std::uint64_t parities = reader.u64();
-  for (std::uint64_t i = 0; i < parities && reader.ok(); ++i) {
-    const std::uint32_t group = reader.u32();
-    const std::uint32_t member = reader.u32();
-    holdings.parities.insert({group, member});
-    if (!global) version.tier_of[{node, store::parity_name(group, member)}] = kind;
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, own.take()));
+  std::vector<Reader> readers(all.begin(), all.end());
+  for (auto& [id, version] : merged.versions) {
+    const Sender& sender = merged.senders.at(id);
+    if (sender.depth == 0) continue;
+    Reader& reader = readers[sender.process];
+    const std::uint64_t length = reader.u64();
+    auto manifest = format::decode_manifest(reader.take(length));
+    if (!reader.ok() || !manifest) return fail(Code::comm, "a manifest did not arrive whole");
+    version.manifest = std::move(*manifest);
   }
-  return reader.ok();
+  return {};
 }
 
 // Finds out which images a shared file holds, which any node's manifest says.
@@ -159,18 +107,13 @@ Result<Inventory> take_inventory(const Context& context) {
   if (!read && read.error().code == Code::comm) return fail(read.error());
   if (!read) add(inventory.unread, read.error());
   Writer own(256);
-  write_text(own, store::encode_finished(mine.mark));
+  write_mark(own, mine.mark);
   own.append(mine.writer.take());
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, own.take()));
-  std::map<format::VersionId, StoredVersion> versions;
-  for (const ByteVector& part : all) {
-    Reader reader(part);
-    merge_mark(inventory.mark, reader);
-    while (reader.remaining() > 0) {
-      const bool whole = merge(versions, reader, context.topology.node_names.size());
-      if (!whole) return fail(Code::comm, "a rank's inventory did not arrive whole");
-    }
-  }
+  DIAPAUSE_TRY_ASSIGN(Merged merged, merge_reports(all, context.topology.node_names.size()));
+  inventory.mark = merged.mark;
+  std::map<format::VersionId, StoredVersion>& versions = merged.versions;
+  DIAPAUSE_TRY(exchange_manifests(context, merged, mine));
   for (auto& [id, version] : versions) find_shared_images(version);
   for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
     auto& list = inventory.mark.covers(it->first) ? inventory.finished : inventory.versions;
