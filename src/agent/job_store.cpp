@@ -93,7 +93,7 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request, Ra
 }
 
 JobStore::~JobStore() {
-  if (engine_ != nullptr) engine_->settle();
+  if (engine_ != nullptr) engine_->end_period();
   if (ledger_.is_open() && !was_killed_) ledger_.append(*context_, engine::close_line());
 }
 
@@ -103,7 +103,7 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, 
   engine::DecisionRequest request;
   request.number = next_version_;
   request.level = level;
-  request.settle = true;
+  request.ends_period = true;
   DIAPAUSE_TRY_ASSIGN(const engine::Decision decision, decider_.decide(*context_, request));
   ++next_version_;
   engine::Captures captures = engine::begin_captures(*context_, decision, called_s);

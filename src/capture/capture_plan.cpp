@@ -14,18 +14,18 @@ using policy::CaptureMethod;
 
 // Returns the regions that share bytes with another region. Their pages cannot be tracked or
 // protected for both.
-std::set<const CaptureJob*> overlapping(const std::vector<CaptureJob>& jobs) {
-  std::vector<const CaptureJob*> by_address;
-  for (const CaptureJob& job : jobs) {
-    if (!job.memory().empty()) by_address.push_back(&job);
+std::set<const RegionCapture*> overlapping(const std::vector<RegionCapture>& regions) {
+  std::vector<const RegionCapture*> by_address;
+  for (const RegionCapture& region : regions) {
+    if (!region.memory().empty()) by_address.push_back(&region);
   }
-  std::ranges::sort(by_address, {}, [](const CaptureJob* job) { return job->source->data; });
-  const auto end = [](const CaptureJob* job) { return job->source->data + job->memory().size(); };
-  std::set<const CaptureJob*> found;
-  const CaptureJob* furthest = nullptr;
-  for (const CaptureJob* job : by_address) {
-    if (furthest != nullptr && job->source->data < end(furthest)) found.insert({job, furthest});
-    if (furthest == nullptr || end(job) > end(furthest)) furthest = job;
+  std::ranges::sort(by_address, {}, [](const RegionCapture* region) { return region->source->data; });
+  const auto end = [](const RegionCapture* region) { return region->source->data + region->memory().size(); };
+  std::set<const RegionCapture*> found;
+  const RegionCapture* furthest = nullptr;
+  for (const RegionCapture* region : by_address) {
+    if (furthest != nullptr && region->source->data < end(furthest)) found.insert({region, furthest});
+    if (furthest == nullptr || end(region) > end(furthest)) furthest = region;
   }
   return found;
 }
@@ -37,9 +37,9 @@ struct Environment {
 };
 
 // Returns why pages of the region can be neither protected nor tracked; empty if they can.
-std::string refusal_of(const CaptureJob& job, const Environment& environment) {
-  if (job.source->may_be_written_by_devices) return "devices may write to it";
-  const sys::PageRange pages = sys::whole_pages_in(job.memory());
+std::string refusal_of(const RegionCapture& region, const Environment& environment) {
+  if (region.source->may_be_written_by_devices) return "devices may write to it";
+  const sys::PageRange pages = sys::whole_pages_in(region.memory());
   if (pages.is_empty()) return "it has no whole page";
   if (!environment.mappings) return environment.mappings.error().message;
   if (!environment.mappings->is_private_anonymous(pages)) return "it is not private anonymous memory";
@@ -60,50 +60,50 @@ CopyMode mode_of(CaptureMethod method, bool tracked) {
   return CopyMode::copy;
 }
 
-void set(CaptureJob& job, CopyMode mode, policy::CaptureChoice choice) {
-  job.mode = mode;
-  job.report->method = choice.method;
-  job.report->reason = std::move(choice.reason);
+void set(RegionCapture& region, CopyMode mode, policy::CaptureChoice choice) {
+  region.mode = mode;
+  region.report->method = choice.method;
+  region.report->reason = std::move(choice.reason);
 }
 
 // Plans a region whose declaration leaves no choice. Returns false for any other.
-bool plan_declared(CaptureJob& job, DrainHost drain_host) {
-  const Declaration declaration = job.source->declaration;
-  if (declaration == Declaration::constant && job.old != nullptr) {
-    set(job, CopyMode::carry, {CaptureMethod::incremental, "declared constant, and the slot holds it"});
+bool plan_declared(RegionCapture& region, DrainHost drain_host) {
+  const Declaration declaration = region.source->declaration;
+  if (declaration == Declaration::constant && region.old != nullptr) {
+    set(region, CopyMode::carry, {CaptureMethod::incremental, "declared constant, and the slot holds it"});
     return true;
   }
   if (declaration == Declaration::changing || drain_host == DrainHost::caller) return false;
   const char* reason = declaration == Declaration::constant ? "declared constant" : "declared stable";
-  set(job, CopyMode::background, {CaptureMethod::background, reason});
+  set(region, CopyMode::background, {CaptureMethod::background, reason});
   return true;
 }
 
 }  // namespace
 
-void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs) {
+void plan_captures(std::vector<RegionCapture>& regions, const PlanInputs& inputs) {
   std::optional<Environment> environment;
-  const std::set<const CaptureJob*> shared = overlapping(jobs);
-  for (CaptureJob& job : jobs) {
-    if (plan_declared(job, inputs.drain_host)) continue;
+  const std::set<const RegionCapture*> shared = overlapping(regions);
+  for (RegionCapture& region : regions) {
+    if (plan_declared(region, inputs.drain_host)) continue;
     policy::RegionFacts facts;
-    facts.bytes = job.memory().size();
-    facts.present = job.history->method;
-    facts.changed = job.history->changed;
+    facts.bytes = region.memory().size();
+    facts.present = region.history->method;
+    facts.changed = region.history->changed;
     if (!policy::asks_for_refusals(inputs.strategy, facts)) {
-      set(job, CopyMode::copy, policy::choose_capture(inputs.strategy, facts, inputs.costs));
+      set(region, CopyMode::copy, policy::choose_capture(inputs.strategy, facts, inputs.costs));
       continue;
     }
     if (!environment) environment.emplace();
-    std::string refusal = refusal_of(job, *environment);
-    if (shared.contains(&job)) refusal = "another region has some of its bytes";
+    std::string refusal = refusal_of(region, *environment);
+    if (shared.contains(&region)) refusal = "another region has some of its bytes";
     facts.tracking_refusal = refusal.empty() ? inputs.tracking_refusal : refusal;
     facts.copy_on_write_refusal = refusal.empty() ? inputs.protection_refusal : refusal;
     if (facts.copy_on_write_refusal.empty()) facts.copy_on_write_refusal = environment->writers.cannot_wait;
     if (inputs.drain_host == DrainHost::caller) facts.copy_on_write_refusal = "the program waits for the whole copy";
     policy::CaptureChoice choice = policy::choose_capture(inputs.strategy, facts, inputs.costs);
     const CopyMode mode = mode_of(choice.method, facts.tracking_refusal.empty());
-    set(job, mode, std::move(choice));
+    set(region, mode, std::move(choice));
   }
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/capture_job.hpp"
+#include "capture/region_capture.hpp"
 #include "config/settings.hpp"
 #include "policy/capture_choice.hpp"
 
@@ -23,8 +23,8 @@ struct PlanInputs {
   std::string tracking_refusal;
 };
 
-// Decides how every job is copied, and sets the method and the reason in its report. Reads this
+// Decides how every region is copied, and sets the method and the reason in its report. Reads this
 // process's mappings and open files.
-void plan_captures(std::vector<CaptureJob>& jobs, const PlanInputs& inputs);
+void plan_captures(std::vector<RegionCapture>& regions, const PlanInputs& inputs);
 
 }  // namespace diapause::capture

@@ -57,18 +57,18 @@ class OldRegions {
 };
 
 // Returns the fraction of the blocks that differ from the former content of the slot.
-std::optional<double> changed_part(const CaptureJob& job) {
-  if (job.old == nullptr || job.blocks() == 0) return std::nullopt;
+std::optional<double> changed_part(const RegionCapture& region) {
+  if (region.old == nullptr || region.blocks() == 0) return std::nullopt;
   std::uint64_t changed = 0;
-  for (std::uint64_t block = 0; block < job.blocks(); ++block) {
-    changed += job.old[block] != job.region->block_checksums[block] ? 1 : 0;
+  for (std::uint64_t block = 0; block < region.blocks(); ++block) {
+    changed += region.old[block] != region.description->block_checksums[block] ? 1 : 0;
   }
-  return static_cast<double>(changed) / static_cast<double>(job.blocks());
+  return static_cast<double>(changed) / static_cast<double>(region.blocks());
 }
 
-// Returns whether the job copies at most one block.
-bool is_small_copy(const CaptureJob& job) {
-  return job.mode == CopyMode::copy && !job.memory().empty() && job.memory().size() < format::kBlockBytes;
+// Returns whether the region copies at most one block.
+bool is_small_copy(const RegionCapture& region) {
+  return region.mode == CopyMode::copy && !region.memory().empty() && region.memory().size() < format::kBlockBytes;
 }
 
 // Updates a cost per byte. Small pieces are ignored, because the time of the call would dominate.
@@ -100,109 +100,110 @@ Status Capturer::begin(CaptureRequest request) {
   DIAPAUSE_TRY(check(request));
   open_.emplace(std::move(request));
   ++capture_;
-  prepare_jobs();
-  plan_captures(jobs_, {options_.settings.strategy, options_.drain_host, costs_, copy_on_write_->refusal(),
-                        incremental_->refusal()});
-  begin_jobs();
+  prepare_regions();
+  plan_captures(regions_, {options_.settings.strategy, options_.drain_host, costs_, copy_on_write_->refusal(),
+                           incremental_->refusal()});
+  begin_regions();
   return {};
 }
 
-void Capturer::prepare_jobs() {
+void Capturer::prepare_regions() {
   // From here on the content of the slot is no longer what it was.
   if (auto known = slots_.extract(open_->slot_id); !known.empty()) old_ = std::move(known.mapped());
   OldRegions old(old_);
   const std::size_t count = open_->regions.size();
   report_.assign(count, {});
-  jobs_.assign(count, {});
+  regions_.assign(count, {});
   for (std::size_t i = 0; i < count; ++i) {
     format::Region& region = open_->index.regions[i];
     const SourceRegion& source = open_->regions[i];
     report_[i].region = region.name;
-    jobs_[i] = {&source,
-                &region,
-                open_->to.subspan(region.offset, region.stored_bytes),
-                old.find(i, region, source.data),
-                old_.capture,
-                &history_[region.name],
-                &report_[i]};
+    regions_[i] = {&source,
+                   &region,
+                   open_->to.subspan(region.offset, region.stored_bytes),
+                   old.find(i, region, source.data),
+                   old_.capture,
+                   &history_[region.name],
+                   &report_[i]};
   }
 }
 
-void Capturer::begin_jobs() {
+void Capturer::begin_regions() {
   std::vector<sys::PageRange> protect;
   std::vector<std::string> track;
-  for (const CaptureJob& job : jobs_) {
-    if (job.mode == CopyMode::copy_on_write) protect.push_back(sys::whole_pages_in(job.memory()));
-    if (job.mode == CopyMode::track) track.push_back(job.region->name);
+  for (const RegionCapture& region : regions_) {
+    if (region.mode == CopyMode::copy_on_write) protect.push_back(sys::whole_pages_in(region.memory()));
+    if (region.mode == CopyMode::track) track.push_back(region.description->name);
   }
   // This comes before anything is watched, because the kernel grants memory to one watcher only.
   copy_on_write_->keep_only(protect);
   incremental_->keep_only(track);
-  const bool trusted = std::ranges::all_of(jobs_, [this](CaptureJob& job) { return begin_incremental(job); });
+  const bool trusted =
+      std::ranges::all_of(regions_, [this](RegionCapture& region) { return begin_incremental(region); });
   if (!trusted) {
     const std::string reason = "a change was not noticed by tracking, which is off from now on";
     incremental_->refuse(reason);
-    for (CaptureJob& job : jobs_) {
-      if (job.mode == CopyMode::track || job.mode == CopyMode::compare) copy_now(job, reason);
+    for (RegionCapture& region : regions_) {
+      if (region.mode == CopyMode::track || region.mode == CopyMode::compare) copy_now(region, reason);
     }
   }
-  copy_small_jobs();
-  for (CaptureJob& job : jobs_) {
-    if (!is_small_copy(job)) begin_job(job);
+  copy_small_regions();
+  for (RegionCapture& region : regions_) {
+    if (!is_small_copy(region)) begin_region(region);
   }
 }
 
 // Returns false if tracking has missed a change, so that no result of it can be trusted.
-bool Capturer::begin_incremental(CaptureJob& job) {
-  if (job.mode != CopyMode::track && job.mode != CopyMode::compare && job.mode != CopyMode::carry) return true;
+bool Capturer::begin_incremental(RegionCapture& region) {
+  if (region.mode != CopyMode::track && region.mode != CopyMode::compare && region.mode != CopyMode::carry) return true;
   const double start_s = sys::monotonic_s();
   Incremental::Finding finding;
-  if (job.mode == CopyMode::track) {
-    auto taken = incremental_->take_tracked(job, capture_);
+  if (region.mode == CopyMode::track) {
+    auto taken = incremental_->take_tracked(region, capture_);
     if (!taken) {
-      job.mode = CopyMode::compare;
-      job.report->reason = "changes found by checksum: " + taken.error().message;
+      region.mode = CopyMode::compare;
+      region.report->reason = "changes found by checksum: " + taken.error().message;
     } else {
       finding = *taken;
-      learn(costs_.scan_s_per_byte, finding.scan_s, job.memory().size());
+      learn(costs_.scan_s_per_byte, finding.scan_s, region.memory().size());
     }
   }
-  if (job.mode == CopyMode::compare) finding = incremental_->take_by_checksum(job);
-  if (job.mode == CopyMode::carry) finding = incremental_->take_unchanged(job);
-  job.report->blocked_s += sys::monotonic_s() - start_s;
+  if (region.mode == CopyMode::compare) finding = incremental_->take_by_checksum(region);
+  if (region.mode == CopyMode::carry) finding = incremental_->take_unchanged(region);
+  region.report->blocked_s += sys::monotonic_s() - start_s;
   if (finding.damaged_blocks > 0) {
     warn(
         fmt::format("{} damaged blocks of region {} were found in its slot and mended; older versions from that slot "
                     "may hold damage too",
-                    finding.damaged_blocks, job.region->name));
+                    finding.damaged_blocks, region.description->name));
   }
   if (!finding.missed_change) return true;
-  if (job.mode == CopyMode::carry) {
-    warn(fmt::format("region {} is declared constant and has changed; it is copied anew", job.region->name));
-    copy_now(job, "declared constant, but it has changed");
+  if (region.mode == CopyMode::carry) {
+    warn(fmt::format("region {} is declared constant and has changed; it is copied anew", region.description->name));
+    copy_now(region, "declared constant, but it has changed");
     return true;
   }
   warn(
       fmt::format("region {} was written in a way that write tracking does not see (a device?): everything is copied, "
                   "and tracking is off from now on; older versions of this run may hold old data in that region",
-                  job.region->name));
+                  region.description->name));
   return false;
 }
 
-void Capturer::copy_now(CaptureJob& job, std::string reason) {
-  job.mode = CopyMode::copy;
-  job.report->method = CaptureMethod::copy;
-  job.report->reason = std::move(reason);
+void Capturer::copy_now(RegionCapture& region, std::string reason) {
+  region.mode = CopyMode::copy;
+  region.report->method = CaptureMethod::copy;
+  region.report->reason = std::move(reason);
 }
 
 // Copies all small regions together. With a thousand variables, each takes less time than a look at
 // the clock or waking a thread.
-void Capturer::copy_small_jobs() {
+void Capturer::copy_small_regions() {
   constexpr std::size_t kTogether = 64;
   const double start_s = sys::monotonic_s();
-  std::vector<CaptureJob*> small;
-  for (CaptureJob& job : jobs_) {
-    if (is_small_copy(job)) small.push_back(&job);
+  std::vector<RegionCapture*> small;
+  for (RegionCapture& region : regions_) {
+    if (is_small_copy(region)) small.push_back(&region);
   }
   if (small.empty()) return;
   pool_->run((small.size() + kTogether - 1) / kTogether, [&](std::uint64_t part) {
@@ -210,37 +211,37 @@ void Capturer::copy_small_jobs() {
     for (std::size_t i = part * kTogether; i < end; ++i) small[i]->copy_block(0);
   });
   const double each_s = (sys::monotonic_s() - start_s) / static_cast<double>(small.size());
-  for (CaptureJob* job : small) {
-    job->report->copied_in_begin = job->memory().size();
-    job->report->blocked_s += each_s;
+  for (RegionCapture* region : small) {
+    region->report->copied_in_begin = region->memory().size();
+    region->report->blocked_s += each_s;
   }
 }
 
-void Capturer::begin_job(CaptureJob& job) {
+void Capturer::begin_region(RegionCapture& region) {
   const double start_s = sys::monotonic_s();
-  if (job.mode == CopyMode::copy_on_write) {
-    const Status armed = copy_on_write_->arm(job);
-    if (armed) learn(costs_.arm_s_per_byte, sys::monotonic_s() - start_s, job.memory().size());
-    if (!armed) copy_now(job, "no copy-on-write: " + armed.error().message);
+  if (region.mode == CopyMode::copy_on_write) {
+    const Status armed = copy_on_write_->arm(region);
+    if (armed) learn(costs_.arm_s_per_byte, sys::monotonic_s() - start_s, region.memory().size());
+    if (!armed) copy_now(region, "no copy-on-write: " + armed.error().message);
   }
-  if (job.mode == CopyMode::copy) {
+  if (region.mode == CopyMode::copy) {
     const double copy_start_s = sys::monotonic_s();
-    pool_->run(job.blocks(), [&](std::uint64_t block) { job.copy_block(block); });
-    job.report->copied_in_begin = job.memory().size();
-    learn(costs_.copy_s_per_byte, sys::monotonic_s() - copy_start_s, job.memory().size());
+    pool_->run(region.blocks(), [&](std::uint64_t block) { region.copy_block(block); });
+    region.report->copied_in_begin = region.memory().size();
+    learn(costs_.copy_s_per_byte, sys::monotonic_s() - copy_start_s, region.memory().size());
   }
-  job.report->blocked_s += sys::monotonic_s() - start_s;
+  region.report->blocked_s += sys::monotonic_s() - start_s;
 }
 
 bool Capturer::has_bytes_left() const {
-  return std::ranges::any_of(jobs_, [](const CaptureJob& job) {
-    return !job.memory().empty() && (job.mode == CopyMode::copy_on_write || job.mode == CopyMode::background);
+  return std::ranges::any_of(regions_, [](const RegionCapture& region) {
+    return !region.memory().empty() && (region.mode == CopyMode::copy_on_write || region.mode == CopyMode::background);
   });
 }
 
 Result<Captured> Capturer::drain() {
   if (!open_) return fail(Code::internal, "there is no capture to drain");
-  if (Status drained = drain_jobs(); !drained) {
+  if (Status drained = drain_regions(); !drained) {
     abandon();
     return fail(std::move(drained.error()));
   }
@@ -250,32 +251,32 @@ Result<Captured> Capturer::drain() {
   return captured;
 }
 
-Status Capturer::drain_jobs() {
-  for (CaptureJob& job : jobs_) DIAPAUSE_TRY(drain_job(job));
+Status Capturer::drain_regions() {
+  for (RegionCapture& region : regions_) DIAPAUSE_TRY(drain_region(region));
   return {};
 }
 
-Status Capturer::drain_job(CaptureJob& job) {
-  if (job.mode == CopyMode::copy_on_write) {
+Status Capturer::drain_region(RegionCapture& region) {
+  if (region.mode == CopyMode::copy_on_write) {
     const double start_s = sys::monotonic_s();
-    DIAPAUSE_TRY(copy_on_write_->drain(job));
-    learn(costs_.drain_s_per_byte, sys::monotonic_s() - start_s, job.memory().size());
+    DIAPAUSE_TRY(copy_on_write_->drain(region));
+    learn(costs_.drain_s_per_byte, sys::monotonic_s() - start_s, region.memory().size());
   }
-  if (job.mode == CopyMode::background) {
-    for (std::uint64_t block = 0; block < job.blocks(); ++block) {
-      DIAPAUSE_TRY(sys::copy_if_mapped(job.block_in_slot(block), job.block(block)));
-      job.region->block_checksums[block] = format::checksum64(job.block_in_slot(block));
+  if (region.mode == CopyMode::background) {
+    for (std::uint64_t block = 0; block < region.blocks(); ++block) {
+      DIAPAUSE_TRY(sys::copy_if_mapped(region.block_in_slot(block), region.block(block)));
+      region.description->block_checksums[block] = format::checksum64(region.block_in_slot(block));
     }
-    job.report->copied_in_drain = job.memory().size();
+    region.report->copied_in_drain = region.memory().size();
   }
   return {};
 }
 
 void Capturer::remember() {
-  for (CaptureJob& job : jobs_) {
-    job.report->changed = changed_part(job);
-    job.history->method = job.report->method;
-    if (job.report->changed) job.history->changed = job.report->changed;
+  for (RegionCapture& region : regions_) {
+    region.report->changed = changed_part(region);
+    region.history->method = region.report->method;
+    if (region.report->changed) region.history->changed = region.report->changed;
   }
   costs_.fault_s = copy_on_write_->fault_s();
   if (open_->slot_id == 0) return;
@@ -288,17 +289,17 @@ void Capturer::remember() {
 // description.
 SlotContent Capturer::content_now(SlotContent content) const {
   content.capture = capture_;
-  content.regions.resize(jobs_.size());
+  content.regions.resize(regions_.size());
   content.checksums.clear();
-  for (std::size_t i = 0; i < jobs_.size(); ++i) {
-    const format::Region& region = *jobs_[i].region;
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const format::Region& stored = *regions_[i].description;
     SlotRegion& held = content.regions[i];
-    held.name = region.name;
-    held.data = jobs_[i].source->data;
-    held.bytes = region.stored_bytes;
-    held.offset = region.offset;
+    held.name = stored.name;
+    held.data = regions_[i].source->data;
+    held.bytes = stored.stored_bytes;
+    held.offset = stored.offset;
     held.first_checksum = content.checksums.size();
-    content.checksums.insert(content.checksums.end(), region.block_checksums.begin(), region.block_checksums.end());
+    content.checksums.insert(content.checksums.end(), stored.block_checksums.begin(), stored.block_checksums.end());
   }
   return content;
 }
@@ -309,7 +310,7 @@ void Capturer::abandon() {
 
 void Capturer::end() {
   copy_on_write_->end();
-  jobs_.clear();
+  regions_.clear();
   old_ = {};
   open_.reset();
 }

@@ -22,8 +22,8 @@
 
 #include "base/log.hpp"
 #include "capture/capture.hpp"
-#include "capture/capture_job.hpp"
 #include "capture/capture_plan.hpp"
+#include "capture/region_capture.hpp"
 #include "config/settings.hpp"
 #include "policy/capture_choice.hpp"
 #include "sys/thread_pool.hpp"
@@ -81,14 +81,14 @@ class Capturer {
   const std::vector<RegionReport>& report() const { return report_; }
 
  private:
-  void prepare_jobs();
-  void begin_jobs();
-  bool begin_incremental(CaptureJob& job);
-  void begin_job(CaptureJob& job);
-  void copy_small_jobs();
-  void copy_now(CaptureJob& job, std::string reason);
-  Status drain_job(CaptureJob& job);
-  Status drain_jobs();
+  void prepare_regions();
+  void begin_regions();
+  bool begin_incremental(RegionCapture& region);
+  void begin_region(RegionCapture& region);
+  void copy_small_regions();
+  void copy_now(RegionCapture& region, std::string reason);
+  Status drain_region(RegionCapture& region);
+  Status drain_regions();
   void remember();
   SlotContent content_now(SlotContent content) const;
   void end();
@@ -100,7 +100,7 @@ class Capturer {
   std::unique_ptr<Incremental> incremental_;
 
   std::optional<CaptureRequest> open_;
-  std::vector<CaptureJob> jobs_;  // of the open capture, one per region
+  std::vector<RegionCapture> regions_;  // of the open capture, one per region
   std::vector<RegionReport> report_;
   std::uint64_t capture_ = 0;  // counts begin()
 

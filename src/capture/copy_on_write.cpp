@@ -20,9 +20,9 @@ constexpr std::uint64_t kProtectBytes = 32 * kMiB;
 
 std::uintptr_t address_of(const std::byte* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
-void copy(const CaptureJob& job, std::uintptr_t begin, std::uintptr_t end) {
-  const std::uint64_t offset = begin - address_of(job.source->data);
-  if (begin < end) std::memcpy(job.to.data() + offset, job.source->data + offset, end - begin);
+void copy(const RegionCapture& region, std::uintptr_t begin, std::uintptr_t end) {
+  const std::uint64_t offset = begin - address_of(region.source->data);
+  if (begin < end) std::memcpy(region.to.data() + offset, region.source->data + offset, end - begin);
 }
 
 // Tries out the other facilities of this machine that the background needs.
@@ -41,9 +41,9 @@ sys::PageRange CopyOnWrite::Armed::range_of(Run run) const {
 }
 
 CopyOnWrite::Run CopyOnWrite::Armed::units_of(std::uint64_t block) const {
-  const std::uintptr_t begin = address_of(job->block(block).data());
+  const std::uintptr_t begin = address_of(region->block(block).data());
   const std::uintptr_t from = std::max(begin, pages.begin);
-  const std::uintptr_t to = std::min(begin + job->block(block).size(), pages.end);
+  const std::uintptr_t to = std::min(begin + region->block(block).size(), pages.end);
   if (from >= to) return {};
   return {(from - pages.begin) / kUnitBytes, (to - 1 - pages.begin) / kUnitBytes + 1};
 }
@@ -67,13 +67,13 @@ const std::string& CopyOnWrite::refusal() {
   return refusal_;
 }
 
-Status CopyOnWrite::arm(CaptureJob& job) {
+Status CopyOnWrite::arm(RegionCapture& region) {
   if (!refusal().empty()) return fail(Code::io, refusal_);
   if (!server_) {
     DIAPAUSE_TRY_ASSIGN(sys::Thread server, sys::Thread::start([this] { serve(); }));
     server_.emplace(std::move(server));
   }
-  auto armed = std::make_unique<Armed>(&job, sys::whole_pages_in(job.memory()));
+  auto armed = std::make_unique<Armed>(&region, sys::whole_pages_in(region.memory()));
   const sys::PageRange pages = armed->pages;
   {
     const std::lock_guard lock(mutex_);
@@ -90,10 +90,10 @@ Status CopyOnWrite::arm(CaptureJob& job) {
     armed_.pop_back();
     return protection;
   }
-  const std::uintptr_t begin = address_of(job.source->data);
-  copy(job, begin, pages.begin);
-  copy(job, pages.end, begin + job.memory().size());
-  job.report->copied_in_begin += job.memory().size() - pages.bytes();
+  const std::uintptr_t begin = address_of(region.source->data);
+  copy(region, begin, pages.begin);
+  copy(region, pages.end, begin + region.memory().size());
+  region.report->copied_in_begin += region.memory().size() - pages.bytes();
   return {};
 }
 
@@ -125,11 +125,11 @@ Status CopyOnWrite::protect(sys::PageRange pages) {
   return status;
 }
 
-Status CopyOnWrite::drain(CaptureJob& job) {
-  const auto found = std::ranges::find_if(armed_, [&](const auto& armed) { return armed->job == &job; });
+Status CopyOnWrite::drain(RegionCapture& region) {
+  const auto found = std::ranges::find_if(armed_, [&](const auto& armed) { return armed->region == &region; });
   Armed& armed = **found;
   std::vector<std::uint64_t> unsummed;
-  for (std::uint64_t block = 0; block < job.blocks(); ++block) {
+  for (std::uint64_t block = 0; block < region.blocks(); ++block) {
     const std::uint64_t faults = armed.faults;
     const Run units = armed.units_of(block);
     for (std::size_t unit = units.first; unit < units.end;) {
@@ -144,17 +144,17 @@ Status CopyOnWrite::drain(CaptureJob& job) {
       unsummed.push_back(block);
   }
   for (const std::uint64_t block : unsummed) add_checksum(armed, block);
-  job.report->copied_in_drain += armed.pages.bytes();
-  job.report->faults = armed.faults;
+  region.report->copied_in_drain += armed.pages.bytes();
+  region.report->faults = armed.faults;
   const std::lock_guard lock(mutex_);
   if (gone_) {
     refusal_ = "the program gave protected memory back while it was captured";
-    return fail(Code::argument, "memory of region " + job.region->name +
+    return fail(Code::argument, "memory of region " + region.description->name +
                                     " was unmapped or thrown away while it was captured: unprotect a region before "
                                     "its memory goes");
   }
   if (!broken_) return {};
-  return fail(Code::io, "the write protection of region " + job.region->name + " broke down");
+  return fail(Code::io, "the write protection of region " + region.description->name + " broke down");
 }
 
 // Computes the checksum of a block once all of it lies in the slot, whichever thread copied it.
@@ -163,7 +163,7 @@ void CopyOnWrite::add_checksum(const Armed& armed, std::uint64_t block) {
   for (std::size_t unit = units.first; unit < units.end; ++unit) {
     while (!armed.is_done(unit)) std::this_thread::yield();
   }
-  armed.job->region->block_checksums[block] = format::checksum64(armed.job->block_in_slot(block));
+  armed.region->description->block_checksums[block] = format::checksum64(armed.region->block_in_slot(block));
 }
 
 // Takes the units from `first` on, before `end`, that no other thread has taken.
@@ -190,9 +190,9 @@ void CopyOnWrite::copy_run(Armed& armed, Run run) {
 // the copy were present and unwritten all the time, because unmapping or discarding them removes
 // the protection.
 bool CopyOnWrite::copy_range(const Armed& armed, sys::PageRange range) const {
-  const std::uint64_t offset = range.begin - address_of(armed.job->source->data);
-  if (!sys::copy_if_mapped(armed.job->to.subspan(offset, range.bytes()),
-                           {armed.job->source->data + offset, range.bytes()})) {
+  const std::uint64_t offset = range.begin - address_of(armed.region->source->data);
+  if (!sys::copy_if_mapped(armed.region->to.subspan(offset, range.bytes()),
+                           {armed.region->source->data + offset, range.bytes()})) {
     return false;
   }
   const auto unprotected = (*scan_)->has_unprotected(range);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/capture_job.hpp"
+#include "capture/region_capture.hpp"
 #include "sys/page_scan.hpp"
 #include "sys/thread.hpp"
 #include "sys/thread_pool.hpp"
@@ -36,12 +36,12 @@ class CopyOnWrite {
 
   // Protects the whole pages of the region and copies its other bytes. On failure nothing is
   // protected.
-  Status arm(CaptureJob& job);
+  Status arm(RegionCapture& region);
   // Copies the rest of the region and computes its checksums. Fails if the program has unmapped or
   // discarded the memory meanwhile. Copy-on-write is then refused from now on, because the program
   // may do so again.
-  Status drain(CaptureJob& job);
-  // Releases all memory that is still protected and forgets the jobs. After drain() of all jobs,
+  Status drain(RegionCapture& region);
+  // Releases all memory that is still protected and forgets the regions. After drain() of all regions,
   // nothing is left to release.
   void end();
 
@@ -59,14 +59,14 @@ class CopyOnWrite {
     std::size_t end = 0;
   };
   struct Armed {
-    CaptureJob* job;
+    RegionCapture* region;
     sys::PageRange pages;
     std::vector<std::atomic<Unit>> units;  // of kUnitBytes from pages.begin on
     std::atomic<std::uint64_t> faults = 0;
     std::size_t served_to = 0;  // end of the last run that was copied for a write; under mutex_
 
-    Armed(CaptureJob* of, sys::PageRange range)
-        : job(of), pages(range), units((range.bytes() + kUnitBytes - 1) / kUnitBytes) {}
+    Armed(RegionCapture* of, sys::PageRange range)
+        : region(of), pages(range), units((range.bytes() + kUnitBytes - 1) / kUnitBytes) {}
     sys::PageRange range_of(Run run) const;
     Run units_of(std::uint64_t block) const;
     bool is_done(std::size_t unit) const { return units[unit].load(std::memory_order_acquire) == Unit::done; }

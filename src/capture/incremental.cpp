@@ -11,8 +11,8 @@
 namespace diapause::capture {
 namespace {
 
-std::uint64_t block_at(const CaptureJob& job, std::uintptr_t address) {
-  return (address - reinterpret_cast<std::uintptr_t>(job.source->data)) / format::kBlockBytes;
+std::uint64_t block_at(const RegionCapture& region, std::uintptr_t address) {
+  return (address - reinterpret_cast<std::uintptr_t>(region.source->data)) / format::kBlockBytes;
 }
 
 }  // namespace
@@ -45,11 +45,11 @@ void Incremental::keep_only(const std::vector<std::string>& regions) {
 }
 
 // Begins to track a region. All blocks count as changed now.
-Result<Incremental::Tracked*> Incremental::track(const CaptureJob& job, std::uint64_t capture) {
-  Tracked& tracked = tracked_[job.region->name];
+Result<Incremental::Tracked*> Incremental::track(const RegionCapture& region, std::uint64_t capture) {
+  Tracked& tracked = tracked_[region.description->name];
   if (!tracked.pages.is_empty()) (*userfault_)->remove(tracked.pages);
-  tracked = {job.source->data, job.memory().size(), sys::whole_pages_in(job.memory()),
-             std::vector<std::uint64_t>(job.blocks(), capture)};
+  tracked = {region.source->data, region.memory().size(), sys::whole_pages_in(region.memory()),
+             std::vector<std::uint64_t>(region.blocks(), capture)};
   Status status = (*userfault_)->add(tracked.pages);
   // This protects like Userfault::protect(), in a third of the time.
   if (status) {
@@ -57,21 +57,21 @@ Result<Incremental::Tracked*> Incremental::track(const CaptureJob& job, std::uin
   }
   if (status) return &tracked;
   (*userfault_)->remove(tracked.pages);
-  tracked_.erase(job.region->name);
+  tracked_.erase(region.description->name);
   return fail(std::move(status.error()));
 }
 
-Result<Incremental::Tracked*> Incremental::note_changes(const CaptureJob& job, std::uint64_t capture) {
-  const auto found = tracked_.find(job.region->name);
-  if (found == tracked_.end()) return track(job, capture);
+Result<Incremental::Tracked*> Incremental::note_changes(const RegionCapture& region, std::uint64_t capture) {
+  const auto found = tracked_.find(region.description->name);
+  if (found == tracked_.end()) return track(region, capture);
   Tracked& tracked = found->second;
-  if (tracked.data != job.source->data || tracked.bytes != job.memory().size()) return track(job, capture);
+  if (tracked.data != region.source->data || tracked.bytes != region.memory().size()) return track(region, capture);
   const auto written = (*scan_)->written_and_protect(tracked.pages);
-  if (!written) return track(job, capture);  // the program has mapped other memory there
+  if (!written) return track(region, capture);  // the program has mapped other memory there
   const auto mark = [&](std::uintptr_t begin, std::uintptr_t end) {
     if (begin >= end) return;
-    const auto first = tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(job, begin));
-    const auto last = tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(job, end - 1));
+    const auto first = tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(region, begin));
+    const auto last = tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(region, end - 1));
     std::fill(first, last + 1, capture);
   };
   for (const sys::PageRange& range : *written) mark(range.begin, range.end);
@@ -82,67 +82,67 @@ Result<Incremental::Tracked*> Incremental::note_changes(const CaptureJob& job, s
   return &tracked;
 }
 
-Result<Incremental::Finding> Incremental::take_tracked(CaptureJob& job, std::uint64_t capture) {
+Result<Incremental::Finding> Incremental::take_tracked(RegionCapture& region, std::uint64_t capture) {
   const double start_s = sys::monotonic_s();
-  DIAPAUSE_TRY_ASSIGN(const Tracked* tracked, note_changes(job, capture));
+  DIAPAUSE_TRY_ASSIGN(const Tracked* tracked, note_changes(region, capture));
   const double scan_s = sys::monotonic_s() - start_s;
   std::vector<std::uint64_t> changed;
   std::vector<std::uint64_t> unchanged;
-  for (std::uint64_t block = 0; block < job.blocks(); ++block) {
-    const bool holds = job.old != nullptr && tracked->changed_in[block] <= job.old_capture;
+  for (std::uint64_t block = 0; block < region.blocks(); ++block) {
+    const bool holds = region.old != nullptr && tracked->changed_in[block] <= region.old_capture;
     (holds ? unchanged : changed).push_back(block);
   }
-  pool_.run(changed.size(), [&](std::uint64_t i) { job.copy_block(changed[i]); });
-  for (const std::uint64_t block : unchanged) job.region->block_checksums[block] = job.old[block];
-  for (const std::uint64_t block : changed) job.report->copied_in_begin += job.block(block).size();
-  Finding finding = audit(job, unchanged);
+  pool_.run(changed.size(), [&](std::uint64_t i) { region.copy_block(changed[i]); });
+  for (const std::uint64_t block : unchanged) region.description->block_checksums[block] = region.old[block];
+  for (const std::uint64_t block : changed) region.report->copied_in_begin += region.block(block).size();
+  Finding finding = audit(region, unchanged);
   finding.scan_s = scan_s;
   return finding;
 }
 
-Incremental::Finding Incremental::take_by_checksum(CaptureJob& job) {
+Incremental::Finding Incremental::take_by_checksum(RegionCapture& region) {
   // The element type is not bool, because several threads write to it.
-  std::vector<std::uint8_t> changed(job.blocks(), 1);
-  pool_.run(job.blocks(), [&](std::uint64_t block) {
-    if (job.old != nullptr && format::checksum64(job.block(block)) == job.old[block]) {
-      job.region->block_checksums[block] = job.old[block];
+  std::vector<std::uint8_t> changed(region.blocks(), 1);
+  pool_.run(region.blocks(), [&](std::uint64_t block) {
+    if (region.old != nullptr && format::checksum64(region.block(block)) == region.old[block]) {
+      region.description->block_checksums[block] = region.old[block];
       changed[block] = 0;
     } else {
-      job.copy_block(block);
+      region.copy_block(block);
     }
   });
   std::vector<std::uint64_t> unchanged;
-  for (std::uint64_t block = 0; block < job.blocks(); ++block) {
+  for (std::uint64_t block = 0; block < region.blocks(); ++block) {
     if (changed[block] == 0) unchanged.push_back(block);
-    if (changed[block] != 0) job.report->copied_in_begin += job.block(block).size();
+    if (changed[block] != 0) region.report->copied_in_begin += region.block(block).size();
   }
-  return audit(job, unchanged);
+  return audit(region, unchanged);
 }
 
-Incremental::Finding Incremental::take_unchanged(CaptureJob& job) {
-  job.region->block_checksums.assign(job.old, job.old + job.blocks());
-  std::vector<std::uint64_t> all(job.blocks());
+Incremental::Finding Incremental::take_unchanged(RegionCapture& region) {
+  region.description->block_checksums.assign(region.old, region.old + region.blocks());
+  std::vector<std::uint64_t> all(region.blocks());
   std::iota(all.begin(), all.end(), 0);
-  return audit(job, all);
+  return audit(region, all);
 }
 
 // Verifies a sample of the blocks found unchanged. Memory may change without the tracking noticing,
 // and a slot may rot between two captures; the wrong blocks would be carried over from then on.
-Incremental::Finding Incremental::audit(CaptureJob& job, const std::vector<std::uint64_t>& unchanged) {
+Incremental::Finding Incremental::audit(RegionCapture& region, const std::vector<std::uint64_t>& unchanged) {
   const auto count = static_cast<std::uint64_t>(std::ceil(audit_part_ * static_cast<double>(unchanged.size())));
   if (count == 0) return {};
-  std::uint64_t& audited = audited_[job.region->name];
+  std::uint64_t& audited = audited_[region.description->name];
   const std::uint64_t start = audited;
   audited += count;
   std::atomic<bool> missed = false;
   std::atomic<std::uint64_t> damaged = 0;
   pool_.run(count, [&](std::uint64_t i) {
     const std::uint64_t block = unchanged[(start + i) % unchanged.size()];
-    const std::uint64_t expected = job.old[block];
-    if (format::checksum64(job.block(block)) != expected) {
+    const std::uint64_t expected = region.old[block];
+    if (format::checksum64(region.block(block)) != expected) {
       missed = true;
-    } else if (format::checksum64(job.block_in_slot(block)) != expected) {
-      job.copy_block(block);
+    } else if (format::checksum64(region.block_in_slot(block)) != expected) {
+      region.copy_block(block);
       ++damaged;
     }
   });

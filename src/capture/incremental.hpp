@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/capture_job.hpp"
+#include "capture/region_capture.hpp"
 #include "sys/page_scan.hpp"
 #include "sys/thread_pool.hpp"
 #include "sys/userfault.hpp"
@@ -39,12 +39,12 @@ class Incremental {
   };
 
   // Copies the blocks that tracking reports as changed. `capture` is the number of this capture.
-  Result<Finding> take_tracked(CaptureJob& job, std::uint64_t capture);
+  Result<Finding> take_tracked(RegionCapture& region, std::uint64_t capture);
   // Compares all blocks with their checksums and copies those that differ.
-  Finding take_by_checksum(CaptureJob& job);
+  Finding take_by_checksum(RegionCapture& region);
   // Verifies a sample of a region that should not have changed at all. Copies only to repair the
   // slot.
-  Finding take_unchanged(CaptureJob& job);
+  Finding take_unchanged(RegionCapture& region);
 
   // Stops tracking all regions except these.
   void keep_only(const std::vector<std::string>& regions);
@@ -57,9 +57,9 @@ class Incremental {
     std::vector<std::uint64_t> changed_in;  // by block: the last capture that found it changed
   };
 
-  Result<Tracked*> track(const CaptureJob& job, std::uint64_t capture);
-  Result<Tracked*> note_changes(const CaptureJob& job, std::uint64_t capture);
-  Finding audit(CaptureJob& job, const std::vector<std::uint64_t>& unchanged);
+  Result<Tracked*> track(const RegionCapture& region, std::uint64_t capture);
+  Result<Tracked*> note_changes(const RegionCapture& region, std::uint64_t capture);
+  Finding audit(RegionCapture& region, const std::vector<std::uint64_t>& unchanged);
 
   sys::ThreadPool& pool_;
   const double audit_part_;

@@ -242,7 +242,7 @@ std::string value_in(const Environment& environment, std::string_view name) {
 
 // Under Slurm, fills in the end of the allocation and the signals that Slurm sends: SIGTERM at the
 // end, or SIGUSR1 before it, if the user asks for that.
-void settle_deadline(const Environment& environment, Reading& reading) {
+void add_slurm_deadline(const Environment& environment, Reading& reading) {
   if (value_in(environment, "SLURM_JOB_ID").empty()) return;
   DeadlineSettings& deadline = reading.draft.settings.deadline;
   if (!reading.origins.contains(find_key("deadline", "signals"))) deadline.signals = {"SIGTERM", "SIGUSR1"};
@@ -253,7 +253,7 @@ void settle_deadline(const Environment& environment, Reading& reading) {
 }
 
 // Drops the default schedule if intervals are set level by level.
-void settle_default_schedule(Reading& reading) {
+void drop_default_schedule(Reading& reading) {
   if (reading.origins.contains(find_key("", "schedule"))) return;
   const bool by_level = std::any_of(reading.origins.begin(), reading.origins.end(), [](const auto& origin) {
     const Key& key = *origin.first;
@@ -313,13 +313,13 @@ Result<Settings> parse_settings(const std::string& text, const std::string& path
   reading.draft.settings.source = path;
   DIAPAUSE_TRY(read_file(text, reading));
   DIAPAUSE_TRY(read_environment(environment, reading));
-  settle_default_schedule(reading);
+  drop_default_schedule(reading);
   DIAPAUSE_TRY(check_levels(reading));
   DIAPAUSE_TRY(check_global(reading));
   DIAPAUSE_TRY(check_nodes(reading));
   DIAPAUSE_TRY(check_deadline(reading));
   DIAPAUSE_TRY(check_failures(reading));
-  settle_deadline(environment, reading);
+  add_slurm_deadline(environment, reading);
   DIAPAUSE_TRY(use_schedule(reading));
   return std::move(reading.draft.settings);
 }

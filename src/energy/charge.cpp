@@ -21,7 +21,7 @@ struct Slice {
   std::vector<Amount> used;
 
   bool is_alone() const { return held_up.empty() && waiting.empty() && behind.empty(); }
-  bool is_settled(double until_s) const { return to_s <= until_s; }
+  bool is_paid_for(double until_s) const { return to_s <= until_s; }
 };
 
 // At `at_s`, too.
@@ -151,7 +151,7 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
   std::vector<Slice> slices = cut(spans, first_s, to_s, from_s);
   for (Slice& slice : slices) {
     slice.used = between(slice.from_s, slice.to_s);
-    if (slice.is_alone() && !slice.is_settled(from_s)) learn_alone(slice.from_s, slice.to_s, between);
+    if (slice.is_alone() && !slice.is_paid_for(from_s)) learn_alone(slice.from_s, slice.to_s, between);
   }
   for (const Slice& slice : slices) {
     const bool is_paid_by_program = slice.held_up.empty() && slice.waiting.empty();
@@ -171,9 +171,9 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
         off_j = off_w ? *off_w * used.covered_s : std::max(used.joules, alone_j);
         charges.program.off[q].attribution_j += off_j;
       }
-      // It has paid for what is settled.
-      charges.program.joules[q] += slice.is_settled(from_s) ? alone_j - used.joules : alone_j;
-      if (!slice.is_settled(from_s)) charges.whole.joules[q] += used.joules;
+      // What was charged before is paid for.
+      charges.program.joules[q] += slice.is_paid_for(from_s) ? alone_j - used.joules : alone_j;
+      if (!slice.is_paid_for(from_s)) charges.whole.joules[q] += used.joules;
       for (const std::size_t payer : payers) {
         charges.spans[payer].joules[q] += (used.joules - alone_j) * spans[payer].share / shares;
         charges.spans[payer].off[q].attribution_j += off_j * spans[payer].share / shares;

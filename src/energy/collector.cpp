@@ -130,7 +130,7 @@ void Collector::drop_what_holds_less_than_its_parts() {
   }
 }
 
-void Collector::settle(Models models) {
+void Collector::decide(Models models) {
   if (collected_s_ > began_s_) drop_what_holds_less_than_its_parts();
   std::vector<Zone> alive;
   for (const Followed& followed : followed_) {

@@ -26,7 +26,7 @@ class Collector {
   double began_s() const { return began_s_; }  // of the first call
   double collected_s() const { return collected_s_; }
 
-  // Until settle() all zones are on probation. How long the slowest of those takes that have shown no life yet; 0 if
+  // Until decide() all zones are on probation. How long the slowest of those takes that have shown no life yet; 0 if
   // all have.
   double undecided_s() const;
   // Whether any of them is a counter that may only stand still because nothing is done.
@@ -34,9 +34,9 @@ class Collector {
   // Keeps the zones that have used energy since the first reading, and reads no others from then on. Why the others
   // were dropped becomes an obstacle.
   enum class Models { always, where_nothing_is_measured };
-  void settle(Models models);
+  void decide(Models models);
 
-  // After settle(): live zones, fixed from then on, and what was dropped.
+  // After decide(): live zones, fixed from then on, and what was dropped.
   const std::vector<Zone>& zones() const { return zones_; }
   const std::vector<Obstacle>& dropped() const { return dropped_; }
   const Total& total() const { return total_; }

@@ -30,26 +30,26 @@ class Steady final : public Meter {
   std::vector<Zone> zones_;
 };
 
-Collector settled_with_psys_of(double psys_w) {
+Collector decided_with_psys_of(double psys_w) {
   std::vector<std::unique_ptr<Meter>> meters;
   meters.push_back(std::make_unique<Steady>("a", Domain::psys, psys_w));
   meters.push_back(std::make_unique<Steady>("a", Domain::package, 150));
   meters.push_back(std::make_unique<Steady>("a", Domain::dram, 20));
   Collector collector(std::move(meters), 0.1);
   for (int i = 1; i <= 10; ++i) collector.collect(0.1 * i);
-  collector.settle(Collector::Models::always);
+  collector.decide(Collector::Models::always);
   return collector;
 }
 
 TEST(Collector, APlatformThatDrawsLessThanItsProcessorsIsNoTotal) {
-  const Collector collector = settled_with_psys_of(8);
+  const Collector collector = decided_with_psys_of(8);
   EXPECT_EQ(collector.total().name, "package+dram");
   ASSERT_EQ(collector.dropped().size(), 1U);
   EXPECT_THAT(collector.dropped()[0].why, testing::HasSubstr("package and dram, which are in it"));
 }
 
 TEST(Collector, APlatformThatDrawsMoreThanItsProcessorsIsTheTotal) {
-  EXPECT_EQ(settled_with_psys_of(230).total().name, "psys");
+  EXPECT_EQ(decided_with_psys_of(230).total().name, "psys");
 }
 
 // A node of which the package is a part, and uses 100 W more from 170 s to 170.5 s. The node is told every two seconds.
@@ -94,7 +94,7 @@ TEST(Collector, ASlowMeterOfTheNodeAndAFastOneOfItsProcessorTogetherTellABurst) 
   meters.push_back(std::make_unique<Burst>(Domain::package));
   Collector collector(std::move(meters), 0.1);
   for (int i = 0; i <= 50; ++i) collector.collect(0.1 * i + 0.1);
-  collector.settle(Collector::Models::always);
+  collector.decide(Collector::Models::always);
   for (int i = 51; i < 3000; ++i) collector.collect(0.1 * i + 0.1);
   EXPECT_EQ(collector.total().name, "node");
   EXPECT_EQ(collector.fast_parts().name, "package");

@@ -68,10 +68,10 @@ struct SamplerState {
   void probe();
   bool pause(double seconds);
   bool sample_where_marked(double until_s);
-  void settle();
-  Collector& settled() {
+  void decide();
+  Collector& decided() {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return is_settled; });
+    changed.wait(lock, [this] { return is_decided; });
     return *collector;
   }
 
@@ -83,13 +83,13 @@ struct SamplerState {
   std::atomic<bool> is_marked{false};
   std::atomic<double> next_mark_s{0};  // marks before are passed over
 
-  mutable std::mutex mutex;  // of all below; the collector's zones and total do not change once it is settled
+  mutable std::mutex mutex;  // of all below; the collector's zones and total do not change once it has decided
   std::condition_variable changed;
   std::optional<Collector> collector;
   std::vector<Obstacle> obstacles;
   std::vector<Obstacle> boards;  // that are left out
   std::vector<Point> told;       // by now(), of each domain
-  bool is_settled = false;
+  bool is_decided = false;
   bool ends = false;
 
   std::optional<sys::Thread> thread;  // the last member: it goes first
@@ -98,7 +98,7 @@ struct SamplerState {
 void SamplerState::run() {
   discover();
   probe();
-  settle();
+  decide();
   const double period_s = settings.period_ms / 1e3;
   double next_s = sys::monotonic_s();
   do {
@@ -170,15 +170,15 @@ void SamplerState::probe() {
   }
 }
 
-void SamplerState::settle() {
+void SamplerState::decide() {
   {
     const std::lock_guard lock(mutex);
     const bool is_automatic = settings.meters == std::vector<std::string>{"auto"};
-    collector->settle(is_automatic ? Collector::Models::where_nothing_is_measured : Collector::Models::always);
+    collector->decide(is_automatic ? Collector::Models::where_nothing_is_measured : Collector::Models::always);
     obstacles.insert(obstacles.end(), collector->dropped().begin(), collector->dropped().end());
     if (!chosen.empty()) boards = boards_left_out(kernel, settings.root, collector->zones());
     obstacles.insert(obstacles.end(), boards.begin(), boards.end());
-    is_settled = true;
+    is_decided = true;
   }
   changed.notify_all();
 }
@@ -190,7 +190,7 @@ Result<std::unique_ptr<Sampler>> Sampler::start(const config::EnergySettings& se
   auto state = std::make_unique<SamplerState>(settings, kernel, std::move(chosen), std::move(profile));
   if (is_off) {
     state->discover();
-    state->settle();
+    state->decide();
   } else {
     DIAPAUSE_TRY_ASSIGN(auto thread, sys::Thread::start([at = state.get()] { at->run(); }));
     state->thread.emplace(std::move(thread));
@@ -208,13 +208,13 @@ Sampler::~Sampler() {
   state_->changed.notify_all();
 }
 
-const std::vector<Zone>& Sampler::domains() const { return state_->settled().zones(); }
-const Total& Sampler::total() const { return state_->settled().total(); }
-const Total& Sampler::fast_parts() const { return state_->settled().fast_parts(); }
+const std::vector<Zone>& Sampler::domains() const { return state_->decided().zones(); }
+const Total& Sampler::total() const { return state_->decided().total(); }
+const Total& Sampler::fast_parts() const { return state_->decided().fast_parts(); }
 const Profile& Sampler::profile() const { return state_->profile; }
 double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
 bool Sampler::is_running() const { return state_->thread.has_value(); }
-double Sampler::started_s() const { return state_->settled().began_s(); }
+double Sampler::started_s() const { return state_->decided().began_s(); }
 double Sampler::cost_s() const { return state_->thread ? state_->thread->cpu_s() : 0; }
 // A mark that the thread overlooks as it is about to sleep is served late, and one sample more or less is no matter.
 void Sampler::mark() {
@@ -225,23 +225,23 @@ void Sampler::mark() {
 void Sampler::moved(std::uint64_t bytes) { state_->moved_bytes.fetch_add(bytes, std::memory_order_relaxed); }
 
 const std::vector<Obstacle>& Sampler::obstacles() const {
-  state_->settled();
+  state_->decided();
   return state_->obstacles;
 }
 
 const std::vector<Obstacle>& Sampler::boards_left_out() const {
-  state_->settled();
+  state_->decided();
   return state_->boards;
 }
 
 std::string Sampler::failure(std::size_t domain) const {
-  Collector& collector = state_->settled();
+  Collector& collector = state_->decided();
   const std::lock_guard lock(state_->mutex);
   return collector.failure(domain);
 }
 
 Usage Sampler::between(double from_s, double to_s) {
-  Collector& collector = state_->settled();
+  Collector& collector = state_->decided();
   const std::lock_guard lock(state_->mutex);
   if (to_s > collector.collected_s()) collector.collect_well(sys::monotonic_s());
   Usage usage;
@@ -254,7 +254,7 @@ Usage Sampler::between(double from_s, double to_s) {
 Usage Sampler::since_start() { return between(started_s(), sys::monotonic_s()); }
 
 std::vector<Point> Sampler::now() {
-  Collector& collector = state_->settled();
+  Collector& collector = state_->decided();
   const std::lock_guard lock(state_->mutex);
   const double now_s = sys::monotonic_s();
   collector.collect_well(now_s);

@@ -139,7 +139,7 @@ std::optional<double> off_share(int kind, Quantity quantity, bool tells_peak, Ch
   Collector collector(std::move(meters), period_s);
   const double end_s = truth.seconds();
   for (double now_s = 0.01; now_s < end_s; now_s += period_s * chance.between(0.9, 1.1)) collector.collect(now_s);
-  collector.settle(Collector::Models::always);
+  collector.decide(Collector::Models::always);
   if (collector.zones().empty()) return std::nullopt;  // it has not moved yet
   const double margin_s = std::min(2.5, end_s / 4);    // in which a slow sensor has nothing to tell yet
   const double length_s = chance.over_decades(0.005, end_s - 2 * margin_s);

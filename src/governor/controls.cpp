@@ -115,8 +115,8 @@ Status Controls::Session::set() {
   if (to_write.empty()) return {};
   for (Control* control : to_write) {
     DIAPAUSE_TRY(sys::write_value(kernel(), control->path, value_to_hold(*control)));
-    DIAPAUSE_TRY_ASSIGN(const std::string settled, read_line(kernel(), control->path));
-    note_as_ours(*control, settled);
+    DIAPAUSE_TRY_ASSIGN(const std::string present, read_line(kernel(), control->path));
+    note_as_ours(*control, present);
     control->settling = false;
   }
   return save();

@@ -37,8 +37,8 @@ Result<engine::Decision> Engine::begin(std::uint64_t version, int level, std::ui
   if (context_->rank() == 0) {
     request.suspect = flights_->take_suspicion();
     const double now_s = sys::monotonic_s();
-    request.settle = now_s - settled_s_ >= kSettleEvery_s;
-    if (request.settle) settled_s_ = now_s;
+    request.ends_period = now_s - period_from_s_ >= kPeriod_s;
+    if (request.ends_period) period_from_s_ = now_s;
     request.skip = !make_room_in_flight(next_bytes, info);
   }
   return decider_.decide(*context_, request);
@@ -49,9 +49,9 @@ Status Engine::checkpoint_from(Subject subject, const engine::Decision& decision
   DIAPAUSE_TRY_ASSIGN(const Taken taken, capture_->take(std::move(subject), decision));
   // A failed capture is an error of this call, whatever becomes of the version in the background.
   Status failed = host_->is_background() ? taken.captured : Status{};
-  Flight flight{taken.job, decision.number, decision.level, taken.image_bytes, {}};
+  Flight flight{taken.request, decision.number, decision.level, taken.image_bytes, {}};
   if (!host_->is_background()) {
-    flight.progress = host_->progress(flight.job);
+    flight.progress = host_->progress(flight.request);
     info.level_reached = flight.progress.deepest_level();
     info.bytes_total = flight.progress.bytes_total;
     failed = flight.progress.result;
@@ -273,7 +273,7 @@ Status Engine::close(double at_most_s) {
   flights_->finish_within(at_most_s);
   catch_up();
   capture_->wait();
-  host_->settle();
+  host_->end_period();
   const std::optional<Flight> failed = flights_->take_failure();
   if (!failed) return {};
   const Error& error = failed->progress.result.error();

@@ -238,8 +238,8 @@ class Engine {
   std::optional<Error> off_;  // why the instance turned itself off
   bool told_too_few_nodes_ = false;
   bool is_slot_ready_ = false;  // or was asked for, since regions or versions in flight have changed
-  static constexpr double kSettleEvery_s = 1;
-  double settled_s_ = 0;  // rank 0: when the account of energy was settled last
+  static constexpr double kPeriod_s = 1;  // the least length of a period of the energy account
+  double period_from_s_ = 0;              // rank 0: when the present period began
   double opened_s_ = 0;
 
   // All three are there once the instance has started. The capture is destroyed first because it may still be handing

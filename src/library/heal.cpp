@@ -58,7 +58,7 @@ Status Engine::take_again() {
   }
   DIAPAUSE_TRY_ASSIGN(const Taken taken,
                       capture_->take_behind(source, std::move(index), decision, [this] { host_->pin(std::nullopt); }));
-  flights_->add({taken.job, decision.number, decision.level, taken.image_bytes, {}, true});
+  flights_->add({taken.request, decision.number, decision.level, taken.image_bytes, {}, true});
   return {};
 }
 
@@ -73,7 +73,7 @@ Status Engine::put_back(config::TierKind tier) {
                       capture_->put_back({std::move(image), restart.fetch.take_slot()}, fetched.manifest, tier,
                                          [this] { host_->pin(std::nullopt); }));
   flights_->add(
-      {taken.job, fetched.manifest.version.number, fetched.manifest.deepest_level(), taken.image_bytes, {}, true});
+      {taken.request, fetched.manifest.version.number, fetched.manifest.deepest_level(), taken.image_bytes, {}, true});
   catch_up();
   return {};
 }

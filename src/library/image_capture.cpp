@@ -207,7 +207,7 @@ Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decisi
   captures.capture_s = sys::monotonic_s() - start;
   captures.blocked_s = [start] { return sys::monotonic_s() - start; };
   taken.captured = captures.result;
-  taken.job = hand_over(std::move(captures));
+  taken.request = hand_over(std::move(captures));
   return taken;
 }
 
@@ -259,7 +259,7 @@ Result<Taken> ImageCapture::take_behind(std::shared_ptr<capture::BlockSource> so
   captures->blocked_s = [blocked_s] { return blocked_s; };
   Taken taken;
   taken.image_bytes = planned->bytes();
-  taken.job = host_.next_number();
+  taken.request = host_.next_number();
   const auto plan = std::make_shared<engine::ImagePlan>(std::move(*planned));
   drain_.start(context_.settings.async, [this, captures, plan, source, handed_over = std::move(handed_over)] {
     const double copied_from_s = sys::monotonic_s();
@@ -348,7 +348,7 @@ Result<Taken> ImageCapture::put_back(Fetched fetched, const format::Manifest& ma
   captures->blocked_s = [blocked_s] { return blocked_s; };
   Taken taken;
   taken.image_bytes = captures->images.empty() ? 0 : record.image.file_bytes;
-  taken.job = host_.next_number();
+  taken.request = host_.next_number();
   const auto hand_over = [this, captures, record, is_copied, image = fetched.image,
                           handed_over = std::move(handed_over)] {
     if (is_copied) captures->result = copy_whole(*captures, record, image);

@@ -14,7 +14,7 @@
 #include "engine/job/context.hpp"
 #include "engine/job/decision.hpp"
 #include "engine/node/captures.hpp"
-#include "library/drain.hpp"
+#include "library/background_task.hpp"
 #include "store/image_reader.hpp"
 #include "sys/process.hpp"
 
@@ -32,9 +32,9 @@ struct Subject {
 
 // A capture that was handed over.
 struct Taken {
-  std::uint64_t job = 0;          // its number at the host
+  std::uint64_t request = 0;      // its number at the host
   std::uint64_t image_bytes = 0;  // of this rank
-  Status captured;                // why this rank has no image for the background; the job exists all the same
+  Status captured;                // why this rank has no image for the background; the request exists all the same
 };
 
 // All calls come from the program's thread. Any other code that posts jobs to the host must call
@@ -113,10 +113,10 @@ class ImageCapture {
   std::uint64_t slot_contents_ = 0;              // numbers given to slots
   std::optional<format::VersionId> unreported_;  // version whose capture is not in the ledger yet
   unsigned ranks_on_machine_ = 1;
-  Drain drain_;  // of the open capture
+  BackgroundTask drain_;  // of the open capture
   std::atomic<bool> stops_preparing_ = false;
   // Prepares a slot for the next capture; never runs at the same time as drain_.
-  Drain preparation_;
+  BackgroundTask preparation_;
 };
 
 }  // namespace diapause::library

@@ -13,7 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
-#include "capture/capture_job.hpp"
+#include "capture/region_capture.hpp"
 #include "format/image.hpp"
 
 namespace diapause::library {

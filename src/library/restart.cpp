@@ -77,7 +77,7 @@ Status Engine::restart_end() {
   DIAPAUSE_TRY(session_->check_open("there is none to end"));
   files_.end_restored();
   capture_->wait();
-  session_->account();  // before a checkpoint settles the account of the time in which these phases were
+  session_->account();  // before a checkpoint ends the period in which these phases were
   const engine::Restart& restart = session_->get();
   const engine::FetchedVersion& fetched = restart.fetched;
   if (fetched.greatest_error > 0) ++lossy_restarts_;

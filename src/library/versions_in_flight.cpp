@@ -21,7 +21,7 @@ std::uint32_t this_or_deeper(int level) { return ~std::uint32_t{0} << level; }
 void VersionsInFlight::catch_up() {
   for (Flight& one : taken_) {
     if (one.progress.is_done) continue;
-    one.progress = host_.progress(one.job);
+    one.progress = host_.progress(one.request);
     if (!one.progress.is_done) continue;
     // A repair does a part of what a checkpoint does.
     const bool is_example = !one.is_repair && one.progress.deepest_level() == one.level;
@@ -48,7 +48,7 @@ void VersionsInFlight::note_failure(const Flight& flight) {
 
 void VersionsInFlight::finish() {
   for (const Flight& one : taken_) {
-    if (!one.progress.is_done) host_.wait(one.job, 0, kForever_s);
+    if (!one.progress.is_done) host_.wait(one.request, 0, kForever_s);
   }
   catch_up();
 }
@@ -57,7 +57,7 @@ void VersionsInFlight::finish_within(double at_most_s) {
   const double end_s = sys::monotonic_s() + std::min(at_most_s, kForever_s);
   for (const Flight& one : taken_) {
     const double left_s = end_s - sys::monotonic_s();
-    if (!progress_of(one).is_done) host_.wait(one.job, 0, std::max(left_s, 0.0));
+    if (!progress_of(one).is_done) host_.wait(one.request, 0, std::max(left_s, 0.0));
   }
   if (!std::ranges::all_of(taken_, [this](const Flight& one) { return progress_of(one).is_done; })) host_.give_up();
   finish();
@@ -72,7 +72,7 @@ Result<const Flight*> VersionsInFlight::get(std::uint64_t version) const {
 }
 
 engine::Progress VersionsInFlight::progress_of(const Flight& flight) const {
-  return flight.progress.is_done ? flight.progress : host_.progress(flight.job);
+  return flight.progress.is_done ? flight.progress : host_.progress(flight.request);
 }
 
 Status VersionsInFlight::wait(const Flight& flight, int level, double at_most_s) {
@@ -81,7 +81,7 @@ Status VersionsInFlight::wait(const Flight& flight, int level, double at_most_s)
     return fail(Code::argument, fmt::format("version {} was taken at level {} and will not reach level {}", version,
                                             flight.level, level));
   }
-  if (!flight.progress.is_done) host_.wait(flight.job, this_or_deeper(level), at_most_s);
+  if (!flight.progress.is_done) host_.wait(flight.request, this_or_deeper(level), at_most_s);
   const engine::Progress now = progress_of(flight);
   catch_up();
   if (now.deepest_level() >= level) return {};
@@ -114,7 +114,7 @@ bool VersionsInFlight::is_full(std::uint64_t next_bytes) const {
 
 void VersionsInFlight::wait_for_oldest() {
   const auto oldest = std::ranges::find_if(taken_, [](const Flight& one) { return !one.progress.is_done; });
-  host_.wait(oldest->job, 0, kForever_s);
+  host_.wait(oldest->request, 0, kForever_s);
 }
 
 std::optional<Flight> VersionsInFlight::take_failure() { return std::exchange(failed_, std::nullopt); }

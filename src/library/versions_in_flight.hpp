@@ -13,7 +13,7 @@ namespace diapause::library {
 
 // One checkpoint that was handed over to the host.
 struct Flight {
-  std::uint64_t job = 0;  // its number at the host
+  std::uint64_t request = 0;  // its number at the host
   std::uint64_t version = 0;
   int level = 0;
   std::uint64_t bytes = 0;  // of this rank's image

@@ -221,11 +221,11 @@ void Throttle::learn(const PhaseSeen& seen) {
     doubt(share || !slowed ? is_off(sample.seconds, longest) : sample.seconds > (1 + kChanged) * longest);
   }
   const auto answer = trials_.answer();
-  const bool is_settled = answer == PairedTrials::Answer::does_not || answer == PairedTrials::Answer::cannot_be_told;
-  if (is_settled && ++since_trial_ >= kRestForTrial * trials_done_) forget();
+  const bool is_answered = answer == PairedTrials::Answer::does_not || answer == PairedTrials::Answer::cannot_be_told;
+  if (is_answered && ++since_trial_ >= kRestForTrial * trials_done_) forget();
   if (slowed && full_.empty()) return;
   keep_last(slowed ? slowed_ : full_, sample);
-  if (!is_settled) pair_up(seen, slowed);
+  if (!is_answered) pair_up(seen, slowed);
 }
 
 }  // namespace diapause::policy

@@ -340,7 +340,7 @@ Status FrozenJob::put_back(FrozenProcess& process) {
     const pid_t here = thread.name.here;
     const Registers registers = registers_to_go_on_with(thread);
     if (thread.is_touched) {
-      note(settle(here));
+      note(stop_for_signals(here));
       if (thread.section != 0) note(write_memory(process.here, thread.section_address, as_byte_view(thread.section)));
     }
     thread.is_touched = false;

@@ -222,7 +222,7 @@ Status let_go(RestoreWork& work, const ThreadName& first, const Registers& regis
   }
   DIAPAUSE_TRY(work.calls.run(first, closes));
   DIAPAUSE_TRY(work.calls.remove(first, instruction));
-  DIAPAUSE_TRY(settle(first.here));
+  DIAPAUSE_TRY(stop_for_signals(first.here));
   DIAPAUSE_TRY(set_registers(first.here, registers));
   DIAPAUSE_TRY(set_signal_mask(first.here, mask));
   DIAPAUSE_TRY(detach(first.here));

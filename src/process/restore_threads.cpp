@@ -142,7 +142,7 @@ Status begin_timed_call(const RestoreWork& work, const ThreadName& name, const T
   DIAPAUSE_TRY(set_registers(name.here, registers_for_call(call, instruction, before)));
   // The call has begun when it has been entered. The code behind it must not run.
   DIAPAUSE_TRY(enter_call(name.here));
-  DIAPAUSE_TRY(settle(name.here));
+  DIAPAUSE_TRY(stop_for_signals(name.here));
   DIAPAUSE_TRY_ASSIGN(const Registers after, registers_of(name.here));
   registers.rax = after.rax;
   registers.orig_rax = after.orig_rax;
@@ -308,7 +308,7 @@ Status finish_threads(RestoreWork& work, Made& made) {
   for (std::size_t i = 0; i < registers.size(); ++i) {
     const Thread& thread = stored.threads[i];
     const pid_t here = made.threads[i].here;
-    DIAPAUSE_TRY(settle(here));
+    DIAPAUSE_TRY(stop_for_signals(here));
     if (thread.sequence_section != 0) {
       DIAPAUSE_TRY(write_memory(here, thread.sequence_address + 8, as_byte_view(thread.sequence_section)));
     }

@@ -220,7 +220,7 @@ Status run_table(pid_t thread, std::vector<pid_t>* made) {
   }
 }
 
-Status settle(pid_t thread) {
+Status stop_for_signals(pid_t thread) {
   DIAPAUSE_TRY(ask_to_stop(thread));
   DIAPAUSE_TRY(run_on(thread));
   DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(thread, kCallLimit_s));

@@ -67,7 +67,7 @@ Status enter_call(pid_t thread);
 // processes the calls make is in the order in which they were made.
 Status run_table(pid_t thread, std::vector<pid_t>* made);
 // A thread that has stopped anywhere stops again where the kernel looks for signals, having run none of its own code.
-Status settle(pid_t thread);
+Status stop_for_signals(pid_t thread);
 
 // Kills a stopped process, and returns when it has ended. Its parent still has to wait for it.
 void end_traced(pid_t process);

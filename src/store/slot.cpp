@@ -14,7 +14,7 @@ Slot::Slot(Slot&& other) noexcept
       is_to_be_mapped_(other.is_to_be_mapped_),
       name_(std::move(other.name_)),
       is_settled_(other.is_settled_),
-      is_adopted_(other.is_adopted_) {}
+      is_borrowed_(other.is_borrowed_) {}
 
 Slot& Slot::operator=(Slot&& other) noexcept {
   if (this != &other) {
@@ -27,7 +27,7 @@ Slot& Slot::operator=(Slot&& other) noexcept {
     is_to_be_mapped_ = other.is_to_be_mapped_;
     name_ = std::move(other.name_);
     is_settled_ = other.is_settled_;
-    is_adopted_ = other.is_adopted_;
+    is_borrowed_ = other.is_borrowed_;
   }
   return *this;
 }

@@ -63,7 +63,7 @@ class Slot {
   bool is_to_be_mapped_ = false;  // by prepare()
   std::string name_;
   bool is_settled_ = false;
-  bool is_adopted_ = false;  // it belongs to another process, which waits for it
+  bool is_borrowed_ = false;  // it belongs to another process, which waits for it
 };
 
 }  // namespace diapause::store

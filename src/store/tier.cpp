@@ -256,7 +256,7 @@ void Tier::lend(Slot slot) { lent_.push_back(std::move(slot)); }
 
 namespace {
 
-// What an adopted slot is called once it is free again: the name that it was lent under would say that it is not.
+// What a borrowed slot is called once it is free again: the name that it was lent under would say that it is not.
 std::string returned_name(const std::string& lent_name) { return lent_name + ".free"; }
 
 }  // namespace
@@ -280,7 +280,7 @@ bool Tier::take_back(const Slot& slot) const {
   return compare(slot, spare_, returned) && spare_.rename(returned, spare_, slot.name_);
 }
 
-Result<Slot> Tier::adopt(const std::string& name, const sys::FileId& id) const {
+Result<Slot> Tier::borrow(const std::string& name, const sys::FileId& id) const {
   const bool direct = kind_ != config::TierKind::memory;
   Slot slot;
   DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.open_file(name, sys::Access::read_write, direct));
@@ -289,7 +289,7 @@ Result<Slot> Tier::adopt(const std::string& name, const sys::FileId& id) const {
   }
   DIAPAUSE_TRY_ASSIGN(slot.capacity_, slot.file_.size());
   slot.name_ = name;
-  slot.is_adopted_ = true;
+  slot.is_borrowed_ = true;
   return slot;
 }
 
@@ -363,16 +363,16 @@ void Tier::recycle(Slot slot, const format::VersionId& version, const std::strin
   if (!slot.is_open()) return;
   auto directory = directory_.open_child(version_directory(version));
   if (!directory) return;  // deleted from outside; the slot goes with it
-  // Of an adopted slot under the name by which its owner knows that it is free.
-  const std::string to = slot.is_adopted_ ? returned_name(slot.name_) : slot.name_;
+  // Of a borrowed slot under the name by which its owner knows that it is free.
+  const std::string to = slot.is_borrowed_ ? returned_name(slot.name_) : slot.name_;
   if (!directory->rename(name, spare_, to)) return;
   slot.is_settled_ = false;
-  if (!slot.is_adopted_) give_back(std::move(slot));
+  if (!slot.is_borrowed_) give_back(std::move(slot));
 }
 
 // Of too many, the smallest goes: it is the cheapest to make anew.
 void Tier::give_back(Slot slot) {
-  if (slot.is_adopted_) return return_unused(slot.name_);
+  if (slot.is_borrowed_) return return_unused(slot.name_);
   spares_.push_back(std::move(slot));
   if (spares_.size() <= kSpares) return;
   const auto smallest = std::min_element(spares_.begin(), spares_.end(),

@@ -86,11 +86,11 @@ class Tier {
                       const std::atomic<bool>& stop);
 
   // A slot that another process is to publish: it stays known here, and acquire() hands it out again when the other has
-  // put it back. The other adopts it under its name, unmapped: what is only published is never touched. Code::io if
+  // put it back. The other borrows it under its name, unmapped: what is only published is never touched. Code::io if
   // that name has become another file's.
   void lend(Slot slot);
-  Result<Slot> adopt(const std::string& name, const sys::FileId& id) const;
-  void return_unused(const std::string& name) const;  // one that was lent and not adopted
+  Result<Slot> borrow(const std::string& name, const sys::FileId& id) const;
+  void return_unused(const std::string& name) const;  // one that was lent and not borrowed
 
   // From the object that this one replaces, of the same tier, in the same process: it no longer is of any use. What was
   // lent is waited for on, where the directory is still the same; no name is given twice.

@@ -25,7 +25,7 @@ class Meters : public testing::TestWithParam<WorldEntry> {
     meters.push_back(std::move(discovery.meter));
     collector_.emplace(std::move(meters), kPeriodS);
     run(6);
-    collector_->settle(Collector::Models::always);
+    collector_->decide(Collector::Models::always);
     ASSERT_GE(collector_->zones().size(), world_->parts());
   }
   void run(double seconds, double step_s = kPeriodS) {
@@ -129,7 +129,7 @@ TEST_P(MetersThatFallSilent, AreNotTakenForLive) {
   meters.push_back(std::move(discovery.meter));
   collector_.emplace(std::move(meters), kPeriodS);
   run(3);
-  collector_->settle(Collector::Models::always);
+  collector_->decide(Collector::Models::always);
   EXPECT_THAT(collector_->zones(), IsEmpty());
   ASSERT_EQ(collector_->dropped().size(), world_->parts());
   EXPECT_THAT(collector_->dropped()[0].why, Not(IsEmpty()));

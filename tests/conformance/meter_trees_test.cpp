@@ -200,7 +200,7 @@ TEST_F(Trees, OfPerfMayHaveAPsysThatIsDead) {
   meters.push_back(std::move(discovery.meter));
   Collector collector(std::move(meters), 0.1);
   for (int i = 0; i < 5; ++i) collector.collect(100 + 0.1 * i);
-  collector.settle(Collector::Models::always);
+  collector.decide(Collector::Models::always);
   EXPECT_THAT(collector.zones(), IsEmpty());
   ASSERT_THAT(collector.dropped(), SizeIs(1));
   EXPECT_THAT(collector.dropped()[0].why, HasSubstr("stands still at 0"));

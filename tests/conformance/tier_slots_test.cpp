@@ -31,7 +31,7 @@ class TierSlots : public testing::TestWithParam<Ground> {
   }
   // As another process makes a version of what was lent.
   static Slot published(Tier& publisher, const std::string& name, const sys::FileId& id) {
-    Slot slot = test_support::value_of(publisher.adopt(name, id));
+    Slot slot = test_support::value_of(publisher.borrow(name, id));
     EXPECT_TRUE(publisher.make_version(version_of(1)));
     EXPECT_TRUE(publisher.settle(slot, version_of(1), store::image_name(0)));
     return slot;
@@ -105,8 +105,8 @@ TEST_P(TierSlots, AreNotAdoptedWhereAnotherFileHasTheName) {
   Slot slot = acquired(owner);
   const Slot other = acquired(owner);
   const std::string name = slot.name();
-  EXPECT_EQ(code_of(publisher.adopt(name, other.file().id())), Code::io);
-  EXPECT_THAT(message_of(publisher.adopt(name, other.file().id())), HasSubstr(name));
+  EXPECT_EQ(code_of(publisher.borrow(name, other.file().id())), Code::io);
+  EXPECT_THAT(message_of(publisher.borrow(name, other.file().id())), HasSubstr(name));
 }
 
 TEST_P(TierSlots, AreProvenToBeWhatAVersionNames) {
@@ -131,7 +131,7 @@ TEST_P(TierSlots, GoWithTheirFilesWhenTheyAreDiscarded) {
   const std::string name = slot.name();
   const sys::FileId id = slot.file().id();
   owner.lend(std::move(slot));
-  publisher.discard(std::move(*publisher.adopt(name, id)));
+  publisher.discard(std::move(*publisher.borrow(name, id)));
   EXPECT_EQ(code_of(spare_of(owner).id_of(name)), Code::not_found);
   EXPECT_NE(acquired(owner).name(), name);
 }

@@ -181,11 +181,11 @@ TEST_P(TierTest, HandsALentSlotOutAgainOnlyWhenTheOtherHasPutItBack) {
   owner.lend(std::move(slot));
   store::Slot meanwhile = *owner.acquire(kPageBytes, 0);
   EXPECT_NE(status_of(meanwhile).st_ino, inode);
-  auto adopted = publisher.adopt(name, id);
-  ASSERT_TRUE(adopted) << adopted.error().message;
+  auto borrowed = publisher.borrow(name, id);
+  ASSERT_TRUE(borrowed) << borrowed.error().message;
   ASSERT_TRUE(publisher.make_version(version_of(1)));
-  ASSERT_TRUE(publisher.settle(*adopted, version_of(1), store::image_name(0)));
-  publisher.recycle(std::move(*adopted), version_of(1), store::image_name(0));
+  ASSERT_TRUE(publisher.settle(*borrowed, version_of(1), store::image_name(0)));
+  publisher.recycle(std::move(*borrowed), version_of(1), store::image_name(0));
   EXPECT_EQ(status_of(*owner.acquire(kPageBytes, 0)).st_ino, inode);
 }
 

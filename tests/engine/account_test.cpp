@@ -48,7 +48,7 @@ class Accounting : public ::testing::TestWithParam<const char*> {
     with_meters("model");
   }
   void with_meters(const std::string& meters) {
-    shape_.adjust = [meters](engine::OpenRequest& request, std::uint32_t) {
+    shape_.adjust = [meters](library::OpenRequest& request, std::uint32_t) {
       request.environment.emplace_back("DIAPAUSE_ENERGY_METERS", meters);
       request.environment.emplace_back("DIAPAUSE_ENERGY_PERIOD_MS", "5");
     };
@@ -65,8 +65,8 @@ class Accounting : public ::testing::TestWithParam<const char*> {
   }
   // A job of one checkpoint of each level, of which the last is restored.
   void run() {
-    ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-      engine::CheckpointInfo info;
+    ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+      library::CheckpointInfo info;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
       for (int level = 1; level <= 4; ++level) {
         const auto version = static_cast<std::uint64_t>(level);
@@ -74,8 +74,8 @@ class Accounting : public ::testing::TestWithParam<const char*> {
         EXPECT_TRUE(engine.checkpoint(version, level, info));
         EXPECT_TRUE(info.level_reached == level || engine.wait(version, level, 60));
       }
-      engine::RestartInfo restart;
-      EXPECT_TRUE(engine.restart_begin(engine::Engine::kNewest, restart));
+      library::RestartInfo restart;
+      EXPECT_TRUE(engine.restart_begin(library::Engine::kNewest, restart));
       EXPECT_TRUE(engine.restore({}));
       EXPECT_TRUE(engine.restart_end());
       EXPECT_TRUE(engine.close(60));
@@ -116,8 +116,8 @@ TEST_P(Accounting, TellsEncodingAndWritingApartAndTheyAddUpToTheirStep) {
   shape_.config += "[codec]\nmethod = \"lz4\"\n";
   shape_.elements = 50'000;
   shape_.ranks_per_node = shape_.ranks;  // of several machines the longest counts, for each phase
-  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 4, info));
     EXPECT_TRUE(engine.close(60));
@@ -176,10 +176,10 @@ TEST_P(Accounting, ThePartOfTheJobIsNoMoreThanItsWhole) {
   EXPECT_GT(job_s, 0);
 }
 
-// Putting lost redundancy back is a checkpoint within the restart, which settles the account.
+// Putting lost redundancy back is a checkpoint within the restart, which ends a period of the energy account.
 TEST_P(Accounting, ARestartIsOnTheLineOfItsTime) {
-  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 2, info));
     EXPECT_TRUE(engine.close(60));
@@ -203,12 +203,12 @@ TEST_P(Accounting, ARestartIsOnTheLineOfItsTime) {
 // More than a message to the background holds.
 TEST_P(Accounting, ARestartOfManyPhasesIsToldWhole) {
   constexpr int kTimes = 20;
-  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
-    engine::RestartInfo restart;
-    EXPECT_TRUE(engine.restart_begin(engine::Engine::kNewest, restart));
+    library::RestartInfo restart;
+    EXPECT_TRUE(engine.restart_begin(library::Engine::kNewest, restart));
     for (int i = 0; i < kTimes; ++i) EXPECT_TRUE(engine.restore({}));
     EXPECT_TRUE(engine.restart_end());
     EXPECT_TRUE(engine.close(60));
@@ -216,12 +216,12 @@ TEST_P(Accounting, ARestartOfManyPhasesIsToldWhole) {
   EXPECT_EQ(phases().count("1 restore"), kTimes);
 }
 
-// A flush settles the account when it is done, and captures meanwhile are told of later.
+// A flush ends a period of the energy account when it is done, and captures meanwhile are told of later.
 TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
   if (GetParam() == std::string("off")) GTEST_SKIP() << "flushes in the call";
   shape_.config += "flush_mib_s = 0.04\n";
-  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
     for (const std::uint64_t version : {1, 2}) {
       program.compute(version);
@@ -246,13 +246,13 @@ TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
 TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
   const test_support::ScratchDirectory scratch;
   const std::string path = scratch.write("memory-only.toml", kMemoryOnly);
-  shape_.adjust = [path](engine::OpenRequest& request, std::uint32_t) {
+  shape_.adjust = [path](library::OpenRequest& request, std::uint32_t) {
     request.environment.emplace_back("DIAPAUSE_ENERGY_METERS", "model");
     request.environment.emplace_back("DIAPAUSE_ENERGY_PERIOD_MS", "5");
     request.environment.emplace_back("DIAPAUSE_ENERGY_PROFILE", path);
   };
-  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     program.compute(1);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
@@ -269,7 +269,7 @@ TEST_P(Accounting, TellsOfAFileThatCannotBeRead) {
   shape_.log = [&](Severity severity, const std::string& text) {
     if (severity == Severity::warning && text.find("/nowhere/power.csv") != text.npos) ++told;
   };
-  shape_.adjust = [](engine::OpenRequest& request, std::uint32_t) {
+  shape_.adjust = [](library::OpenRequest& request, std::uint32_t) {
     request.environment.emplace_back("DIAPAUSE_ENERGY_STREAM", "/nowhere/power.csv");
   };
   run();
@@ -328,8 +328,8 @@ TEST(TheLedger, GoesOnWhenThereIsRoomAgain) {
     if (severity == Severity::warning && text.find("ledger.jsonl") != std::string::npos) ++warnings;
   };
   VolatileDisk disk;
-  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 30; ++version) {
       program.compute(version);
       disk.set_capacity(version < 10 || version > 28 ? std::uint64_t{1} << 30 : 0);

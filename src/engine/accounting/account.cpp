@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostPhases = 4096;  // between two settlements; usually there are a few
+constexpr std::size_t kMostPhases = 4096;  // in a period; usually there are a few
 // The number of times that the bytes of a phase pass through memory. The drained bytes are counted
 // with the capture.
 constexpr std::pair<std::string_view, double> kThroughMemory[] = {
@@ -138,7 +138,7 @@ std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
 }
 
 Status Account::open(const Context& context, Environment environment) {
-  settled_s_ = sys::monotonic_s();
+  period_from_s_ = sys::monotonic_s();
   is_kept_here_ = keeps_account(context);
   sampler_ = is_kept_here_ ? environment.sampler : nullptr;
   actuator_ = std::move(environment.actuator);
@@ -191,10 +191,10 @@ void Account::add(const Phase& phase) {
 }
 
 Account::Book Account::take_book() {
-  Book book{std::exchange(phases_, {}), settled_s_, sys::monotonic_s(),
+  Book book{std::exchange(phases_, {}), period_from_s_, sys::monotonic_s(),
             static_cast<double>(sys::unix_time_ns()) * 1e-9};
   phases_.reserve(book.phases.size());
-  settled_s_ = book.to_s;
+  period_from_s_ = book.to_s;
   return book;
 }
 
@@ -251,7 +251,7 @@ void Account::behind(std::function<void()> work) {
   background_->post(std::move(work));
 }
 
-Status Account::settle(const Context& context) {
+Status Account::end_period(const Context& context) {
   if (is_only_machine_) {
     if (!is_kept_here_) return {};
     behind([this, book = take_book()] { deliver({describe(book)}); });

@@ -67,14 +67,14 @@ class Account {
   // Divides the energy used since the last call among the phases and the program, adds up all
   // machines, and delivers the result. With a single machine everything is done in the background;
   // with several, everything but collecting the data. Collective.
-  Status settle(const Context& context);
+  Status end_period(const Context& context);
   // Waits until everything is delivered.
   void wait() {
     if (background_) background_->wait();
   }
 
  private:
-  // The data that are settled at once.
+  // The data that a period ends with.
   struct Book {
     std::vector<Phase> phases;
     double from_s = 0, to_s = 0;
@@ -97,8 +97,8 @@ class Account {
   Deliver deliver_;
   energy::Charger charger_;
   std::optional<energy::ProcessorTimeReader> processor_times_;  // none: nobody can tell
-  std::vector<Phase> phases_;                                   // since settled_s_
-  double settled_s_ = 0;
+  std::vector<Phase> phases_;                                   // since period_from_s_
+  double period_from_s_ = 0;
   std::optional<BackgroundWorker> background_;  // the last member, so that it is destroyed first
 };
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "capture/capture_job.hpp"
+#include "capture/region_capture.hpp"
 #include "engine/accounting/account.hpp"
 #include "engine/encoding/encoding.hpp"
 #include "engine/job/worker.hpp"
@@ -72,7 +72,7 @@ std::string compression_line(const format::VersionId& version, std::span<const E
 std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
-// `account` is what Account::settle() delivers; its time becomes the time of the line.
+// `account` is what Account::end_period() delivers; its time becomes the time of the line.
 std::string energy_line(std::uint32_t incarnation, const std::string& account);
 std::string schedule_line(const ScheduleLine& line);
 std::string close_line();

@@ -1,4 +1,4 @@
-// The host for work in the background, as a rank sees it: jobs are posted to the process that acts
+// The host for work in the background, as a rank sees it: requests are posted to the process that acts
 // for its node.
 #include <fmt/core.h>
 
@@ -85,7 +85,7 @@ class BackgroundHost : public Host {
   ~BackgroundHost() override {
     if (!is_started_) {
       // Another node's thread did not start. This thread waits for all of its ranks, which will not
-      // post, so their stop jobs are posted here.
+      // post, so their stop requests are posted here.
       for (std::uint32_t place = 0; thread_ && thread_->is_running() && place < rank_count_; ++place) {
         mailbox_->post(place, {});
       }
@@ -144,7 +144,7 @@ class BackgroundHost : public Host {
       }
       if (is_last_try) return fail(all.error());
       Message message;
-      message.kind = JobKind::make_room;
+      message.kind = RequestKind::make_room;
       message.node_tier = kind;
       const Progress made = finished(post(message));
       DIAPAUSE_TRY(made.result);
@@ -172,7 +172,7 @@ class BackgroundHost : public Host {
   std::uint64_t next_number() const override { return mailbox_->next_number(place_); }
   std::uint64_t submit(Captures captures) override {
     Message message;
-    message.kind = captures.completes ? JobKind::complete : JobKind::capture;
+    message.kind = captures.completes ? RequestKind::complete : RequestKind::capture;
     message.version = captures.completes.value_or(format::VersionId{});
     message.decision = captures.decision;
     message.node_tier = captures.node_tier;
@@ -216,32 +216,32 @@ class BackgroundHost : public Host {
 
   void add(std::span<const Phase> phases) override {
     Message message;
-    message.kind = JobKind::phases;
+    message.kind = RequestKind::phases;
     for (; !phases.empty(); phases = phases.subspan(message.phase_count)) {
       message.phase_count = static_cast<std::uint32_t>(std::min(phases.size(), message.phases.size()));
       std::copy_n(phases.begin(), message.phase_count, message.phases.begin());
       post(message);
     }
   }
-  void settle() override {
+  void end_period() override {
     Message message;
-    message.kind = JobKind::settle;
+    message.kind = RequestKind::end_period;
     (void)finished(post(message));
   }
   Status finish() override {
     Message message;
-    message.kind = JobKind::finish;
+    message.kind = RequestKind::finish;
     return finished(post(message)).result;
   }
   void reject(const format::VersionId& version) override {
     Message message;
-    message.kind = JobKind::reject;
+    message.kind = RequestKind::reject;
     message.version = version;
     post(message);
   }
   void pin(std::optional<format::VersionId> version) override {
     Message message;
-    message.kind = version ? JobKind::pin : JobKind::unpin;
+    message.kind = version ? RequestKind::pin : RequestKind::unpin;
     if (version) message.version = *version;
     const std::uint64_t number = post(message);
     if (version) (void)finished(number);
@@ -273,7 +273,7 @@ class BackgroundHost : public Host {
     return {};
   }
 
-  // Posts a message. There is always room, because no more jobs that communicate are in progress
+  // Posts a message. There is always room, because no more requests that communicate are in progress
   // than versions may be in flight.
   std::uint64_t post(const Message& message) { return mailbox_->post(place_, message); }
   Progress finished(std::uint64_t number) {

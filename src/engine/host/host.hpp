@@ -75,11 +75,11 @@ class Host {
   // carries out its communication if nobody else may. Called in every call of the program.
   virtual void attend() {}
 
-  // For the energy account: add() adds phases that are no part of a checkpoint, and settle() has
-  // everything written down. Called in the order in which all ranks submit. Collective; settle()
+  // For the energy account: add() adds phases that are no part of a checkpoint, and end_period() has
+  // everything written down. Called in the order in which all ranks submit. Collective; end_period()
   // waits for the background.
   virtual void add(std::span<const Phase> phases) = 0;
-  virtual void settle() = 0;
+  virtual void end_period() = 0;
 
   // Ends the job like NodeEngine::finish(). Nothing may be in flight. Collective.
   virtual Status finish() = 0;

@@ -39,7 +39,7 @@ class InlineHost : public Host {
   void add(std::span<const Phase> phases) override {
     for (const Phase& phase : phases) engine_->add(phase);
   }
-  void settle() override { engine_->settle(); }
+  void end_period() override { engine_->end_period(); }
 
   Status finish() override { return engine_->finish(); }
 

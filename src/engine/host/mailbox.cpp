@@ -77,10 +77,10 @@ std::uint64_t Mailbox::post(std::uint32_t place, const Message& message) {
   const std::uint64_t number = box.posted.load();
   while (true) {
     const std::uint32_t seen = shared_->news.load();
-    if (number < shared_->finished.load() + kJobs) break;
+    if (number < shared_->finished.load() + kRequests) break;
     sys::wait_while(shared_->news, seen, kLookAgain_s);
   }
-  box.messages[number % kJobs] = message;
+  box.messages[number % kRequests] = message;
   box.posted.store(number + 1);
   ++shared_->bell;
   sys::wake_all(shared_->bell);
@@ -96,7 +96,7 @@ std::vector<Message> Mailbox::take(std::uint64_t number, const std::function<voi
       meanwhile();
       sys::wait_while(shared_->bell, seen, kLookAgain_s);
     }
-    messages.push_back(boxes_[place].messages[number % kJobs]);
+    messages.push_back(boxes_[place].messages[number % kRequests]);
   }
   return messages;
 }

@@ -1,6 +1,6 @@
-// The mailbox between the ranks of a node and the process that acts for them: jobs in one
+// The mailbox between the ranks of a node and the process that acts for them: requests in one
 // direction, their progress in the other. It lies in shared memory, a file in the node's memory
-// tier, and needs no MPI: a rank that posts a job never waits for another rank.
+// tier, and needs no MPI: a rank that posts a request never waits for another rank.
 #pragma once
 
 #include <array>
@@ -15,12 +15,23 @@
 
 namespace diapause::engine {
 
-enum class JobKind : std::uint32_t { capture, complete, make_room, reject, pin, unpin, phases, settle, finish, stop };
+enum class RequestKind : std::uint32_t {
+  capture,
+  complete,
+  make_room,
+  reject,
+  pin,
+  unpin,
+  phases,
+  end_period,
+  finish,
+  stop
+};
 
-// One rank's part of a job. All ranks post the same jobs in the same order. It is plain bytes,
+// One rank's part of a request. All ranks post the same requests in the same order. It is plain bytes,
 // because it is copied between processes.
 struct Message {
-  JobKind kind = JobKind::stop;
+  RequestKind kind = RequestKind::stop;
   // Capture: tier of the version; make_room: the tier.
   config::TierKind node_tier = config::TierKind::memory;
   config::TierKind capture_tier = config::TierKind::memory;  // capture: tier where the image lies
@@ -40,8 +51,8 @@ struct Message {
 
 class Mailbox {
  public:
-  static constexpr std::uint64_t kJobs = 16;     // that a rank may be ahead
-  static constexpr std::uint64_t kResults = 64;  // that stay readable
+  static constexpr std::uint64_t kRequests = 16;  // that a rank may be ahead
+  static constexpr std::uint64_t kResults = 64;   // that stay readable
   static constexpr const char* kFileName = "mailbox";
 
   // create() is called by one process of the node, then open() by the others. `rank_count` is that
@@ -53,7 +64,7 @@ class Mailbox {
   ~Mailbox();
 
   // ---- called by a rank; `place` is counted within the node
-  // Posts a message and returns the number of its job. Waits while too many jobs are in progress.
+  // Posts a message and returns the number of its request. Waits while too many requests are in progress.
   std::uint64_t post(std::uint32_t place, const Message& message);
   std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
   Progress progress(std::uint64_t number) const;
@@ -62,7 +73,7 @@ class Mailbox {
   void give_up() { shared_->given_up.store(1); }                   // work in progress need not be completed
 
   // ---- called by the process that acts for the node
-  // Returns the parts of job `number` when all ranks have posted theirs. Calls `meanwhile` from time
+  // Returns the parts of request `number` when all ranks have posted theirs. Calls `meanwhile` from time
   // to time, and whenever this thread has received a signal.
   std::vector<Message> take(std::uint64_t number, const std::function<void()>& meanwhile);
   // Tells the ranks that a signal asked this process to stop.
@@ -75,7 +86,7 @@ class Mailbox {
  private:
   struct Box {
     std::atomic<std::uint64_t> posted;
-    std::array<Message, kJobs> messages;
+    std::array<Message, kRequests> messages;
   };
   struct Entry {
     std::atomic<std::uint64_t> number_plus_1;
@@ -91,7 +102,7 @@ class Mailbox {
     std::atomic<std::uint32_t> news;  // changes with every progress
     std::atomic<std::uint32_t> given_up;
     std::atomic<std::int32_t> stop_signal;
-    std::atomic<std::uint64_t> finished;  // number of jobs
+    std::atomic<std::uint64_t> finished;  // number of requests
     std::array<Entry, kResults> entries;
   };
 

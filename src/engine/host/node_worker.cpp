@@ -57,7 +57,7 @@ void NodeWorker::serve() {
     progress.is_done = true;
     progress.seconds = sys::monotonic_s() - start_s;
     mailbox_->finish(number, progress);
-    if (messages[0].kind == JobKind::stop) return;
+    if (messages[0].kind == RequestKind::stop) return;
   }
 }
 
@@ -65,34 +65,34 @@ Progress NodeWorker::work(std::uint64_t number, const std::vector<Message>& mess
   Progress progress;
   const Message& first = messages[0];
   switch (first.kind) {
-    case JobKind::capture:
-    case JobKind::complete:
+    case RequestKind::capture:
+    case RequestKind::complete:
       return checkpoint(number, messages);
-    case JobKind::make_room: {
+    case RequestKind::make_room: {
       const Result<bool> made = engine_->make_room(first.node_tier);
       if (made) progress.levels = *made ? 1 : 0;
       if (!made) progress.result = fail(made.error());
       break;
     }
-    case JobKind::reject:
+    case RequestKind::reject:
       engine_->reject(first.version);
       break;
-    case JobKind::pin:
+    case RequestKind::pin:
       engine_->pin(first.version);
       break;
-    case JobKind::unpin:
+    case RequestKind::unpin:
       engine_->pin(std::nullopt);
       break;
-    case JobKind::phases:
+    case RequestKind::phases:
       for (std::uint32_t i = 0; i < first.phase_count; ++i) engine_->add(first.phases[i]);
       break;
-    case JobKind::settle:
-      engine_->settle();
+    case RequestKind::end_period:
+      engine_->end_period();
       break;
-    case JobKind::finish:
+    case RequestKind::finish:
       progress.result = engine_->finish();
       break;
-    case JobKind::stop:
+    case RequestKind::stop:
       break;
   }
   return progress;
@@ -111,11 +111,11 @@ Progress NodeWorker::checkpoint(std::uint64_t number, const std::vector<Message>
   captures.node_tier = messages[0].node_tier;
   captures.capture_tier = messages[0].capture_tier;
   captures.is_direct = captures.capture_tier == config::TierKind::global;
-  if (messages[0].kind == JobKind::complete) captures.completes = messages[0].version;
+  if (messages[0].kind == RequestKind::complete) captures.completes = messages[0].version;
   for (const Message& message : messages) {
-    Status adopted = captures.result ? adopt(message, captures.images) : captures.result;
-    if (!adopted) return_unused(message);
-    captures.result = std::move(adopted);
+    Status borrowed = captures.result ? borrow(message, captures.images) : captures.result;
+    if (!borrowed) return_unused(message);
+    captures.result = std::move(borrowed);
   }
   captures.capture_s = messages[0].capture_s;
   captures.times = messages[0].times;
@@ -135,12 +135,12 @@ void NodeWorker::return_unused(const Message& message) {
   if (tier != nullptr && has_slot) tier->return_unused(get_text(message.slot_name));
 }
 
-Status NodeWorker::adopt(const Message& message, std::vector<Image>& images) {
+Status NodeWorker::borrow(const Message& message, std::vector<Image>& images) {
   if (message.code != 0) return fail(static_cast<Code>(message.code), get_text(message.text));
   if (get_text(message.slot_name).empty()) return {};  // a rank whose image is not missing
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(message.capture_tier));
   Image image;
-  DIAPAUSE_TRY_ASSIGN(image.slot, tier->adopt(get_text(message.slot_name), message.slot_id));
+  DIAPAUSE_TRY_ASSIGN(image.slot, tier->borrow(get_text(message.slot_name), message.slot_id));
   image.facts = message.facts;
   const std::uint64_t bytes = message.facts.image.file_bytes;
   if (message.capture_tier == config::TierKind::memory) {

@@ -1,4 +1,4 @@
-// Runs the node engine for all ranks of its node: jobs arrive through the mailbox, and their
+// Runs the node engine for all ranks of its node: requests arrive through the mailbox, and their
 // progress is returned there. It runs where its owner calls serve(): in a thread of the node's
 // first rank, or in a dedicated rank.
 #pragma once
@@ -33,7 +33,7 @@ class NodeWorker {
   // Takes the mailbox its name, once all ranks have opened it: what happens to files of the tier
   // from then on does not concern the memory that they share.
   void conceal_mailbox() const;
-  // Does the jobs that the ranks post until all have told it to stop. The calling thread gives way
+  // Carries out the requests that the ranks post until all have told it to stop. The calling thread gives way
   // to the computing ranks, according to async.nice and async.cpu, from then on.
   void serve();
   Context& context() { return context_; }
@@ -45,7 +45,7 @@ class NodeWorker {
   Progress work(std::uint64_t number, const std::vector<Message>& messages);
   Progress checkpoint(std::uint64_t number, const std::vector<Message>& messages);
   void return_unused(const Message& message);
-  Status adopt(const Message& message, std::vector<Image>& images);
+  Status borrow(const Message& message, std::vector<Image>& images);
 
   Context context_;
   std::unique_ptr<NodeEngine> engine_;

@@ -55,7 +55,7 @@ Result<Decision> Decider::decide(const Context& context, const DecisionRequest& 
     decision.level = mine.level;
     decision.lossy_restarts = mine.lossy_restarts;
     decision.skip = mine.skip ? 1 : 0;
-    decision.settle = mine.settle ? 1 : 0;
+    decision.ends_period = mine.ends_period ? 1 : 0;
     decision.suspect = mine.suspect ? 1 : 0;
     decision.created_unix_ns = sys::unix_time_ns();
     decision.ok = sys::random_bytes(std::as_writable_bytes(std::span(decision.commit))) ? 1 : 0;

@@ -18,7 +18,7 @@ struct Decision {
   std::array<std::uint8_t, 16> commit{};
   std::uint8_t ok = 0;               // the system provided the random bytes of the commit id
   std::uint8_t skip = 0;             // too many versions are in flight
-  std::uint8_t settle = 0;           // the energy account is settled afterwards
+  std::uint8_t ends_period = 0;      // a period of the energy account ends afterwards
   std::uint8_t suspect = 0;          // an earlier version was not kept, so the tier may be gone
   std::uint32_t lossy_restarts = 0;  // as in format::Manifest
 };
@@ -29,7 +29,7 @@ struct DecisionRequest {
   int level = 0;
   std::uint32_t lossy_restarts = 0;
   bool skip = false;
-  bool settle = false;
+  bool ends_period = false;
   bool suspect = false;
 };
 

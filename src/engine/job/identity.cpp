@@ -76,13 +76,13 @@ class Registry {
     answer.home[0] = root_.real_path();
     auto found = store::find_jobs(root_, context_.job);
     if (!found) return answer;
-    if (!is_settled(*found)) {
+    if (!is_in_order(*found)) {
       take_lock();
       found = store::find_jobs(root_, context_.job);
       if (!found) return answer;
     }
     answer.found = found->empty() ? Found::nothing : Found::job;
-    if (!found->empty()) answer.identity = settle(*found);
+    if (!found->empty()) answer.identity = identity_of(*found);
     return answer;
   }
 
@@ -98,7 +98,7 @@ class Registry {
   void say(Severity severity, const std::string& text) const { context_.log(severity, text); }
 
   // Returns whether everything is in order, so that nothing needs to be written.
-  static bool is_settled(const std::vector<store::FoundJob>& found) {
+  static bool is_in_order(const std::vector<store::FoundJob>& found) {
     return found.size() == 1 && found[0].standing == store::Standing::home &&
            found[0].identity.key == found[0].directory;
   }
@@ -111,7 +111,7 @@ class Registry {
     if (!lock) say(Severity::information, lock.error().message);
   }
 
-  format::JobIdentity settle(const std::vector<store::FoundJob>& all) {
+  format::JobIdentity identity_of(const std::vector<store::FoundJob>& all) {
     const store::FoundJob& found = store::choose_job(root_, all);
     for (const store::FoundJob& other : all) {
       if (&other == &found) continue;

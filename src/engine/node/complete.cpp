@@ -171,7 +171,7 @@ Outcome NodeEngine::complete(Captures captures, const Reached& reached) {
   }
   give_back_slots(work, captures);
   record(work, captures, result);
-  settle_behind();
+  end_period_behind();
   if (!result) work.manifest.levels = 0;
   return {std::move(work.manifest), std::move(result)};
 }

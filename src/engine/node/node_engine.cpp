@@ -213,7 +213,7 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
   }
   give_back_slots(work, captures);
   record(work, captures, result);
-  if (captures.decision.settle != 0) settle_behind();
+  if (captures.decision.ends_period != 0) end_period_behind();
   return {std::move(work.manifest), std::move(result)};
 }
 
@@ -224,12 +224,12 @@ Status NodeEngine::open_account() {
 }
 
 // A failure of the ranks to communicate shows in the next collective call.
-void NodeEngine::settle_behind() {
-  if (!is_cut_off_) (void)account_.settle(context_);
+void NodeEngine::end_period_behind() {
+  if (!is_cut_off_) (void)account_.end_period(context_);
 }
 
-void NodeEngine::settle() {
-  settle_behind();
+void NodeEngine::end_period() {
+  end_period_behind();
   account_.wait();
 }
 

@@ -73,7 +73,7 @@ class NodeEngine {
   // Adds a phase outside of checkpoint() to the energy account.
   void add(const Phase& phase) { account_.add(phase); }
   // Writes down the energy use since the last call, and waits until it is written. Collective.
-  void settle();
+  void end_period();
 
   // `asked` is called between steps. Once it returns true on any rank, no further step runs.
   void give_up_when(std::function<bool()> asked) { is_given_up_ = std::move(asked); }
@@ -163,7 +163,7 @@ class NodeEngine {
   void give_back_slots(Work& work, const Captures& captures);
   void record(const Work& work, const Captures& captures, const Status& result);
   Status open_account();
-  void settle_behind();
+  void end_period_behind();
   void account_for_step(const Phase& step);
   void account_for_capture(const Work& work, const Captures& captures);
 

@@ -214,7 +214,7 @@ class Fetch::Fetcher {
       auto room = is_target ? make_room(room_for(manifest_, rebuild)) : Room{};
       Status done = execute_rebuild(context_, manifest_, rebuild, files_, room ? room->bytes : MutableBytes{});
       if (!room) done = fail(room.error());
-      if (done && is_target) done = adopt(std::move(*room), "the rebuilt image");
+      if (done && is_target) done = take_over(std::move(*room), "the rebuilt image");
       if (!done && is_target) bad.push_back(make_bad({}, rebuild.target, done.error()));
     }
     const Source& mine = plan_.sources[context_.rank()];
@@ -257,7 +257,7 @@ class Fetch::Fetcher {
     if (slot && tier != nullptr) tier->give_back(std::move(*slot));
   }
 
-  Status adopt(Room room, const std::string& name) {
+  Status take_over(Room room, const std::string& name) {
     const std::uint64_t size = manifest_.ranks[context_.rank()].image.file_bytes;
     std::unique_ptr<ByteSource> bytes = capture::memory_bytes(room.bytes, size);
     if (!slot_) bytes = std::make_unique<OwnedBytes>(std::move(room.buffer), size);
@@ -311,7 +311,7 @@ class Fetch::Fetcher {
         DIAPAUSE_TRY(context_.comm->exchange({}, {&receive, 1}));
       }
     }
-    if (receives && result) return adopt(std::move(target_room), "the image");
+    if (receives && result) return take_over(std::move(target_room), "the image");
     return result;
   }
 

@@ -72,9 +72,9 @@ enum class CopyMode {
   carry        // copy nothing
 };
 
-struct CaptureJob {
+struct RegionCapture {
   const SourceRegion* source = nullptr;
-  format::Region* region = nullptr;  // block_checksums are filled in
+  format::Region* description = nullptr;  // block_checksums are filled in
   MutableBytes to;
   // Old checksums; null: the slot does not hold this region at this place.
   const std::uint64_t* old = nullptr;
@@ -83,8 +83,8 @@ struct CaptureJob {
   RegionReport* report = nullptr;
   CopyMode mode = CopyMode::copy;
 
-  ByteView memory() const { return {source->data, region->stored_bytes}; }
-  std::uint64_t blocks() const { return region->block_count(); }
+  ByteView memory() const { return {source->data, description->stored_bytes}; }
+  std::uint64_t blocks() const { return description->block_count(); }
   ByteView block(std::uint64_t number) const {
     const std::uint64_t offset = number * format::kBlockBytes;
     return memory().subspan(offset, std::min<std::uint64_t>(format::kBlockBytes, memory().size() - offset));
@@ -93,7 +93,7 @@ struct CaptureJob {
     return to.subspan(number * format::kBlockBytes, block(number).size());
   }
   void copy_block(std::uint64_t number) {
-    region->block_checksums[number] = copy_with_checksum(block_in_slot(number), block(number));
+    description->block_checksums[number] = copy_with_checksum(block_in_slot(number), block(number));
   }
 };
 

@@ -1,11 +1,11 @@
-#include "library/drain.hpp"
+#include "library/background_task.hpp"
 
 #include <algorithm>
 #include <chrono>
 
 namespace diapause::library {
 
-void Drain::start(const config::AsyncSettings& async, const std::function<void()>& work) {
+void BackgroundTask::start(const config::AsyncSettings& async, const std::function<void()>& work) {
   wait();
   is_running_ = true;
   auto thread = sys::Thread::start([this, async, work] {
@@ -24,12 +24,12 @@ void Drain::start(const config::AsyncSettings& async, const std::function<void()
   is_running_ = false;
 }
 
-bool Drain::is_done() const {
+bool BackgroundTask::is_done() const {
   const std::lock_guard lock(mutex_);
   return !is_running_;
 }
 
-void Drain::wait() {
+void BackgroundTask::wait() {
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !is_running_; });
@@ -37,7 +37,7 @@ void Drain::wait() {
   thread_.reset();
 }
 
-bool Drain::wait(double at_most_s) {
+bool BackgroundTask::wait(double at_most_s) {
   // Limited so that the sum with the present time is valid.
   const std::chrono::duration<double> limit(std::min(at_most_s, 1e6));
   std::unique_lock lock(mutex_);

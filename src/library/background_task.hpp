@@ -13,9 +13,9 @@ namespace diapause::library {
 
 // Runs one piece of work at a time in a thread of its own, which gives way to the program's
 // threads. All calls come from one thread.
-class Drain {
+class BackgroundTask {
  public:
-  ~Drain() { wait(); }
+  ~BackgroundTask() { wait(); }
 
   // Waits for the previous piece, then starts `work`, which must not throw. It runs in the calling
   // thread if no other can be started.
