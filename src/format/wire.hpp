@@ -22,6 +22,11 @@ class Writer {
   void u32(std::uint32_t value) { little_endian<4>(value); }
   void u64(std::uint64_t value) { little_endian<8>(value); }
   void text(std::string_view value) { append(as_byte_view(value)); }
+  // Writes the length of a text before it.
+  void sized_text(std::string_view value) {
+    u64(value.size());
+    text(value);
+  }
   void append(ByteView data) { bytes_.insert(bytes_.end(), data.begin(), data.end()); }
   void digest(const Digest128& value) {
     u64(value.low);
@@ -70,6 +75,10 @@ class Reader {
   std::string text(std::uint64_t length) {
     const ByteView data = take(length);
     return {reinterpret_cast<const char*>(data.data()), data.size()};
+  }
+  std::string sized_text() {
+    const std::uint64_t length = u64();
+    return text(length);
   }
   // Returns the next `length` bytes, or an empty view if there are fewer.
   ByteView take(std::uint64_t length) {

@@ -5,6 +5,7 @@
 
 #include "engine/accounting/governing.hpp"
 #include "engine/accounting/ledger_lines.hpp"
+#include "engine/job/gather.hpp"
 #include "engine/job/identity.hpp"
 #include "library/engine.hpp"
 #include "store/identity.hpp"
@@ -38,8 +39,8 @@ Result<std::string> shared_config_text(OpenRequest& request) {
   // The message is one byte of status and the text.
   std::string message = (mine ? "+" + text : "-" + mine.error().message);
   if (request.comm->rank() != 0) message.clear();
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, request.comm->all_gather(as_byte_view(message)));
-  const std::string from_root(reinterpret_cast<const char*>(all[0].data()), all[0].size());
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, engine::gather_one(*request.comm, message));
+  const std::string& from_root = all[0];
   if (from_root.empty() || from_root[0] == '-') return fail(Code::config, from_root.empty() ? "" : from_root.substr(1));
   return from_root.substr(1);
 }
@@ -157,8 +158,8 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
   const std::string key =
       fmt::format("{}/{}/{}/{}", request.name, static_cast<int>(context->settings.async.mode),
                   static_cast<int>(context->settings.governor.policy), context->settings.global_path);
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> keys, agree_and_gather(*context, {}, as_byte_view(key)));
-  const bool same = std::all_of(keys.begin(), keys.end(), [&](const ByteVector& one) { return one == keys[0]; });
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> keys, engine::gather_one(*context->comm, key));
+  const bool same = std::all_of(keys.begin(), keys.end(), [&](const std::string& one) { return one == keys[0]; });
   if (!same) {
     return fail(Code::argument,
                 "ranks disagree on the instance's name, the global directory, async.mode or governor.policy; they must "
@@ -300,14 +301,12 @@ void Engine::write_open_record() {
     }
   }
   const std::int64_t pid = sys::process_id();
-  const auto pids = context.comm->all_gather(as_byte_view(pid));
+  const auto pids = engine::gather_one(*context.comm, pid);
   if (!pids) return;
   std::string ranks;
   for (std::uint32_t r = 0; r < context.rank_count(); ++r) {
     if (context.topology.node_of_rank[r] != context.topology.node) continue;
-    std::int64_t of_rank = 0;
-    std::copy((*pids)[r].begin(), (*pids)[r].end(), reinterpret_cast<std::byte*>(&of_rank));
-    ranks += fmt::format("{} {}\n", r, of_rank);
+    ranks += fmt::format("{} {}\n", r, (*pids)[r]);
   }
   for (const config::TierKind kind : engine::kNodeTiers) {
     store::Tier* tier = context.tiers.find(kind);

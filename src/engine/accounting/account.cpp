@@ -258,12 +258,9 @@ Status Account::end_period(const Context& context) {
     return {};
   }
   const std::string mine = is_kept_here_ ? describe(take_book()) : "";
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(as_byte_view(mine)));
+  DIAPAUSE_TRY_ASSIGN(std::vector<std::string> machines, gather_one(*context.comm, mine));
   if (context.comm->rank() != 0) return {};
-  std::vector<std::string> machines;
-  for (const ByteVector& one : all) {
-    if (!one.empty()) machines.emplace_back(reinterpret_cast<const char*>(one.data()), one.size());
-  }
+  std::erase(machines, "");
   behind([this, machines = std::move(machines)] { deliver(machines); });
   return {};
 }

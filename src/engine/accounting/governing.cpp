@@ -2,34 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <set>
 
+#include "engine/job/gather.hpp"
 #include "sys/process.hpp"
 #include "sys/tasks.hpp"
 
 namespace diapause::engine {
 namespace {
-
-// Packs the process and its processors in this machine's byte order. Only ranks of this node read
-// them.
-ByteVector to_bytes(const Neighbour& neighbour) {
-  const ByteView process = as_byte_view(neighbour.process);
-  const ByteView cpus = std::as_bytes(std::span(neighbour.cpus));
-  ByteVector bytes(process.begin(), process.end());
-  bytes.insert(bytes.end(), cpus.begin(), cpus.end());
-  return bytes;
-}
-
-Neighbour from_bytes(const ByteVector& bytes) {
-  Neighbour neighbour;
-  if (bytes.size() < sizeof neighbour.process) return neighbour;
-  std::memcpy(&neighbour.process, bytes.data(), sizeof neighbour.process);
-  neighbour.cpus.resize((bytes.size() - sizeof neighbour.process) / sizeof(std::uint32_t));
-  std::ranges::copy(std::span(bytes).subspan(sizeof neighbour.process),
-                    std::as_writable_bytes(std::span(neighbour.cpus)).begin());
-  return neighbour;
-}
 
 governor::Environment environment_of(const Context& context) {
   governor::Environment environment;
@@ -59,12 +39,12 @@ double busy_watts(const energy::DomainModel& domain, double share) {
 }  // namespace
 
 Result<std::vector<Neighbour>> find_neighbours(const Context& context) {
-  const ByteVector mine = to_bytes({sys::process_id(), sys::usable_cpus()});
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, context.comm->all_gather(mine));
+  const Neighbour mine{sys::process_id(), sys::usable_cpus()};
+  DIAPAUSE_TRY_ASSIGN(std::vector<Neighbour> all, gather_one(*context.comm, mine));
   std::vector<Neighbour> neighbours;
   for (std::uint32_t rank = 0; rank < context.rank_count(); ++rank) {
-    if (context.topology.node_of_rank[rank] != context.topology.node) continue;
-    neighbours.push_back(from_bytes(all[rank]));
+    const bool is_here = context.topology.node_of_rank[rank] == context.topology.node;
+    if (is_here) neighbours.push_back(std::move(all[rank]));
   }
   return neighbours;
 }

@@ -12,6 +12,7 @@
 #include "config/settings.hpp"
 #include "engine/job/topology.hpp"
 #include "format/identity.hpp"
+#include "format/wire.hpp"
 #include "store/tier.hpp"
 #include "sys/kernel.hpp"
 
@@ -100,6 +101,9 @@ inline constexpr config::TierKind kNodeTiers[] = {config::TierKind::memory, conf
 struct Neighbour {
   std::int64_t process = 0;
   std::vector<std::uint32_t> cpus;
+
+  void put(format::Writer& writer) const;
+  bool get(format::Reader& reader);
 };
 
 // Who this process is in the job, and what it works with. It is put together when an instance is opened. Steps of the

@@ -1,4 +1,4 @@
-// Exchange of values of one plain type, or of texts, among all ranks. Collective.
+// Exchange of typed values among all ranks: what every rank tells becomes known on all of them. Collective.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/job/context.hpp"
+#include "format/wire.hpp"
 
 namespace diapause::engine {
 
@@ -18,14 +19,55 @@ namespace diapause::engine {
 template <class Value>
 using Gathered = std::vector<std::vector<Value>>;
 
+// Plain values travel as they lie in memory, and texts with their length. Any other type has two members:
+//   void put(format::Writer&) const;
+//   bool get(format::Reader&);  // false if that is not what put() writes
+template <class Value>
+void put(format::Writer& writer, const Value& value) {
+  if constexpr (std::is_same_v<Value, std::string>) {
+    writer.sized_text(value);
+  } else {
+    value.put(writer);
+  }
+}
+
+template <class Value>
+bool get(format::Reader& reader, Value& value) {
+  if constexpr (std::is_same_v<Value, std::string>) {
+    value = reader.sized_text();
+    return reader.ok();
+  } else {
+    return value.get(reader);
+  }
+}
+
+template <class Value>
+ByteVector packed(std::span<const Value> values) {
+  if constexpr (std::is_trivially_copyable_v<Value>) {
+    const ByteView bytes = std::as_bytes(values);
+    return {bytes.begin(), bytes.end()};
+  } else {
+    format::Writer writer(256);
+    for (const Value& value : values) put(writer, value);
+    return writer.take();
+  }
+}
+
 // Returns the values in one rank's message. Code::comm if it did not arrive whole; `what` describes
 // the values.
 template <class Value>
 Result<std::vector<Value>> values_in(ByteView part, const char* what) {
-  static_assert(std::is_trivially_copyable_v<Value>);
-  if (part.size() % sizeof(Value) != 0) return fail(Code::comm, std::string(what) + " did not arrive whole");
-  std::vector<Value> values(part.size() / sizeof(Value));
-  if (!values.empty()) std::memcpy(values.data(), part.data(), part.size());
+  std::vector<Value> values;
+  bool is_whole = true;
+  if constexpr (std::is_trivially_copyable_v<Value>) {
+    values.resize(part.size() / sizeof(Value));
+    is_whole = part.size() % sizeof(Value) == 0;
+    if (is_whole && !values.empty()) std::memcpy(values.data(), part.data(), part.size());
+  } else {
+    format::Reader reader(part);
+    while (is_whole && reader.remaining() > 0) is_whole = get(reader, values.emplace_back());
+  }
+  if (!is_whole) return fail(Code::comm, std::string(what) + " did not arrive whole");
   return values;
 }
 
@@ -34,7 +76,7 @@ Result<std::vector<Value>> values_in(ByteView part, const char* what) {
 template <class Value>
 Result<Gathered<Value>> gather_values(const Context& context, const Status& mine, std::span<const Value> values,
                                       const char* what) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts, agree_and_gather(context, mine, std::as_bytes(values)));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts, agree_and_gather(context, mine, packed(values)));
   Gathered<Value> all;
   for (const ByteVector& part : parts) {
     DIAPAUSE_TRY_ASSIGN(std::vector<Value> of_one, values_in<Value>(part, what));
@@ -46,18 +88,14 @@ Result<Gathered<Value>> gather_values(const Context& context, const Status& mine
 // Returns one value of each process in `comm`, by its place there. Does not agree on anything.
 template <class Value>
 Result<std::vector<Value>> gather_one(comm::Comm& comm, const Value& mine) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts, comm.all_gather(as_byte_view(mine)));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts, comm.all_gather(packed(std::span(&mine, 1))));
   std::vector<Value> all;
   for (const ByteVector& part : parts) {
-    DIAPAUSE_TRY_ASSIGN(const std::vector<Value> of_one, values_in<Value>(part, "a rank's value"));
+    DIAPAUSE_TRY_ASSIGN(std::vector<Value> of_one, values_in<Value>(part, "a rank's value"));
     if (of_one.size() != 1) return fail(Code::comm, "a rank's value did not arrive whole");
-    all.push_back(of_one.front());
+    all.push_back(std::move(of_one.front()));
   }
   return all;
 }
-
-// Gathers texts, which may hold any bytes, in the same way as gather_values().
-Result<Gathered<std::string>> gather_texts(const Context& context, const Status& mine,
-                                           std::span<const std::string> texts, const char* what);
 
 }  // namespace diapause::engine

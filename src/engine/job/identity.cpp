@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
+#include "engine/job/gather.hpp"
 #include "format/wire.hpp"
 #include "store/identity.hpp"
 #include "store/names.hpp"
@@ -24,40 +26,35 @@ struct Answer {
   format::JobIdentity identity;  // job
   // Otherwise: the paths of the global directory, the real one and as it was spelled.
   std::array<std::string, 2> home;
+
+  void put(format::Writer& writer) const;
+  bool get(format::Reader& reader);
 };
 
-void put_path_text(format::Writer& writer, std::string_view text) {
-  writer.u64(text.size());
-  writer.text(text);
+void put_identity(format::Writer& writer, const format::JobIdentity& identity) {
+  const ByteVector bytes = format::encode_identity(identity);
+  writer.u64(bytes.size());
+  writer.append(bytes);
 }
 
-std::string get_path_text(format::Reader& reader) {
+bool get_identity(format::Reader& reader, format::JobIdentity& identity) {
   const std::uint64_t length = reader.u64();
-  return reader.text(length);
+  auto read = format::decode_identity(reader.take(length));
+  if (read) identity = std::move(*read);
+  return read.has_value();
 }
 
-ByteVector pack_answer(const Answer& answer) {
-  format::Writer writer(256);
-  writer.u32(static_cast<std::uint32_t>(answer.found));
-  if (answer.found == Found::job) {
-    writer.append(format::encode_identity(answer.identity));
-  } else {
-    for (const std::string& path : answer.home) put_path_text(writer, path);
-  }
-  return writer.take();
+void Answer::put(format::Writer& writer) const {
+  writer.u32(static_cast<std::uint32_t>(found));
+  if (found == Found::job) return put_identity(writer, identity);
+  for (const std::string& path : home) writer.sized_text(path);
 }
 
-Result<Answer> unpack_answer(ByteView bytes) {
-  format::Reader reader(bytes);
-  Answer answer;
-  answer.found = static_cast<Found>(reader.u32());
-  if (answer.found == Found::job) {
-    DIAPAUSE_TRY_ASSIGN(answer.identity, format::decode_identity(reader.take(reader.remaining())));
-  } else {
-    for (std::string& path : answer.home) path = get_path_text(reader);
-  }
-  if (!reader.ok()) return fail(Code::comm, "what rank 0 says of the job's identity did not arrive whole");
-  return answer;
+bool Answer::get(format::Reader& reader) {
+  found = static_cast<Found>(reader.u32());
+  if (found == Found::job) return get_identity(reader, identity);
+  for (std::string& path : home) path = reader.sized_text();
+  return reader.ok();
 }
 
 // Finds the job in the global directory, and makes or changes it where necessary. Used by rank 0.
@@ -193,14 +190,24 @@ class Registry {
   std::optional<sys::FileLock> lock_;
 };
 
-// The memory of this process's node of a job of this name and home: its identities, then the
-// directories of releases that wrote none.
-struct Memories {
-  std::vector<format::JobIdentity> identities;
-  std::vector<std::string> old_keys;
+// What a node remembers of a job of this name and home: its identity, or the directory of a release that wrote none.
+struct Memory {
+  std::optional<format::JobIdentity> identity;
+  std::string old_key;
+
+  void put(format::Writer& writer) const {
+    writer.u32(identity ? 1 : 0);
+    if (identity) return put_identity(writer, *identity);
+    writer.sized_text(old_key);
+  }
+  bool get(format::Reader& reader) {
+    if (reader.u32() != 0) return get_identity(reader, identity.emplace());
+    old_key = reader.sized_text();
+    return reader.ok();
+  }
 };
 
-void remember(const sys::Directory& root, const Context& context, const Answer& answer, Memories& memories) {
+void remember(const sys::Directory& root, const Context& context, const Answer& answer, std::vector<Memory>& memories) {
   const auto entries = root.list();
   if (!entries) return;
   const std::string absolute = context.settings.global_path;
@@ -214,70 +221,45 @@ void remember(const sys::Directory& root, const Context& context, const Answer& 
     const auto identity = store::read_identity(*job);
     const bool is_here =
         identity && identity->key == entry.name && std::ranges::find(answer.home, identity->home) != answer.home.end();
-    if (is_here) memories.identities.push_back(*identity);
-    if (!identity && old_keys.contains(entry.name)) memories.old_keys.push_back(entry.name);
+    if (is_here) memories.push_back({*identity, {}});
+    if (!identity && old_keys.contains(entry.name)) memories.push_back({std::nullopt, entry.name});
   }
-}
-
-ByteVector pack_memories(const Memories& memories) {
-  format::Writer writer(256);
-  writer.u64(memories.identities.size());
-  for (const format::JobIdentity& identity : memories.identities) {
-    const ByteVector bytes = format::encode_identity(identity);
-    writer.u64(bytes.size());
-    writer.append(bytes);
-  }
-  writer.u64(memories.old_keys.size());
-  for (const std::string& key : memories.old_keys) put_path_text(writer, key);
-  return writer.take();
-}
-
-// Returns false if the data are cut short.
-bool unpack_memories(ByteView bytes, Memories& memories) {
-  format::Reader reader(bytes);
-  const std::uint64_t identities = reader.u64();
-  for (std::uint64_t i = 0; i < identities && reader.ok(); ++i) {
-    const std::uint64_t length = reader.u64();
-    auto identity = format::decode_identity(reader.take(length));
-    if (!identity) return false;
-    memories.identities.push_back(std::move(*identity));
-  }
-  const std::uint64_t keys = reader.u64();
-  for (std::uint64_t i = 0; i < keys && reader.ok(); ++i) memories.old_keys.push_back(get_path_text(reader));
-  return reader.ok();
 }
 
 // Returns what all nodes remember, equal on all ranks.
-Result<Memories> ask_nodes(const Context& context, const Answer& answer) {
-  Memories mine;
+Result<std::vector<Memory>> ask_nodes(const Context& context, const Answer& answer) {
+  std::vector<Memory> mine;
   for (const config::TierKind kind : kNodeTiers) {
     const std::string& path = root_of(context.settings, kind);
     if (path.empty() || !context.acts_for(kind)) continue;
     const auto root = sys::Directory::open_private(context.kernel, path);
     if (root) remember(*root, context, answer, mine);
   }
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, pack_memories(mine)));
-  Memories memories;
-  for (const ByteVector& part : all) {
-    if (!unpack_memories(part, memories)) {
-      return fail(Code::comm, "what a node remembers of the job did not arrive whole");
-    }
-  }
+  DIAPAUSE_TRY_ASSIGN(const Gathered<Memory> all,
+                      gather_values<Memory>(context, {}, mine, "what a node remembers of the job"));
+  std::vector<Memory> memories;
+  for (const std::vector<Memory>& of_node : all) memories.insert(memories.end(), of_node.begin(), of_node.end());
   return memories;
 }
 
 // Returns the identity of a job that its global directory does not know: of the job that was made
 // there last, as far as the nodes remember, or a new one. Called by rank 0 only.
-Result<format::JobIdentity> remembered_or_new(const Context& context, const Answer& answer, const Memories& memories) {
-  const auto last = std::ranges::max_element(memories.identities, {}, &format::JobIdentity::created_unix_ns);
-  if (last != memories.identities.end()) {
-    format::JobIdentity identity = *last;
-    identity.home = answer.home[0];
-    return identity;
+Result<format::JobIdentity> remembered_or_new(const Context& context, const Answer& answer,
+                                              const std::vector<Memory>& memories) {
+  std::optional<format::JobIdentity> last;
+  std::string old_key;
+  for (const Memory& memory : memories) {
+    const bool is_later = memory.identity && (!last || last->created_unix_ns < memory.identity->created_unix_ns);
+    if (is_later) last = memory.identity;
+    if (old_key.empty()) old_key = memory.old_key;
+  }
+  if (last) {
+    last->home = answer.home[0];
+    return *last;
   }
   DIAPAUSE_TRY_ASSIGN(format::JobIdentity identity, store::draw_identity(context.job, answer.home[0]));
-  if (!memories.old_keys.empty()) {
-    identity.key = memories.old_keys.front();
+  if (!old_key.empty()) {
+    identity.key = old_key;
   } else if (answer.found == Found::unusable) {
     // The next start cannot read the directory either, and must find the same name on nodes that
     // remember nothing.
@@ -302,23 +284,24 @@ const std::string& root_of(const config::Settings& settings, config::TierKind ki
 
 Result<format::JobIdentity> find_identity(const Context& context) {
   Registry registry(context);
-  Answer answer;
-  if (context.rank() == 0) answer = registry.look();
-  const ByteVector told = context.rank() == 0 ? pack_answer(answer) : ByteVector{};
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context, {}, told));
-  DIAPAUSE_TRY_ASSIGN(answer, unpack_answer(all[0]));
+  std::vector<Answer> looked;
+  if (context.rank() == 0) looked.push_back(registry.look());
+  DIAPAUSE_TRY_ASSIGN(const Gathered<Answer> all,
+                      gather_values<Answer>(context, {}, looked, "what rank 0 says of the job's identity"));
+  const Answer& answer = all[0].front();
   if (answer.found == Found::job) return answer.identity;
-  DIAPAUSE_TRY_ASSIGN(const Memories memories, ask_nodes(context, answer));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<Memory> memories, ask_nodes(context, answer));
   Status mine;
-  ByteVector chosen;
+  std::vector<Answer> chosen;
   if (context.rank() == 0) {
     const auto identity = remembered_or_new(context, answer, memories);
     if (identity && answer.found == Found::nothing) registry.bear(*identity);
-    if (identity) chosen = format::encode_identity(*identity);
+    if (identity) chosen.push_back({Found::job, *identity, {}});
     if (!identity) mine = fail(identity.error());
   }
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> identities, agree_and_gather(context, mine, chosen));
-  return format::decode_identity(identities[0]);
+  DIAPAUSE_TRY_ASSIGN(const Gathered<Answer> identities,
+                      gather_values<Answer>(context, mine, chosen, "the identity of the job"));
+  return identities[0].front().identity;
 }
 
 void leave_identity(const Context& context) {

@@ -10,25 +10,15 @@ namespace {
 using format::Reader;
 using format::Writer;
 
-void write_text(Writer& writer, const std::string& text) {
-  writer.u64(text.size());
-  writer.text(text);
-}
-
-std::string read_text(Reader& reader) {
-  const std::uint64_t length = reader.u64();
-  return reader.text(length);
-}
-
 // Merges the mark that rank 0 reports for all. Each process's report begins with such a text.
 void merge_mark(store::FinishedMark& mark, Reader& reader) {
-  const auto read = store::decode_finished(read_text(reader));
+  const auto read = store::decode_finished(reader.sized_text());
   if (read && read->incarnation > mark.incarnation) mark = *read;
 }
 
 // Merges one version's description, of the report of `process`. Returns false if it is cut short.
 bool merge(Merged& merged, Reader& reader, std::size_t process, std::size_t node_count) {
-  const auto id = store::parse_version_directory(read_text(reader));
+  const auto id = store::parse_version_directory(reader.sized_text());
   const std::uint32_t tier = reader.u32();
   const std::uint32_t node = reader.u32();
   if (!id || tier > static_cast<std::uint32_t>(config::TierKind::global) || node >= node_count) return false;
@@ -36,7 +26,7 @@ bool merge(Merged& merged, Reader& reader, std::size_t process, std::size_t node
   StoredVersion& version = merged.versions[*id];
   version.id = *id;
   version.nodes.resize(node_count);
-  const std::string problem = read_text(reader);
+  const std::string problem = reader.sized_text();
   if (!problem.empty()) version.problems.push_back(problem);
   if (reader.u32() != 0) version.is_unreadable = true;
   if (reader.u32() != 0) version.is_of_the_moment = true;
@@ -67,13 +57,13 @@ bool merge(Merged& merged, Reader& reader, std::size_t process, std::size_t node
 
 }  // namespace
 
-void write_mark(Writer& report, const store::FinishedMark& mark) { write_text(report, store::encode_finished(mark)); }
+void write_mark(Writer& report, const store::FinishedMark& mark) { report.sized_text(store::encode_finished(mark)); }
 
 void describe(Writer& writer, const store::FoundVersion& found, config::TierKind kind, std::uint32_t node) {
-  write_text(writer, store::version_directory(found.id));
+  writer.sized_text(store::version_directory(found.id));
   writer.u32(static_cast<std::uint32_t>(kind));
   writer.u32(node);
-  write_text(writer, found.problem);
+  writer.sized_text(found.problem);
   writer.u32(found.is_unreadable ? 1 : 0);
   writer.u32(found.is_of_the_moment ? 1 : 0);
   // One of those who have a manifest sends it later.

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "engine/job/gather.hpp"
+
 namespace diapause::engine {
 
 Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name) {
@@ -16,16 +18,15 @@ Result<Topology> find_topology(comm::Comm& comm, const config::Settings& setting
     name = number < settings.node_names.size() ? settings.node_names[number] : fmt::format("node{}", number);
   }
   const std::string key = fmt::format("{}/{}", number, name);
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> keys, comm.all_gather(as_byte_view(key)));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> keys, gather_one(comm, key));
 
   Topology topology;
   topology.rank = comm.rank();
   std::map<std::string, std::uint32_t> nodes;
   for (std::uint32_t r = 0; r < keys.size(); ++r) {
-    const std::string of_rank(reinterpret_cast<const char*>(keys[r].data()), keys[r].size());
-    const auto [found, is_new] = nodes.try_emplace(of_rank, static_cast<std::uint32_t>(nodes.size()));
+    const auto [found, is_new] = nodes.try_emplace(keys[r], static_cast<std::uint32_t>(nodes.size()));
     if (is_new) {
-      topology.node_names.push_back(of_rank.substr(of_rank.find('/') + 1));
+      topology.node_names.push_back(keys[r].substr(keys[r].find('/') + 1));
       topology.leaders.push_back(r);
     }
     topology.node_of_rank.push_back(found->second);

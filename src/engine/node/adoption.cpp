@@ -83,8 +83,9 @@ class Adoption {
   // Returns the versions of which all images were found, newest first.
   Result<std::vector<format::VersionId>> find_whole(const Result<std::vector<std::string>>& mine) {
     const std::vector<std::string> seen = mine ? *mine : std::vector<std::string>();
-    DIAPAUSE_TRY_ASSIGN(const Gathered<std::string> all,
-                        gather_texts(context_, mine ? Status() : fail(mine.error()), seen, "a list of captures"));
+    DIAPAUSE_TRY_ASSIGN(
+        const Gathered<std::string> all,
+        gather_values<std::string>(context_, mine ? Status() : fail(mine.error()), seen, "a list of captures"));
     std::map<format::VersionId, std::set<std::uint32_t>> ranks;
     for (const std::vector<std::string>& of_process : all) {
       for (const std::string& line : of_process) {

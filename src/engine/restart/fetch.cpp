@@ -10,6 +10,7 @@
 
 #include "capture/capture.hpp"
 #include "capture/capturer.hpp"
+#include "engine/job/gather.hpp"
 #include "engine/restart/rebuild.hpp"
 #include "format/wire.hpp"
 #include "redundancy/layout.hpp"
@@ -34,6 +35,44 @@ class OwnedBytes : public ByteSource {
   sys::AlignedBuffer buffer_;
   std::unique_ptr<ByteSource> inner_;
 };
+
+// A file found damaged, or a rank whose rebuild gave something wrong.
+struct Bad {
+  std::optional<FileRef> file;
+  std::uint32_t rebuilt_rank = 0;
+  std::string why;
+  Code code = Code::corrupt;
+
+  bool may_be_sound() const { return code == Code::io || code == Code::denied; }
+  void put(format::Writer& writer) const;
+  bool get(format::Reader& reader);
+};
+
+void Bad::put(format::Writer& writer) const {
+  const FileRef place = file.value_or(FileRef{});
+  writer.u32((file ? 1u : 0u) | (place.is_parity ? 2u : 0u) | (place.is_global ? 4u : 0u));
+  writer.u32(static_cast<std::uint32_t>(-static_cast<int>(code)));
+  writer.u32(place.node);
+  writer.u32(place.group);
+  writer.u32(place.index);
+  writer.u32(rebuilt_rank);
+  writer.sized_text(why);
+}
+
+bool Bad::get(format::Reader& reader) {
+  FileRef place;
+  const std::uint32_t flags = reader.u32();
+  place.is_parity = (flags & 2) != 0;
+  place.is_global = (flags & 4) != 0;
+  code = static_cast<Code>(-static_cast<int>(reader.u32()));
+  place.node = reader.u32();
+  place.group = reader.u32();
+  place.index = reader.u32();
+  if ((flags & 1) != 0) file = place;
+  rebuilt_rank = reader.u32();
+  why = reader.sized_text();
+  return reader.ok();
+}
 
 }  // namespace
 
@@ -86,14 +125,6 @@ class Fetch::Fetcher {
   }
 
  private:
-  // A file found damaged, or a rank whose rebuild gave something wrong.
-  struct Bad {
-    std::optional<FileRef> file;
-    std::uint32_t rebuilt_rank = 0;
-    std::string why;
-    Code code = Code::corrupt;
-    bool may_be_sound() const { return code == Code::io || code == Code::denied; }
-  };
   static Bad make_bad(std::optional<FileRef> file, std::uint32_t rebuilt_rank, const Error& why) {
     return {file, rebuilt_rank, why.message, why.code};
   }
@@ -317,16 +348,13 @@ class Fetch::Fetcher {
 
   // True on all ranks if nobody found anything bad; else everybody takes the bad files out.
   Result<bool> all_sound(const std::vector<Bad>& mine) {
-    format::Writer message(64);
-    for (const Bad& bad : mine) put(message, bad);
-    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, agree_and_gather(context_, {}, message.written()));
+    DIAPAUSE_TRY_ASSIGN(const Gathered<Bad> all,
+                        gather_values<Bad>(context_, {}, mine, "a rank's report of damaged files"));
     bool sound = true;
-    for (const ByteVector& part : all) {
-      format::Reader reader(part);
-      while (reader.remaining() > 0) {
-        const Bad bad = get(reader);
+    for (const std::vector<Bad>& of_rank : all) {
+      for (const Bad& bad : of_rank) {
         const bool known = !bad.file || bad.file->is_global || bad.file->node < version_.nodes.size();
-        if (!reader.ok() || !known) return fail(Code::comm, "a rank's report of damaged files did not arrive whole");
+        if (!known) return fail(Code::comm, "a rank reports damaged files of a node that is not there");
         sound = false;
         // Nothing is wrong with the file, and another attempt will find it.
         if (is_of_the_moment(bad.code)) return fail(Code::again, bad.why);
@@ -334,35 +362,6 @@ class Fetch::Fetcher {
       }
     }
     return sound;
-  }
-
-  static void put(format::Writer& message, const Bad& bad) {
-    const FileRef file = bad.file.value_or(FileRef{});
-    message.u32((bad.file ? 1u : 0u) | (file.is_parity ? 2u : 0u) | (file.is_global ? 4u : 0u));
-    message.u32(static_cast<std::uint32_t>(-static_cast<int>(bad.code)));
-    message.u32(file.node);
-    message.u32(file.group);
-    message.u32(file.index);
-    message.u32(bad.rebuilt_rank);
-    message.u64(bad.why.size());
-    message.text(bad.why);
-  }
-
-  static Bad get(format::Reader& message) {
-    Bad bad;
-    FileRef file;
-    const std::uint32_t flags = message.u32();
-    file.is_parity = (flags & 2) != 0;
-    file.is_global = (flags & 4) != 0;
-    bad.code = static_cast<Code>(-static_cast<int>(message.u32()));
-    file.node = message.u32();
-    file.group = message.u32();
-    file.index = message.u32();
-    if ((flags & 1) != 0) bad.file = file;
-    bad.rebuilt_rank = message.u32();
-    const std::uint64_t length = message.u64();
-    bad.why = message.text(length);
-    return bad;
   }
 
   void take_out(const Bad& bad) {

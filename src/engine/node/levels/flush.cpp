@@ -122,7 +122,8 @@ class Flush {
   Status share_names() {
     std::vector<std::string> mine;
     for_own_files([&](GlobalFile& file) { mine.push_back(file.spare_name); });
-    DIAPAUSE_TRY_ASSIGN(const Gathered<std::string> all, gather_texts(context_, {}, mine, "the names of files"));
+    DIAPAUSE_TRY_ASSIGN(const Gathered<std::string> all,
+                        gather_values<std::string>(context_, {}, mine, "the names of files"));
     std::vector<std::size_t> read(all.size());
     for (GlobalFile& file : files_) {
       std::size_t& next = read[file.owner];
