@@ -18,7 +18,7 @@
 // The object that a handle points to. Members are destroyed in reverse order, so that the member
 // that closes the instance at MPI_Finalize goes first.
 struct diapause_instance {
-  diapause::engine::Opened rank;
+  diapause::library::Opened rank;
   std::shared_ptr<const void> program_comm;  // an MPI_Comm, if it was opened with MPI
   // The result of closing, if MPI_Finalize has closed the instance.
   std::optional<diapause::Status> ended;
@@ -31,6 +31,8 @@ namespace diapause::capi {
 
 // Stores the text for diapause_last_error and returns the status.
 int report(const Error& error) noexcept;
+// Returns the text that was stored last in this thread.
+const char* last_error() noexcept;
 
 template <class Body>
 int guarded(Body body) noexcept {
@@ -49,7 +51,7 @@ int guarded(Body body) noexcept {
 
 // Returns the engine of a computing rank. Code::argument without an instance, on a dedicated rank,
 // and in a child of the process that has opened it.
-Result<engine::Engine*> engine_of(const diapause_t* instance);
+Result<library::Engine*> engine_of(const diapause_t* instance);
 
 // Returns the options of a program whose struct may be smaller or larger than ours. NULL means
 // defaults.
