@@ -50,10 +50,6 @@ std::string in_words(const Stop& stop) {
   return fmt::format("{} on rank {}", sys::signal_name(stop.signal), stop.rank);
 }
 
-std::size_t nodes_needed(const config::Settings& settings, int level) {
-  return level == 2 ? 2 : level == 3 ? settings.parity + 1u : 1;
-}
-
 Status Deadline::open(const engine::Context& context, std::unique_ptr<sys::StopSignals> signals,
                       std::string note_path) {
   const config::DeadlineSettings& settings = context.settings.deadline;
@@ -91,7 +87,7 @@ policy::LevelSeconds Deadline::expected(const engine::Context& context, std::uin
   policy::LevelSeconds levels;
   for (int level = 1; level <= 4; ++level) {
     const bool has_tier = level < 4 || context.tiers.find(config::TierKind::global) != nullptr;
-    if (!has_tier || topology.node_names.size() < nodes_needed(context.settings, level)) continue;
+    if (!has_tier || topology.node_names.size() < policy::nodes_needed(context.settings, level)) continue;
     levels[static_cast<std::size_t>(level)] = times_.expect(level, all_bytes, topology.node_names.size());
   }
   return levels;

@@ -71,7 +71,4 @@ class Deadline {
   bool told_ = false;
 };
 
-// Returns how many nodes a level needs at least.
-std::size_t nodes_needed(const config::Settings& settings, int level);
-
 }  // namespace diapause::library

@@ -35,7 +35,7 @@ model::Powers powers_of_profile(const engine::Context& context) {
 
 bool can_take(const engine::Context& context, int level) {
   const bool has_tier = level < 4 || context.tiers.find(config::TierKind::global) != nullptr;
-  return has_tier && context.topology.node_names.size() >= nodes_needed(context.settings, level);
+  return has_tier && context.topology.node_names.size() >= policy::nodes_needed(context.settings, level);
 }
 
 }  // namespace

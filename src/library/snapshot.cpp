@@ -48,7 +48,7 @@ Result<bool> Engine::is_due() {
 
 Result<bool> Engine::has_nodes_for(int level) const {
   if (level < 1 || level > 4) return fail(Code::argument, fmt::format("level {}: levels are 1 to 4", level));
-  return context_->topology.node_names.size() >= nodes_needed(context_->settings, level);
+  return context_->topology.node_names.size() >= policy::nodes_needed(context_->settings, level);
 }
 
 Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
@@ -93,7 +93,7 @@ void Engine::tell_of_too_few_nodes() {
   const std::size_t nodes = context_->topology.node_names.size();
   std::string needs;
   for (int level = 2; level <= 3; ++level) {
-    const std::size_t needed = nodes_needed(settings, level);
+    const std::size_t needed = policy::nodes_needed(settings, level);
     const config::Interval& interval = settings.level(level).interval;
     const bool is_scheduled = interval.seconds > 0 || interval.calls > 0;
     if (!is_scheduled || nodes >= needed) continue;

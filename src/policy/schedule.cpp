@@ -11,6 +11,11 @@ constexpr double kWaitForPace_s = 0.1;
 
 }  // namespace
 
+std::size_t nodes_needed(const config::Settings& settings, int level) {
+  if (level == 2) return 2;
+  return level == 3 ? settings.parity + std::size_t{1} : 1;
+}
+
 Schedule::Schedule(const config::Settings& settings) : is_paced_(settings.auto_schedule.is_on) {
   for (std::size_t level = 1; level <= kDeepest; ++level) intervals_[level] = settings.levels[level].interval;
 }

@@ -28,6 +28,9 @@
 
 namespace diapause::policy {
 
+// Returns how many nodes a level needs at least.
+std::size_t nodes_needed(const config::Settings& settings, int level);
+
 // The state of the intervals, equal on all ranks at agreed calls. Every time that is passed, except
 // where a function says otherwise, must be rank 0's and the same on all ranks; otherwise the ranks
 // would disagree on when to agree, and wait for each other for ever. docs/decisions has the reason for this design: a
