@@ -237,7 +237,7 @@ class Engine {
   engine::Decider decider_;
   std::optional<Error> off_;  // why the instance turned itself off
   bool told_too_few_nodes_ = false;
-  bool is_slot_ready_ = false;  // or was asked for, since regions or versions in flight have changed
+  bool is_slot_ready_ = false;            // or was asked for, since regions or versions in flight have changed
   static constexpr double kPeriod_s = 1;  // the least length of a period of the energy account
   double period_from_s_ = 0;              // rank 0: when the present period began
   double opened_s_ = 0;
@@ -257,16 +257,3 @@ struct Opened {
 };
 
 }  // namespace diapause::library
-
-// Until all who name these in the other namespace have followed.
-namespace diapause::engine {
-using library::CheckpointInfo;
-using library::Engine;
-using library::Invariant;
-using library::Opened;
-using library::OpenRequest;
-using library::ProtectedRegion;
-using library::RestartInfo;
-using library::Stop;
-using library::VersionProgress;
-}  // namespace diapause::engine

@@ -37,9 +37,9 @@ class Async : public ::testing::TestWithParam<const char*> {
 TEST_P(Async, ReachesEveryLevelWithoutAnotherCallOfTheProgram) {
   for (int level = 1; level <= 4; ++level) {
     const auto version = static_cast<std::uint64_t>(level);
-    ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       ASSERT_TRUE(engine.checkpoint(version, level, info));
       program.scramble();  // the program goes on at once
       const Status reached = engine.wait(version, level, 60);
@@ -55,8 +55,8 @@ TEST_P(Async, ReachesEveryLevelWithoutAnotherCallOfTheProgram) {
 
 TEST_P(Async, SeveralVersionsAreInFlightAndAllArrive) {
   ASSERT_TRUE(run_job(disk_, in_background("in_flight = 4\n[level4]\nkeep = 8\n[level1]\nkeep = 8\n"),
-                      [&](engine::Engine& engine, Program& program, std::uint32_t) {
-                        engine::CheckpointInfo info;
+                      [&](library::Engine& engine, Program& program, std::uint32_t) {
+                        library::CheckpointInfo info;
                         for (std::uint64_t version = 1; version <= 6; ++version) {
                           program.compute(version);
                           EXPECT_TRUE(engine.checkpoint(version, version % 2 == 0 ? 4 : 1, info));
@@ -73,8 +73,8 @@ TEST_P(Async, SeveralVersionsAreInFlightAndAllArrive) {
 }
 
 TEST_P(Async, FilesOfARankAndOfTheEngineBesideItDoNotMeet) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 24; ++version) {
       program.compute(version);
       EXPECT_TRUE(engine.checkpoint(version, static_cast<int>(version % 4 + 1), info));
@@ -87,9 +87,9 @@ TEST_P(Async, FilesOfARankAndOfTheEngineBesideItDoNotMeet) {
 }
 
 TEST_P(Async, ClosingWaitsForWhatIsInFlight) {
-  ASSERT_TRUE(run_job(disk_, in_background(kSlowFlush), [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk_, in_background(kSlowFlush), [&](library::Engine& engine, Program& program, std::uint32_t) {
     program.compute(5);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     EXPECT_TRUE(engine.checkpoint(5, 4, info));
     EXPECT_LT(info.level_reached, 4);
   }));
@@ -101,8 +101,8 @@ TEST_P(Async, ClosingWaitsForWhatIsInFlight) {
 
 TEST_P(Async, ClosingWithinATimeGivesUpWhatIsNotBegun) {
   ASSERT_TRUE(run_job(disk_, in_background("in_flight = 8\nflush_mib_s = 0.02\n"),
-                      [&](engine::Engine& engine, Program& program, std::uint32_t) {
-                        engine::CheckpointInfo info;
+                      [&](library::Engine& engine, Program& program, std::uint32_t) {
+                        library::CheckpointInfo info;
                         for (std::uint64_t version = 1; version <= 8; ++version) {
                           program.compute(version);
                           EXPECT_TRUE(engine.checkpoint(version, 4, info));
@@ -120,9 +120,9 @@ TEST_P(Async, ClosingWithinATimeGivesUpWhatIsNotBegun) {
 }
 
 void take_in_background(VolatileDisk& disk, const Shape& shape, std::uint64_t version, int level) {
-  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
     program.compute(version);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     EXPECT_TRUE(engine.checkpoint(version, level, info));
     EXPECT_TRUE(engine.wait(version, level, 60));
   }));
@@ -137,9 +137,9 @@ TEST_P(Async, TheProgramGoesOnAfterALossBeforeTheRedundancyIsBack) {
     FaultKernel kernel(disk);
     kernel.hold(Call::renameat, "spare/");  // files that are about to become part of a version
     std::atomic<int> gone_on = 0;
-    ASSERT_TRUE(run_job(kernel, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
-      engine::RestartInfo info;
-      const Status restarted = engine.restart(engine::Engine::kNewest, info);
+    ASSERT_TRUE(run_job(kernel, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
+      library::RestartInfo info;
+      const Status restarted = engine.restart(library::Engine::kNewest, info);
       EXPECT_TRUE(restarted) << restarted.error().message;
       EXPECT_TRUE(program.holds(7));
       EXPECT_EQ(engine.poll(7)->level_asked, level);
@@ -161,9 +161,9 @@ TEST_P(Async, WhatWasRestoredStaysUntilTheRedundancyIsBack) {
     take_in_background(disk, in_background(), 7, level);
     ASSERT_TRUE(disk.erase(node_directory(disk, "node1")));
     FaultKernel kernel(disk);
-    ASSERT_TRUE(run_job(kernel, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
-      engine::RestartInfo info;
-      EXPECT_TRUE(engine.restart_begin(engine::Engine::kNewest, info));
+    ASSERT_TRUE(run_job(kernel, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
+      library::RestartInfo info;
+      EXPECT_TRUE(engine.restart_begin(library::Engine::kNewest, info));
       EXPECT_TRUE(engine.restore({}));
       kernel.arm({Fault::stop});  // the machine goes down with the redundancy half put back
       (void)engine.restart_end();
@@ -186,18 +186,18 @@ bool comes_true(Condition condition) {
 TEST_P(Async, TheFirstCheckpointFindsItsMemoryReady) {
   FaultKernel kernel(disk_);
   std::barrier together(4);
-  ASSERT_TRUE(run_job(kernel, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+  ASSERT_TRUE(run_job(kernel, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
     program.compute(1);
     together.arrive_and_wait();
     if (rank == 0) kernel.arm({Fault::none});  // counts from here
     together.arrive_and_wait();
-    engine::RestartInfo none;
-    EXPECT_EQ(engine.restart(engine::Engine::kNewest, none).error().code, Code::not_found);
+    library::RestartInfo none;
+    EXPECT_EQ(engine.restart(library::Engine::kNewest, none).error().code, Code::not_found);
     EXPECT_TRUE(comes_true([&] { return kernel.calls(Call::map_shared) >= 4; }));  // the end of making a slot
     together.arrive_and_wait();
     if (rank == 0) kernel.arm({Fault::fail_from_here, 0, Call::fallocate, ENOSPC});
     together.arrive_and_wait();
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     const Status taken = engine.checkpoint(1, 1, info);
     EXPECT_TRUE(taken) << taken.error().message;
     EXPECT_TRUE(engine.wait(1, 1, 60));
@@ -215,8 +215,8 @@ std::ptrdiff_t free_slots_in_memory(const VolatileDisk& disk) {
 TEST_P(Async, FreeSlotsAreGivenBackWhenNothingIsInFlight) {
   std::barrier together(4);
   std::atomic<bool> are_given_back = false;
-  const auto job = [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-    engine::CheckpointInfo info;
+  const auto job = [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+    library::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 10; ++version) {
       program.compute(version);
       EXPECT_TRUE(engine.checkpoint(version, version % 2 == 0 ? 4 : 1, info));
@@ -239,8 +239,8 @@ TEST_P(Async, FreeSlotsAreGivenBackWhenNothingIsInFlight) {
 TEST_P(Async, SkipsACheckpointOnAllRanksWhenTooManyAreInFlight) {
   std::atomic<int> skipped = 0;
   ASSERT_TRUE(run_job(disk_, in_background(std::string(kSlowFlush) + "in_flight = 1\nwhen_full = \"skip\"\n"),
-                      [&](engine::Engine& engine, Program& program, std::uint32_t) {
-                        engine::CheckpointInfo info;
+                      [&](library::Engine& engine, Program& program, std::uint32_t) {
+                        library::CheckpointInfo info;
                         program.compute(1);
                         EXPECT_TRUE(engine.checkpoint(1, 4, info));
                         EXPECT_TRUE(engine.checkpoint(2, 4, info));
@@ -253,8 +253,8 @@ TEST_P(Async, SkipsACheckpointOnAllRanksWhenTooManyAreInFlight) {
 TEST_P(Async, WaitsForRoomAndSaysHowLong) {
   std::atomic<int> waited = 0;
   ASSERT_TRUE(run_job(disk_, in_background(std::string(kSlowFlush) + "in_flight = 1\n"),
-                      [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-                        engine::CheckpointInfo info;
+                      [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+                        library::CheckpointInfo info;
                         program.compute(1);
                         EXPECT_TRUE(engine.checkpoint(1, 4, info));
                         EXPECT_TRUE(engine.checkpoint(2, 1, info));
@@ -265,8 +265,8 @@ TEST_P(Async, WaitsForRoomAndSaysHowLong) {
 }
 
 TEST_P(Async, AFailureInTheBackgroundIsToldOnceAndCostsNoLevelThatWasReached) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+    library::CheckpointInfo info;
     if (rank == 0) disk_.erase("/home/job/diapause");
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 4, info));
@@ -283,8 +283,8 @@ TEST_P(Async, AFailureInTheBackgroundIsToldOnceAndCostsNoLevelThatWasReached) {
 }
 
 TEST_P(Async, TheNextCheckpointTellsOfAFailureThatNobodyWaitedFor) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+    library::CheckpointInfo info;
     if (rank == 0) disk_.erase("/home/job/diapause");
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 4, info));
@@ -300,8 +300,8 @@ TEST_P(Async, TheNextCheckpointTellsOfAFailureThatNobodyWaitedFor) {
 TEST_P(Async, CapturesInMemoryAndPublishesOnDisk) {
   const std::string on_disk =
       "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n[level2]\ntier = \"local\"\n";
-  ASSERT_TRUE(run_job(disk_, in_background(on_disk), [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, in_background(on_disk), [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 5; ++version) {
       program.compute(version);
       EXPECT_TRUE(engine.checkpoint(version, 2, info));
@@ -315,8 +315,8 @@ TEST_P(Async, CapturesInMemoryAndPublishesOnDisk) {
 }
 
 TEST_P(Async, OneRankMayWaitWhileTheOthersAreInTheNextCheckpoint) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+    library::CheckpointInfo info;
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 3, info));
     EXPECT_EQ(info.level_reached, 0);
@@ -329,8 +329,8 @@ TEST_P(Async, OneRankMayWaitWhileTheOthersAreInTheNextCheckpoint) {
 }
 
 TEST_P(Async, WaitingForWhatCannotBeIsAnError) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
     EXPECT_EQ(engine.wait(1, 3, 1).error().code, Code::argument);
@@ -361,9 +361,9 @@ TEST_F(SetAside, VersionsOfOneModeAreThereInEveryOther) {
       EXPECT_TRUE(restarted.intact) << mode;
     }
     ++version;
-    ASSERT_TRUE(run_job(disk_, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+    ASSERT_TRUE(run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       EXPECT_TRUE(engine.checkpoint(version, 3, info));
       EXPECT_TRUE(engine.wait(version, 3, 60));
     }));
@@ -392,7 +392,7 @@ TEST_F(SetAside, TheOthersAreNumberedAnewInTheirOrder) {
 
 TEST_F(SetAside, ANodeOfOneRankIsNamed) {
   const Shape shape = with_mode("rank", "[node]\nranks_per_node = 5\nnames = [\"left\", \"right\"]\n");
-  const Status opened = run_job(disk_, shape, [](engine::Engine&, Program&, std::uint32_t) { FAIL(); });
+  const Status opened = run_job(disk_, shape, [](library::Engine&, Program&, std::uint32_t) { FAIL(); });
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::config);
   EXPECT_NE(opened.error().message.find("right has only rank 5"), std::string::npos) << opened.error().message;
@@ -403,7 +403,7 @@ TEST_F(SetAside, GivesWayToTheRanksThatCompute) {
   shape.ranks_per_node = 4;
   std::atomic<int> refused = 0;
   shape.log = [&](Severity, const std::string& text) { refused += text.find("processor 1023") != std::string::npos; };
-  ASSERT_TRUE(run_job(disk_, shape, [](engine::Engine&, Program&, std::uint32_t) {}));
+  ASSERT_TRUE(run_job(disk_, shape, [](library::Engine&, Program&, std::uint32_t) {}));
   EXPECT_EQ(refused, 1);
 }
 

@@ -29,7 +29,7 @@ struct AutoSchedule : testing::Test {
   AutoSchedule() {
     shape.ranks = 4;
     shape.config = "[failures]\nmtbf_process_s = 5\nmtbf_node_s = 10\nmtbf_nodes_s = 20\nmtbf_system_s = 40\n";
-    shape.adjust = [](engine::OpenRequest& request, std::uint32_t) {
+    shape.adjust = [](library::OpenRequest& request, std::uint32_t) {
       request.environment = {{"DIAPAUSE_SCHEDULE", "auto"}};
     };
   }
@@ -39,10 +39,10 @@ struct AutoSchedule : testing::Test {
     std::vector<Taken> taken(shape.ranks);
     std::atomic<bool> ends = false;
     std::barrier all(shape.ranks);
-    const Status opened = run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    const Status opened = run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
       for (std::uint64_t call = 1; !ends; ++call) {
         program.compute(call);
-        engine::CheckpointInfo info;
+        library::CheckpointInfo info;
         EXPECT_TRUE(engine.snapshot(call, info));
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         if (!info.taken) continue;

@@ -42,8 +42,8 @@ class Capture : public testing::TestWithParam<Way> {
 
 TEST_P(Capture, HoldsWhatTheProgramHadAtTheCallHoweverItGoesOn) {
   const Shape shape = shape_of(GetParam(), "[level1]\nkeep = 12\n");
-  ASSERT_TRUE(run_job(disk_, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 12; ++version) {
       program.compute(version);
       ASSERT_TRUE(engine.checkpoint(version, static_cast<int>(version % 3 + 1), info));
@@ -58,8 +58,8 @@ TEST_P(Capture, HoldsWhatTheProgramHadAtTheCallHoweverItGoesOn) {
 }
 
 TEST_P(Capture, IsToldInTheLedgerForEveryVersion) {
-  ASSERT_TRUE(run_job(disk_, shape_of(GetParam()), [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, shape_of(GetParam()), [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 4; ++version) {
       program.compute(version);
       ASSERT_TRUE(engine.checkpoint(version, 1, info));
@@ -93,22 +93,22 @@ TEST_P(Capture, OfARegionThatIsUnprotectedAndUnmappedAtOnceIsWhole) {
     void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return static_cast<std::byte*>(memory);
   };
-  ASSERT_TRUE(run_job(disk_, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
     std::byte* const memory = map();
     std::fill_n(memory, kBytes, std::byte{0x5a});
     ASSERT_TRUE(engine.protect({describe(), memory}));
     program.compute(1);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
     EXPECT_TRUE(engine.unprotect("passing"));
     ::munmap(memory, kBytes);
   }));
   std::atomic<int> whole = 0;
-  ASSERT_TRUE(run_job(disk_, shape, [&](engine::Engine& engine, Program&, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk_, shape, [&](library::Engine& engine, Program&, std::uint32_t) {
     std::vector<std::byte> memory(kBytes);
     ASSERT_TRUE(engine.protect({describe(), memory.data()}));
-    engine::RestartInfo info;
-    ASSERT_TRUE(engine.restart_begin(engine::Engine::kNewest, info));
+    library::RestartInfo info;
+    ASSERT_TRUE(engine.restart_begin(library::Engine::kNewest, info));
     EXPECT_TRUE(engine.restore({}));
     EXPECT_TRUE(engine.restart_end());
     whole += std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{0x5a}; }) ? 1 : 0;
@@ -138,9 +138,9 @@ class BehindTheProgram : public Capture {
 };
 
 TEST_F(BehindTheProgram, CopiesWithoutHoldingItUp) {
-  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
     program.compute(1);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
     EXPECT_TRUE(engine.wait(1, 0, 60));
     EXPECT_TRUE(engine.poll(1)->captured);
@@ -155,8 +155,8 @@ TEST_F(BehindTheProgram, CopiesWithoutHoldingItUp) {
 
 TEST_F(BehindTheProgram, MemoryThatGoesWhileItIsCapturedCostsThatVersionAndNoOther) {
   constexpr std::size_t kBytes = 64 * kMiB;
-  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+    library::CheckpointInfo info;
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
     format::Region region;
@@ -185,10 +185,10 @@ TEST_F(BehindTheProgram, MemoryThatGoesWhileItIsCapturedCostsThatVersionAndNoOth
 }
 
 TEST_F(BehindTheProgram, ARegionDeclaredStableIsCopiedWithoutProtection) {
-  ASSERT_TRUE(run_job(disk_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
     EXPECT_TRUE(engine.declare("field", capture::Declaration::stable));
     EXPECT_EQ(engine.declare("fields", capture::Declaration::stable).error().code, Code::not_found);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 3; ++version) {
       program.compute(version);
       EXPECT_TRUE(engine.checkpoint(version, 1, info));
@@ -201,10 +201,10 @@ TEST_F(BehindTheProgram, ARegionDeclaredStableIsCopiedWithoutProtection) {
 
 TEST_F(BehindTheProgram, ARegionDeclaredConstantIsNotCopiedAgainIntoASlotThatHoldsIt) {
   const Shape shape = shape_of({"thread", "copy"}, "[level1]\nkeep = 1\n");
-  ASSERT_TRUE(run_job(disk_, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
     EXPECT_TRUE(engine.declare("field", capture::Declaration::constant));
     program.compute(7);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     for (std::uint64_t version = 1; version <= 6; ++version) {
       EXPECT_TRUE(engine.checkpoint(version, 1, info));
       // When level 1 holds, the slot of the version before is not free yet.

@@ -19,7 +19,7 @@ constexpr double kScrambled = -1.0;
 
 Program::Program(std::uint32_t rank, std::size_t elements) : rank_(rank), field_(elements + 100 * rank) { scramble(); }
 
-void Program::protect(engine::Engine& engine) {
+void Program::protect(library::Engine& engine) {
   format::Region field;
   field.name = "field";
   field.type = format::ElementType::float64;
@@ -61,7 +61,7 @@ bool Program::is_scrambled() const {
 
 bool in_background() { return std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr; }
 
-Status take(engine::Engine& engine, std::uint64_t version, int level, engine::CheckpointInfo& info) {
+Status take(library::Engine& engine, std::uint64_t version, int level, library::CheckpointInfo& info) {
   Status done = engine.checkpoint(version, level, info);
   if (!done || !in_background()) return done;
   done = engine.wait(version, level, 60);
@@ -97,8 +97,8 @@ struct Placement {
   const std::uint32_t extra_;
 };
 
-engine::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::uint32_t rank, std::uint32_t node) {
-  engine::OpenRequest request;
+library::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::uint32_t rank, std::uint32_t node) {
+  library::OpenRequest request;
   request.kernel = &kernel;
   request.name = "job";
   request.host_name = node < shape.node_names.size() ? shape.node_names[node] : "node" + std::to_string(node);
@@ -125,9 +125,9 @@ Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
   Status result;
   const auto rank_main = [&](std::uint32_t place) {
     const std::uint32_t rank = placement.rank(place);
-    engine::OpenRequest request = make_request(kernel, shape, rank, placement.node(place));
+    library::OpenRequest request = make_request(kernel, shape, rank, placement.node(place));
     request.comm = job.comm(place);
-    auto opened = engine::Engine::open(std::move(request));
+    auto opened = library::Engine::open(std::move(request));
     if (!opened) {
       const std::lock_guard lock(mutex);
       result = fail(opened.error());
@@ -154,7 +154,7 @@ bool restarts_in_steps() {
   return how != nullptr && std::string_view(how) == "steps";
 }
 
-Status restart_in_steps(engine::Engine& engine, std::uint64_t version, engine::RestartInfo& info) {
+Status restart_in_steps(library::Engine& engine, std::uint64_t version, library::RestartInfo& info) {
   DIAPAUSE_TRY(engine.restart_begin(version, info));
   const Status restored = engine.restore({});
   const Status ended = engine.restart_end();
@@ -170,8 +170,8 @@ bool may_hold_anything(const Error& why) {
 Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version) {
   Restarted result;
   std::mutex mutex;
-  const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-    engine::RestartInfo info;
+  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+    library::RestartInfo info;
     const Status status = restarts_in_steps() ? restart_in_steps(engine, version, info) : engine.restart(version, info);
     // Data is read straight to its place: where nothing could be had in the end, there may be anything.
     const bool is_as_it_was = status || may_hold_anything(status.error()) || program.is_scrambled();
@@ -199,10 +199,10 @@ void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uin
 
 void checkpoint_job(sys::Kernel& kernel, const Shape& shape,
                     const std::vector<std::pair<std::uint64_t, int>>& versions) {
-  const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
     for (const auto& [version, level] : versions) {
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       const Status done = take(engine, version, level, info);
       EXPECT_TRUE(done) << done.error().message;
       EXPECT_EQ(info.level_reached, level);

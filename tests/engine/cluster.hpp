@@ -16,7 +16,7 @@ namespace diapause::test_support {
 class Program {
  public:
   Program(std::uint32_t rank, std::size_t elements);
-  void protect(engine::Engine& engine);
+  void protect(library::Engine& engine);
   void compute(std::uint64_t version);      // fills the regions with what belongs to that version
   void scramble();                          // with what belongs to none
   bool holds(std::uint64_t version) const;  // whether they are exactly that version's
@@ -34,14 +34,14 @@ struct Shape {
   std::string config;                   // TOML lines besides the paths
   std::vector<std::string> node_names;  // default node0, node1, ...
   std::size_t elements = 700;
-  ThreadJob::Threads threads = ThreadJob::Threads::any;                          // that may communicate
-  LogSink log = [](Severity, const std::string&) {};                             // of all ranks, at the same time
-  std::function<void(engine::OpenRequest& request, std::uint32_t rank)> adjust;  // before the instance is opened
+  ThreadJob::Threads threads = ThreadJob::Threads::any;                           // that may communicate
+  LogSink log = [](Severity, const std::string&) {};                              // of all ranks, at the same time
+  std::function<void(library::OpenRequest& request, std::uint32_t rank)> adjust;  // before the instance is opened
 };
 
 // One start of the job: runs `body` on every rank and joins. A rank whose kernel has stopped takes the others down.
 // Returns the status of opening (the same on all ranks); `body` runs only if it was OK.
-using Body = std::function<void(engine::Engine& engine, Program& program, std::uint32_t rank)>;
+using Body = std::function<void(library::Engine& engine, Program& program, std::uint32_t rank)>;
 Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body);
 
 // Runs one more start that restarts from the newest version. Empty text: no version (and no rank's memory was touched).
@@ -53,7 +53,7 @@ struct Restarted {
   bool intact = true;  // every rank holds exactly that version; after a refusal: nobody's memory was touched
 };
 // In one call, or in this process in three steps: DIAPAUSE_TEST_RESTART=steps.
-Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version = engine::Engine::kNewest);
+Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version = library::Engine::kNewest);
 
 // After all nodes are lost: that version comes back from what is left on the disk.
 void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uint64_t version);
@@ -63,7 +63,7 @@ void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uin
 bool in_background();
 
 // A checkpoint, and with work in the background its end: what a test wants to know either way.
-Status take(engine::Engine& engine, std::uint64_t version, int level, engine::CheckpointInfo& info);
+Status take(library::Engine& engine, std::uint64_t version, int level, library::CheckpointInfo& info);
 
 // Takes one checkpoint of each (version, level) and expects success.
 void checkpoint_job(sys::Kernel& kernel, const Shape& shape,

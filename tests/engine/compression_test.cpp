@@ -207,7 +207,7 @@ struct Field {
     }
     return greatest;
   }
-  Status protect(engine::Engine& engine) {
+  Status protect(library::Engine& engine) {
     format::Region region;
     region.name = "smooth";
     region.type = format::ElementType::float64;
@@ -217,19 +217,19 @@ struct Field {
   }
 };
 
-using Prepare = std::function<void(engine::Engine& engine)>;
-void allow(engine::Engine& engine) { EXPECT_TRUE(engine.allow_loss("smooth", {codec::CodecId::lattice, kBound})); }
+using Prepare = std::function<void(library::Engine& engine)>;
+void allow(library::Engine& engine) { EXPECT_TRUE(engine.allow_loss("smooth", {codec::CodecId::lattice, kBound})); }
 
 void take_lossy(VolatileDisk& disk, const Shape& shape, const std::vector<std::uint64_t>& versions,
                 const Prepare& prepare = allow) {
-  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
     Field field;
     EXPECT_TRUE(field.protect(engine));
     prepare(engine);
     for (const std::uint64_t version : versions) {
       program.compute(version);
       field.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       EXPECT_TRUE(take(engine, version, 4, info));
     }
     EXPECT_TRUE(engine.close(60));
@@ -237,22 +237,22 @@ void take_lossy(VolatileDisk& disk, const Shape& shape, const std::vector<std::u
 }
 
 struct CameBack {
-  engine::RestartInfo info;
+  library::RestartInfo info;
   double greatest_error = 0;
   bool rest_is_exact = true;
   Status status;
 };
 
 CameBack restart_lossy(
-    VolatileDisk& disk, const Shape& shape, const Prepare& prepare = [](engine::Engine&) {}) {
+    VolatileDisk& disk, const Shape& shape, const Prepare& prepare = [](library::Engine&) {}) {
   CameBack back;
   std::mutex mutex;
-  EXPECT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  EXPECT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
     Field field;
     EXPECT_TRUE(field.protect(engine));
     prepare(engine);
-    engine::RestartInfo info;
-    Status status = engine.restart_begin(engine::Engine::kNewest, info);
+    library::RestartInfo info;
+    Status status = engine.restart_begin(library::Engine::kNewest, info);
     if (status) status = engine.restore({});
     if (status) status = engine.restart_end();
     {
@@ -263,7 +263,7 @@ CameBack restart_lossy(
       back.status = status;
     }
     if (!status) return;
-    engine::CheckpointInfo taken;
+    library::CheckpointInfo taken;
     EXPECT_TRUE(take(engine, info.version + 1, 4, taken));
   }));
   return back;
@@ -292,7 +292,7 @@ TEST(Loss, DoesNotReachTheImagesOnTheNodes) {
 TEST(Loss, MakesFilesSmallerThanAnyCodecWithoutItDoes) {
   VolatileDisk lossy, exact;
   take_lossy(lossy, shape_with(kLz4), {6});
-  take_lossy(exact, shape_with(kLz4), {6}, [](engine::Engine&) {});
+  take_lossy(exact, shape_with(kLz4), {6}, [](library::Engine&) {});
   EXPECT_LT(global_bytes(lossy), global_bytes(exact) / 2);
 }
 
@@ -317,7 +317,7 @@ TEST(Loss, LeavesAnExactVersionAmongSoMany) {
 
 TEST(Loss, IsRefusedForWhatNoCodecTakes) {
   VolatileDisk disk;
-  take_lossy(disk, shape_with(""), {6}, [](engine::Engine& engine) {
+  take_lossy(disk, shape_with(""), {6}, [](library::Engine& engine) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const double bound : {nan, 0.0, -1e-3, std::numeric_limits<double>::infinity(), 1e-310}) {
       const Status allowed = engine.allow_loss("smooth", {codec::CodecId::lattice, bound});
@@ -335,7 +335,7 @@ TEST(Loss, IsRefusedForWhatNoCodecTakes) {
 
 TEST(Loss, IsRefusedWhereTheValuesThatAreThereCannotBeResolved) {
   VolatileDisk disk;
-  take_lossy(disk, shape_with(""), {6}, [](engine::Engine& engine) {
+  take_lossy(disk, shape_with(""), {6}, [](library::Engine& engine) {
     std::vector<double> large(100, 1e6);
     format::Region region;
     region.name = "large";
@@ -354,7 +354,7 @@ TEST(Loss, IsRefusedWhereTheValuesThatAreThereCannotBeResolved) {
 
 TEST(Loss, GivesWayToABoundThatValuesCannotBeResolvedTo) {
   VolatileDisk disk;
-  take_lossy(disk, shape_with(""), {6}, [](engine::Engine& engine) {
+  take_lossy(disk, shape_with(""), {6}, [](library::Engine& engine) {
     EXPECT_TRUE(engine.allow_loss("smooth", {codec::CodecId::lattice, 1e-300}));
   });
   EXPECT_EQ(global_manifest(disk).greatest_error(), 0);
@@ -365,7 +365,7 @@ TEST(Loss, GivesWayToABoundThatValuesCannotBeResolvedTo) {
 TEST(Invariants, ThatWouldNotHoldKeepTheirRegionsExact) {
   for (const bool holds : {true, false}) {
     VolatileDisk disk;
-    take_lossy(disk, shape_with(""), {6}, [&](engine::Engine& engine) {
+    take_lossy(disk, shape_with(""), {6}, [&](library::Engine& engine) {
       allow(engine);
       const auto asked = [&](std::span<const ByteView> values) {
         EXPECT_EQ(values.size(), 1u);
@@ -381,7 +381,7 @@ TEST(Invariants, ThatWouldNotHoldKeepTheirRegionsExact) {
 TEST(Invariants, SeeTheValuesThatWouldComeBack) {
   VolatileDisk disk;
   std::atomic<double> seen = 0;
-  take_lossy(disk, shape_with(""), {6}, [&](engine::Engine& engine) {
+  take_lossy(disk, shape_with(""), {6}, [&](library::Engine& engine) {
     allow(engine);
     EXPECT_TRUE(engine.keep_invariant({{"smooth"}, [&](std::span<const ByteView> values) {
                                          Field field;
@@ -398,7 +398,7 @@ TEST(RestoreHook, RunsWhenTheRegionsAreThere) {
   VolatileDisk disk;
   take_lossy(disk, shape_with(""), {6});
   std::atomic<int> calls = 0;
-  EXPECT_TRUE(restart_lossy(disk, shape_with(""), [&](engine::Engine& engine) {
+  EXPECT_TRUE(restart_lossy(disk, shape_with(""), [&](library::Engine& engine) {
                 engine.on_restore([&]() -> Status {
                   ++calls;
                   return {};
@@ -410,7 +410,7 @@ TEST(RestoreHook, RunsWhenTheRegionsAreThere) {
 TEST(RestoreHook, FailsTheRestoreOnAllRanks) {
   VolatileDisk disk;
   take_lossy(disk, shape_with(""), {6});
-  const CameBack back = restart_lossy(disk, shape_with(""), [&](engine::Engine& engine) {
+  const CameBack back = restart_lossy(disk, shape_with(""), [&](library::Engine& engine) {
     engine.on_restore([]() -> Status { return fail(Code::argument, "not from there"); });
   });
   ASSERT_FALSE(back.status);

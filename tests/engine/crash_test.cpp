@@ -46,9 +46,9 @@ struct Attempt {
 Attempt take_third(sys::Kernel& kernel, const Shape& shape, int level) {
   Attempt attempt;
   std::mutex mutex;
-  const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
     program.compute(3);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     const Status done = take(engine, 3, level, info);
     const std::lock_guard lock(mutex);
     attempt.succeeded = (rank == 0 || attempt.succeeded) && done.has_value();

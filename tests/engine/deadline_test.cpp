@@ -44,8 +44,8 @@ class SentSignal final : public sys::StopSignals {
 struct Ending {
   std::uint64_t calls = 0;
   std::uint64_t checkpoints = 0;
-  engine::CheckpointInfo last;  // checkpoint
-  std::optional<engine::Stop> stop;
+  library::CheckpointInfo last;  // checkpoint
+  std::optional<library::Stop> stop;
 };
 
 struct Job {
@@ -57,7 +57,7 @@ struct Job {
   explicit Job(const std::string& config) {
     shape.ranks = kRanks;
     shape.config = config;
-    shape.adjust = [this](engine::OpenRequest& request, std::uint32_t rank) {
+    shape.adjust = [this](library::OpenRequest& request, std::uint32_t rank) {
       request.stop_signals = std::make_unique<SentSignal>(signals[rank]);
       request.environment = {{"DIAPAUSE_RUN_STOP_FILE", kStopFile}};
     };
@@ -65,12 +65,12 @@ struct Job {
 
   // Each rank calls snapshot until it is told to stop, at most so often. `before` runs before every call.
   void run(std::uint64_t most_calls, const std::function<void(std::uint32_t rank, std::uint64_t call)>& before) {
-    const Status opened = run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    const Status opened = run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
       Ending& ending = endings[rank];
       while (ending.calls < most_calls && !ending.stop) {
         before(rank, ++ending.calls);
         program.compute(ending.calls);
-        engine::CheckpointInfo info;
+        library::CheckpointInfo info;
         EXPECT_TRUE(engine.snapshot(ending.calls, info));
         if (info.taken) ending.last = info;
         ending.checkpoints += info.taken ? 1 : 0;
@@ -142,17 +142,17 @@ TEST(SetAsideDeadline, ASignalThatOnlyTheRankSetAsideGetsStopsTheOthers) {
   Shape shape;
   shape.ranks = 2;
   shape.config = std::string(kSignals) + "[async]\nmode = \"rank\"\n";
-  shape.adjust = [&](engine::OpenRequest& request, std::uint32_t) {
+  shape.adjust = [&](library::OpenRequest& request, std::uint32_t) {
     request.stop_signals = std::make_unique<SignalElsewhere>(computing);
   };
   std::atomic<int> stopped = 0;
   VolatileDisk disk;
-  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program&, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program&, std::uint32_t) {
     {
       const std::lock_guard lock(computing.mutex);
       computing.threads.insert(std::this_thread::get_id());
     }
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     for (std::uint64_t call = 1; call <= 60 && !engine.should_stop(); ++call) {
       EXPECT_TRUE(engine.snapshot(call, info));
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -224,7 +224,7 @@ TEST(Deadline, AnEndInThePastStillGetsACheckpoint) {
 TEST(Deadline, WhatOnlyRank0KnowsOfTheAllocationHoldsForAll) {
   Job job("");
   const auto adjust = job.shape.adjust;
-  job.shape.adjust = [&](engine::OpenRequest& request, std::uint32_t rank) {
+  job.shape.adjust = [&](library::OpenRequest& request, std::uint32_t rank) {
     adjust(request, rank);
     if (rank == 0) request.environment.emplace_back("SLURM_JOB_ID", "12");
   };
@@ -237,10 +237,10 @@ TEST(Deadline, WhatOnlyRank0KnowsOfTheAllocationHoldsForAll) {
 TEST(Deadline, AProgramThatGoesOnIsLeftToItsSchedule) {
   Job job("[level1]\nevery_calls = 10\n[deadline]\nsignals = [\"SIGTERM\"]\n");
   job.signals[0] = SIGTERM;
-  ASSERT_TRUE(run_job(job.disk, job.shape, [&](engine::Engine& engine, Program&, std::uint32_t) {
+  ASSERT_TRUE(run_job(job.disk, job.shape, [&](library::Engine& engine, Program&, std::uint32_t) {
     std::vector<int> levels;
     for (std::uint64_t call = 1; call <= 31; ++call) {
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       EXPECT_TRUE(engine.snapshot(call, info));
       if (info.taken) levels.push_back(info.level_asked);
     }

@@ -77,10 +77,10 @@ TEST_P(DirectMode, GoesOnAfterAFailureOfAnyRank) {
   for (std::uint64_t call = 0; call < 120; call += 7) {
     FaultKernel kernel(disk, {Fault::fail_once, call, Call::pwrite, ENOSPC});
     std::uint64_t newest = 6;
-    const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
       for (const std::uint64_t version : {7u, 8u}) {
         program.compute(version);
-        engine::CheckpointInfo info;
+        library::CheckpointInfo info;
         const Status done = engine.checkpoint(version, 4, info);
         EXPECT_EQ(info.level_reached, done ? 4 : 0);
         if (rank == 0 && done) newest = version;

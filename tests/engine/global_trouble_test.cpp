@@ -105,14 +105,14 @@ class GlobalTrouble : public ::testing::TestWithParam<const char*> {
   // Version 1 arrives; `begin` makes the trouble, in which version 2 fails and leaves the level that it had; the next
   // call says so; after `end` version 4 arrives.
   void go_through(const std::function<void()>& begin, const std::function<void()>& end, const std::string& named) {
-    const auto once = [](std::uint32_t rank, engine::Engine& engine, std::uint64_t version, const auto& act) {
-      engine::CheckpointInfo info;  // a checkpoint of level 1 keeps the ranks in step
+    const auto once = [](std::uint32_t rank, library::Engine& engine, std::uint64_t version, const auto& act) {
+      library::CheckpointInfo info;  // a checkpoint of level 1 keeps the ranks in step
       if (rank == 0) act();
       EXPECT_TRUE(engine.checkpoint(version, 1, info));
       EXPECT_TRUE(engine.wait(version, 1, 60));
     };
-    const Status opened = run_job(kernel_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-      engine::CheckpointInfo info;
+    const Status opened = run_job(kernel_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+      library::CheckpointInfo info;
       program.compute(1);
       EXPECT_TRUE(engine.checkpoint(1, 4, info));
       EXPECT_TRUE(engine.wait(1, 4, 60));
@@ -186,8 +186,8 @@ TEST_P(GlobalTrouble, FullForOneNodeLeavesNoFilesBehind) {
 
 TEST_P(GlobalTrouble, SlowHoldsNoLevelBelowItBack) {
   shape_.config += "flush_mib_s = 0.04\nin_flight = 4\n";
-  const Status opened = run_job(kernel_, shape_, [&](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo info;
+  const Status opened = run_job(kernel_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+    library::CheckpointInfo info;
     program.compute(1);
     EXPECT_TRUE(engine.checkpoint(1, 4, info));
     EXPECT_TRUE(engine.wait(1, 1, 60));
@@ -222,11 +222,11 @@ TEST(LedgerTrouble, OfADiskThatIsFullForAWhileLosesNoLine) {
   kernel.only = "ledger.jsonl";
   Shape shape;
   shape.ranks = 1;
-  const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 1; version <= 6; ++version) {
       kernel.error = version == 2 || version == 3 ? ENOSPC : 0;
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       EXPECT_TRUE(take(engine, version, 4, info)) << version;
     }
   });
@@ -247,10 +247,10 @@ TEST(GlobalRoom, IsThereOnceAnOldVersionIsGone) {
   shape.config = "[global]\nmode = \"direct\"\n[level4]\nkeep = 3\n";
   disk.set_capacity(520 * 1024);  // room for two versions and a half
   kernel.removes_slowly = true;
-  ASSERT_TRUE(run_job(kernel, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(kernel, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 1; version <= 4; ++version) {
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       const Status done = take(engine, version, 4, info);
       EXPECT_TRUE(done) << done.error().message;
     }

@@ -39,8 +39,8 @@ class Governing : public ::testing::Test {
       const std::lock_guard lock(mutex);
       if (text.find("governor") != std::string::npos) said.push_back(text);
     };
-    const Status opened = run_job(disk_, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-      engine::CheckpointInfo info;
+    const Status opened = run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+      library::CheckpointInfo info;
       program.compute(1);
       EXPECT_TRUE(engine.checkpoint(1, 4, info));
       EXPECT_TRUE(engine.wait(1, 4, 60));

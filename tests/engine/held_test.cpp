@@ -56,7 +56,7 @@ class Told {
 };
 
 // The call that the program makes when a version is done: what it says counts.
-void hear_of(engine::Engine& engine, std::uint64_t version, int level, Told& told) {
+void hear_of(library::Engine& engine, std::uint64_t version, int level, Told& told) {
   const auto begun = engine.poll(version);
   if (!begun) return;  // it was refused before it was taken
   if (engine.wait(version, level, 60)) told.hear(version, level);
@@ -73,11 +73,11 @@ void run_over(FaultKernel& kernel, const HeldCase& one, const FaultPlan& plan, T
     together.arrive_and_wait();
   };
   const std::uint64_t last = one.faulty + kGoesOnFor;
-  const Status opened = run_job(kernel, one.shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+  const Status opened = run_job(kernel, one.shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
     for (std::uint64_t version = 1; version <= last; ++version) {
       if (version == one.faulty) once(rank, [&] { kernel.arm(plan); });
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       (void)engine.checkpoint(version, one.level, info);
       told.hear(version, info.level_reached);
       if (one.pace == Pace::hurries) continue;

@@ -88,11 +88,11 @@ TEST(Histories, OfAJobThatGoesOnAreOne) {
   const Shape shape = on_nodes("a", "b");
   checkpoint_job(disk, shape, {{10, 1}, {20, 1}});
   EXPECT_EQ(restart_job(disk, shape).version, 20u);
-  const Status again = run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::RestartInfo info;
-    ASSERT_TRUE(engine.restart_begin(engine::Engine::kNewest, info) && engine.restart_end());
+  const Status again = run_job(disk, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
+    library::RestartInfo info;
+    ASSERT_TRUE(engine.restart_begin(library::Engine::kNewest, info) && engine.restart_end());
     program.compute(15);
-    engine::CheckpointInfo taken;
+    library::CheckpointInfo taken;
     EXPECT_TRUE(take(engine, 15, 1, taken));
   });
   ASSERT_TRUE(again);

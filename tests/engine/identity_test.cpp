@@ -152,7 +152,7 @@ TEST(JobIdentity, OfACopyIsGivenInFullAtTheNextStartIfTheFirstDied) {
     checkpoint_job(disk, original, {{7, 4}});
     copy_on(disk, "/home/job/g", "/home/job/copy");
     FaultKernel kernel(disk, {Fault::stop, call, Call::any, EIO});
-    (void)run_job(kernel, one, [](engine::Engine&, Program&, std::uint32_t) {});
+    (void)run_job(kernel, one, [](library::Engine&, Program&, std::uint32_t) {});
     disk.power_loss(PowerLoss::random, call);
     expect_goes_on(disk, one, 7);
     expect_goes_on(disk, original, 7);

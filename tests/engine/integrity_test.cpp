@@ -76,7 +76,7 @@ TEST(Integrity, WhatHasOneManifestLeftHasBothAgainAfterTheNextStart) {
     content.push_back(*disk.read_content(path));
     disk.erase(path);
   }
-  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine&, Program&, std::uint32_t) {}));
+  ASSERT_TRUE(run_job(disk, shape, [](library::Engine&, Program&, std::uint32_t) {}));
   for (std::size_t i = 0; i < second.size(); ++i) EXPECT_EQ(disk.read_content(second[i]), content[i]) << second[i];
 }
 
@@ -297,11 +297,11 @@ TEST(Integrity, SteppingBackIsNotRepeatedOnceTheJobWentOn) {
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
   flip(disk, file_of(disk, 7, "node1", "r3.img"), 5000);
-  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
-    engine::RestartInfo info;
-    ASSERT_TRUE(engine.restart_begin(engine::Engine::kNewest, info));
+  ASSERT_TRUE(run_job(disk, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
+    library::RestartInfo info;
+    ASSERT_TRUE(engine.restart_begin(library::Engine::kNewest, info));
     ASSERT_TRUE(engine.restart_end());
-    engine::CheckpointInfo taken;
+    library::CheckpointInfo taken;
     program.compute(7);
     EXPECT_TRUE(take(engine, 7, 1, taken));
   }));

@@ -209,8 +209,8 @@ TEST(Recovery, RefusesAnotherNumberOfRanksAndLosesNothing) {
   EXPECT_EQ(refused.status.error().code, Code::mismatch);
   EXPECT_THAT(refused.status.error().message, HasSubstr("8 ranks"));
   EXPECT_TRUE(refused.intact);
-  EXPECT_TRUE(run_job(disk, fewer, [](engine::Engine& engine, Program&, std::uint32_t) {
-    engine::CheckpointInfo info;
+  EXPECT_TRUE(run_job(disk, fewer, [](library::Engine& engine, Program&, std::uint32_t) {
+    library::CheckpointInfo info;
     EXPECT_EQ(take(engine, 8, 1, info).error().code, Code::mismatch);
   }));
   EXPECT_TRUE(restart_job(disk, shape).status);

@@ -7,8 +7,8 @@
 namespace diapause::test_support {
 namespace {
 
-using engine::Engine;
 using engine::Purpose;
+using library::Engine;
 using ::testing::HasSubstr;
 
 void damage(VolatileDisk& disk, const std::string& path, std::size_t byte) {
@@ -51,7 +51,7 @@ TEST_P(MappedRestart, GivesWhatWasStoredFromAnyTier) {
     checkpoint_job(disk, shape, {{7, level}});
     if (lose) disk.erase(node_directory(disk, "node1"));
     const Status opened = run_job(disk, shape, [&](Engine& engine, Program& program, std::uint32_t) {
-      engine::RestartInfo info;
+      library::RestartInfo info;
       const Status begun = engine.restart_begin(Engine::kNewest, info, GetParam());
       ASSERT_TRUE(begun) << begun.error().message;
       EXPECT_EQ(mapped_counter(engine), 7u) << config;
@@ -69,8 +69,8 @@ TEST_P(MappedRestart, StaysAsItWasWhileVersionsComeAndGo) {
   shape.config = "[level1]\nkeep = 1\n";
   VolatileDisk disk;
   const Status opened = run_job(disk, shape, [&](Engine& engine, Program& program, std::uint32_t) {
-    engine::CheckpointInfo taken;
-    engine::RestartInfo info;
+    library::CheckpointInfo taken;
+    library::RestartInfo info;
     for (const std::uint64_t version : {1u, 2u}) {  // the slots of this process go round
       program.compute(version);
       ASSERT_TRUE(engine.checkpoint(version, 1, taken));
@@ -108,7 +108,7 @@ TEST(MappedRestartCheckedFirst, StepsBackWhereAnImageIsDamaged) {
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
   damage(disk, image_on(disk, "node1"), 5000);
   const Status opened = run_job(disk, shape, [&](Engine& engine, Program&, std::uint32_t) {
-    engine::RestartInfo info;
+    library::RestartInfo info;
     ASSERT_TRUE(engine.restart_begin(Engine::kNewest, info, Purpose::map_checked));
     EXPECT_EQ(info.version, 6u);
     EXPECT_EQ(mapped_counter(engine), 6u);
@@ -124,8 +124,8 @@ TEST(Scrub, TellsAllRanksOfDamageNamesTheRegionAndLetsNoCheckpointBeTaken) {
   checkpoint_job(disk, shape, {{6, 1}, {7, 1}});
   damage(disk, image_on(disk, "node1"), 5000);
   const Status opened = run_job(disk, shape, [&](Engine& engine, Program& program, std::uint32_t) {
-    engine::RestartInfo info;
-    engine::CheckpointInfo taken;
+    library::RestartInfo info;
+    library::CheckpointInfo taken;
     ASSERT_TRUE(engine.restart_begin(Engine::kNewest, info, Purpose::map_unchecked));
     EXPECT_EQ(info.version, 7u);
     EXPECT_TRUE(engine.map("field"));
@@ -152,7 +152,7 @@ TEST(Scrub, DoesNotLetDamageIntoTheRedundancyThatARestartPutsBack) {
   disk.erase(image_on(disk, "node2"));
   damage(disk, image_on(disk, "node1"), 5000);
   const Status opened = run_job(disk, shape, [&](Engine& engine, Program&, std::uint32_t) {
-    engine::RestartInfo info;
+    library::RestartInfo info;
     ASSERT_TRUE(engine.restart_begin(Engine::kNewest, info, Purpose::map_unchecked));
     EXPECT_TRUE(engine.restart_end());
     EXPECT_FALSE(engine.scrub_wait());
@@ -167,7 +167,7 @@ TEST(Scrub, IsFinishedBeforeARegionIsCopied) {
   checkpoint_job(disk, shape, {{7, 1}});
   damage(disk, image_on(disk, "node1"), 5000);
   const Status opened = run_job(disk, shape, [&](Engine& engine, Program& program, std::uint32_t) {
-    engine::RestartInfo info;
+    library::RestartInfo info;
     ASSERT_TRUE(engine.restart_begin(Engine::kNewest, info, Purpose::map_unchecked));
     EXPECT_FALSE(engine.restore({}));
     EXPECT_TRUE(program.is_scrambled());
@@ -181,7 +181,7 @@ TEST(MappedRestartCalls, SayWhatIsWrongWithThem) {
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{7, 1}});
   const Status opened = run_job(disk, shape, [&](Engine& engine, Program&, std::uint32_t rank) {
-    engine::RestartInfo info;
+    library::RestartInfo info;
     EXPECT_THAT(engine.map("field").error().message, HasSubstr("no restart is open"));
     const Purpose different = rank == 1 ? Purpose::map_checked : Purpose::map_unchecked;
     EXPECT_FALSE(engine.restart_begin(Engine::kNewest, info, different));

@@ -51,8 +51,8 @@ TEST(Retention, AVersionStaysUntilTheNextOneHoldsAsMuch) {
     VolatileDisk disk;
     checkpoint_job(disk, shape, {{1, level}});
     FaultKernel kernel(disk);
-    ASSERT_TRUE(run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-      engine::CheckpointInfo info;
+    ASSERT_TRUE(run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+      library::CheckpointInfo info;
       program.compute(2);
       EXPECT_TRUE(take(engine, 2, 1, info));
       if (rank == 0) kernel.arm({Fault::fail_from_here, 0, Call::renameat, EIO});
@@ -111,10 +111,10 @@ TEST(Retention, OldVersionsMakeRoomAndTheLastGoodOneStays) {
   shape.elements = 4000;
   VolatileDisk disk;
   disk.set_capacity(360 * 1024);  // room for some four files of 36 KiB a rank, and the mailbox
-  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 1; version <= 6; ++version) {
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       const Status done = take(engine, version, 1, info);
       EXPECT_TRUE(done) << done.error().message;
     }
@@ -128,11 +128,11 @@ TEST(Retention, RoomIsMadeByWhatSurvivesLeast) {
   shape.config = "[level1]\nkeep = 3\n";
   VolatileDisk disk;
   FaultKernel kernel(disk);
-  const Status opened = run_job(kernel, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
     for (const auto& [version, level] : std::map<std::uint64_t, int>{{1, 3}, {2, 1}, {3, 1}, {4, 1}}) {
       if (version == 4 && rank == 0) kernel.arm({Fault::fail_once, 0, Call::fallocate, ENOSPC});
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       EXPECT_TRUE(take(engine, version, level, info));
     }
   });
@@ -164,10 +164,10 @@ TEST(Retention, WhatIsBeingRemovedCountsAsRoom) {
     }
     kernel.release();
   });
-  const Status opened = run_job(kernel, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+  const Status opened = run_job(kernel, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 1; version <= 3; ++version) {
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       const Status done = engine.checkpoint(version, 1, info);
       EXPECT_TRUE(done) << done.error().message;
       EXPECT_TRUE(engine.wait(version, 1, 60));
@@ -188,9 +188,9 @@ TEST(Retention, AFullTierIsAStatusAndTheProgramRunsOn) {
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{1, 1}});
   disk.set_capacity(100 * 1024);
-  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
     program.compute(2);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     const Status full = take(engine, 2, 1, info);
     ASSERT_FALSE(full);
     EXPECT_EQ(full.error().code, Code::full);
@@ -209,10 +209,10 @@ TEST(Retention, AFailedGlobalTierCostsNoLocalCheckpoint) {
   for (const std::string& path : disk.paths()) {
     if (path.starts_with("/home/job/") && path.ends_with('/')) disk.set_owner(path, 4711);
   }
-  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
     for (std::uint64_t version = 2; version <= 3; ++version) {
       program.compute(version);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       const Status done = take(engine, version, 4, info);
       EXPECT_FALSE(done);
       EXPECT_EQ(info.level_reached, 1);
@@ -228,9 +228,9 @@ TEST(Retention, AnUnusableMemoryTierCostsNoGlobalCheckpoint) {
   for (const std::string& path : disk.paths()) {
     if (path.starts_with("/memory/") && path.ends_with('/')) disk.set_owner(path, 4711);
   }
-  ASSERT_TRUE(run_job(disk, shape, [](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
     program.compute(2);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     EXPECT_FALSE(take(engine, 2, 4, info));
     EXPECT_EQ(info.level_reached, 4);
   }));
@@ -240,8 +240,8 @@ TEST(Retention, AnUnusableMemoryTierCostsNoGlobalCheckpoint) {
 TEST(Retention, ADeletedTierComesBackByItself) {
   Shape shape;
   VolatileDisk disk;
-  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+    library::CheckpointInfo info;
     program.compute(1);
     EXPECT_TRUE(take(engine, 1, 1, info));
     if (rank == 0) disk.erase("/memory");
@@ -259,9 +259,9 @@ TEST(Retention, ADeletedTierComesBackByItself) {
 TEST(Instances, TheSecondOnTheSameDirectoriesIsRefusedAndToldWho) {
   Shape shape;
   VolatileDisk disk;
-  ASSERT_TRUE(run_job(disk, shape, [&](engine::Engine&, Program&, std::uint32_t rank) {
+  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine&, Program&, std::uint32_t rank) {
     if (rank != 0) return;
-    const Status second = run_job(disk, shape, [](engine::Engine&, Program&, std::uint32_t) {});
+    const Status second = run_job(disk, shape, [](library::Engine&, Program&, std::uint32_t) {});
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, Code::busy);
     EXPECT_THAT(second.error().message, HasSubstr("process "));
@@ -276,7 +276,7 @@ TEST(CapturesLeftOver, AreLookedForByOneRankOfANode) {
   checkpoint_job(disk, shape, {{1, 1}, {2, 1}, {3, 1}, {4, 1}});
   FaultKernel kernel(disk);
   kernel.record_trace("/memory");
-  ASSERT_TRUE(run_job(kernel, shape, [](engine::Engine&, Program&, std::uint32_t) {}));
+  ASSERT_TRUE(run_job(kernel, shape, [](library::Engine&, Program&, std::uint32_t) {}));
   std::map<std::string, int> reads;
   for (const std::string& call : kernel.trace()) {
     if (call.starts_with("pread ") && call.find("/spare/") != std::string::npos) ++reads[call];

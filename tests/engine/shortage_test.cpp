@@ -48,7 +48,7 @@ TEST(Shortage, IsToldWithWhatToDo) {
   VolatileDisk disk;
   const Shape shape = shape_of(1);
   checkpoint_job(disk, shape, {{1, 1}, {2, 1}});
-  const Status opened = run_job(disk, shape, [](engine::Engine&, Program&, std::uint32_t) {});
+  const Status opened = run_job(disk, shape, [](library::Engine&, Program&, std::uint32_t) {});
   ASSERT_TRUE(opened);
   for (std::uint64_t call = 0; call < 400; ++call) {
     FaultKernel kernel(disk, {Fault::fail_once, call, Call::openat, EMFILE});
@@ -70,7 +70,7 @@ TEST(Shortage, IsNotedForWhoeverStartsTheProgramAgain) {
     checkpoint_job(disk, shape, {{2, 1}});
     const auto root = sys::Directory::open_private(disk, "/");
     ASSERT_TRUE(root && root->create_file("note"));
-    shape.adjust = [note](engine::OpenRequest& request, std::uint32_t) {
+    shape.adjust = [note](library::OpenRequest& request, std::uint32_t) {
       request.environment.emplace_back("DIAPAUSE_RUN_AGAIN_FILE", note);
     };
     FaultKernel kernel(disk, {Fault::fail_from_here, call, Call::openat, EMFILE});

@@ -108,7 +108,7 @@ TEST_F(StepPowerTest, IsNotKnownWithoutAMeter) {
 }
 
 // Takes two versions of numbers of which only one byte in eight is not noise.
-void take_two(Engine& engine) {
+void take_two(library::Engine& engine) {
   std::vector<double> values(600'000);
   std::mt19937_64 random(1);
   for (double& value : values) value = 1 + std::ldexp(static_cast<double>(random() >> 12), -52);
@@ -118,7 +118,7 @@ void take_two(Engine& engine) {
   region.element_bytes = 8;
   region.count = values.size();
   EXPECT_TRUE(engine.protect({region, reinterpret_cast<std::byte*>(values.data())}));
-  CheckpointInfo info;
+  library::CheckpointInfo info;
   for (const std::uint64_t version : {1, 2}) {
     EXPECT_TRUE(engine.checkpoint(version, 4, info));
     EXPECT_TRUE(engine.wait(version, 4, 60));
@@ -135,12 +135,13 @@ std::vector<json> chosen_for(const std::string& goal) {
   shape.config = "[async]\nmode = \"thread\"\nflush_mib_s = 6\n[codec]\nmethod = \"auto\"\ngoal = \"" + goal + "\"\n";
   const test_support::ScratchDirectory scratch;
   const std::string profile = scratch.write("hot.toml", kHotProcessors);
-  shape.adjust = [profile](OpenRequest& request, std::uint32_t) {
+  shape.adjust = [profile](library::OpenRequest& request, std::uint32_t) {
     request.environment.emplace_back("DIAPAUSE_ENERGY_METERS", "model");
     request.environment.emplace_back("DIAPAUSE_ENERGY_PROFILE", profile);
   };
   test_support::VolatileDisk disk;
-  EXPECT_TRUE(test_support::run_job(disk, shape, [](Engine& engine, auto&, std::uint32_t) { take_two(engine); }));
+  EXPECT_TRUE(
+      test_support::run_job(disk, shape, [](library::Engine& engine, auto&, std::uint32_t) { take_two(engine); }));
   std::vector<json> chosen;
   for (const json& line : test_support::ledger_events(disk, "compression")) chosen.push_back(line["regions"][0]);
   return chosen;

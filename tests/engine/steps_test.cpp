@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-engine::ProtectedRegion numbers(const std::string& name, std::vector<std::uint64_t>& values) {
-  engine::ProtectedRegion region;
+library::ProtectedRegion numbers(const std::string& name, std::vector<std::uint64_t>& values) {
+  library::ProtectedRegion region;
   region.description.name = name;
   region.description.type = format::ElementType::uint64;
   region.description.element_bytes = sizeof(std::uint64_t);
@@ -22,8 +22,8 @@ engine::ProtectedRegion numbers(const std::string& name, std::vector<std::uint64
   return region;
 }
 
-Status commit(engine::Engine& engine, std::uint64_t version, int level) {
-  engine::CheckpointInfo info;
+Status commit(library::Engine& engine, std::uint64_t version, int level) {
+  library::CheckpointInfo info;
   Status committed = engine.commit_checkpoint(info);
   if (committed && in_background()) committed = engine.wait(version, level, 60);
   return committed;
@@ -32,9 +32,9 @@ Status commit(engine::Engine& engine, std::uint64_t version, int level) {
 TEST(CheckpointInSteps, HoldsWhatIsProtectedAndWhatWasAdded) {
   for (const int level : {1, 2, 3, 4}) {
     VolatileDisk disk;
-    ASSERT_TRUE(run_job(disk, {}, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    ASSERT_TRUE(run_job(disk, {}, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
       program.compute(5);
-      engine::CheckpointInfo info;
+      library::CheckpointInfo info;
       ASSERT_TRUE(engine.begin_checkpoint(5, level, info));
       EXPECT_FALSE(info.taken);
       std::vector<std::uint64_t> list(10 + rank, rank);  // each rank adds what it has
@@ -43,11 +43,11 @@ TEST(CheckpointInSteps, HoldsWhatIsProtectedAndWhatWasAdded) {
       EXPECT_TRUE(committed) << committed.error().message;
       list.assign(list.size(), 99);  // it is the program's again
     }));
-    ASSERT_TRUE(run_job(disk, {}, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+    ASSERT_TRUE(run_job(disk, {}, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
       std::vector<std::uint64_t> list(10 + rank);
       EXPECT_TRUE(engine.protect(numbers("list", list)));
-      engine::RestartInfo info;
-      EXPECT_TRUE(engine.restart(engine::Engine::kNewest, info));
+      library::RestartInfo info;
+      EXPECT_TRUE(engine.restart(library::Engine::kNewest, info));
       EXPECT_TRUE(program.holds(5));
       EXPECT_EQ(list, std::vector<std::uint64_t>(10 + rank, rank));
     }));
@@ -57,9 +57,9 @@ TEST(CheckpointInSteps, HoldsWhatIsProtectedAndWhatWasAdded) {
 TEST(CheckpointInSteps, IsNoVersionIfOneRankGivesItUp) {
   VolatileDisk disk;
   checkpoint_job(disk, {}, {{4, 1}});
-  ASSERT_TRUE(run_job(disk, {}, [&](engine::Engine& engine, Program& program, std::uint32_t rank) {
+  ASSERT_TRUE(run_job(disk, {}, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
     program.compute(5);
-    engine::CheckpointInfo info;
+    library::CheckpointInfo info;
     ASSERT_TRUE(engine.begin_checkpoint(5, 2, info));
     if (rank == 3) {
       EXPECT_TRUE(engine.give_up_checkpoint("its list is torn"));
@@ -78,17 +78,17 @@ TEST(CheckpointInSteps, IsNoVersionIfOneRankGivesItUp) {
 
 TEST(CheckpointInSteps, IsTheOnlyOneThatIsOpen) {
   VolatileDisk disk;
-  ASSERT_TRUE(run_job(disk, {}, [&](engine::Engine& engine, Program& program, std::uint32_t) {
+  ASSERT_TRUE(run_job(disk, {}, [&](library::Engine& engine, Program& program, std::uint32_t) {
     program.compute(1);
     std::vector<std::uint64_t> list(3);
-    engine::CheckpointInfo info;
-    engine::RestartInfo restart;
+    library::CheckpointInfo info;
+    library::RestartInfo restart;
     EXPECT_EQ(engine.add_to_checkpoint(numbers("list", list)).error().code, Code::argument);
     EXPECT_EQ(engine.commit_checkpoint(info).error().code, Code::argument);
     ASSERT_TRUE(engine.begin_checkpoint(1, 1, info));
     EXPECT_EQ(engine.begin_checkpoint(2, 1, info).error().code, Code::argument);
     EXPECT_EQ(engine.checkpoint(2, 1, info).error().code, Code::argument);
-    EXPECT_EQ(engine.restart(engine::Engine::kNewest, restart).error().code, Code::argument);
+    EXPECT_EQ(engine.restart(library::Engine::kNewest, restart).error().code, Code::argument);
     EXPECT_TRUE(engine.add_to_checkpoint(numbers("list", list)));
     EXPECT_EQ(engine.add_to_checkpoint(numbers("list", list)).error().code, Code::argument) << "it is there";
     EXPECT_TRUE(commit(engine, 1, 1));
@@ -100,8 +100,8 @@ TEST(CheckpointInSteps, IsTheOnlyOneThatIsOpen) {
 TEST(CheckpointInSteps, CanBeLeftOpenAtTheEnd) {
   VolatileDisk disk;
   checkpoint_job(disk, {}, {{4, 1}});
-  ASSERT_TRUE(run_job(disk, {}, [&](engine::Engine& engine, Program&, std::uint32_t) {
-    engine::CheckpointInfo info;
+  ASSERT_TRUE(run_job(disk, {}, [&](library::Engine& engine, Program&, std::uint32_t) {
+    library::CheckpointInfo info;
     ASSERT_TRUE(engine.begin_checkpoint(5, 1, info));
   }));
   EXPECT_EQ(restart_job(disk, {}).version, 4U);
