@@ -1,4 +1,4 @@
-// A descriptor of another process, in this one: the same open file.
+// A descriptor in this process that is the same open file as one of another process.
 #pragma once
 
 #include <sys/types.h>

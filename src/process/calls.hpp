@@ -30,23 +30,23 @@ class Calls {
   // Maps code and room in the process of the stopped thread, at `address`, where nothing must be. `instruction` is the
   // address of an instruction for system calls in its memory.
   static Result<Calls> plant(const ThreadName& thread, std::uint64_t address, std::uint64_t instruction);
-  // The same where somebody has planted it already: in a process forked from another.
+  // Returns the same for a process that inherited the code when it was forked.
   static Calls inherited(std::uint64_t address) { return Calls(address); }
 
-  // Does the calls in their order. Stops at the first that fails, unless it may. Results are in `calls`; `made` gets
-  // the threads and processes that they made. The thread's registers and mask are lost.
+  // Does the calls in their order, and stops at the first that fails, unless it may fail. Puts the results into
+  // `calls`, and the threads and processes that the calls made into `made`. The thread's registers and mask are lost.
   Status run(const ThreadName& thread, std::vector<Call>& calls, std::vector<pid_t>* made = nullptr) const;
   // Lets the thread do the calls with that signal mask, and lets go of it: it must end by them.
   Status run_away(const ThreadName& thread, std::span<Call> calls, std::uint64_t mask) const;
-  // One call that must succeed; its result.
+  // Does one call, which must succeed, and returns its result.
   Result<std::uint64_t> one(const ThreadName& thread, const Call& call, std::vector<pid_t>* made = nullptr) const;
 
-  // Room for arguments in the memory of the process; what lies there is lost in the next run().
+  // Returns the address of the room for arguments in the memory of the process. The next run() overwrites it.
   std::uint64_t room() const { return address_ + kCodeBytes + kTableBytes; }
   static constexpr std::uint64_t room_bytes() { return kRoomBytes - kTableBytes; }
   std::uint64_t address() const { return address_; }
 
-  // Takes all of it away. `instruction`: as of plant().
+  // Unmaps code and room. `instruction` is that of plant().
   Status remove(const ThreadName& thread, std::uint64_t instruction) const;
 
  private:
@@ -60,7 +60,7 @@ class Calls {
   std::uint64_t address_;
 };
 
-// Where in the memory of a process an instruction for system calls lies, from its mappings.
+// Returns where an instruction for system calls lies in the memory of a process, as its mappings tell.
 Result<std::uint64_t> find_call_instruction_of(pid_t process);
 
 }  // namespace diapause::process

@@ -1,5 +1,5 @@
-// Copies of the processes of a frozen job that keep their memory as it is, while the job itself runs on: what fork
-// makes, so that a page is copied only once somebody writes to it.
+// Forks copies of the processes of a frozen job. They keep the memory as it is while the job itself runs on: a page is
+// copied only when somebody writes to it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,13 +15,13 @@ namespace diapause::process {
 // children. They end with the object, or with this process.
 class Copies {
  public:
-  // One of every process that runs. On failure there are none, and the job is as it was.
+  // Makes a copy of every process that runs. On failure there are none, and the job is as it was.
   static Result<Copies> make(FrozenJob& frozen);
   Copies(Copies&& other) noexcept = default;
   Copies& operator=(Copies&&) = delete;
   ~Copies();
 
-  // Lets `dump` have from the copies what they hold: all contents but those that are not is_forked.
+  // Makes `dump` read from the copies what they hold, which is all contents with is_forked.
   void redirect(Dump& dump) const;
 
  private:

@@ -1,4 +1,4 @@
-// Takes down what a frozen job is, all but the contents of its memory, and says where those are.
+// Takes down everything about a frozen job except the contents of its memory, and says where these are.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace diapause::process {
 
-// Memory that belongs into the image.
+// A piece of memory that belongs into the image.
 struct Contents {
   pid_t here = 0;           // process to read it from
   std::uint64_t begin = 0;  // address there
@@ -30,10 +30,10 @@ struct Dump {
   std::vector<Contents> contents;
 };
 
-// Process `standard` has the descriptors that the job was started with, by their numbers. If something cannot be taken
-// down, Code::argument with a line for each: process, thing and reason; Code::again if all of it may be gone once the
-// job has run on a little. The job must be thawed afterwards in any case. `others`: the other nodes of the job, on
-// which it stands still, too; null if there are none.
+// Process `standard` has the descriptors that the job was started with, under their numbers. If something cannot be
+// taken down, the error has a line for each thing, with its process and the reason. Its code is Code::again if all of
+// it may be gone once the job has run on a little, and Code::argument otherwise. The job must be thawed in any case.
+// `others`: the other nodes of the job, on which it stands still, too; null if there are none.
 Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, OtherNodes* others);
 
 }  // namespace diapause::process

@@ -1,4 +1,4 @@
-// The parts of dump(), for the files that do it.
+// The steps of dump(). Each is implemented in the file that is named after it.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace diapause::process {
 
-// What is found on the way over all processes.
+// Collects what the steps find in all processes.
 struct DumpWork {
   FrozenJob& frozen;
   pid_t standard;
@@ -75,36 +75,37 @@ struct DumpWork {
 };
 
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process);
-// Once all processes are known: who maps a file that another one of the job writes to has to see that.
+// Makes mappings of a file shared again if another process of the job writes to the file. Called when all processes are
+// known.
 void share_what_is_only_read(DumpWork& work);
-// Once all processes are known and in order: whether epoll sets watch what their descriptors are.
+// Checks whether epoll sets watch what their descriptors are. Called when all processes are known and in order.
 void look_at_sets(DumpWork& work);
 Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process);
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process);
-// Once all descriptors are known: what pipes and sockets hold.
+// Takes down what pipes and sockets hold. Called when all descriptors are known.
 Status dump_channels(DumpWork& work);
-// Once all processes are known and can do calls for us: what their segments of System V are.
+// Takes down the segments of System V. Called when all processes are known and can do calls for us.
 Status look_at_segments(DumpWork& work);
 Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Description& to);
-// Once all descriptors are known: which sockets are each other's ends.
+// Finds out which sockets are each other's ends. Called when all descriptors are known.
 Status connect_sockets(DumpWork& work);
-// The same for those that lead to other nodes.
+// Does the same for those that lead to other nodes.
 Status find_far_ends(DumpWork& work, OtherNodes& others);
 // Refuses connections whose other ends nobody in the job has. `others`: null if there are no other nodes.
 Status refuse_outsiders(DumpWork& work, const OtherNodes* others);
-// All bytes that can be read from a stream, which stay there.
+// Returns all bytes that can be read from a stream, which stay there.
 Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket);
-// Sends bytes once more that were taken out of a connection; whether all could be sent.
+// Sends bytes once more that were taken out of a connection. Returns whether all could be sent.
 bool put_back(int writer, ByteView bytes);
-// Once nothing is refused any more on any node: what is on its way between nodes.
+// Takes down what is on its way between nodes. Called when nothing is refused any more on any node.
 Status take_down_far_sockets(DumpWork& work, OtherNodes& others);
-// Once nothing is refused any more: what waits in them.
+// Takes down what waits in the sockets. Called when nothing is refused any more.
 Status take_down_sockets(DumpWork& work);
-// Once all descriptors are known: what the pseudo-terminals are like.
+// Takes down the settings of the pseudo-terminals. Called when all descriptors are known.
 Status look_at_terminals(DumpWork& work);
-// Once nothing is refused any more: what waits in them.
+// Takes down what waits in the pseudo-terminals. Called when nothing is refused any more.
 Status take_down_terminals(DumpWork& work);
-// Of a shared memory, the range that is not in the contents yet; from then on it counts as if it were.
+// Returns the parts of a range of shared memory that are not in the contents yet. From then on they count as stored.
 std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent range);
 
 }  // namespace diapause::process

@@ -16,21 +16,21 @@ namespace diapause::process {
 
 class Keeper {
  public:
-  // `host_name`: what the job sees as the name of its machine; empty: the name that it has.
   // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user namespace
   // unless this process may do without. Code::denied says what the machine forbids; Code::not_found: no such command.
+  // `host_name` is what the job sees as the name of its machine; empty: the name that it has.
   static Result<Keeper> launch(const std::vector<std::string>& command, const Watch& watch,
                                const std::string& host_name);
-  // The same without a command: process 1 waits. Descriptors of this process are inherited.
+  // Does the same without a command: process 1 waits. It inherits the descriptors of this process.
   static Result<Keeper> wait_for_processes(const Watch& watch, const std::string& host_name);
   Keeper(Keeper&& other) noexcept;
   Keeper& operator=(Keeper&&) = delete;
   ~Keeper();  // the job goes on
 
   pid_t process() const { return process_; }
-  // As the job numbers it.
+  // Returns the id of the command in the job.
   std::uint32_t command() const { return command_; }
-  // After wait_for_processes(): the processes are there, and the job ends with `command`.
+  // Tells process 1, after wait_for_processes(), that the processes exist and that the job ends with `command`.
   Status begin(std::uint32_t command);
   // Ends the job, with all its processes.
   void end() const;

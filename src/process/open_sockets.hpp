@@ -1,4 +1,4 @@
-// The sockets of a stored job, made again in this process.
+// Makes the sockets of a stored job again in this process.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace diapause::process {
 
-// Numbers beside Job::sockets, with what waits in them; the caller closes them, also those of a failure. Every
-// connection has the addresses it had, but for a port of the connecting end that somebody else has by now: the kernel
-// then gives another one, and `log` tells.
+// Fills in the numbers beside Job::sockets, and what waits in the sockets. The caller closes them, also after a
+// failure. Every connection has the addresses that it had. If somebody else has the port of the connecting end by now,
+// the kernel gives another one, and `log` tells of it.
 // The ends of Job::far_ends are left out.
 Status open_sockets(const Job& job, const LogSink& log, std::vector<int>& sockets);
 // Makes these, too, together with the other nodes. All other sockets are there already.

@@ -1,5 +1,5 @@
-// All open files and shared memories of a stored job, opened again in this process. Processes that are made from it
-// inherit them, and so share them as they did.
+// Opens all files and shared memories of a stored job again in this process. Processes that are made from it inherit
+// them, and so share them as they did.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace diapause::process {
 
-// Where a part of the contents belongs.
+// Says where a part of the contents belongs.
 struct StoredContents {
   std::uint32_t process = 0;     // 0: of a shared memory
   std::uint32_t shared = kNone;  // its index
@@ -21,7 +21,7 @@ struct StoredContents {
   std::uint64_t bytes = 0;
   std::size_t region = 0;  // by which it is read
 };
-// Calls `take` with the contents, piece by piece: offset from the beginning, and bytes.
+// Reads the contents, and calls `take` with each piece: its offset from the beginning, and its bytes.
 using TakePiece = std::function<Status(std::uint64_t, ByteView)>;
 using ReadContents = std::function<Status(const StoredContents&, const TakePiece&)>;
 
@@ -33,22 +33,22 @@ struct Surroundings {
 
 class Openings {
  public:
-  // Files that the job could write to are cut to the length that they had. Code::mismatch names what is not there any
-  // more, or shorter.
+  // Opens everything. Files that the job could write to are cut to the length that they had. Code::mismatch names a
+  // file that does not exist any more or is shorter.
   static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read,
                                const Surroundings& around);
   Openings(Openings&& other) noexcept;
   Openings& operator=(Openings&&) = delete;
   ~Openings();  // closes what was not closed
-  // What processes have inherited stays open in them.
+  // Closes everything here. It stays open in the processes that have inherited it.
   void close_all();
 
-  // Numbers in this process, all above those that the job uses; -1: none.
+  // These return numbers in this process, all above those that the job uses, or -1 for none.
   int of_description(std::uint32_t index) const { return descriptions_[index]; }
   std::vector<int> numbers() const;
-  // The end that programs have; -1: none of the job has it as its controlling terminal.
+  // Returns the end that programs have, or -1 if nobody in the job has it as its controlling terminal.
   int of_terminal(std::uint32_t index) const { return controlling_[index]; }
-  // -1: a segment of System V.
+  // Returns -1 for a segment of System V.
   int of_memory(std::uint32_t index) const { return memories_[index]; }
 
  private:

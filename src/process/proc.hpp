@@ -1,4 +1,4 @@
-// What /proc tells of a process, as this process sees it.
+// Reads what /proc tells of a process, as this process sees it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,11 +15,11 @@
 
 namespace diapause::process {
 
-// The whole file, of any length.
+// Returns the whole file, of any length.
 Result<std::string> read_proc(const std::string& path);
-// Where a link of /proc leads.
+// Returns where a link of /proc leads.
 Result<std::string> read_link(const std::string& path);
-// The numbers among the names in a directory of /proc, in rising order.
+// Returns the numbers among the names in a directory of /proc, in rising order.
 Result<std::vector<pid_t>> numbers_in(const std::string& directory);
 
 // The lines of /proc/<pid>/status that matter. Ids are those of the innermost namespace.
@@ -59,33 +59,35 @@ struct Mapping {
   bool has(std::string_view flag) const { return flags.find(flag) != std::string::npos; }
 };
 Result<std::vector<Mapping>> mappings_of(pid_t process);
-// The same without flags, for which the kernel would have to look at every page.
+// Returns the same without flags, for which the kernel would have to look at every page.
 Result<std::vector<Mapping>> places_of(pid_t process);
 
-// Runs of pages that hold something, in [begin, end) of memory that is not shared.
+// Each of the following returns runs of pages that hold something, in [begin, end) of memory that is not shared.
 struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
-// Of anonymous memory: pages that were never written are left out.
+// In anonymous memory, pages that were never written are left out.
 Result<std::vector<Extent>> populated_extents(pid_t process, const Extent& range);
-// Of a file that is mapped and not shared: pages that the process has written to, and so has for itself.
+// In a private mapping of a file, these are the pages that the process has written to and so has for itself.
 Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range);
-// Of a mapped file: pages that can be read, which those behind its end cannot.
+// In a mapping of a file, these are the pages that can be read; pages behind the end of the file cannot.
 std::vector<Extent> readable_extents(pid_t process, const Extent& range);
 
-// Of memory that a userfaultfd watches for writes: pages that are there and were not written since mark_unwritten().
+// In memory that a userfaultfd watches for writes, these are the pages that are there and were not written since
+// mark_unwritten().
 // Fails if a part of the range is not watched so, or if the kernel cannot tell (before Linux 6.7).
 Result<std::vector<Extent>> unwritten_extents(pid_t process, const Extent& range);
 // From now on the pages that are there count as unwritten.
 Status mark_unwritten(pid_t process, const Extent& range);
 
-// Pages of any memory that are guarded (MADV_GUARD_INSTALL); nothing on kernels that do not tell of them, before 6.15.
+// Returns the guarded pages (MADV_GUARD_INSTALL) of any memory. Kernels before 6.15 do not tell of them, and the result
+// is empty there.
 Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range);
 
-// The same of pages that the process itself must not read now.
+// Returns the same of pages that the process itself must not read now.
 std::vector<Extent> forced_extents(pid_t process, const Extent& range);
 
-// The lines of /proc/<pid>/fdinfo/<n>: "pos" and so on, all that begin so.
+// Returns all values in /proc/<pid>/fdinfo/<n> whose lines begin with a word such as "pos".
 std::vector<std::string> values_in(const std::string& text, std::string_view key);
 std::optional<std::uint64_t> number_in(const std::string& text, std::string_view key, int base);
 

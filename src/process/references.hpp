@@ -1,4 +1,4 @@
-// Pages of files that an image need not hold, because the files of the machine hold them: libraries and programs.
+// Finds pages that an image need not hold, because files of the machine (libraries and programs) hold them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace diapause::process {
 
 class References {
  public:
-  // Absolute paths of the directories below which files are the machine's, and not the job's.
+  // `directories` are absolute paths; files below them belong to the machine and not to the job.
   explicit References(std::vector<std::string> directories) : directories_(std::move(directories)) {}
 
-  // Files elsewhere count by their pages only: a restart does not look for them.
+  // Drops the names of files elsewhere. Their pages are in the image, and a restart does not look for the files.
   void forget_other_files(Dump& dump) const;
 
-  // What may be done to find out whether a file holds the pages of a dump.
+  // Says what may be done to find out whether a file holds the pages of a dump.
   enum class Effort {
     look,  // at the file's times: enough if it was read before
     read   // the file and the pages. `dump` may have been redirected to copies
@@ -29,7 +29,7 @@ class References {
   void apply(Dump& dump, Effort effort);
 
  private:
-  // Another one is another file, or the same one that somebody has written to.
+  // Identifies a file and its contents. It changes when somebody writes to the file.
   struct Identity {
     std::uint64_t device = 0, inode = 0, bytes = 0;
     std::int64_t written_ns = 0, changed_ns = 0;
@@ -45,13 +45,13 @@ class References {
   };
   using Pages = std::vector<const Contents*>;
 
-  // The ranges of the file that have one checksum each.
+  // Returns the ranges of the file that have one checksum each.
   static std::vector<Range> parts_of(const Contents& pages);
   static Result<Identity> identity_of(const sys::File& file);
   static Status compare(const sys::File& file, const Contents& pages, Known& known);
   static bool knows(const Known& known, const Contents& pages);
   bool is_below(const std::string& path) const;
-  // Null: the file holds something else, or that is not known.
+  // Returns null if the file holds something else, or if that is not known.
   const Known* find_out(const std::string& path, const Pages& pages, Effort effort);
 
   std::vector<std::string> directories_;
@@ -61,8 +61,8 @@ class References {
 // Opens a file that the job had mapped, to read it; anything but a regular file is refused, and not waited for.
 Result<sys::File> open_mapped_file(const std::string& path);
 
-// Whether the files that the image relies on hold what they must. Before any process. Code::mismatch names one that
-// does not.
+// Checks that the files which the image relies on hold what they must. Called before any process is made.
+// Code::mismatch names a file that does not.
 Status check_files(const Job& job);
 
 }  // namespace diapause::process

@@ -19,14 +19,15 @@ struct Birthplace {
   std::function<Status()> go;
 };
 
-// `place.first`: process 1 of the new namespaces, forked from this process after `openings` were made, and waiting.
-// `contents` are of processes. When they are complete, `go` is called, and they run if it succeeds. On success all run,
-// and the calls that go on until a time are the result; on failure nothing does, and `first` is to be ended.
-// `place.log` is told what is not as it was.
+// `place.first` is process 1 of the new namespaces. It was forked from this process after `openings` were made, and
+// waits. `contents` are those of processes. When all are complete, `place.go` is called, and they run if it succeeds.
+// The result has the calls that wait until a time. On failure no process runs, and `place.first` has to be ended.
+// `place.log` is told what differs from before.
 Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
                            const ReadContents& read, const Birthplace& place);
 
-// Whether this machine can run what the registers and the kernel's own code in the image are of. Before any process.
+// Checks that this machine has the kind of processor and the kernel code that the image needs. Called before any
+// process is made.
 Status check_machine(const Job& job);
 
 }  // namespace diapause::process

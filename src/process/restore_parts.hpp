@@ -1,4 +1,4 @@
-// The parts of restore(), for the files that do it.
+// The steps of restore(). Each is implemented in the file that is named after it.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace diapause::process {
 
-// A process under way.
+// A process that is being restored.
 struct Made {
   const Process* stored = nullptr;
   std::vector<ThreadName> threads;  // beside stored->threads
@@ -33,26 +33,27 @@ struct RestoreWork {
   std::vector<bool> filled = {};  // beside job.memories: segments of System V that have their contents
 };
 
-// A call with a text or a structure among its arguments, which lies at room().
+// Does a call that has a text or a structure among its arguments, which is put at room().
 Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread, ByteView argument, const Call& call);
 
-// A process or thread with an id of our choice, by clone3 in `parent`. It stands still. The parent is not told when a
-// helper ends.
+// Makes a process or thread with an id of our choice, by clone3 in `parent`. It stands still. The parent is not told
+// when a helper ends.
 enum class Birth { of_job, of_helper };
 Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id,
                         Birth birth = Birth::of_job);
 
-// Segments of System V, empty, by process 1; and those that were to end with the last process that has them.
+// Process 1 makes the segments of System V, which are empty at first, and removes those that were to end with the last
+// process that has them.
 Status make_segments(const RestoreWork& work, const ThreadName& keeper);
 Status forget_segments(const RestoreWork& work, const ThreadName& keeper);
 
 Status restore_memory(RestoreWork& work, Made& made);
 Status restore_descriptors(RestoreWork& work, Made& made);
-// What belongs to the whole process and is neither.
+// Restores what belongs to the whole process, except its memory and its threads.
 Status restore_attributes(RestoreWork& work, Made& made);
-// Makes the other threads, and gives all what is theirs but registers.
+// Makes the other threads, and restores everything of all threads except their registers.
 Status restore_threads(RestoreWork& work, Made& made);
-// Takes our code away, and sets the registers: what is left is to let go.
+// Unmaps our code and sets the registers. After that the process only has to be let go.
 Status finish_threads(RestoreWork& work, Made& made);
 
 }  // namespace diapause::process

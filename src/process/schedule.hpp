@@ -1,4 +1,4 @@
-// Where, and how soon, threads get processors and disks.
+// How threads are scheduled: which processors they may use, and how soon they get them and the disks.
 #pragma once
 
 #include <sys/types.h>
@@ -11,17 +11,17 @@
 
 namespace diapause::process {
 
-// Of a thread, with what the kernel tells; `thread` is not set.
+// Returns how the kernel schedules a thread. `thread` of the result is not set.
 Schedule schedule_of(pid_t thread);
-// What of `own` is not as in `given`.
+// Returns the part of `own` that differs from `given`.
 Schedule own_part(Schedule own, const Schedule& given);
 bool is_empty(const Schedule& schedule);
 
-// The processors that are in both masks; empty: there is none.
+// Returns the processors that are in both masks. The result is empty if there is none.
 ByteVector common_processors(ByteView one, ByteView other);
 
-// Gives a thread that has what `given` says what is its own. What the machine does not allow stays as given, and `lost`
-// is told: what, and why.
+// Schedules a thread, which is scheduled as `given` says, by `own`. Where the machine does not allow that, the thread
+// keeps what was given, and `lost` is told what it lacks and why.
 void set_schedule(pid_t thread, const Schedule& own, const Schedule& given,
                   const std::function<void(const std::string&)>& lost);
 

@@ -1,4 +1,5 @@
-// Pseudo-terminals by the end that reads what programs write: what dump and restore share.
+// Functions on pseudo-terminals that dump and restore share. A terminal is known by the end that reads what programs
+// write.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,17 @@
 
 namespace diapause::process {
 
-// N of /dev/pts/N; nullopt: it is no such end.
+// Returns N of /dev/pts/N, or nullopt if the descriptor is no such end.
 std::optional<std::uint32_t> number_of_terminal(int master);
-// All but the output, and who it belongs to.
+// Returns everything about the terminal except its output and its owner.
 Result<Terminal> look_at_terminal(int master);
-// The output that nobody has read; it can be seen only by reading it, and is written once more. Not of a terminal that
-// works with packets.
+// Returns the output that nobody has read. It can be seen only by reading it, and is therefore written once more. This
+// is not possible for a terminal in packet mode.
 Result<ByteVector> take_output(int master);
 
-// Makes one; the number of the reading end, which the caller closes.
+// Makes a terminal, and returns the number of its reading end, which the caller closes.
 Result<int> open_terminal(const Terminal& from);
-// The other end of it, which the caller closes.
+// Returns the other end of the terminal, which the caller closes.
 Result<int> open_terminal_again(int master, std::uint32_t flags);
 
 }  // namespace diapause::process

@@ -1,5 +1,5 @@
-// Calls that wait for something, or for a time, and that have to be made again because we have stopped their thread:
-// they are to wait for the rest of that time only.
+// Shortens calls that wait. If a thread is stopped in such a call, the call is made again, and must then wait only for
+// the rest of its time.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,15 @@
 
 namespace diapause::process {
 
-// Which argument of the call is to be another.
+// Names the argument of the call that changes, and its new value.
 struct Rest {
   std::size_t argument = 0;
   std::uint64_t value = 0;
 };
 
-// What to make the call again with, after it has waited for `waited_ns`. A length that is handed over in memory is
-// written below what the thread uses of its stack. nullopt: the call waits for ever, or its length cannot be changed.
+// Returns how the call has to be made again after it has waited for `waited_ns`. A time that is passed in memory is
+// written below the part of the stack that the thread uses. Returns nullopt if the call waits for ever, or if its time
+// cannot be changed.
 std::optional<Rest> rest_of_wait(pid_t process, std::int64_t call, const Registers& registers, std::uint64_t waited_ns);
 
 }  // namespace diapause::process

@@ -1,5 +1,5 @@
-// What a process that looks after a job waits for: signals, the end of its children, and somebody who knocks. For the
-// command only: blocks signals of the calling thread.
+// Waits for the events of a process that looks after a job: signals, the end of its children, and requests at a
+// descriptor. Only the command may use this, because it blocks signals of the calling thread.
 #pragma once
 
 #include <csignal>
@@ -16,17 +16,18 @@ struct Event {
   int signal = 0;            // to be handed on; 0: none
 };
 
-// One per process; to be made before there are other threads.
+// There is one object per process, and it must be made before the process has other threads.
 class Watch {
  public:
-  // From here on signals wait for wait().
+  // From this call on, signals are kept for wait().
   static Result<Watch> begin();
   Watch(Watch&& other) noexcept;
   Watch& operator=(Watch&&) = delete;
   ~Watch();  // signals do what they did before
 
   const sigset_t& mask_before() const { return mask_before_; }
-  // Until something comes; nullopt after `most_s`. `door`: a descriptor that somebody may knock at; -1: none.
+  // Waits until something happens, and returns nullopt after `most_s`. `door` is a descriptor at which requests arrive;
+  // -1 stands for none.
   std::optional<Event> wait(int door, std::optional<double> most_s);
 
  private:

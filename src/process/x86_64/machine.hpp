@@ -1,4 +1,4 @@
-// What depends on the processor: registers of a stopped thread, and how it is made to do system calls.
+// Everything that depends on the processor: the registers of a stopped thread, and how it is made to do system calls.
 #pragma once
 
 #include <sys/user.h>
@@ -11,7 +11,7 @@
 
 namespace diapause::process {
 
-// As PTRACE_GETREGSET gives them for NT_PRSTATUS.
+// The registers as PTRACE_GETREGSET gives them for NT_PRSTATUS.
 using Registers = user_regs_struct;
 
 // One system call that a stopped thread is to do. A table of them lies in the memory of its process.
@@ -23,11 +23,11 @@ struct Call {
 static_assert(sizeof(Call) == 64);
 inline constexpr std::uint64_t kMayFail = std::uint64_t{1} << 32;
 
-// Code that does all calls of a table, one behind the other, and then sends SIGTRAP to its own thread, for ever. It
-// needs no stack and no library, and runs at any address.
+// Returns code that does all calls of a table, one after the other, and then sends SIGTRAP to its own thread, for ever.
+// It needs no stack and no library, and runs at any address.
 ByteView call_table_code();
 
-// A thread whose signals wait, made ready to run that code.
+// Makes a thread whose signals wait ready to run that code.
 struct TableRun {
   std::uint64_t code = 0;   // where it lies
   std::uint64_t table = 0;  // the first Call
@@ -36,27 +36,27 @@ struct TableRun {
   std::uint64_t thread = 0;
 };
 Registers registers_for(const TableRun& run, Registers base);
-// How many calls of the table were not done when the thread stopped; the first of them is the one that failed.
+// Returns how many calls of the table were not done when the thread stopped. The first of them is the one that failed.
 std::uint64_t calls_left(const Registers& registers);
 
-// A thread made ready for one call of its own, by an instruction for that which lies at `instruction`.
+// Makes a thread ready to do one call with the instruction at `instruction`.
 Registers registers_for_call(const Call& call, std::uint64_t instruction, Registers base);
 std::int64_t result_of(const Registers& registers);
-// Where in `code` such an instruction is; npos: nowhere.
+// Returns where in `code` such an instruction is, or npos.
 std::size_t find_call_instruction(ByteView code);
 
-// Arguments of the call that a thread was stopped in, from 0 on.
+// Returns an argument, counted from 0, of the call that a thread was stopped in.
 std::uint64_t argument_of(const Registers& registers, std::size_t number);
 void set_argument(Registers& registers, std::size_t number, std::uint64_t value);
-// Where a thread that is in a call has room for so many bytes that it does not use, nor will before the call.
+// Returns where a thread that is in a call has room for so many bytes. It does not use them before the call is over.
 std::uint64_t below_stack(const Registers& registers, std::size_t bytes);
 
-// The system call that a thread was stopped in; -1: it was in none.
+// Returns the system call that a thread was stopped in, or -1 if it was in none.
 std::int64_t call_under_way(const Registers& registers);
 // Makes a thread that comes out of a call do it again, whatever the call has returned.
 void wind_back(Registers& registers);
-// The number that the code before the instruction of the call puts into its register; -1: that is not to be seen there.
-// `code` ends behind that instruction.
+// Returns the number that the code before a call's instruction puts into the register of the call, or -1 if the code
+// does not show it. `code` ends behind that instruction.
 std::int64_t number_before_call(ByteView code);
 
 }  // namespace diapause::process
