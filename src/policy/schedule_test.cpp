@@ -341,5 +341,14 @@ TEST(Schedule, WithoutIntervalsNothingIsEverDue) {
   EXPECT_TRUE(Schedule(every_calls(0, 0, 0, 1)).any_interval());
 }
 
+TEST(Levels, NeedSoManyNodesThatTheLossTheyAreForLeavesEnough) {
+  config::Settings settings;
+  settings.parity = 2;
+  EXPECT_EQ(nodes_needed(settings, 1), 1u);
+  EXPECT_EQ(nodes_needed(settings, 2), 2u);
+  EXPECT_EQ(nodes_needed(settings, 3), 3u);
+  EXPECT_EQ(nodes_needed(settings, 4), 1u);
+}
+
 }  // namespace
 }  // namespace diapause::policy
