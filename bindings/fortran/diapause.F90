@@ -58,6 +58,7 @@ module diapause
     integer(c_int) :: level = 0, stepped_back = 0
     integer(c_int64_t) :: bytes = 0
     real(c_double) :: greatest_error = 0
+    integer(c_int) :: redundancy_lost = 0
   end type
 
   type, bind(c), public :: diapause_stop_info

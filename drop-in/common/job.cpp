@@ -232,6 +232,18 @@ diapause_restart_info Job::open(std::uint64_t version) {
   return info;
 }
 
+// The levels of a version can be out of reach, because fewer nodes are there than before: the program goes on with
+// those that it has.
+void Job::restore_redundancy() {
+  if (!opened_ || opened_->redundancy_lost == 0) return;
+  const std::uint64_t version = opened_->version;
+  const int level = opened_->level;
+  end_reading();
+  const int status = diapause_wait(instance_, version, level, kForever_s);
+  if (status != DIAPAUSE_OK && is_first_) std::fprintf(stderr, "diapause: %s\n", diapause_last_error());
+  open(version);
+}
+
 void Job::open_last() {
   wait_for(DIAPAUSE_L1);
   open(*last_version_);

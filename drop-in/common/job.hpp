@@ -77,6 +77,8 @@ class Job {
   // The newest version at or below `at_most` that can be had in full, which is opened for reading; none if there is
   // none. Collective.
   std::optional<diapause_restart_info> find(std::uint64_t at_most);
+  // Restores the redundancy that the version which is open has lost, and opens it again. Collective.
+  void restore_redundancy();
   // Opens this version, if it is not open already. Collective.
   diapause_restart_info open(std::uint64_t version);
   bool is_open() const { return opened_.has_value(); }

@@ -136,6 +136,7 @@ bool FtiRun::find() {
     status_ = 0;
     return !should_be;
   }
+  job_->restore_redundancy();
   read_stored_names();
   tell("Recovering successfully from level " + std::to_string(found->level) + ".");
   return true;

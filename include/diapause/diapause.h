@@ -147,6 +147,7 @@ typedef struct diapause_restart_info {
   int stepped_back;      /* 1 if a newer version existed and could not be had (diapause_restart_reason) */
   uint64_t bytes;        /* bytes of this rank's stored regions */
   double greatest_error; /* greatest difference of a value on any rank to the captured one; 0: all are exact */
+  int redundancy_lost;   /* 1 if a level of it does not hold any more: diapause_restart_end restores it */
 } diapause_restart_info;
 
 /* The codecs that may change values. The numbers never change. */

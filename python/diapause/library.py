@@ -45,10 +45,11 @@ class Progress(ctypes.Structure):
 
 class RestartInfo(ctypes.Structure):
     """Which version a restart chose: its number, its deepest level, whether a newer one could not be had, the bytes of
-    this rank, and the greatest error of any value (0: all are exact)."""
+    this rank, the greatest error of any value (0: all are exact), and whether a level of it does not hold any more until
+    the restart has ended and the lost redundancy is restored."""
 
     _fields_ = [("version", c_uint64), ("level", c_int), ("stepped_back", c_int), ("bytes", c_uint64),
-                ("greatest_error", c_double)]
+                ("greatest_error", c_double), ("redundancy_lost", c_int)]
 
 
 class StopInfo(ctypes.Structure):

@@ -15,7 +15,8 @@ using diapause::capi::guarded;
 using diapause::capi::need;
 
 diapause_restart_info in_c(const diapause::library::RestartInfo& from) {
-  return {from.version, from.level, from.stepped_back ? 1 : 0, from.bytes, from.greatest_error};
+  return {from.version, from.level,          from.stepped_back ? 1 : 0,
+          from.bytes,   from.greatest_error, from.redundancy_lost ? 1 : 0};
 }
 
 diapause_region_info in_c(const diapause::format::Region& from) {

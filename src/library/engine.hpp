@@ -59,6 +59,7 @@ struct RestartInfo {
   bool stepped_back = false;
   std::uint64_t bytes = 0;
   double greatest_error = 0;  // of any value, on any rank; 0: exact
+  bool redundancy_lost = false;
 };
 
 // Everything an engine gets from outside.

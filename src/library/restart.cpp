@@ -10,8 +10,9 @@ namespace {
 
 RestartInfo info_of(const engine::Restart& restart, std::uint32_t rank) {
   const format::Manifest& manifest = restart.fetched.manifest;
-  return {manifest.version.number, manifest.deepest_level(), restart.stepped_back, manifest.ranks[rank].protected_bytes,
-          restart.fetched.greatest_error};
+  return {manifest.version.number,        manifest.deepest_level(),
+          restart.stepped_back,           manifest.ranks[rank].protected_bytes,
+          restart.fetched.greatest_error, restart.fetched.needs_healing};
 }
 
 }  // namespace

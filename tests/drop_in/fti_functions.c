@@ -1,6 +1,7 @@
-/* What FTI's functions promise, on each rank alike: fti_functions CONFIGURATION STAGED begin|continue|hold|recover. The
- * run that begins ends without FTI_Finalize, as after a crash. The one that holds takes one checkpoint, makes the file
- * STAGED.<rank>, and calls nothing more. */
+/* What FTI's functions promise, on each rank alike: fti_functions CONFIGURATION STAGED
+ * begin|continue|hold|stay|recover. The run that begins ends without FTI_Finalize, as after a crash. The one that holds
+ * takes one checkpoint, makes the file STAGED.<rank>, and calls nothing more. The one that stays does so once it has
+ * begun. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,15 +120,19 @@ static void go_on(int rank) {
   free(values);
 }
 
-static void hold(int rank, const char* staged) {
-  int number = 40 + rank;
+static void stay(int rank, const char* staged) {
   char path[600];
-  EXPECT(FTI_Protect(0, &number, 1, FTI_INTG) == FTI_SCES);
-  EXPECT(FTI_Checkpoint(1, FTI_L2) == FTI_DONE);
   snprintf(path, sizeof path, "%s.%d", staged, rank);
   FILE* const file = fopen(path, "w");
   EXPECT(file != NULL && fclose(file) == 0);
   for (;;) pause();
+}
+
+static void hold(int rank, const char* staged) {
+  int number = 40 + rank;
+  EXPECT(FTI_Protect(0, &number, 1, FTI_INTG) == FTI_SCES);
+  EXPECT(FTI_Checkpoint(1, FTI_L2) == FTI_DONE);
+  stay(rank, staged);
 }
 
 static void recover(int rank) {
@@ -151,6 +156,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (strcmp(argv[3], "hold") == 0) hold(rank, argv[2]);
+  if (strcmp(argv[3], "stay") == 0) stay(rank, argv[2]);
   if (strcmp(argv[3], "recover") == 0) {
     recover(rank);
   } else {
