@@ -42,7 +42,7 @@ Result<bool> share(const Context& context, const DecisionRequest& mine, Decision
   const std::uint64_t request[] = {mine.number, ~mine.number, level, ~std::uint64_t{level}};
   std::ranges::copy(request, words.begin() + kWords);
   DIAPAUSE_TRY(context.comm->all_min(words));
-  std::memcpy(&decision, words.data(), sizeof decision);
+  std::memcpy(static_cast<void*>(&decision), words.data(), sizeof decision);
   return words[kWords] == ~words[kWords + 1] && words[kWords + 2] == ~words[kWords + 3];
 }
 
