@@ -103,7 +103,6 @@ Status read_limits(pid_t here, Process& process) {
 void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
   const std::string directory = fmt::format("/proc/{}", frozen.here);
   if (frozen.status.seccomp != 0) work.refuse(frozen.status, "has a seccomp filter");
-  if (frozen.was_stopped) work.refuse(frozen.status, "is stopped by a signal: let it go on (SIGCONT) first");
   struct stat directory_now {
   }, directory_by_name{};
   const auto its_directory = read_link(directory + "/cwd");
@@ -114,8 +113,6 @@ void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
   if (its_directory && !is_directory_there) {
     work.refuse(frozen.status, "is in the directory " + *its_directory + ", which is not there by that name");
   }
-  const auto timers = read_proc(directory + "/timers");
-  if (timers && !timers->empty()) work.refuse(frozen.status, "has timers of timer_create");
   const auto root = read_link(directory + "/root");
   const auto own_root = read_link("/proc/self/root");
   if (root && own_root && *root != *own_root) work.refuse(frozen.status, "has another root directory: " + *root);
@@ -212,6 +209,9 @@ Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   DIAPAUSE_TRY(dump_descriptors(work, frozen, process));
   DIAPAUSE_TRY(work.frozen.plant(frozen));
   DIAPAUSE_TRY(ask_process(frozen, process));
+  DIAPAUSE_TRY(dump_timers(work, frozen));
+  DIAPAUSE_TRY(dump_privileges(work, frozen));
+  DIAPAUSE_TRY(dump_signal_owners(work, frozen, process));
   return dump_threads(work, frozen, process);
 }
 
@@ -266,6 +266,8 @@ Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, Othe
   for (FrozenProcess& process : frozen.processes()) DIAPAUSE_TRY(dump_process(work, process));
   share_what_is_only_read(work);
   DIAPAUSE_TRY(look_at_segments(work));
+  DIAPAUSE_TRY(dump_system_v(work));
+  DIAPAUSE_TRY(dump_stops(work));
   DIAPAUSE_TRY(dump_zombies(work));
   DIAPAUSE_TRY(dump_channels(work));
   DIAPAUSE_TRY(connect_sockets(work));

@@ -25,16 +25,6 @@ namespace {
 
 constexpr std::uint64_t kMostOfAFile = 64 * kMiB, kMostOfFiles = 256 * kMiB;  // limits for files open for writing
 
-// One descriptor of a process, as /proc shows it.
-struct Found {
-  pid_t here = 0;
-  int number = 0;
-  std::string link;
-  std::string details;  // text of /proc/<pid>/fdinfo/<number>
-  struct stat stat {};
-  std::uint64_t number_of(std::string_view key, int base) const { return number_in(details, key, base).value_or(0); }
-};
-
 Result<Found> look_at(pid_t here, int number) {
   Found found{here, number, {}, {}, {}};
   const std::string path = fmt::format("/proc/{}/fd/{}", here, number);
@@ -134,20 +124,20 @@ bool is_still_there(const Found& found) {
          by_path.st_dev == found.stat.st_dev;
 }
 
-// Refuses sealed memory. Seals are not restored, and programs that receive such memory rely on nobody writing to it.
-void refuse_sealed(DumpWork& work, const FrozenProcess& frozen, const Found& found) {
-  const auto memory = Borrowed::of(found.here, found.number);
-  const int seals = memory ? ::fcntl(memory->number(), F_GET_SEALS) : -1;
-  if (seals <= 0 || seals == F_SEAL_SEAL) return;
-  work.refuse(frozen.status,
-              fmt::format("has descriptor {} ({}), which is sealed: that is not restored", found.number, found.link));
+// Records what may not be done to a memory any more. Programs that receive such memory rely on that.
+void dump_seals(DumpWork& work, const Found& found, std::uint32_t memory) {
+  const auto borrowed = Borrowed::of(found.here, found.number);
+  const int seals = borrowed ? ::fcntl(borrowed->number(), F_GET_SEALS) : -1;
+  std::vector<Seals>& all = work.result.job.seals;
+  const bool is_known = std::ranges::find(all, memory, &Seals::memory) != all.end();
+  if (seals > 0 && !is_known) all.push_back({memory, static_cast<std::uint32_t>(seals)});
 }
 
 Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
   const bool is_nameless = found.stat.st_nlink == 0 || found.link.starts_with("/memfd:");
   if (is_nameless && S_ISREG(found.stat.st_mode)) {
-    refuse_sealed(work, frozen, found);
     describe_nameless(work, found, to);
+    dump_seals(work, found, to.which);
     return {};
   }
   const bool is_of_proc = found.link.starts_with("/proc/");
@@ -213,73 +203,15 @@ Result<bool> describe_terminal(DumpWork& work, const FrozenProcess& frozen, cons
   return true;
 }
 
-// Returns the nanoseconds of a time such as "it_value: (3, 500)", which holds seconds and nanoseconds. Returns 0 if
-// there is no such line.
-std::uint64_t time_in(const Found& found, std::string_view key) {
-  const std::vector<std::string> values = values_in(found.details, key);
-  if (values.empty()) return 0;
-  std::uint64_t seconds = 0, nanoseconds = 0;
-  const std::string& text = values.front();
-  const std::size_t comma = text.find(", ");
-  if (comma == std::string::npos) return 0;
-  std::from_chars(text.data() + 1, text.data() + comma, seconds);
-  std::from_chars(text.data() + comma + 2, text.data() + text.size(), nanoseconds);
-  return seconds * 1'000'000'000 + nanoseconds;
-}
-
-// Parses what the fdinfo of an epoll set says of one watched file, for example
-// "       5 events:       19 data:                5  pos:0 ino:61af sdev:7".
-Watched parse_watched(const std::string& line) {
-  const auto number_behind = [&](std::string_view key, int base) {
-    const std::size_t at = key.empty() ? 0 : line.find(key);
-    std::uint64_t number = 0;
-    if (at == std::string::npos) return number;
-    const std::size_t begin = std::min(line.find_first_not_of(' ', at + key.size()), line.size());
-    std::from_chars(line.data() + begin, line.data() + line.size(), number, base);
-    return number;
-  };
-  return {static_cast<std::uint32_t>(number_behind("", 10)), static_cast<std::uint32_t>(number_behind("events:", 16)),
-          number_behind("data:", 16)};
-}
-
-// Describes an eventfd, timerfd, signalfd or epoll set. Returns false if the descriptor is none of these, or a
-// timerfd that cannot be restored.
-bool describe_event_source(const Found& found, Description& to) {
-  if (found.link == "anon_inode:[eventfd]") {
-    to.kind = DescriptionKind::counter;
-    to.count = found.number_of("eventfd-count", 16);
-    to.is_semaphore = found.number_of("eventfd-semaphore", 10) != 0;
-  } else if (found.link == "anon_inode:[timerfd]") {
-    to.kind = DescriptionKind::timer;
-    to.count = found.number_of("clockid", 10);
-    to.left_ns = time_in(found, "it_value");
-    to.period_ns = time_in(found, "it_interval");
-    return found.number_of("ticks", 10) == 0 && to.count <= 1;
-  } else if (found.link == "anon_inode:[signalfd]") {
-    to.kind = DescriptionKind::signals;
-    to.count = found.number_of("sigmask", 16);
-  } else if (found.link == "anon_inode:[eventpoll]") {
-    to.kind = DescriptionKind::poll;
-    for (const std::string& line : values_in(found.details, "tfd")) to.watched.push_back(parse_watched(line));
-  } else {
-    return false;
-  }
-  return true;
-}
-
 Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
   to.flags = static_cast<std::uint32_t>(found.number_of("flags", 8)) & ~static_cast<std::uint32_t>(O_CLOEXEC);
   to.offset = found.number_of("pos", 10);
-  if ((to.flags & O_ASYNC) != 0) {
-    work.refuse(frozen.status,
-                fmt::format("has descriptor {} ({}), which sends signals (O_ASYNC): that is not restored", found.number,
-                            found.link));
-  }
   if (const auto which = find_standard(work, found)) {
     to.kind = DescriptionKind::standard;
     to.which = *which;
     return {};
   }
+  if (found.link == "anon_inode:[pidfd]") return describe_pidfd(work, frozen, found, to);
   if (S_ISREG(found.stat.st_mode) || S_ISDIR(found.stat.st_mode)) return describe_file(work, frozen, found, to);
   if (S_ISFIFO(found.stat.st_mode)) return describe_pipe(work, frozen, found, to);
   if (S_ISSOCK(found.stat.st_mode)) {
@@ -295,7 +227,8 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
     DIAPAUSE_TRY_ASSIGN(const bool is_terminal, describe_terminal(work, frozen, found, to));
     if (is_terminal) return {};
   }
-  if (describe_event_source(found, to)) return {};
+  DIAPAUSE_TRY_ASSIGN(const bool is_event_source, describe_event_source(work, frozen, found, to));
+  if (is_event_source) return {};
   work.refuse(frozen.status,
               fmt::format("has descriptor {} ({}), which is not restored yet", found.number, found.link));
   return {};
@@ -360,23 +293,33 @@ bool holds_packets(const Job& job, std::uint32_t channel) {
   });
 }
 
-// Returns all bytes in a pipe and leaves them there.
-Result<ByteVector> peek_pipe(int pipe, std::uint32_t capacity_bytes) {
+// Returns what a pipe holds and leaves it there: in one piece, or packet by packet.
+Result<std::vector<ByteVector>> peek_pipe(int pipe, const Channel& channel) {
   const int bytes = bytes_in(pipe);
   if (bytes < 0) return fail(os_error("asking what a pipe holds", errno));
-  ByteVector contents(static_cast<std::size_t>(bytes));
-  if (bytes == 0) return contents;
+  std::vector<ByteVector> pieces;
+  if (bytes == 0) return pieces;
   std::array<int, 2> copy{};
   if (::pipe2(copy.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail(os_error("making a pipe", errno));
-  ::fcntl(copy[1], F_SETPIPE_SZ, capacity_bytes);
-  const ssize_t copied = ::tee(pipe, copy[1], contents.size(), SPLICE_F_NONBLOCK);
-  const ssize_t got = copied < 0 ? copied : ::read(copy[0], contents.data(), contents.size());
-  const int error = errno;
+  ::fcntl(copy[1], F_SETPIPE_SZ, channel.capacity_bytes);
+  const ssize_t copied = ::tee(pipe, copy[1], static_cast<std::size_t>(bytes), SPLICE_F_NONBLOCK);
+  int error = copied < 0 ? errno : 0;
+  ssize_t got = 0;
+  for (ssize_t left = copied; left > 0; left -= got) {
+    ByteVector piece(static_cast<std::size_t>(left));
+    got = ::read(copy[0], piece.data(), piece.size());
+    if (got <= 0) error = got < 0 ? errno : EIO;
+    if (got <= 0) break;
+    piece.resize(static_cast<std::size_t>(got));
+    const bool is_next = channel.type == kPackets || pieces.empty();
+    is_next ? pieces.push_back(std::move(piece))
+            : void(pieces.back().insert(pieces.back().end(), piece.begin(), piece.end()));
+  }
   ::close(copy[0]);
   ::close(copy[1]);
-  if (got < 0) return fail(os_error("reading what a pipe holds", error));
-  if (got != bytes) return fail(Code::io, "a pipe holds more than can be read from it");
-  return contents;
+  if (error != 0) return fail(os_error("reading what a pipe holds", error));
+  if (copied != bytes) return fail(Code::io, "a pipe holds more than can be read from it");
+  return pieces;
 }
 
 }  // namespace
@@ -400,35 +343,6 @@ Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process)
     process.descriptors.push_back({static_cast<std::uint32_t>(number), index, closes});
   }
   return {};
-}
-
-// Refuses epoll sets that a restart could not make again. A set keeps a watched file under the number of the
-// descriptor by which it was added, even if that descriptor was closed or is another file by now. A restart adds the
-// file by that number, in the first process that has the set.
-void look_at_sets(DumpWork& work) {
-  const Job& job = work.result.job;
-  for (std::uint32_t index = 0; index < job.descriptions.size(); ++index) {
-    const std::vector<Watched>& watched = job.descriptions[index].watched;
-    if (watched.empty()) continue;
-    const Descriptor* set = nullptr;
-    const auto process = std::ranges::find_if(job.processes, [&](const Process& one) {
-      const auto known = std::ranges::find(one.descriptors, index, &Descriptor::description);
-      if (known != one.descriptors.end()) set = &*known;
-      return known != one.descriptors.end();
-    });
-    if (process == job.processes.end()) continue;
-    const auto frozen =
-        std::ranges::find(work.frozen.processes(), process->id, [](const FrozenProcess& one) { return one.status.id; });
-    std::map<std::uint32_t, std::uint32_t> count;  // entries seen so far with the same descriptor number
-    for (const Watched& one : watched) {
-      kcmp_epoll_slot slot{set->number, one.number, count[one.number]++};
-      const long differs = ::syscall(SYS_kcmp, frozen->here, frozen->here, KCMP_EPOLL_TFD, one.number, &slot);
-      if (differs == 0 || (differs < 0 && errno == EOPNOTSUPP)) continue;
-      work.refuse(frozen->status, fmt::format("has descriptor {} (anon_inode:[eventpoll]), which watches what was its "
-                                              "descriptor {} and is not any more",
-                                              set->number, one.number));
-    }
-  }
 }
 
 Status dump_channels(DumpWork& work) {
@@ -459,15 +373,8 @@ Status dump_channels(DumpWork& work) {
     const int capacity = ::fcntl(pipe.number(), F_GETPIPE_SZ);
     job.channels[i].capacity_bytes = capacity < 0 ? 65536 : static_cast<std::uint32_t>(capacity);
     if (reader == nullptr) continue;
-    if (holds_packets(job, i) && bytes_in(pipe.number()) > 0) {
-      const auto status = status_of(fmt::format("/proc/{}", any->here));
-      work.refuse_for_now(status.value_or(ProcStatus{}),
-                          fmt::format("has descriptor {} ({}), a pipe in which packets (O_DIRECT) wait to be read",
-                                      any->number, any->link));
-      continue;
-    }
-    DIAPAUSE_TRY_ASSIGN(ByteVector contents, peek_pipe(pipe.number(), job.channels[i].capacity_bytes));
-    if (!contents.empty()) job.channels[i].forward.push_back(std::move(contents));
+    if (holds_packets(job, i)) job.channels[i].type = kPackets;
+    DIAPAUSE_TRY_ASSIGN(job.channels[i].forward, peek_pipe(pipe.number(), job.channels[i]));
   }
   return {};
 }

@@ -171,8 +171,13 @@ class FarDrain {
 
 Status find_far_ends(DumpWork& work, OtherNodes& others) {
   std::vector<Socket>& sockets = work.result.job.sockets;
-  std::vector<OtherNodes::Addresses> ends;
+  std::vector<std::uint32_t> still_unmatched, of_internet;
   for (const std::uint32_t index : work.unmatched) {
+    const bool is_tcp = sockets[index].family != AF_UNIX && sockets[index].type == SOCK_STREAM;
+    (is_tcp ? of_internet : still_unmatched).push_back(index);
+  }
+  std::vector<OtherNodes::Addresses> ends;
+  for (const std::uint32_t index : of_internet) {
     ends.push_back({plain_address(sockets[index].local), plain_address(sockets[index].remote)});
   }
   DIAPAUSE_TRY_ASSIGN(const std::vector<OtherNodes::Place> places, others.find(ends));
@@ -183,13 +188,12 @@ Status find_far_ends(DumpWork& work, OtherNodes& others) {
     if (places[i].node != kNone) numbers[i] = bytes_of(next++);
   }
   DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> theirs, others.swap(places, numbers));
-  std::vector<std::uint32_t> still_unmatched;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].node == kNone) {
-      still_unmatched.push_back(work.unmatched[i]);
+      still_unmatched.push_back(of_internet[i]);
     } else {
       work.result.job.far_ends.push_back(
-          {work.unmatched[i], places[i].node, static_cast<std::uint32_t>(value_of(theirs[i]))});
+          {of_internet[i], places[i].node, static_cast<std::uint32_t>(value_of(theirs[i]))});
     }
   }
   work.unmatched = std::move(still_unmatched);

@@ -1,6 +1,8 @@
 // The steps of dump(). Each is implemented in the file that is named after it.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <map>
 #include <string>
 #include <tuple>
@@ -9,6 +11,7 @@
 
 #include "process/dump.hpp"
 #include "process/other_nodes.hpp"
+#include "process/proc.hpp"
 #include "process/sockets.hpp"
 
 namespace diapause::process {
@@ -33,8 +36,9 @@ struct DumpWork {
     pid_t here;
     int number;
     std::uint64_t inode;
-    ProcStatus status;  // of the process
-    std::string place;  // "descriptor 5 (socket:[77])"
+    ProcStatus status;         // of the process
+    std::string place;         // "descriptor 5 (socket:[77])"
+    std::uint32_t queued = 0;  // of one that listens: connections that nobody has accepted yet
   };
   struct SeenTerminal {
     std::uint32_t number = 0;         // of /dev/pts
@@ -63,7 +67,7 @@ struct DumpWork {
     std::pair<std::uint64_t, std::uint64_t> file;  // device and inode
   };
   std::vector<OnlyRead> only_read = {};
-  std::vector<std::uint32_t> unmatched = {};  // connected sockets of TCP whose other ends this node does not have
+  std::vector<std::uint32_t> unmatched = {};  // connected sockets whose other ends this node does not have
 
   void refuse(const ProcStatus& process, const std::string& what) {
     refuse_for_now(process, what);
@@ -72,6 +76,16 @@ struct DumpWork {
   void refuse_for_now(const ProcStatus& process, const std::string& what) {
     refusals.push_back("process " + std::to_string(process.id) + " (" + process.name + ") " + what);
   }
+};
+
+// One descriptor of a process, as /proc shows it.
+struct Found {
+  pid_t here = 0;
+  int number = 0;
+  std::string link;
+  std::string details;  // text of /proc/<pid>/fdinfo/<number>
+  struct stat stat {};
+  std::uint64_t number_of(std::string_view key, int base) const { return number_in(details, key, base).value_or(0); }
 };
 
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process);
@@ -86,12 +100,27 @@ Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process)
 Status dump_channels(DumpWork& work);
 // Takes down the segments of System V. Called when all processes are known and can do calls for us.
 Status look_at_segments(DumpWork& work);
+// Takes down semaphores and message queues of System V. Called at the same time.
+Status dump_system_v(DumpWork& work);
+// Called when a process can do calls for us.
+Status dump_timers(DumpWork& work, const FrozenProcess& frozen);
+Status dump_privileges(DumpWork& work, const FrozenProcess& frozen);
+Status dump_signal_owners(DumpWork& work, const FrozenProcess& frozen, const Process& process);
+// Called when all processes can do calls for us.
+Status dump_stops(DumpWork& work);
+// Describes an eventfd, timerfd, signalfd, epoll set or inotify. Returns false if the descriptor is none of these, or
+// cannot be restored.
+Result<bool> describe_event_source(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to);
+Status describe_pidfd(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to);
+// Takes down what an inotify watches. Its description is the next one of the job.
+Status dump_watches(DumpWork& work, const FrozenProcess& frozen, const Found& found);
 Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Description& to);
 // Finds out which sockets are each other's ends. Called when all descriptors are known.
 Status connect_sockets(DumpWork& work);
 // Does the same for those that lead to other nodes.
 Status find_far_ends(DumpWork& work, OtherNodes& others);
-// Refuses connections whose other ends nobody in the job has. `others`: null if there are no other nodes.
+// Decides about connections whose other ends nobody in the job has: they wait to be accepted, or are refused. `others`:
+// null if there are no other nodes.
 Status refuse_outsiders(DumpWork& work, const OtherNodes* others);
 // Returns all bytes that can be read from a stream, which stay there.
 Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -30,6 +31,9 @@ bool is_synchronized(std::uint32_t state) {
 bool has_sent_its_end(std::uint32_t state) {
   return is_synchronized(state) && state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT;
 }
+
+// Multipath TCP is TCP to programs. Those in Go listen by it, without having asked for it.
+bool is_tcp(std::uint32_t protocol) { return protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP; }
 
 int number_of_socket(int socket, int name) {
   int value = -1;
@@ -72,8 +76,8 @@ class Describer {
     to_.options = options_of(socket_);
     const bool is_internet = to_.family == AF_INET || to_.family == AF_INET6;
     if (to_.family == AF_UNIX) return describe_unix();
-    if (is_internet && to_.type == SOCK_STREAM && to_.protocol == IPPROTO_TCP) return describe_tcp();
-    if (is_internet && to_.type == SOCK_DGRAM && to_.protocol == IPPROTO_UDP) return describe_udp();
+    if (is_internet && to_.type == SOCK_STREAM && is_tcp(to_.protocol)) return describe_tcp();
+    if (is_internet && to_.type == SOCK_DGRAM && to_.protocol == IPPROTO_UDP) return {};
     refuse(fmt::format(", a socket of family {}, type {} and protocol {}, which is not restored yet", to_.family,
                        to_.type, to_.protocol));
     return {};
@@ -97,7 +101,7 @@ class Describer {
     if (info.tcpi_state == TCP_LISTEN) {
       to_.state = SocketState::listening;
       to_.backlog = info.tcpi_sacked;
-      if (info.tcpi_unacked > 0) refuse_for_now(", which holds connections that were not accepted yet");
+      work_.sockets.back().queued = info.tcpi_unacked;
     } else if (is_synchronized(info.tcpi_state)) {
       to_.state = SocketState::connected;
       to_.is_write_shut = has_sent_its_end(info.tcpi_state);
@@ -110,13 +114,6 @@ class Describer {
     return {};
   }
 
-  Status describe_udp() {
-    if ((poll_now(socket_, POLLIN) & POLLIN) != 0) {
-      refuse(", in which datagrams wait to be read, which is not restored yet");
-    }
-    return {};
-  }
-
   Status describe_unix() {
     if (work_.unix_sockets.empty()) {
       DIAPAUSE_TRY_ASSIGN(work_.unix_sockets, list_unix_sockets());
@@ -125,7 +122,7 @@ class Describer {
     if (known.is_listening) {
       to_.state = SocketState::listening;
       to_.backlog = known.backlog;
-      if (known.waiting > 0) refuse_for_now(", which holds connections that were not accepted yet");
+      work_.sockets.back().queued = known.waiting;
       describe_path(known);
     } else if (!to_.remote.empty() || known.peer != 0 || known.is_connected) {
       describe_connected_unix();
@@ -183,13 +180,31 @@ std::uint32_t find_peer(const DumpWork& work, std::uint32_t index) {
   return kNone;
 }
 
-// Returns whether the other end may be a connection that a process of the job has not accepted yet.
-bool waits_for_acceptance(const DumpWork& work, const Socket& one) {
-  return std::ranges::any_of(work.result.job.sockets, [&](const Socket& other) {
-    if (other.state != SocketState::listening) return false;
+// Returns the index of the listening socket that the connection may wait to be accepted from, or kNone.
+std::uint32_t find_listener(const DumpWork& work, const Socket& one) {
+  const std::vector<Socket>& sockets = work.result.job.sockets;
+  if (one.family != AF_UNIX && !is_own_address(one.remote)) return kNone;
+  const auto found = std::ranges::find_if(sockets, [&](const Socket& other) {
+    if (other.state != SocketState::listening || other.type != one.type) return false;
     const bool is_local = one.family == AF_UNIX || other.family == AF_UNIX;
     return is_local ? other.local == one.remote : port_of(other.local) == port_of(one.remote);
   });
+  return found == sockets.end() ? kNone : static_cast<std::uint32_t>(found - sockets.begin());
+}
+
+// Returns whether a connection that nobody has accepted yet holds no bytes. Those that it holds could be seen only by
+// accepting it.
+bool is_still_empty(const Socket& one, int socket) {
+  if (count_by(socket, FIONREAD) > 0) return false;
+  if (one.family == AF_UNIX) return count_by(socket, SIOCOUTQ) == 0;
+  // The structure of the C library ends before the field tcpi_data_segs_out.
+  constexpr std::size_t kSegments = 156;
+  std::array<std::byte, kSegments + sizeof(std::uint32_t)> info{};
+  socklen_t length = info.size();
+  std::uint32_t segments = 1;
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, info.data(), &length) != 0 || length < info.size()) return false;
+  std::memcpy(&segments, info.data() + kSegments, sizeof segments);
+  return segments == 0 && count_by(socket, SIOCOUTQ) == 0;
 }
 
 // Returns whether the other end, which no process of the job has, is closed. Nothing can come from a closed end any
@@ -205,6 +220,42 @@ bool is_peer_closed(const DumpWork& work, std::uint32_t index, int socket) {
   socklen_t length = sizeof info;
   if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return false;
   return info.tcpi_state == TCP_CLOSE_WAIT;
+}
+
+// Decides about a connected socket whose other end no process of the job has. `others`: the other nodes of the job, or
+// null.
+Status look_at_lonely(DumpWork& work, std::uint32_t index, const OtherNodes* others) {
+  Socket& one = work.result.job.sockets[index];
+  const DumpWork::SeenSocket& seen = work.sockets[index];
+  DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
+  if (is_peer_closed(work, index, socket.number())) return {};
+  const std::string what =
+      fmt::format("has {}, whose other end ({}) is outside of the job", seen.place, text_of_address(one.remote));
+  const std::uint32_t listener = find_listener(work, one);
+  if (listener == kNone) {
+    const bool may_be_of_job = others != nullptr && others->is_of_job(one.remote);
+    may_be_of_job ? work.refuse_for_now(seen.status, what) : work.refuse(seen.status, what);
+  } else if (work.sockets[listener].queued == 0) {
+    work.refuse_for_now(seen.status, what);
+  } else if (is_still_empty(one, socket.number())) {
+    one.state = SocketState::waiting;
+    --work.sockets[listener].queued;
+  } else {
+    work.refuse_for_now(seen.status, fmt::format("has {}, a connection that was not accepted yet and holds bytes "
+                                                 "already",
+                                                 seen.place));
+  }
+  return {};
+}
+
+// Refuses listening sockets with connections that no process of the job has made.
+void look_at_queues(DumpWork& work) {
+  for (const DumpWork::SeenSocket& one : work.sockets) {
+    if (one.queued == 0) continue;
+    work.refuse_for_now(one.status, fmt::format("has {}, in which connections of programs outside of the job, or that "
+                                                "are closed already, wait to be accepted",
+                                                one.place));
+  }
 }
 
 // Returns the number of bytes that the other end has sent and that have not arrived. Bytes that have arrived and
@@ -228,9 +279,9 @@ Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket) {
   const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
   if (got < 0) return fail(os_error("looking at what waits in " + seen.place, errno));
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
-    return fail(Code::argument, fmt::format("process {} ({}) has {}, in which descriptors or credentials are on "
-                                            "their way, which is not restored yet",
-                                            seen.status.id, seen.status.name, seen.place));
+    return fail(Code::again, fmt::format("process {} ({}) has {}, in which descriptors or credentials are on "
+                                         "their way, which is not restored yet",
+                                         seen.status.id, seen.status.name, seen.place));
   }
   if (static_cast<std::size_t>(got) != bytes.size()) {
     return fail(Code::io, "less than was told of can be read from " + seen.place);
@@ -258,7 +309,7 @@ Status peek_messages(const DumpWork::SeenSocket& seen, int socket, Socket& to) {
     const bool is_end = got == 0 && (poll_now(socket, POLLRDHUP) & POLLRDHUP) != 0;
     if (got < 0 || is_end) break;
     if (got == 0 || (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
-      sound = fail(Code::argument,
+      sound = fail(Code::again,
                    fmt::format("process {} ({}) has {}, in which an empty message, or descriptors or credentials, "
                                "wait to be read, which is not restored yet",
                                seen.status.id, seen.status.name, seen.place));
@@ -339,17 +390,29 @@ Status take_down_stream(DumpWork& work, std::uint32_t index, int socket) {
   return {};
 }
 
+// A datagram can be sent again only by a socket of this machine that has the address of its sender.
+Status check_senders(const DumpWork::SeenSocket& seen, const Socket& one) {
+  for (const ByteVector& sender : one.senders) {
+    if (is_own_address(sender)) continue;
+    return fail(Code::again, fmt::format("process {} ({}) has {}, in which a datagram from another machine waits to be "
+                                         "read ({})",
+                                         seen.status.id, seen.status.name, seen.place, text_of_address(sender)));
+  }
+  return {};
+}
+
 Status take_down(DumpWork& work, std::uint32_t index) {
   const DumpWork::SeenSocket& seen = work.sockets[index];
   Socket& one = work.result.job.sockets[index];
-  const bool has_datagrams = one.family == AF_UNIX && one.type == SOCK_DGRAM;
+  const bool has_datagrams = one.type == SOCK_DGRAM;
   if (one.state != SocketState::connected && !has_datagrams) return {};
   const bool is_far =
       std::ranges::find(work.result.job.far_ends, index, &FarEnd::socket) != work.result.job.far_ends.end();
   if (is_far) return {};
   DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
   if (one.type == SOCK_STREAM) return take_down_stream(work, index, socket.number());
-  return peek_messages(seen, socket.number(), one);
+  DIAPAUSE_TRY(peek_messages(seen, socket.number(), one));
+  return one.family == AF_UNIX ? Status{} : check_senders(seen, one);
 }
 
 }  // namespace
@@ -370,10 +433,10 @@ Status connect_sockets(DumpWork& work) {
     const DumpWork::SeenSocket& seen = work.sockets[i];
     DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
     one.peer = find_peer(work, i);
-    if (one.peer == kNone && (one.family != AF_UNIX || !is_peer_closed(work, i, socket.number()))) {
+    if (one.peer == kNone) {
       work.unmatched.push_back(i);
+      continue;
     }
-    if (one.peer == kNone) continue;
     const DumpWork::SeenSocket& other = work.sockets[one.peer];
     DIAPAUSE_TRY_ASSIGN(const Borrowed peer, Borrowed::of(other.here, other.number));
     if (one.family == AF_UNIX) {
@@ -388,16 +451,8 @@ Status connect_sockets(DumpWork& work) {
 }
 
 Status refuse_outsiders(DumpWork& work, const OtherNodes* others) {
-  for (const std::uint32_t index : work.unmatched) {
-    const DumpWork::SeenSocket& seen = work.sockets[index];
-    const Socket& one = work.result.job.sockets[index];
-    DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
-    if (is_peer_closed(work, index, socket.number())) continue;
-    const std::string what =
-        fmt::format("has {}, whose other end ({}) is outside of the job", seen.place, text_of_address(one.remote));
-    const bool may_be_of_job = waits_for_acceptance(work, one) || (others != nullptr && others->is_of_job(one.remote));
-    may_be_of_job ? work.refuse_for_now(seen.status, what) : work.refuse(seen.status, what);
-  }
+  for (const std::uint32_t index : work.unmatched) DIAPAUSE_TRY(look_at_lonely(work, index, others));
+  look_at_queues(work);
   return {};
 }
 

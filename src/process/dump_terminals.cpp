@@ -66,13 +66,14 @@ Status look_at_terminals(DumpWork& work) {
     DIAPAUSE_TRY_ASSIGN(terminal, look_at_terminal(master.number()));
     DIAPAUSE_TRY(find_session(work, seen.number, terminal));
     int waiting = 0;
-    if (terminal.has_packets && ::ioctl(master.number(), FIONREAD, &waiting) == 0 && waiting > 0) {
+    if (!terminal.has_packets) continue;
+    if (::ioctl(master.number(), FIONREAD, &waiting) == 0 && waiting > 0) {
       refuse_for_now(", a terminal that works with packets, in which some wait to be read: try again");
     }
     if (seen.here == 0) continue;
     DIAPAUSE_TRY_ASSIGN(const Borrowed end, Borrowed::of(seen.here, seen.descriptor));
     if (::ioctl(end.number(), FIONREAD, &waiting) == 0 && waiting > 0) {
-      refuse_for_now(", a terminal with input that no program has read yet: try again");
+      refuse_for_now(", a terminal that works with packets, with input that no program has read yet: try again");
     }
   }
   return {};
@@ -85,6 +86,12 @@ Status take_down_terminals(DumpWork& work) {
     DIAPAUSE_TRY_ASSIGN(const Borrowed master,
                         Borrowed::of(work.terminals[i].master_here, work.terminals[i].master_number));
     DIAPAUSE_TRY_ASSIGN(terminal.output, take_output(master.number()));
+    if (terminal.is_hung_up || work.terminals[i].here == 0) continue;
+    DIAPAUSE_TRY_ASSIGN(std::vector<TypedInput> typed, take_input(master.number()));
+    for (TypedInput& one : typed) {
+      one.terminal = static_cast<std::uint32_t>(i);
+      work.result.job.typed.push_back(std::move(one));
+    }
   }
   return {};
 }

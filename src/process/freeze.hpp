@@ -51,6 +51,7 @@ struct FrozenProcess {
   bool is_watched = false;   // its memory, by our userfaultfd: class Changes
 
   FrozenThread& leader() { return threads.front(); }
+  const FrozenThread& leader() const { return threads.front(); }
 };
 
 // What a thread is to have in its registers when it goes on: calls that the freeze has ended are done again.

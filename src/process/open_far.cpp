@@ -16,7 +16,7 @@
 namespace diapause::process {
 namespace {
 
-constexpr int kConnectLimit_ms = 30'000, kBusyLimit_ms = 2000, kFillLimit_ms = 30'000;
+constexpr int kFarConnectLimit_ms = 30'000, kBusyLimit_ms = 2000, kFillLimit_ms = 30'000;
 constexpr int kManyWaiting = 4096;  // connections that may wait to be accepted meanwhile
 
 ByteVector address_of(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
@@ -163,7 +163,7 @@ class FarOpener {
 
   Status accept_one(int door) {
     pollfd asked{door, POLLIN, 0};
-    if (::poll(&asked, 1, kConnectLimit_ms) <= 0) {
+    if (::poll(&asked, 1, kFarConnectLimit_ms) <= 0) {
       return fail(Code::timeout, "a connection from another node of the job does not come");
     }
     Owned accepted(::accept4(door, nullptr, nullptr, SOCK_CLOEXEC));

@@ -47,10 +47,19 @@ class Opener {
       if (one.state == SocketState::ended) DIAPAUSE_TRY(open_ended(i));
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
-      if (job_.sockets[i].state == SocketState::idle) DIAPAUSE_TRY(send_datagrams(i));
+      if (job_.sockets[i].state == SocketState::waiting) DIAPAUSE_TRY(open_waiting(i));
+    }
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      const Socket& one = job_.sockets[i];
+      if (one.state == SocketState::idle && one.family == AF_UNIX) DIAPAUSE_TRY(send_datagrams(i));
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       if (!is_far(i)) DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
+    }
+    // The kernel throws away datagrams for which a socket has no room, so it has all of its room by now.
+    for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
+      const Socket& one = job_.sockets[i];
+      if (one.state == SocketState::idle && one.family != AF_UNIX) DIAPAUSE_TRY(send_udp(i));
     }
     return {};
   }
@@ -132,6 +141,57 @@ class Opener {
       if (sent != static_cast<ssize_t>(bytes.size())) return fail(socket_error(one.local, errno));
     }
     return {};
+  }
+
+  // Makes a connection that nobody accepts now. Must be called when all others to that listening socket are accepted.
+  Status open_waiting(std::uint32_t index) {
+    const Socket& one = job_.sockets[index];
+    const Socket accepting = mirror(one);
+    if (find_listener(accepting) == kNone) return fail(Code::corrupt, "a connection to a socket that does not listen");
+    DIAPAUSE_TRY_ASSIGN(Owned made, connect_to(accepting, one));
+    shut(made.number(), one);
+    sockets_[index] = made.take();
+    return {};
+  }
+
+  // Sends the waiting datagrams of a socket of UDP again, each from a socket that has the address of its sender.
+  Status send_udp(std::uint32_t index) {
+    const Socket& one = job_.sockets[index];
+    for (std::size_t i = 0; i < one.waiting.size() && i < one.senders.size(); ++i) {
+      const ByteVector& sender = one.senders[i];
+      Owned stand_in;
+      int from = -1;
+      for (std::uint32_t k = 0; k < job_.sockets.size(); ++k) {
+        const Socket& other = job_.sockets[k];
+        const bool may_send = other.type == SOCK_DGRAM && other.family == one.family && other.remote.empty();
+        if (may_send && port_of(other.local) == port_of(sender)) from = sockets_[k];
+      }
+      if (from < 0) {
+        DIAPAUSE_TRY_ASSIGN(stand_in, make_socket(one));
+        from = stand_in.number();
+        const bool has_address = ::bind(from, address_in(sender), length_of(sender)) == 0;
+        if (!has_address) log_(Severity::warning, "a datagram comes from another port now: " + text_of_address(sender));
+      }
+      const ByteVector to = reachable(one.local, sender);
+      const ByteVector& bytes = one.waiting[i];
+      const ssize_t sent = ::sendto(from, bytes.data(), bytes.size(), MSG_NOSIGNAL, address_in(to), length_of(to));
+      if (sent != static_cast<ssize_t>(bytes.size())) return fail(socket_error(to, errno));
+    }
+    return {};
+  }
+
+  // Returns the address of a socket, or that of its sender with its port if it is bound to all addresses.
+  static ByteVector reachable(const ByteVector& local, const ByteVector& sender) {
+    ByteVector plain = local;
+    const std::size_t address = local.size() == sizeof(sockaddr_in6) ? 8 : 4,
+                      bytes = local.size() == sizeof(sockaddr_in6) ? 16 : 4;
+    const bool is_any = std::all_of(local.begin() + static_cast<std::ptrdiff_t>(address),
+                                    local.begin() + static_cast<std::ptrdiff_t>(address + bytes),
+                                    [](std::byte value) { return value == std::byte{0}; });
+    if (is_any && sender.size() == local.size())
+      std::copy_n(sender.begin() + static_cast<std::ptrdiff_t>(address), bytes,
+                  plain.begin() + static_cast<std::ptrdiff_t>(address));
+    return plain;
   }
 
   static Result<Ends> make_pair(const Socket& one) {

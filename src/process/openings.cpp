@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -25,8 +27,9 @@
 namespace diapause::process {
 namespace {
 
-// The flags that F_GETFL reports and F_SETFL changes.
-constexpr std::uint32_t kChangeable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
+// The flags that F_GETFL reports and F_SETFL changes. O_ASYNC is for the processes themselves to set, because the
+// signal tells by which descriptor that was done.
+constexpr std::uint32_t kChangeable = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 Status write_all(int file, std::uint64_t offset, ByteView bytes) {
   while (!bytes.empty()) {
@@ -37,6 +40,26 @@ Status write_all(int file, std::uint64_t offset, ByteView bytes) {
     offset += static_cast<std::uint64_t>(written);
   }
   return {};
+}
+
+// Watches a file under the number by which the program knows that. The kernel gives each watch the next number.
+Status watch_again(int notifications, const FileWatch& watch) {
+  for (;;) {
+    const int made = ::inotify_add_watch(notifications, watch.path.c_str(), watch.events | IN_DONT_FOLLOW);
+    if (made < 0) return fail(os_error("watching " + watch.path + ", which the job watched (inotify)", errno));
+    if (made == static_cast<int>(watch.number)) return {};
+    ::inotify_rm_watch(notifications, made);
+    if (made > static_cast<int>(watch.number)) {
+      return fail(Code::mismatch, "the kernel gives the watch of " + watch.path + " another number");
+    }
+  }
+}
+
+// Throws away what an inotify tells of the watches that were made only for their numbers.
+void forget_events(int notifications) {
+  alignas(inotify_event) std::array<char, 4096> room{};
+  while (::read(notifications, room.data(), room.size()) > 0) {
+  }
 }
 
 timespec to_timespec(std::uint64_t nanoseconds) {
@@ -52,6 +75,7 @@ void make_directories_of(const std::string& path) {
 
 Status fill_pipe(int pipe, const Channel& channel) {
   ::fcntl(pipe, F_SETPIPE_SZ, channel.capacity_bytes);
+  if (channel.type == kPackets) ::fcntl(pipe, F_SETFL, O_DIRECT);
   for (const ByteVector& piece : channel.forward) {
     if (::write(pipe, piece.data(), piece.size()) != static_cast<ssize_t>(piece.size())) {
       return fail(os_error("filling a pipe", errno));
@@ -65,6 +89,12 @@ Result<int> open_timer(const Description& one) {
   if (timer < 0) return fail(os_error("making a timerfd", errno));
   const itimerspec setting{to_timespec(one.period_ns), to_timespec(one.left_ns)};
   ::timerfd_settime(timer, 0, &setting, nullptr);
+  constexpr unsigned long kSetTicks = _IOW('T', 0, std::uint64_t);  // TFD_IOC_SET_TICKS
+  if (one.bytes > 0 && ::ioctl(timer, kSetTicks, &one.bytes) != 0) {
+    const int error = errno;
+    ::close(timer);
+    return fail(os_error("letting a timerfd have expired", error));
+  }
   return timer;
 }
 
@@ -217,8 +247,12 @@ Status Openings::open_channels(const Job& job) {
 }
 
 Status Openings::open_terminals(const Job& job) {
-  for (const Terminal& one : job.terminals) {
-    DIAPAUSE_TRY_ASSIGN(const int made, open_terminal(one));
+  for (std::uint32_t i = 0; i < job.terminals.size(); ++i) {
+    const Terminal& one = job.terminals[i];
+    std::vector<TypedInput> typed;
+    std::ranges::copy_if(job.typed, std::back_inserter(typed),
+                         [&](const TypedInput& each) { return each.terminal == i; });
+    DIAPAUSE_TRY_ASSIGN(const int made, open_terminal(one, typed));
     DIAPAUSE_TRY_ASSIGN(const int master, raise(made));
     terminals_.push_back(master);
     int end = -1;
@@ -299,6 +333,11 @@ Result<int> Openings::open_description(const Description& one) {
       break;
     case DescriptionKind::terminal:
       return open_end_of_terminal(one);
+    case DescriptionKind::notifications:
+      opened = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+      break;
+    case DescriptionKind::process:
+      break;
   }
   if (opened < 0) return fail(os_error("opening a file of the job again (" + one.path + ")", errno));
   return opened;
@@ -322,14 +361,20 @@ Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents
   DIAPAUSE_TRY(openings.open_all_sockets(job, around));
   DIAPAUSE_TRY(openings.open_terminals(job));
   for (const Description& one : job.descriptions) {
+    if (one.kind == DescriptionKind::process) {
+      openings.descriptions_.push_back(-1);
+      continue;
+    }
     DIAPAUSE_TRY_ASSIGN(const int opened, openings.open_description(one));
     const bool is_ours = one.kind == DescriptionKind::standard;
     DIAPAUSE_TRY_ASSIGN(const int raised, openings.raise(opened));
     openings.descriptions_.push_back(raised);
-    if (!is_ours && (one.flags & O_PATH) == 0) {
+    const bool is_quiet = one.kind == DescriptionKind::notifications;  // must not block yet
+    if (!is_ours && !is_quiet && (one.flags & O_PATH) == 0) {
       ::fcntl(raised, F_SETFL, static_cast<int>(one.flags & kChangeable));
     }
   }
+  DIAPAUSE_TRY(openings.open_notifications(job));
   openings.close_what_was_given_out();
   return openings;
 }
@@ -345,9 +390,31 @@ Openings::Openings(Openings&& other) noexcept
 
 Openings::~Openings() { close_all(); }
 
+// Must be called when all files are open, because a program is not told what the restart does to watched files.
+Status Openings::open_notifications(const Job& job) {
+  std::vector<FileWatch> watches = job.watches;
+  std::ranges::sort(watches, {}, &FileWatch::number);
+  for (const FileWatch& one : watches) DIAPAUSE_TRY(watch_again(descriptions_[one.description], one));
+  for (std::size_t i = 0; i < job.descriptions.size(); ++i) {
+    if (job.descriptions[i].kind != DescriptionKind::notifications) continue;
+    forget_events(descriptions_[i]);
+    ::fcntl(descriptions_[i], F_SETFL, static_cast<int>(job.descriptions[i].flags & kChangeable));
+  }
+  return {};
+}
+
+Status Openings::add_seals(const Job& job) const {
+  for (const Seals& one : job.seals) {
+    if (::fcntl(memories_[one.memory], F_ADD_SEALS, static_cast<int>(one.seals)) == 0) continue;
+    return fail(os_error("sealing a memory of the job", errno));
+  }
+  return {};
+}
+
 std::vector<int> Openings::numbers() const {
-  std::vector<int> all = descriptions_;
+  std::vector<int> all;
   const auto is_open = [](int number) { return number >= 0; };
+  std::ranges::copy_if(descriptions_, std::back_inserter(all), is_open);
   std::ranges::copy_if(memories_, std::back_inserter(all), is_open);
   std::ranges::copy_if(controlling_, std::back_inserter(all), is_open);
   return all;

@@ -43,13 +43,16 @@ class Openings {
   // Closes everything here. It stays open in the processes that have inherited it.
   void close_all();
 
-  // These return numbers in this process, all above those that the job uses, or -1 for none.
+  // These return numbers in this process, all above those that the job uses, or -1 for none. A description is none if
+  // only the processes that have it can open it.
   int of_description(std::uint32_t index) const { return descriptions_[index]; }
   std::vector<int> numbers() const;
   // Returns the end that programs have, or -1 if nobody in the job has it as its controlling terminal.
   int of_terminal(std::uint32_t index) const { return controlling_[index]; }
   // Returns -1 for a segment of System V.
   int of_memory(std::uint32_t index) const { return memories_[index]; }
+  // Seals memories as they were, when they hold what they held and all processes have mapped them.
+  Status add_seals(const Job& job) const;
 
  private:
   Openings() = default;
@@ -58,6 +61,7 @@ class Openings {
   Result<int> open_same_file(const SharedMemory& memory, const Parts& parts, const ReadContents& read) const;
   Status fill_memories(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read);
   Result<int> open_description(const Description& one);
+  Status open_notifications(const Job& job);
   Result<int> open_file(const Description& one) const;
   Status open_channels(const Job& job);
   Status open_named_pipe(const Channel& channel);

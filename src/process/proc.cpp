@@ -190,6 +190,8 @@ Result<ProcStatus> status_of(const std::string& directory) {
   status.inheritable = number_in(text, "CapInh", 16).value_or(0);
   status.permitted = number_in(text, "CapPrm", 16).value_or(0);
   status.effective = number_in(text, "CapEff", 16).value_or(0);
+  status.bounding = number_in(text, "CapBnd", 16).value_or(0);
+  status.ambient = number_in(text, "CapAmb", 16).value_or(0);
   const std::vector<std::string> name = values_in(text, "Name");
   if (!name.empty()) status.name = name.front();
   for (const std::string_view key : {"Uid", "Gid", "Groups"}) {

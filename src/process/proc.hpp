@@ -31,7 +31,7 @@ struct ProcStatus {
   std::uint32_t mask = 0;
   std::uint32_t seccomp = 0;
   std::uint32_t no_new_privileges = 0;
-  std::uint64_t inheritable = 0, permitted = 0, effective = 0;  // capabilities
+  std::uint64_t inheritable = 0, permitted = 0, effective = 0, bounding = 0, ambient = 0;  // capabilities
   std::string name;
   std::string users;  // user, group and other groups, with their kinds, as text to compare
 };

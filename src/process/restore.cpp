@@ -191,14 +191,7 @@ Status end_process(const RestoreWork& work, const Made& made, const Made& parent
     if (look > 10'000) return fail(Code::timeout, fmt::format("process {} does not end", made.stored->id));
     ::usleep(100);
   }
-  struct {
-    std::uint64_t set = std::uint64_t{1} << (SIGCHLD - 1);
-    timespec no_time{0, 0};
-  } argument;
-  const std::uint64_t room = work.calls.room();
-  const Call take{SYS_rt_sigtimedwait, {room, 0, room + offsetof(decltype(argument), no_time), sizeof argument.set}, 0};
-  DIAPAUSE_TRY(call_with(work, parent.leader(), as_byte_view(argument), take));
-  return {};
+  return take_child_signal(work, parent.leader());
 }
 
 Status end_processes(RestoreWork& work) {
@@ -246,6 +239,18 @@ void tell_what_is_lost(const RestoreWork& work, const LogSink& log) {
 
 }  // namespace
 
+Status take_child_signal(const RestoreWork& work, const ThreadName& thread) {
+  struct {
+    std::uint64_t set = std::uint64_t{1} << (SIGCHLD - 1);
+    timespec limit{1, 0};
+  } argument;
+  const std::uint64_t room = work.calls.room();
+  DIAPAUSE_TRY(write_memory(thread.here, room, as_byte_view(argument)));
+  std::vector<Call> take = {
+      {SYS_rt_sigtimedwait | kMayFail, {room, 0, room + offsetof(decltype(argument), limit), sizeof argument.set}, 0}};
+  return work.calls.run(thread, take);
+}
+
 Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread, ByteView argument,
                                 const Call& call) {
   if (argument.size() > Calls::room_bytes()) return fail(Code::corrupt, "an argument in the image is too long");
@@ -270,6 +275,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
   work.made.reserve(job.processes.size());
   work.filled.resize(job.memories.size());
   DIAPAUSE_TRY(make_segments(work, keeper));
+  DIAPAUSE_TRY(make_system_v(work, keeper));
   DIAPAUSE_TRY(make_processes(work, keeper));
   DIAPAUSE_TRY(restore_groups(work));
   DIAPAUSE_TRY(end_processes(work));
@@ -280,7 +286,9 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
     DIAPAUSE_TRY(restore_attributes(work, made));
   }
   DIAPAUSE_TRY(forget_segments(work, keeper));
+  DIAPAUSE_TRY(restore_stops(work));
   for (Made& made : work.made) DIAPAUSE_TRY(finish_threads(work, made));
+  DIAPAUSE_TRY(openings.add_seals(job));
   DIAPAUSE_TRY(place.go());
   DIAPAUSE_TRY(let_go(work, keeper, registers, mask, instruction));
   tell_what_is_lost(work, place.log);

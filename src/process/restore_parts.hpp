@@ -42,10 +42,28 @@ enum class Birth { of_job, of_helper };
 Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id,
                         Birth birth = Birth::of_job);
 
-// Process 1 makes the segments of System V, which are empty at first, and removes those that were to end with the last
-// process that has them.
+// Process 1 makes the segments of System V, which are empty at first. In the end it removes those that no process has,
+// if they were to end with the last process that has them.
 Status make_segments(const RestoreWork& work, const ThreadName& keeper);
-Status forget_segments(const RestoreWork& work, const ThreadName& keeper);
+Status forget_segments(RestoreWork& work, const ThreadName& keeper);
+// Tells the kernel which id the next object of System V is to have. `file`: in /proc/sys/kernel.
+struct NextId {
+  const char* file;
+  std::uint32_t id;
+};
+Status write_next_id(const RestoreWork& work, const ThreadName& keeper, const NextId& next);
+// Semaphores and message queues of System V, by process 1.
+Status make_system_v(const RestoreWork& work, const ThreadName& keeper);
+Status restore_timers(const RestoreWork& work, const Made& made);
+Status restore_signal_owners(const RestoreWork& work, const Made& made);
+Status restore_barriers(const RestoreWork& work, const Made& made);
+// Before and after the capabilities themselves.
+Status restore_limits_of_capabilities(RestoreWork& work, const Made& made);
+Status restore_ambient_capabilities(RestoreWork& work, const Made& made);
+// Takes the SIGCHLD that a process is just getting.
+Status take_child_signal(const RestoreWork& work, const ThreadName& thread);
+// Stops processes that were stopped. They are made by then, and no process of `work` any more.
+Status restore_stops(RestoreWork& work);
 
 Status restore_memory(RestoreWork& work, Made& made);
 Status restore_descriptors(RestoreWork& work, Made& made);

@@ -213,6 +213,27 @@ bool is_first_with(const Job& job, const Process& process, std::uint32_t descrip
   return first != job.processes.end() && first->id == process.id;
 }
 
+bool is_pidfd(const RestoreWork& work, const Descriptor& one) {
+  return work.job.descriptions[one.description].kind == DescriptionKind::process;
+}
+
+// Opens a descriptor of a process. All processes exist by then.
+Status open_pidfd(const RestoreWork& work, const Made& made, const Descriptor& one) {
+  const Description& description = work.job.descriptions[one.description];
+  const std::uint64_t flags = description.flags & O_NONBLOCK;
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t opened,
+                      work.calls.one(made.leader(), {SYS_pidfd_open, {description.which, flags}, 0}));
+  const std::uint64_t closes = one.closes_on_exec ? FD_CLOEXEC : 0;
+  std::vector<Call> calls;
+  if (opened == one.number) {
+    calls.push_back({SYS_fcntl, {opened, F_SETFD, closes}, 0});
+  } else {
+    calls.push_back({SYS_dup3, {opened, one.number, one.closes_on_exec ? std::uint64_t{O_CLOEXEC} : 0}, 0});
+    calls.push_back({SYS_close, {opened}, 0});
+  }
+  return work.calls.run(made.leader(), calls);
+}
+
 }  // namespace
 
 Status restore_descriptors(RestoreWork& work, Made& made) {
@@ -222,6 +243,7 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
   std::vector<Descriptor> descriptors = made.stored->descriptors;
   std::ranges::sort(descriptors, {}, &Descriptor::number);
   for (const Descriptor& one : descriptors) {
+    if (is_pidfd(work, one)) continue;
     const auto from = static_cast<std::uint64_t>(work.openings.of_description(one.description));
     const std::uint64_t flags = one.closes_on_exec ? O_CLOEXEC : 0;
     calls.push_back({SYS_dup3, {from, one.number, flags}, 0});
@@ -230,6 +252,9 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
   }
   calls.push_back({SYS_close_range, {next, ~0u}, 0});
   DIAPAUSE_TRY(work.calls.run(made.leader(), calls));
+  for (const Descriptor& one : descriptors) {
+    if (is_pidfd(work, one)) DIAPAUSE_TRY(open_pidfd(work, made, one));
+  }
   for (const Descriptor& one : descriptors) {
     const std::vector<Watched>& set = work.job.descriptions[one.description].watched;
     if (set.empty() || !is_first_with(work.job, *made.stored, one.description)) continue;
@@ -266,7 +291,10 @@ Status restore_attributes(RestoreWork& work, Made& made) {
   if (stored.dumpable <= 1) calls.push_back({SYS_prctl, {PR_SET_DUMPABLE, stored.dumpable}, 0});
   if (stored.no_new_privileges != 0) calls.push_back({SYS_prctl, {PR_SET_NO_NEW_PRIVS, 1}, 0});
   DIAPAUSE_TRY(work.calls.run(leader, calls));
-  return restore_capabilities(work, made);
+  DIAPAUSE_TRY(restore_barriers(work, made));
+  DIAPAUSE_TRY(restore_limits_of_capabilities(work, made));
+  DIAPAUSE_TRY(restore_capabilities(work, made));
+  return restore_ambient_capabilities(work, made);
 }
 
 Status restore_threads(RestoreWork& work, Made& made) {
@@ -296,6 +324,8 @@ Status finish_threads(RestoreWork& work, Made& made) {
   }
   DIAPAUSE_TRY(write_memory(made.leader().here, work.calls.room(), as_byte_view(settings)));
   DIAPAUSE_TRY(work.calls.run(made.leader(), timers));
+  DIAPAUSE_TRY(restore_timers(work, made));
+  DIAPAUSE_TRY(restore_signal_owners(work, made));
   std::vector<Registers> registers(stored.threads.size());
   for (std::size_t i = 0; i < registers.size(); ++i) {
     std::memcpy(&registers[i], stored.threads[i].registers.data(), sizeof(Registers));

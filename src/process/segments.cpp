@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ipc.h>
-#include <sys/msg.h>
-#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
@@ -39,44 +37,52 @@ Status look_at_segment(DumpWork& work, SharedMemory& memory) {
   return {};
 }
 
-// Refuses other objects of System V: semaphores, message queues, and segments that no process has attached. They
-// belong to the job's namespace and to no process.
-Status look_at_other_objects(DumpWork& work) {
+// Reads a segment through the first process of the job, which attaches it for that time.
+Status dump_unattached(DumpWork& work, std::uint32_t id, const shmid_ds& found) {
   FrozenProcess& asked = work.frozen.processes().front();
-  const std::uint64_t room = asked.calls->room();
-  const auto ask = [&](const Call& call, auto& found) -> Status {
-    DIAPAUSE_TRY(asked.calls->one(asked.leader().name, call));
-    return read_memory(asked.here, room, std::as_writable_bytes(std::span(&found, 1)));
-  };
-  seminfo semaphores{};
-  msginfo queues{};
-  shm_info segments{};
-  DIAPAUSE_TRY(ask({SYS_semctl, {0, 0, SEM_INFO, room}, 0}, semaphores));
-  DIAPAUSE_TRY(ask({SYS_msgctl, {0, MSG_INFO, room}, 0}, queues));
-  DIAPAUSE_TRY(ask({SYS_shmctl, {0, SHM_INFO, room}, 0}, segments));
-  const auto attached = std::ranges::count(work.result.job.memories, SharedKind::system_v, &SharedMemory::kind);
-  const auto refuse = [&](std::int64_t count, const char* what) {
-    if (count > 0) work.refuse(asked.status, fmt::format("and its job have {} {}, see ipcs", count, what));
-  };
-  refuse(semaphores.semusz, "sets of semaphores of System V");
-  refuse(queues.msgpool, "message queues of System V");
-  refuse(segments.used_ids - attached, "segments of System V that no process has attached");
+  const ThreadName& thread = asked.leader().name;
+  SharedMemory memory{SharedKind::system_v, "", found.shm_segsz, found.shm_perm.mode, 0, id, true, true};
+  memory.key = static_cast<std::uint32_t>(found.shm_perm.__key);
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t at, asked.calls->one(thread, {SYS_shmat, {id, 0, SHM_RDONLY}, 0}));
+  ByteVector bytes(found.shm_segsz);
+  const Status read = read_memory(asked.here, at, bytes);
+  DIAPAUSE_TRY(asked.calls->one(thread, {SYS_shmdt, {at}, 0}));
+  DIAPAUSE_TRY(read);
+  const auto index = static_cast<std::uint32_t>(work.result.job.memories.size());
+  Contents contents{asked.here, 0, bytes.size(), 0, index, 0};
+  contents.read = std::move(bytes);
+  work.result.contents.push_back(std::move(contents));
+  work.result.job.memories.push_back(std::move(memory));
   return {};
 }
 
-Status write_next_id(const RestoreWork& work, const ThreadName& keeper, std::uint32_t id) {
-  const std::string path = "/proc/sys/kernel/shm_next_id";
-  const std::string text = std::to_string(id);
-  const auto at_cwd = static_cast<std::uint64_t>(AT_FDCWD);
-  const std::uint64_t room = work.calls.room();
-  ByteVector argument(path.size() + 1);
-  std::memcpy(argument.data(), path.data(), path.size());
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t file,
-                      call_with(work, keeper, argument, {SYS_openat, {at_cwd, room, O_WRONLY}, 0}));
-  const auto written = call_with(work, keeper, as_byte_view(text), {SYS_write, {file, room, text.size()}, 0});
-  DIAPAUSE_TRY(work.calls.one(keeper, {SYS_close, {file}, 0}));
-  DIAPAUSE_TRY(written);
+// Finds the segments that no process has attached. They belong to the namespace of the job alone.
+Status dump_unattached_segments(DumpWork& work) {
+  FrozenProcess& asked = work.frozen.processes().front();
+  const std::uint64_t room = asked.calls->room();
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t last,
+                      asked.calls->one(asked.leader().name, {SYS_shmctl, {0, SHM_INFO, room}, 0}));
+  for (std::uint64_t index = 0; index <= last; ++index) {
+    const auto id = asked.calls->one(asked.leader().name, {SYS_shmctl, {index, SHM_STAT, room}, 0});
+    if (!id) continue;  // there is none at this place
+    shmid_ds found{};
+    DIAPAUSE_TRY(read_memory(asked.here, room, std::as_writable_bytes(std::span(&found, 1))));
+    if (found.shm_nattch == 0) DIAPAUSE_TRY(dump_unattached(work, static_cast<std::uint32_t>(*id), found));
+  }
   return {};
+}
+
+// Fills the segments that no process of the job has attached, through process 1.
+Status fill_unattached(RestoreWork& work, const ThreadName& keeper, std::uint32_t index) {
+  const SharedMemory& memory = work.job.memories[index];
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t at, work.calls.one(keeper, {SYS_shmat, {memory.id, 0, 0}, 0}));
+  for (const StoredContents& one : work.contents) {
+    if (one.process != 0 || one.shared != index) continue;
+    DIAPAUSE_TRY(work.read(one, [&](std::uint64_t offset, ByteView bytes) {
+      return write_memory(keeper.here, at + one.offset + offset, bytes);
+    }));
+  }
+  return work.calls.one(keeper, {SYS_shmdt, {at}, 0}).map([](std::uint64_t) {});
 }
 
 }  // namespace
@@ -98,13 +104,13 @@ Status look_at_segments(DumpWork& work) {
                                               area.begin));
     }
   }
-  return look_at_other_objects(work);
+  return dump_unattached_segments(work);
 }
 
 Status make_segments(const RestoreWork& work, const ThreadName& keeper) {
   for (const SharedMemory& memory : work.job.memories) {
     if (memory.kind != SharedKind::system_v) continue;
-    DIAPAUSE_TRY(write_next_id(work, keeper, memory.id));
+    DIAPAUSE_TRY(write_next_id(work, keeper, {"/proc/sys/kernel/shm_next_id", memory.id}));
     const std::uint64_t flags = IPC_CREAT | IPC_EXCL | (memory.mode & 0777);
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t id,
                         work.calls.one(keeper, {SYS_shmget, {memory.key, memory.bytes, flags}, 0}));
@@ -114,7 +120,11 @@ Status make_segments(const RestoreWork& work, const ThreadName& keeper) {
   return {};
 }
 
-Status forget_segments(const RestoreWork& work, const ThreadName& keeper) {
+Status forget_segments(RestoreWork& work, const ThreadName& keeper) {
+  for (std::uint32_t i = 0; i < work.job.memories.size(); ++i) {
+    const bool is_empty = work.job.memories[i].kind == SharedKind::system_v && !work.filled[i];
+    if (is_empty) DIAPAUSE_TRY(fill_unattached(work, keeper, i));
+  }
   for (const SharedMemory& memory : work.job.memories) {
     if (memory.kind != SharedKind::system_v || (memory.mode & kIsToGo) == 0) continue;
     DIAPAUSE_TRY(work.calls.one(keeper, {SYS_shmctl, {memory.id, IPC_RMID, 0}, 0}));

@@ -219,6 +219,19 @@ ByteVector address_for_family(const ByteVector& plain, std::uint32_t family) {
   return {bytes.begin(), bytes.end()};
 }
 
+bool is_own_address(const ByteVector& address) {
+  const int socket = ::socket(family_of(address), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return false;
+  sockaddr_storage any_port{};
+  std::memcpy(&any_port, address.data(), std::min(address.size(), sizeof any_port));
+  // The port is at the same place in both families.
+  reinterpret_cast<sockaddr_in*>(&any_port)->sin_port = 0;
+  const bool can_be_bound =
+      ::bind(socket, reinterpret_cast<const sockaddr*>(&any_port), static_cast<socklen_t>(address.size())) == 0;
+  ::close(socket);
+  return can_be_bound;
+}
+
 std::string path_of_address(const ByteVector& address) {
   const std::string name = name_of_unix(address);
   return name.starts_with('\0') ? "" : name.substr(0, name.find('\0'));

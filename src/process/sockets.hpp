@@ -23,6 +23,8 @@ std::uint16_t port_of(const ByteVector& address);
 ByteVector plain_address(const ByteVector& address);
 // Returns an internet address as a socket of that family takes it.
 ByteVector address_for_family(const ByteVector& plain, std::uint32_t family);
+// Returns whether a socket of this machine can have the address.
+bool is_own_address(const ByteVector& address);
 // Returns the path of an AF_UNIX address. It is empty if the socket is not in the file system.
 std::string path_of_address(const ByteVector& address);
 

@@ -185,6 +185,9 @@ enum class DescriptionKind : std::uint32_t {
   poll = 8,     // epoll
   socket = 10,
   terminal = 11,  // one end of a pseudo-terminal
+  // From format version 6 on:
+  notifications = 12,  // inotify
+  process = 13,        // a process, by pidfd_open
 };
 
 // What an epoll set watches.
@@ -200,8 +203,8 @@ struct Description {
   std::uint32_t flags = 0;  // as fcntl(F_GETFL)
   std::string path;
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // of a file, when it was stored
-  // standard: its number. pipe, socket, terminal: index of the channel, the socket, the terminal
+  std::uint64_t bytes = 0;  // of a file, when it was stored. timer: how often it has expired since it was last read
+  // standard: its number. pipe, socket, terminal: index of the channel, the socket, the terminal. process: its id
   std::uint32_t which = 0;
   std::uint64_t count = 0;                   // counter. signals: the mask. timer: the clock
   bool is_semaphore = false;                 // counter
@@ -211,9 +214,10 @@ struct Description {
 };
 
 // A pipe and what it held.
+inline constexpr std::uint32_t kPackets = 1;  // of Channel::type
 struct Channel {
   std::uint32_t capacity_bytes = 0;
-  std::uint32_t type = 0;                     // always 0
+  std::uint32_t type = 0;                     // from format version 6 on kPackets: each piece is a packet (O_DIRECT)
   std::vector<ByteVector> forward, backward;  // pieces in their order; only `forward` is used
   // Of a named pipe. From format version 2 on:
   std::string path;
@@ -226,6 +230,8 @@ enum class SocketState : std::uint32_t {
   listening = 1,
   connected = 2,  // of a stream, by a connection that both ends have
   ended = 3,      // of a stream, by a connection that is over
+  // From format version 6 on:
+  waiting = 4,  // of a stream, by a connection that nobody has accepted yet and that holds no bytes
 };
 
 // As setsockopt takes it.
@@ -267,6 +273,87 @@ struct FarEnd {
   bool operator==(const FarEnd&) const = default;
 };
 
+// A timer of timer_create.
+struct Timer {
+  std::uint32_t process = 0, number = 0;       // its id
+  std::uint32_t clock = 0;                     // as timer_create takes it
+  std::uint32_t notification = 0, signal = 0;  // SIGEV_SIGNAL or another, and the number of the signal
+  std::uint32_t thread = 0;                    // that is signalled; 0: any
+  std::uint64_t value = 0;                     // that comes with the signal
+  std::uint64_t left_ns = 0, period_ns = 0;    // both 0: it stands still
+  bool operator==(const Timer&) const = default;
+};
+
+// A set of semaphores of System V.
+struct SemaphoreSet {
+  std::uint32_t id = 0, key = 0, mode = 0;
+  std::vector<std::uint32_t> values;
+  bool operator==(const SemaphoreSet&) const = default;
+};
+
+// A message queue of System V.
+struct Message {
+  std::uint64_t type = 0;
+  ByteVector bytes;
+  bool operator==(const Message&) const = default;
+};
+struct MessageQueue {
+  std::uint32_t id = 0, key = 0, mode = 0;
+  std::uint64_t most_bytes = 0;
+  std::vector<Message> messages;
+  bool operator==(const MessageQueue&) const = default;
+};
+
+// A process that a signal such as SIGSTOP has stopped.
+struct StoppedProcess {
+  std::uint32_t process = 0;
+  bool is_told = false;  // its parent has waited for that already
+  bool operator==(const StoppedProcess&) const = default;
+};
+
+// Who gets a signal when an open file can be read or written (O_ASYNC).
+struct SignalOwner {
+  std::uint32_t description = 0;
+  std::uint32_t kind = 0;    // F_OWNER_TID, F_OWNER_PID or F_OWNER_PGRP
+  std::uint32_t id = 0;      // of the thread, process or group
+  std::uint32_t signal = 0;  // 0: SIGIO
+  bool operator==(const SignalOwner&) const = default;
+};
+
+// What may not be done to a memory any more (F_ADD_SEALS).
+struct Seals {
+  std::uint32_t memory = 0;  // its index
+  std::uint32_t seals = 0;
+  bool operator==(const Seals&) const = default;
+};
+
+// A file or directory that an open file of inotify watches.
+struct FileWatch {
+  std::uint32_t description = 0;
+  std::uint32_t number = 0;  // by which the program knows it
+  std::uint32_t events = 0;
+  std::string path;
+  bool operator==(const FileWatch&) const = default;
+};
+
+// What was typed at a pseudo-terminal, and no program has read: in their order the lines that are complete, and what
+// follows them.
+struct TypedInput {
+  std::uint32_t terminal = 0;  // its index
+  bool is_line = false;
+  ByteVector bytes;  // of a line that was ended by the character for the end of the file, without it
+  bool operator==(const TypedInput&) const = default;
+};
+
+// Of a process, beside its capabilities.
+struct Privileges {
+  std::uint32_t process = 0;
+  std::uint32_t secure_bits = 0;
+  std::uint64_t bounding = 0, ambient = 0;  // sets of capabilities
+  std::uint32_t barriers = 0;               // commands of membarrier that it has registered for
+  bool operator==(const Privileges&) const = default;
+};
+
 struct Job {
   std::string machine;             // what the registers are of
   std::uint32_t command = 0;       // the process whose end is the job's
@@ -287,6 +374,15 @@ struct Job {
   std::vector<Guard> guards;
   // From format version 6 on:
   std::vector<FarEnd> far_ends;
+  std::vector<Timer> timers;
+  std::vector<SemaphoreSet> semaphores;
+  std::vector<MessageQueue> queues;
+  std::vector<StoppedProcess> stopped;
+  std::vector<SignalOwner> owners;
+  std::vector<Seals> seals;
+  std::vector<FileWatch> watches;
+  std::vector<TypedInput> typed;
+  std::vector<Privileges> privileges;
 };
 
 inline constexpr std::uint32_t kProcessesFormatVersion = 6;

@@ -109,13 +109,54 @@ void fields(A& a, FarEnd& x) {
   a(x.socket, x.node, x.peer);
 }
 template <class A>
+void fields(A& a, Timer& x) {
+  a(x.process, x.number, x.clock, x.notification, x.signal, x.thread, x.value, x.left_ns, x.period_ns);
+}
+template <class A>
+void fields(A& a, SemaphoreSet& x) {
+  a(x.id, x.key, x.mode, x.values);
+}
+template <class A>
+void fields(A& a, Message& x) {
+  a(x.type, x.bytes);
+}
+template <class A>
+void fields(A& a, MessageQueue& x) {
+  a(x.id, x.key, x.mode, x.most_bytes, x.messages);
+}
+template <class A>
+void fields(A& a, StoppedProcess& x) {
+  a(x.process, x.is_told);
+}
+template <class A>
+void fields(A& a, SignalOwner& x) {
+  a(x.description, x.kind, x.id, x.signal);
+}
+template <class A>
+void fields(A& a, Seals& x) {
+  a(x.memory, x.seals);
+}
+template <class A>
+void fields(A& a, FileWatch& x) {
+  a(x.description, x.number, x.events, x.path);
+}
+template <class A>
+void fields(A& a, TypedInput& x) {
+  a(x.terminal, x.is_line, x.bytes);
+}
+template <class A>
+void fields(A& a, Privileges& x) {
+  a(x.process, x.secure_bits, x.bounding, x.ambient, x.barriers);
+}
+template <class A>
 void fields(A& a, Job& x) {
   a(x.machine, x.command, x.monotonic_ns, x.processes, x.memories, x.descriptions, x.channels);
   if (a.version() >= 2) a(x.sockets, x.terminals);
   if (a.version() >= 3) a(x.locks);
   if (a.version() >= 4) a(x.file_parts);
   if (a.version() >= 5) a(x.schedules, x.guards);
-  if (a.version() >= 6) a(x.far_ends);
+  if (a.version() < 6) return;
+  a(x.far_ends, x.timers, x.semaphores, x.queues, x.stopped, x.owners, x.seals, x.watches, x.typed, x.privileges);
 }
 
 class Encoder {
@@ -289,7 +330,7 @@ std::size_t count_of(const Job& job, DescriptionKind kind) {
 Status check_description(const Job& job, const Description& one) {
   constexpr std::uint32_t kNeverUsed = 9;
   const auto kind = static_cast<std::uint32_t>(one.kind);
-  if (one.kind <= DescriptionKind::terminal && kind != kNeverUsed && one.which < count_of(job, one.kind)) return {};
+  if (one.kind <= DescriptionKind::process && kind != kNeverUsed && one.which < count_of(job, one.kind)) return {};
   return unsound(fmt::format("an open file of kind {}", kind));
 }
 
@@ -308,7 +349,8 @@ Status check_socket(const Job& job, std::uint32_t index) {
   const bool has_senders = one.senders.empty() || one.senders.size() == one.waiting.size();
   const bool are_addresses =
       std::ranges::all_of(one.senders, [](const ByteVector& sender) { return sender.size() <= kMostAddressBytes; });
-  if (is_address && is_peer && is_option && has_senders && are_addresses && one.state <= SocketState::ended) return {};
+  if (is_address && is_peer && is_option && has_senders && are_addresses && one.state <= SocketState::waiting)
+    return {};
   return unsound(fmt::format("socket {}", index));
 }
 
@@ -358,6 +400,30 @@ Status check_far_ends(const Job& job) {
   return {};
 }
 
+// Checks what names something else of the job by its index or id.
+Status check_names(const Job& job) {
+  const auto is_process = [&](std::uint32_t id) {
+    return std::ranges::find(job.processes, id, &Process::id) != job.processes.end();
+  };
+  constexpr std::uint32_t kMostKind = 2;  // F_OWNER_PGRP
+  constexpr std::uint32_t kMostWatches = 1u << 22;
+  const bool is_sound =
+      std::ranges::all_of(job.timers, is_process, &Timer::process) &&
+      std::ranges::all_of(job.stopped, is_process, &StoppedProcess::process) &&
+      std::ranges::all_of(job.privileges, is_process, &Privileges::process) &&
+      std::ranges::all_of(
+          job.owners,
+          [&](const SignalOwner& one) { return one.description < job.descriptions.size() && one.kind <= kMostKind; }) &&
+      std::ranges::all_of(job.seals, [&](const Seals& one) { return one.memory < job.memories.size(); }) &&
+      std::ranges::all_of(job.typed, [&](const TypedInput& one) { return one.terminal < job.terminals.size(); }) &&
+      std::ranges::all_of(job.watches, [&](const FileWatch& one) {
+        return one.number < kMostWatches && one.description < job.descriptions.size() &&
+               job.descriptions[one.description].kind == DescriptionKind::notifications;
+      });
+  if (is_sound) return {};
+  return unsound("a part of them that belongs to nothing");
+}
+
 Status check_job(const Job& job) {
   std::set<std::uint32_t> ids;
   bool has_command = false;
@@ -386,7 +452,7 @@ Status check_job(const Job& job) {
   for (const Schedule& one : job.schedules) {
     if (!is_sound(one, ids)) return unsound(fmt::format("the schedule of thread {}", one.thread));
   }
-  return {};
+  return check_names(job);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+
 namespace diapause::process {
 namespace {
 
@@ -240,6 +242,34 @@ TEST(ProcessesOfAnImage, AreRefusedIfTheyCannotBe) {
   job = small_job();
   job.command = 3;
   EXPECT_THAT(refusal(job), HasSubstr("the command"));
+}
+
+TEST(ProcessesOfAnImage, AreRefusedIfAPartOfThemBelongsToNothing) {
+  for (const auto& spoil : std::vector<std::function<void(Job&)>>{[](Job& one) {
+                                                                    one.timers = {{3, 0, 1, 0, 34, 0, 0, 0, 0}};
+                                                                  },
+                                                                  [](Job& one) {
+                                                                    one.stopped = {{3, true}};
+                                                                  },
+                                                                  [](Job& one) {
+                                                                    one.privileges = {{3, 0, 0, 0, 0}};
+                                                                  },
+                                                                  [](Job& one) {
+                                                                    one.owners = {{0, 3, 2, 0}};
+                                                                  },
+                                                                  [](Job& one) {
+                                                                    one.seals = {{0, 1}};
+                                                                  },
+                                                                  [](Job& one) {
+                                                                    one.typed = {{0, false, {}}};
+                                                                  },
+                                                                  [](Job& one) {
+                                                                    one.watches = {{0, 1, 2, "/etc"}};
+                                                                  }}) {
+    Job job = small_job();
+    spoil(job);
+    EXPECT_THAT(refusal(job), HasSubstr("belongs to nothing"));
+  }
 }
 
 }  // namespace

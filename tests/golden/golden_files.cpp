@@ -163,11 +163,11 @@ ByteVector payload_seed() {
 
 void add_processes(std::map<std::string, ByteVector>& files) {
   const std::string folder = "tests/golden/files/";
-  const ByteVector first = of_version(1, 7, processes_of_version_1()),
-                   second = of_version(2, 5, processes_of_version_2()),
-                   third = of_version(3, 4, processes_of_version_3()),
-                   fourth = of_version(4, 3, processes_of_version_4()),
-                   fifth = of_version(5, 1, processes_of_version_5());
+  const ByteVector first = of_version(1, 16, processes_of_version_1()),
+                   second = of_version(2, 14, processes_of_version_2()),
+                   third = of_version(3, 13, processes_of_version_3()),
+                   fourth = of_version(4, 12, processes_of_version_4()),
+                   fifth = of_version(5, 10, processes_of_version_5());
   const ByteVector sound = process::encode_job(processes());
   ByteVector future = sound;
   put(future, 8, process::kProcessesFormatVersion + 1, 4);
@@ -307,6 +307,19 @@ process::Job processes() {
   end.local = end.remote = ByteVector(16, std::byte{2});
   end.waiting = {ByteVector(3, std::byte{9})};
   job.far_ends = {{static_cast<std::uint32_t>(job.sockets.size() - 1), 1, 0}};
+  const ByteVector word = {std::byte{'o'}, std::byte{'k'}};
+  process::Description& notifications = job.descriptions.emplace_back();
+  notifications.kind = process::DescriptionKind::notifications;
+  const auto watching = static_cast<std::uint32_t>(job.descriptions.size() - 1);
+  job.timers = {{7, 2, 1, 4, 34, 7, 0x123456789, 250'000'000, 1'000'000'000}};
+  job.semaphores = {{3, 0x5eed, 0600, {1, 0, 7}}};
+  job.queues = {{32769, 0, 0640, 16384, {{5, word}, {1, {}}}}};
+  job.stopped = {{7, true}};
+  job.owners = {{0, 1, 7, 34}};
+  job.seals = {{1, 14}};
+  job.watches = {{watching, 3, 0x102, "/etc"}};
+  job.typed = {{0, true, word}, {0, false, word}};
+  job.privileges = {{7, 1, 0x1ff, 2, 8}};
   return job;
 }
 

@@ -66,7 +66,7 @@ TEST(GoldenFiles, AreSmall) {
   std::uintmax_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "tests/golden/files"))
     bytes += entry.file_size();
-  EXPECT_LT(bytes, 96u * 1024);
+  EXPECT_LT(bytes, 128u * 1024);
 }
 
 TEST(GoldenFiles, HoldAnImageOfFormatVersion1) {

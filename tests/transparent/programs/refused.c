@@ -3,8 +3,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ipc.h>
-#include <sys/msg.h>
-#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,7 +11,6 @@
 
 static pid_t children[3];
 static int begun;
-static int semaphores = -1, queue = -1, unattached = -1;
 
 /* A segment of System V of which a part is mapped. */
 static void have_segment(void) {
@@ -22,28 +19,6 @@ static void have_segment(void) {
   char* const at = shmat(segment, NULL, 0);
   MUST(at != (void*)-1 && munmap(at + 4096, 4096) == 0);
   MUST(shmctl(segment, IPC_RMID, NULL) == 0);
-}
-
-/* What the namespace of the job has, and no process. */
-static void have_objects(void) {
-  semaphores = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
-  queue = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
-  unattached = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
-  MUST(semaphores >= 0 && queue >= 0 && unattached >= 0);
-}
-
-static void forget_objects(void) {
-  if (semaphores < 0) return;
-  MUST(semctl(semaphores, 0, IPC_RMID) == 0 && msgctl(queue, IPC_RMID, NULL) == 0);
-  MUST(shmctl(unattached, IPC_RMID, NULL) == 0);
-}
-
-static void begin_stopped(void) {
-  const pid_t child = children[begun++] = fork();
-  if (child == 0) {
-    for (;;) raise(SIGSTOP);
-  }
-  MUST(waitpid(child, NULL, WUNTRACED) == child);
 }
 
 static int wait_for_end(void* nothing) {
@@ -70,9 +45,6 @@ static void have_strange_descriptors(void) {
   const int set = epoll_create1(0);
   struct epoll_event event = {.events = EPOLLIN};
   MUST(epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event) == 0 && dup(ends[0]) >= 0 && close(ends[0]) == 0);
-  const int sealed = memfd_create("sealed", MFD_ALLOW_SEALING);
-  MUST(sealed >= 0 && fcntl(sealed, F_ADD_SEALS, F_SEAL_WRITE) == 0);
-  MUST(fcntl(ends[1], F_SETFL, O_ASYNC) == 0);
 }
 
 static void begin_as_another_user(void) {
@@ -88,14 +60,11 @@ int main(int argc, char** argv) {
   if (strcmp(what, "segment") == 0) have_segment();
   if (strcmp(what, "user") == 0) begin_as_another_user();
   if (strcmp(what, "many") == 0) {
-    have_objects();
-    begin_stopped();
     begin_sharing();
     begin_in_lost_directory();
     have_strange_descriptors();
   }
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i);
-  forget_objects();
   for (int i = 0; i < begun; ++i) {
     MUST(kill(children[i], SIGKILL) == 0 && waitpid(children[i], NULL, 0) == children[i]);
   }
