@@ -43,9 +43,7 @@ class NodeComm : public comm::Comm {
   void while_waiting(std::function<void()> meanwhile) override { mail_.while_waiting(std::move(meanwhile)); }
   std::uint32_t node_leader() const override { return node_leader_; }
 
-  Status barrier() override {
-    return all_min(0).map([](std::uint64_t) {});
-  }
+  Status barrier() override { return all_min(std::span<std::uint64_t>()); }
 
   Status broadcast(MutableBytes data, std::uint32_t root) override {
     if (root != 0) {
