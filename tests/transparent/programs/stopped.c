@@ -27,7 +27,7 @@ static pid_t begin(int threads) {
   pthread_t made;
   for (int i = 0; i < threads; ++i) pthread_create(&made, NULL, count_up, &counters[i]);
   raise(SIGSTOP);
-  raise(SIGTSTP);
+  raise(SIGSTOP);
   _exit(5);
 }
 
@@ -47,7 +47,7 @@ int main(void) {
   MUST(waitpid(unknown, &status, WUNTRACED | WNOHANG) == unknown && WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
   for (int i = 0; i < 2; ++i) {
     const pid_t child = i == 0 ? known : threads;
-    MUST(kill(child, SIGCONT) == 0 && waitpid(child, &status, WUNTRACED) == child && WSTOPSIG(status) == SIGTSTP);
+    MUST(kill(child, SIGCONT) == 0 && waitpid(child, &status, WUNTRACED) == child && WSTOPSIG(status) == SIGSTOP);
     MUST(kill(child, SIGCONT) == 0 && waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 5);
   }
   MUST(kill(unknown, SIGKILL) == 0 && waitpid(unknown, &status, 0) == unknown && WTERMSIG(status) == SIGKILL);
