@@ -1,5 +1,6 @@
-/* holder hold MIB: fills so much memory, says "ready", and waits. holder copy MIB: at each line of input copies as much
-   between two places that are warm, and prints the seconds. */
+/* holder hold MIB: fills so much memory, says "ready", and waits. holder change MIB: at each line of input writes to each
+   tenth MiB of it, another one each time, and says "changed". holder copy MIB: at each line of input copies as much between
+   two places that are warm, and prints the seconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,11 @@ static unsigned long* filled(size_t bytes) {
   return memory;
 }
 
+static void change(char* memory, size_t bytes, int number) {
+  const size_t mib = 1 << 20;
+  for (size_t at = (size_t)(number % 10) * mib; at + mib <= bytes; at += 10 * mib) memset(memory + at, number + 1, mib);
+}
+
 int main(int count, char** words) {
   if (count != 3) return 2;
   const size_t bytes = (size_t)atol(words[2]) << 20;
@@ -32,8 +38,14 @@ int main(int count, char** words) {
   puts("ready");
   fflush(stdout);
   char line[64];
-  while (other == NULL) usleep(10000);
-  while (fgets(line, sizeof line, stdin) != NULL) {
+  const int changes = strcmp(words[1], "change") == 0;
+  for (int number = 0; changes && fgets(line, sizeof line, stdin) != NULL; ++number) {
+    change((char*)memory, bytes, number);
+    puts("changed");
+    fflush(stdout);
+  }
+  while (other == NULL && !changes) usleep(10000);
+  while (other != NULL && fgets(line, sizeof line, stdin) != NULL) {
     const double begin_s = now_s();
     memcpy(other, memory, bytes);
     printf("%.9f\n", now_s() - begin_s);

@@ -1,11 +1,41 @@
 """How long jobs that know nothing of checkpoints stand still for one, and what it costs them to be launched."""
 
+import mmap
+import os
 import re
 import signal
 import subprocess
 import time
 
 WARM_UPS = 2
+BLOCK = 16 << 20
+
+
+def read_raw(path):
+    """Seconds in which the file is read."""
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    block = mmap.mmap(-1, BLOCK)
+    begin_s = time.monotonic()
+    while os.readv(file, [block]) == BLOCK:
+        pass
+    seconds = time.monotonic() - begin_s
+    os.close(file)
+    return seconds
+
+
+def write_raw(path, mib):
+    """Seconds in which so many MiB are written and synced, over what is there already."""
+    block = mmap.mmap(-1, BLOCK)
+    block.write(os.urandom(BLOCK))
+    is_new = not path.exists()
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
+    begin_s = time.monotonic()
+    for _ in range(max(mib * (1 << 20) // BLOCK, 1)):
+        os.writev(file, [block])
+    os.fsync(file)
+    seconds = time.monotonic() - begin_s
+    os.close(file)
+    return write_raw(path, mib) if is_new else seconds
 
 
 class Transparent:
@@ -18,7 +48,10 @@ class Transparent:
     def all(self):
         yield "transparent_stop", lambda: self.stop_over_memcpy("transparent_stop", "copy-on-write", 0.5)
         yield "transparent_direct", lambda: self.stop_over_memcpy("transparent_direct", "copy", 4)
+        yield "transparent_incremental", self.incremental_stop
         yield "transparent_small", self.small_stop
+        yield "transparent_restart", self.eager_restart
+        yield "transparent_flush", self.flush
         yield "transparent_running", self.running
 
     def environment(self, name, **settings):
@@ -26,26 +59,91 @@ class Transparent:
         directory.mkdir(exist_ok=True)
         return self.bench.environment(name, DIAPAUSE_ENERGY_METERS="off", **settings)
 
-    def stops(self, name, mib, strategy, between):
+    def stops(self, name, mib, strategy, between, holds="hold"):
         """Seconds that a process of so many MiB stands still for checkpoints of level 1 in memory; `between` runs after each."""
         environment = self.environment(name, DIAPAUSE_CAPTURE_STRATEGY=strategy)
-        job = subprocess.Popen([self.diapause, "launch", "--name", name, "--", self.holder, "hold", str(mib)], text=True,
-                               env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        job = subprocess.Popen([self.diapause, "launch", "--name", name, "--", self.holder, holds, str(mib)], text=True,
+                               env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             job.stdout.readline()
             seconds = []
             for run in range(WARM_UPS + self.bench.options.runs):
-                said = subprocess.run([self.diapause, "checkpoint", name], env=environment, check=True, capture_output=True,
-                                      text=True).stdout
+                if holds == "change":
+                    job.stdin.write("\n")
+                    job.stdin.flush()
+                    job.stdout.readline()
+                stopped = self.checkpoint(name, environment)
                 if run >= WARM_UPS:
-                    seconds.append(float(re.search(r"stood still for ([0-9.]+) ms", said)[1]) / 1e3)
+                    seconds.append(stopped)
                     between()
             return seconds
         finally:
             job.send_signal(signal.SIGTERM)
             job.wait()
 
-    def stop_over_memcpy(self, name, strategy, limit):
+    def checkpoint(self, name, environment, level=1):
+        """Returns for how many seconds the job stood still."""
+        said = subprocess.run([self.diapause, "checkpoint", name, "--level", str(level)], env=environment, check=True,
+                              capture_output=True, text=True).stdout
+        return float(re.search(r"stood still for ([0-9.]+) ms", said)[1]) / 1e3
+
+    def incremental_stop(self):
+        figure = self.stop_over_memcpy("transparent_incremental", "incremental", 0.3, "change")
+        figure.name = "transparent_incremental_stop"
+        figure.note += "; each tenth MiB was written to since the last one"
+        return figure
+
+    def launched(self, name, environment):
+        job = subprocess.Popen([self.diapause, "launch", "--name", name, "--", self.holder, "hold", str(self.bench.options.mib)],
+                               text=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        job.stdout.readline()
+        return job
+
+    def eager_restart(self):
+        name = "transparent_restart"
+        environment = self.environment(name, DIAPAUSE_LEVEL1_TIER="local")
+        job = self.launched(name, environment)
+        self.checkpoint(name, environment)
+        ours, raw = [], []
+        for _ in range(self.bench.options.runs):
+            job.send_signal(signal.SIGTERM)  # its default action: the job is killed, and has not come to its end
+            job.wait()
+            image = next((self.bench.disk / name / "local").glob("**/*.img"))
+            raw.append(read_raw(image))
+            job = subprocess.Popen([self.diapause, "restart", name], env=environment, stdin=subprocess.DEVNULL)
+            ours.append(self.restart_s(name, environment, len(ours) + 1))
+        job.send_signal(signal.SIGTERM)
+        job.wait()
+        note = f"a process of {self.bench.options.mib} MiB from disk, until it runs; raw: O_DIRECT in blocks of 16 MiB"
+        return self.figure("transparent_eager_restart_over_read", ours, raw, 0.7, rate=True, note=note)
+
+    def restart_s(self, name, environment, count):
+        """Waits until the job has been restarted that often, and returns what the last time took."""
+        while True:
+            said = subprocess.run([self.diapause, "history", name], env=environment, capture_output=True, text=True).stdout
+            times = re.findall(r"went on from version \d+ in ([0-9.]+) (ms|s)\b", said)
+            if len(times) == count:
+                return float(times[-1][0]) * (1e-3 if times[-1][1] == "ms" else 1)
+            time.sleep(0.1)
+
+    def flush(self):
+        name = "transparent_flush"
+        environment = self.environment(name)
+        job = self.launched(name, environment)
+        ours, raw = [], []
+        for run in range(1 + self.bench.options.runs):
+            begin_s = time.monotonic()
+            stopped = self.checkpoint(name, environment, 4)
+            if run > 0:
+                ours.append(time.monotonic() - begin_s - stopped)
+                raw.append(write_raw(self.bench.disk / name / "raw", self.bench.options.mib))
+        job.send_signal(signal.SIGTERM)
+        job.wait()
+        note = (f"a process of {self.bench.options.mib} MiB, from when it runs on until level 4 holds; raw: O_DIRECT in blocks of "
+                "16 MiB and fsync into a file that was written before")
+        return self.figure("transparent_flush_over_raw", ours, raw, 0.8, rate=True, note=note)
+
+    def stop_over_memcpy(self, name, strategy, limit, holds="hold"):
         mib = self.bench.options.mib
         copier = subprocess.Popen([self.holder, "copy", str(mib)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         raw = []
@@ -58,7 +156,7 @@ class Transparent:
         copier.stdout.readline()
         copy()
         raw.clear()
-        ours = self.stops(name, mib, strategy, copy)
+        ours = self.stops(name, mib, strategy, copy, holds)
         copier.stdin.close()
         copier.wait()
         note = f"a process of {mib} MiB under launch, level 1 in memory, strategy {strategy}; raw: memcpy into warm memory"
