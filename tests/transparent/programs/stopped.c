@@ -34,13 +34,18 @@ static pid_t begin(int threads) {
 int main(void) {
   struct sigaction action = {.sa_handler = count, .sa_flags = SA_RESTART};
   sigaction(SIGCHLD, &action, NULL);
-  const pid_t known = begin(0), threads = begin(3), unknown = begin(0);
+  // One after the other, because signals of two children that stop at once become one.
+  const pid_t known = begin(0);
+  while (told < 1) usleep(1000);
+  const pid_t threads = begin(3);
+  while (told < 2) usleep(1000);
+  const pid_t unknown = begin(0);
+  while (told < 3) usleep(1000);
   int status = 0;
   MUST(waitpid(known, &status, WUNTRACED) == known && WIFSTOPPED(status));
   MUST(waitpid(threads, &status, WUNTRACED) == threads && WIFSTOPPED(status));
   siginfo_t info;
   MUST(waitid(P_PID, (id_t)unknown, &info, WSTOPPED | WNOWAIT) == 0);
-  while (told < 3) usleep(1000);
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)told);
   MUST(waitpid(known, &status, WUNTRACED | WNOHANG) == 0);
   MUST(waitpid(threads, &status, WUNTRACED | WNOHANG) == 0);
