@@ -154,10 +154,13 @@ Result<Answer> Caretaker::take_part(Wish wish, int level) {
   auto captured = capture(frozen, dump, level, thaw);
   if (!captured) return fail(std::move(captured.error()));
   captured->blocked_s = [stopped_s = answer.stopped_s] { return stopped_s; };
-  DIAPAUSE_TRY_ASSIGN(const Stored stored, around_.store.store(std::move(*captured)));
-  answer.version = stored.version;
-  answer.level = stored.level;
-  answer.bytes = stored.bytes;
+  // What all ranks agree on does not tell an error of the kernel here from others.
+  const Status own = captured->result;
+  auto stored = around_.store.store(std::move(*captured));
+  if (!stored) return fail(own ? std::move(stored.error()) : own.error());
+  answer.version = stored->version;
+  answer.level = stored->level;
+  answer.bytes = stored->bytes;
   return answer;
 }
 
