@@ -1,6 +1,6 @@
-/* holder hold MIB: fills so much memory, says "ready", and waits. holder change MIB: at each line of input writes to each
-   tenth MiB of it, another one each time, and says "changed". holder copy MIB: at each line of input copies as much between
-   two places that are warm, and prints the seconds. */
+/* holder hold MIB: fills so much memory, says "ready", and waits. holder change MIB: at each line of input writes to
+   each tenth MiB of it, another one each time, and says "changed". holder copy MIB: at each line of input copies as
+   much between two places that are warm, and prints the seconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* All the ways in which memory changes between two checkpoints, as far as a page that was written may be overlooked. Each
-   line has a sum over all of it. */
+/* All the ways in which memory changes between two checkpoints, as far as a page that was written may be overlooked.
+   Each line has a sum over all of it. */
 #include <sys/uio.h>
 
 #include "step.h"
@@ -144,7 +144,7 @@ int main(void) {
     grown_bytes += PAGE;
     unsigned long sum = ask(child, i) + sum_of(shared, BYTES) + sum_of(grown, grown_bytes);
     for (int k = 0; k < KINDS; ++k) sum = sum * 17 + sum_of(memory[k], BYTES);
-    if (i % 20 == 19) {  /* a new process with the number of no other, of the memory as it is now */
+    if (i % 20 == 19) { /* a new process with the number of no other, of the memory as it is now */
       ask(child, i);
       const int end = -1;
       MUST(write(child.orders, &end, sizeof end) == sizeof end && wait(NULL) > 0);
