@@ -74,6 +74,11 @@ void Mail::give_up(const Error& why) {
   pump(0);
 }
 
+void Mail::close() {
+  for (const auto& [peer, link] : links_) set_.remove(link->stream.fd());
+  links_.clear();
+}
+
 void Mail::enqueue(std::uint32_t peer, Kind kind, ByteView data, ByteVector own) {
   Link& link = *links_[peer];
   const std::uint64_t bytes = own.empty() ? data.size() : own.size();

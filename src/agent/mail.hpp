@@ -56,6 +56,8 @@ class Mail {
   void give_up(const Error& why);
   // From now on no message may be awaited for longer than this.
   void set_limit(double seconds) { limit_s_ = seconds; }
+  // Ends all connections. The other agents notice.
+  void close();
   void while_waiting(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
   // Sends all posts, and returns one message of each of `from`, in their order. Messages of one agent arrive in the

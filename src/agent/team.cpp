@@ -81,6 +81,8 @@ void Team::give_up(const Error& why) {
 }
 
 void Team::leave() const {
+  // Where an order to end has not come, because a node is lost, its agent sees by this that the first one has gone.
+  company_.mail->close();
   const double end_s = sys::monotonic_s() + kFarewell_s;
   for (const std::int64_t one : company_.started) {
     while (!sys::status_if_ended(one) && sys::monotonic_s() < end_s) std::this_thread::sleep_for(kPause);
