@@ -90,6 +90,13 @@ bool is_in_space(pid_t process, const std::string& space) {
 
 std::string task_directory(pid_t process, pid_t thread) { return fmt::format("/proc/{}/task/{}", process, thread); }
 
+// Returns whether a thread that could not be attached to is still one that should be. It may have ended meanwhile, or
+// have been attached by the kernel, because the process that has just made it was.
+bool can_be_attached(pid_t process, pid_t thread) {
+  const auto now = status_of(task_directory(process, thread));
+  return now && now->state != 'Z' && now->state != 'X' && now->tracer_here != ::getpid();
+}
+
 }  // namespace
 
 std::uint64_t monotonic_ns() {
@@ -202,11 +209,19 @@ Status FrozenJob::stop_all(pid_t first) {
       if (!status) continue;  // the process has ended
       if (status->state == 'Z' || status->state == 'X') {
         if (numbers_in(fmt::format("/proc/{}/task", process)).value_or(std::vector<pid_t>{}).size() > 1) {
-          return fail(Code::argument, fmt::format("process {} ({}) goes on in other threads than its first, which has "
-                                                  "ended: that cannot be restored yet",
-                                                  status->id, status->name));
+          // A process that is ending looks the same for a moment.
+          return fail(Code::again, fmt::format("process {} ({}) goes on in other threads than its first, which has "
+                                               "ended: that cannot be restored yet",
+                                               status->id, status->name));
         }
         zombies_.push_back({process, *status});
+        continue;
+      }
+      // A parent may wait in vfork until its child has started a program. It could not stop if the child had stopped
+      // before it.
+      const pid_t parent = status->parent_here;
+      if (parent > process && parent != first && !is_stopped(parent) && std::ranges::binary_search(members, parent)) {
+        is_new = true;
         continue;
       }
       DIAPAUSE_TRY_ASSIGN(const bool stopped, stop_new(process, *status));
@@ -214,6 +229,10 @@ Status FrozenJob::stop_all(pid_t first) {
     }
   }
   return {};
+}
+
+bool FrozenJob::is_stopped(pid_t process) const {
+  return std::ranges::find(processes_, process, &FrozenProcess::here) != processes_.end();
 }
 
 // Stops the threads of a process that are not stopped yet. Returns whether there were any.
@@ -224,6 +243,7 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
     known = processes_.end() - 1;
   }
   std::vector<pid_t> fresh;
+  bool has_changed = false;  // since its threads were listed
   for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", process)).value_or(std::vector<pid_t>{})) {
     const bool is_known =
         std::ranges::any_of(known->threads, [&](const FrozenThread& one) { return one.name.here == thread; });
@@ -232,8 +252,9 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
     if (!of_thread || of_thread->state == 'Z' || of_thread->state == 'X') continue;
     if (of_thread->tracer_here == 0) {
       if (const Status attached = attach(thread); !attached) {
-        if (attached.error().os_errno == ESRCH) continue;
-        return fail(attached.error());
+        if (can_be_attached(process, thread)) return fail(attached.error());
+        has_changed = true;
+        continue;
       }
       DIAPAUSE_TRY(ask_to_stop(thread));
     } else if (of_thread->tracer_here != ::getpid()) {
@@ -256,7 +277,7 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
     if (!*lives) std::erase_if(known->threads, [&](const FrozenThread& one) { return one.name.here == thread; });
   }
   if (known->threads.empty()) processes_.erase(known);
-  return !fresh.empty();
+  return has_changed || !fresh.empty();
 }
 
 Status FrozenJob::look(FrozenProcess& process) {
@@ -267,6 +288,7 @@ Status FrozenJob::look(FrozenProcess& process) {
   for (FrozenThread& thread : process.threads) {
     DIAPAUSE_TRY_ASSIGN(thread.registers, registers_of(thread.name.here));
     DIAPAUSE_TRY_ASSIGN(thread.mask, signal_mask_of(thread.name.here));
+    thread.is_known = true;
     DIAPAUSE_TRY_ASSIGN(thread.sequence, sequence_area_of(thread.name.here));
     if (thread.sequence.address != 0) {
       thread.section_address = thread.sequence.address + 8;  // offset of rseq_cs in struct rseq
@@ -337,6 +359,7 @@ Status FrozenJob::put_back(FrozenProcess& process) {
   if (process.calls) note(process.calls->remove(process.leader().name, process.instruction));
   process.calls.reset();
   for (FrozenThread& thread : process.threads) {
+    if (!thread.is_known) continue;  // the freeze has failed before
     const pid_t here = thread.name.here;
     const Registers registers = registers_to_go_on_with(thread);
     if (thread.is_touched) {

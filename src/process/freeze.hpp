@@ -38,6 +38,7 @@ struct FrozenThread {
   std::uint64_t slept_since_ns = 0;  // CLOCK_MONOTONIC; 0: not known
   std::uint64_t call_end_ns = 0;     // of a call begun anew, if it is known; 0: not
   std::optional<Rest> rest;          // for a call that is made again
+  bool is_known = false;             // its registers and mask were read
   bool is_touched = false;           // its registers are not those any more
 };
 
@@ -92,6 +93,7 @@ class FrozenJob {
   std::uint64_t waits_since(pid_t process, pid_t thread) const;
   Status stop_all(pid_t first);
   Result<std::vector<pid_t>> members_of(pid_t first) const;
+  bool is_stopped(pid_t process) const;
   Result<bool> stop_new(pid_t process, const ProcStatus& status);
   Status look(FrozenProcess& process);
   Status put_back(FrozenProcess& process);

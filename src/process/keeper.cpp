@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "process/freeze.hpp"
+#include "process/trace.hpp"
 
 namespace diapause::process {
 namespace {
@@ -232,6 +233,7 @@ void Keeper::signal_command(int number) const {
 }
 
 std::optional<int> Keeper::exit_status() {
+  let_stragglers_go();
   // When a traced process is killed, its tracer must wait for it before its parent can. Therefore every process that
   // has ended is waited for here.
   while (!exit_status_) {

@@ -106,11 +106,26 @@ Result<Stop> await_stop(pid_t thread, double limit_s) {
   }
 }
 
+namespace {
+
+// Lets go of a child that was just made by vfork. Its parent cannot stop before the child has started a program or
+// ended, and the kernel has attached the child to this process as well.
+Status let_child_go(pid_t parent) {
+  unsigned long child = 0;
+  DIAPAUSE_TRY(request(PTRACE_GETEVENTMSG, parent, 0, &child, "does not tell what it has made"));
+  DIAPAUSE_TRY_ASSIGN(const Stop born, await_stop(static_cast<pid_t>(child), kCallLimit_s));
+  if (born.has_ended) return {};
+  return detach(static_cast<pid_t>(child));
+}
+
+}  // namespace
+
 Result<bool> await_stillness(pid_t thread, double limit_s) {
   for (;;) {
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, limit_s));
     if (stop.has_ended) return false;
     if (stop.event == PTRACE_EVENT_STOP) return true;
+    if (stop.event == PTRACE_EVENT_VFORK) DIAPAUSE_TRY(let_child_go(thread));
     // The thread has stopped for a signal that was on its way, or for a child that was just made.
     DIAPAUSE_TRY(run_on(thread, stop.event == 0 ? stop.signal & 0x7f : 0));
   }
@@ -121,6 +136,17 @@ Status run_on(pid_t thread, int signal) {
 }
 
 Status detach(pid_t thread) { return request(PTRACE_DETACH, thread, 0, nullptr, "cannot be let go"); }
+
+void let_stragglers_go() {
+  for (;;) {
+    siginfo_t stopped{};
+    if (::waitid(P_ALL, 0, &stopped, WSTOPPED | WNOHANG | __WALL) != 0 || stopped.si_pid == 0) return;
+    const int event = stopped.si_status >> 8, signal = stopped.si_status & 0x7f;
+    const int to_deliver = event == 0 && signal != SIGTRAP ? signal : 0;
+    (void)request(PTRACE_DETACH, stopped.si_pid, 0, as_pointer(static_cast<unsigned long>(to_deliver)),
+                  "cannot be let go");
+  }
+}
 
 Result<Registers> registers_of(pid_t thread) {
   Registers registers{};

@@ -35,6 +35,9 @@ Result<bool> await_stillness(pid_t thread, double limit_s);
 Status run_on(pid_t thread, int signal = 0);
 // Lets go of a stopped thread, which runs on.
 Status detach(pid_t thread);
+// Lets go of threads that have stopped after nobody waited for that any more. Must be called only while none is to
+// stand still.
+void let_stragglers_go();
 
 Result<Registers> registers_of(pid_t thread);
 Status set_registers(pid_t thread, const Registers& registers);

@@ -437,6 +437,27 @@ def interval(place, options):
     scenario.ends_well(job, job.output, begins_anywhere=True)
 
 
+def starters(place, options):
+    """A process may be about to start a program (vfork) whenever it is stopped."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "starters")], 1)
+    job = scenario.launch()
+    job.wait_for_lines(1)
+    for _ in range(30):
+        job.checkpoint("--check")
+    scenario.ends_well(job, job.output)
+
+
+def slow_start(place, options):
+    """Processes go on although one of them could not be stopped, and that one does when it can."""
+    scenario = Scenario(place, [place.own_copy(options.programs / "slowstart")], 1)
+    job = scenario.launch()
+    job.wait_for_lines(1)
+    time.sleep(0.3)
+    status, _, errors = place.verb("checkpoint", "job")
+    must(status == 3 and "cannot be stopped now" in errors, f"ended with {status}: {errors}")
+    scenario.ends_well(job, job.output)
+
+
 MARK = b"known by these words"
 
 
@@ -763,7 +784,7 @@ TESTS = {
     "terminal": program_test("terminal"), "segments": program_test("segments"),
     "typed": program_test("typed"), "objects": program_test("objects"), "timers": program_test("timers"),
     "notices": program_test("notices"), "stopped": program_test("stopped"), "queued": program_test("queued"), "rights": program_test("rights"),
-     "pages": pages, "torn": program_test("torn"),
+     "pages": pages, "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
     "mpi": mpi, "mpi_nodes": mpi_nodes, "across": across, "silent": silent, "forwarding": forwarding, "interval": interval,
     "libraries": libraries, "moved": moved,
     "increments": increments, "carried": carried, "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
