@@ -8,6 +8,8 @@
 #include "agent/caretaker.hpp"
 #include "agent/images.hpp"
 #include "agent/team.hpp"
+#include "fabric/pause.hpp"
+#include "process/freeze.hpp"
 #include "process/restore.hpp"
 #include "process/sockets.hpp"
 #include "sys/child.hpp"
@@ -66,9 +68,25 @@ Status open_door(const StoreRequest& request, const Team* team, std::optional<sy
   return {};
 }
 
+// Starts the command of a job on one node, which finds the library for verbs that can be checkpointed.
+Result<process::Keeper> launch_alone(const LaunchRequest& request, const process::Watch& watch) {
+  if (const std::string folder = fabric::library_folder(sys::own_program()); !folder.empty()) {
+    sys::put_first_in_list("LD_LIBRARY_PATH", folder);  // the command inherits it
+  }
+  return process::Keeper::launch(request.command, watch, "");
+}
+
+// Lets a restored job have the adapters of this machine.
+Status give_adapters(const process::Keeper& keeper) {
+  fabric::Pause verbs;
+  DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(keeper.process()));
+  DIAPAUSE_TRY(verbs.take_over(processes));
+  return verbs.end();
+}
+
 // Starts the command on the first node, and on each other one the process that starts commands there.
 Result<process::Keeper> launch_here(const LaunchRequest& request, Team* team, const process::Watch& watch) {
-  if (team == nullptr) return process::Keeper::launch(request.command, watch, "");
+  if (team == nullptr) return launch_alone(request, watch);
   std::optional<sys::Listener> listener;
   Status own;
   if (!team->is_first()) {
@@ -154,6 +172,7 @@ Result<process::TimedCalls> restore_here(const RestartRequest& request, Team* te
   const process::Birthplace place{keeper.process(), request.store.log, [&] { return agree(team, {}); }};
   auto restored = process::restore(stored.job, openings, stored.contents, read, place);
   if (restored) DIAPAUSE_TRY(keeper.begin(stored.job.command));
+  if (restored) DIAPAUSE_TRY(give_adapters(keeper));
   return restored;
 }
 

@@ -130,6 +130,19 @@ Status Caretaker::wait_for_others() const { return around_.team == nullptr ? Sta
 // What this agent does for a checkpoint. The job runs on after a failure, unless bytes that were taken out of one of
 // its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
+  fabric::Pause verbs;
+  DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(around_.keeper.process()));
+  DIAPAUSE_TRY(verbs.begin(processes));
+  auto answer = take_part_without_verbs(wish, level, verbs);
+  // After a checkpoint that failed, the adapters are still held.
+  if (const Status connected = verbs.end(); !connected) {
+    around_.request.log(Severity::error,
+                        "the job cannot communicate any more, and waits: " + connected.error().message);
+  }
+  return answer;
+}
+
+Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::Pause& verbs) {
   Team* const team = around_.team;
   if (team != nullptr) team->set_patience(Team::Patience::brief);
   DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(around_.keeper.process(), timed_));
@@ -141,7 +154,9 @@ Result<Answer> Caretaker::take_part(Wish wish, int level) {
   Answer answer;
   const auto thaw = [&] {
     const Status thawed = frozen.thaw();
-    answer.stopped_s = sys::monotonic_s() - frozen.since_s();
+    // Threads that wait to communicate need their adapters before the rest is done. A failure is told later.
+    verbs.end_early();
+    answer.stopped_s = sys::monotonic_s() - verbs.since_s().value_or(frozen.since_s());
     return thawed;
   };
   // From here on, what a process sends to another node is not in the image.

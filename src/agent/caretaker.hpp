@@ -7,6 +7,7 @@
 #include "agent/agent.hpp"
 #include "agent/increments.hpp"
 #include "agent/team.hpp"
+#include "fabric/pause.hpp"
 #include "process/copies.hpp"
 #include "process/freeze.hpp"
 #include "process/keeper.hpp"
@@ -43,6 +44,7 @@ class Caretaker {
   Result<Answer> checkpoint(Wish wish, int level);
   Result<Answer> try_checkpoint(Wish wish, int level);
   Result<Answer> take_part(Wish wish, int level);
+  Result<Answer> take_part_without_verbs(Wish wish, int level, fabric::Pause& verbs);
   Result<engine::Captures> capture(process::FrozenJob& frozen, process::Dump& dump, int level,
                                    const std::function<Status()>& thaw);
   Status wait_for_others() const;

@@ -84,6 +84,12 @@ Status restore_capabilities(const RestoreWork& work, const Made& made) {
   } argument{};
   argument.header.version = _LINUX_CAPABILITY_VERSION_3;
   const Process& stored = *made.stored;
+  // A thread that sets them gets credentials of its own, even if they are the same, and drivers of InfiniBand take
+  // calls only from threads that share those of whoever opened the adapter.
+  DIAPAUSE_TRY_ASSIGN(const ProcStatus now, status_of(fmt::format("/proc/{}", made.leader().here)));
+  const bool is_same =
+      now.inheritable == stored.inheritable && now.permitted == stored.permitted && now.effective == stored.effective;
+  if (is_same) return {};
   for (int half = 0; half < 2; ++half) {
     argument.data[half].effective = static_cast<__u32>(stored.effective >> (32 * half));
     argument.data[half].permitted = static_cast<__u32>(stored.permitted >> (32 * half));

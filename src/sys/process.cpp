@@ -11,6 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -107,6 +108,12 @@ std::vector<std::pair<std::string, std::string>> environment() {
     if (equals != text.npos) variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return variables;
+}
+
+void put_first_in_list(const std::string& variable, const std::string& word) {
+  const char* const before = std::getenv(variable.c_str());
+  const bool is_empty = before == nullptr || *before == '\0';
+  ::setenv(variable.c_str(), (is_empty ? word : word + ':' + before).c_str(), 1);
 }
 
 }  // namespace diapause::sys

@@ -40,6 +40,8 @@ ProcessorTime processor_time();
 
 Status random_bytes(MutableBytes out);
 std::vector<std::pair<std::string, std::string>> environment();
+// Lets a list of the environment, with colons between its words, begin with `word`. For a process with one thread.
+void put_first_in_list(const std::string& variable, const std::string& word);
 bool is_terminal(std::FILE* stream);
 
 }  // namespace diapause::sys

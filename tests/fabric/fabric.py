@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs programs that use InfiniBand verbs in a machine with software adapters.
 
-    fabric.py TEST --cache DIRECTORY
+    fabric.py TEST --cache DIRECTORY --diapause COMMAND --programs DIRECTORY
 """
 
 import argparse
 import pathlib
+import shlex
 import sys
 import tempfile
 
@@ -20,11 +21,14 @@ class Failed(Exception):
     pass
 
 
-def run_script(arguments, name):
-    """Runs guest.sh and then the script `name` in the machine; fails with all that was written unless its status is 0."""
+def run_script(arguments, name, **settings):
+    """Runs guest.sh and then the script `name` in the machine, with shell variables of these settings. Fails with all that was
+    written unless its status is 0."""
     booted = machine.Machine(arguments.cache)
     with tempfile.TemporaryDirectory(prefix="diapause-fabric-") as share:
-        text = "set -eu\n" + (FOLDER / "guest.sh").read_text() + (FOLDER / name).read_text()
+        variables = {"diapause": arguments.diapause, "programs": arguments.programs} | settings
+        text = "set -eu\n" + "".join(f"{key}={shlex.quote(str(value))}\n" for key, value in variables.items())
+        text += (FOLDER / "guest.sh").read_text() + (FOLDER / name).read_text()
         (pathlib.Path(share) / "script").write_text(text)
         status, output = booted.run(share, LIMIT_S)
     if status != 0:
@@ -40,13 +44,22 @@ def packaged(arguments):
             raise Failed(f"no ping-pong of {name}:\n{output}")
 
 
-TESTS = {test.__name__: test for test in (packaged,)}
+def checkpoints(arguments):
+    """A job whose messages are on their way is checkpointed and goes on, and is killed and restarted on other adapters."""
+    output = run_script(arguments, "checkpoints.sh", messages=20000, rounds=2, checkpoints=3)
+    if "passed: " not in output:
+        raise Failed(output)
+    print(output)
+
+
+TESTS = {test.__name__: test for test in (packaged, checkpoints)}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("test", choices=TESTS)
-    parser.add_argument("--cache", required=True)
+    for name in ("--cache", "--diapause", "--programs"):
+        parser.add_argument(name, required=True)
     arguments = parser.parse_args()
     try:
         TESTS[arguments.test](arguments)

@@ -4,6 +4,7 @@ The machine sees the root directory of this one, which it cannot change, below a
 package is downloaded and not installed. Package, modules and the small system that boots are kept in a cache.
 """
 
+import hashlib
 import pathlib
 import re
 import shutil
@@ -11,7 +12,7 @@ import subprocess
 
 PACKAGE = "linux-image-amd64"
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "veth", "dummy", "crc32_generic", "ib_uverbs", "ib_umad", "rdma_ucm",
-           "rdma_rxe")
+           "rdma_rxe", "unix_diag", "tcp_diag", "udp_diag")
 MEMORY_MIB = 1536
 PROCESSORS = 2
 
@@ -36,10 +37,13 @@ mkdir -p /root/run/share
 mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,msize=524288 share /root/run/share
 ip link set lo up
 hostname machine
-chroot /root /bin/bash /run/share/script </root/dev/null >/root/run/share/output 2>&1
-echo $? >/root/run/share/status
+exec switch_root /root /bin/bash -c '
+/bin/bash /run/share/script </dev/null >/run/share/output 2>&1
+echo $? >/run/share/status
 sync
-poweroff -f
+echo o >/proc/sysrq-trigger
+sleep 60
+'
 """
 
 
@@ -120,7 +124,8 @@ class Machine:
 
     def _build(self, cache):
         package = _kernel_package()
-        place = cache / package
+        contents = hashlib.sha256(repr((package, MODULES, INIT)).encode()).hexdigest()
+        place = cache / f"{package}-{contents[:12]}"
         kernel, system = place / "kernel", place / "system"
         if system.exists():
             return kernel, system

@@ -79,6 +79,9 @@ def promised_files(libdir, build, mpi, fortran):
         files |= {path.relative_to(REPOSITORY).as_posix() for path in REPOSITORY.glob("drop-in/*/include/**/*.h*")}
         files |= drop_in_files()
         files |= {"drop-in/fti/lib/libfti_f90.so", "drop-in/fti/include/fti.mod"} if fortran else set()
+    verbs = ["libibverbs.so.1", "libdiapause_verbs.so", "libdiapause_real_ibverbs.so.1"]  # where there is a libibverbs to stand in for
+    if (build / libdir / "diapause/verbs" / verbs[0]).exists():
+        files |= {f"{libdir}/diapause/verbs/{name}" for name in verbs}
     package = ["Config", "ConfigVersion", "Targets", "Targets-build"] + (["MpiTargets", "MpiTargets-build"] if mpi else [])
     return files | {f"{libdir}/cmake/diapause/diapause{name}.cmake" for name in package}
 

@@ -21,9 +21,10 @@ ALLOWED = {
     "governor": "base sys config policy",
     "comm": "base sys",
     "process": "base sys format",
+    "fabric": "base sys",
     "engine": "base sys format codec config redundancy model policy capture store energy governor comm",
     "library": "engine base sys format codec config model policy capture store energy governor comm",
-    "agent": "process engine base sys format codec config capture store energy governor comm",
+    "agent": "process fabric engine base sys format codec config capture store energy governor comm",
     "capi": "library engine comm base sys config diapause",
     "cli": "agent base sys format store codec energy governor policy config redundancy model simulate diapause",
 }
@@ -58,6 +59,7 @@ KERNEL_EXCEPTIONS = {
     "*": {"sys/types.h": "names of types only"},
     "src/sys/*": {"*": "the folder whose business it is"},
     "src/process/*": {"*": "asks the kernel of other processes: ptrace, namespaces, /proc"},
+    "src/fabric/*": {"*": "lives in other programs, and shares memory with them"},
     "src/*_test.cpp": {"*": "tests prepare and look at the files and processes they talk about"},
     "src/base/log.cpp": {"unistd.h": "the one write to standard error, with nothing below it to report to"},
 }

@@ -1,0 +1,204 @@
+#include "fabric/pause.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "sys/futex.hpp"
+#include "sys/process.hpp"
+
+namespace diapause::fabric {
+namespace {
+
+constexpr double kShortStep_s = 10, kLongStep_s = 60;
+
+// The path of the memory that a process shares with its agent; empty if it uses no verbs.
+std::vector<std::string> candidates(pid_t process) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", process), error)) {
+    const std::string link = std::filesystem::read_symlink(entry.path(), error).string();
+    if (link.starts_with(kMemoryLink)) found.push_back(entry.path().string());
+  }
+  return found;
+}
+
+// The memory of `path`, if it is what the library of verbs made.
+Page* map_page(int memory) {
+  std::uint64_t magic = 0;
+  if (::pread(memory, &magic, sizeof magic, 0) != sizeof magic || magic != kMagic) return nullptr;
+  void* const mapped = ::mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<Page*>(mapped);
+}
+
+// The id of a process as it knows itself.
+std::uint32_t own_id_of(pid_t process) {
+  std::FILE* const file = std::fopen(fmt::format("/proc/{}/status", process).c_str(), "re");
+  if (file == nullptr) return 0;
+  char line[256];
+  std::uint32_t id = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, "NSpid:", 6) != 0) continue;
+    const char* const last = std::strrchr(line, '\t');
+    if (last != nullptr) id = static_cast<std::uint32_t>(std::strtoul(last, nullptr, 10));
+  }
+  std::fclose(file);
+  return id;
+}
+
+bool has_ended(int handle) {
+  pollfd one{handle, POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
+}  // namespace
+
+Pause::~Pause() {
+  (void)end();
+  let_go();
+}
+
+void Pause::let_go() {
+  for (const Member& one : members_) {
+    ::munmap(one.page, kPageSize);
+    ::close(one.memory);
+    ::close(one.handle);
+  }
+  members_.clear();
+}
+
+Status Pause::find(std::span<const pid_t> processes) {
+  let_go();
+  for (const pid_t process : processes) {
+    for (const std::string& path : candidates(process)) {
+      Member member;
+      member.process = process;
+      member.memory = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+      if (member.memory < 0) continue;
+      member.page = map_page(member.memory);
+      // A process that was forked from one that uses verbs has inherited the descriptor.
+      const bool is_its_own = member.page != nullptr && member.page->owner == own_id_of(process);
+      member.handle = is_its_own ? static_cast<int>(::syscall(SYS_pidfd_open, process, 0)) : -1;
+      if (member.handle >= 0) {
+        members_.push_back(member);
+        continue;
+      }
+      if (member.page != nullptr) ::munmap(member.page, kPageSize);
+      ::close(member.memory);
+    }
+  }
+  return {};
+}
+
+void Pause::ask(Member& member, Step step) {
+  const std::uint32_t serial = (member.page->request.load() >> 3) + 1;
+  member.page->request.store(serial << 3 | static_cast<std::uint32_t>(step));
+  sys::wake_all(member.page->request);
+}
+
+Status Pause::answer_of(Member& member, double end_s) {
+  for (;;) {
+    const std::uint32_t answer = member.page->answer.load();
+    if (answer == member.page->request.load()) break;
+    if (has_ended(member.handle)) return {};
+    if (sys::monotonic_s() > end_s) {
+      return fail(Code::again, fmt::format("process {} does not answer about its use of verbs", member.page->owner));
+    }
+    sys::wait_while(member.page->answer, answer, 0.1);
+  }
+  if (member.page->code == 0) return {};
+  const std::string problem(member.page->problem, ::strnlen(member.page->problem, sizeof member.page->problem));
+  return fail(static_cast<Code>(static_cast<int>(member.page->code)),
+              fmt::format("process {}: {}", member.page->owner, problem));
+}
+
+// All do the step at the same time, because none may be able to finish without the others.
+Status Pause::ask_all(Step step, double at_most_s) {
+  Status result;
+  for (Member& one : members_) ask(one, step);
+  const double end_s = sys::monotonic_s() + at_most_s;
+  for (Member& one : members_) {
+    Status answered = answer_of(one, end_s);
+    if (result && !answered) result = std::move(answered);
+  }
+  return result;
+}
+
+Status Pause::give_directory() {
+  std::vector<Record> all;
+  for (const Member& one : members_) {
+    const std::size_t before = all.size();
+    all.resize(before + one.page->published);
+    const std::size_t bytes = one.page->published * sizeof(Record);
+    if (::pread(one.memory, all.data() + before, bytes, kPageSize) != static_cast<ssize_t>(bytes)) {
+      return fail(Code::io, fmt::format("what process {} tells of its verbs cannot be read", one.page->owner));
+    }
+  }
+  const std::size_t bytes = all.size() * sizeof(Record);
+  for (const Member& one : members_) {
+    one.page->given_at = kPageSize + one.page->published * sizeof(Record);
+    one.page->given = all.size();
+    if (::pwrite(one.memory, all.data(), bytes, static_cast<off_t>(one.page->given_at)) !=
+        static_cast<ssize_t>(bytes)) {
+      return fail(os_error(fmt::format("telling process {} of the verbs of the job", one.page->owner), errno));
+    }
+  }
+  return {};
+}
+
+Status Pause::begin(std::span<const pid_t> processes) {
+  DIAPAUSE_TRY(find(processes));
+  if (members_.empty()) return {};
+  since_s_ = sys::monotonic_s();
+  Status result = ask_all(Step::stop, kShortStep_s);
+  if (result) result = give_directory();
+  if (result) result = ask_all(Step::drain, kShortStep_s);
+  if (!result) {
+    (void)ask_all(Step::go_on, kShortStep_s);
+    return result;
+  }
+  is_held_ = true;
+  result = ask_all(Step::close, kLongStep_s);
+  if (result) return {};
+  (void)end();
+  return result;
+}
+
+Status Pause::take_over(std::span<const pid_t> processes) {
+  DIAPAUSE_TRY(find(processes));
+  is_held_ = !members_.empty();
+  return {};
+}
+
+void Pause::end_early() { ended_early_ = end(); }
+
+Status Pause::end() {
+  if (!std::exchange(is_held_, false)) return std::exchange(ended_early_, Status());
+  DIAPAUSE_TRY(ask_all(Step::open, kLongStep_s));
+  DIAPAUSE_TRY(give_directory());
+  DIAPAUSE_TRY(ask_all(Step::connect, kLongStep_s));
+  return ask_all(Step::go_on, kShortStep_s);
+}
+
+std::string library_folder(const std::string& program) {
+  // A restart has to set the capabilities of other users' threads, and gives each credentials of its own by that.
+  // Adapters that are reached by write(2) take calls only from threads with the credentials of whoever has opened them.
+  if (sys::user_id() != 0) return "";
+  std::error_code error;
+  if (std::filesystem::is_empty("/sys/class/infiniband", error) || error) return "";
+  const auto folder = (std::filesystem::path(program).parent_path() / DIAPAUSE_VERBS_FROM_PROGRAM).lexically_normal();
+  return std::filesystem::exists(folder / "libibverbs.so.1", error) ? folder.string() : "";
+}
+
+}  // namespace diapause::fabric

@@ -1,0 +1,66 @@
+// How threads are stopped at verbs, and how they go on.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace diapause::fabric {
+
+// Every verb that is not on the way of messages passes it. Closed, it holds all that come, until it is opened.
+class Gate {
+ public:
+  void enter();
+  void leave();
+  // Returns when nobody is inside.
+  void close();
+  void open();
+  bool is_closed() const { return closed_.load(std::memory_order_relaxed) != 0; }
+  // Waits until the gate is open, or a moment.
+  void wait();
+
+ private:
+  std::atomic<std::uint32_t> inside_{0};
+  std::atomic<std::uint32_t> closed_{0};
+};
+
+// As long as it lives, the gate does not close.
+class Passage {
+ public:
+  explicit Passage(Gate& gate) : gate_(gate) { gate_.enter(); }
+  ~Passage() { gate_.leave(); }
+  Passage(const Passage&) = delete;
+  Passage& operator=(const Passage&) = delete;
+
+ private:
+  Gate& gate_;
+};
+
+// A lock for the way of messages: one atomic instruction if nobody has it. Whoever finds it taken while the gate is
+// closed sleeps until that is opened. It is plain memory, so that a restart finds it as it was.
+class Lock {
+ public:
+  bool try_lock() { return word_.exchange(1, std::memory_order_acquire) == 0; }
+  void lock(Gate& gate) {
+    if (!try_lock()) lock_slowly(gate);
+  }
+  // For those who hold another lock already, or have closed the gate: they must not sleep at it.
+  void lock_awake();
+  void unlock() { word_.store(0, std::memory_order_release); }
+
+ private:
+  void lock_slowly(Gate& gate);
+  std::atomic<std::uint32_t> word_{0};
+};
+
+class Holding {
+ public:
+  Holding(Lock& lock, Gate& gate) : lock_(lock) { lock_.lock(gate); }
+  ~Holding() { lock_.unlock(); }
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+}  // namespace diapause::fabric

@@ -1,0 +1,143 @@
+// The thread that waits for the agent of the job.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+
+#include "fabric/shim/shim.hpp"
+#include "sys/futex.hpp"
+
+namespace diapause::fabric {
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr double kListenWait_s = 3600;
+
+}  // namespace
+
+Shim::Shim() {
+  do {
+    (void)!::getrandom(&receive_mark, sizeof receive_mark, 0);
+  } while (receive_mark == 0);
+  ::pthread_atfork(nullptr, nullptr, forget_in_child);
+}
+
+Shim& Shim::get() {
+  // Never destroyed: the program may use verbs while it ends.
+  static Shim* const shim = new Shim;
+  return *shim;
+}
+
+// A child has no such thread, and adapters are not inherited. Were it to answer the agent, it would answer for its
+// parent.
+void Shim::forget_in_child() {
+  Shim& shim = get();
+  if (shim.page_ == nullptr) return;
+  shim.forget_all();
+  ::munmap(shim.page_, kPageSize);
+  ::close(shim.memory_);
+  shim.page_ = nullptr;
+  shim.memory_ = -1;
+}
+
+void Shim::forget_all() {
+  contexts.forget_all();
+  domains.forget_all();
+  regions.forget_all();
+  channels.forget_all();
+  queues.forget_all();
+  shared_queues.forget_all();
+  pairs.forget_all();
+  handles.forget_all();
+  gate.open();
+}
+
+Status Shim::begin_to_listen() {
+  const std::lock_guard lock(listening_);
+  if (page_ != nullptr) return {};
+  memory_ = ::memfd_create(kMemoryName.data(), MFD_CLOEXEC);
+  if (memory_ < 0) return fail(os_error("making memory for the agent", errno));
+  void* mapped = MAP_FAILED;
+  if (::ftruncate(memory_, kPageSize) == 0) {
+    mapped = ::mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0);
+  }
+  if (mapped == MAP_FAILED) return fail(os_error("mapping memory for the agent", errno));
+  page_ = new (mapped) Page;
+  page_->owner = static_cast<std::uint32_t>(::getpid());
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's threads
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread{};
+  const int error = ::pthread_create(&thread, &attributes, listen, this);
+  ::pthread_attr_destroy(&attributes);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return fail(os_error("starting the thread that waits for the agent", error));
+  return {};
+}
+
+void* Shim::listen(void* shim) {
+  static_cast<Shim*>(shim)->serve();
+  return nullptr;
+}
+
+void Shim::serve() {
+  std::uint32_t done = page_->answer.load();
+  for (;;) {
+    const std::uint32_t request = page_->request.load();
+    if (request == done) {
+      sys::wait_while(page_->request, done, kListenWait_s);
+      continue;
+    }
+    perform(request);
+    done = request;
+  }
+}
+
+void Shim::perform(std::uint32_t request) {
+  const Status result = perform(static_cast<Step>(request & kStepMask));
+  page_->code = result ? 0 : static_cast<std::uint32_t>(result.error().code);
+  page_->problem[0] = '\0';
+  if (!result) {
+    const std::string& text = result.error().message;
+    const std::size_t bytes = std::min(text.size(), sizeof page_->problem - 1);
+    std::memcpy(page_->problem, text.data(), bytes);
+    page_->problem[bytes] = '\0';
+  }
+  page_->answer.store(request);
+  sys::wake_all(page_->answer);
+}
+
+Status Shim::perform(Step step) {
+  switch (step) {
+    case Step::stop:
+      return stop();
+    case Step::drain:
+      return drain();
+    case Step::close:
+      return close();
+    case Step::open:
+      return open();
+    case Step::connect:
+      return connect();
+    case Step::go_on:
+      go_on();
+      return {};
+    case Step::none:
+      break;
+  }
+  return fail(Code::internal, "the agent asked for a step that there is not");
+}
+
+}  // namespace diapause::fabric

@@ -1,0 +1,187 @@
+// What programs hold in place of the objects of libibverbs. Each begins with what the program sees, keeps how it was
+// made, and leads to the object of the adapter, which comes and goes with checkpoints.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "fabric/directory.hpp"
+#include "fabric/shim/gate.hpp"
+#include "fabric/shim/real.hpp"
+
+namespace diapause::fabric {
+
+// Stays for as long as the process lives.
+struct Device {
+  // Libraries of manufacturers look behind it for their mark: there is none.
+  struct {
+    ibv_device device;
+    char no_mark[256];
+  } shown = {};
+  std::string real_name;  // the adapter that stands for it now
+  __be64 guid = 0;
+};
+
+struct GidEntry {
+  Gid shown{};
+  std::uint32_t type = 0;  // of ibv_gid_type_sysfs, or of ibv_query_gid_type()
+  std::uint32_t real_index = 0;
+  Gid real{};
+};
+
+struct Port {
+  std::uint16_t shown_lid = 0, real_lid = 0;
+  std::vector<GidEntry> gids;  // by the index that the program knows
+};
+
+struct Context {
+  verbs_context shown = {};
+  Device* device = nullptr;
+  ibv_context* real = nullptr;
+  std::uint64_t home = 0;
+  std::vector<Port> ports;  // of port 1 and so on
+  Numbers local_keys;       // made with the directory, and not changed while threads run
+  Lock lock;                // of the events
+  std::deque<ibv_async_event> held_events;
+  int bell = -1;  // readable while there are events that are held
+
+  ibv_context* face() { return &shown.context; }
+  Port& port(std::uint32_t number) { return ports[number - 1]; }
+  bool has_port(std::uint32_t number) const { return number >= 1 && number <= ports.size(); }
+  Gid real_of_own(std::uint32_t number, const Gid& shown_gid);
+  std::uint8_t shown_index(std::uint32_t number, std::uint8_t real_index);
+};
+
+struct Domain {
+  ibv_pd shown = {};
+  ibv_pd* real = nullptr;
+};
+
+struct Region {
+  ibv_mr shown = {};
+  ibv_mr* real = nullptr;
+  std::uint64_t iova = 0;
+  unsigned access = 0;
+};
+
+struct CompletionQueue;
+
+// Its descriptor is an epoll set of the real channel and a bell. Programs wait for it as for the real one, and it
+// stays.
+struct Channel {
+  ibv_comp_channel shown = {};
+  ibv_comp_channel* real = nullptr;
+  int bell = -1;
+  Lock lock;
+  std::deque<CompletionQueue*> held;  // events that were taken from the real channel before a checkpoint
+};
+
+struct QueuePair;
+
+struct CompletionQueue {
+  ibv_cq shown = {};
+  ibv_cq* real = nullptr;
+  Channel* channel = nullptr;
+  int vector = 0;
+  Lock lock;
+  std::deque<ibv_wc> held;  // completions that were taken before a checkpoint; they come first
+  // Whether the program has ever asked for an event, and how at last. One event too many does no harm, one too few
+  // does.
+  bool is_armed = false, is_armed_for_solicited = false;
+  bool has_missed_event = false;  // while it was armed, completions were taken
+  std::uint32_t events_given = 0;
+  std::unordered_map<std::uint32_t, QueuePair*> pairs;  // that complete here, by their real numbers
+
+  QueuePair* find(std::uint32_t real_number) const {
+    const auto found = pairs.find(real_number);
+    return found == pairs.end() ? nullptr : found->second;
+  }
+};
+
+// Receives that were posted and have not completed.
+class Receives {
+ public:
+  // `most`: how many there can be, and how many pieces of memory each can have.
+  void prepare(std::uint32_t most, std::uint32_t most_pieces);
+
+  struct Slot {
+    std::uint64_t id = 0;     // as the program knows it
+    std::uint64_t order = 0;  // 0: free
+    std::uint32_t pieces = 0;
+  };
+  // Returns the index of the slot that now holds it, or nothing if there are too many.
+  std::optional<std::uint32_t> take(const ibv_recv_wr& posted);
+  void give_back(std::uint32_t slot);
+  void forget_all();
+  bool is_taken(std::uint32_t slot) const { return slot < slots_.size() && slots_[slot].order != 0; }
+  const Slot& at(std::uint32_t slot) const { return slots_[slot]; }
+  std::span<ibv_sge> pieces_of(std::uint32_t slot) {
+    return {pieces_.data() + std::size_t{slot} * most_pieces_, slots_[slot].pieces};
+  }
+  std::vector<std::uint32_t> in_order() const;
+
+  Lock lock;
+
+ private:
+  std::vector<Slot> slots_;
+  std::vector<ibv_sge> pieces_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t most_pieces_ = 0;
+  std::uint64_t next_order_ = 1;
+};
+
+struct SharedQueue {
+  ibv_srq shown = {};
+  ibv_srq* real = nullptr;
+  ibv_srq_attr attributes = {};
+  Receives receives;
+};
+
+struct QueuePair {
+  ibv_qp shown = {};
+  ibv_qp* real = nullptr;
+  ibv_qp_init_attr init = {};   // as the program asked for it
+  ibv_qp_attr attributes = {};  // what the program has set, one call upon another
+  int known = 0;                // which of them
+  ibv_qp_state state = IBV_QPS_RESET;
+  std::vector<std::pair<ibv_gid, std::uint16_t>> groups;  // of multicast
+  Lock lock;                                              // for posting sends
+  Receives receives;
+
+  // Counters, since it was reset. Those of sends are of whoever has `lock`, those of completions of whoever has the
+  // lock of the completion queue.
+  std::uint64_t signalled = 0;           // sends that will tell of their completion
+  std::uint64_t signalled_done = 0;      // of them, those that have
+  std::uint64_t behind_last_signal = 0;  // sends behind the last of these, which say nothing
+  std::uint64_t sent = 0;                // messages that take a receive of the peer
+  std::uint64_t received = 0;            // receives that have completed
+  bool is_broken = false;
+  bool is_marker_on_its_way = false;
+  ibv_ah* marker_handle = nullptr;
+
+  std::uint64_t peer_home = 0;
+  Context& context() const {
+    return *reinterpret_cast<Context*>(reinterpret_cast<char*>(shown.context) - offsetof(verbs_context, context));
+  }
+  // Where its receives are posted.
+  Receives& where_received() {
+    return shown.srq == nullptr ? receives : reinterpret_cast<SharedQueue*>(shown.srq)->receives;
+  }
+};
+
+struct Handle {
+  ibv_ah shown = {};
+  ibv_ah* real = nullptr;
+  ibv_ah_attr attributes = {};
+  Address address;
+  // The last number that was asked for: as the program knows it, and the real one in the upper half.
+  std::atomic<std::uint64_t> last{0};
+};
+
+}  // namespace diapause::fabric

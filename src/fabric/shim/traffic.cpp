@@ -1,0 +1,465 @@
+// The way of messages: posting, and taking completions.
+//
+// While every number is still the one that the adapter gave, what is posted to connected queue pairs goes on untouched,
+// and is only counted. Receives are remembered, because a checkpoint takes them from the adapter and has to give them
+// back.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "fabric/shim/shim.hpp"
+
+namespace diapause::fabric {
+namespace {
+
+constexpr std::size_t kBatch = 16;   // messages that are handed on at once
+constexpr std::size_t kPieces = 64;  // pieces of memory that these may have together, or one message alone
+constexpr std::uint64_t kMarkerId = 0x6d61726b'6d61726b;
+constexpr std::uint32_t kGrhBytes = 40, kIpv4At = 20;
+
+bool is_two_sided(ibv_wr_opcode opcode) {
+  return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+bool is_one_sided(ibv_wr_opcode opcode) {
+  return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_RDMA_READ;
+}
+
+bool is_atomic(ibv_wr_opcode opcode) {
+  return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+bool is_supported(ibv_wr_opcode opcode) { return is_two_sided(opcode) || is_one_sided(opcode) || is_atomic(opcode); }
+
+void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* until) {
+  for (const ibv_send_wr* one = from; one != until && one != nullptr; one = one->next) {
+    if (pair.init.sq_sig_all != 0 || (one->send_flags & IBV_SEND_SIGNALED) != 0) {
+      ++pair.signalled;
+      pair.behind_last_signal = 0;
+    } else {
+      ++pair.behind_last_signal;
+    }
+    if (is_two_sided(one->opcode)) ++pair.sent;
+  }
+}
+
+std::uint32_t real_number(Shim& shim, Handle& handle, std::uint32_t shown) {
+  const std::uint64_t last = handle.last.load(std::memory_order_relaxed);
+  if (last != 0 && static_cast<std::uint32_t>(last) == shown) return static_cast<std::uint32_t>(last >> 32);
+  const Record* const peer = shim.directory.find_pair(handle.address, shown);
+  const std::uint32_t real = peer == nullptr ? shown : peer->real;
+  handle.last.store(std::uint64_t{real} << 32 | shown, std::memory_order_relaxed);
+  return real;
+}
+
+// Messages as the adapter must see them. They are valid until the next call.
+class Translation {
+ public:
+  Translation(Shim& shim, QueuePair& pair) : shim_(shim), pair_(pair), keys_(pair.context().local_keys) {}
+
+  // Translates as many as fit. Returns the first that did not, or null.
+  ibv_send_wr* take(ibv_send_wr* from) {
+    count_ = used_ = 0;
+    ibv_send_wr* one = from;
+    for (; one != nullptr && count_ < kBatch && fits(*one); one = one->next) add(*one);
+    for (std::size_t i = 0; i + 1 < count_; ++i) copies_[i].next = &copies_[i + 1];
+    if (count_ > 0) copies_[count_ - 1].next = nullptr;
+    return one;
+  }
+  ibv_send_wr* first() { return copies_.data(); }
+  ibv_send_wr* original(const ibv_send_wr* copy) { return originals_[static_cast<std::size_t>(copy - copies_.data())]; }
+  bool is_empty() const { return count_ == 0; }
+
+ private:
+  bool fits(const ibv_send_wr& one) const { return used_ + static_cast<std::size_t>(one.num_sge) <= kPieces; }
+
+  void add(ibv_send_wr& one) {
+    ibv_send_wr& copy = copies_[count_];
+    originals_[count_++] = &one;
+    copy = one;
+    if (!keys_.is_empty()) {
+      copy.sg_list = &pieces_[used_];
+      for (int i = 0; i < one.num_sge; ++i) {
+        pieces_[used_] = one.sg_list[i];
+        pieces_[used_].lkey = keys_.real(one.sg_list[i].lkey);
+        ++used_;
+      }
+    }
+    if (pair_.shown.qp_type == IBV_QPT_UD) {
+      Handle& handle = of(one.wr.ud.ah);
+      copy.wr.ud.ah = handle.real;
+      copy.wr.ud.remote_qpn = real_number(shim_, handle, one.wr.ud.remote_qpn);
+    } else if (is_one_sided(one.opcode)) {
+      copy.wr.rdma.rkey = shim_.directory.real_key(pair_.peer_home, one.wr.rdma.rkey);
+    } else if (is_atomic(one.opcode)) {
+      copy.wr.atomic.rkey = shim_.directory.real_key(pair_.peer_home, one.wr.atomic.rkey);
+    }
+  }
+
+  Shim& shim_;
+  QueuePair& pair_;
+  const Numbers& keys_;
+  std::array<ibv_send_wr, kBatch> copies_;
+  std::array<ibv_send_wr*, kBatch> originals_;
+  std::array<ibv_sge, kPieces> pieces_;
+  std::size_t count_ = 0, used_ = 0;
+};
+
+int post_translated(Shim& shim, QueuePair& pair, ibv_send_wr* from, ibv_send_wr** bad) {
+  Translation translation(shim, pair);
+  while (from != nullptr) {
+    ibv_send_wr* const next = translation.take(from);
+    if (translation.is_empty()) {
+      *bad = from;
+      return EINVAL;  // more pieces than any adapter takes
+    }
+    ibv_send_wr* bad_copy = nullptr;
+    const int error = pair.real->context->ops.post_send(pair.real, translation.first(), &bad_copy);
+    if (error != 0) {
+      *bad = bad_copy == nullptr ? from : translation.original(bad_copy);
+      count_sent(pair, from, *bad);
+      return error;
+    }
+    count_sent(pair, from, next);
+    from = next;
+  }
+  return 0;
+}
+
+int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
+  Shim& shim = Shim::get();
+  QueuePair& pair = of(shown);
+  for (ibv_send_wr* one = from; one != nullptr; one = one->next) {
+    if (is_supported(one->opcode)) continue;
+    *bad = from;
+    return EOPNOTSUPP;
+  }
+  const Holding holding(pair.lock, shim.gate);
+  const bool is_plain = shown->qp_type != IBV_QPT_UD && shim.directory.is_trivial();
+  if (!is_plain) return post_translated(shim, pair, from, bad);
+  const int error = pair.real->context->ops.post_send(pair.real, from, bad);
+  count_sent(pair, from, error == 0 ? nullptr : *bad);
+  return error;
+}
+
+// Hands a receive to the adapter: under the number of its slot, with real keys.
+template <class Post>
+int post_slot(Shim& shim, Receives& receives, const Numbers& keys, std::uint32_t slot, const Post& post) {
+  const std::span<ibv_sge> known = receives.pieces_of(slot);
+  ibv_recv_wr real{std::uint64_t{shim.receive_mark} << 32 | slot, nullptr, known.data(),
+                   static_cast<int>(known.size())};
+  std::array<ibv_sge, kPieces> pieces;
+  if (!keys.is_empty()) {
+    if (known.size() > pieces.size()) return EINVAL;
+    std::ranges::transform(known, pieces.begin(), [&](ibv_sge one) {
+      one.lkey = keys.real(one.lkey);
+      return one;
+    });
+    real.sg_list = pieces.data();
+  }
+  ibv_recv_wr* bad = nullptr;
+  return post(&real, &bad);
+}
+
+template <class Post>
+int post_receives(Receives& receives, const Numbers& keys, ibv_recv_wr* from, ibv_recv_wr** bad, const Post& post) {
+  Shim& shim = Shim::get();
+  const Holding holding(receives.lock, shim.gate);
+  for (ibv_recv_wr* one = from; one != nullptr; one = one->next) {
+    const auto slot = receives.take(*one);
+    const int error = slot ? post_slot(shim, receives, keys, *slot, post) : ENOMEM;
+    if (error == 0) continue;
+    if (slot) receives.give_back(*slot);
+    *bad = one;
+    return error;
+  }
+  return 0;
+}
+
+int post_recv(ibv_qp* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
+  QueuePair& pair = of(shown);
+  if (shown->srq != nullptr) {
+    *bad = from;
+    return EINVAL;
+  }
+  return post_receives(pair.receives, pair.context().local_keys, from, bad, [&](ibv_recv_wr* one, ibv_recv_wr** wrong) {
+    return pair.real->context->ops.post_recv(pair.real, one, wrong);
+  });
+}
+
+int post_srq_recv(ibv_srq* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
+  SharedQueue& queue = of(shown);
+  const Numbers& keys = of(shown->context).local_keys;
+  return post_receives(queue.receives, keys, from, bad, [&](ibv_recv_wr* one, ibv_recv_wr** wrong) {
+    return queue.real->context->ops.post_srq_recv(queue.real, one, wrong);
+  });
+}
+
+// The header of a datagram, which lies before it in the memory of the receive; it may be cut by its pieces.
+class Header {
+ public:
+  explicit Header(std::span<const ibv_sge> pieces) : pieces_(pieces) {
+    copy([&](std::uint8_t* there, std::size_t at, std::size_t bytes) { std::memcpy(&bytes_[at], there, bytes); });
+  }
+  void write_back() {
+    copy([&](std::uint8_t* there, std::size_t at, std::size_t bytes) { std::memcpy(there, &bytes_[at], bytes); });
+  }
+
+  bool is_ipv4() const { return bytes_[0] >> 4 != 6 && bytes_[kIpv4At] >> 4 == 4; }
+  Gid source() const { return gid(kIpv4At + 12, 8); }
+  Gid destination() const { return gid(kIpv4At + 16, 24); }
+  void set_source(const Gid& value) { set(kIpv4At + 12, 8, value); }
+  void set_destination(const Gid& value) { set(kIpv4At + 16, 24, value); }
+
+ private:
+  template <class Copy>
+  void copy(const Copy& copy) {
+    std::size_t at = 0;
+    for (const ibv_sge& piece : pieces_) {
+      const std::size_t bytes = std::min<std::size_t>(piece.length, kGrhBytes - at);
+      if (bytes > 0) copy(reinterpret_cast<std::uint8_t*>(piece.addr), at, bytes);
+      at += bytes;
+    }
+  }
+  Gid gid(std::size_t ipv4_at, std::size_t grh_at) const {
+    Gid made{};
+    if (is_ipv4()) {
+      made[10] = made[11] = 0xff;
+      std::memcpy(&made[12], &bytes_[ipv4_at], 4);
+    } else {
+      std::memcpy(made.data(), &bytes_[grh_at], made.size());
+    }
+    return made;
+  }
+  void set(std::size_t ipv4_at, std::size_t grh_at, const Gid& value) {
+    if (!is_ipv4()) {
+      std::memcpy(&bytes_[grh_at], value.data(), value.size());
+      return;
+    }
+    std::memcpy(&bytes_[ipv4_at], &value[12], 4);
+    set_checksum();
+  }
+  void set_checksum() {
+    bytes_[kIpv4At + 10] = bytes_[kIpv4At + 11] = 0;
+    std::uint32_t sum = 0;
+    for (std::size_t at = kIpv4At; at < kGrhBytes; at += 2) sum += bytes_[at] << 8 | bytes_[at + 1];
+    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+    bytes_[kIpv4At + 10] = static_cast<std::uint8_t>(~sum >> 8);
+    bytes_[kIpv4At + 11] = static_cast<std::uint8_t>(~sum);
+  }
+
+  std::span<const ibv_sge> pieces_;
+  std::array<std::uint8_t, kGrhBytes> bytes_{};
+};
+
+// Says who sent a datagram, and to whom, in the numbers that the program knows.
+void name_source(Shim& shim, std::span<const ibv_sge> pieces, ibv_wc& completion) {
+  const Directory& directory = shim.directory;
+  if ((completion.wc_flags & IBV_WC_GRH) == 0) {
+    completion.src_qp = directory.shown_pair({false, {}, completion.slid}, completion.src_qp);
+    completion.slid = static_cast<std::uint16_t>(directory.shown_address({false, {}, completion.slid}).lid);
+    return;
+  }
+  Header header(pieces);
+  const Address source{true, header.source(), 0}, destination{true, header.destination(), 0};
+  completion.src_qp = directory.shown_pair(source, completion.src_qp);
+  header.set_source(directory.shown_address(source).gid);
+  header.set_destination(directory.shown_address(destination).gid);
+  header.write_back();
+}
+
+// Lets a completion of a receive speak of what the program posted.
+void finish_receive(Shim& shim, QueuePair& pair, ibv_wc& completion, Others others) {
+  Receives& receives = pair.where_received();
+  if (others == Others::free) receives.lock.lock_awake();
+  const auto slot = static_cast<std::uint32_t>(completion.wr_id);
+  completion.wr_id = receives.at(slot).id;
+  const bool is_good = completion.status == IBV_WC_SUCCESS;
+  if (is_good && pair.shown.qp_type == IBV_QPT_UD && !shim.directory.is_trivial()) {
+    name_source(shim, receives.pieces_of(slot), completion);
+  }
+  receives.give_back(slot);
+  if (others == Others::free) receives.lock.unlock();
+  if (is_good) ++pair.received;
+}
+
+bool is_of_receive(const Shim& shim, QueuePair& pair, const ibv_wc& completion) {
+  // In a completion that tells of an error, only the id is valid.
+  if (completion.status == IBV_WC_SUCCESS) return (completion.opcode & IBV_WC_RECV) != 0;
+  return completion.wr_id >> 32 == shim.receive_mark &&
+         pair.where_received().is_taken(static_cast<std::uint32_t>(completion.wr_id));
+}
+
+// Returns false if the completion is not for the program.
+bool finish(Shim& shim, CompletionQueue& queue, ibv_wc& completion, Others others) {
+  QueuePair* const pair = queue.find(completion.qp_num);
+  if (pair == nullptr) return false;  // of a queue pair that is gone
+  completion.qp_num = pair->shown.qp_num;
+  if (completion.status != IBV_WC_SUCCESS) pair->is_broken = true;
+  if (is_of_receive(shim, *pair, completion)) {
+    finish_receive(shim, *pair, completion, others);
+    return true;
+  }
+  if (pair->is_marker_on_its_way && completion.wr_id == kMarkerId) {
+    pair->is_marker_on_its_way = false;
+    return false;
+  }
+  ++pair->signalled_done;
+  return true;
+}
+
+int poll_cq(ibv_cq* shown, int most, ibv_wc* into) {
+  Shim& shim = Shim::get();
+  CompletionQueue& queue = of(shown);
+  const Holding holding(queue.lock, shim.gate);
+  if (!queue.held.empty()) {
+    int count = 0;
+    for (; count < most && !queue.held.empty(); ++count) {
+      into[count] = queue.held.front();
+      queue.held.pop_front();
+    }
+    return count;
+  }
+  const Taken taken = take_completions(queue, most, into, Others::free);
+  return taken.from_adapter < 0 ? taken.from_adapter : taken.for_program;
+}
+
+int req_notify_cq(ibv_cq* shown, int solicited_only) {
+  Shim& shim = Shim::get();
+  CompletionQueue& queue = of(shown);
+  const Holding holding(queue.lock, shim.gate);
+  queue.is_armed = true;
+  queue.is_armed_for_solicited = solicited_only != 0;
+  return queue.real->context->ops.req_notify_cq(queue.real, solicited_only);
+}
+
+}  // namespace
+
+ibv_context_ops operations() {
+  ibv_context_ops made{};
+  made.poll_cq = poll_cq;
+  made.req_notify_cq = req_notify_cq;
+  made.post_send = post_send;
+  made.post_recv = post_recv;
+  made.post_srq_recv = post_srq_recv;
+  return made;  // memory windows are none of them: the rest is null, which programs are told as "not supported"
+}
+
+Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others others) {
+  Shim& shim = Shim::get();
+  const int count = queue.real->context->ops.poll_cq(queue.real, most, into);
+  int kept = 0;
+  for (int i = 0; i < count; ++i) {
+    ibv_wc completion = into[i];
+    if (finish(shim, queue, completion, others)) into[kept++] = completion;
+  }
+  return {count, kept};
+}
+
+// Of a reliable queue pair it is a write of nothing. A datagram goes to the sender, with a key that it does not take.
+Status post_marker(QueuePair& pair) {
+  Shim& shim = Shim::get();
+  ibv_send_wr marker{};
+  marker.wr_id = kMarkerId;
+  marker.send_flags = IBV_SEND_SIGNALED;
+  marker.opcode = IBV_WR_RDMA_WRITE;
+  ibv_ah* handle = nullptr;
+  if (pair.shown.qp_type == IBV_QPT_UD) {
+    ibv_ah_attr own{};
+    own.port_num = pair.attributes.port_num;
+    Port& port = pair.context().port(own.port_num);
+    own.dlid = port.real_lid;
+    const auto gid = std::ranges::find_if(port.gids, [](const GidEntry& one) { return one.real != Gid{}; });
+    if (gid != port.gids.end()) {
+      own.is_global = 1;
+      own.grh.dgid = to_ibv(gid->real);
+      own.grh.sgid_index = static_cast<std::uint8_t>(gid->real_index);
+      own.grh.hop_limit = 1;
+    }
+    handle = shim.real.ibv_create_ah(of(pair.shown.pd).real, &own);
+    if (handle == nullptr) return fail(os_error("making an address handle for the last datagram", errno));
+    marker.opcode = IBV_WR_SEND;
+    marker.wr.ud = {handle, pair.real->qp_num, ~pair.attributes.qkey & 0x7fffffff};
+  }
+  ibv_send_wr* bad = nullptr;
+  const int error = pair.real->context->ops.post_send(pair.real, &marker, &bad);
+  pair.marker_handle = handle;
+  if (error != 0)
+    return fail(os_error(fmt::format("posting the last send of queue pair {}", pair.shown.qp_num), error));
+  pair.is_marker_on_its_way = true;
+  pair.behind_last_signal = 0;
+  return {};
+}
+
+Status post_again(QueuePair& pair) {
+  Shim& shim = Shim::get();
+  const auto post = [&](ibv_recv_wr* one, ibv_recv_wr** bad) {
+    return pair.real->context->ops.post_recv(pair.real, one, bad);
+  };
+  for (const std::uint32_t slot : pair.receives.in_order()) {
+    const int error = post_slot(shim, pair.receives, pair.context().local_keys, slot, post);
+    if (error != 0)
+      return fail(os_error(fmt::format("posting receives of queue pair {} again", pair.shown.qp_num), error));
+  }
+  return {};
+}
+
+Status post_again(SharedQueue& queue) {
+  Shim& shim = Shim::get();
+  const auto post = [&](ibv_recv_wr* one, ibv_recv_wr** bad) {
+    return queue.real->context->ops.post_srq_recv(queue.real, one, bad);
+  };
+  for (const std::uint32_t slot : queue.receives.in_order()) {
+    const int error = post_slot(shim, queue.receives, of(queue.shown.context).local_keys, slot, post);
+    if (error != 0) return fail(os_error("posting receives of a shared queue again", error));
+  }
+  return {};
+}
+
+}  // namespace diapause::fabric
+
+using namespace diapause::fabric;
+
+// Headers that the program has seen hold addresses as it knows them, and the library compares them with the adapter's.
+DIAPAUSE_VERB int ibv_init_ah_from_wc(ibv_context* shown, std::uint8_t port, ibv_wc* completion, ibv_grh* header,
+                                      ibv_ah_attr* attributes) {
+  Shim& shim = Shim::get();
+  if (!is_ours(shown)) return shim.real.ibv_init_ah_from_wc(shown, port, completion, header, attributes);
+  const Passage passage(shim.gate);
+  Context& context = of(shown);
+  ibv_grh copy{};
+  ibv_wc real = *completion;
+  real.slid = static_cast<std::uint16_t>(shim.directory.real_address({false, {}, completion->slid}, 0, 0).lid);
+  if (header != nullptr) {
+    copy = *header;
+    const ibv_sge piece{reinterpret_cast<std::uintptr_t>(&copy), sizeof copy, 0};
+    Header of_datagram(std::span(&piece, 1));
+    const auto address = [&](const Gid& gid) { return shim.directory.real_address({true, gid, 0}, 0, 0).gid; };
+    of_datagram.set_source(address(of_datagram.source()));
+    of_datagram.set_destination(context.real_of_own(port, of_datagram.destination()));
+    of_datagram.write_back();
+  }
+  const int error =
+      shim.real.ibv_init_ah_from_wc(context.real, port, &real, header == nullptr ? nullptr : &copy, attributes);
+  if (error != 0) return error;
+  if (attributes->is_global != 0) {
+    attributes->grh.dgid = to_ibv(shim.directory.shown_address(address_of(*attributes)).gid);
+    attributes->grh.sgid_index = context.shown_index(port, attributes->grh.sgid_index);
+  }
+  if (attributes->dlid != 0) {
+    attributes->dlid = static_cast<std::uint16_t>(shim.directory.shown_address({false, {}, attributes->dlid}).lid);
+  }
+  return 0;
+}
+
+DIAPAUSE_VERB ibv_ah* ibv_create_ah_from_wc(ibv_pd* domain, ibv_wc* completion, ibv_grh* header, std::uint8_t port) {
+  Shim& shim = Shim::get();
+  if (!is_ours(domain->context)) return shim.real.ibv_create_ah_from_wc(domain, completion, header, port);
+  ibv_ah_attr attributes{};
+  if (ibv_init_ah_from_wc(domain->context, port, completion, header, &attributes) != 0) return nullptr;
+  return ibv_create_ah(domain, &attributes);
+}

@@ -1,0 +1,52 @@
+# Checkpoints of a job whose messages are on their way: it goes on after some, and is killed after others and restarted on adapters
+# that were made anew, with other addresses and numbers.
+export DIAPAUSE_MEMORY_PATH=/run/memory DIAPAUSE_GLOBAL_PATH=/run/global DIAPAUSE_ENERGY_METERS=off
+mkdir -p /run/memory /run/global
+cd /run
+
+fail() {
+  echo "FAILED: $*"
+  tail -n 20 /run/job* || true
+  exit 1
+}
+
+# Waits until the job can be asked, for as long as $job runs.
+checkpoint() {
+  for try in $(seq 100); do
+    "$diapause" checkpoint fabric >/run/answer 2>&1 && { cat /run/answer; return 0; }
+    kill -0 "$job" 2>/dev/null || return 1
+    grep -q 'no job' /run/answer || { cat /run/answer; fail "a checkpoint failed"; }
+    sleep 0.2
+  done
+  return 1
+}
+
+make_adapters 10.77.0.1 10.77.0.2
+"$diapause" launch -n fabric -- "$programs/exchange" "$messages" rxe0 rxe1 >/run/job0 2>&1 &
+job=$!
+taken=0
+for round in $(seq "$rounds"); do
+  for again in $(seq "$checkpoints"); do
+    sleep 0.$((RANDOM % 9 + 1))
+    checkpoint || break
+    taken=$((taken + 1))
+  done
+  kill -0 "$job" 2>/dev/null || break
+  pkill -KILL -x exchange || break
+  wait "$job" || true
+  remove_adapters
+  # Numbers of queue pairs and keys begin anew with the adapters; these are taken before the job comes back.
+  make_adapters "10.78.$round.1" "10.78.$round.2"
+  "$diapause" restart fabric >"/run/job$round" 2>&1 &
+  job=$!
+  restarted=$round
+done
+status=0
+wait "$job" || status=$?
+cat /run/job*
+[ "$status" = 0 ] || fail "the job ended with $status"
+[ "${restarted:-0}" -ge 1 ] || fail "the job ended before it was restarted"
+for device in rxe0 rxe1; do
+  grep -h "$device: $messages and $messages messages in order, $((messages / 16)) operations" /run/job* || fail "$device did not get all"
+done
+echo "passed: $taken checkpoints, $restarted restarts"
