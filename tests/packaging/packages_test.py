@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Debian packages: made of the build, installed below an empty directory, used from there, and removed."""
+"""The Debian packages: made of the build, unpacked into an empty directory, and used from there."""
 
 import os
 import pathlib
@@ -38,17 +38,6 @@ def version():
     return re.search(r"project\(diapause VERSION (\S+)", (REPOSITORY / "CMakeLists.txt").read_text())[1]
 
 
-def dpkg(root, *action):
-    """dpkg with a database of its own. What the packages need of others is the machine's."""
-    database = root / "var/lib/dpkg"
-    if not database.exists():
-        database.mkdir(parents=True)
-        (database / "status").touch()
-    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"  # dpkg looks for ldconfig
-    return output("dpkg", f"--root={root}", "--force-not-root", "--force-depends", f"--log={root}.log", *action,
-                  env=os.environ | {"PATH": path})
-
-
 def contents(package):
     """What it unpacks, but directories."""
     listed = output("dpkg-deb", "--contents", package).splitlines()
@@ -70,19 +59,11 @@ class PackagesTest(unittest.TestCase):
         assert set(found) == set(NAMES), found
         cls.packages = found
         cls.root = cls.scratch / "root"
-        dpkg(cls.root, "--install", *found.values())
+        for package in found.values():
+            output("dpkg-deb", "--extract", package, cls.root)
         cls.settings = {"DIAPAUSE_MEMORY_PATH": str(cls.scratch / "memory"),
                         "DIAPAUSE_GLOBAL_PATH": str(cls.scratch / "global"),
                         "PATH": f"{cls.root / 'usr/bin'}:{os.environ['PATH']}"}
-
-    def test_they_are_installed_whole_and_leave_nothing_when_they_are_removed(self):
-        self.assertEqual(dpkg(self.root, "--audit"), "")
-        self.assertEqual(dpkg(self.root, "--verify"), "")
-        empty = self.scratch / "emptied"
-        dpkg(empty, "--install", *self.packages.values())
-        self.assertTrue((empty / "usr/bin/diapause").exists())
-        dpkg(empty, "--purge", *self.packages)
-        self.assertFalse((empty / "usr").exists())
 
     def test_they_depend_on_one_another_and_on_the_libraries_inside(self):
         told = {name: output("dpkg-deb", "--field", package, "Depends") for name, package in self.packages.items()}
