@@ -375,6 +375,8 @@ def silent(place, options):
 def mpi_nodes(place, options):
     """Four ranks on four nodes, of which one is lost with what it stored."""
     version = subprocess.run([options.mpirun, "--version"], capture_output=True, text=True).stdout
+    # Ranks of other jobs on this machine listen at the first ports that are free from 1024 on.
+    place.settings |= {"OMPI_MCA_btl_tcp_port_min_v4": str(10_000 + os.getpid() % 20_000), "OMPI_MCA_btl_tcp_port_range_v4": "100"}
     each_on_its_node = ["--map-by", "node"] if "Open" in version else ["-ppn", "1"]
     command = [options.mpirun, "-n", "4", *each_on_its_node, place.own_copy(options.programs / "ring")]
     # Undisturbed, all ranks are on this machine.
