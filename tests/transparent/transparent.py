@@ -444,7 +444,7 @@ def starters(place, options):
     scenario = Scenario(place, [place.own_copy(options.programs / "starters")], 1)
     job = scenario.launch()
     job.wait_for_lines(1)
-    for _ in range(30):
+    for _ in range(10):
         job.checkpoint("--check")
     scenario.ends_well(job, job.output)
 
