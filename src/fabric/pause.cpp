@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kShortStep_s = 10, kLongStep_s = 60;
 
-// The path of the memory that a process shares with its agent; empty if it uses no verbs.
+// Returns the paths of what may be the memory that a process shares with its agent; none if it uses no verbs.
 std::vector<std::string> candidates(pid_t process) {
   std::vector<std::string> found;
   std::error_code error;
@@ -78,7 +78,7 @@ void Pause::let_go() {
   members_.clear();
 }
 
-Status Pause::find(std::span<const pid_t> processes) {
+void Pause::find(std::span<const pid_t> processes) {
   let_go();
   for (const pid_t process : processes) {
     for (const std::string& path : candidates(process)) {
@@ -98,7 +98,6 @@ Status Pause::find(std::span<const pid_t> processes) {
       ::close(member.memory);
     }
   }
-  return {};
 }
 
 void Pause::ask(Member& member, Step step) {
@@ -158,7 +157,7 @@ Status Pause::give_directory() {
 }
 
 Status Pause::begin(std::span<const pid_t> processes) {
-  DIAPAUSE_TRY(find(processes));
+  find(processes);
   if (members_.empty()) return {};
   since_s_ = sys::monotonic_s();
   Status result = ask_all(Step::stop, kShortStep_s);
@@ -175,10 +174,9 @@ Status Pause::begin(std::span<const pid_t> processes) {
   return result;
 }
 
-Status Pause::take_over(std::span<const pid_t> processes) {
-  DIAPAUSE_TRY(find(processes));
+void Pause::take_over(std::span<const pid_t> processes) {
+  find(processes);
   is_held_ = !members_.empty();
-  return {};
 }
 
 void Pause::end_early() { ended_early_ = end(); }

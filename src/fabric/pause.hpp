@@ -25,7 +25,7 @@ class Pause {
   // `processes`: all of the job. After a failure nothing has changed for them; Code::again: it may succeed soon.
   Status begin(std::span<const pid_t> processes);
   // Of a job that was restored: its processes are as begin() left them.
-  Status take_over(std::span<const pid_t> processes);
+  void take_over(std::span<const pid_t> processes);
   // Does nothing if it holds none. Fails if an adapter does not do what its predecessor did; threads then wait on.
   Status end();
   // The same; the next end() tells of a failure.
@@ -40,7 +40,7 @@ class Pause {
     int memory = -1;
     Page* page = nullptr;
   };
-  Status find(std::span<const pid_t> processes);
+  void find(std::span<const pid_t> processes);
   Status ask_all(Step step, double at_most_s);
   void ask(Member& member, Step step);
   Status answer_of(Member& member, double end_s);

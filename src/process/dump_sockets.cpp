@@ -41,16 +41,6 @@ int number_of_socket(int socket, int name) {
   return ::getsockopt(socket, SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
 }
 
-ByteVector address_by(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof storage;
-  if (ask(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
-  // For a UNIX socket without a name the kernel returns the family and nothing else.
-  if (storage.ss_family == AF_UNIX && length <= sizeof(sa_family_t)) return {};
-  const ByteView bytes = as_byte_view(storage).first(std::min<std::size_t>(length, sizeof storage));
-  return {bytes.begin(), bytes.end()};
-}
-
 short poll_now(int socket, short events) {
   pollfd asked{socket, events, 0};
   ::poll(&asked, 1, 0);
@@ -406,9 +396,7 @@ Status take_down(DumpWork& work, std::uint32_t index) {
   Socket& one = work.result.job.sockets[index];
   const bool has_datagrams = one.type == SOCK_DGRAM;
   if (one.state != SocketState::connected && !has_datagrams) return {};
-  const bool is_far =
-      std::ranges::find(work.result.job.far_ends, index, &FarEnd::socket) != work.result.job.far_ends.end();
-  if (is_far) return {};
+  if (is_far(work.result.job, index)) return {};
   DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
   if (one.type == SOCK_STREAM) return take_down_stream(work, index, socket.number());
   DIAPAUSE_TRY(peek_messages(seen, socket.number(), one));

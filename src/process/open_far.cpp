@@ -19,14 +19,6 @@ namespace {
 constexpr int kFarConnectLimit_ms = 30'000, kBusyLimit_ms = 2000, kFillLimit_ms = 30'000;
 constexpr int kManyWaiting = 4096;  // connections that may wait to be accepted meanwhile
 
-ByteVector address_of(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof storage;
-  if (ask(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
-  const ByteView bytes = as_byte_view(storage).first(length);
-  return {bytes.begin(), bytes.end()};
-}
-
 class FarOpener {
  public:
   FarOpener(const Job& job, const LogSink& log, OtherNodes& others, std::vector<int>& sockets)
@@ -116,7 +108,7 @@ class FarOpener {
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       if (accepts_[i]) continue;
       DIAPAUSE_TRY_ASSIGN(Owned made, connect_to(targets_[i], stored(i)));
-      mine[i] = plain_address(address_of(made.number(), ::getsockname));
+      mine[i] = plain_address(address_by(made.number(), ::getsockname));
       sockets_[job_.far_ends[i].socket] = made.take();
     }
     DIAPAUSE_TRY_ASSIGN(comers_, others_.swap(peers_, mine));
@@ -168,7 +160,7 @@ class FarOpener {
     }
     Owned accepted(::accept4(door, nullptr, nullptr, SOCK_CLOEXEC));
     if (accepted.number() < 0) return fail(os_error("accepting a connection of the job", errno));
-    const ByteVector from = plain_address(address_of(accepted.number(), ::getpeername));
+    const ByteVector from = plain_address(address_by(accepted.number(), ::getpeername));
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       int& socket = sockets_[job_.far_ends[i].socket];
       if (!accepts_[i] || socket >= 0 || doors_[i] != door || comers_[i] != from) continue;

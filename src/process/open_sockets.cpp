@@ -43,7 +43,7 @@ class Opener {
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& one = job_.sockets[i];
       const bool is_first_end = one.state == SocketState::connected && (one.peer == kNone || one.peer > i);
-      if (is_first_end && !is_far(i)) DIAPAUSE_TRY(open_pair(i));
+      if (is_first_end && !is_far(job_, i)) DIAPAUSE_TRY(open_pair(i));
       if (one.state == SocketState::ended) DIAPAUSE_TRY(open_ended(i));
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
@@ -54,7 +54,7 @@ class Opener {
       if (one.state == SocketState::idle && one.family == AF_UNIX) DIAPAUSE_TRY(send_datagrams(i));
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
-      if (!is_far(i)) DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
+      if (!is_far(job_, i)) DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
     }
     // The kernel throws away datagrams for which a socket has no room, so it has all of its room by now.
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
@@ -65,10 +65,6 @@ class Opener {
   }
 
  private:
-  bool is_far(std::uint32_t index) const {
-    return std::ranges::find(job_.far_ends, index, &FarEnd::socket) != job_.far_ends.end();
-  }
-
   // Returns the index of the job's socket that accepts connections to the local address of `accepting`, or kNone if
   // there is none any more.
   std::uint32_t find_listener(const Socket& accepting) const {

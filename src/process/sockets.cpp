@@ -219,6 +219,20 @@ ByteVector address_for_family(const ByteVector& plain, std::uint32_t family) {
   return {bytes.begin(), bytes.end()};
 }
 
+ByteVector address_by(int socket, AskAddress& ask) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  if (ask(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
+  // For a UNIX socket without a name the kernel returns the family and nothing else.
+  if (storage.ss_family == AF_UNIX && length <= sizeof(sa_family_t)) return {};
+  const ByteView bytes = as_byte_view(storage).first(std::min<std::size_t>(length, sizeof storage));
+  return {bytes.begin(), bytes.end()};
+}
+
+bool is_far(const Job& job, std::uint32_t index) {
+  return std::ranges::find(job.far_ends, index, &FarEnd::socket) != job.far_ends.end();
+}
+
 bool is_own_address(const ByteVector& address) {
   const int socket = ::socket(family_of(address), SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return false;

@@ -1,6 +1,7 @@
 // Functions on sockets of this process that dump and restore share.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -25,6 +26,11 @@ ByteVector plain_address(const ByteVector& address);
 ByteVector address_for_family(const ByteVector& plain, std::uint32_t family);
 // Returns whether a socket of this machine can have the address.
 bool is_own_address(const ByteVector& address);
+// Returns an address of a socket, and nothing if it has none. `ask` is ::getsockname or ::getpeername.
+using AskAddress = int(int, sockaddr*, socklen_t*);
+ByteVector address_by(int socket, AskAddress& ask);
+// Returns whether the other end of a socket is on another node of the job. `index`: in Job::sockets.
+bool is_far(const Job& job, std::uint32_t index);
 // Returns the path of an AF_UNIX address. It is empty if the socket is not in the file system.
 std::string path_of_address(const ByteVector& address);
 
