@@ -9,10 +9,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "process/closed_connections.hpp"
 #include "process/sockets.hpp"
 
 namespace diapause::process {
 namespace {
+
+constexpr int kClosedLimit_ms = 65'000, kPause_ms = 100;  // the kernel keeps closed connections for 60 s
 
 // Removes a socket file that a killed job has left at the path. A socket to which a process listens stays.
 void remove_stale(const std::string& path, int type) {
@@ -25,6 +28,26 @@ void remove_stale(const std::string& path, int type) {
   const auto length = static_cast<socklen_t>(sizeof(sa_family_t) + path.size() + 1);
   const bool is_alive = ::connect(probe.number(), reinterpret_cast<const sockaddr*>(&address), length) == 0;
   if (!is_alive && errno == ECONNREFUSED) ::unlink(path.c_str());
+}
+
+// Returns the error, and 0 if the socket has the address now.
+int try_to_bind(int socket, const ByteVector& address) {
+  return ::bind(socket, address_in(address), length_of(address)) == 0 ? 0 : errno;
+}
+
+int bind_without_closed(int socket, const ByteVector& address) {
+  const std::vector<Owned> callers = end_closed_connections(port_of(address));
+  constexpr int kTries = 20;
+  int error = EADDRINUSE;
+  for (int i = 0; error == EADDRINUSE && !callers.empty() && i < kTries; ++i) {
+    error = try_to_bind(socket, address);
+    if (error == EADDRINUSE) ::usleep(1000);
+  }
+  return error;
+}
+
+bool is_held_by_closed(const Status& bound, const ByteVector& address) {
+  return !bound && bound.error().os_errno == EADDRINUSE && has_closed_connections(port_of(address));
 }
 
 }  // namespace
@@ -69,16 +92,30 @@ Status bind_to(int socket, const Socket& from, const ByteVector& address) {
     if (!directory.empty()) std::filesystem::create_directories(directory, ignored);
     remove_stale(path, static_cast<int>(from.type));
   }
-  if (::bind(socket, address_in(address), length_of(address)) != 0) return fail(socket_error(address, errno));
+  int error = try_to_bind(socket, address);
+  if (error == EADDRINUSE && from.family != AF_UNIX) error = bind_without_closed(socket, address);
+  if (error != 0) return fail(socket_error(address, error));
   if (!path.empty() && from.mode != 0) ::chmod(path.c_str(), static_cast<mode_t>(from.mode));
   return {};
 }
 
 bool is_bound(const Socket& one) { return one.family == AF_UNIX ? !one.local.empty() : port_of(one.local) != 0; }
 
-Result<Owned> open_single(const Socket& from) {
+Result<Owned> open_single(const Socket& from, const LogSink& log) {
   DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(from));
-  if (is_bound(from)) DIAPAUSE_TRY(bind_to(made.number(), from, from.local));
+  Status bound;
+  if (is_bound(from)) bound = bind_to(made.number(), from, from.local);
+  for (int waited_ms = 0; is_held_by_closed(bound, from.local) && waited_ms < kClosedLimit_ms; waited_ms += kPause_ms) {
+    if (waited_ms == 0) {
+      log(Severity::warning,
+          "waiting for up to a minute, until the kernel has forgotten connections of the killed job "
+          "to " +
+              text_of_address(from.local));
+    }
+    ::usleep(kPause_ms * 1000);
+    bound = bind_to(made.number(), from, from.local);
+  }
+  DIAPAUSE_TRY(bound);
   if (from.state == SocketState::listening && ::listen(made.number(), static_cast<int>(from.backlog)) != 0) {
     return fail(socket_error(from.local, errno));
   }

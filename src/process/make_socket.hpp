@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
 #include "process/state.hpp"
 
@@ -51,9 +52,11 @@ Error socket_error(const ByteVector& address, int error);
 
 // A socket of the same kind, with the options that come before the address.
 Result<Owned> make_socket(const Socket& from);
+// Closed connections within this machine that hold the port are ended.
 Status bind_to(int socket, const Socket& from, const ByteVector& address);
-// A socket that is not connected to another one of the job.
-Result<Owned> open_single(const Socket& from);
+// A socket that is not connected to another one of the job. If only closed connections hold its port, the call waits
+// until the kernel has forgotten them, for about a minute at most, and says so in the log.
+Result<Owned> open_single(const Socket& from, const LogSink& log);
 bool is_bound(const Socket& one);
 
 enum class Buffer { of_sender, of_receiver };

@@ -98,7 +98,7 @@ class FarOpener {
     Socket listener = stored(end);
     listener.state = SocketState::listening;
     listener.backlog = kManyWaiting;
-    DIAPAUSE_TRY_ASSIGN(Owned door, open_single(listener));
+    DIAPAUSE_TRY_ASSIGN(Owned door, open_single(listener, log_));
     temporary_.emplace_back(address, std::move(door));
     return temporary_.back().second.number();
   }

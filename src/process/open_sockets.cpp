@@ -36,7 +36,7 @@ class Opener {
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& one = job_.sockets[i];
       if (one.state == SocketState::listening || one.state == SocketState::idle) {
-        DIAPAUSE_TRY_ASSIGN(Owned made, open_single(one));
+        DIAPAUSE_TRY_ASSIGN(Owned made, open_single(one, log_));
         sockets_[i] = made.take();
       }
     }
@@ -206,7 +206,7 @@ class Opener {
       listener.state = SocketState::listening;
       listener.backlog = 1;
       listener.mode = 0;
-      DIAPAUSE_TRY_ASSIGN(temporary, open_single(listener));
+      DIAPAUSE_TRY_ASSIGN(temporary, open_single(listener, log_));
     }
     const int listener = known == kNone ? temporary.number() : sockets_[known];
     Ends ends;
@@ -306,7 +306,7 @@ class Opener {
     listener.backlog = 1;
     listener.local.clear();
     listener.remote.clear();
-    DIAPAUSE_TRY_ASSIGN(const Owned door, open_single(listener));
+    DIAPAUSE_TRY_ASSIGN(const Owned door, open_single(listener, log_));
     sockaddr_storage address{};
     socklen_t length = sizeof address;
     ::getsockname(door.number(), reinterpret_cast<sockaddr*>(&address), &length);

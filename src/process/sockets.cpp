@@ -2,9 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,6 +16,8 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+
+#include "process/ask_kernel_for_sockets.hpp"
 
 namespace diapause::process {
 namespace {
@@ -113,31 +113,13 @@ std::string name_of_unix(const ByteVector& address) {
   return {reinterpret_cast<const char*>(address.data()) + kStart, address.size() - kStart};
 }
 
-class Netlink {
- public:
-  Netlink() : socket_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)) {}
-  Netlink(const Netlink&) = delete;
-  Netlink& operator=(const Netlink&) = delete;
-  ~Netlink() {
-    if (socket_ >= 0) ::close(socket_);
-  }
-  int socket() const { return socket_; }
-
- private:
-  int socket_;
-};
-
-Error diag_error(int error) {
-  return os_error("asking the kernel for its UNIX sockets (sock_diag, module unix_diag)", error);
-}
-
-UnixSocket parse_unix(const nlmsghdr* header) {
-  const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
+UnixSocket parse_unix(const nlmsghdr& header) {
+  const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(&header));
   constexpr std::uint8_t kEstablished = 1, kListening = 10;  // as states of TCP are numbered
   UnixSocket found;
   found.is_listening = message->udiag_state == kListening;
   found.is_connected = message->udiag_state == kEstablished;
-  auto left = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof *message));
+  auto left = static_cast<int>(header.nlmsg_len - NLMSG_LENGTH(sizeof *message));
   const auto* attribute = reinterpret_cast<const rtattr*>(message + 1);
   for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
     const void* data = RTA_DATA(attribute);
@@ -282,35 +264,16 @@ Status set_options(int socket, const std::vector<SocketOption>& options, OptionT
 }
 
 Result<std::map<std::uint32_t, UnixSocket>> list_unix_sockets() {
-  const Netlink netlink;
-  if (netlink.socket() < 0) return fail(diag_error(errno));
-  struct {
-    nlmsghdr header;
-    unix_diag_req request;
-  } message{};
-  message.header.nlmsg_len = sizeof message;
-  message.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  message.request.sdiag_family = AF_UNIX;
-  message.request.udiag_states = ~0u;
-  message.request.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN | UDIAG_SHOW_VFS;
-  if (::send(netlink.socket(), &message, sizeof message, 0) < 0) return fail(diag_error(errno));
+  unix_diag_req request{};
+  request.sdiag_family = AF_UNIX;
+  request.udiag_states = ~0u;
+  request.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN | UDIAG_SHOW_VFS;
   std::map<std::uint32_t, UnixSocket> sockets;
-  alignas(nlmsghdr) std::array<char, 32768> part{};
-  for (;;) {
-    const ssize_t got = ::recv(netlink.socket(), part.data(), part.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return fail(diag_error(errno));
-    auto left = static_cast<unsigned>(got);
-    for (const auto* header = reinterpret_cast<const nlmsghdr*>(part.data()); NLMSG_OK(header, left);
-         header = NLMSG_NEXT(header, left)) {
-      if (header->nlmsg_type == NLMSG_DONE) return sockets;
-      if (header->nlmsg_type == NLMSG_ERROR) {
-        return fail(diag_error(-static_cast<const nlmsgerr*>(NLMSG_DATA(header))->error));
-      }
-      sockets[static_cast<const unix_diag_msg*>(NLMSG_DATA(header))->udiag_ino] = parse_unix(header);
-    }
-  }
+  DIAPAUSE_TRY(ask_kernel_for_sockets(
+      as_byte_view(request), "UNIX sockets (sock_diag, module unix_diag)", [&](const nlmsghdr& answer) {
+        sockets[static_cast<const unix_diag_msg*>(NLMSG_DATA(&answer))->udiag_ino] = parse_unix(answer);
+      }));
+  return sockets;
 }
 
 }  // namespace diapause::process

@@ -71,7 +71,10 @@ static int option(int socket, int name) {
 int main(void) {
   const struct end talk = make_connection(AF_INET, 1), both = make_connection(AF_INET6, 0);
   const struct end full = make_connection(AF_INET, 1), half = make_connection(AF_INET, 1),
-                   gone = make_connection(AF_INET, 0);
+                   gone = make_connection(AF_INET, 0), past = make_connection(AF_INET, 0),
+                   past6 = make_connection(AF_INET6, 0);
+  /* The kernel keeps the ports of their doors busy for a minute (TIME-WAIT), in which no other socket gets them. */
+  close(past.called), close(past.caller), close(past6.called), close(past6.caller);
   const int small = 4096;
   MUST(setsockopt(full.called, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
   MUST(setsockopt(full.caller, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
