@@ -44,7 +44,7 @@ class MpiComm : public Comm {
     MPI_Comm node = MPI_COMM_NULL;
     DIAPAUSE_TRY(
         check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type"));
-    const Status met = meet_node(node);
+    Status met = meet_node(node);
     MPI_Comm_free(&node);
     return met;
   }
@@ -279,7 +279,7 @@ Status MpiComm::meet(ByteView mine, std::size_t values) {
   if (is_one_node_ && is_last) place_->release(true);
   if (leaders_) {
     DIAPAUSE_TRY(await(MeetingPlace::For::all_here, [this] { return place_->are_all_here(); }));
-    const Status reduced = values > 0 ? leaders_->reduce(place_->result(values)) : leaders_->barrier();
+    Status reduced = values > 0 ? leaders_->reduce(place_->result(values)) : leaders_->barrier();
     place_->release(reduced.has_value());
     return reduced;
   }
@@ -363,8 +363,8 @@ Status compare_with_file(MPI_File file, const FilePart& part, ByteSource& bytes)
     Status status;
     MPI_Status told;
     note(status,
-         MPI_File_read_at(file, static_cast<MPI_Offset>(part.offset + offset), room.data(), static_cast<int>(length),
-                          MPI_BYTE, &told),
+         MPI_File_read_at(file, static_cast<MPI_Offset>(part.offset) + static_cast<MPI_Offset>(offset), room.data(),
+                          static_cast<int>(length), MPI_BYTE, &told),
          "MPI_File_read_at", part.path);
     if (status) note_count(status, told, length, part.path + " was read back");
     DIAPAUSE_TRY(status);
