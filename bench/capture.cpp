@@ -1,11 +1,12 @@
-// Captures of warm memory into a slot that was used before, against one memcpy of the same bytes by one thread.
+// Captures of warm memory into a slot that was used before, against one memcpy of the same bytes by
+// one thread.
 //
 //   capture copy|protect|rewrite|tenth RUNS MIB THREADS
 //
 // copy:    what a plain copy blocks
 // protect: what arming copy-on-write blocks; a tenth is rewritten while the copy is made
-// rewrite: what copy-on-write costs in all, blocked and slowed down, if everything is rewritten at once
-// tenth:   what an incremental capture blocks when each tenth block was written to
+// rewrite: what copy-on-write costs in all, blocked and slowed down, if everything is rewritten at
+// once tenth:   what an incremental capture blocks when each tenth block was written to
 #include <algorithm>
 #include <thread>
 
@@ -29,7 +30,8 @@ constexpr std::size_t kTenthOfBlocks = std::size_t{10} * format::kBlockBytes;
 class Slot {
  public:
   explicit Slot(std::size_t bytes) : bytes_(bytes) {
-    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) give_up("no memory for a slot");
     std::memset(memory, 1, bytes);
     data_ = static_cast<std::byte*>(memory);
@@ -47,7 +49,10 @@ class Slot {
 class Program {
  public:
   Program(std::size_t bytes, CaptureStrategy strategy, unsigned threads)
-      : memory_(bytes), copy_(bytes), slot_(bytes + (std::size_t{1} << 20)), capturer_(options(strategy, threads)) {}
+      : memory_(bytes),
+        copy_(bytes),
+        slot_(bytes + (std::size_t{1} << 20)),
+        capturer_(options(strategy, threads)) {}
 
   double memcpy_s() {
     return seconds_of([&] { std::memcpy(copy_.data(), memory_.data(), memory_.size()); });
@@ -63,7 +68,8 @@ class Program {
     request.to = slot_.bytes();
     request.slot_id = 1;
     return seconds_of([&] {
-      if (const auto begun = capturer_.begin(std::move(request)); !begun) give_up(begun.error().message);
+      if (const auto begun = capturer_.begin(std::move(request)); !begun)
+        give_up(begun.error().message);
     });
   }
   void drain() {
@@ -74,7 +80,8 @@ class Program {
     ++value_;
     return seconds_of([&] {
       for (std::size_t at = 0; at < memory_.size(); at += stride) {
-        std::memset(memory_.data() + at, value_, std::min<std::size_t>(format::kBlockBytes, memory_.size() - at));
+        std::memset(memory_.data() + at, value_,
+                    std::min<std::size_t>(format::kBlockBytes, memory_.size() - at));
       }
     });
   }
@@ -121,7 +128,8 @@ Pairs measure_rewrite(Program& program, int runs) {
     std::thread drain([&] { program.drain(); });
     const double rewritten_s = program.rewrite_s(format::kBlockBytes);
     drain.join();
-    if (i >= 0) pairs.emplace_back(blocked_s + std::max(0.0, rewritten_s - undisturbed_s), copied_s);
+    if (i >= 0)
+      pairs.emplace_back(blocked_s + std::max(0.0, rewritten_s - undisturbed_s), copied_s);
   }
   return pairs;
 }
@@ -137,9 +145,11 @@ int main(int argc, char** argv) {
                                    : what == "tenth" ? CaptureStrategy::incremental
                                                      : CaptureStrategy::copy_on_write;
   Program program(bytes, strategy, static_cast<unsigned>(std::atoi(argv[4])));
-  const Pairs pairs = what == "rewrite" ? measure_rewrite(program, runs) : measure_blocked(program, runs);
+  const Pairs pairs =
+      what == "rewrite" ? measure_rewrite(program, runs) : measure_blocked(program, runs);
   if (what == "copy") program.must_be(diapause::policy::CaptureMethod::copy);
   if (what == "tenth") program.must_be(diapause::policy::CaptureMethod::incremental);
-  if (what == "protect" || what == "rewrite") program.must_be(diapause::policy::CaptureMethod::copy_on_write);
+  if (what == "protect" || what == "rewrite")
+    program.must_be(diapause::policy::CaptureMethod::copy_on_write);
   bench::print_json(pairs);
 }

@@ -2,9 +2,10 @@
 //
 //   codec lossless|lossy|guard RUNS
 //
-// lossless: seconds of shuffle + LZ4, with checksums, against memcpy. lossy: seconds and stored bytes of our codec in
-// blocks, against SZ3 on whole fields, both with the check of every value; geometric means over the fields, for a GB.
-// guard: seconds with and without that check. On standard error: a line for each field.
+// lossless: seconds of shuffle + LZ4, with checksums, against memcpy. lossy: seconds and stored
+// bytes of our codec in blocks, against SZ3 on whole fields, both with the check of every value;
+// geometric means over the fields, for a GB. guard: seconds with and without that check. On
+// standard error: a line for each field.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -64,10 +65,13 @@ std::unique_ptr<Codec> codec_or_give_up(CodecId id) {
 
 double encode_whole(const Field& field, Codec& codec, ByteVector& stored, ByteVector& decoded) {
   const auto written = codec.encode(field.bytes, field.shape, {codec.id(), kBound}, stored);
-  if (!written || *written == 0) give_up(field.name + ": " + codec_name(codec.id()) + " gives nothing");
+  if (!written || *written == 0)
+    give_up(field.name + ": " + codec_name(codec.id()) + " gives nothing");
   const ByteView payload = ByteView(stored).first(*written);
-  if (!codec.decode(payload, field.shape, kBound, decoded)) give_up(field.name + ": it does not decode what it gave");
-  if (!greatest_error(field.bytes, decoded, field.shape, kBound)) give_up(field.name + ": it does not keep the bound");
+  if (!codec.decode(payload, field.shape, kBound, decoded))
+    give_up(field.name + ": it does not decode what it gave");
+  if (!greatest_error(field.bytes, decoded, field.shape, kBound))
+    give_up(field.name + ": it does not keep the bound");
   return static_cast<double>(*written);
 }
 
@@ -89,8 +93,9 @@ Lossy compare_lossy(const Field& field, BlockEncoder& ours, Codec& sz3) {
 
 void tell(const Field& field, const Lossy& it) {
   const auto bytes = static_cast<double>(field.bytes.size());
-  std::fprintf(stderr, "%-24s lattice: ratio %.2f, %.0f MB/s; sz3: ratio %.2f, %.0f MB/s\n", field.name.c_str(),
-               bytes / it.our_bytes, bytes / it.our_s / 1e6, bytes / it.sz3_bytes, bytes / it.sz3_s / 1e6);
+  std::fprintf(stderr, "%-24s lattice: ratio %.2f, %.0f MB/s; sz3: ratio %.2f, %.0f MB/s\n",
+               field.name.c_str(), bytes / it.our_bytes, bytes / it.our_s / 1e6,
+               bytes / it.sz3_bytes, bytes / it.sz3_s / 1e6);
 }
 
 std::vector<Field> all_fields() {
@@ -164,7 +169,8 @@ void print_guard(int runs) {
       guarded_s += seconds_of([&] { (void)encode_in_blocks(field, guarded); });
       bare_s += seconds_of([&] {
         for_blocks(field, [&](ByteView raw, const Shape& shape) {
-          if (!bare->encode(raw, shape, {CodecId::lattice, kBound}, out)) give_up(field.name + " cannot be encoded");
+          if (!bare->encode(raw, shape, {CodecId::lattice, kBound}, out))
+            give_up(field.name + " cannot be encoded");
         });
       });
     }

@@ -1,5 +1,6 @@
-// What a bound on every value does to a sum of them: the energy of a Lennard-Jones liquid that went on from positions
-// and velocities stored by the codec `lattice`. Prints the table of docs/compression.md.
+// What a bound on every value does to a sum of them: the energy of a Lennard-Jones liquid that went
+// on from positions and velocities stored by the codec `lattice`. Prints the table of
+// docs/compression.md.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -13,16 +14,20 @@ namespace {
 
 using Vector = std::array<double, 3>;
 
-// In units of the potential; velocity Verlet, periodic, the potential cut at 2.5 and shifted to zero there.
+// In units of the potential; velocity Verlet, periodic, the potential cut at 2.5 and shifted to
+// zero there.
 class Liquid {
  public:
   Liquid() {
-    constexpr std::array<Vector, 4> kCell = {{{0, 0, 0}, {0.5, 0.5, 0}, {0.5, 0, 0.5}, {0, 0.5, 0.5}}};
+    constexpr std::array<Vector, 4> kCell = {
+        {{0, 0, 0}, {0.5, 0.5, 0}, {0.5, 0, 0.5}, {0, 0.5, 0.5}}};
     const double cell = kSide / kCells;
     std::mt19937_64 random(1);
-    std::normal_distribution<double> speed(0, std::sqrt(1.44));  // half of it becomes potential energy
+    std::normal_distribution<double> speed(0,
+                                           std::sqrt(1.44));  // half of it becomes potential energy
     for (int i = 0; i < kCells * kCells * kCells; ++i) {
-      const Vector corner = {cell * (i % kCells), cell * (i / kCells % kCells), cell * (i / kCells / kCells)};
+      const Vector corner = {cell * (i % kCells), cell * (i / kCells % kCells),
+                             cell * (i / kCells / kCells)};
       for (const Vector& at : kCell) {
         x.push_back({corner[0] + cell * at[0], corner[1] + cell * at[1], corner[2] + cell * at[2]});
         v.push_back({speed(random), speed(random), speed(random)});
@@ -48,7 +53,8 @@ class Liquid {
 
   double energy_per_atom() const {
     double kinetic = 0;
-    for (const Vector& one : v) kinetic += (one[0] * one[0] + one[1] * one[1] + one[2] * one[2]) / 2;
+    for (const Vector& one : v)
+      kinetic += (one[0] * one[0] + one[1] * one[1] + one[2] * one[2]) / 2;
     return (kinetic + potential_) / static_cast<double>(x.size());
   }
 
@@ -92,7 +98,8 @@ class Liquid {
 // Puts what comes back in the place of the values; returns the bytes stored.
 double store(std::vector<Vector>& values, double bound) {
   const diapause::MutableBytes bytes = std::as_writable_bytes(std::span(values));
-  const diapause::codec::Shape shape{diapause::format::ElementType::float64, {1, 1, values.size(), 3}};
+  const diapause::codec::Shape shape{diapause::format::ElementType::float64,
+                                     {1, 1, values.size(), 3}};
   auto encoder = diapause::codec::BlockEncoder::create({diapause::codec::CodecId::lattice, bound});
   if (!encoder || !encoder->encode(bytes, shape)) return 0;
   if (!diapause::codec::BlockDecoder().decode(encoder->block(), shape, bytes)) return 0;
@@ -108,7 +115,10 @@ int main() {
   const double before = liquid.energy_per_atom();
   Liquid unbroken = liquid;
   unbroken.run(kAfter);
-  std::printf("| bound | ratio | change of the energy per atom | after %d more steps |\n|---|---|---|---|\n", kAfter);
+  std::printf(
+      "| bound | ratio | change of the energy per atom | after %d more steps "
+      "|\n|---|---|---|---|\n",
+      kAfter);
   std::printf("| exact | 1 | 0 | %+.1e |\n", unbroken.energy_per_atom() - before);
   for (const double bound : {1e-1, 1e-2, 1e-3, 1e-4, 1e-6}) {
     Liquid restored = liquid;
@@ -116,7 +126,8 @@ int main() {
     restored.find_forces();
     const double changed = restored.energy_per_atom() - before;
     restored.run(kAfter);
-    std::printf("| %g | %.1f | %+.1e | %+.1e |\n", bound, 6 * 8.0 * static_cast<double>(liquid.x.size()) / stored,
-                changed, restored.energy_per_atom() - before);
+    std::printf("| %g | %.1f | %+.1e | %+.1e |\n", bound,
+                6 * 8.0 * static_cast<double>(liquid.x.size()) / stored, changed,
+                restored.energy_per_atom() - before);
   }
 }

@@ -41,7 +41,8 @@ Values heat() {
     const double x = part(random) * kSide, y = part(random) * kSide, z = part(random) * kSide;
     const double radius = 3 + 10 * part(random), height = 100 * part(random);
     for_cells([&](std::size_t c, std::size_t i, std::size_t j, std::size_t k) {
-      const double dx = static_cast<double>(i) - x, dy = static_cast<double>(j) - y, dz = static_cast<double>(k) - z;
+      const double dx = static_cast<double>(i) - x, dy = static_cast<double>(j) - y,
+                   dz = static_cast<double>(k) - z;
       if (dx * dx + dy * dy + dz * dz < radius * radius) now[c] += height;
     });
   }
@@ -49,8 +50,8 @@ Values heat() {
   for (int step = 0; step < 60; ++step) {
     for_cells([&](std::size_t c, std::size_t i, std::size_t j, std::size_t k) {
       if (i % (kSide - 1) == 0 || j % (kSide - 1) == 0 || k % (kSide - 1) == 0) return;
-      const double around =
-          now[c - 1] + now[c + 1] + now[c - kSide] + now[c + kSide] + now[c - kSide * kSide] + now[c + kSide * kSide];
+      const double around = now[c - 1] + now[c + 1] + now[c - kSide] + now[c + kSide] +
+                            now[c - kSide * kSide] + now[c + kSide * kSide];
       next[c] = now[c] + 0.15 * (around - 6 * now[c]);
     });
     std::swap(now, next);
@@ -111,7 +112,8 @@ class Fluid {
       for (const auto& corner : kCorners) {
         const double unit = side_ / kLattice;
         x_.push_back({(cell / (kLattice * kLattice) + corner[0]) * unit,
-                      (cell / kLattice % kLattice + corner[1]) * unit, (cell % kLattice + corner[2]) * unit});
+                      (cell / kLattice % kLattice + corner[1]) * unit,
+                      (cell % kLattice + corner[2]) * unit});
         v_.push_back({thermal(random), thermal(random), thermal(random)});
       }
     }
@@ -151,7 +153,8 @@ class Fluid {
   }
 
   void find_forces() {
-    std::vector<std::vector<std::size_t>> members(static_cast<std::size_t>(cells_ * cells_ * cells_));
+    std::vector<std::vector<std::size_t>> members(
+        static_cast<std::size_t>(cells_ * cells_ * cells_));
     for (std::size_t i = 0; i < x_.size(); ++i) {
       members[static_cast<std::size_t>(cell_of(x_[i], {0, 0, 0}))].push_back(i);
       f_[i] = {0, 0, 0};
@@ -175,7 +178,8 @@ class Fluid {
       square += apart[d] * apart[d];
     }
     if (square >= kCutOff * kCutOff) return;
-    const double sixth = 1 / (square * square * square), force = 48 * sixth * (sixth - 0.5) / square;
+    const double sixth = 1 / (square * square * square),
+                 force = 48 * sixth * (sixth - 0.5) / square;
     for (std::size_t d = 0; d < 3; ++d) {
       f_[i][d] += force * apart[d];
       f_[j][d] -= force * apart[d];
@@ -187,7 +191,8 @@ class Fluid {
   Triples x_, v_, f_;
 };
 
-// Waves in random directions, with amplitudes that fall as the wave number to the power -1/3 for each of their bands.
+// Waves in random directions, with amplitudes that fall as the wave number to the power -1/3 for
+// each of their bands.
 Values turbulence() {
   constexpr int kWaves = 150;
   constexpr double kTurn = 2 * std::numbers::pi / kSide;
@@ -196,12 +201,14 @@ Values turbulence() {
   std::uniform_real_distribution<double> phase(0, 2 * std::numbers::pi);
   Values field(kCells);
   for (int wave = 0; wave < kWaves; ++wave) {
-    const double number = 2 * std::pow(25.0, (wave + 0.5) / kWaves), amplitude = 0.25 / std::cbrt(number);
+    const double number = 2 * std::pow(25.0, (wave + 0.5) / kWaves),
+                 amplitude = 0.25 / std::cbrt(number);
     std::array<double, 3> k = {normal(random), normal(random), normal(random)};
     const double length = std::hypot(k[0], k[1], k[2]), start = phase(random);
     for (double& component : k) component *= kTurn * number / length;
     for (std::size_t row = 0; row < kSide * kSide; ++row) {
-      const double at = k[0] * static_cast<double>(row / kSide) + k[1] * static_cast<double>(row % kSide) + start;
+      const double at =
+          k[0] * static_cast<double>(row / kSide) + k[1] * static_cast<double>(row % kSide) + start;
       // cos(at + k2 c) by turning a vector: one sine a row instead of one a cell.
       double c = amplitude * std::cos(at), s = amplitude * std::sin(at);
       const double turn_c = std::cos(k[2]), turn_s = std::sin(k[2]);
@@ -225,7 +232,8 @@ std::vector<float> map_with_land() {
     const double y = std::numbers::pi * static_cast<double>(i / kColumns) / kRows;
     const double x = 2 * std::numbers::pi * static_cast<double>(i % kColumns) / kColumns;
     const bool land = std::sin(3 * x) + std::cos(5 * y + x) + 0.3 * std::sin(17 * x + 9 * y) > 0.9;
-    const double sea = 290 + 30 * std::sin(y) + 3 * std::sin(11 * x) * std::cos(7 * y) + 0.05 * noise(random);
+    const double sea =
+        290 + 30 * std::sin(y) + 3 * std::sin(11 * x) * std::cos(7 * y) + 0.05 * noise(random);
     map.push_back(land ? -1e34F : static_cast<float>(sea));
   }
   return map;

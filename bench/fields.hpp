@@ -1,4 +1,5 @@
-// States of small solvers that are run here, and fields made up to look like such: what codecs are measured with.
+// States of small solvers that are run here, and fields made up to look like such: what codecs are
+// measured with.
 #pragma once
 
 #include <string>
@@ -14,7 +15,8 @@ struct Field {
   diapause::ByteVector bytes;
 };
 
-// Heat conduction, conjugate gradients (solution and residual), a fluid of particles (positions and velocities).
+// Heat conduction, conjugate gradients (solution and residual), a fluid of particles (positions and
+// velocities).
 std::vector<Field> solver_fields();
 // A field with the spectrum of turbulence, in both precisions, and a map with fill values.
 std::vector<Field> made_up_fields();

@@ -2,8 +2,9 @@
 //
 //   mpirun -n N fti_style LEVEL RUNS MIB CONFIGURATION
 //
-// CONFIGURATION is a file of FTI. The environment configures both alike, each rank a node of its own, with all work in
-// the call. The pairs are the seconds that a checkpoint of MIB per rank takes, from barrier to barrier.
+// CONFIGURATION is a file of FTI. The environment configures both alike, each rank a node of its
+// own, with all work in the call. The pairs are the seconds that a checkpoint of MIB per rank
+// takes, from barrier to barrier.
 #include "diapause/diapause_mpi.h"
 #include "fti.h"
 #include "measure.hpp"
@@ -34,14 +35,17 @@ Pairs measure(int level, int runs, std::size_t bytes, const char* configuration)
   must(diapause_mpi_open(MPI_COMM_WORLD, "own", nullptr, &own), "diapause_mpi_open");
   must(diapause_protect(own, "data", data.data(), bytes, DIAPAUSE_UINT8), "diapause_protect");
   if (FTI_Init(configuration, MPI_COMM_WORLD) != FTI_SCES) give_up("FTI_Init has failed");
-  if (FTI_Protect(0, data.data(), static_cast<long>(bytes), FTI_CHAR) != FTI_SCES) give_up("FTI_Protect has failed");
+  if (FTI_Protect(0, data.data(), static_cast<long>(bytes), FTI_CHAR) != FTI_SCES)
+    give_up("FTI_Protect has failed");
 
   int id = 0;
   const auto by_fti = [&] {
     if (FTI_Checkpoint(++id, level) != FTI_DONE) give_up("FTI_Checkpoint has failed");
   };
   std::uint64_t version = 0;
-  const auto by_own = [&] { must(diapause_checkpoint(own, ++version, level, nullptr), "diapause_checkpoint"); };
+  const auto by_own = [&] {
+    must(diapause_checkpoint(own, ++version, level, nullptr), "diapause_checkpoint");
+  };
 
   Pairs pairs;
   for (int i = -kWarmUps; i < runs; ++i) {
@@ -62,8 +66,8 @@ Pairs measure(int level, int runs, std::size_t bytes, const char* configuration)
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (argc != 5) give_up("usage: fti_style LEVEL RUNS MIB CONFIGURATION");
-  const Pairs pairs =
-      measure(std::atoi(argv[1]), std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]);
+  const Pairs pairs = measure(std::atoi(argv[1]), std::atoi(argv[2]),
+                              std::strtoul(argv[3], nullptr, 10) << 20, argv[4]);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0) bench::print_json(pairs);

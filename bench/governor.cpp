@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFull = "2000000";
 
-config::GovernorSettings settings_of(config::ActuatorKind actuator, const fs::path& directory, const char* watchdog) {
+config::GovernorSettings settings_of(config::ActuatorKind actuator, const fs::path& directory,
+                                     const char* watchdog) {
   config::GovernorSettings settings;
   settings.policy = config::ThrottlePolicy::fixed;
   settings.actuator = actuator;
@@ -58,10 +59,12 @@ bool is_slowed(const fs::path& directory) {
 // Slows a tree of files, and waits to be killed.
 int be_a_victim(const fs::path& directory, const char* watchdog) {
   auto settings = settings_of(config::ActuatorKind::cpufreq, directory, watchdog);
-  const governor::ActuatorPlaces places{sys::real_kernel(), directory, [](Severity, const std::string&) {}};
+  const governor::ActuatorPlaces places{sys::real_kernel(), directory,
+                                        [](Severity, const std::string&) {}};
   const auto parts = governor::make_actuator(settings, places, {{0}, {}});
   if (!parts) bench::give_up(parts.error().message);
-  if (const auto slowed = (*parts)->actuator->slow({{0}, {}}, 0.5); !slowed) bench::give_up(slowed.error().message);
+  if (const auto slowed = (*parts)->actuator->slow({{0}, {}}, 0.5); !slowed)
+    bench::give_up(slowed.error().message);
   std::this_thread::sleep_for(std::chrono::minutes(1));
   return 1;
 }
@@ -81,7 +84,8 @@ bench::Pairs time_restores(char** argv, int runs, const char* watchdog, const fs
     pid_t victim = 0;
     const std::string path = directory;
     const char* arguments[] = {argv[0], "victim", watchdog, path.c_str(), nullptr};
-    if (posix_spawn(&victim, argv[0], nullptr, nullptr, const_cast<char**>(arguments), environ) != 0) {
+    if (posix_spawn(&victim, argv[0], nullptr, nullptr, const_cast<char**>(arguments), environ) !=
+        0) {
       bench::give_up("cannot start the victim");
     }
     wait_until(true, directory);
@@ -110,7 +114,8 @@ class Phase {
     codec::Shape shape{format::ElementType::float64, {1, 1, 1, kBlock / 8}};
     for (std::size_t at = 0; at + kBlock <= memory_.size(); at += kBlock) {
       const auto block = std::as_bytes(std::span(memory_.data() + at, kBlock));
-      (void)codec_->encode(block, shape, {}, out);  // what cannot be compressed is tried all the same
+      (void)codec_->encode(block, shape, {},
+                           out);  // what cannot be compressed is tried all the same
     }
   }
   void write() {
@@ -119,7 +124,8 @@ class Phase {
     if (!file) bench::give_up(file.error().message);
     constexpr std::size_t kPiece = 16 << 20;
     for (std::size_t at = 0; at < memory_.size(); at += kPiece) {
-      const auto piece = std::as_bytes(std::span(memory_.data() + at, std::min(kPiece, memory_.size() - at)));
+      const auto piece =
+          std::as_bytes(std::span(memory_.data() + at, std::min(kPiece, memory_.size() - at)));
       if (auto put = file->write_all(piece, at); !put) bench::give_up(put.error().message);
     }
     if (auto synced = file->sync(); !synced) bench::give_up(synced.error().message);
@@ -153,13 +159,13 @@ struct PhaseTrial {
   fs::path directory;
 };
 
-// {"rows": [[slowed s, full s, slowed J, full J], ...], "obtained": 0.85, "source": "package+dram"}; J is -1 without a
-// counter.
+// {"rows": [[slowed s, full s, slowed J, full J], ...], "obtained": 0.85, "source":
+// "package+dram"}; J is -1 without a counter.
 void time_phases(const PhaseTrial& trial) {
   const auto settings = settings_of(trial.actuator, trial.directory, trial.watchdog);
   const governor::Where where{sys::usable_cpus(), {sys::thread_id()}};
-  auto parts =
-      governor::make_actuator(settings, {sys::real_kernel(), "/sys", [](Severity, const std::string&) {}}, where);
+  auto parts = governor::make_actuator(
+      settings, {sys::real_kernel(), "/sys", [](Severity, const std::string&) {}}, where);
   if (!parts) bench::give_up(parts.error().message);
   auto sampler = energy::Sampler::start({}, sys::real_kernel());
   if (!sampler) bench::give_up(sampler.error().message);
@@ -182,9 +188,11 @@ void time_phases(const PhaseTrial& trial) {
       used[full] = before < 0 ? -1 : joules(**sampler) - before;
       if (auto restored = actuator.restore(); !restored) bench::give_up(restored.error().message);
     }
-    std::printf("%s[%.9f, %.9f, %.6f, %.6f]", i == 0 ? "" : ", ", seconds[0], seconds[1], used[0], used[1]);
+    std::printf("%s[%.9f, %.9f, %.6f, %.6f]", i == 0 ? "" : ", ", seconds[0], seconds[1], used[0],
+                used[1]);
   }
-  std::printf("], \"obtained\": %.6f, \"source\": \"%s\"}\n", obtained, (*sampler)->total().name.c_str());
+  std::printf("], \"obtained\": %.6f, \"source\": \"%s\"}\n", obtained,
+              (*sampler)->total().name.c_str());
 }
 
 }  // namespace
@@ -197,8 +205,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (what == "phase" && argc == 8) {
-    time_phases({argv[2], std::atoi(argv[3]), static_cast<std::size_t>(std::atoi(argv[4])), kind_of(argv[5]), argv[6],
-                 argv[7]});
+    time_phases({argv[2], std::atoi(argv[3]), static_cast<std::size_t>(std::atoi(argv[4])),
+                 kind_of(argv[5]), argv[6], argv[7]});
     return 0;
   }
   bench::give_up("usage: see the head of bench/governor.cpp");

@@ -1,6 +1,7 @@
-/* holder hold MIB: fills so much memory, says "ready", and waits. holder change MIB: at each line of input writes to
-   each tenth MiB of it, another one each time, and says "changed". holder copy MIB: at each line of input copies as
-   much between two places that are warm, and prints the seconds. */
+/* holder hold MIB: fills so much memory, says "ready", and waits. holder change MIB: at each line
+   of input writes to each tenth MiB of it, another one each time, and says "changed". holder copy
+   MIB: at each line of input copies as much between two places that are warm, and prints the
+   seconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static unsigned long* filled(size_t bytes) {
 
 static void change(char* memory, size_t bytes, int number) {
   const size_t mib = 1 << 20;
-  for (size_t at = (size_t)(number % 10) * mib; at + mib <= bytes; at += 10 * mib) memset(memory + at, number + 1, mib);
+  for (size_t at = (size_t)(number % 10) * mib; at + mib <= bytes; at += 10 * mib)
+    memset(memory + at, number + 1, mib);
 }
 
 int main(int count, char** words) {

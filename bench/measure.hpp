@@ -1,4 +1,5 @@
-// What the programs of this folder share: a clock, warm memory, and pairs of timings printed as one line of JSON.
+// What the programs of this folder share: a clock, warm memory, and pairs of timings printed as one
+// line of JSON.
 #pragma once
 
 #include <sys/mman.h>
@@ -29,7 +30,8 @@ inline double now_s() {
 class WarmMemory {
  public:
   explicit WarmMemory(std::size_t bytes) : bytes_(bytes) {
-    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) give_up("no memory for " + std::to_string(bytes) + " bytes");
     data_ = static_cast<char*>(memory);
     std::uint64_t value = bytes;

@@ -1,8 +1,11 @@
-// Checkpoints and restarts of one process against a memcpy and against the disk read and written directly.
+// Checkpoints and restarts of one process against a memcpy and against the disk read and written
+// directly.
 //
-//   one_process memory|local|restart|mapped|flush|app|app_floor|direct|files|ledger|auto RUNS MIB DIRECTORY
+//   one_process memory|local|restart|mapped|flush|app|app_floor|direct|files|ledger|auto RUNS MIB
+//   DIRECTORY
 //
-// DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the environment.
+// DIRECTORY is where the raw file goes: the disk of the local tier. Tiers are configured by the
+// environment.
 #include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -36,10 +39,12 @@ void must(int status, const char* what) {
 // An instance that protects one region.
 class Instance {
  public:
-  explicit Instance(const WarmMemory& memory, const char* name = "bench", diapause_type type = DIAPAUSE_UINT8) {
+  explicit Instance(const WarmMemory& memory, const char* name = "bench",
+                    diapause_type type = DIAPAUSE_UINT8) {
     const std::size_t element = type == DIAPAUSE_FLOAT64 ? sizeof(double) : 1;
     must(diapause_open(name, nullptr, &instance_), "diapause_open");
-    must(diapause_protect(instance_, "data", memory.data(), memory.size() / element, type), "diapause_protect");
+    must(diapause_protect(instance_, "data", memory.data(), memory.size() / element, type),
+         "diapause_protect");
   }
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
@@ -58,7 +63,8 @@ class Instance {
     const char* directory = nullptr;
     must(diapause_files(instance_, &directory), "diapause_files");
     write(std::string(directory));
-    must(diapause_checkpoint_files(instance_, ++version_, DIAPAUSE_L4, 1, nullptr), "diapause_checkpoint_files");
+    must(diapause_checkpoint_files(instance_, ++version_, DIAPAUSE_L4, 1, nullptr),
+         "diapause_checkpoint_files");
   }
   void wait(int level) { must(diapause_wait(instance_, version_, level, 600), "diapause_wait"); }
   bool is_in_flight() {
@@ -76,21 +82,25 @@ class Instance {
     return data;
   }
   void scrub_wait() { must(diapause_scrub_wait(instance_), "diapause_scrub_wait"); }
-  void restart() { must(diapause_restart(instance_, DIAPAUSE_NEWEST, nullptr), "diapause_restart"); }
+  void restart() {
+    must(diapause_restart(instance_, DIAPAUSE_NEWEST, nullptr), "diapause_restart");
+  }
 
  private:
   diapause_t* instance_ = nullptr;
   std::uint64_t version_ = 0;
 };
 
-// The raw limit of the disk: a preallocated file that was written before, whole blocks, no page cache.
+// The raw limit of the disk: a preallocated file that was written before, whole blocks, no page
+// cache.
 class RawFile {
  public:
   RawFile(const std::string& directory, const WarmMemory& memory) : memory_(memory) {
     path_ = directory + "/raw";
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);
     if (fd_ < 0) give_up(path_ + " cannot be opened with O_DIRECT: no disk");
-    if (::posix_fallocate(fd_, 0, static_cast<off_t>(memory.size())) != 0) give_up("no room for " + path_);
+    if (::posix_fallocate(fd_, 0, static_cast<off_t>(memory.size())) != 0)
+      give_up("no room for " + path_);
   }
   RawFile(const RawFile&) = delete;
   RawFile& operator=(const RawFile&) = delete;
@@ -100,11 +110,15 @@ class RawFile {
   }
 
   void write() {
-    for_each_block([&](char* data, std::size_t length, off_t offset) { return ::pwrite(fd_, data, length, offset); });
+    for_each_block([&](char* data, std::size_t length, off_t offset) {
+      return ::pwrite(fd_, data, length, offset);
+    });
     if (::fsync(fd_) != 0) give_up("cannot sync " + path_);
   }
   void read() {
-    for_each_block([&](char* data, std::size_t length, off_t offset) { return ::pread(fd_, data, length, offset); });
+    for_each_block([&](char* data, std::size_t length, off_t offset) {
+      return ::pread(fd_, data, length, offset);
+    });
   }
 
  private:
@@ -134,7 +148,8 @@ Pairs measure_memory(const Options& options) {
   Instance instance(data);
   Pairs pairs;
   for (int i = -kWarmUps; i < options.runs; ++i) {
-    const double copied_s = seconds_of([&] { std::memcpy(copy.data(), data.data(), options.bytes); });
+    const double copied_s =
+        seconds_of([&] { std::memcpy(copy.data(), data.data(), options.bytes); });
     const double blocked_s = instance.checkpoint();
     instance.wait(DIAPAUSE_L1);
     if (i >= 0) pairs.emplace_back(blocked_s, copied_s);
@@ -178,7 +193,8 @@ class Stencil {
     int sweeps = 0;
     const double all_s = seconds_of([&] {
       do {
-        for (std::size_t i = 1; i + 1 < kCells; ++i) next_[i] = (now_[i - 1] + now_[i] + now_[i + 1]) / 3;
+        for (std::size_t i = 1; i + 1 < kCells; ++i)
+          next_[i] = (now_[i - 1] + now_[i] + now_[i + 1]) / 3;
         std::swap(now_, next_);
         ++sweeps;
       } while (goes_on(sweeps));
@@ -239,7 +255,8 @@ Pairs measure_app_floor(const Options& options) {
   return pairs;
 }
 
-// What a checkpoint of level 4 in the background blocks, against one that writes straight to the global tier.
+// What a checkpoint of level 4 in the background blocks, against one that writes straight to the
+// global tier.
 Pairs measure_against_direct(const Options& options) {
   const WarmMemory data(options.bytes);
   Instance in_background(data, "background");
@@ -275,11 +292,12 @@ double checkpoint_alone(Instance& instance) {
   return seconds;
 }
 
-// What an account of energy costs a checkpoint does not depend on its bytes, but where the bytes of an instance happen
-// to lie makes checkpoints of many bytes faster or slower by some percent. So it is measured on few bytes, with two
-// instances of which one has an account, so far apart that every checkpoint of theirs is settled. A third instance
-// warms the caches; whatever still is left to whoever comes first, each of the two has in one half of a pair. The pairs
-// are the seconds of a checkpoint of all bytes with what the account costs, and without.
+// What an account of energy costs a checkpoint does not depend on its bytes, but where the bytes of
+// an instance happen to lie makes checkpoints of many bytes faster or slower by some percent. So it
+// is measured on few bytes, with two instances of which one has an account, so far apart that every
+// checkpoint of theirs is settled. A third instance warms the caches; whatever still is left to
+// whoever comes first, each of the two has in one half of a pair. The pairs are the seconds of a
+// checkpoint of all bytes with what the account costs, and without.
 Pairs measure_ledger(const Options& options) {
   constexpr auto kApart = std::chrono::milliseconds(1050);
   ::setenv("DIAPAUSE_ENERGY_METERS", "off", 1);
@@ -309,12 +327,14 @@ void fill_like_a_solver(const WarmMemory& data) {
   std::uint64_t noise = 1;
   for (std::size_t i = 0; i + sizeof(double) <= data.size(); i += sizeof(double)) {
     noise = noise * 6364136223846793005U + 1442695040888963407U;
-    const double value = 300 + 20 * std::sin(1e-6 * static_cast<double>(i)) + 1e-9 * static_cast<double>(noise >> 54);
+    const double value = 300 + 20 * std::sin(1e-6 * static_cast<double>(i)) +
+                         1e-9 * static_cast<double>(noise >> 54);
     std::memcpy(data.data() + i, &value, sizeof value);
   }
 }
 
-// Until a version of level 4 is durable with codec.method = "auto", against the fastest of the other methods.
+// Until a version of level 4 is durable with codec.method = "auto", against the fastest of the
+// other methods.
 Pairs measure_auto(const Options& options) {
   const WarmMemory data(options.bytes);
   fill_like_a_solver(data);
@@ -332,7 +352,9 @@ Pairs measure_auto(const Options& options) {
         instance->wait(DIAPAUSE_L4);
       }));
     }
-    if (i >= 0) pairs.emplace_back(durable_s.back(), *std::min_element(durable_s.begin(), durable_s.end() - 1));
+    if (i >= 0)
+      pairs.emplace_back(durable_s.back(),
+                         *std::min_element(durable_s.begin(), durable_s.end() - 1));
   }
   return pairs;
 }
@@ -356,8 +378,8 @@ void write_files(const std::string& directory, const WarmMemory& data, bool sync
   }
 }
 
-// A version of files until level 4 holds, against the same files written to the disk of the global tier and synced
-// there.
+// A version of files until level 4 holds, against the same files written to the disk of the global
+// tier and synced there.
 Pairs measure_files(const Options& options) {
   const WarmMemory data(options.bytes);
   const WarmMemory state(4096);
@@ -367,10 +389,12 @@ Pairs measure_files(const Options& options) {
   for (int i = -1; i < options.runs; ++i) {
     std::filesystem::create_directories(beside);
     const double written_s = seconds_of([&] { write_files(beside, data, true); });
-    // Diapause's files go as well when they are captured: the next ones find as much memory that is warm.
+    // Diapause's files go as well when they are captured: the next ones find as much memory that is
+    // warm.
     std::filesystem::remove_all(beside);
     const double durable_s = seconds_of([&] {
-      instance.checkpoint_files([&](const std::string& directory) { write_files(directory, data, false); });
+      instance.checkpoint_files(
+          [&](const std::string& directory) { write_files(directory, data, false); });
       instance.wait(DIAPAUSE_L4);
     });
     if (i >= 0) pairs.emplace_back(durable_s, written_s);
@@ -402,7 +426,8 @@ Pairs measure_restart(const Options& options) {
     std::memset(data.data(), 0, options.bytes);
     Instance instance(data);
     const double restarted_s = seconds_of([&] { instance.restart(); });
-    if (std::memcmp(data.data(), expected.data(), options.bytes) != 0) give_up("the restart gave something else");
+    if (std::memcmp(data.data(), expected.data(), options.bytes) != 0)
+      give_up("the restart gave something else");
     pairs.emplace_back(restarted_s, read_s);
   }
   return pairs;
@@ -426,7 +451,8 @@ Pairs measure_mapped(const Options& options) {
     const void* mapped = nullptr;
     const double mapped_s = seconds_of([&] { mapped = instance.map(); });
     instance.scrub_wait();
-    if (std::memcmp(mapped, expected.data(), options.bytes) != 0) give_up("the mapped restart gave something else");
+    if (std::memcmp(mapped, expected.data(), options.bytes) != 0)
+      give_up("the mapped restart gave something else");
     pairs.emplace_back(mapped_s, restarted_s);
   }
   return pairs;
@@ -435,21 +461,24 @@ Pairs measure_mapped(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, Pairs (*)(const Options&)> measures = {{"memory", measure_memory},
-                                                                     {"local", measure_local},
-                                                                     {"flush", measure_flush},
-                                                                     {"app", measure_app},
-                                                                     {"app_floor", measure_app_floor},
-                                                                     {"direct", measure_against_direct},
-                                                                     {"mapped", measure_mapped},
-                                                                     {"restart", measure_restart},
-                                                                     {"files", measure_files},
-                                                                     {"ledger", measure_ledger},
-                                                                     {"auto", measure_auto}};
+  const std::map<std::string, Pairs (*)(const Options&)> measures = {
+      {"memory", measure_memory},
+      {"local", measure_local},
+      {"flush", measure_flush},
+      {"app", measure_app},
+      {"app_floor", measure_app_floor},
+      {"direct", measure_against_direct},
+      {"mapped", measure_mapped},
+      {"restart", measure_restart},
+      {"files", measure_files},
+      {"ledger", measure_ledger},
+      {"auto", measure_auto}};
   if (argc != 5 || !measures.contains(argv[1])) {
     give_up(
-        "usage: one_process memory|local|restart|mapped|flush|app|app_floor|direct|files|ledger|auto RUNS MIB "
+        "usage: one_process "
+        "memory|local|restart|mapped|flush|app|app_floor|direct|files|ledger|auto RUNS MIB "
         "DIRECTORY");
   }
-  bench::print_json(measures.at(argv[1])({std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]}));
+  bench::print_json(measures.at(argv[1])(
+      {std::atoi(argv[2]), std::strtoul(argv[3], nullptr, 10) << 20, argv[4]}));
 }

@@ -1,8 +1,10 @@
-// The Reed-Solomon arithmetic of a checkpoint against ISA-L's own on the same bytes, without any message.
+// The Reed-Solomon arithmetic of a checkpoint against ISA-L's own on the same bytes, without any
+// message.
 //
 //   parity RUNS MIB K M
 //
-// ISA-L gets the piece size that suits it best, found here; ours is what src/engine/node/levels/parity.cpp uses.
+// ISA-L gets the piece size that suits it best, found here; ours is what
+// src/engine/node/levels/parity.cpp uses.
 #include <isa-l/erasure_code.h>
 
 #include <algorithm>
@@ -59,8 +61,8 @@ class IsaL {
       const std::size_t length = std::min(piece, job_.chunk - offset);
       for (std::uint32_t i = 0; i < job_.k; ++i) sources[i] = place(job_.data, i, offset);
       for (std::uint32_t j = 0; j < job_.m; ++j) targets[j] = place(job_.parity, j, offset);
-      ec_encode_data(static_cast<int>(length), static_cast<int>(job_.k), static_cast<int>(job_.m), tables_.data(),
-                     sources.data(), targets.data());
+      ec_encode_data(static_cast<int>(length), static_cast<int>(job_.k), static_cast<int>(job_.m),
+                     tables_.data(), sources.data(), targets.data());
     }
   }
 
@@ -109,7 +111,8 @@ int main(int argc, char** argv) {
     const double ours_s = seconds_of([&] { encode_ours(*code, ours); });
     pairs.emplace_back(ours_s, raw_s);
   }
-  if (std::memcmp(parity.data(), expected.data(), parity.size()) != 0) give_up("ISA-L gives another parity");
+  if (std::memcmp(parity.data(), expected.data(), parity.size()) != 0)
+    give_up("ISA-L gives another parity");
   std::fprintf(stderr, "ISA-L's best piece: %zu KiB\n", piece / 1024);
   bench::print_json(pairs);
 }

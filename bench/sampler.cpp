@@ -1,4 +1,5 @@
-// What sampling the energy of a node costs: processor time of the sampler's thread against the time that passes.
+// What sampling the energy of a node costs: processor time of the sampler's thread against the time
+// that passes.
 #include "energy/sampler.hpp"
 
 #include <chrono>
@@ -25,8 +26,8 @@ int main(int argc, char** argv) {
   bench::Pairs pairs;
   for (int run = 0; run < std::atoi(argv[1]); ++run) {
     const double cost_s = (*sampler)->cost_s();
-    const double wall_s =
-        bench::seconds_of([] { std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds)); });
+    const double wall_s = bench::seconds_of(
+        [] { std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds)); });
     pairs.emplace_back((*sampler)->cost_s() - cost_s, wall_s);
   }
   bench::print_json(pairs);

@@ -1,10 +1,11 @@
-// How the work and the messages of a checkpoint and a restart grow with the ranks of a job: the parts that need no
-// files and no MPI, with made-up jobs.
+// How the work and the messages of a checkpoint and a restart grow with the ranks of a job: the
+// parts that need no files and no MPI, with made-up jobs.
 //
 //   scaling RANKS_PER_NODE RANKS...
 //
-// Prints a line for each part: what it does, and for each number of ranks the milliseconds that it takes, or the bytes;
-// behind that the exponent of the growth between the last two numbers. 1 is in proportion to the ranks.
+// Prints a line for each part: what it does, and for each number of ranks the milliseconds that it
+// takes, or the bytes; behind that the exponent of the growth between the last two numbers. 1 is in
+// proportion to the ranks.
 #include <cmath>
 #include <functional>
 
@@ -59,7 +60,8 @@ void lay_out(format::Manifest& manifest, const engine::Topology& topology) {
   const auto partners = redundancy::partners(topology.node_of_rank);
   auto groups = redundancy::groups(topology.node_of_rank, kGroupNodes, kParity);
   if (!partners || !groups) bench::give_up("these nodes can have no levels 2 and 3: take more");
-  for (std::size_t rank = 0; rank < partners->size(); ++rank) manifest.ranks[rank].partner = (*partners)[rank];
+  for (std::size_t rank = 0; rank < partners->size(); ++rank)
+    manifest.ranks[rank].partner = (*partners)[rank];
   manifest.groups = std::move(*groups);
   for (format::Group& group : manifest.groups) {
     group.parity = kParity;
@@ -104,14 +106,17 @@ Job make_job(std::uint32_t ranks, std::uint32_t ranks_per_node) {
   job.topology = topology_of(ranks, ranks_per_node);
   job.manifest = manifest_of(job.topology);
   job.nodes = redundancy::places(job.manifest, job.topology.node_of_rank, job.node_count());
-  for (std::uint32_t node = 0; node < job.node_count(); ++node) job.reports.push_back(report_of(job, node));
+  for (std::uint32_t node = 0; node < job.node_count(); ++node)
+    job.reports.push_back(report_of(job, node));
   return job;
 }
 
 double recovery_ms(const Job& job, const std::vector<redundancy::Holdings>& nodes,
                    const std::vector<std::uint32_t>& node_of_rank) {
   return 1e3 * bench::seconds_of([&] {
-           if (!redundancy::plan_recovery(job.manifest, nodes, {}, node_of_rank).missing().empty()) {
+           if (!redundancy::plan_recovery(job.manifest, nodes, {}, node_of_rank)
+                    .missing()
+                    .empty()) {
              bench::give_up("something is lost");
            }
          });
@@ -142,14 +147,16 @@ double decode_ms(const Job& job) {
 double merge_ms(const Job& job) {
   return 1e3 * bench::seconds_of([&] {
            const auto merged = engine::merge_reports(job.reports, job.node_count());
-           if (!merged || merged->versions.size() != kVersions) bench::give_up("the reports cannot be merged");
+           if (!merged || merged->versions.size() != kVersions)
+             bench::give_up("the reports cannot be merged");
          });
 }
 
 double retention_ms() {
   const std::vector<policy::RetentionCandidate> versions(100, {0b11110});
   return 1e3 * bench::seconds_of([&] {
-           if (policy::kept_levels(versions, {}).size() != versions.size()) bench::give_up("nothing is kept");
+           if (policy::kept_levels(versions, {}).size() != versions.size())
+             bench::give_up("nothing is kept");
          });
 }
 
@@ -170,7 +177,8 @@ std::vector<Part> parts(std::uint32_t ranks_per_node) {
     return [action](const Job& job) { return 1e3 * bench::seconds_of([&] { action(job); }); };
   };
   return {
-      {"who acts for whom", "ms", timed([](const Job& job) { (void)engine::acting_for_nodes(job.topology); })},
+      {"who acts for whom", "ms",
+       timed([](const Job& job) { (void)engine::acting_for_nodes(job.topology); })},
       {"plan of copies and groups", "ms", timed([](const Job& job) {
          format::Manifest manifest = job.manifest;
          lay_out(manifest, job.topology);
@@ -182,13 +190,17 @@ std::vector<Part> parts(std::uint32_t ranks_per_node) {
        [](const Job& job) { return recovery_ms(job, job.nodes, job.topology.node_of_rank); }},
       {"recovery, one node lost", "ms", recovery_after_loss_ms},
       {"recovery on other nodes", "ms", recovery_elsewhere_ms},
-      {"manifest encoded", "ms", timed([](const Job& job) { (void)format::encode_manifest(job.manifest); })},
+      {"manifest encoded", "ms",
+       timed([](const Job& job) { (void)format::encode_manifest(job.manifest); })},
       {"manifest decoded", "ms", decode_ms},
       {"reports of 4 versions merged", "ms", merge_ms},
       {"retention of 100 versions", "ms", [](const Job&) { return retention_ms(); }},
       {"manifest", "bytes",
-       [](const Job& job) { return static_cast<double>(format::encode_manifest(job.manifest).size()); }},
-      {"report of one node", "bytes", [](const Job& job) { return static_cast<double>(job.reports.front().size()); }},
+       [](const Job& job) {
+         return static_cast<double>(format::encode_manifest(job.manifest).size());
+       }},
+      {"report of one node", "bytes",
+       [](const Job& job) { return static_cast<double>(job.reports.front().size()); }},
       {"reports of all nodes", "bytes", bytes_of_reports},
       {"checkpoint: a rank leaves", "bytes",
        // The decision and the request in words, and two agreements.
@@ -197,7 +209,8 @@ std::vector<Part> parts(std::uint32_t ranks_per_node) {
        [ranks_per_node](const Job&) { return 1.0 + ranks_per_node * sizeof(engine::ImageFacts); }},
       {"checkpoint: a node receives", "bytes",
        [](const Job& job) {
-         return static_cast<double>(job.node_count() + job.manifest.ranks.size() * sizeof(engine::ImageFacts));
+         return static_cast<double>(job.node_count() +
+                                    job.manifest.ranks.size() * sizeof(engine::ImageFacts));
        }},
   };
 }
@@ -217,7 +230,8 @@ int main(int argc, char** argv) {
   std::vector<Job> jobs;
   std::printf("%-32s", "ranks");
   for (int i = 2; i < argc; ++i) {
-    jobs.push_back(make_job(static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10)), ranks_per_node));
+    jobs.push_back(
+        make_job(static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10)), ranks_per_node));
     std::printf(" %12s", argv[i]);
   }
   std::printf("   exponent\n");
@@ -231,8 +245,8 @@ int main(int argc, char** argv) {
     const Job& last = jobs.back();
     const Job& before = jobs[jobs.size() - 2];
     const double growth = std::log(values.back() / values[values.size() - 2]);
-    const double ranks =
-        static_cast<double>(last.manifest.ranks.size()) / static_cast<double>(before.manifest.ranks.size());
+    const double ranks = static_cast<double>(last.manifest.ranks.size()) /
+                         static_cast<double>(before.manifest.ranks.size());
     std::printf(" %10.2f\n", growth / std::log(ranks));
   }
 }

@@ -1,16 +1,18 @@
-// What a program meets when it starts, loses a node, and runs for a while: with work in the background, as by default.
+// What a program meets when it starts, loses a node, and runs for a while: with work in the
+// background, as by default.
 //
 //   mpirun -n N starts loss|first|memory|many|many_restart|ranks RUNS MIB MEMORY
 //
-// loss:   restarts of level 3 of MIB per rank, until the program goes on: after the loss of one node, and without a
+// loss:   restarts of level 3 of MIB per rank, until the program goes on: after the loss of one
+// node, and without a
 //         loss. A node is a directory of MEMORY, the memory tier, that rank 0 removes.
-// first:  seconds that the first checkpoint of a start blocks, after five seconds of program, and that the fifth does.
-// memory: bytes in MEMORY after ten checkpoints of levels 1 and 4 in turn, and the bytes that are protected.
-// many:   seconds that a checkpoint of level 1 blocks whose regions have 1 KiB each, and a millisecond; many_restart
-// the
+// first:  seconds that the first checkpoint of a start blocks, after five seconds of program, and
+// that the fifth does. memory: bytes in MEMORY after ten checkpoints of levels 1 and 4 in turn, and
+// the bytes that are protected. many:   seconds that a checkpoint of level 1 blocks whose regions
+// have 1 KiB each, and a millisecond; many_restart the
 //         same of a restart.
-// ranks:  seconds that a checkpoint of level 1 blocks a rank, the mean of all ranks, and the seconds from the arrival
-// of
+// ranks:  seconds that a checkpoint of level 1 blocks a rank, the mean of all ranks, and the
+// seconds from the arrival of
 //         the last rank at a barrier until a rank has copied as many bytes, also the mean.
 #include <filesystem>
 #include <utility>
@@ -53,14 +55,17 @@ class Start {
  public:
   explicit Start(const WarmMemory& memory) {
     must(diapause_mpi_open(MPI_COMM_WORLD, "bench", nullptr, &instance_), "diapause_mpi_open");
-    must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8), "diapause_protect");
+    must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8),
+         "diapause_protect");
   }
   // The same memory in regions of so many bytes.
   Start(const WarmMemory& memory, std::size_t region_bytes) {
     must(diapause_mpi_open(MPI_COMM_WORLD, "bench", nullptr, &instance_), "diapause_mpi_open");
     for (std::size_t at = 0; at < memory.size(); at += region_bytes) {
       const std::string name = "variable" + std::to_string(at / region_bytes);
-      must(diapause_protect(instance_, name.c_str(), memory.data() + at, region_bytes, DIAPAUSE_UINT8), "protect");
+      must(diapause_protect(instance_, name.c_str(), memory.data() + at, region_bytes,
+                            DIAPAUSE_UINT8),
+           "protect");
     }
   }
   Start(const Start&) = delete;
@@ -75,7 +80,9 @@ class Start {
     return info.blocked_s;
   }
   // What the slowest rank was blocked.
-  double checkpoint(std::uint64_t version, int level) { return greatest(checkpoint_of_rank(version, level)); }
+  double checkpoint(std::uint64_t version, int level) {
+    return greatest(checkpoint_of_rank(version, level));
+  }
 
   double restart() {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -84,9 +91,12 @@ class Start {
     return greatest(now_s() - start_s);
   }
   void restart_from_nothing() {
-    if (diapause_restart(instance_, DIAPAUSE_NEWEST, nullptr) != DIAPAUSE_ERR_NOT_FOUND) give_up("there is something");
+    if (diapause_restart(instance_, DIAPAUSE_NEWEST, nullptr) != DIAPAUSE_ERR_NOT_FOUND)
+      give_up("there is something");
   }
-  void wait(std::uint64_t version, int level) { must(diapause_wait(instance_, version, level, 600), "diapause_wait"); }
+  void wait(std::uint64_t version, int level) {
+    must(diapause_wait(instance_, version, level, 600), "diapause_wait");
+  }
 
   // A program that works, and asks in every step.
   void work(double seconds) {
@@ -173,7 +183,8 @@ Pairs measure_memory(const Setting& setting) {
   }
   start.work(2);
   MPI_Barrier(MPI_COMM_WORLD);
-  return {{static_cast<double>(bytes_in(setting.memory)), static_cast<double>(setting.bytes) * ranks}};
+  return {
+      {static_cast<double>(bytes_in(setting.memory)), static_cast<double>(setting.bytes) * ranks}};
 }
 
 constexpr std::size_t kManyRegionBytes = 1024;
@@ -219,7 +230,8 @@ Pairs measure_ranks(const Setting& setting) {
   Pairs pairs;
   for (int i = -3; i < setting.runs; ++i) {
     MPI_Barrier(MPI_COMM_WORLD);
-    const double blocked_s = mean(start.checkpoint_of_rank(static_cast<std::uint64_t>(i + 4), DIAPAUSE_L1));
+    const double blocked_s =
+        mean(start.checkpoint_of_rank(static_cast<std::uint64_t>(i + 4), DIAPAUSE_L1));
     const double last_s = greatest(now_s());
     std::memcpy(copy.data(), data.data(), setting.bytes);
     const double copied_s = mean(now_s() - last_s);

@@ -1,5 +1,5 @@
-// Writes states of the solvers that codecs are measured with, for `diapause study compress`: a file for each field, and
-// a line NAME.raw:TYPE:SHAPE for each on standard output.
+// Writes states of the solvers that codecs are measured with, for `diapause study compress`: a file
+// for each field, and a line NAME.raw:TYPE:SHAPE for each on standard output.
 //
 //   states DIRECTORY
 #include <algorithm>
@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
     std::ranges::replace(field.name, ' ', '_');
     const std::string path = std::string(argv[1]) + "/" + field.name + ".raw";
     std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(field.bytes.data()), static_cast<std::streamsize>(field.bytes.size()));
+    file.write(reinterpret_cast<const char*>(field.bytes.data()),
+               static_cast<std::streamsize>(field.bytes.size()));
     if (!file.flush()) bench::give_up("cannot write " + path);
     std::string shape;
     for (const auto dim : field.shape.dims) {

@@ -1,12 +1,15 @@
-// Checkpoints of two ranks against the messages of MPI between the same two, and of any number against each other.
+// Checkpoints of two ranks against the messages of MPI between the same two, and of any number
+// against each other.
 //
 //   mpirun -n N two_ranks partner|small|global|waiting RUNS MIB
 //
-// partner: checkpoints of level 2 of MIB per rank. The seconds of the copy alone stand in the ledger; the pairs printed
+// partner: checkpoints of level 2 of MIB per rank. The seconds of the copy alone stand in the
+// ledger; the pairs printed
 //          have the whole call in their place.
 // small:   checkpoints of 64 KiB of level 1.
 // global:  checkpoints of level 4 of MIB per rank, into two shared files and into a file per rank.
-// waiting: checkpoints of level 1 of MIB of rank 0 and next to nothing of the others. The pairs are the processor time
+// waiting: checkpoints of level 1 of MIB of rank 0 and next to nothing of the others. The pairs are
+// the processor time
 //          that the last rank uses meanwhile, and how long it waits.
 #include <time.h>
 
@@ -31,7 +34,8 @@ class Instance {
  public:
   explicit Instance(const WarmMemory& memory) {
     must(diapause_mpi_open(MPI_COMM_WORLD, "bench", nullptr, &instance_), "diapause_mpi_open");
-    must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8), "diapause_protect");
+    must(diapause_protect(instance_, "data", memory.data(), memory.size(), DIAPAUSE_UINT8),
+         "diapause_protect");
   }
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
@@ -70,8 +74,8 @@ Pairs measure_partner(int runs, std::size_t bytes) {
   Pairs pairs;
   for (int i = -kWarmUps; i < runs; ++i) {
     const double exchanged_s = together([&] {
-      MPI_Sendrecv(data.data(), count, MPI_BYTE, other, 0, received.data(), count, MPI_BYTE, other, 0, MPI_COMM_WORLD,
-                   MPI_STATUS_IGNORE);
+      MPI_Sendrecv(data.data(), count, MPI_BYTE, other, 0, received.data(), count, MPI_BYTE, other,
+                   0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     });
     const double blocked_s = instance.checkpoint(DIAPAUSE_L2);
     if (i >= 0) pairs.emplace_back(blocked_s, exchanged_s);
@@ -90,7 +94,8 @@ Pairs measure_small(int runs) {
     const double reduced_s = together([&] {
       double mine = 1;
       double all = 0;
-      for (int k = 0; k < kReductions; ++k) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+      for (int k = 0; k < kReductions; ++k)
+        MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     });
     const double taken_s = together([&] {
       for (int k = 0; k < kCheckpoints; ++k) instance.checkpoint(DIAPAUSE_L1);

@@ -1,11 +1,13 @@
-/* Conjugate gradients whose checkpoints may lose accuracy. Run the program twice: the first run stops half-way on
- * purpose, the second continues from the last checkpoint.
+/* Conjugate gradients whose checkpoints may lose accuracy. Run the program twice: the first run
+ * stops half-way on purpose, the second continues from the last checkpoint.
  *
- * Only x, the solution so far, is stored, and its values may be changed within a bound. A hook computes the residual
- * r = b - Ax and the direction p from the restored x. The iteration starts again from there, and its result is correct.
+ * Only x, the solution so far, is stored, and its values may be changed within a bound. A hook
+ * computes the residual r = b - Ax and the direction p from the restored x. The iteration starts
+ * again from there, and its result is correct.
  *
- * With the argument "everything" the program shows a mistake: it stores x, r and p, each within the bound. Then r is no
- * longer b - Ax, and the iteration never checks that. It reports convergence, and the solution is wrong. */
+ * With the argument "everything" the program shows a mistake: it stores x, r and p, each within the
+ * bound. Then r is no longer b - Ax, and the iteration never checks that. It reports convergence,
+ * and the solution is wrong. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -108,7 +110,8 @@ int main(int argc, char** argv) {
   const int status = diapause_restart(diapause, DIAPAUSE_NEWEST, &restart);
   const int is_first = status != DIAPAUSE_OK;
   if (!is_first) {
-    printf("continuing after step %" PRIu64 ", every value within %g\n", restart.version, restart.greatest_error);
+    printf("continuing after step %" PRIu64 ", every value within %g\n", restart.version,
+           restart.greatest_error);
   } else {
     if (status != DIAPAUSE_ERR_NOT_FOUND) { /* there are checkpoints: do not begin anew */
       tell(status);
@@ -130,9 +133,11 @@ int main(int argc, char** argv) {
 
   residual(&s, r);
   const double reported = sqrt(s.rr) / size_of_b, real = sqrt(dot(r, r)) / size_of_b;
-  printf("converged after %" PRIu64 " iterations: residual %.1e, and b - Ax is %.1e\n", s.iteration, reported, real);
+  printf("converged after %" PRIu64 " iterations: residual %.1e, and b - Ax is %.1e\n", s.iteration,
+         reported, real);
   tell(diapause_finish(diapause));
   const int is_right = real < 10 * kTolerance;
   if (reported > kTolerance) return 1;
-  return everything ? is_right : !is_right; /* with "everything" the solution is expected to be wrong */
+  return everything ? is_right
+                    : !is_right; /* with "everything" the solution is expected to be wrong */
 }

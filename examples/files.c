@@ -1,5 +1,6 @@
-/* A program that writes its own files, with HDF5 or any other library: the files are the checkpoint. Run the program
- * twice: the first run stops half-way on purpose, the second continues from the last files and finishes. */
+/* A program that writes its own files, with HDF5 or any other library: the files are the
+ * checkpoint. Run the program twice: the first run stops half-way on purpose, the second continues
+ * from the last files and finishes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -11,7 +12,8 @@ static int tell(int status) {
   return status;
 }
 
-/* Saves the state as the program did before it used Diapause. Returns whether the files are complete. */
+/* Saves the state as the program did before it used Diapause. Returns whether the files are
+ * complete. */
 static int save(const char* directory, uint64_t step, uint64_t sum) {
   char path[1000];
   snprintf(path, sizeof path, "%s/state.txt", directory);
@@ -41,7 +43,9 @@ int main(void) {
   diapause_restart_info restart;
   const int status = diapause_restart_begin(diapause, DIAPAUSE_NEWEST, &restart);
   if (status == DIAPAUSE_OK) {
-    if (tell(diapause_restore_files(diapause, &directory)) != DIAPAUSE_OK || !load(directory, &first, &sum)) return 2;
+    if (tell(diapause_restore_files(diapause, &directory)) != DIAPAUSE_OK ||
+        !load(directory, &first, &sum))
+      return 2;
     tell(diapause_restart_end(diapause)); /* this removes the directory */
     printf("continuing after step %" PRIu64 "\n", first);
   } else if (status != DIAPAUSE_ERR_NOT_FOUND) {

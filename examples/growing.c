@@ -1,6 +1,7 @@
-/* A region that grows and shrinks: a list becomes longer for a while and then shorter. Each checkpoint holds the
- * numbers that the list has at that moment. The restart asks how many are stored before it allocates memory for them.
- * Run the program twice: the first run stops half-way on purpose. */
+/* A region that grows and shrinks: a list becomes longer for a while and then shorter. Each
+ * checkpoint holds the numbers that the list has at that moment. The restart asks how many are
+ * stored before it allocates memory for them. Run the program twice: the first run stops half-way
+ * on purpose. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,8 @@ int main(void) {
 
   for (uint64_t step = first + 1; step <= kSteps; ++step) {
     resize(step <= kGrowUntil ? count + kBatch : count - kBatch);
-    for (uint64_t k = count - kBatch; step <= kGrowUntil && k < count; ++k) numbers[k] = k * k + step;
+    for (uint64_t k = count - kBatch; step <= kGrowUntil && k < count; ++k)
+      numbers[k] = k * k + step;
     if (step % kEvery == 0) {
       tell(protect(diapause));
       tell(diapause_checkpoint(diapause, step, DIAPAUSE_L1, NULL));

@@ -1,5 +1,6 @@
-// Vectors that grow and shrink, in C++. They are protected once, each checkpoint holds their elements at that moment,
-// and a restart resizes them to the stored length. Run the program twice: the first run stops half-way on purpose.
+// Vectors that grow and shrink, in C++. They are protected once, each checkpoint holds their
+// elements at that moment, and a restart resizes them to the stored length. Run the program twice:
+// the first run stops half-way on purpose.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -25,7 +26,8 @@ Particle particle(std::uint64_t number) {
 bool is_right(const std::vector<Particle>& particles) {
   if (particles.size() != (2 * kGrowUntil - kSteps) * kBatch) return false;
   for (std::uint64_t k = 0; k < particles.size(); ++k) {
-    if (particles[k].x[1] != particle(k).x[1] || particles[k].cell != particle(k).cell) return false;
+    if (particles[k].x[1] != particle(k).x[1] || particles[k].cell != particle(k).cell)
+      return false;
   }
   return true;
 }
@@ -40,7 +42,8 @@ int run() {
   diapause.protect("counts", counts);
 
   const auto restart = diapause.restart();
-  if (restart) std::printf("continuing after step %llu\n", static_cast<unsigned long long>(counts[0]));
+  if (restart)
+    std::printf("continuing after step %llu\n", static_cast<unsigned long long>(counts[0]));
   while (counts[0] < kSteps) {
     ++counts[0];
     const bool grows = counts[0] <= kGrowUntil;
@@ -58,8 +61,10 @@ int run() {
       std::_Exit(3);  // like a crash: nothing is closed
     }
   }
-  const bool is_good = is_right(particles) && history.size() == kSteps && counts[1] == kGrowUntil * kBatch;
-  std::printf("%zu particles left, %s\n", particles.size(), is_good ? "all as they should be" : "some wrong");
+  const bool is_good =
+      is_right(particles) && history.size() == kSteps && counts[1] == kGrowUntil * kBatch;
+  std::printf("%zu particles left, %s\n", particles.size(),
+              is_good ? "all as they should be" : "some wrong");
   diapause.finish();
   return is_good ? 0 : 1;
 }

@@ -1,6 +1,7 @@
-/* A restart without copying: a large table is used where it is stored, and a page is read from the file when it is
- * first touched. The program goes on at once while its data is verified in the background. Before it uses the result it
- * asks whether the data was sound. Run the program twice: the first run stops half-way on purpose. */
+/* A restart without copying: a large table is used where it is stored, and a page is read from the
+ * file when it is first touched. The program goes on at once while its data is verified in the
+ * background. Before it uses the result it asks whether the data was sound. Run the program twice:
+ * the first run stops half-way on purpose. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +18,13 @@ static int is_ok(int status) {
   return status == DIAPAUSE_OK;
 }
 
-/* Maps `table` from the checkpoint and returns the step to continue after; 0: there is no checkpoint. */
+/* Maps `table` from the checkpoint and returns the step to continue after; 0: there is no
+ * checkpoint. */
 static uint64_t map_checkpoint(diapause_t* diapause) {
   diapause_restart_info restart;
   void* data = NULL;
-  const int status = diapause_restart_mapped(diapause, DIAPAUSE_NEWEST, DIAPAUSE_CHECK_BEHIND, &restart);
+  const int status =
+      diapause_restart_mapped(diapause, DIAPAUSE_NEWEST, DIAPAUSE_CHECK_BEHIND, &restart);
   if (status == DIAPAUSE_ERR_NOT_FOUND) return 0;
   if (!is_ok(status) || !is_ok(diapause_map(diapause, "table", &data))) exit(2);
   is_ok(diapause_restart_end(diapause));
@@ -32,7 +35,8 @@ static uint64_t map_checkpoint(diapause_t* diapause) {
 
 /* Every step touches a hundredth of the table. */
 static void compute(uint64_t step) {
-  for (uint64_t k = (step - 1) * (kCount / kSteps); k < step * (kCount / kSteps); ++k) table[k] = k * k + step;
+  for (uint64_t k = (step - 1) * (kCount / kSteps); k < step * (kCount / kSteps); ++k)
+    table[k] = k * k + step;
 }
 
 int main(void) {
@@ -53,7 +57,8 @@ int main(void) {
     }
   }
 
-  /* Damage in the mapped data shows here at the latest. A new restart would take another copy or an older version. */
+  /* Damage in the mapped data shows here at the latest. A new restart would take another copy or an
+   * older version. */
   int wrong = !is_ok(diapause_scrub_wait(diapause));
   for (uint64_t k = 0; k < kCount; ++k) wrong |= table[k] != k * k + k / (kCount / kSteps) + 1;
   printf("%d numbers, %s\n", kCount, wrong ? "some wrong" : "all as they should be");

@@ -1,5 +1,5 @@
-/* The smallest program that continues where it stopped. Run it twice: the first run stops half-way on purpose, the
- * second continues from the last checkpoint and finishes. A third begins anew. */
+/* The smallest program that continues where it stopped. Run it twice: the first run stops half-way
+ * on purpose, the second continues from the last checkpoint and finishes. A third begins anew. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ int main(void) {
     first = restart.version; /* our versions are step numbers */
     printf("continuing after step %" PRIu64 "\n", first);
   } else if (status != DIAPAUSE_ERR_NOT_FOUND) { /* NOT_FOUND is a fresh start */
-    tell(status);                                /* there are checkpoints: to begin anew would lose them */
+    tell(status); /* there are checkpoints: to begin anew would lose them */
     return 2;
   }
 

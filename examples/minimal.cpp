@@ -1,5 +1,6 @@
-// A random walk in C++: a vector of walkers and the state of the random numbers. Run the program twice: the first run
-// stops half-way on purpose, the second continues and ends where an undisturbed run would have.
+// A random walk in C++: a vector of walkers and the state of the random numbers. Run the program
+// twice: the first run stops half-way on purpose, the second continues and ends where an
+// undisturbed run would have.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -54,7 +55,8 @@ int main() try {
   double sum = 0;
   for (const double walker : walkers) sum += walker;
   std::cout << "the walkers' positions add up to " << sum << "\n";
-  diapause.finish();  // done: the next run begins anew. Without this call the instance would only be closed
+  diapause.finish();  // done: the next run begins anew. Without this call the instance would only
+                      // be closed
   return sum == undisturbed_sum() ? 0 : 1;
 } catch (const diapause::Failure& failure) {
   std::fprintf(stderr, "minimal_cpp: %s\n", failure.what());

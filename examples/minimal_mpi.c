@@ -1,5 +1,6 @@
-/* The smallest program with MPI: every rank adds up its own terms of a series for pi. Run it twice under mpirun: in the
- * first run one rank aborts the job half-way, the second run continues and finishes. */
+/* The smallest program with MPI: every rank adds up its own terms of a series for pi. Run it twice
+ * under mpirun: in the first run one rank aborts the job half-way, the second run continues and
+ * finishes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +8,8 @@
 #include "diapause/diapause_mpi.h"
 
 static void tell(int rank, int status) {
-  if (status != DIAPAUSE_OK && rank == 0) fprintf(stderr, "minimal_mpi: %s\n", diapause_last_error());
+  if (status != DIAPAUSE_OK && rank == 0)
+    fprintf(stderr, "minimal_mpi: %s\n", diapause_last_error());
 }
 
 int main(int argc, char** argv) {
@@ -24,10 +26,12 @@ int main(int argc, char** argv) {
   tell(rank, diapause_protect(diapause, "sum", &sum, 1, DIAPAUSE_FLOAT64));
 
   diapause_restart_info restart;
-  const int status = diapause_restart(diapause, DIAPAUSE_NEWEST, &restart); /* the same on all ranks */
+  const int status =
+      diapause_restart(diapause, DIAPAUSE_NEWEST, &restart); /* the same on all ranks */
   if (status == DIAPAUSE_OK) first = restart.version;
   if (status == DIAPAUSE_OK && rank == 0) printf("continuing after step %" PRIu64 "\n", first);
-  if (status != DIAPAUSE_OK && status != DIAPAUSE_ERR_NOT_FOUND) { /* there are checkpoints: do not begin anew */
+  if (status != DIAPAUSE_OK &&
+      status != DIAPAUSE_ERR_NOT_FOUND) { /* there are checkpoints: do not begin anew */
     tell(rank, status);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
@@ -37,10 +41,12 @@ int main(int argc, char** argv) {
       const double n = (double)(k * (uint64_t)ranks + (uint64_t)rank);
       sum += 1 / ((4 * n + 1) * (4 * n + 3));
     }
-    /* Every tenth step takes a checkpoint. Every fourth of them goes to the global directory, the others to the node.
+    /* Every tenth step takes a checkpoint. Every fourth of them goes to the global directory, the
+     * others to the node.
      */
     if (step % 10 == 0) {
-      tell(rank, diapause_checkpoint(diapause, step, step % 40 == 0 ? DIAPAUSE_L4 : DIAPAUSE_L1, NULL));
+      tell(rank,
+           diapause_checkpoint(diapause, step, step % 40 == 0 ? DIAPAUSE_L4 : DIAPAUSE_L1, NULL));
     }
     if (first == 0 && step == kStopAt && rank == ranks - 1) MPI_Abort(MPI_COMM_WORLD, 3);
   }

@@ -1,5 +1,6 @@
-/* A program whose data is scattered in memory: a list is packed into one array before a checkpoint, and only then. Run
- * the program twice: the first run stops half-way on purpose, the second continues and finishes. A third begins anew.
+/* A program whose data is scattered in memory: a list is packed into one array before a checkpoint,
+ * and only then. Run the program twice: the first run stops half-way on purpose, the second
+ * continues and finishes. A third begins anew.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,8 +33,8 @@ static void push(struct list* list, uint64_t value) {
   list->head = node;
 }
 
-/* The library calls this hook before each capture. The memory must stay until the next capture, or until it is
- * unprotected. */
+/* The library calls this hook before each capture. The memory must stay until the next capture, or
+ * until it is unprotected. */
 static int pack(void* context) {
   struct list* list = context;
   uint64_t count = 0;
@@ -42,12 +43,13 @@ static int pack(void* context) {
   if (packed == NULL) return 1; /* there is no checkpoint, and the program goes on */
   list->packed = packed;
   uint64_t place = count; /* the newest value is the first of the list and the last of the array */
-  for (const struct node* node = list->head; node != NULL; node = node->next) packed[--place] = node->value;
+  for (const struct node* node = list->head; node != NULL; node = node->next)
+    packed[--place] = node->value;
   return diapause_protect(list->diapause, "list", packed, count, DIAPAUSE_UINT64);
 }
 
-/* Asks for the size first, because the length of the list is not known. Returns the step to continue from; 0 is a fresh
- * start. */
+/* Asks for the size first, because the length of the list is not known. Returns the step to
+ * continue from; 0 is a fresh start. */
 static uint64_t continue_from_checkpoint(struct list* list) {
   diapause_restart_info restart;
   diapause_region_info stored;
@@ -76,8 +78,10 @@ int main(void) {
 
   for (uint64_t step = first + 1; step <= kSteps; ++step) {
     push(&list, step * step);
-    /* The answer is equal on all ranks and costs nothing. A program may pack its data here instead of in a hook. */
-    if (diapause_is_due(list.diapause) == 1) printf("a checkpoint is due in step %" PRIu64 "\n", step);
+    /* The answer is equal on all ranks and costs nothing. A program may pack its data here instead
+     * of in a hook. */
+    if (diapause_is_due(list.diapause) == 1)
+      printf("a checkpoint is due in step %" PRIu64 "\n", step);
     tell(diapause_snapshot(list.diapause, step, NULL));
     if (first == 0 && step == kStopAt) {
       puts("stopping half-way; run me again");

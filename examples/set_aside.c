@@ -1,6 +1,6 @@
-/* A program that works with and without dedicated ranks: it computes on the communicator that Diapause gives it. Run it
- * twice with async.mode = "rank": in the first run one rank aborts the job half-way, the second run continues and
- * finishes. */
+/* A program that works with and without dedicated ranks: it computes on the communicator that
+ * Diapause gives it. Run it twice with async.mode = "rank": in the first run one rank aborts the
+ * job half-way, the second run continues and finishes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,11 +24,13 @@ static int compute(diapause_t* diapause, MPI_Comm comm) {
   diapause_restart_info restart;
   const int status = diapause_restart(diapause, DIAPAUSE_NEWEST, &restart);
   if (status == DIAPAUSE_OK) first = restart.version;
-  if (status != DIAPAUSE_OK && status != DIAPAUSE_ERR_NOT_FOUND) { /* there are checkpoints: do not begin anew */
+  if (status != DIAPAUSE_OK &&
+      status != DIAPAUSE_ERR_NOT_FOUND) { /* there are checkpoints: do not begin anew */
     tell(status);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  if (first > 0 && rank == 0) printf("continuing after step %" PRIu64 " with %d ranks\n", first, ranks);
+  if (first > 0 && rank == 0)
+    printf("continuing after step %" PRIu64 " with %d ranks\n", first, ranks);
 
   for (uint64_t step = first + 1; step <= kSteps; ++step) {
     for (uint64_t k = (step - 1) * kTerms; k < step * kTerms; ++k) {
@@ -36,7 +38,8 @@ static int compute(diapause_t* diapause, MPI_Comm comm) {
       sum += 1 / ((4 * n + 1) * (4 * n + 3));
     }
     /* The call returns when the sum is captured; the dedicated rank does the rest. */
-    if (step % 10 == 0) tell(diapause_checkpoint(diapause, step, step % 40 == 0 ? DIAPAUSE_L4 : DIAPAUSE_L1, NULL));
+    if (step % 10 == 0)
+      tell(diapause_checkpoint(diapause, step, step % 40 == 0 ? DIAPAUSE_L4 : DIAPAUSE_L1, NULL));
     if (first == 0 && step == kStopAt) {
       tell(diapause_wait(diapause, 40, DIAPAUSE_L4, 60));
       MPI_Barrier(comm);
@@ -55,7 +58,8 @@ int main(int argc, char** argv) {
   MPI_Comm comm = MPI_COMM_NULL;
   tell(diapause_mpi_open(MPI_COMM_WORLD, "set_aside", NULL, &diapause));
   tell(diapause_comm(diapause, &comm));
-  /* A dedicated rank comes here at once: its diapause_finish serves the other ranks until they have finished. */
+  /* A dedicated rank comes here at once: its diapause_finish serves the other ranks until they have
+   * finished. */
   const int is_right = comm == MPI_COMM_NULL || compute(diapause, comm);
   tell(diapause_finish(diapause));
   MPI_Finalize();

@@ -1,4 +1,5 @@
-// Input: the first bytes of a header page. It is decoded as it is, and again as a page with a sound checksum.
+// Input: the first bytes of a header page. It is decoded as it is, and again as a page with a sound
+// checksum.
 #include "format/checksum.hpp"
 #include "format/image.hpp"
 #include "fuzz.hpp"
@@ -19,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::must_hold(format::encode_header(*header) == page, "a header has one encoding");
   const auto again = format::decode_header(format::encode_header(*header));
   fuzz::must_hold(again && *again == *header, "decode(encode(x)) == x");
-  fuzz::must_hold(header->index_offset + header->index_bytes <= header->file_bytes, "the index lies in the file");
+  fuzz::must_hold(header->index_offset + header->index_bytes <= header->file_bytes,
+                  "the index lies in the file");
   return 0;
 }

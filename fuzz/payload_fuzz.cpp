@@ -1,5 +1,6 @@
-// Input: one byte that picks codec, type and shape, then a payload. It is decoded as it is, which in a checkpoint only
-// a payload with the right checksum would be. Not SZ3: it trusts what it is given, and nothing else may reach it.
+// Input: one byte that picks codec, type and shape, then a payload. It is decoded as it is, which
+// in a checkpoint only a payload with the right checksum would be. Not SZ3: it trusts what it is
+// given, and nothing else may reach it.
 #include "codec/codec.hpp"
 #include "fuzz.hpp"
 
@@ -9,7 +10,8 @@ using codec::CodecId;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   constexpr codec::Dims kDims[] = {{1, 1, 1, 1}, {1, 1, 1, 40}, {1, 1, 20, 17}, {1, 3, 9, 33}};
-  constexpr CodecId kCodecs[] = {CodecId::lattice, CodecId::shuffle_lz4, CodecId::shuffle_zstd, CodecId::zfp};
+  constexpr CodecId kCodecs[] = {CodecId::lattice, CodecId::shuffle_lz4, CodecId::shuffle_zstd,
+                                 CodecId::zfp};
   const auto type = data[0] % 2 == 0 ? format::ElementType::float32 : format::ElementType::float64;
   const codec::Shape shape{type, kDims[data[0] / 2 % 4]};
   auto one = codec::make_codec(kCodecs[data[0] / 8 % 4]);

@@ -1,4 +1,5 @@
-// Input: the starts of a job. They are decoded as they are, and again with their length and digest made sound.
+// Input: the starts of a job. They are decoded as they are, and again with their length and digest
+// made sound.
 #include "format/starts.hpp"
 #include "seal.hpp"
 
@@ -22,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   fuzz::must_hold(format::encode_starts(*starts) == bytes, "starts have one encoding");
   for (const format::Start& start : starts->list) {
-    fuzz::must_hold(starts->root_of(start.incarnation) <= start.incarnation, "a start goes on from earlier ones");
+    fuzz::must_hold(starts->root_of(start.incarnation) <= start.incarnation,
+                    "a start goes on from earlier ones");
   }
   return 0;
 }

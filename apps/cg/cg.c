@@ -1,6 +1,6 @@
-/* Heat with a source in a box, in implicit steps: each step solves a system of a 27-point stencil by conjugate
- * gradients. Ranks hold slabs of the box and exchange the planes between them. A checkpoint may be taken in the middle
- * of a solution: it holds the vectors of the method.
+/* Heat with a source in a box, in implicit steps: each step solves a system of a 27-point stencil
+ * by conjugate gradients. Ranks hold slabs of the box and exchange the planes between them. A
+ * checkpoint may be taken in the middle of a solution: it holds the vectors of the method.
  *
  * cg NAME SIZE ITERATIONS RESULT   The box is SIZE x SIZE x (SIZE for each rank). */
 #include <math.h>
@@ -51,10 +51,10 @@ static void exchange(const Slab* slab, double* inner) {
   const int below = slab->rank > 0 ? slab->rank - 1 : MPI_PROC_NULL;
   const int above = slab->rank + 1 < slab->ranks ? slab->rank + 1 : MPI_PROC_NULL;
   double* const last = inner + slab->cells - slab->plane;
-  MPI_Sendrecv(inner, count, MPI_DOUBLE, below, 0, last + slab->plane, count, MPI_DOUBLE, above, 0, slab->comm,
-               MPI_STATUS_IGNORE);
-  MPI_Sendrecv(last, count, MPI_DOUBLE, above, 1, inner - slab->plane, count, MPI_DOUBLE, below, 1, slab->comm,
-               MPI_STATUS_IGNORE);
+  MPI_Sendrecv(inner, count, MPI_DOUBLE, below, 0, last + slab->plane, count, MPI_DOUBLE, above, 0,
+               slab->comm, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(last, count, MPI_DOUBLE, above, 1, inner - slab->plane, count, MPI_DOUBLE, below, 1,
+               slab->comm, MPI_STATUS_IGNORE);
 }
 
 /* The sum of the cells around (x, y) in three planes, itself among them. */
@@ -76,14 +76,16 @@ static void multiply(const Slab* slab, double* q, double* p) {
   for (int z = 0; z < slab->size; ++z) {
     for (int y = 0; y < slab->size; ++y) {
       for (int x = 0; x < slab->size; ++x) {
-        const size_t cell = ((size_t)z * (size_t)slab->size + (size_t)y) * (size_t)slab->size + (size_t)x;
+        const size_t cell =
+            ((size_t)z * (size_t)slab->size + (size_t)y) * (size_t)slab->size + (size_t)x;
         q[cell] = 28 * p[cell] - sum_around(slab, p + (size_t)z * slab->plane, x, y);
       }
     }
   }
 }
 
-/* The right-hand side is what was there and what the source gives; the solution before is where the next one begins. */
+/* The right-hand side is what was there and what the source gives; the solution before is where the
+ * next one begins. */
 static void begin_step(const Slab* slab, State* state, Vectors* v) {
   memcpy(v->p, v->x, slab->cells * sizeof *v->p);
   multiply(slab, v->q, v->p);
@@ -111,7 +113,8 @@ static void iterate(const Slab* slab, State* state, Vectors* v) {
 }
 
 static int is_solved(const State* state) {
-  return state->rho <= kPrecision * kPrecision * state->rho_at_start || state->of_step == kMostIterations;
+  return state->rho <= kPrecision * kPrecision * state->rho_at_start ||
+         state->of_step == kMostIterations;
 }
 
 static double* zeros(size_t count) {
@@ -129,10 +132,11 @@ static void check(int status) {
 static void write_result(const Slab* slab, const char* path, const double* x) {
   MPI_File file;
   const MPI_Offset place = (MPI_Offset)((size_t)slab->rank * slab->cells * sizeof *x);
-  int is_written =
-      MPI_File_open(slab->comm, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS;
+  int is_written = MPI_File_open(slab->comm, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL,
+                                 &file) == MPI_SUCCESS;
   if (is_written) {
-    is_written = MPI_File_write_at_all(file, place, x, (int)slab->cells, MPI_DOUBLE, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    is_written = MPI_File_write_at_all(file, place, x, (int)slab->cells, MPI_DOUBLE,
+                                       MPI_STATUS_IGNORE) == MPI_SUCCESS;
     is_written = MPI_File_close(&file) == MPI_SUCCESS && is_written;
   }
   if (is_written) return;
@@ -167,7 +171,8 @@ int main(int argc, char** argv) {
   check(diapause_protect_bytes(diapause, "state", &state, 1, sizeof state));
   check(diapause_protect(diapause, "x", v.x, slab.cells, DIAPAUSE_FLOAT64));
   check(diapause_protect(diapause, "r", v.r, slab.cells, DIAPAUSE_FLOAT64));
-  check(diapause_protect(diapause, "p", v.p, slab.cells, DIAPAUSE_FLOAT64)); /* q is computed from it */
+  check(diapause_protect(diapause, "p", v.p, slab.cells,
+                         DIAPAUSE_FLOAT64)); /* q is computed from it */
   const int restarted = diapause_restart(diapause, DIAPAUSE_NEWEST, NULL);
   if (restarted != DIAPAUSE_ERR_NOT_FOUND) check(restarted);
   if (restarted == DIAPAUSE_ERR_NOT_FOUND) begin_step(&slab, &state, &v);

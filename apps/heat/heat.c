@@ -1,6 +1,7 @@
-/* Heat distribution in a square plate with fixed hot and cold borders: Jacobi iteration on an n x n grid, cut into
- * bands of rows, one per MPI rank. A program as a user of Diapause would write it: whatever has to do with checkpoints
- * stands between HEAT_WITHOUT_DIAPAUSE guards, and compiled with that macro it is the same program without them.
+/* Heat distribution in a square plate with fixed hot and cold borders: Jacobi iteration on an n x n
+ * grid, cut into bands of rows, one per MPI rank. A program as a user of Diapause would write it:
+ * whatever has to do with checkpoints stands between HEAT_WITHOUT_DIAPAUSE guards, and compiled
+ * with that macro it is the same program without them.
  *
  *   mpirun -n 8 heat --size 1024 --iterations 10000 --output field.raw --picture field.png */
 #define _POSIX_C_SOURCE 200809L
@@ -28,7 +29,8 @@ struct options {
   const char *output, *picture, *progress, *config, *name;
 };
 
-/* This rank's band: rows [first, first + rows) of the grid, with one row of its neighbours above and below. */
+/* This rank's band: rows [first, first + rows) of the grid, with one row of its neighbours above
+ * and below. */
 struct band {
   int rank, ranks;
   long n, first, rows;
@@ -47,7 +49,8 @@ static void complain(const struct band* band, const char* what, const char* text
 #ifndef HEAT_WITHOUT_DIAPAUSE
 /* Opens the checkpoints of this run. */
 static void open_checkpoints(const struct options* options, struct band* band) {
-  if (diapause_mpi_open(MPI_COMM_WORLD, options->name, options->config, &band->checkpoints) != DIAPAUSE_OK) {
+  if (diapause_mpi_open(MPI_COMM_WORLD, options->name, options->config, &band->checkpoints) !=
+      DIAPAUSE_OK) {
     complain(band, "running without checkpoints", diapause_last_error());
   }
 }
@@ -55,12 +58,14 @@ static void open_checkpoints(const struct options* options, struct band* band) {
 /* The neighbours' rows are fetched anew in every iteration, so only the band itself is kept. */
 static int protect_field(const struct band* band) {
   const uint64_t n = (uint64_t)band->n;
-  const uint64_t shape[] = {(uint64_t)band->rows, n}, whole[] = {n, n}, start[] = {(uint64_t)band->first, 0};
-  return diapause_protect_block(band->checkpoints, "field", band->now + band->n, DIAPAUSE_FLOAT64, 2, shape, whole,
-                                start);
+  const uint64_t shape[] = {(uint64_t)band->rows, n}, whole[] = {n, n},
+                 start[] = {(uint64_t)band->first, 0};
+  return diapause_protect_block(band->checkpoints, "field", band->now + band->n, DIAPAUSE_FLOAT64,
+                                2, shape, whole, start);
 }
 
-/* Puts back the newest checkpoint and returns its iteration, or returns 0: the computation starts anew. */
+/* Puts back the newest checkpoint and returns its iteration, or returns 0: the computation starts
+ * anew. */
 static long continue_from_checkpoint(const struct band* band, long iterations) {
   diapause_t* diapause = band->checkpoints;
   if (diapause == NULL) return 0;
@@ -68,23 +73,26 @@ static long continue_from_checkpoint(const struct band* band, long iterations) {
   int status = protect_field(band);
   if (status == DIAPAUSE_OK) status = diapause_restart(diapause, DIAPAUSE_NEWEST, &info);
   if (status == DIAPAUSE_OK && info.version > (uint64_t)iterations) {
-    complain(band, "starting anew", "the checkpoint is of a later iteration than the last one asked for");
+    complain(band, "starting anew",
+             "the checkpoint is of a later iteration than the last one asked for");
     return 0;
   }
   if (status == DIAPAUSE_OK) {
-    if (info.stepped_back) complain(band, "continuing from an older checkpoint", diapause_restart_reason(diapause));
+    if (info.stepped_back)
+      complain(band, "continuing from an older checkpoint", diapause_restart_reason(diapause));
     return (long)info.version;
   }
   if (status != DIAPAUSE_ERR_NOT_FOUND) complain(band, "starting anew", diapause_last_error());
   return 0;
 }
 
-/* Takes a checkpoint if one is due. The two fields swap places in every iteration, so the region is protected again.
- * False if the program has to stop: the batch system wants the nodes back. */
+/* Takes a checkpoint if one is due. The two fields swap places in every iteration, so the region is
+ * protected again. False if the program has to stop: the batch system wants the nodes back. */
 static bool checkpoint_if_due(struct band* band, long iteration) {
   if (band->checkpoints == NULL) return true;
   int status = protect_field(band);
-  if (status == DIAPAUSE_OK) status = diapause_snapshot(band->checkpoints, (uint64_t)iteration, NULL);
+  if (status == DIAPAUSE_OK)
+    status = diapause_snapshot(band->checkpoints, (uint64_t)iteration, NULL);
   if (status != DIAPAUSE_OK) complain(band, "checkpoint", diapause_last_error());
   if (status == DIAPAUSE_ERR_OFF) { /* nothing more will come of it */
     diapause_close(band->checkpoints);
@@ -93,9 +101,11 @@ static bool checkpoint_if_due(struct band* band, long iteration) {
   return diapause_should_stop(band->checkpoints, NULL) == DIAPAUSE_GO_ON;
 }
 
-/* With the results written, nothing is left to go on with: the next run begins anew. Otherwise it continues. */
+/* With the results written, nothing is left to go on with: the next run begins anew. Otherwise it
+ * continues. */
 static void end_checkpoints(const struct band* band, bool has_results) {
-  const int status = has_results ? diapause_finish(band->checkpoints) : diapause_close(band->checkpoints);
+  const int status =
+      has_results ? diapause_finish(band->checkpoints) : diapause_close(band->checkpoints);
   if (status != DIAPAUSE_OK) complain(band, "checkpoints", diapause_last_error());
 }
 #endif
@@ -104,7 +114,8 @@ static void end_checkpoints(const struct band* band, bool has_results) {
 
 /* The hot border lies at the top; four hot discs in the plate cool down. */
 static double initial_heat(long n, long i, long j) {
-  static const double discs[][3] = {{.30, .25, .09}, {.42, .70, .14}, {.72, .35, .12}, {.80, .82, .06}};
+  static const double discs[][3] = {
+      {.30, .25, .09}, {.42, .70, .14}, {.72, .35, .12}, {.80, .82, .06}};
   if (i == 0) return kHot;
   if (i == n - 1 || j == 0 || j == n - 1) return kCold;
   for (size_t d = 0; d < sizeof discs / sizeof discs[0]; ++d) {
@@ -137,8 +148,10 @@ static void exchange_borders(const struct band* band) {
   const int below = band->rank < band->ranks - 1 ? band->rank + 1 : MPI_PROC_NULL;
   const int n = (int)band->n;
   double *top = band->now + band->n, *bottom = band->now + band->rows * band->n;
-  MPI_Sendrecv(top, n, MPI_DOUBLE, above, 0, bottom + n, n, MPI_DOUBLE, below, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  MPI_Sendrecv(bottom, n, MPI_DOUBLE, below, 1, top - n, n, MPI_DOUBLE, above, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(top, n, MPI_DOUBLE, above, 0, bottom + n, n, MPI_DOUBLE, below, 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  MPI_Sendrecv(bottom, n, MPI_DOUBLE, below, 1, top - n, n, MPI_DOUBLE, above, 1, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
 }
 
 /* One Jacobi iteration, from `now` to `next`. Border cells stay as they are. */
@@ -153,7 +166,8 @@ static void relax(const struct band* band) {
       continue;
     }
     out[0] = row[0];
-    for (long j = 1; j < n - 1; ++j) out[j] = 0.25 * ((up[j] + down[j]) + (row[j - 1] + row[j + 1]));
+    for (long j = 1; j < n - 1; ++j)
+      out[j] = 0.25 * ((up[j] + down[j]) + (row[j - 1] + row[j + 1]));
     out[n - 1] = row[n - 1];
   }
 }
@@ -161,7 +175,8 @@ static void relax(const struct band* band) {
 /* The largest change of the last iteration, anywhere. */
 static double residual(const struct band* band) {
   double mine = 0, all = 0;
-  for (long k = band->n; k < (band->rows + 1) * band->n; ++k) mine = fmax(mine, fabs(band->next[k] - band->now[k]));
+  for (long k = band->n; k < (band->rows + 1) * band->n; ++k)
+    mine = fmax(mine, fabs(band->next[k] - band->now[k]));
   MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return all;
 }
@@ -181,11 +196,12 @@ static bool write_output(const struct band* band, const char* path) {
   MPI_Type_contiguous((int)band->n, MPI_DOUBLE, &row);
   MPI_Type_commit(&row);
   const MPI_Offset row_bytes = (MPI_Offset)sizeof(double) * band->n;
-  int status = MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  int status =
+      MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
   if (status == MPI_SUCCESS) {
     status = MPI_File_set_size(file, row_bytes * band->n);
-    const int written = MPI_File_write_at_all(file, row_bytes * band->first, band->now + band->n, (int)band->rows, row,
-                                              MPI_STATUS_IGNORE);
+    const int written = MPI_File_write_at_all(file, row_bytes * band->first, band->now + band->n,
+                                              (int)band->rows, row, MPI_STATUS_IGNORE);
     const int closed = MPI_File_close(&file);
     status = status != MPI_SUCCESS ? status : written != MPI_SUCCESS ? written : closed;
   }
@@ -201,7 +217,8 @@ static bool draw_picture(const struct band* band, const char* path) {
   MPI_Datatype row;
   MPI_Type_contiguous((int)n, MPI_DOUBLE, &row);
   MPI_Type_commit(&row);
-  int *counts = calloc((size_t)band->ranks, sizeof *counts), *starts = calloc((size_t)band->ranks, sizeof *starts);
+  int *counts = calloc((size_t)band->ranks, sizeof *counts),
+      *starts = calloc((size_t)band->ranks, sizeof *starts);
   for (int r = 0; r < band->ranks; ++r) {
     starts[r] = (int)(n * r / band->ranks);
     counts[r] = (int)(n * (r + 1) / band->ranks) - starts[r];
@@ -261,8 +278,8 @@ static bool parse_options(int argc, char** argv, int ranks, struct options* opti
         return false;
     }
   }
-  return optind == argc && options->size >= 3 && options->size >= ranks && options->size <= 100000 &&
-         options->iterations >= 0;
+  return optind == argc && options->size >= 3 && options->size >= ranks &&
+         options->size <= 100000 && options->iterations >= 0;
 }
 
 /* True when all iterations are done; false if the program had to stop before. */
@@ -275,7 +292,8 @@ static bool iterate(const struct options* options, struct band* band) {
 #endif
   if (done == 0) set_initial_heat(band);
 
-  FILE* progress = band->rank == 0 && options->progress != NULL ? fopen(options->progress, "a") : NULL;
+  FILE* progress =
+      band->rank == 0 && options->progress != NULL ? fopen(options->progress, "a") : NULL;
   const long report_every = options->iterations > 200 ? options->iterations / 200 : 1;
   while (goes_on && done < options->iterations) {
     const double start_s = MPI_Wtime();
@@ -284,7 +302,8 @@ static bool iterate(const struct options* options, struct band* band) {
     ++done;
     if (done % report_every == 0) {
       const double change = residual(band);
-      if (progress != NULL) fprintf(progress, "%ld %ld %.6e\n", done, options->iterations, change), fflush(progress);
+      if (progress != NULL)
+        fprintf(progress, "%ld %ld %.6e\n", done, options->iterations, change), fflush(progress);
     }
     double* swapped = band->now;
     band->now = band->next;
@@ -292,7 +311,8 @@ static bool iterate(const struct options* options, struct band* band) {
 #ifndef HEAT_WITHOUT_DIAPAUSE
     goes_on = checkpoint_if_due(band, done);
 #endif
-    if (options->min_ms_per_iteration > 0) wait_until(start_s + options->min_ms_per_iteration / 1000);
+    if (options->min_ms_per_iteration > 0)
+      wait_until(start_s + options->min_ms_per_iteration / 1000);
   }
   if (progress != NULL) fclose(progress);
   return done == options->iterations;
@@ -323,7 +343,8 @@ int main(int argc, char** argv) {
 #endif
     complain(&band, "stopped", "the checkpoint that was just taken is where it goes on");
     MPI_Finalize();
-    return 0; /* diapause run knows; mpirun would take anything else for a failure and kill the other ranks */
+    return 0; /* diapause run knows; mpirun would take anything else for a failure and kill the
+                 other ranks */
   }
   bool fine = true;
   if (options.output != NULL) fine = write_output(&band, options.output);

@@ -8,11 +8,11 @@
 
 enum { kLargestSide = 1024 };
 
-/* Colours from black over purple and orange to light yellow, of evenly rising lightness, so that equal steps of heat
- * look equal. In between is interpolated. */
-static const unsigned char kColours[][3] = {{0, 0, 4},      {22, 11, 57},   {66, 10, 104},  {106, 23, 110},
-                                            {147, 38, 103}, {188, 55, 84},  {221, 81, 58},  {243, 120, 25},
-                                            {252, 165, 10}, {246, 215, 70}, {252, 255, 164}};
+/* Colours from black over purple and orange to light yellow, of evenly rising lightness, so that
+ * equal steps of heat look equal. In between is interpolated. */
+static const unsigned char kColours[][3] = {
+    {0, 0, 4},     {22, 11, 57},   {66, 10, 104},  {106, 23, 110}, {147, 38, 103}, {188, 55, 84},
+    {221, 81, 58}, {243, 120, 25}, {252, 165, 10}, {246, 215, 70}, {252, 255, 164}};
 enum { kSteps = sizeof kColours / sizeof kColours[0] - 1 };
 
 static void colour_of(double value, png_byte* rgb) {

@@ -1,10 +1,11 @@
-/* Message benchmarks: Sendrecv around a ring, Reduce, Allreduce and Gather, with messages from 1 byte to 4 MB. Between
- * the repetitions the program asks for a checkpoint, as programs that communicate do; the message buffers are
- * protected. Whatever has to do with checkpoints stands between MESSAGES_WITHOUT_DIAPAUSE guards, and compiled with
- * that macro it is the same program without them.
+/* Message benchmarks: Sendrecv around a ring, Reduce, Allreduce and Gather, with messages from 1
+ * byte to 4 MB. Between the repetitions the program asks for a checkpoint, as programs that
+ * communicate do; the message buffers are protected. Whatever has to do with checkpoints stands
+ * between MESSAGES_WITHOUT_DIAPAUSE guards, and compiled with that macro it is the same program
+ * without them.
  *
- * Rank 0 prints a line for each operation and size: operation,bytes,repetitions,time_us,mbytes_s. The time is the mean
- * over the repetitions, of the rank that took longest.
+ * Rank 0 prints a line for each operation and size: operation,bytes,repetitions,time_us,mbytes_s.
+ * The time is the mean over the repetitions, of the rank that took longest.
  *
  *   mpirun -n 8 messages --largest 4194304 --seconds 0.5 */
 #define _POSIX_C_SOURCE 200809L
@@ -29,7 +30,8 @@ struct options {
 struct bench {
   int rank, ranks;
   long largest;
-  char *sent, *received; /* of the largest message; rank 0 of a Gather receives one from each rank */
+  /* Of the largest message; rank 0 of a Gather receives one from each rank. */
+  char *sent, *received;
 #ifndef MESSAGES_WITHOUT_DIAPAUSE
   diapause_t* checkpoints; /* NULL: it runs without */
   uint64_t version;
@@ -50,7 +52,8 @@ static void open_checkpoints(const struct options* options, struct bench* bench)
   diapause_t** checkpoints = &bench->checkpoints;
   int status = diapause_mpi_open(MPI_COMM_WORLD, options->name, options->config, checkpoints);
   if (status == DIAPAUSE_OK) {
-    status = diapause_protect(*checkpoints, "sent", bench->sent, (uint64_t)bench->largest, DIAPAUSE_UINT8);
+    status = diapause_protect(*checkpoints, "sent", bench->sent, (uint64_t)bench->largest,
+                              DIAPAUSE_UINT8);
   }
   if (status != DIAPAUSE_OK) complain(bench, "running without checkpoints", diapause_last_error());
 }
@@ -73,21 +76,28 @@ static void end_checkpoints(struct bench* bench) {
 /* ---- operations -------------------------------------------------------------------------- */
 
 static void sendrecv(const struct bench* bench, int bytes) {
-  const int right = (bench->rank + 1) % bench->ranks, left = (bench->rank + bench->ranks - 1) % bench->ranks;
-  MPI_Sendrecv(bench->sent, bytes, MPI_BYTE, right, 0, bench->received, bytes, MPI_BYTE, left, 0, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
+  const int right = (bench->rank + 1) % bench->ranks,
+            left = (bench->rank + bench->ranks - 1) % bench->ranks;
+  MPI_Sendrecv(bench->sent, bytes, MPI_BYTE, right, 0, bench->received, bytes, MPI_BYTE, left, 0,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 /* Sums of bytes below the size of a number, of numbers from there on. */
-static MPI_Datatype unit_of(int bytes) { return bytes % (int)sizeof(float) == 0 ? MPI_FLOAT : MPI_UNSIGNED_CHAR; }
-static int count_of(int bytes) { return bytes % (int)sizeof(float) == 0 ? bytes / (int)sizeof(float) : bytes; }
+static MPI_Datatype unit_of(int bytes) {
+  return bytes % (int)sizeof(float) == 0 ? MPI_FLOAT : MPI_UNSIGNED_CHAR;
+}
+static int count_of(int bytes) {
+  return bytes % (int)sizeof(float) == 0 ? bytes / (int)sizeof(float) : bytes;
+}
 
 static void reduce(const struct bench* bench, int bytes) {
-  MPI_Reduce(bench->sent, bench->received, count_of(bytes), unit_of(bytes), MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(bench->sent, bench->received, count_of(bytes), unit_of(bytes), MPI_SUM, 0,
+             MPI_COMM_WORLD);
 }
 
 static void allreduce(const struct bench* bench, int bytes) {
-  MPI_Allreduce(bench->sent, bench->received, count_of(bytes), unit_of(bytes), MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(bench->sent, bench->received, count_of(bytes), unit_of(bytes), MPI_SUM,
+                MPI_COMM_WORLD);
 }
 
 static void gather(const struct bench* bench, int bytes) {
@@ -97,14 +107,15 @@ static void gather(const struct bench* bench, int bytes) {
 static const struct {
   const char* name;
   operation_function* run;
-} kOperations[] = {{"Sendrecv", sendrecv}, {"Reduce", reduce}, {"Allreduce", allreduce}, {"Gather", gather}};
+} kOperations[] = {
+    {"Sendrecv", sendrecv}, {"Reduce", reduce}, {"Allreduce", allreduce}, {"Gather", gather}};
 
 /* ---- measurement ------------------------------------------------------------------------- */
 
 enum { kFewest = 4 };
 
-/* How many repetitions come next, if so many took so long: until the time is over, but at most as many again, because
- * on a busy machine the next ones may take much longer than the last. */
+/* How many repetitions come next, if so many took so long: until the time is over, but at most as
+ * many again, because on a busy machine the next ones may take much longer than the last. */
 static long next_repetitions(const struct options* options, long done, double took_s) {
   const double left = (double)done * (options->seconds - took_s) / (took_s > 1e-7 ? took_s : 1e-7);
   const long wanted = left < (double)done ? (long)left : done;
@@ -113,8 +124,8 @@ static long next_repetitions(const struct options* options, long done, double to
   return next < most ? next : most;
 }
 
-/* Rounds of repetitions follow one another until the time is over. The rank that took longest decides for all, between
- * the rounds, outside the time that is measured. */
+/* Rounds of repetitions follow one another until the time is over. The rank that took longest
+ * decides for all, between the rounds, outside the time that is measured. */
 static void measure(const struct options* options, struct bench* bench, size_t which, int bytes) {
   operation_function* run = kOperations[which].run;
   run(bench, bytes); /* warms up */
@@ -136,8 +147,10 @@ static void measure(const struct options* options, struct bench* bench, size_t w
   } while (longest_s < options->seconds && repetitions < options->most_repetitions);
   const double mean_s = longest_s / (double)repetitions;
   if (bench->rank != 0) return;
-  /* A rank sends one message and receives one in a Sendrecv: both count, as in the benchmark that this follows. */
-  printf("%s,%d,%ld,%.4f,%.4f\n", kOperations[which].name, bytes, repetitions, mean_s * 1e6, 2 * bytes / mean_s / 1e6);
+  /* A rank sends one message and receives one in a Sendrecv: both count, as in the benchmark that
+   * this follows. */
+  printf("%s,%d,%ld,%.4f,%.4f\n", kOperations[which].name, bytes, repetitions, mean_s * 1e6,
+         2 * bytes / mean_s / 1e6);
   fflush(stdout);
 }
 
@@ -148,7 +161,8 @@ static bool parse_options(int argc, char** argv, struct options* options) {
       {"largest", required_argument, NULL, 'l'}, {"repetitions", required_argument, NULL, 'r'},
       {"seconds", required_argument, NULL, 's'}, {"config", required_argument, NULL, 'c'},
       {"name", required_argument, NULL, 'n'},    {NULL, 0, NULL, 0}};
-  *options = (struct options){.largest = 4L << 20, .most_repetitions = 10000, .seconds = 0.5, .name = "messages"};
+  *options = (struct options){
+      .largest = 4L << 20, .most_repetitions = 10000, .seconds = 0.5, .name = "messages"};
   opterr = 0; /* one usage message is enough */
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     switch (c) {
@@ -171,8 +185,8 @@ static bool parse_options(int argc, char** argv, struct options* options) {
         return false;
     }
   }
-  return optind == argc && options->largest >= 1 && options->largest <= (64L << 20) && options->most_repetitions >= 1 &&
-         options->seconds >= 0;
+  return optind == argc && options->largest >= 1 && options->largest <= (64L << 20) &&
+         options->most_repetitions >= 1 && options->seconds >= 0;
 }
 
 static bool make_buffers(struct bench* bench, long largest) {
@@ -191,9 +205,11 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks);
   if (!parse_options(argc, argv, &options)) {
-    complain(&bench, "usage",
-             "messages [--largest BYTES] [--seconds S] [--repetitions N] [--config FILE] [--name NAME]\n"
-             "Messages of 1 byte to BYTES, at most 64 MiB; each size for about S seconds and at most N times.");
+    complain(
+        &bench, "usage",
+        "messages [--largest BYTES] [--seconds S] [--repetitions N] [--config FILE] [--name NAME]\n"
+        "Messages of 1 byte to BYTES, at most 64 MiB; each size for about S seconds and at most N "
+        "times.");
     MPI_Finalize();
     return 2;
   }
@@ -206,7 +222,8 @@ int main(int argc, char** argv) {
 #endif
   if (bench.rank == 0) printf("operation,bytes,repetitions,time_us,mbytes_s\n");
   for (size_t which = 0; which < sizeof kOperations / sizeof kOperations[0]; ++which) {
-    for (long bytes = 1; bytes <= options.largest; bytes *= 2) measure(&options, &bench, which, (int)bytes);
+    for (long bytes = 1; bytes <= options.largest; bytes *= 2)
+      measure(&options, &bench, which, (int)bytes);
   }
 #ifndef MESSAGES_WITHOUT_DIAPAUSE
   end_checkpoints(&bench);

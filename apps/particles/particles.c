@@ -1,7 +1,8 @@
-/* Particles in a channel that is cut into slabs, one for each rank. They follow a point that swings from one end of the
- * channel to the other, and change ranks on their way, so that a rank has nearly all of them at one time and none at
- * another. In each step every rank adds a particle, and those that have lived long enough vanish. The region that holds
- * them grows and shrinks from checkpoint to checkpoint, differently on every rank.
+/* Particles in a channel that is cut into slabs, one for each rank. They follow a point that swings
+ * from one end of the channel to the other, and change ranks on their way, so that a rank has
+ * nearly all of them at one time and none at another. In each step every rank adds a particle, and
+ * those that have lived long enough vanish. The region that holds them grows and shrinks from
+ * checkpoint to checkpoint, differently on every rank.
  *
  * particles NAME LIFETIME STEPS RESULT   A particle lives for LIFETIME steps on average. */
 #include <math.h>
@@ -42,8 +43,8 @@ static void check(int status) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* A checkpoint under way may still read the particles of this rank: they are unprotected, which waits for that, before
- * their memory moves. The next checkpoint protects them again. */
+/* A checkpoint under way may still read the particles of this rank: they are unprotected, which
+ * waits for that, before their memory moves. The next checkpoint protects them again. */
 static void make_room(Channel* channel, Particles* particles, uint64_t wanted) {
   if (wanted <= particles->room) return;
   if (particles == &channel->here) {
@@ -60,7 +61,8 @@ static void add(Channel* channel, Particles* particles, Particle particle) {
   particles->items[particles->count++] = particle;
 }
 
-/* A number from 0 to 1 that depends on both arguments alone, so that a generator has no state to be kept. */
+/* A number from 0 to 1 that depends on both arguments alone, so that a generator has no state to be
+ * kept. */
 static double chance(uint64_t id, uint64_t which) {
   uint64_t bits = (id * 4 + which) * 0x9e3779b97f4a7c15u;
   bits = (bits ^ (bits >> 32)) * 0xd6e8feb86659fd93u;
@@ -78,7 +80,8 @@ static Particle new_particle(const Channel* channel) {
   return particle;
 }
 
-/* Along the channel it follows the swinging point, and across it the middle of the particles of its rank. */
+/* Along the channel it follows the swinging point, and across it the middle of the particles of its
+ * rank. */
 static void move(Particle* particle, int64_t step, double middle) {
   const double swing = 0.5 + 0.5 * sin(6.283185307179586 * (double)step / kSwing);
   particle->speed[0] = 0.97 * particle->speed[0] + kTimeStep * (swing - particle->place[0]);
@@ -93,7 +96,8 @@ static double middle_of(const Particles* particles) {
   return particles->count > 0 ? sum / (double)particles->count : 0;
 }
 
-/* The slab that a place is in; what is beyond an end of the channel belongs to the last slab there. */
+/* The slab that a place is in; what is beyond an end of the channel belongs to the last slab there.
+ */
 static int owner_of(const Channel* channel, const Particle* particle) {
   const int slab = (int)floor(particle->place[0] * channel->ranks);
   if (slab < 0) return 0;
@@ -120,12 +124,13 @@ static void move_all(Channel* channel) {
 /* Sends particles to one neighbour, and adds what the other one sends. */
 static void pass_on(Channel* channel, const Particles* leaving, int to, int from) {
   uint64_t coming = 0;
-  MPI_Sendrecv(&leaving->count, 1, MPI_UINT64_T, to, 0, &coming, 1, MPI_UINT64_T, from, 0, channel->comm,
-               MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&leaving->count, 1, MPI_UINT64_T, to, 0, &coming, 1, MPI_UINT64_T, from, 0,
+               channel->comm, MPI_STATUS_IGNORE);
   Particles* const here = &channel->here;
   make_room(channel, here, here->count + coming);
-  MPI_Sendrecv(leaving->items, (int)(leaving->count * sizeof(Particle)), MPI_BYTE, to, 1, here->items + here->count,
-               (int)(coming * sizeof(Particle)), MPI_BYTE, from, 1, channel->comm, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(leaving->items, (int)(leaving->count * sizeof(Particle)), MPI_BYTE, to, 1,
+               here->items + here->count, (int)(coming * sizeof(Particle)), MPI_BYTE, from, 1,
+               channel->comm, MPI_STATUS_IGNORE);
   here->count += coming;
 }
 
@@ -139,13 +144,16 @@ static void advance(Channel* channel) {
   ++channel->step;
 }
 
-/* Called by every checkpoint that is taken: as many particles as there are now, where they are now. */
+/* Called by every checkpoint that is taken: as many particles as there are now, where they are now.
+ */
 static int protect_particles(void* context) {
   const Channel* const channel = context;
-  return diapause_protect_bytes(channel->diapause, kRegion, channel->here.items, channel->here.count, sizeof(Particle));
+  return diapause_protect_bytes(channel->diapause, kRegion, channel->here.items,
+                                channel->here.count, sizeof(Particle));
 }
 
-/* Asks how many particles this rank had, makes room for them, and restores them. Returns without a checkpoint, too. */
+/* Asks how many particles this rank had, makes room for them, and restores them. Returns without a
+ * checkpoint, too. */
 static void go_on_from_checkpoint(Channel* channel) {
   diapause_restart_info restart;
   diapause_region_info stored;
@@ -168,11 +176,11 @@ static void write_result(const Channel* channel, const char* path) {
   MPI_Exscan(&bytes, &before, 1, MPI_UINT64_T, MPI_SUM, channel->comm);
   if (channel->rank == 0) before = 0; /* MPI leaves it undefined there */
   MPI_File file;
-  int is_written =
-      MPI_File_open(channel->comm, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS;
+  int is_written = MPI_File_open(channel->comm, path, MPI_MODE_CREATE | MPI_MODE_WRONLY,
+                                 MPI_INFO_NULL, &file) == MPI_SUCCESS;
   if (is_written) {
-    is_written = MPI_File_write_at_all(file, (MPI_Offset)before, channel->here.items, (int)bytes, MPI_BYTE,
-                                       MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    is_written = MPI_File_write_at_all(file, (MPI_Offset)before, channel->here.items, (int)bytes,
+                                       MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS;
     is_written = MPI_File_close(&file) == MPI_SUCCESS && is_written;
   }
   if (is_written) return;

@@ -1,7 +1,7 @@
-/* The memory benchmark STREAM over MPI ranks: Copy, Scale, Add and Triad on three arrays of each rank, again and again.
- * The arrays are protected, so a checkpoint holds three times `--elements` numbers of every rank. Whatever has to do
- * with checkpoints stands between STREAM_WITHOUT_DIAPAUSE guards, and compiled with that macro it is the same program
- * without.
+/* The memory benchmark STREAM over MPI ranks: Copy, Scale, Add and Triad on three arrays of each
+ * rank, again and again. The arrays are protected, so a checkpoint holds three times `--elements`
+ * numbers of every rank. Whatever has to do with checkpoints stands between STREAM_WITHOUT_DIAPAUSE
+ * guards, and compiled with that macro it is the same program without.
  *
  *   mpirun -n 8 stream --elements 4000000 --iterations 5000 */
 #define _POSIX_C_SOURCE 200809L
@@ -21,7 +21,8 @@ enum kernel { kCopy, kScale, kAdd, kTriad, kKernels };
 static const char* const kNames[] = {"Copy", "Scale", "Add", "Triad"};
 static const int kArraysMoved[] = {2, 2, 3, 3};
 
-/* With this factor, the square root of two less one, one iteration gives every value back but for its rounding. */
+/* With this factor, the square root of two less one, one iteration gives every value back but for
+ * its rounding. */
 static const double kFactor = 0.41421356237309503;
 
 struct options {
@@ -50,17 +51,21 @@ static void complain(const struct arrays* arrays, const char* what, const char* 
 /* ---- checkpoints ------------------------------------------------------------------------- */
 
 #ifndef STREAM_WITHOUT_DIAPAUSE
-/* Opens the checkpoints of this run, and returns the iteration to go on from: 0 if there is nothing to continue. */
+/* Opens the checkpoints of this run, and returns the iteration to go on from: 0 if there is nothing
+ * to continue. */
 static long open_and_continue(const struct options* options, struct arrays* arrays) {
   diapause_t** checkpoints = &arrays->checkpoints;
-  if (diapause_mpi_open(MPI_COMM_WORLD, options->name, options->config, checkpoints) != DIAPAUSE_OK) {
+  if (diapause_mpi_open(MPI_COMM_WORLD, options->name, options->config, checkpoints) !=
+      DIAPAUSE_OK) {
     complain(arrays, "running without checkpoints", diapause_last_error());
     return 0;
   }
   const uint64_t n = (uint64_t)arrays->n;
   int status = diapause_protect(*checkpoints, "a", arrays->a, n, DIAPAUSE_FLOAT64);
-  if (status == DIAPAUSE_OK) status = diapause_protect(*checkpoints, "b", arrays->b, n, DIAPAUSE_FLOAT64);
-  if (status == DIAPAUSE_OK) status = diapause_protect(*checkpoints, "c", arrays->c, n, DIAPAUSE_FLOAT64);
+  if (status == DIAPAUSE_OK)
+    status = diapause_protect(*checkpoints, "b", arrays->b, n, DIAPAUSE_FLOAT64);
+  if (status == DIAPAUSE_OK)
+    status = diapause_protect(*checkpoints, "c", arrays->c, n, DIAPAUSE_FLOAT64);
   diapause_restart_info info;
   if (status == DIAPAUSE_OK) status = diapause_restart(*checkpoints, DIAPAUSE_NEWEST, &info);
   if (status == DIAPAUSE_OK) return (long)info.version;
@@ -81,7 +86,8 @@ static bool checkpoint_if_due(struct arrays* arrays, long iteration) {
 }
 
 static void end_checkpoints(const struct arrays* arrays, bool is_done) {
-  const int status = is_done ? diapause_finish(arrays->checkpoints) : diapause_close(arrays->checkpoints);
+  const int status =
+      is_done ? diapause_finish(arrays->checkpoints) : diapause_close(arrays->checkpoints);
   if (status != DIAPAUSE_OK) complain(arrays, "checkpoints", diapause_last_error());
 }
 #endif
@@ -147,7 +153,8 @@ static void print_rates(const struct arrays* arrays, const struct times* times) 
   const double bytes = (double)sizeof(double) * (double)arrays->n * arrays->ranks;
   printf("%-8s %12s %12s %12s %12s\n", "kernel", "best_mb_s", "mean_s", "least_s", "most_s");
   for (int k = 0; k < kKernels; ++k) {
-    printf("%-8s %12.1f %12.6f %12.6f %12.6f\n", kNames[k], kArraysMoved[k] * bytes / times->least_s[k] / 1e6,
+    printf("%-8s %12.1f %12.6f %12.6f %12.6f\n", kNames[k],
+           kArraysMoved[k] * bytes / times->least_s[k] / 1e6,
            times->sum_s[k] / (double)times->measured, times->least_s[k], times->most_s[k]);
   }
 }
@@ -175,9 +182,11 @@ static double greatest_error(const struct arrays* arrays, long iterations) {
 
 /* Compilers may round one of the two computations once less in every step. */
 static bool is_right(const struct arrays* arrays, long iterations) {
-  const double error = greatest_error(arrays, iterations), allowed = 1e-14 * (double)(iterations + 1);
+  const double error = greatest_error(arrays, iterations),
+               allowed = 1e-14 * (double)(iterations + 1);
   if (arrays->rank == 0) printf("greatest relative error %.3g, allowed %.3g\n", error, allowed);
-  if (!(error <= allowed)) complain(arrays, "wrong result", "the arrays do not hold what the iterations should give");
+  if (!(error <= allowed))
+    complain(arrays, "wrong result", "the arrays do not hold what the iterations should give");
   return error <= allowed;
 }
 
@@ -257,7 +266,8 @@ int main(int argc, char** argv) {
 #ifndef STREAM_WITHOUT_DIAPAUSE
   end_checkpoints(&arrays, is_done && fine);
 #endif
-  if (!is_done) complain(&arrays, "stopped", "the checkpoint that was just taken is where it goes on");
+  if (!is_done)
+    complain(&arrays, "stopped", "the checkpoint that was just taken is where it goes on");
   free(arrays.a);
   free(arrays.b);
   free(arrays.c);

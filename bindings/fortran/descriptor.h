@@ -14,8 +14,8 @@ static inline bool diapause_fortran_is_empty(const CFI_cdesc_t* data) {
   return false;
 }
 
-/* Returns whether every element follows the one before it. The compiler's own function is not used, because it trusts
- * extents that are not known. */
+/* Returns whether every element follows the one before it. The compiler's own function is not used,
+ * because it trusts extents that are not known. */
 static inline bool diapause_fortran_is_contiguous(const CFI_cdesc_t* data) {
   ptrdiff_t step = (ptrdiff_t)data->elem_len;
   for (int i = 0; i < data->rank; ++i) {
@@ -34,7 +34,8 @@ static inline uint64_t diapause_fortran_count_of(const CFI_cdesc_t* data) {
 /* Returns why the data is not contiguous memory of known size; NULL if it is. */
 static inline const char* diapause_fortran_trouble_with(const CFI_cdesc_t* data) {
   if (data->base_addr == NULL) return "it is not allocated, or a pointer to nothing";
-  if (data->rank > 0 && data->dim[data->rank - 1].extent == -1) return "an array (*) has no end: give a section of it";
+  if (data->rank > 0 && data->dim[data->rank - 1].extent == -1)
+    return "an array (*) has no end: give a section of it";
   if (data->elem_len == 0) return "its elements have no length";
   if (!diapause_fortran_is_empty(data) && !diapause_fortran_is_contiguous(data)) {
     return "it is not contiguous: protect the whole array, or a copy";

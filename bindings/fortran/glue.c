@@ -1,5 +1,5 @@
-/* The procedures of the Fortran module in C. They translate arguments, call diapause.h, and keep failures until a call
- * with `status` returns them. */
+/* The procedures of the Fortran module in C. They translate arguments, call diapause.h, and keep
+ * failures until a call with `status` returns them. */
 #include "glue.h"
 
 #include <stdbool.h>
@@ -29,7 +29,8 @@ static void assign(CFI_cdesc_t* to, const char* text) {
   memset((char*)to->base_addr + fits, ' ', to->elem_len - fits);
 }
 
-void diapause_fortran_answer(Run* run, int status, const char* text, int* answer, CFI_cdesc_t* message) {
+void diapause_fortran_answer(Run* run, int status, const char* text, int* answer,
+                             CFI_cdesc_t* message) {
   if (status != DIAPAUSE_OK && text == NULL) text = diapause_last_error();
   if (answer == NULL) {
     if (status != DIAPAUSE_OK && run->unheard == DIAPAUSE_OK) {
@@ -58,14 +59,15 @@ static void refuse(Run* run, const char* text, int* to, CFI_cdesc_t* message) {
 
 /* ---- opening and closing ------------------------------------------------------------------ */
 
-void diapause_fortran_open(Run* run, const CFI_cdesc_t* name, const CFI_cdesc_t* config, int* status,
-                           CFI_cdesc_t* message) {
+void diapause_fortran_open(Run* run, const CFI_cdesc_t* name, const CFI_cdesc_t* config,
+                           int* status, CFI_cdesc_t* message) {
   char c_name[kMostName], c_config[kMostName];
   if (!diapause_fortran_text(name, c_name) || !diapause_fortran_text(config, c_config)) {
     refuse(run, kTooLong, status, message);
     return;
   }
-  answer(run, diapause_open(c_name, c_config[0] != '\0' ? c_config : NULL, &run->instance), status, message);
+  answer(run, diapause_open(c_name, c_config[0] != '\0' ? c_config : NULL, &run->instance), status,
+         message);
 }
 
 void diapause_fortran_finish(Run* run, int* status, CFI_cdesc_t* message) {
@@ -88,8 +90,8 @@ void diapause_fortran_close_within(Run* run, double seconds, int* status, CFI_cd
 
 /* ---- what is protected -------------------------------------------------------------------- */
 
-/* Returns the library's type for Fortran's integers and reals, and opaque elements for all other types, such as logical
- * and complex. */
+/* Returns the library's type for Fortran's integers and reals, and opaque elements for all other
+ * types, such as logical and complex. */
 static diapause_type element_type(const CFI_cdesc_t* data) {
   const bool is_integer = (data->type & CFI_type_mask) == CFI_type_Integer;
   const bool is_real = (data->type & CFI_type_mask) == CFI_type_Real;
@@ -110,7 +112,8 @@ static const char* trouble_with(const CFI_cdesc_t* data) {
   return diapause_fortran_trouble_with(data);
 }
 
-static void refuse_data(Run* run, const char* region, const char* why, int* status, CFI_cdesc_t* message) {
+static void refuse_data(Run* run, const char* region, const char* why, int* status,
+                        CFI_cdesc_t* message) {
   char text[kUnheardText];
   snprintf(text, sizeof text, "region '%.255s': %s", region, why);
   refuse(run, text, status, message);
@@ -130,9 +133,10 @@ void diapause_fortran_protect(Run* run, const CFI_cdesc_t* region, CFI_cdesc_t* 
   }
   const diapause_type type = element_type(data);
   const int done = type == DIAPAUSE_BYTES
-                       ? diapause_protect_bytes(run->instance, name, data->base_addr, diapause_fortran_count_of(data),
-                                                data->elem_len)
-                       : diapause_protect(run->instance, name, data->base_addr, diapause_fortran_count_of(data), type);
+                       ? diapause_protect_bytes(run->instance, name, data->base_addr,
+                                                diapause_fortran_count_of(data), data->elem_len)
+                       : diapause_protect(run->instance, name, data->base_addr,
+                                          diapause_fortran_count_of(data), type);
   answer(run, done, status, message);
 }
 
@@ -141,8 +145,8 @@ static int64_t element_at(const CFI_cdesc_t* values, int index) {
 }
 
 void diapause_fortran_protect_block(Run* run, const CFI_cdesc_t* region, CFI_cdesc_t* data,
-                                    const CFI_cdesc_t* global_shape, const CFI_cdesc_t* first, int* status,
-                                    CFI_cdesc_t* message) {
+                                    const CFI_cdesc_t* global_shape, const CFI_cdesc_t* first,
+                                    int* status, CFI_cdesc_t* message) {
   char name[kMostName];
   if (!diapause_fortran_text(region, name)) {
     refuse(run, kTooLong, status, message);
@@ -150,7 +154,8 @@ void diapause_fortran_protect_block(Run* run, const CFI_cdesc_t* region, CFI_cde
   }
   const int rank = data->rank;
   const char* trouble = trouble_with(data);
-  if (trouble == NULL && element_type(data) == DIAPAUSE_BYTES) trouble = "a block has numbers as elements";
+  if (trouble == NULL && element_type(data) == DIAPAUSE_BYTES)
+    trouble = "a block has numbers as elements";
   if (trouble == NULL && (rank < 1 || rank > 8)) trouble = "a block has 1 to 8 dimensions";
   if (trouble == NULL && (global_shape->dim[0].extent != rank || first->dim[0].extent != rank)) {
     trouble = "global_shape and first need one number for each dimension";
@@ -167,22 +172,28 @@ void diapause_fortran_protect_block(Run* run, const CFI_cdesc_t* region, CFI_cde
     start[i] = (uint64_t)(element_at(first, from) - 1);
   }
   answer(run,
-         diapause_protect_block(run->instance, name, data->base_addr, element_type(data), rank, shape, whole, start),
+         diapause_protect_block(run->instance, name, data->base_addr, element_type(data), rank,
+                                shape, whole, start),
          status, message);
 }
 
-void diapause_fortran_protect_address(Run* run, const CFI_cdesc_t* region, void* address, int64_t count,
-                                      int64_t element_bytes, int* status, CFI_cdesc_t* message) {
+void diapause_fortran_protect_address(Run* run, const CFI_cdesc_t* region, void* address,
+                                      int64_t count, int64_t element_bytes, int* status,
+                                      CFI_cdesc_t* message) {
   char name[kMostName];
   if (!diapause_fortran_text(region, name) || count < 0 || element_bytes <= 0) {
-    refuse(run, "the name is too long, or count or element_bytes below what is possible", status, message);
+    refuse(run, "the name is too long, or count or element_bytes below what is possible", status,
+           message);
     return;
   }
-  answer(run, diapause_protect_bytes(run->instance, name, address, (uint64_t)count, (uint64_t)element_bytes), status,
-         message);
+  answer(run,
+         diapause_protect_bytes(run->instance, name, address, (uint64_t)count,
+                                (uint64_t)element_bytes),
+         status, message);
 }
 
-void diapause_fortran_unprotect(Run* run, const CFI_cdesc_t* region, int* status, CFI_cdesc_t* message) {
+void diapause_fortran_unprotect(Run* run, const CFI_cdesc_t* region, int* status,
+                                CFI_cdesc_t* message) {
   char name[kMostName];
   if (!diapause_fortran_text(region, name)) {
     refuse(run, kTooLong, status, message);
@@ -191,17 +202,19 @@ void diapause_fortran_unprotect(Run* run, const CFI_cdesc_t* region, int* status
   answer(run, diapause_unprotect(run->instance, name), status, message);
 }
 
-void diapause_fortran_declare(Run* run, const CFI_cdesc_t* region, int declaration, int* status, CFI_cdesc_t* message) {
+void diapause_fortran_declare(Run* run, const CFI_cdesc_t* region, int declaration, int* status,
+                              CFI_cdesc_t* message) {
   char name[kMostName];
   if (!diapause_fortran_text(region, name)) {
     refuse(run, kTooLong, status, message);
     return;
   }
-  answer(run, diapause_declare(run->instance, name, (diapause_declaration)declaration), status, message);
+  answer(run, diapause_declare(run->instance, name, (diapause_declaration)declaration), status,
+         message);
 }
 
-void diapause_fortran_allow_loss(Run* run, const CFI_cdesc_t* region, double bound, const int* codec, int* status,
-                                 CFI_cdesc_t* message) {
+void diapause_fortran_allow_loss(Run* run, const CFI_cdesc_t* region, double bound,
+                                 const int* codec, int* status, CFI_cdesc_t* message) {
   char name[kMostName];
   if (!diapause_fortran_text(region, name)) {
     refuse(run, kTooLong, status, message);
@@ -213,21 +226,26 @@ void diapause_fortran_allow_loss(Run* run, const CFI_cdesc_t* region, double bou
 
 /* ---- checkpoints -------------------------------------------------------------------------- */
 
-void diapause_fortran_checkpoint(Run* run, int64_t version, int level, diapause_checkpoint_info* info, int* status,
+void diapause_fortran_checkpoint(Run* run, int64_t version, int level,
+                                 diapause_checkpoint_info* info, int* status,
                                  CFI_cdesc_t* message) {
   answer(run, diapause_checkpoint(run->instance, (uint64_t)version, level, info), status, message);
 }
 
 void diapause_fortran_checkpoint_files(Run* run, int64_t version, int level, bool complete,
-                                       diapause_checkpoint_info* info, int* status, CFI_cdesc_t* message) {
-  answer(run, diapause_checkpoint_files(run->instance, (uint64_t)version, level, complete, info), status, message);
+                                       diapause_checkpoint_info* info, int* status,
+                                       CFI_cdesc_t* message) {
+  answer(run, diapause_checkpoint_files(run->instance, (uint64_t)version, level, complete, info),
+         status, message);
 }
 
 /* Fails if the path does not fit, because a path that is cut off would be another one. */
-static void give_path(Run* run, int done, const char* path, CFI_cdesc_t* to, int* status, CFI_cdesc_t* message) {
+static void give_path(Run* run, int done, const char* path, CFI_cdesc_t* to, int* status,
+                      CFI_cdesc_t* message) {
   assign(to, "");
   if (done == DIAPAUSE_OK && strlen(path) > to->elem_len) {
-    refuse(run, "the character variable is too short for the path of the directory", status, message);
+    refuse(run, "the character variable is too short for the path of the directory", status,
+           message);
     return;
   }
   if (done == DIAPAUSE_OK) assign(to, path);
@@ -240,14 +258,15 @@ void diapause_fortran_files(Run* run, CFI_cdesc_t* directory, int* status, CFI_c
   give_path(run, done, path, directory, status, message);
 }
 
-void diapause_fortran_restore_files(Run* run, CFI_cdesc_t* directory, int* status, CFI_cdesc_t* message) {
+void diapause_fortran_restore_files(Run* run, CFI_cdesc_t* directory, int* status,
+                                    CFI_cdesc_t* message) {
   const char* path = "";
   const int done = diapause_restore_files(run->instance, &path);
   give_path(run, done, path, directory, status, message);
 }
 
-void diapause_fortran_snapshot(Run* run, int64_t version, diapause_checkpoint_info* info, int* status,
-                               CFI_cdesc_t* message) {
+void diapause_fortran_snapshot(Run* run, int64_t version, diapause_checkpoint_info* info,
+                               int* status, CFI_cdesc_t* message) {
   answer(run, diapause_snapshot(run->instance, (uint64_t)version, info), status, message);
 }
 
@@ -255,34 +274,37 @@ int diapause_fortran_should_stop(const Run* run, diapause_stop_info* info) {
   return diapause_should_stop(run->instance, info);
 }
 
-void diapause_fortran_wait(Run* run, int64_t version, int level, double seconds, bool* done, int* status,
-                           CFI_cdesc_t* message) {
+void diapause_fortran_wait(Run* run, int64_t version, int level, double seconds, bool* done,
+                           int* status, CFI_cdesc_t* message) {
   int waited = diapause_wait(run->instance, (uint64_t)version, level, seconds);
   if (done != NULL) *done = waited == DIAPAUSE_OK;
   if (done != NULL && waited == DIAPAUSE_ERR_TIMEOUT) waited = DIAPAUSE_OK;
   answer(run, waited, status, message);
 }
 
-void diapause_fortran_poll(Run* run, int64_t version, diapause_progress* progress, int* status, CFI_cdesc_t* message) {
+void diapause_fortran_poll(Run* run, int64_t version, diapause_progress* progress, int* status,
+                           CFI_cdesc_t* message) {
   answer(run, diapause_poll(run->instance, (uint64_t)version, progress), status, message);
 }
 
 /* ---- restart ------------------------------------------------------------------------------ */
 
-static uint64_t wanted(const int64_t* version) { return version != NULL ? (uint64_t)*version : DIAPAUSE_NEWEST; }
+static uint64_t wanted(const int64_t* version) {
+  return version != NULL ? (uint64_t)*version : DIAPAUSE_NEWEST;
+}
 
-void diapause_fortran_restart(Run* run, int* status, diapause_restart_info* info, const int64_t* version,
-                              CFI_cdesc_t* message) {
+void diapause_fortran_restart(Run* run, int* status, diapause_restart_info* info,
+                              const int64_t* version, CFI_cdesc_t* message) {
   answer(run, diapause_restart(run->instance, wanted(version), info), status, message);
 }
 
-void diapause_fortran_restart_begin(Run* run, int* status, diapause_restart_info* info, const int64_t* version,
-                                    CFI_cdesc_t* message) {
+void diapause_fortran_restart_begin(Run* run, int* status, diapause_restart_info* info,
+                                    const int64_t* version, CFI_cdesc_t* message) {
   answer(run, diapause_restart_begin(run->instance, wanted(version), info), status, message);
 }
 
-void diapause_fortran_stored(Run* run, const CFI_cdesc_t* region, int64_t* count, int64_t* element_bytes, int* status,
-                             CFI_cdesc_t* message) {
+void diapause_fortran_stored(Run* run, const CFI_cdesc_t* region, int64_t* count,
+                             int64_t* element_bytes, int* status, CFI_cdesc_t* message) {
   char name[kMostName];
   diapause_region_info info = {0};
   *count = 0;
@@ -297,7 +319,8 @@ void diapause_fortran_stored(Run* run, const CFI_cdesc_t* region, int64_t* count
   answer(run, found, status, message);
 }
 
-/* Returns the names, each with a NUL, in one allocation with the pointers to them before; NULL without memory. */
+/* Returns the names, each with a NUL, in one allocation with the pointers to them before; NULL
+ * without memory. */
 static const char** names_of(const CFI_cdesc_t* regions) {
   const size_t count = (size_t)regions->dim[0].extent;
   const char** names = malloc(count * (sizeof *names + regions->elem_len + 1) + 1);
@@ -315,7 +338,8 @@ static const char** names_of(const CFI_cdesc_t* regions) {
   return names;
 }
 
-void diapause_fortran_restore(Run* run, int* status, const CFI_cdesc_t* regions, CFI_cdesc_t* message) {
+void diapause_fortran_restore(Run* run, int* status, const CFI_cdesc_t* regions,
+                              CFI_cdesc_t* message) {
   if (regions == NULL) {
     answer(run, diapause_restore(run->instance, NULL, 0), status, message);
     return;
@@ -326,10 +350,12 @@ void diapause_fortran_restore(Run* run, int* status, const CFI_cdesc_t* regions,
   }
   const char** names = names_of(regions);
   if (names == NULL) {
-    diapause_fortran_answer(run, DIAPAUSE_ERR_MEMORY, "restore: no memory for the names", status, message);
+    diapause_fortran_answer(run, DIAPAUSE_ERR_MEMORY, "restore: no memory for the names", status,
+                            message);
     return;
   }
-  answer(run, diapause_restore(run->instance, names, (uint64_t)regions->dim[0].extent), status, message);
+  answer(run, diapause_restore(run->instance, names, (uint64_t)regions->dim[0].extent), status,
+         message);
   free(names);
 }
 
@@ -339,7 +365,10 @@ void diapause_fortran_restart_end(Run* run, int* status, CFI_cdesc_t* message) {
 
 void diapause_fortran_reason(const Run* run, CFI_cdesc_t* reason, const bool* background) {
   const bool of_background = background != NULL && *background;
-  assign(reason, of_background ? diapause_background_reason(run->instance) : diapause_restart_reason(run->instance));
+  assign(reason, of_background ? diapause_background_reason(run->instance)
+                               : diapause_restart_reason(run->instance));
 }
 
-void diapause_fortran_status_name(int status, CFI_cdesc_t* name) { assign(name, diapause_status_name(status)); }
+void diapause_fortran_status_name(int status, CFI_cdesc_t* name) {
+  assign(name, diapause_status_name(status));
+}

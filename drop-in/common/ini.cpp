@@ -30,7 +30,8 @@ std::string full_key(const std::string& section, const std::string& key) {
 }  // namespace
 
 std::string lower(std::string text) {
-  for (char& character : text) character = static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+  for (char& character : text)
+    character = static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
   return text;
 }
 
@@ -65,7 +66,8 @@ Ini Ini::parse(const std::string& text, const std::string& name) {
     if (line.front() == '[' && line.back() == ']') {
       section = trimmed(line.substr(1, line.size() - 2));
     } else if (equals != std::string::npos && equals > 0) {
-      ini.values_[full_key(section, trimmed(line.substr(0, equals)))] = trimmed(line.substr(equals + 1));
+      ini.values_[full_key(section, trimmed(line.substr(0, equals)))] =
+          trimmed(line.substr(equals + 1));
     } else {
       throw std::runtime_error(name + ", line " + std::to_string(number) +
                                ": this is neither [section] nor key = value: " + line);

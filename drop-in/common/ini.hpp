@@ -1,4 +1,5 @@
-// Configuration files as FTI and VELOC read them: `key = value` in lines, under `[section]` or under none.
+// Configuration files as FTI and VELOC read them: `key = value` in lines, under `[section]` or
+// under none.
 #pragma once
 
 #include <map>
@@ -7,8 +8,8 @@
 
 namespace diapause::drop_in {
 
-// Keys and sections are compared without case. Comments begin with '#' or ';' at the beginning of a line or after a
-// space. Of a key that stands twice, the later value counts.
+// Keys and sections are compared without case. Comments begin with '#' or ';' at the beginning of a
+// line or after a space. Of a key that stands twice, the later value counts.
 class Ini {
  public:
   // Throws std::runtime_error that names the file, and the line that cannot be read.
@@ -23,8 +24,9 @@ class Ini {
   // By "section.key", or "key" where there is no section; in lower case.
   const std::map<std::string, std::string>& all() const { return values_; }
 
+  // For messages.
  private:
-  std::string name_;  // for messages
+  std::string name_;
   std::map<std::string, std::string> values_;
 };
 

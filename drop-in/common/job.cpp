@@ -31,7 +31,8 @@ Job::Job(MPI_Comm comm, const std::string& name, const std::string& settings) {
 }
 
 Job::~Job() {
-  if (diapause_close(instance_) != DIAPAUSE_OK) std::fprintf(stderr, "diapause: %s\n", diapause_last_error());
+  if (diapause_close(instance_) != DIAPAUSE_OK)
+    std::fprintf(stderr, "diapause: %s\n", diapause_last_error());
 }
 
 MPI_Comm Job::program_comm() const {
@@ -69,10 +70,12 @@ std::string Job::begin_files() {
 
 void Job::checkpoint_files(const Blocks& blocks, std::uint64_t version, int level, bool is_valid) {
   protect(blocks);
-  const Taking take_valid = [](diapause_t* instance, std::uint64_t number, int at, diapause_checkpoint_info* info) {
+  const Taking take_valid = [](diapause_t* instance, std::uint64_t number, int at,
+                               diapause_checkpoint_info* info) {
     return diapause_checkpoint_files(instance, number, at, 1, info);
   };
-  const Taking take_invalid = [](diapause_t* instance, std::uint64_t number, int at, diapause_checkpoint_info* info) {
+  const Taking take_invalid = [](diapause_t* instance, std::uint64_t number, int at,
+                                 diapause_checkpoint_info* info) {
     return diapause_checkpoint_files(instance, number, at, 0, info);
   };
   checkpoint_by(is_valid ? take_valid : take_invalid, version, level);
@@ -83,7 +86,8 @@ void Job::checkpoint_by(Taking taking, std::uint64_t version, int level) {
   level = deepest_possible(level);
   diapause_checkpoint_info info;
   const int status = taking(instance_, version, level, &info);
-  if (info.background != DIAPAUSE_OK) std::fprintf(stderr, "diapause: %s\n", diapause_background_reason(instance_));
+  if (info.background != DIAPAUSE_OK)
+    std::fprintf(stderr, "diapause: %s\n", diapause_background_reason(instance_));
   check(status);
   note(version, level);
 }
@@ -92,7 +96,9 @@ int Job::deepest_possible(int level) {
   const int has_nodes = diapause_has_nodes_for(instance_, level);
   if (has_nodes != 0) return level;  // an error is that of the checkpoint
   if (is_first_ && !std::exchange(has_told_of_few_nodes_, true)) {
-    std::fprintf(stderr, "diapause: the job has too few nodes for level %d: level 1 is taken instead\n", level);
+    std::fprintf(stderr,
+                 "diapause: the job has too few nodes for level %d: level 1 is taken instead\n",
+                 level);
   }
   return DIAPAUSE_L1;
 }
@@ -118,7 +124,8 @@ int Job::snapshot(const std::function<Blocks()>& blocks, std::uint64_t version) 
   return info.level_asked;
 }
 
-// Only what has changed is protected anew: what is known of the other regions helps the next capture.
+// Only what has changed is protected anew: what is known of the other regions helps the next
+// capture.
 void Job::protect(const Blocks& blocks) {
   for (auto known = protected_.begin(); known != protected_.end();) {
     const auto wanted = blocks.find(known->first);
@@ -133,7 +140,8 @@ void Job::protect(const Blocks& blocks) {
     if (protected_.count(name) != 0) continue;
     void* const data = block.count == 0 ? nullptr : block.data;
     check(block.type == DIAPAUSE_BYTES
-              ? diapause_protect_bytes(instance_, name.c_str(), data, block.count, block.element_bytes)
+              ? diapause_protect_bytes(instance_, name.c_str(), data, block.count,
+                                       block.element_bytes)
               : diapause_protect(instance_, name.c_str(), data, block.count, block.type));
     protected_.emplace(name, block);
   }
@@ -182,7 +190,9 @@ bool Job::move_restored_files() {
   check(diapause_files(instance_, &to));
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(from, error)) {
-    if (!error) std::filesystem::rename(entry.path(), std::filesystem::path(to) / entry.path().filename(), error);
+    if (!error)
+      std::filesystem::rename(entry.path(), std::filesystem::path(to) / entry.path().filename(),
+                              error);
   }
   end_reading();
   return !error;
@@ -206,14 +216,16 @@ std::optional<diapause_restart_info> Job::find(std::uint64_t at_most) {
   end_reading_if_open();
   while (true) {
     std::uint64_t version = DIAPAUSE_NEWEST;  // then the library itself steps back
-    const int status = at_most == DIAPAUSE_NEWEST ? DIAPAUSE_OK : diapause_newest(instance_, at_most, &version);
+    const int status =
+        at_most == DIAPAUSE_NEWEST ? DIAPAUSE_OK : diapause_newest(instance_, at_most, &version);
     if (status == DIAPAUSE_ERR_NOT_FOUND) return std::nullopt;
     check(status);
     try {
       return open(version);
     } catch (const Failed& failed) {
       if (failed.status == DIAPAUSE_ERR_NOT_FOUND) return std::nullopt;
-      if (failed.status != DIAPAUSE_ERR_CORRUPT || version == DIAPAUSE_NEWEST || version == 0) throw;
+      if (failed.status != DIAPAUSE_ERR_CORRUPT || version == DIAPAUSE_NEWEST || version == 0)
+        throw;
       std::fprintf(stderr, "diapause: %s\n", failed.what());
     }
     at_most = version - 1;
@@ -232,15 +244,16 @@ diapause_restart_info Job::open(std::uint64_t version) {
   return info;
 }
 
-// The levels of a version can be out of reach, because fewer nodes are there than before: the program goes on with
-// those that it has.
+// The levels of a version can be out of reach, because fewer nodes are there than before: the
+// program goes on with those that it has.
 void Job::restore_redundancy() {
   if (!opened_ || opened_->redundancy_lost == 0) return;
   const std::uint64_t version = opened_->version;
   const int level = opened_->level;
   end_reading();
   const int status = diapause_wait(instance_, version, level, kForever_s);
-  if (status != DIAPAUSE_OK && is_first_) std::fprintf(stderr, "diapause: %s\n", diapause_last_error());
+  if (status != DIAPAUSE_OK && is_first_)
+    std::fprintf(stderr, "diapause: %s\n", diapause_last_error());
   open(version);
 }
 

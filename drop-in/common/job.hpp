@@ -1,8 +1,10 @@
-// The checkpoints that a program takes under one name: an instance of Diapause, with regions that go by numbers.
+// The checkpoints that a program takes under one name: an instance of Diapause, with regions that
+// go by numbers.
 //
-// All functions throw Failed where the library returns an error. What the libraries that we take the place of leave
-// out of their rules holds here too: memory may be freed as soon as a checkpoint call has returned, regions may be
-// larger than what is stored for them, and each rank may restore other regions.
+// All functions throw Failed where the library returns an error. What the libraries that we take
+// the place of leave out of their rules holds here too: memory may be freed as soon as a checkpoint
+// call has returned, regions may be larger than what is stored for them, and each rank may restore
+// other regions.
 #pragma once
 
 #include <mpi.h>
@@ -54,30 +56,32 @@ class Job {
   // Removes all versions. Collective.
   void finish();
 
-  // Takes exactly these blocks. Level 1 instead of 2 and 3 where the job has too few nodes for them. Collective.
+  // Takes exactly these blocks. Level 1 instead of 2 and 3 where the job has too few nodes for
+  // them. Collective.
   void checkpoint(const Blocks& blocks, std::uint64_t version, int level);
-  // An empty directory for files of the next version; and a checkpoint of those files and these blocks, if the files
-  // are valid on all ranks. Collective.
+  // An empty directory for files of the next version; and a checkpoint of those files and these
+  // blocks, if the files are valid on all ranks. Collective.
   std::string begin_files();
   void checkpoint_files(const Blocks& blocks, std::uint64_t version, int level, bool is_valid);
   // The same if one is due by the schedule; its level, or 0. `blocks` is called if so. Collective.
   int snapshot(const std::function<Blocks()>& blocks, std::uint64_t version);
   // Until the last version holds at the level asked for, or at `level`.
   void wait();
-  // The same where nothing advances the version between the program's calls: its MPI was initialised without
-  // MPI_THREAD_MULTIPLE, and the job has several nodes.
+  // The same where nothing advances the version between the program's calls: its MPI was
+  // initialised without MPI_THREAD_MULTIPLE, and the job has several nodes.
   void wait_if_only_calls_advance();
   void wait_for(int level);
-  // Whether a version was taken or restored, and takes the last of them again, with its files if it was taken here,
-  // under the next number at this level. Collective.
+  // Whether a version was taken or restored, and takes the last of them again, with its files if it
+  // was taken here, under the next number at this level. Collective.
   bool has_last() const { return last_version_.has_value(); }
   void take_last_again(int level);
   bool is_done() const;
 
-  // The newest version at or below `at_most` that can be had in full, which is opened for reading; none if there is
-  // none. Collective.
+  // The newest version at or below `at_most` that can be had in full, which is opened for reading;
+  // none if there is none. Collective.
   std::optional<diapause_restart_info> find(std::uint64_t at_most);
-  // Restores the redundancy that the version which is open has lost, and opens it again. Collective.
+  // Restores the redundancy that the version which is open has lost, and opens it again.
+  // Collective.
   void restore_redundancy();
   // Opens this version, if it is not open already. Collective.
   diapause_restart_info open(std::uint64_t version);
@@ -89,7 +93,8 @@ class Job {
   // The number of the newest version that is there, damaged or not; 0 if there is none. Collective.
   std::uint64_t newest();
 
-  // Of the version that is open: the size of a region, none if it is not stored; all names; and the data, copied.
+  // Of the version that is open: the size of a region, none if it is not stored; all names; and the
+  // data, copied.
   std::optional<std::uint64_t> stored_bytes(const std::string& region) const;
   std::vector<std::string> stored_names() const;
   void read(const std::string& region, void* to);

@@ -13,7 +13,9 @@ class Settings {
   const std::string& text() const { return text_; }
 
  private:
-  void add(const std::string& key, const std::string& value) { text_ += key + " = " + value + "\n"; }
+  void add(const std::string& key, const std::string& value) {
+    text_ += key + " = " + value + "\n";
+  }
   std::string text_;
 };
 

@@ -26,13 +26,16 @@ class Keys {
     throw Failure(name(section, key) + " is missing");
   }
 
-  int number(const std::string& section, const std::string& key, int otherwise, int least, int most) const {
+  int number(const std::string& section, const std::string& key, int otherwise, int least,
+             int most) const {
     const long value = ini_.number(section, key).value_or(otherwise);
     if (value >= least && value <= most) return static_cast<int>(value);
-    throw Failure(name(section, key) + " = " + std::to_string(value) + ": it must be from " + std::to_string(least) +
-                  " to " + std::to_string(most));
+    throw Failure(name(section, key) + " = " + std::to_string(value) + ": it must be from " +
+                  std::to_string(least) + " to " + std::to_string(most));
   }
-  bool flag(const std::string& section, const std::string& key) const { return number(section, key, 0, 0, 1) != 0; }
+  bool flag(const std::string& section, const std::string& key) const {
+    return number(section, key, 0, 0, 1) != 0;
+  }
 
   std::string name(const std::string& section, const std::string& key) const {
     return path_ + ": [" + section + "] " + key;
@@ -67,13 +70,13 @@ Topology read_topology(const Keys& keys, int ranks) {
   const int node_size = keys.number("basic", "node_size", -1, 1, kMost);
   const int group_size = std::max(1, keys.number("basic", "group_size", 1, -1, 255));
   if (ranks % node_size != 0) {
-    throw Failure(keys.name("basic", "node_size") + " = " + std::to_string(node_size) + ": " + std::to_string(ranks) +
-                  " ranks are not so many on every node");
+    throw Failure(keys.name("basic", "node_size") + " = " + std::to_string(node_size) + ": " +
+                  std::to_string(ranks) + " ranks are not so many on every node");
   }
   const int nodes = ranks / node_size;
   if (nodes % group_size != 0) {
-    throw Failure(keys.name("basic", "group_size") + " = " + std::to_string(group_size) + ": " + std::to_string(nodes) +
-                  " nodes are no whole number of groups");
+    throw Failure(keys.name("basic", "group_size") + " = " + std::to_string(group_size) + ": " +
+                  std::to_string(nodes) + " nodes are no whole number of groups");
   }
   for (const char* const level : {"ckpt_l2", "ckpt_l3"}) {
     if (group_size == 1 && keys.number("basic", level, 0, -1, kMost) > 0) {
@@ -84,7 +87,9 @@ Topology read_topology(const Keys& keys, int ranks) {
 }
 
 // FTI's 0 and -1 are "never".
-int minutes(const Keys& keys, const std::string& key) { return std::max(0, keys.number("basic", key, 0, -1, kMost)); }
+int minutes(const Keys& keys, const std::string& key) {
+  return std::max(0, keys.number("basic", key, 0, -1, kMost));
+}
 
 int sooner(int one, int other) {
   if (one == 0 || other == 0) return std::max(one, other);
@@ -102,12 +107,14 @@ void set_schedule(const Keys& keys, Settings& settings) {
 }
 
 void set_levels(const Keys& keys, const Topology& topology, Settings& settings) {
-  for (const char* const level : {"level1", "level2", "level3"}) settings.set(std::string(level) + ".tier", "local");
+  for (const char* const level : {"level1", "level2", "level3"})
+    settings.set(std::string(level) + ".tier", "local");
   if (topology.group_size > 1) {
     settings.set("level3.group_nodes", long{topology.group_size});
     settings.set("level3.parity", long{topology.group_size / 2});
   }
-  if (keys.flag("advanced", "local_test")) settings.set("node.ranks_per_node", long{topology.node_size});
+  if (keys.flag("advanced", "local_test"))
+    settings.set("node.ranks_per_node", long{topology.node_size});
   if (keys.flag("basic", "keep_l4_ckpt")) settings.set("level4.keep", long{4294967295});
 }
 
@@ -141,14 +148,16 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks) {
   configuration.verbosity = keys.number("basic", "verbosity", 2, 1, 3);
   configuration.failure = keys.number("restart", "failure", 0, 0, 3);
   if (configuration.failure == 3) {
-    throw Failure(keys.name("restart", "failure") + " = 3: a restart on another number of ranks needs files of HDF5");
+    throw Failure(keys.name("restart", "failure") +
+                  " = 3: a restart on another number of ranks needs files of HDF5");
   }
   if (configuration.failure != 0) configuration.execution_id = keys.text("restart", "exec_id");
   configuration.has_heads = keys.flag("basic", "head");
   configuration.keeps_heads_alive = keys.flag("basic", "keep_heads_alive");
   configuration.keeps_last = keys.flag("basic", "keep_last_ckpt");
   configuration.keeps_all_of_level4 = keys.flag("basic", "keep_l4_ckpt");
-  configuration.flips = {keys.number("injection", "rank", 0, 0, kMost), keys.number("injection", "index", 0, 0, kMost),
+  configuration.flips = {keys.number("injection", "rank", 0, 0, kMost),
+                         keys.number("injection", "index", 0, 0, kMost),
                          keys.number("injection", "position", 0, 0, 63),
                          keys.number("injection", "number", 0, 0, kMost),
                          keys.number("injection", "frequency", 0, -1, kMost)};
@@ -163,8 +172,12 @@ FTIT_allConfiguration tell_fti_configuration(const std::string& path) {
   const auto number = [&](const char* section, const char* key, int otherwise, int most = kMost) {
     return keys.number(section, key, otherwise, -1, most);
   };
-  const auto basic = [&](const char* key, int otherwise) { return number("basic", key, otherwise); };
-  const auto tag = [&](const char* key, int otherwise) { return number("advanced", key, otherwise); };
+  const auto basic = [&](const char* key, int otherwise) {
+    return number("basic", key, otherwise);
+  };
+  const auto tag = [&](const char* key, int otherwise) {
+    return number("advanced", key, otherwise);
+  };
   FTIT_allConfiguration all{};
   FTIT_configuration& told = all.configuration;
   told.ioMode = kIoModes + basic("ckpt_io", 1);

@@ -33,8 +33,8 @@ FtiConfiguration read_fti_configuration(const std::string& path, int ranks);
 // What FTI_GetConfig tells. Throws std::runtime_error that names what cannot be read.
 FTIT_allConfiguration tell_fti_configuration(const std::string& path);
 
-// Writes `failure` and `exec_id` of the section `restart`, so that the next run begins accordingly; everything else in
-// the file stays. The file is replaced whole. Throws std::runtime_error.
+// Writes `failure` and `exec_id` of the section `restart`, so that the next run begins accordingly;
+// everything else in the file stays. The file is replaced whole. Throws std::runtime_error.
 void write_fti_restart(const std::string& path, int failure, const std::string& execution_id);
 
 }  // namespace diapause::drop_in

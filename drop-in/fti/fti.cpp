@@ -28,8 +28,8 @@ namespace {
 
 using diapause::drop_in::FtiRun;
 
-// The interface has no handle. It is never destroyed by the end of the process: a program that ends without
-// FTI_Finalize has no MPI left to talk with.
+// The interface has no handle. It is never destroyed by the end of the process: a program that ends
+// without FTI_Finalize has no MPI left to talk with.
 std::unique_ptr<FtiRun>& run() {
   static auto* const only = new std::unique_ptr<FtiRun>;
   return *only;
@@ -73,8 +73,10 @@ int begin(const char* file, MPI_Comm comm) {
 }
 
 int refuse_global_dataset(const char* function) {
-  std::fprintf(stderr, "fti: %s: datasets of all ranks together need files of HDF5, which are not written here\n",
-               function);
+  std::fprintf(
+      stderr,
+      "fti: %s: datasets of all ranks together need files of HDF5, which are not written here\n",
+      function);
   return FTI_NSCS;
 }
 
@@ -152,7 +154,8 @@ int FTI_Recover() {
 }
 
 int FTI_RecoverVarInit() {
-  return answer(FTI_NSCS, [](FtiRun& r) { return r.status() == 0 || r.can_recover() ? FTI_SCES : FTI_NSCS; });
+  return answer(FTI_NSCS,
+                [](FtiRun& r) { return r.status() == 0 || r.can_recover() ? FTI_SCES : FTI_NSCS; });
 }
 
 int FTI_RecoverVar(int id) {
@@ -203,7 +206,8 @@ int FTI_BitFlip(int datasetID) {
 int FTI_GetStageDir(char* stageDir, int maxLen) {
   return answer(FTI_NSCS, [&](FtiRun& r) {
     const std::string folder = r.stage_directory();
-    if (stageDir == nullptr || maxLen < 0 || folder.size() >= static_cast<size_t>(maxLen)) return FTI_NSCS;
+    if (stageDir == nullptr || maxLen < 0 || folder.size() >= static_cast<size_t>(maxLen))
+      return FTI_NSCS;
     std::snprintf(stageDir, static_cast<size_t>(maxLen), "%s", folder.c_str());
     return FTI_SCES;
   });
@@ -233,7 +237,8 @@ int FTI_AddScalarField(fti_id_t id, const char* name, fti_id_t fid, int64_t offs
   return FTI_AddVectorField(id, name, fid, offset, 0, nullptr);
 }
 
-int FTI_AddVectorField(fti_id_t id, const char*, fti_id_t tid, int64_t offset, int ndims, int64_t* dim_sizes) {
+int FTI_AddVectorField(fti_id_t id, const char*, fti_id_t tid, int64_t offset, int ndims,
+                       int64_t* dim_sizes) {
   return answer(FTI_NSCS, [&](FtiRun& r) {
     uint64_t bytes = r.types.get(tid).bytes;
     for (int i = 0; i < ndims; ++i) bytes *= static_cast<uint64_t>(dim_sizes[i]);
@@ -258,7 +263,9 @@ int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char*, FTIT_H5
     uint64_t count = 1;
     for (int i = 0; i < rank; ++i) count *= static_cast<uint64_t>(dimLength[i]);
     const bool fits = rank == 0 || count == r.variable(id).block.count;
-    if (!fits) std::fprintf(stderr, "fti: variable %d has another number of elements than these dimensions\n", id);
+    if (!fits)
+      std::fprintf(stderr,
+                   "fti: variable %d has another number of elements than these dimensions\n", id);
     return fits ? FTI_SCES : FTI_NSCS;
   });
 }
@@ -267,13 +274,21 @@ int FTI_DefineGlobalDataset(int, int, FTIT_hsize_t*, const char*, FTIT_H5Group*,
   return refuse_global_dataset("FTI_DefineGlobalDataset");
 }
 
-int FTI_AddSubset(int, int, FTIT_hsize_t*, FTIT_hsize_t*, int) { return refuse_global_dataset("FTI_AddSubset"); }
+int FTI_AddSubset(int, int, FTIT_hsize_t*, FTIT_hsize_t*, int) {
+  return refuse_global_dataset("FTI_AddSubset");
+}
 
-int FTI_UpdateGlobalDataset(int, int, FTIT_hsize_t*) { return refuse_global_dataset("FTI_UpdateGlobalDataset"); }
+int FTI_UpdateGlobalDataset(int, int, FTIT_hsize_t*) {
+  return refuse_global_dataset("FTI_UpdateGlobalDataset");
+}
 
-int FTI_UpdateSubset(int, int, FTIT_hsize_t*, FTIT_hsize_t*, int) { return refuse_global_dataset("FTI_UpdateSubset"); }
+int FTI_UpdateSubset(int, int, FTIT_hsize_t*, FTIT_hsize_t*, int) {
+  return refuse_global_dataset("FTI_UpdateSubset");
+}
 
-int FTI_RecoverDatasetDimension(int) { return refuse_global_dataset("FTI_RecoverDatasetDimension"); }
+int FTI_RecoverDatasetDimension(int) {
+  return refuse_global_dataset("FTI_RecoverDatasetDimension");
+}
 
 FTIT_hsize_t* FTI_GetDatasetSpan(int, int) {
   refuse_global_dataset("FTI_GetDatasetSpan");

@@ -1,16 +1,18 @@
-/* The procedures of the Fortran module FTI as they are in C. Nothing is done here that fti.h does not do: arguments are
- * translated, and memory that is not of one piece is refused. */
+/* The procedures of the Fortran module FTI as they are in C. Nothing is done here that fti.h does
+ * not do: arguments are translated, and memory that is not of one piece is refused. */
 #include "../../bindings/fortran/descriptor.h"
 #include "fti.h"
 
-_Static_assert(sizeof(MPI_Fint) == sizeof(int), "the module takes integer(c_int) for the INTEGER of MPI");
+_Static_assert(sizeof(MPI_Fint) == sizeof(int),
+               "the module takes integer(c_int) for the INTEGER of MPI");
 
 enum { kMostName = 4096, kMostTypes = 64, kMostDimensions = 32 };
 
 /* The module's variables. Types without an equal in fti.h are opaque, of their size. */
-int diapause_fti_character1, diapause_fti_logical1, diapause_fti_logical2, diapause_fti_logical4, diapause_fti_logical8,
-    diapause_fti_integer1, diapause_fti_integer2, diapause_fti_integer4, diapause_fti_integer8, diapause_fti_real4,
-    diapause_fti_real8, diapause_fti_real16, diapause_fti_complex4, diapause_fti_complex8, diapause_fti_complex16;
+int diapause_fti_character1, diapause_fti_logical1, diapause_fti_logical2, diapause_fti_logical4,
+    diapause_fti_logical8, diapause_fti_integer1, diapause_fti_integer2, diapause_fti_integer4,
+    diapause_fti_integer8, diapause_fti_real4, diapause_fti_real8, diapause_fti_real16,
+    diapause_fti_complex4, diapause_fti_complex8, diapause_fti_complex16;
 
 /* Opaque types that were made, by the size of their elements: each size is one type. */
 static struct {
@@ -63,7 +65,8 @@ static int type_of(const CFI_cdesc_t* data) {
   return opaque_type(data->elem_len);
 }
 
-/* The text without the blanks behind it; one that is too long becomes an empty one, which fti.h refuses. */
+/* The text without the blanks behind it; one that is too long becomes an empty one, which fti.h
+ * refuses. */
 static const char* text_of(const CFI_cdesc_t* from, char* to) {
   size_t length = from->elem_len;
   const char* const text = from->base_addr;
@@ -94,7 +97,8 @@ void diapause_fti_protect(const int* id, CFI_cdesc_t* data, int* err) {
   *err = FTI_Protect(*id, data->base_addr, (int64_t)diapause_fortran_count_of(data), type_of(data));
 }
 
-void diapause_fti_protect_address(const int* id, void* ptr, const int* count, const int* tid, int* err) {
+void diapause_fti_protect_address(const int* id, void* ptr, const int* count, const int* tid,
+                                  int* err) {
   *err = FTI_Protect(*id, ptr, *count, *tid);
 }
 
@@ -116,15 +120,19 @@ static void set_dimensions(int id, const CFI_cdesc_t* lengths, int flag, int* er
   *err = FTI_SetAttribute(id, attribute, (FTIT_attributeFlag)flag);
 }
 
-void diapause_fti_set_dimensions4(const int* id, const CFI_cdesc_t* lengths, const int* flag, int* err) {
+void diapause_fti_set_dimensions4(const int* id, const CFI_cdesc_t* lengths, const int* flag,
+                                  int* err) {
   set_dimensions(*id, lengths, *flag, err);
 }
 
-void diapause_fti_set_dimensions8(const int* id, const CFI_cdesc_t* lengths, const int* flag, int* err) {
+void diapause_fti_set_dimensions8(const int* id, const CFI_cdesc_t* lengths, const int* flag,
+                                  int* err) {
   set_dimensions(*id, lengths, *flag, err);
 }
 
-void diapause_fti_checkpoint(const int* id, const int* level, int* err) { *err = FTI_Checkpoint(*id, *level); }
+void diapause_fti_checkpoint(const int* id, const int* level, int* err) {
+  *err = FTI_Checkpoint(*id, *level);
+}
 
 void diapause_fti_recover(int* err) { *err = FTI_Recover(); }
 
@@ -179,8 +187,8 @@ int diapause_fti_add_scalar(int type, const CFI_cdesc_t* name, int field, size_t
   return FTI_AddScalarField(type, text_of(name, text), field, (int64_t)offset);
 }
 
-int diapause_fti_add_vector(int type, const CFI_cdesc_t* name, int field, size_t offset, int dimensions,
-                            const int* lengths) {
+int diapause_fti_add_vector(int type, const CFI_cdesc_t* name, int field, size_t offset,
+                            int dimensions, const int* lengths) {
   char text[kMostName];
   int64_t wide[kMostDimensions];
   if (dimensions < 0 || dimensions > kMostDimensions) return FTI_NSCS;

@@ -29,7 +29,8 @@ std::string region_name(int id, const std::string& name) {
 }
 
 template <class T>
-constexpr diapause_type integer(diapause_type of_8, diapause_type of_16, diapause_type of_32, diapause_type of_64) {
+constexpr diapause_type integer(diapause_type of_8, diapause_type of_16, diapause_type of_32,
+                                diapause_type of_64) {
   constexpr std::array kBytes = {1, 2, 4, 8};
   const std::array types = {of_8, of_16, of_32, of_64};
   for (std::size_t i = 0; i < kBytes.size(); ++i) {
@@ -153,14 +154,16 @@ void FtiRun::read_stored_names() {
 }
 
 void FtiRun::protect(int id, void* data, std::int64_t count, fti_id_t type) {
-  if (id < 0 || count < 0) throw Failure("variable " + std::to_string(id) + ": its number or count is negative");
+  if (id < 0 || count < 0)
+    throw Failure("variable " + std::to_string(id) + ": its number or count is negative");
   const FtiType& element = types.get(type);
   variables_[id].block = {data, static_cast<std::uint64_t>(count), element.bytes, element.type};
 }
 
 FtiVariable& FtiRun::variable(int id) {
   const auto found = variables_.find(id);
-  if (found == variables_.end()) throw Failure("variable " + std::to_string(id) + " is not protected");
+  if (found == variables_.end())
+    throw Failure("variable " + std::to_string(id) + " is not protected");
   return found->second;
 }
 
@@ -175,7 +178,8 @@ int FtiRun::id_of(const std::string& name) const {
 }
 
 int FtiRun::id_for(const std::string& name) {
-  if (name.empty() || name.size() >= FTI_BUFS - 16) throw Failure("'" + name + "' is too short or too long for a name");
+  if (name.empty() || name.size() >= FTI_BUFS - 16)
+    throw Failure("'" + name + "' is too short or too long for a name");
   int id = id_of(name);
   if (id < 0) {
     id = static_cast<int>(variables_.size());
@@ -187,14 +191,16 @@ int FtiRun::id_for(const std::string& name) {
 
 Blocks FtiRun::blocks() const {
   Blocks blocks;
-  for (const auto& [id, variable] : variables_) blocks[region_name(id, variable.name)] = variable.block;
+  for (const auto& [id, variable] : variables_)
+    blocks[region_name(id, variable.name)] = variable.block;
   return blocks;
 }
 
 void FtiRun::checkpoint(int id, int level) { take(blocks(), id, level); }
 
 void FtiRun::take(const Blocks& blocks, int id, int level) {
-  if (level < FTI_L1 || level > FTI_L4_H5_SINGLE) throw Failure("there is no level " + std::to_string(level));
+  if (level < FTI_L1 || level > FTI_L4_H5_SINGLE)
+    throw Failure("there is no level " + std::to_string(level));
   if (level > FTI_L4) level = level >= FTI_L4_DCP ? FTI_L4 : level - FTI_L4;
   job_->checkpoint(blocks, next_version_++, level);
   job_->wait_if_only_calls_advance();
@@ -224,8 +230,8 @@ int FtiRun::snapshot() {
   return FTI_DONE;
 }
 
-// In a restart ranks try, make room where it does not fit, and try again: that is not collective. Without one, what
-// was taken last comes back, and all ranks call.
+// In a restart ranks try, make room where it does not fit, and try again: that is not collective.
+// Without one, what was taken last comes back, and all ranks call.
 void FtiRun::recover() {
   if (!can_recover() && job_->has_last()) {
     job_->open_last();
@@ -233,8 +239,8 @@ void FtiRun::recover() {
   }
   if (!can_recover()) throw Failure("there is no checkpoint to recover from");
   if (stored_.size() != variables_.size()) {
-    throw Failure(std::to_string(stored_.size()) + " variables are stored, and " + std::to_string(variables_.size()) +
-                  " protected");
+    throw Failure(std::to_string(stored_.size()) + " variables are stored, and " +
+                  std::to_string(variables_.size()) + " protected");
   }
   for (const auto& [id, variable] : variables_) check_fits(id, variable);
   for (const auto& [id, variable] : variables_) job_->read(stored_[id].region, variable.block.data);
@@ -245,8 +251,9 @@ void FtiRun::check_fits(int id, const FtiVariable& variable) const {
   const auto stored = stored_.find(id);
   if (stored == stored_.end()) throw Failure("variable " + std::to_string(id) + " is not stored");
   if (stored->second.bytes == variable.block.bytes()) return;
-  throw Failure("variable " + std::to_string(id) + " has " + std::to_string(variable.block.bytes()) +
-                " bytes, and is stored with " + std::to_string(stored->second.bytes));
+  throw Failure("variable " + std::to_string(id) + " has " +
+                std::to_string(variable.block.bytes()) + " bytes, and is stored with " +
+                std::to_string(stored->second.bytes));
 }
 
 void FtiRun::recover_variable(int id) {
@@ -264,7 +271,8 @@ std::uint64_t FtiRun::stored_bytes(int id) const {
 void* FtiRun::resize(int id, void* data) {
   FtiVariable& wanted = variable(id);
   const std::uint64_t bytes = stored_bytes(id);
-  if (status_ == 0 || bytes == 0) throw Failure("nothing is stored of variable " + std::to_string(id));
+  if (status_ == 0 || bytes == 0)
+    throw Failure("nothing is stored of variable " + std::to_string(id));
   void* const resized = std::realloc(data, bytes);
   if (resized == nullptr) throw Failure("no memory for " + std::to_string(bytes) + " bytes");
   wanted.block.data = resized;
@@ -289,7 +297,8 @@ void FtiRun::end_in_parts() {
   std::string failure;
   for (const auto& [id, variable] : variables_) {
     const auto part = parts.data.find(id);
-    if (part == parts.data.end()) failure = "variable " + std::to_string(id) + " was not added to the checkpoint";
+    if (part == parts.data.end())
+      failure = "variable " + std::to_string(id) + " was not added to the checkpoint";
     if (part != parts.data.end()) all[region_name(id, variable.name)].data = part->second.data();
   }
   agree(comm_, failure);
@@ -313,17 +322,19 @@ bool FtiRun::flip_bit(int id) {
 }
 
 std::string FtiRun::stage_directory() const {
-  const std::filesystem::path folder =
-      std::filesystem::path(configuration_.local_dir) / ("stage-" + execution_id_) / std::to_string(rank_);
+  const std::filesystem::path folder = std::filesystem::path(configuration_.local_dir) /
+                                       ("stage-" + execution_id_) / std::to_string(rank_);
   std::filesystem::create_directories(folder);
   return folder.string();
 }
 
-// The file is where it is to be, whole, or it is not there at all; then it is gone from where it was.
+// The file is where it is to be, whole, or it is not there at all; then it is gone from where it
+// was.
 int FtiRun::send_file(const std::string& from, const std::string& to) {
   std::error_code error;
   const std::string next = to + ".next";
-  bool has_arrived = std::filesystem::copy_file(from, next, std::filesystem::copy_options::overwrite_existing, error);
+  bool has_arrived = std::filesystem::copy_file(
+      from, next, std::filesystem::copy_options::overwrite_existing, error);
   if (has_arrived) std::filesystem::rename(next, to, error);
   if (error) {
     has_arrived = false;
@@ -360,7 +371,8 @@ void FtiRun::finish() {
 
 void FtiRun::tell(const std::string& text) const {
   constexpr int kErrorsOnly = 3;
-  if (world_rank_ == 0 && configuration_.verbosity < kErrorsOnly) std::fprintf(stderr, "fti: %s\n", text.c_str());
+  if (world_rank_ == 0 && configuration_.verbosity < kErrorsOnly)
+    std::fprintf(stderr, "fti: %s\n", text.c_str());
 }
 
 }  // namespace diapause::drop_in

@@ -1,4 +1,5 @@
-// One run of a program that uses FTI, from FTI_Init to FTI_Finalize: what it has registered, and its job.
+// One run of a program that uses FTI, from FTI_Init to FTI_Finalize: what it has registered, and
+// its job.
 #pragma once
 
 #include <mpi.h>
@@ -37,8 +38,8 @@ struct FtiVariable {
   std::string name;  // as the program calls it; empty: by its number only
 };
 
-// All functions throw std::runtime_error, Failed among them. Those marked collective are so over the ranks that
-// compute.
+// All functions throw std::runtime_error, Failed among them. Those marked collective are so over
+// the ranks that compute.
 class FtiRun {
  public:
   // Collective over `comm`.

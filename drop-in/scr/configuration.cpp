@@ -50,29 +50,37 @@ struct Redundancy {
   long parity = 1;
 };
 
-std::string of(const ScrParameters::Descriptor& descriptor, const std::string& key, const std::string& otherwise) {
+std::string of(const ScrParameters::Descriptor& descriptor, const std::string& key,
+               const std::string& otherwise) {
   const auto found = descriptor.find(key);
   return found == descriptor.end() ? otherwise : found->second;
 }
 
-long number_of(const ScrParameters::Descriptor& descriptor, const std::string& key, long otherwise) {
+long number_of(const ScrParameters::Descriptor& descriptor, const std::string& key,
+               long otherwise) {
   const auto found = descriptor.find(key);
-  return found == descriptor.end() ? otherwise : whole_number(found->second, key + " of a descriptor CKPT");
+  return found == descriptor.end() ? otherwise
+                                   : whole_number(found->second, key + " of a descriptor CKPT");
 }
 
-void add(Redundancy& redundancy, const ScrParameters::Descriptor& descriptor, const ScrSettings& settings) {
+void add(Redundancy& redundancy, const ScrParameters::Descriptor& descriptor,
+         const ScrSettings& settings) {
   const std::string default_type = settings.get("SCR_COPY_TYPE").value_or("XOR");
   const std::string type = of(descriptor, "TYPE", default_type == "FILE" ? "XOR" : default_type);
   const long interval = number_of(descriptor, "INTERVAL", 1);
   if (interval < 1) throw std::runtime_error("INTERVAL of a descriptor CKPT must be at least 1");
   const int level_in_cache = level_of_type(type, "SCR_COPY_TYPE, or TYPE of CKPT,");
-  const bool bypasses_cache = number_of(descriptor, "BYPASS", settings.number("SCR_CACHE_BYPASS", 1)) != 0;
+  const bool bypasses_cache =
+      number_of(descriptor, "BYPASS", settings.number("SCR_CACHE_BYPASS", 1)) != 0;
   redundancy.schemes.push_back({interval, bypasses_cache ? DIAPAUSE_L4 : level_in_cache});
   const bool is_first = redundancy.schemes.size() == 1;
-  if (is_first) redundancy.cache = of(descriptor, "STORE", settings.get("SCR_CACHE_BASE").value_or(kInMemory));
+  if (is_first)
+    redundancy.cache = of(descriptor, "STORE", settings.get("SCR_CACHE_BASE").value_or(kInMemory));
   if (redundancy.schemes.back().level != DIAPAUSE_L3) return;
   redundancy.group_nodes = number_of(descriptor, "SET_SIZE", settings.number("SCR_SET_SIZE", 8));
-  redundancy.parity = type == "XOR" ? 1 : number_of(descriptor, "SET_FAILURES", settings.number("SCR_SET_FAILURES", 2));
+  redundancy.parity =
+      type == "XOR" ? 1
+                    : number_of(descriptor, "SET_FAILURES", settings.number("SCR_SET_FAILURES", 2));
 }
 
 Redundancy redundancy_of(const ScrSettings& settings) {
@@ -84,7 +92,8 @@ Redundancy redundancy_of(const ScrSettings& settings) {
     add(redundancy, {}, settings);
   }
   if (redundancy.group_nodes < 2 || redundancy.group_nodes > 255) {
-    throw std::runtime_error("SCR_SET_SIZE, or SET_SIZE of CKPT, must be at least 2 and at most 255");
+    throw std::runtime_error(
+        "SCR_SET_SIZE, or SET_SIZE of CKPT, must be at least 2 and at most 255");
   }
   if (redundancy.parity < 1 || redundancy.parity >= redundancy.group_nodes) {
     throw std::runtime_error("SCR_SET_FAILURES must be at least 1, and less than SCR_SET_SIZE");
@@ -125,7 +134,8 @@ std::string settings_text(const ScrConfiguration& configuration, const Redundanc
 std::string name_of_job(const ScrSettings& settings) {
   std::string name = settings.get("SCR_JOB_NAME").value_or("scr");
   for (char& character : name) {
-    const bool is_allowed = std::isalnum(static_cast<unsigned char>(character)) != 0 || character == '.';
+    const bool is_allowed =
+        std::isalnum(static_cast<unsigned char>(character)) != 0 || character == '.';
     if (!is_allowed && character != '-') character = '_';
   }
   return name.substr(0, 64);

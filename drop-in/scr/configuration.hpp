@@ -21,7 +21,8 @@ struct ScrConfiguration {
   std::string job_name;  // of Diapause
   std::string settings;  // for Diapause
   std::vector<Scheme> schemes;
-  long flush_every = 0;                // checkpoints from one of level 4 to the next; 0: none for its number alone
+  // Checkpoints from one of level 4 to the next; 0: none for its number alone.
+  long flush_every = 0;
   long need_every = 0;                 // calls of SCR_Need_checkpoint; 0: does not count
   long need_after_s = 0;               // 0: does not count
   double need_overhead_percent = 0;    // 0: does not count

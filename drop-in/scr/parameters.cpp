@@ -14,9 +14,13 @@ namespace {
 
 constexpr const char* kSpace = " \t\r\n";
 
-bool begins_descriptors(const std::string& key) { return key == "CKPT" || key == "STORE" || key == "GROUPS"; }
+bool begins_descriptors(const std::string& key) {
+  return key == "CKPT" || key == "STORE" || key == "GROUPS";
+}
 
-bool is_of_name(char character) { return std::isalnum(static_cast<unsigned char>(character)) != 0 || character == '_'; }
+bool is_of_name(char character) {
+  return std::isalnum(static_cast<unsigned char>(character)) != 0 || character == '_';
+}
 
 std::optional<std::string> of_environment(const std::string& name) {
   const char* const value = std::getenv(name.c_str());
@@ -52,7 +56,8 @@ std::vector<ScrParameters::Pair> ScrParameters::pairs_of(const std::string& line
     at = line.find_first_not_of(kSpace, key_end);
     const bool has_value = at != std::string::npos && line[at] == '=';
     if (pair.key.empty() || (!has_value && at != std::string::npos)) {
-      throw std::runtime_error("'" + line + "': a line of SCR's configuration is KEY=VALUE [KEY=VALUE ...]");
+      throw std::runtime_error("'" + line +
+                               "': a line of SCR's configuration is KEY=VALUE [KEY=VALUE ...]");
     }
     if (!has_value) break;
     at = line.find_first_not_of(kSpace, at + 1);
@@ -115,7 +120,8 @@ std::optional<std::string> ScrParameters::get(const std::string& key) const {
   return found->second;
 }
 
-const std::map<std::string, ScrParameters::Descriptor>& ScrParameters::descriptors(const std::string& key) const {
+const std::map<std::string, ScrParameters::Descriptor>& ScrParameters::descriptors(
+    const std::string& key) const {
   static const std::map<std::string, Descriptor> none;
   const auto found = descriptors_.find(key);
   return found == descriptors_.end() ? none : found->second;
@@ -147,7 +153,8 @@ long ScrSettings::number(const std::string& key, long otherwise, long least) con
   throw std::runtime_error(key + " = " + *text + ": it must be at least " + std::to_string(least));
 }
 
-const std::map<std::string, ScrParameters::Descriptor>& ScrSettings::descriptors(const std::string& key) const {
+const std::map<std::string, ScrParameters::Descriptor>& ScrSettings::descriptors(
+    const std::string& key) const {
   const auto& of_file = of_file_.descriptors(key);
   return of_file.empty() ? of_program_.descriptors(key) : of_file;
 }

@@ -8,8 +8,8 @@
 
 namespace diapause::drop_in {
 
-// Parameters of one source. CKPT, STORE and GROUPS stand for one descriptor in each line, with a value of its own and
-// further keys; every other key has one value.
+// Parameters of one source. CKPT, STORE and GROUPS stand for one descriptor in each line, with a
+// value of its own and further keys; every other key has one value.
 class ScrParameters {
  public:
   struct Answer {
@@ -18,8 +18,8 @@ class ScrParameters {
   };
   using Descriptor = std::map<std::string, std::string>;
 
-  // KEY=VALUE [KEY=VALUE ...] sets, KEY= forgets, and a key without '=' at the end asks. Throws std::runtime_error that
-  // quotes a line that is none of these.
+  // KEY=VALUE [KEY=VALUE ...] sets, KEY= forgets, and a key without '=' at the end asks. Throws
+  // std::runtime_error that quotes a line that is none of these.
   Answer apply(const std::string& line);
   // Lines with comments behind '#', and $NAME or ${NAME} of the environment in values.
   static ScrParameters read(const std::string& path);
@@ -44,15 +44,16 @@ class ScrParameters {
 // Text with $NAME and ${NAME} replaced by what the environment has under that name, or nothing.
 std::string with_environment(const std::string& text);
 
-// What counts: the environment above the file that SCR_CONF_FILE names (else .scrconf in the prefix directory, if there
-// is one) above what the program has set.
+// What counts: the environment above the file that SCR_CONF_FILE names (else .scrconf in the prefix
+// directory, if there is one) above what the program has set.
 class ScrSettings {
  public:
   // Throws std::runtime_error if there is a file that cannot be read.
   explicit ScrSettings(const ScrParameters& of_program);
 
   std::optional<std::string> get(const std::string& key) const;
-  // Throws std::runtime_error that names the key if its value is no whole number of at least `least`.
+  // Throws std::runtime_error that names the key if its value is no whole number of at least
+  // `least`.
   long number(const std::string& key, long otherwise, long least = 0) const;
   const std::map<std::string, ScrParameters::Descriptor>& descriptors(const std::string& key) const;
   // Of the file and the program.

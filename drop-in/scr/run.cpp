@@ -42,7 +42,8 @@ void copy_whole(const fs::path& from, const fs::path& to) {
 
 void check_name(const std::string& name) {
   if (name.size() < SCR_MAX_FILENAME && name.find('\n') == std::string::npos) return;
-  throw Failure("the name of a dataset must be of one line and shorter than " + std::to_string(SCR_MAX_FILENAME));
+  throw Failure("the name of a dataset must be of one line and shorter than " +
+                std::to_string(SCR_MAX_FILENAME));
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ ScrRun::ScrRun(const ScrParameters& of_program) {
   }
   last_end_s_ = monotonic_s();
   if (rank_ != 0) return;
-  for (const std::string& remark : configuration_.remarks) std::fprintf(stderr, "scr: %s\n", remark.c_str());
+  for (const std::string& remark : configuration_.remarks)
+    std::fprintf(stderr, "scr: %s\n", remark.c_str());
 }
 
 void ScrRun::close() {
@@ -111,7 +113,8 @@ void ScrRun::share_dropped() {
   }
   text.resize(of_rank_0(text.size()));
   MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, 0, comm_);
-  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos;
+       at = end + 1) {
     dropped_.insert(text.substr(at, end - at));
   }
 }
@@ -119,11 +122,13 @@ void ScrRun::share_dropped() {
 void ScrRun::save_dropped() const {
   std::string problem;
   if (rank_ == 0) {
-    const std::string path = configuration_.prefix + "/.scr/" + configuration_.job_name + ".dropped";
+    const std::string path =
+        configuration_.prefix + "/.scr/" + configuration_.job_name + ".dropped";
     std::ofstream file(path + ".part");
     for (const std::string& name : dropped_) file << name << '\n';
     file.close();
-    if (!file || std::rename((path + ".part").c_str(), path.c_str()) != 0) problem = path + ": cannot be written";
+    if (!file || std::rename((path + ".part").c_str(), path.c_str()) != 0)
+      problem = path + ": cannot be written";
   }
   agree(problem);
 }
@@ -135,11 +140,13 @@ std::string ScrRun::below_prefix(const std::string& name) const {
   const fs::path below = path.lexically_relative(configuration_.prefix);
   const bool is_below = !below.empty() && below != "." && *below.begin() != "..";
   if (is_below) return below.string();
-  throw Failure(path.string() + " does not lie below the prefix directory " + configuration_.prefix +
-                ": set SCR_PREFIX, or give the file another path");
+  throw Failure(path.string() + " does not lie below the prefix directory " +
+                configuration_.prefix + ": set SCR_PREFIX, or give the file another path");
 }
 
-fs::path ScrRun::at_prefix(const std::string& file) const { return fs::path(configuration_.prefix) / file; }
+fs::path ScrRun::at_prefix(const std::string& file) const {
+  return fs::path(configuration_.prefix) / file;
+}
 
 std::string ScrRun::route(const std::string& name) {
   if (!output_ && restart_directory_.empty()) return name;
@@ -151,7 +158,8 @@ std::string ScrRun::route(const std::string& name) {
     output_->files.insert(file);
   } else {
     path = fs::path(restart_directory_) / file;
-    if (!fs::exists(path)) throw Failure(file + " is no file of this rank in the checkpoint " + candidate_->name);
+    if (!fs::exists(path))
+      throw Failure(file + " is no file of this rank in the checkpoint " + candidate_->name);
   }
   if (path.string().size() < SCR_MAX_FILENAME) return path.string();
   throw Failure(path.string() + " is longer than SCR_MAX_FILENAME allows");
@@ -163,8 +171,11 @@ void ScrRun::start_output(const std::string& name, int flags) {
   if (output_) throw Failure("the dataset " + output_->name + " was begun and is not complete");
   if (!restart_directory_.empty()) throw Failure("a restart was begun and is not complete");
   check_name(name);
-  Output output{name, (flags & SCR_FLAG_CHECKPOINT) != 0, (flags & SCR_FLAG_OUTPUT) != 0, {}, {}, monotonic_s()};
-  if (!output.is_checkpoint && !output.is_output) throw Failure(name + ": a dataset is a checkpoint, output, or both");
+  Output output{
+      name,         (flags & SCR_FLAG_CHECKPOINT) != 0, (flags & SCR_FLAG_OUTPUT) != 0, {}, {},
+      monotonic_s()};
+  if (!output.is_checkpoint && !output.is_output)
+    throw Failure(name + ": a dataset is a checkpoint, output, or both");
   if (output.name.empty()) output.name = "scr.dataset." + std::to_string(last_version_ + 1);
   if (output.is_checkpoint) output.directory = job_->begin_files();
   output_ = std::move(output);
@@ -195,13 +206,15 @@ void ScrRun::complete_output(bool is_valid) {
 std::string ScrRun::problem_of(const Output& output, bool is_valid) const {
   if (!is_valid) return output.name + ": the program says that its files are not valid";
   for (const std::string& file : output.files) {
-    const fs::path path = output.is_checkpoint ? fs::path(output.directory) / file : at_prefix(file);
+    const fs::path path =
+        output.is_checkpoint ? fs::path(output.directory) / file : at_prefix(file);
     if (!fs::exists(path)) return output.name + ": " + file + " was routed and not written";
   }
   return "";
 }
 
-// Each rank has the files of a checkpoint to itself. Rank 0 finds out by numbers that stand for their paths.
+// Each rank has the files of a checkpoint to itself. Rank 0 finds out by numbers that stand for
+// their paths.
 std::string ScrRun::shared_file_of(const Output& output) const {
   std::vector<std::uint64_t> own;
   for (const std::string& file : output.files) own.push_back(std::hash<std::string>{}(file));
@@ -212,15 +225,18 @@ std::string ScrRun::shared_file_of(const Output& output) const {
   MPI_Gather(&own_count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm_);
   std::vector<int> begins(counts.size(), 0);
   for (std::size_t i = 1; i < counts.size(); ++i) begins[i] = begins[i - 1] + counts[i - 1];
-  std::vector<std::uint64_t> all(rank_ == 0 ? static_cast<std::size_t>(begins.back() + counts.back()) : 0);
-  MPI_Gatherv(own.data(), own_count, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, comm_);
+  std::vector<std::uint64_t> all(
+      rank_ == 0 ? static_cast<std::size_t>(begins.back() + counts.back()) : 0);
+  MPI_Gatherv(own.data(), own_count, MPI_UINT64_T, all.data(), counts.data(), begins.data(),
+              MPI_UINT64_T, 0, comm_);
   std::sort(all.begin(), all.end());
   const auto twice = std::adjacent_find(all.begin(), all.end());
   const std::uint64_t shared = of_rank_0(twice == all.end() ? 0 : *twice);
   if (shared == 0) return "";
   for (const std::string& file : output.files) {
     if (std::hash<std::string>{}(file) != shared) continue;
-    return output.name + ": " + file + " is written by several ranks: give each rank a file of its own";
+    return output.name + ": " + file +
+           " is written by several ranks: give each rank a file of its own";
   }
   return "";
 }
@@ -228,7 +244,8 @@ std::string ScrRun::shared_file_of(const Output& output) const {
 void ScrRun::copy_out(const Output& output) const {
   std::string problem;
   try {
-    for (const std::string& file : output.files) copy_whole(fs::path(output.directory) / file, at_prefix(file));
+    for (const std::string& file : output.files)
+      copy_whole(fs::path(output.directory) / file, at_prefix(file));
   } catch (const std::exception& error) {
     problem = error.what();
   }
@@ -266,7 +283,9 @@ bool ScrRun::is_near_the_end_here() const {
   const long end_s = end_of_allocation_s();
   if (configuration_.halt_before_s == 0 || end_s == 0) return false;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(now).count() + configuration_.halt_before_s >= end_s;
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count() +
+             configuration_.halt_before_s >=
+         end_s;
 }
 
 bool ScrRun::is_checkpoint_due() {
@@ -285,8 +304,10 @@ std::string ScrRun::stored_name() {
   return name;
 }
 
-// The newest checkpoint of a number up to `at_most` that was not dropped, by name if one is wanted; it is open then.
-std::optional<ScrRun::Checkpoint> ScrRun::newest_below(std::uint64_t at_most, const std::string& wanted) {
+// The newest checkpoint of a number up to `at_most` that was not dropped, by name if one is wanted;
+// it is open then.
+std::optional<ScrRun::Checkpoint> ScrRun::newest_below(std::uint64_t at_most,
+                                                       const std::string& wanted) {
   while (const auto found = job_->find(at_most)) {
     const std::string name = stored_name();
     const bool is_wanted = wanted.empty() || name == wanted;
@@ -323,7 +344,9 @@ void ScrRun::complete_restart(bool is_valid) {
   job_->end_reading();
   const Checkpoint tried = *std::exchange(candidate_, std::nullopt);
   std::string problem;
-  if (!is_valid) problem = "the program could not restart from " + tried.name + ": the checkpoint before is next";
+  if (!is_valid)
+    problem =
+        "the program could not restart from " + tried.name + ": the checkpoint before is next";
   is_restart_looked_for_ = true;  // a run restarts once
   try {
     agree(problem);
@@ -335,7 +358,8 @@ void ScrRun::complete_restart(bool is_valid) {
 }
 
 void ScrRun::restart_from(const std::string& name) {
-  if (!restart_directory_.empty() || output_) throw Failure("SCR_Current is called outside of datasets and restarts");
+  if (!restart_directory_.empty() || output_)
+    throw Failure("SCR_Current is called outside of datasets and restarts");
   const auto found = newest_below(DIAPAUSE_NEWEST, name);
   if (!found) throw Failure("there is no checkpoint " + name);
   candidate_ = found;
@@ -346,7 +370,8 @@ void ScrRun::drop(const std::string& name) {
   check_name(name);
   dropped_.insert(name);
   save_dropped();
-  if (candidate_ && candidate_->name == name && restart_directory_.empty()) is_restart_looked_for_ = false;
+  if (candidate_ && candidate_->name == name && restart_directory_.empty())
+    is_restart_looked_for_ = false;
 }
 
 void ScrRun::remove(const std::string& name) {

@@ -1,7 +1,7 @@
 // A program between SCR_Init and SCR_Finalize.
 //
-// Functions throw std::runtime_error where SCR returns something else than SCR_SUCCESS. Collective ones fail on all
-// ranks or on none.
+// Functions throw std::runtime_error where SCR returns something else than SCR_SUCCESS. Collective
+// ones fail on all ranks or on none.
 #pragma once
 
 #include <mpi.h>
@@ -26,7 +26,8 @@ class ScrRun {
   ScrRun(const ScrRun&) = delete;
   ScrRun& operator=(const ScrRun&) = delete;
 
-  // Takes the last checkpoint again at level 4 if checkpoints are to get there at all, and closes. Collective.
+  // Takes the last checkpoint again at level 4 if checkpoints are to get there at all, and closes.
+  // Collective.
   void close();
 
   std::string route(const std::string& name);
@@ -85,7 +86,8 @@ class ScrRun {
   std::uint64_t checkpoints_ = 0;  // of this run
 
   std::optional<Output> output_;
-  std::map<std::string, std::set<std::string>> outputs_;  // files that this rank has at their own paths, by datasets
+  // Files that this rank has at their own paths, by datasets.
+  std::map<std::string, std::set<std::string>> outputs_;
 
   bool is_restart_looked_for_ = false;
   std::uint64_t restart_at_most_ = DIAPAUSE_NEWEST;

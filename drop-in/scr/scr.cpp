@@ -17,8 +17,8 @@ using diapause::drop_in::ScrSettings;
 
 constexpr int kFailure = 1;
 
-// The interface has no handle. Neither is destroyed by the end of the process: a program that ends without SCR_Finalize
-// has no MPI left to talk with.
+// The interface has no handle. Neither is destroyed by the end of the process: a program that ends
+// without SCR_Finalize has no MPI left to talk with.
 std::unique_ptr<ScrRun>& run() {
   static auto* const only = new std::unique_ptr<ScrRun>;
   return *only;
@@ -43,7 +43,8 @@ int status_of(Body body) {
 template <class Call>
 int in_run(Call call) {
   return status_of([&] {
-    if (run() == nullptr) throw std::runtime_error("SCR_Init must come first, and SCR_Finalize last");
+    if (run() == nullptr)
+      throw std::runtime_error("SCR_Init must come first, and SCR_Finalize last");
     call(*run());
   });
 }
@@ -63,7 +64,8 @@ int SCR_Init(void) {
   return status_of([] {
     if (run() != nullptr) throw std::runtime_error("SCR_Init was called before");
     const ScrSettings settings(of_program());
-    if (settings.number("SCR_ENABLE", 1) == 0) throw std::runtime_error("SCR_ENABLE = 0: nothing is done");
+    if (settings.number("SCR_ENABLE", 1) == 0)
+      throw std::runtime_error("SCR_ENABLE = 0: nothing is done");
     run() = std::make_unique<ScrRun>(of_program());
   });
 }

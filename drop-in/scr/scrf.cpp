@@ -1,5 +1,5 @@
-// The subroutines that Fortran programs call, under gfortran's names: texts come with their lengths behind all other
-// arguments, and end in blanks.
+// The subroutines that Fortran programs call, under gfortran's names: texts come with their lengths
+// behind all other arguments, and end in blanks.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -34,13 +34,15 @@ void scr_init_(int* ierror) { *ierror = SCR_Init(); }
 
 void scr_finalize_(int* ierror) { *ierror = SCR_Finalize(); }
 
-void scr_config_(const char* config, char* value, int* ierror, std::size_t config_length, std::size_t value_length) {
+void scr_config_(const char* config, char* value, int* ierror, std::size_t config_length,
+                 std::size_t value_length) {
   const char* const found = SCR_Config(from_fortran(config, config_length).c_str());
   *ierror = to_fortran(found == nullptr ? "" : found, value, value_length);
   std::free(const_cast<char*>(found));
 }
 
-void scr_route_file_(const char* name, char* file, int* ierror, std::size_t name_length, std::size_t file_length) {
+void scr_route_file_(const char* name, char* file, int* ierror, std::size_t name_length,
+                     std::size_t file_length) {
   char path[SCR_MAX_FILENAME] = "";
   *ierror = SCR_Route_file(from_fortran(name, name_length).c_str(), path);
   const int fits = to_fortran(path, file, file_length);
@@ -61,13 +63,17 @@ void scr_start_restart_(char* name, int* ierror, std::size_t length) {
   if (*ierror == SCR_SUCCESS) *ierror = fits;
 }
 
-void scr_complete_restart_(const int* valid, int* ierror) { *ierror = SCR_Complete_restart(*valid); }
+void scr_complete_restart_(const int* valid, int* ierror) {
+  *ierror = SCR_Complete_restart(*valid);
+}
 
 void scr_need_checkpoint_(int* flag, int* ierror) { *ierror = SCR_Need_checkpoint(flag); }
 
 void scr_start_checkpoint_(int* ierror) { *ierror = SCR_Start_checkpoint(); }
 
-void scr_complete_checkpoint_(const int* valid, int* ierror) { *ierror = SCR_Complete_checkpoint(*valid); }
+void scr_complete_checkpoint_(const int* valid, int* ierror) {
+  *ierror = SCR_Complete_checkpoint(*valid);
+}
 
 void scr_start_output_(const char* name, const int* flags, int* ierror, std::size_t length) {
   *ierror = SCR_Start_output(from_fortran(name, length).c_str(), *flags);

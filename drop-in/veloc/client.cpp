@@ -37,7 +37,9 @@ void check_mode(int mode) {
 }  // namespace
 
 VelocClient::VelocClient(MPI_Comm comm, unsigned int id, const std::string& configuration_path)
-    : comm_(comm), rank_(static_cast<int>(id)), configuration_(read_veloc_configuration(configuration_path)) {
+    : comm_(comm),
+      rank_(static_cast<int>(id)),
+      configuration_(read_veloc_configuration(configuration_path)) {
   if (comm_ != MPI_COMM_NULL) MPI_Comm_rank(comm_, &rank_);
   started_s_ = monotonic_s();
   if (rank_ != 0) return;
@@ -48,33 +50,41 @@ VelocClient::~VelocClient() = default;
 
 bool VelocClient::close() {
   bool is_safe = true;
-  for (auto& [name, dated] : jobs_) is_safe = succeeds([&job = *dated.job] { job.close(); }) && is_safe;
+  for (auto& [name, dated] : jobs_)
+    is_safe = succeeds([&job = *dated.job] { job.close(); }) && is_safe;
   jobs_.clear();
   return is_safe;
 }
 
-bool VelocClient::mem_protect(int id, void* ptr, size_t count, size_t base_size, const std::string& name) {
+bool VelocClient::mem_protect(int id, void* ptr, size_t count, size_t base_size,
+                              const std::string& name) {
   return succeeds([&] {
-    if (ptr == nullptr && count * base_size != 0) throw Failure("region " + std::to_string(id) + " is NULL");
+    if (ptr == nullptr && count * base_size != 0)
+      throw Failure("region " + std::to_string(id) + " is NULL");
     const Block block = base_size == 0 ? Block{} : Block{ptr, count, base_size, DIAPAUSE_BYTES};
     regions_[name][id] = {block, {}, {}};
   });
 }
 
-bool VelocClient::mem_protect(int id, const serializer_t& s, const deserializer_t& d, const std::string& name) {
+bool VelocClient::mem_protect(int id, const serializer_t& s, const deserializer_t& d,
+                              const std::string& name) {
   return succeeds([&] {
-    if (!s || !d) throw Failure("region " + std::to_string(id) + " has no serializer, or no deserializer");
+    if (!s || !d)
+      throw Failure("region " + std::to_string(id) + " has no serializer, or no deserializer");
     regions_[name][id] = {{}, s, d};
   });
 }
 
-bool VelocClient::mem_unprotect(int id, const std::string& name) { return regions_[name].erase(id) > 0; }
+bool VelocClient::mem_unprotect(int id, const std::string& name) {
+  return regions_[name].erase(id) > 0;
+}
 
 void VelocClient::mem_clear(const std::string& name) { regions_[name].clear(); }
 
 bool VelocClient::register_observer(int type, const observer_t& obs) {
   return succeeds([&] {
-    if (type != VELOC_OBSERVE_CKPT_END) throw Failure("nothing of number " + std::to_string(type) + " can be observed");
+    if (type != VELOC_OBSERVE_CKPT_END)
+      throw Failure("nothing of number " + std::to_string(type) + " can be observed");
     observers_[type] = obs;
   });
 }
@@ -84,17 +94,19 @@ std::string VelocClient::route_file(const std::string&) {
   std::string file;
   succeeds([&] {
     if (!open_) throw Failure("a checkpoint or a restart must be begun before");
-    if (open_->is_taken) throw Failure("a checkpoint is of memory or of files: its memory was taken already");
+    if (open_->is_taken)
+      throw Failure("a checkpoint is of memory or of files: its memory was taken already");
     Job& job = *job_of(open_->name).job;
     const bool is_checkpoint = open_->kind == Open::Kind::checkpoint;
-    if (open_->file.empty()) open_->file = (is_checkpoint ? job.begin_files() : job.restore_files()) + "/file";
+    if (open_->file.empty())
+      open_->file = (is_checkpoint ? job.begin_files() : job.restore_files()) + "/file";
     file = open_->file;
   });
   return file;
 }
 
-// The copies on nodes of what lies in the persistent directory are part of what keeps it safe: they stay, and go by
-// age. Without that directory nothing would ever use the checkpoints again.
+// The copies on nodes of what lies in the persistent directory are part of what keeps it safe: they
+// stay, and go by age. Without that directory nothing would ever use the checkpoints again.
 bool VelocClient::cleanup(const std::string& name) {
   return succeeds([&] {
     check_name(name, 0);
@@ -106,13 +118,15 @@ bool VelocClient::cleanup(const std::string& name) {
 }
 
 bool VelocClient::checkpoint(const std::string& name, int version) {
-  return checkpoint_begin(name, version) && checkpoint_mem(VELOC_CKPT_ALL, {}) && checkpoint_end(true);
+  return checkpoint_begin(name, version) && checkpoint_mem(VELOC_CKPT_ALL, {}) &&
+         checkpoint_end(true);
 }
 
 bool VelocClient::checkpoint_begin(const std::string& name, int version) {
   return succeeds([&] {
     check_name(name, version);
-    if (open_ && open_->kind == Open::Kind::checkpoint) throw Failure("another checkpoint was begun and not ended");
+    if (open_ && open_->kind == Open::Kind::checkpoint)
+      throw Failure("another checkpoint was begun and not ended");
     open_ = Open{Open::Kind::checkpoint, name, version};
   });
 }
@@ -121,7 +135,8 @@ bool VelocClient::checkpoint_mem(int mode, const std::set<int>& ids) {
   return succeeds([&] {
     check_mode(mode);
     Open& open = opened(Open::Kind::checkpoint, "a checkpoint");
-    if (!open.file.empty()) throw Failure("a checkpoint is of memory or of files: a file was asked for already");
+    if (!open.file.empty())
+      throw Failure("a checkpoint is of memory or of files: a file was asked for already");
     take(ids, mode);
     open.is_taken = true;
   });
@@ -141,7 +156,8 @@ void VelocClient::take(const std::set<int>& ids, int mode) {
     }
     blocks[std::to_string(id)] = block;
   }
-  if (blocks.empty()) throw Failure("no region is selected for the checkpoint '" + open_->name + "'");
+  if (blocks.empty())
+    throw Failure("no region is selected for the checkpoint '" + open_->name + "'");
   Dated& dated = job_of(open_->name);
   dated.job->checkpoint(blocks, static_cast<std::uint64_t>(open_->version), due_level(dated));
   last_name_ = open_->name;
@@ -153,7 +169,8 @@ bool VelocClient::checkpoint_end(bool success) {
     open_.reset();
     if (!open.file.empty()) {
       Dated& dated = job_of(open.name);
-      dated.job->checkpoint_files({}, static_cast<std::uint64_t>(open.version), due_level(dated), success);
+      dated.job->checkpoint_files({}, static_cast<std::uint64_t>(open.version), due_level(dated),
+                                  success);
       last_name_ = open.name;
     } else if (!open.is_taken) {
       throw Failure("the checkpoint '" + open.name + "' holds nothing");
@@ -167,7 +184,8 @@ bool VelocClient::checkpoint_end(bool success) {
 
 bool VelocClient::checkpoint_wait() {
   return succeeds([&] {
-    if (open_ && open_->kind == Open::Kind::checkpoint) throw Failure("a checkpoint was begun: end it before waiting");
+    if (open_ && open_->kind == Open::Kind::checkpoint)
+      throw Failure("a checkpoint was begun: end it before waiting");
     if (!last_name_.empty()) job_of(last_name_).job->wait();
   });
 }
@@ -175,7 +193,8 @@ bool VelocClient::checkpoint_wait() {
 bool VelocClient::checkpoint_finished() {
   bool is_done = true;
   const bool could_ask = succeeds([&] {
-    if (open_ && open_->kind == Open::Kind::checkpoint) throw Failure("a checkpoint was begun: end it before asking");
+    if (open_ && open_->kind == Open::Kind::checkpoint)
+      throw Failure("a checkpoint was begun: end it before asking");
     if (!last_name_.empty()) is_done = job_of(last_name_).job->is_done();
   });
   return could_ask && is_done;
@@ -186,23 +205,27 @@ int VelocClient::restart_test(const std::string& name, int version, int target_r
   succeeds([&] {
     check_name(name, version);
     check_target(target_rank);
-    const auto newest = job_of(name).job->find(version == 0 ? DIAPAUSE_NEWEST : static_cast<std::uint64_t>(version));
+    const auto newest = job_of(name).job->find(version == 0 ? DIAPAUSE_NEWEST
+                                                            : static_cast<std::uint64_t>(version));
     if (!newest) return;
-    if (newest->version > std::numeric_limits<int>::max()) throw Failure("the number of the version is too large");
+    if (newest->version > std::numeric_limits<int>::max())
+      throw Failure("the number of the version is too large");
     found = static_cast<int>(newest->version);
   });
   return found;
 }
 
 bool VelocClient::restart(const std::string& name, int version, int target_rank) {
-  return restart_begin(name, version, target_rank) && recover_mem(VELOC_RECOVER_ALL, {}) && restart_end(true);
+  return restart_begin(name, version, target_rank) && recover_mem(VELOC_RECOVER_ALL, {}) &&
+         restart_end(true);
 }
 
 bool VelocClient::restart_begin(const std::string& name, int version, int target_rank) {
   return succeeds([&] {
     check_name(name, version);
     check_target(target_rank);
-    if (open_ && open_->kind == Open::Kind::checkpoint) throw Failure("a checkpoint was begun: end it before");
+    if (open_ && open_->kind == Open::Kind::checkpoint)
+      throw Failure("a checkpoint was begun: end it before");
     job_of(name).job->open(static_cast<std::uint64_t>(version));
     open_ = Open{Open::Kind::restart, name, version};
   });
@@ -229,7 +252,8 @@ bool VelocClient::recover_mem(int mode, const std::set<int>& ids) {
       const int id = std::stoi(name);
       if (!is_selected(mode, ids, id)) continue;
       const auto region = regions.find(id);
-      if (region == regions.end()) throw Failure("region " + name + " is stored, and not protected");
+      if (region == regions.end())
+        throw Failure("region " + name + " is stored, and not protected");
       const auto stored = job.stored_bytes(name).value_or(0);
       if (!region->second.deserialize && region->second.memory.bytes() < stored) {
         throw Failure("region " + name + " has " + std::to_string(region->second.memory.bytes()) +
@@ -255,7 +279,8 @@ bool VelocClient::restart_end(bool success) {
     const Open open = opened(Open::Kind::restart, "a restart");
     open_.reset();
     job_of(open.name).job->end_reading();
-    if (!success) tell("the program could not restart from version " + std::to_string(open.version));
+    if (!success)
+      tell("the program could not restart from version " + std::to_string(open.version));
   });
 }
 
@@ -293,7 +318,9 @@ int VelocClient::due_level(Dated& dated) {
 }
 
 void VelocClient::check_name(const std::string& name, int version) const {
-  const auto is_allowed = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; };
+  const auto is_allowed = [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.' || c == '-';
+  };
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_allowed)) {
     throw Failure("'" + name + "' cannot name checkpoints: letters, digits, '_', '.' and '-' can");
   }
@@ -311,7 +338,9 @@ VelocClient::Open& VelocClient::opened(Open::Kind kind, const char* what) {
   throw Failure(std::string(what) + " must be begun before");
 }
 
-void VelocClient::tell(const std::string& text) const { std::fprintf(stderr, "veloc: %s\n", text.c_str()); }
+void VelocClient::tell(const std::string& text) const {
+  std::fprintf(stderr, "veloc: %s\n", text.c_str());
+}
 
 template <class Body>
 bool VelocClient::succeeds(Body body) {

@@ -19,11 +19,14 @@ class VelocClient final : public veloc::client_t {
   VelocClient(MPI_Comm comm, unsigned int id, const std::string& configuration_path);
   ~VelocClient() override;
 
-  // Waits until all checkpoints are where they are to be, and whether they are. Nothing but destruction may follow.
+  // Waits until all checkpoints are where they are to be, and whether they are. Nothing but
+  // destruction may follow.
   bool close();
 
-  bool mem_protect(int id, void* ptr, size_t count, size_t base_size, const std::string& name) override;
-  bool mem_protect(int id, const serializer_t& s, const deserializer_t& d, const std::string& name) override;
+  bool mem_protect(int id, void* ptr, size_t count, size_t base_size,
+                   const std::string& name) override;
+  bool mem_protect(int id, const serializer_t& s, const deserializer_t& d,
+                   const std::string& name) override;
   bool mem_unprotect(int id, const std::string& name) override;
   void mem_clear(const std::string& name) override;
   bool register_observer(int type, const observer_t& obs) override;

@@ -14,11 +14,13 @@
 namespace diapause::drop_in {
 namespace {
 
-constexpr std::array kKnown = {"scratch",     "mode",         "persistent",       "persistent_interval",
-                               "ec_interval", "max_versions", "scratch_versions", "chksum"};
+constexpr std::array kKnown = {
+    "scratch",     "mode",         "persistent",       "persistent_interval",
+    "ec_interval", "max_versions", "scratch_versions", "chksum"};
 // They say how VELOC does its work, which Diapause does in its own way.
-constexpr std::array kWithoutMeaning = {"meta",       "aggregated",        "max_parallelism", "threaded",
-                                        "log_prefix", "watchdog_interval", "failure_domain"};
+constexpr std::array kWithoutMeaning = {"meta",          "aggregated", "max_parallelism",
+                                        "threaded",      "log_prefix", "watchdog_interval",
+                                        "failure_domain"};
 // What they name does not exist here.
 constexpr std::array kLeftOut = {"axl_type", "daos_pool", "daos_cont"};
 
@@ -48,7 +50,8 @@ class Keys {
     if (!text) return otherwise;
     const long value = whole_number(*text, name(key));
     if (value >= least) return value;
-    throw std::runtime_error(name(key) + " = " + *text + ": it must be at least " + std::to_string(least));
+    throw std::runtime_error(name(key) + " = " + *text + ": it must be at least " +
+                             std::to_string(least));
   }
 
   std::string needed(const std::string& key) const {
@@ -68,11 +71,14 @@ class Keys {
 
 void remark_on_unused(const Keys& keys, std::vector<std::string>& remarks) {
   for (const char* const key : kLeftOut) {
-    if (keys.get(key)) throw std::runtime_error(keys.name(key) + ": Diapause has no such storage; take the key out");
+    if (keys.get(key))
+      throw std::runtime_error(keys.name(key) + ": Diapause has no such storage; take the key out");
   }
   for (const auto& [key, value] : keys.ini().all()) {
-    if (has(kWithoutMeaning, key)) remarks.push_back(keys.name(key) + " has no meaning for Diapause");
-    if (!has(kWithoutMeaning, key) && !has(kKnown, key)) remarks.push_back(keys.name(key) + " is no key of VELOC");
+    if (has(kWithoutMeaning, key))
+      remarks.push_back(keys.name(key) + " has no meaning for Diapause");
+    if (!has(kWithoutMeaning, key) && !has(kKnown, key))
+      remarks.push_back(keys.name(key) + " is no key of VELOC");
   }
   const auto checksum = keys.get("chksum");
   if (checksum && lower(*checksum) != "true" && *checksum != "1") {
@@ -102,7 +108,8 @@ VelocConfiguration read_veloc_configuration(const std::string& path) {
   const auto persistent = keys.get("persistent");
   configuration.has_persistent = persistent.has_value();
   configuration.persistent_interval_s =
-      persistent ? keys.number("persistent_interval", 0, VelocConfiguration::kNever) : VelocConfiguration::kNever;
+      persistent ? keys.number("persistent_interval", 0, VelocConfiguration::kNever)
+                 : VelocConfiguration::kNever;
   configuration.ec_interval_s = keys.number("ec_interval", 0, VelocConfiguration::kNever);
   remark_on_unused(keys, configuration.remarks);
 
@@ -119,9 +126,10 @@ VelocConfiguration read_veloc_configuration(const std::string& path) {
   settings.set("level4.keep", versions(keys, "max_versions"));
   configuration.settings = settings.text();
   if (!persistent) {
-    configuration.remarks.push_back(keys.name("persistent") +
-                                    " is missing: what tells of the checkpoints lies in the directory 'veloc', and no "
-                                    "checkpoint survives the loss of all nodes");
+    configuration.remarks.push_back(
+        keys.name("persistent") +
+        " is missing: what tells of the checkpoints lies in the directory 'veloc', and no "
+        "checkpoint survives the loss of all nodes");
   }
   return configuration;
 }

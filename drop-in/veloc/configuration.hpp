@@ -16,8 +16,8 @@ struct VelocConfiguration {
   std::vector<std::string> remarks;  // on what has no meaning here
 };
 
-// A variable VELOC_<KEY> of the environment stands above a key of the file; `path` may be empty. Throws
-// std::runtime_error that names what cannot be used.
+// A variable VELOC_<KEY> of the environment stands above a key of the file; `path` may be empty.
+// Throws std::runtime_error that names what cannot be used.
 VelocConfiguration read_veloc_configuration(const std::string& path);
 
 }  // namespace diapause::drop_in

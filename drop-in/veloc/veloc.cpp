@@ -12,8 +12,8 @@ namespace {
 
 using diapause::drop_in::VelocClient;
 
-// The interface has no handle. It is never destroyed by the end of the process: a program that ends without
-// VELOC_Finalize has no MPI left to talk with.
+// The interface has no handle. It is never destroyed by the end of the process: a program that ends
+// without VELOC_Finalize has no MPI left to talk with.
 std::unique_ptr<VelocClient>& client() {
   static auto* const only = new std::unique_ptr<VelocClient>;
   return *only;
@@ -55,7 +55,9 @@ extern "C" {
 
 int VELOC_Init(MPI_Comm comm, const char* cfg_file) { return init(comm, 0, cfg_file); }
 
-int VELOC_Init_single(unsigned int id, const char* cfg_file) { return init(MPI_COMM_NULL, id, cfg_file); }
+int VELOC_Init_single(unsigned int id, const char* cfg_file) {
+  return init(MPI_COMM_NULL, id, cfg_file);
+}
 
 int VELOC_Finalize(int) {
   return status_of([](VelocClient& c) {
@@ -66,11 +68,13 @@ int VELOC_Finalize(int) {
 }
 
 int VELOC_Mem_protect(int id, void* ptr, size_t count, size_t base_size) {
-  return status_of([&](VelocClient& c) { return c.mem_protect(id, ptr, count, base_size, c.default_group()); });
+  return status_of(
+      [&](VelocClient& c) { return c.mem_protect(id, ptr, count, base_size, c.default_group()); });
 }
 
 int VELOC_Region_protect(int id, void* ptr, size_t count, size_t base_size, const char* name) {
-  return status_of([&](VelocClient& c) { return c.mem_protect(id, ptr, count, base_size, text(name)); });
+  return status_of(
+      [&](VelocClient& c) { return c.mem_protect(id, ptr, count, base_size, text(name)); });
 }
 
 int VELOC_Mem_unprotect(int id) {

@@ -61,14 +61,18 @@ typedef enum diapause_status {
   DIAPAUSE_ERR_BUSY = -5,      /* another running job or instance uses the same checkpoints */
   DIAPAUSE_ERR_CORRUPT = -6,   /* stored data is damaged and no intact copy is left */
   DIAPAUSE_ERR_NOT_FOUND = -7, /* there is no such version or region */
-  DIAPAUSE_ERR_MISMATCH = -8,  /* stored data does not fit the program: regions, their size or type, number of ranks */
+  /* Stored data does not fit the program: regions, their size or type, number of ranks. */
+  DIAPAUSE_ERR_MISMATCH = -8,
   DIAPAUSE_ERR_COMM = -9,      /* communication between ranks failed */
   DIAPAUSE_ERR_OFF = -10,      /* the instance turned itself off after an earlier failure */
   DIAPAUSE_ERR_INTERNAL = -11, /* a defect in the library */
-  DIAPAUSE_ERR_DENIED = -12,   /* a directory or file belongs to somebody else, or others can write to it */
-  DIAPAUSE_ERR_MEMORY = -13,   /* out of memory */
-  DIAPAUSE_ERR_TIMEOUT = -14,  /* the time given was over first; what was waited for may still happen */
-  DIAPAUSE_ERR_AGAIN = -15     /* the system lacks memory, descriptors or room for the moment: try again */
+  /* A directory or file belongs to somebody else, or others can write to it. */
+  DIAPAUSE_ERR_DENIED = -12,
+  DIAPAUSE_ERR_MEMORY = -13, /* out of memory */
+  /* The time given was over first; what was waited for may still happen. */
+  DIAPAUSE_ERR_TIMEOUT = -14,
+  /* The system lacks memory, descriptors or room for the moment: try again. */
+  DIAPAUSE_ERR_AGAIN = -15
 } diapause_status;
 
 /* The element types of protected memory. */
@@ -97,10 +101,12 @@ typedef enum diapause_level {
 /* Who does the work that remains after the capture of a checkpoint: publishing, copies, parity,
  * and the global directory. The numbers never change. */
 typedef enum diapause_worker {
-  DIAPAUSE_WORKER_CALL = 0,            /* the checkpoint call itself: async.mode = "off", or nothing else is possible */
-  DIAPAUSE_WORKER_THREAD = 1,          /* a thread in the first rank of each node */
-  DIAPAUSE_WORKER_THREAD_IN_CALLS = 2, /* the same thread, whose communication is done in the program's calls */
-  DIAPAUSE_WORKER_RANK = 3             /* the dedicated rank: the last rank of each node */
+  /* The checkpoint call itself: async.mode = "off", or nothing else is possible. */
+  DIAPAUSE_WORKER_CALL = 0,
+  DIAPAUSE_WORKER_THREAD = 1, /* a thread in the first rank of each node */
+  /* The same thread, whose communication is done in the program's calls. */
+  DIAPAUSE_WORKER_THREAD_IN_CALLS = 2,
+  DIAPAUSE_WORKER_RANK = 3 /* the dedicated rank: the last rank of each node */
 } diapause_worker;
 
 /* A level for diapause_wait: the memory is copied, but the version survives no failure yet. */
@@ -109,7 +115,8 @@ typedef enum diapause_worker {
 /* How the program will write to a region (diapause_declare). */
 typedef enum diapause_declaration {
   DIAPAUSE_CHANGING = 0, /* it may write at any time: the default */
-  DIAPAUSE_STABLE = 1,   /* it does not write from a checkpoint call to the end of its capture (DIAPAUSE_CAPTURED) */
+  DIAPAUSE_STABLE = 1,   /* it does not write from a checkpoint call to the end of its capture
+                            (DIAPAUSE_CAPTURED) */
   DIAPAUSE_CONSTANT = 2  /* it never writes again */
 } diapause_declaration;
 
@@ -125,9 +132,11 @@ typedef struct diapause_checkpoint_info {
   uint64_t bytes;       /* protected bytes of this rank */
   uint64_t bytes_total; /* protected bytes of all ranks */
   double blocked_s;     /* time this rank spent in the call */
-  int skipped;          /* 1 if a due checkpoint was not taken because of versions in flight (async.when_full) */
-  double waited_s;      /* the part of blocked_s spent waiting for versions in flight to make room */
-  int background;       /* status of the first failure in the background since the last call; DIAPAUSE_OK if none */
+  int skipped;          /* 1 if a due checkpoint was not taken because of versions in flight
+                           (async.when_full) */
+  double waited_s; /* the part of blocked_s spent waiting for versions in flight to make room */
+  int background;  /* status of the first failure in the background since the last call; DIAPAUSE_OK
+                      if none */
   uint64_t background_version; /* the version that failed; diapause_background_reason() says more */
 } diapause_checkpoint_info;
 
@@ -142,12 +151,15 @@ typedef struct diapause_progress {
 
 /* Which version a restart chose. */
 typedef struct diapause_restart_info {
-  uint64_t version;      /* the version restored */
-  int level;             /* deepest level that version was published at */
-  int stepped_back;      /* 1 if a newer version existed and could not be had (diapause_restart_reason) */
-  uint64_t bytes;        /* bytes of this rank's stored regions */
-  double greatest_error; /* greatest difference of a value on any rank to the captured one; 0: all are exact */
-  int redundancy_lost;   /* 1 if a level of it does not hold any more: diapause_restart_end restores it */
+  uint64_t version; /* the version restored */
+  int level;        /* deepest level that version was published at */
+  int stepped_back; /* 1 if a newer version existed and could not be had (diapause_restart_reason)
+                     */
+  uint64_t bytes;   /* bytes of this rank's stored regions */
+  double greatest_error; /* greatest difference of a value on any rank to the captured one; 0: all
+                            are exact */
+  int redundancy_lost;   /* 1 if a level of it does not hold any more: diapause_restart_end restores
+                            it */
 } diapause_restart_info;
 
 /* The codecs that may change values. The numbers never change. */
@@ -195,11 +207,11 @@ typedef void (*diapause_log_function)(void* user, int severity, const char* mess
 
 /* The options of an open call. Begin with DIAPAUSE_OPEN_OPTIONS_INIT, then set what is wanted. */
 typedef struct diapause_open_options {
-  const char* config_path; /* a TOML file; NULL: config_text counts */
-  const char* config_text; /* the text of such a file; both NULL: as NULL in diapause_open */
-  diapause_log_function
-      log;        /* receives all messages, also those of opening; NULL: errors and warnings go to standard error */
-  void* log_user; /* the first argument of `log` */
+  const char* config_path;   /* a TOML file; NULL: config_text counts */
+  const char* config_text;   /* the text of such a file; both NULL: as NULL in diapause_open */
+  diapause_log_function log; /* receives all messages, also those of opening; NULL: errors and
+                                warnings go to standard error */
+  void* log_user;            /* the first argument of `log` */
 } diapause_open_options;
 #define DIAPAUSE_OPEN_OPTIONS_INIT \
   { NULL, NULL, NULL, NULL }
@@ -228,7 +240,8 @@ DIAPAUSE_API int diapause_open(const char* name, const char* config_path, diapau
 
 /* Opens an instance as diapause_open does, with options; `options` may be NULL. In an MPI
  * program the configuration of rank 0 counts for all ranks. */
-DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_options* options, diapause_t** out);
+DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_options* options,
+                                       diapause_t** out);
 
 /* Ends the job. A program calls this when it has done all of its work and its results are safe.
  * The call waits for the versions in flight, removes all versions from all tiers, or all but the
@@ -260,30 +273,31 @@ DIAPAUSE_API int diapause_close_within(diapause_t* instance, double seconds);
  * a region, or protect its name anew, before its memory is freed: both calls wait for a capture
  * under way. Memory that cannot be read, or a pointer to the memory of a GPU, is
  * DIAPAUSE_ERR_ARGUMENT. */
-DIAPAUSE_API int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count,
-                                  diapause_type type);
+DIAPAUSE_API int diapause_protect(diapause_t* instance, const char* region, void* data,
+                                  uint64_t count, diapause_type type);
 
 /* Does the same as diapause_protect, for opaque elements of `element_bytes` (greater than 0)
  * each. */
-DIAPAUSE_API int diapause_protect_bytes(diapause_t* instance, const char* region, void* data, uint64_t count,
-                                        uint64_t element_bytes);
+DIAPAUSE_API int diapause_protect_bytes(diapause_t* instance, const char* region, void* data,
+                                        uint64_t count, uint64_t element_bytes);
 
 /* Does the same as diapause_protect, and records that the memory is the block `[start, start +
  * shape)` of a global array of `global_shape`. The three arrays have `dims` numbers each, 1 to
  * 8, for the slowest dimension first. The region has as many elements as the product of `shape`;
  * a shape with a 0 makes it empty. */
-DIAPAUSE_API int diapause_protect_block(diapause_t* instance, const char* region, void* data, diapause_type type,
-                                        int dims, const uint64_t* shape, const uint64_t* global_shape,
-                                        const uint64_t* start);
+DIAPAUSE_API int diapause_protect_block(diapause_t* instance, const char* region, void* data,
+                                        diapause_type type, int dims, const uint64_t* shape,
+                                        const uint64_t* global_shape, const uint64_t* start);
 
 /* Forgets a region; later checkpoints do not hold it. The call waits for a capture under way. It
  * returns DIAPAUSE_ERR_NOT_FOUND if no region of that name is protected. */
 DIAPAUSE_API int diapause_unprotect(diapause_t* instance, const char* region);
 
-/* Declares how the program will write to a region, so that the region can be copied in the background. If the program
- * violates the declaration, the stored region may mix old and new values. The declaration holds until the region is
- * protected anew. Not collective. */
-DIAPAUSE_API int diapause_declare(diapause_t* instance, const char* region, diapause_declaration declaration);
+/* Declares how the program will write to a region, so that the region can be copied in the
+ * background. If the program violates the declaration, the stored region may mix old and new
+ * values. The declaration holds until the region is protected anew. Not collective. */
+DIAPAUSE_API int diapause_declare(diapause_t* instance, const char* region,
+                                  diapause_declaration declaration);
 
 /* Allows a codec to change each value of a region by at most `bound` in the global tier. Copies on
  * nodes stay exact. The region must be of DIAPAUSE_FLOAT32 or DIAPAUSE_FLOAT64. The permission
@@ -299,24 +313,26 @@ DIAPAUSE_API int diapause_declare(diapause_t* instance, const char* region, diap
  * DIAPAUSE_ERR_CONFIG for a codec that the library was built without. All ranks make the same
  * call, which is not collective. docs/compression.md says what lossy checkpoints may be used
  * for, and what not. */
-DIAPAUSE_API int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec,
-                                     double bound);
+DIAPAUSE_API int diapause_allow_loss(diapause_t* instance, const char* region,
+                                     diapause_lossy_codec codec, double bound);
 
 /* Has every checkpoint of level 4 call `holds` with the values that a restart would give back
  * for these regions. If it returns 0 on one rank, the regions are stored without loss in that
  * version. To find out, each such checkpoint compresses the regions once more while the program
  * waits. All ranks make the same call, which is not collective. */
-DIAPAUSE_API int diapause_keep_invariant(diapause_t* instance, const char* const* regions, uint64_t count,
-                                         diapause_invariant holds, void* context);
+DIAPAUSE_API int diapause_keep_invariant(diapause_t* instance, const char* const* regions,
+                                         uint64_t count, diapause_invariant holds, void* context);
 
 /* Has every restore, also that of diapause_restart, call `hook` after it has written the
  * regions; NULL removes the hook. If the hook fails on one rank, the restore fails on all ranks.
  * Not collective. */
-DIAPAUSE_API int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* context);
+DIAPAUSE_API int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook,
+                                     void* context);
 
 /* Has every checkpoint call `hook` before it captures memory; NULL removes the hook. Not
  * collective. */
-DIAPAUSE_API int diapause_on_capture(diapause_t* instance, diapause_capture_hook hook, void* context);
+DIAPAUSE_API int diapause_on_capture(diapause_t* instance, diapause_capture_hook hook,
+                                     void* context);
 
 /* ---- checkpoints ------------------------------------------------------------------------ */
 
@@ -348,13 +364,14 @@ DIAPAUSE_INLINE int diapause_checkpoint_begin(diapause_t* instance, uint64_t ver
  * reads the memory, which may be freed when the commit returns. A later program restores the
  * region by protecting its name. The call returns DIAPAUSE_ERR_ARGUMENT if no checkpoint is open
  * or a region of that name is protected. Not collective: each rank adds what it has. */
-DIAPAUSE_API int diapause_checkpoint_add(diapause_t* instance, const char* region, const void* data, uint64_t count,
-                                         diapause_type type);
+DIAPAUSE_API int diapause_checkpoint_add(diapause_t* instance, const char* region, const void* data,
+                                         uint64_t count, diapause_type type);
 
 /* Takes the open checkpoint of all regions that are protected and that were added, and closes
  * it. Results, errors and `info` are those of diapause_checkpoint. If one rank gives the
  * checkpoint up, the call returns DIAPAUSE_ERR_ARGUMENT and no rank has the version. Collective. */
-DIAPAUSE_INLINE int diapause_checkpoint_commit(diapause_t* instance, diapause_checkpoint_info* info);
+DIAPAUSE_INLINE int diapause_checkpoint_commit(diapause_t* instance,
+                                               diapause_checkpoint_info* info);
 
 /* Ends an open checkpoint for a rank that has no data for it. No rank takes the version, and the
  * commits of the other ranks fail with the text `why`; NULL stands for no reason. Collective,
@@ -366,7 +383,8 @@ DIAPAUSE_API int diapause_checkpoint_give_up(diapause_t* instance, const char* w
  * program has to stop (diapause_should_stop), the call takes the deepest checkpoint that still
  * ends in time. `info` may be NULL; `info->taken` says whether a checkpoint was taken. Errors
  * are those of diapause_checkpoint. Collective. */
-DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info);
+DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version,
+                                      diapause_checkpoint_info* info);
 
 /* Returns 1 if the next diapause_snapshot will take a checkpoint, 0 if not, or a negative
  * status; the answer is the same on all ranks. Programs that must pack data before a checkpoint
@@ -409,7 +427,8 @@ DIAPAUSE_API int diapause_wait(diapause_t* instance, uint64_t version, int level
 
 /* Says, without waiting, how far `version` has come. It returns DIAPAUSE_ERR_NOT_FOUND as
  * diapause_wait does. Not collective. */
-DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress);
+DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version,
+                                  diapause_progress* progress);
 
 /* Returns a text about the member `background` of the last checkpoint call that set it: the
  * version and the error. The text is "" if no call did. */
@@ -431,8 +450,8 @@ DIAPAUSE_API int diapause_files(diapause_t* instance, const char** directory);
  * Files may have any size and number, and paths of up to 250 bytes. Empty directories are not
  * kept. Links and everything else that is neither a file nor a directory are
  * DIAPAUSE_ERR_DENIED. `info` may be NULL. Collective. */
-DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t version, int level, int valid,
-                                              diapause_checkpoint_info* info);
+DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t version, int level,
+                                              int valid, diapause_checkpoint_info* info);
 
 /* Gives the path of a directory of this rank that holds the files of the version that
  * diapause_restart_begin has opened. The files are verified and have the names that they had.
@@ -458,13 +477,15 @@ DIAPAUSE_API int diapause_restore_files(diapause_t* instance, const char** direc
  * DIAPAUSE_ERR_IO and DIAPAUSE_ERR_AGAIN. If no version is found, and a tier that may hold some
  * cannot be read, the call returns the error of that tier, such as DIAPAUSE_ERR_DENIED or
  * DIAPAUSE_ERR_IO. */
-DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info);
+DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version,
+                                     diapause_restart_info* info);
 
 /* Begins a restart in three steps (begin, restore, end), for programs that must ask for sizes
  * first. The call chooses a version as diapause_restart does, fetches or rebuilds this rank's
  * image, and verifies it. The data is read here to be verified, and once more by
  * diapause_restore. `info` may be NULL. Collective. */
-DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info);
+DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version,
+                                           diapause_restart_info* info);
 
 /* Gives the newest version whose number is at most `at_most`, by the manifests that are there;
  * DIAPAUSE_NEWEST sets no limit. No data is read: diapause_restart_begin with that number may
@@ -478,8 +499,10 @@ DIAPAUSE_API int64_t diapause_stored_count(const diapause_t* instance);
 
 /* Describe a stored region of this rank, by its `index` (from 0) or by its name. `info->name` is
  * valid until diapause_restart_end. */
-DIAPAUSE_INLINE int diapause_stored_at(const diapause_t* instance, uint64_t index, diapause_region_info* info);
-DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info);
+DIAPAUSE_INLINE int diapause_stored_at(const diapause_t* instance, uint64_t index,
+                                       diapause_region_info* info);
+DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char* region,
+                                         diapause_region_info* info);
 
 /* Restores the named regions into the memory that is protected under their names, or with
  * `count` 0 all protected regions. It may be called more than once. Collective; each rank may
@@ -500,7 +523,8 @@ DIAPAUSE_API const char* diapause_restart_reason(const diapause_t* instance);
 /* When the data of a mapped restart is verified. */
 typedef enum diapause_check {
   DIAPAUSE_CHECK_FIRST = 0, /* before the call returns, as in every other restart */
-  DIAPAUSE_CHECK_BEHIND = 1 /* in the background: call diapause_scrub_wait before relying on a result */
+  /* In the background: call diapause_scrub_wait before relying on a result. */
+  DIAPAUSE_CHECK_BEHIND = 1
 } diapause_check;
 
 /* Begins a restart as diapause_restart_begin does, for regions that are used where they are
@@ -546,7 +570,8 @@ DIAPAUSE_API int diapause_set_log(diapause_t* instance, diapause_log_function fu
 
 /* Flips one bit of protected memory on purpose, to test a program: bit `bit` (0 is the least
  * significant) of element `element` of `region`. */
-DIAPAUSE_API int diapause_inject_bit_flip(diapause_t* instance, const char* region, uint64_t element, uint32_t bit);
+DIAPAUSE_API int diapause_inject_bit_flip(diapause_t* instance, const char* region,
+                                          uint64_t element, uint32_t bit);
 
 /* Returns the version of the library, "major.minor.patch". */
 DIAPAUSE_API const char* diapause_version(void);
@@ -556,33 +581,37 @@ DIAPAUSE_API const char* diapause_version(void);
 /* The inline functions above that take a struct call these functions. The last argument is the
  * size of the struct as the program knows it. Languages that cannot use inline functions of a
  * header call these directly. */
-DIAPAUSE_API int diapause_open_sized(const char* name, const diapause_open_options* options, size_t options_bytes,
-                                     diapause_t** out);
+DIAPAUSE_API int diapause_open_sized(const char* name, const diapause_open_options* options,
+                                     size_t options_bytes, diapause_t** out);
 DIAPAUSE_API int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level,
                                            diapause_checkpoint_info* info, size_t info_bytes);
 DIAPAUSE_API int diapause_checkpoint_begin_sized(diapause_t* instance, uint64_t version, int level,
                                                  diapause_checkpoint_info* info, size_t info_bytes);
-DIAPAUSE_API int diapause_checkpoint_commit_sized(diapause_t* instance, diapause_checkpoint_info* info,
+DIAPAUSE_API int diapause_checkpoint_commit_sized(diapause_t* instance,
+                                                  diapause_checkpoint_info* info,
                                                   size_t info_bytes);
-DIAPAUSE_API int diapause_checkpoint_files_sized(diapause_t* instance, uint64_t version, int level, int valid,
-                                                 diapause_checkpoint_info* info, size_t info_bytes);
-DIAPAUSE_API int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info,
-                                         size_t info_bytes);
-DIAPAUSE_API int diapause_should_stop_sized(diapause_t* instance, diapause_stop_info* info, size_t info_bytes);
-DIAPAUSE_API int diapause_poll_sized(diapause_t* instance, uint64_t version, diapause_progress* progress,
-                                     size_t progress_bytes);
-DIAPAUSE_API int diapause_restart_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info,
-                                        size_t info_bytes);
-DIAPAUSE_API int diapause_restart_begin_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info,
-                                              size_t info_bytes);
+DIAPAUSE_API int diapause_checkpoint_files_sized(diapause_t* instance, uint64_t version, int level,
+                                                 int valid, diapause_checkpoint_info* info,
+                                                 size_t info_bytes);
+DIAPAUSE_API int diapause_snapshot_sized(diapause_t* instance, uint64_t version,
+                                         diapause_checkpoint_info* info, size_t info_bytes);
+DIAPAUSE_API int diapause_should_stop_sized(diapause_t* instance, diapause_stop_info* info,
+                                            size_t info_bytes);
+DIAPAUSE_API int diapause_poll_sized(diapause_t* instance, uint64_t version,
+                                     diapause_progress* progress, size_t progress_bytes);
+DIAPAUSE_API int diapause_restart_sized(diapause_t* instance, uint64_t version,
+                                        diapause_restart_info* info, size_t info_bytes);
+DIAPAUSE_API int diapause_restart_begin_sized(diapause_t* instance, uint64_t version,
+                                              diapause_restart_info* info, size_t info_bytes);
 DIAPAUSE_API int diapause_restart_mapped_sized(diapause_t* instance, uint64_t version, int check,
                                                diapause_restart_info* info, size_t info_bytes);
-DIAPAUSE_API int diapause_stored_at_sized(const diapause_t* instance, uint64_t index, diapause_region_info* info,
-                                          size_t info_bytes);
-DIAPAUSE_API int diapause_stored_find_sized(const diapause_t* instance, const char* region, diapause_region_info* info,
-                                            size_t info_bytes);
+DIAPAUSE_API int diapause_stored_at_sized(const diapause_t* instance, uint64_t index,
+                                          diapause_region_info* info, size_t info_bytes);
+DIAPAUSE_API int diapause_stored_find_sized(const diapause_t* instance, const char* region,
+                                            diapause_region_info* info, size_t info_bytes);
 
-DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_options* options, diapause_t** out) {
+DIAPAUSE_INLINE int diapause_open_with(const char* name, const diapause_open_options* options,
+                                       diapause_t** out) {
   return diapause_open_sized(name, options, sizeof *options, out);
 }
 DIAPAUSE_INLINE int diapause_checkpoint(diapause_t* instance, uint64_t version, int level,
@@ -593,36 +622,43 @@ DIAPAUSE_INLINE int diapause_checkpoint_begin(diapause_t* instance, uint64_t ver
                                               diapause_checkpoint_info* info) {
   return diapause_checkpoint_begin_sized(instance, version, level, info, sizeof *info);
 }
-DIAPAUSE_INLINE int diapause_checkpoint_commit(diapause_t* instance, diapause_checkpoint_info* info) {
+DIAPAUSE_INLINE int diapause_checkpoint_commit(diapause_t* instance,
+                                               diapause_checkpoint_info* info) {
   return diapause_checkpoint_commit_sized(instance, info, sizeof *info);
 }
-DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t version, int level, int valid,
-                                              diapause_checkpoint_info* info) {
+DIAPAUSE_INLINE int diapause_checkpoint_files(diapause_t* instance, uint64_t version, int level,
+                                              int valid, diapause_checkpoint_info* info) {
   return diapause_checkpoint_files_sized(instance, version, level, valid, info, sizeof *info);
 }
-DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info) {
+DIAPAUSE_INLINE int diapause_snapshot(diapause_t* instance, uint64_t version,
+                                      diapause_checkpoint_info* info) {
   return diapause_snapshot_sized(instance, version, info, sizeof *info);
 }
 DIAPAUSE_INLINE int diapause_should_stop(diapause_t* instance, diapause_stop_info* info) {
   return diapause_should_stop_sized(instance, info, sizeof *info);
 }
-DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version, diapause_progress* progress) {
+DIAPAUSE_INLINE int diapause_poll(diapause_t* instance, uint64_t version,
+                                  diapause_progress* progress) {
   return diapause_poll_sized(instance, version, progress, sizeof *progress);
 }
-DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
+DIAPAUSE_INLINE int diapause_restart(diapause_t* instance, uint64_t version,
+                                     diapause_restart_info* info) {
   return diapause_restart_sized(instance, version, info, sizeof *info);
 }
-DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version, diapause_restart_info* info) {
+DIAPAUSE_INLINE int diapause_restart_begin(diapause_t* instance, uint64_t version,
+                                           diapause_restart_info* info) {
   return diapause_restart_begin_sized(instance, version, info, sizeof *info);
 }
 DIAPAUSE_INLINE int diapause_restart_mapped(diapause_t* instance, uint64_t version, int check,
                                             diapause_restart_info* info) {
   return diapause_restart_mapped_sized(instance, version, check, info, sizeof *info);
 }
-DIAPAUSE_INLINE int diapause_stored_at(const diapause_t* instance, uint64_t index, diapause_region_info* info) {
+DIAPAUSE_INLINE int diapause_stored_at(const diapause_t* instance, uint64_t index,
+                                       diapause_region_info* info) {
   return diapause_stored_at_sized(instance, index, info, sizeof *info);
 }
-DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char* region, diapause_region_info* info) {
+DIAPAUSE_INLINE int diapause_stored_find(const diapause_t* instance, const char* region,
+                                         diapause_region_info* info) {
   return diapause_stored_find_sized(instance, region, info, sizeof *info);
 }
 

@@ -1,6 +1,7 @@
-// Diapause for C++17 and later: an instance that closes itself, typed regions, and errors as exceptions. This header is
-// a thin layer over diapause.h, and the contracts there hold here, too. It is header-only, so that exceptions never
-// cross the boundary of the library. A program with MPI also includes diapause_mpi.h, before or after this file.
+// Diapause for C++17 and later: an instance that closes itself, typed regions, and errors as
+// exceptions. This header is a thin layer over diapause.h, and the contracts there hold here, too.
+// It is header-only, so that exceptions never cross the boundary of the library. A program with MPI
+// also includes diapause_mpi.h, before or after this file.
 #ifndef DIAPAUSE_DIAPAUSE_HPP
 #define DIAPAUSE_DIAPAUSE_HPP
 
@@ -36,7 +37,8 @@ class Failure : public std::runtime_error {
   int status_;
 };
 
-// The exception for a checkpoint that failed as a whole or above some level; info().level_reached says what holds.
+// The exception for a checkpoint that failed as a whole or above some level; info().level_reached
+// says what holds.
 class CheckpointFailure : public Failure {
  public:
   CheckpointFailure(int status, const std::string& text, const diapause_checkpoint_info& info)
@@ -47,7 +49,8 @@ class CheckpointFailure : public Failure {
   diapause_checkpoint_info info_;
 };
 
-// A view of contiguous elements that belong to somebody else, as std::span of C++20 is; each converts to the other.
+// A view of contiguous elements that belong to somebody else, as std::span of C++20 is; each
+// converts to the other.
 template <class T>
 class Span {
  public:
@@ -77,8 +80,8 @@ struct StoredRegion {
   std::uint64_t count;
 };
 
-// Returns the element type under which T is protected: integers and floats by size and sign, all other types as opaque
-// elements.
+// Returns the element type under which T is protected: integers and floats by size and sign, all
+// other types as opaque elements.
 template <class T>
 constexpr diapause_type element_type() {
   if constexpr (std::is_same_v<T, float>) return DIAPAUSE_FLOAT32;
@@ -93,30 +96,33 @@ constexpr diapause_type element_type() {
   return DIAPAUSE_BYTES;
 }
 
-// This struct is complete if diapause_mpi.h is included. Include that header for an instance on a communicator.
+// This struct is complete if diapause_mpi.h is included. Include that header for an instance on a
+// communicator.
 template <class Dependent>
 struct IncludeDiapauseMpiH;
 
-// An instance of diapause.h. Every member function that fails throws Failure, except for the destructor. Calls on one
-// instance must not overlap in time. A moved-from instance may only be assigned to or destroyed. Member functions
-// without a comment do what the function of that name in diapause.h does, which also says whether they are collective.
+// An instance of diapause.h. Every member function that fails throws Failure, except for the
+// destructor. Calls on one instance must not overlap in time. A moved-from instance may only be
+// assigned to or destroyed. Member functions without a comment do what the function of that name in
+// diapause.h does, which also says whether they are collective.
 class Instance {
  public:
-  // Opens an instance for a single process. An empty `config_path` stands for $DIAPAUSE_CONFIG, or the defaults.
+  // Opens an instance for a single process. An empty `config_path` stands for $DIAPAUSE_CONFIG, or
+  // the defaults.
   explicit Instance(const std::string& name, const std::string& config_path = {}) {
     check(diapause_open(name.c_str(), path_or_null(config_path), &handle_));
   }
 
-  // Opens an instance on all ranks of `comm`, an MPI_Comm. Close or destroy it before MPI_Finalize, which closes an
-  // instance that is still open. Collective.
+  // Opens an instance on all ranks of `comm`, an MPI_Comm. Close or destroy it before MPI_Finalize,
+  // which closes an instance that is still open. Collective.
   template <class Comm, class = std::enable_if_t<!std::is_convertible_v<Comm, std::string>>>
   explicit Instance(Comm comm, const std::string& name, const std::string& config_path = {}) {
     using Mpi = IncludeDiapauseMpiH<std::enable_if_t<sizeof(Comm) != 0>>;
     check(Mpi::open(comm, name.c_str(), path_or_null(config_path), &handle_));
   }
 
-  // Returns the communicator that the program computes on (diapause_comm). It is MPI_COMM_NULL on a dedicated rank,
-  // which closes the instance next. The instance owns it.
+  // Returns the communicator that the program computes on (diapause_comm). It is MPI_COMM_NULL on a
+  // dedicated rank, which closes the instance next. The instance owns it.
   template <class Dependent = void>
   auto comm() const {
     typename IncludeDiapauseMpiH<Dependent>::Comm comm{};
@@ -134,17 +140,19 @@ class Instance {
     }
     return *this;
   }
-  // Closes the instance, and ignores failures, of which close() informs. Like close() it is collective: a rank that
-  // leaves alone by an exception must call MPI_Abort before.
+  // Closes the instance, and ignores failures, of which close() informs. Like close() it is
+  // collective: a rank that leaves alone by an exception must call MPI_Abort before.
   ~Instance() { diapause_close(handle_); }
 
   void close() { check(diapause_close(std::exchange(handle_, nullptr))); }
   // Ends the job (diapause_finish).
   void finish() { check(diapause_finish(std::exchange(handle_, nullptr))); }
-  void close_within(double seconds) { check(diapause_close_within(std::exchange(handle_, nullptr), seconds)); }
+  void close_within(double seconds) {
+    check(diapause_close_within(std::exchange(handle_, nullptr), seconds));
+  }
 
-  // Protects the elements of `data`, such as an array or a span. They must stay where they are until the region is
-  // protected again or unprotected.
+  // Protects the elements of `data`, such as an array or a span. They must stay where they are
+  // until the region is protected again or unprotected.
   template <class Range, class = decltype(std::declval<Range&>().size())>
   void protect(const std::string& region, Range&& data) {
     protect(region, data.data(), data.size());
@@ -156,18 +164,19 @@ class Instance {
     growing_.erase(region);
   }
 
-  // Protects the elements of a vector, as many as there are when a checkpoint is taken; a restart resizes the vector to
-  // the stored number. Between the calls it may grow, shrink and move its elements. The vector object itself must stay
-  // where it is until the region is protected again or unprotected. A checkpoint call returns only when the elements
-  // are captured.
+  // Protects the elements of a vector, as many as there are when a checkpoint is taken; a restart
+  // resizes the vector to the stored number. Between the calls it may grow, shrink and move its
+  // elements. The vector object itself must stay where it is until the region is protected again or
+  // unprotected. A checkpoint call returns only when the elements are captured.
   template <class T, class Allocator>
   void protect(const std::string& region, std::vector<T, Allocator>& data) {
-    static_assert(!std::is_same_v<T, bool>, "a std::vector<bool> has no elements in memory: take a vector of char");
+    static_assert(!std::is_same_v<T, bool>,
+                  "a std::vector<bool> has no elements in memory: take a vector of char");
     protect_elements(region, data.data(), data.size());
     Growing growing{sizeof(T), element_type<T>(), {}, {}};
     growing.resize = [&data](std::uint64_t count) { data.resize(static_cast<std::size_t>(count)); };
-    growing.protect = [this_is = Known{data.data(), data.size()}, &data](Instance& instance,
-                                                                         const std::string& name) mutable {
+    growing.protect = [this_is = Known{data.data(), data.size()}, &data](
+                          Instance& instance, const std::string& name) mutable {
       const Known now{data.data(), data.size()};
       if (now == this_is) return;
       instance.protect_elements(name, data.data(), data.size());
@@ -176,21 +185,25 @@ class Instance {
     growing_.insert_or_assign(region, std::move(growing));
   }
 
-  // Protects `data` as the block `[start, start + shape)` of a global array of `global_shape` (diapause_protect_block).
-  // The dimensions are given with the slowest first.
+  // Protects `data` as the block `[start, start + shape)` of a global array of `global_shape`
+  // (diapause_protect_block). The dimensions are given with the slowest first.
   template <class Range>
   void protect_block(const std::string& region, Range&& data, Span<const std::uint64_t> shape,
                      Span<const std::uint64_t> global_shape, Span<const std::uint64_t> start) {
     using T = std::remove_pointer_t<decltype(data.data())>;
-    static_assert(element_type<T>() != DIAPAUSE_BYTES, "a block of a global array has numbers as elements");
+    static_assert(element_type<T>() != DIAPAUSE_BYTES,
+                  "a block of a global array has numbers as elements");
     std::uint64_t count = 1;
     for (const std::uint64_t extent : shape) count *= extent;
-    if (global_shape.size() != shape.size() || start.size() != shape.size() || count != data.size()) {
-      throw Failure(DIAPAUSE_ERR_ARGUMENT, "region '" + region + "': shape, global_shape, start and data do not agree");
+    if (global_shape.size() != shape.size() || start.size() != shape.size() ||
+        count != data.size()) {
+      throw Failure(DIAPAUSE_ERR_ARGUMENT,
+                    "region '" + region + "': shape, global_shape, start and data do not agree");
     }
     growing_.erase(region);
     check(diapause_protect_block(handle_, region.c_str(), data.data(), element_type<T>(),
-                                 static_cast<int>(shape.size()), shape.data(), global_shape.data(), start.data()));
+                                 static_cast<int>(shape.size()), shape.data(), global_shape.data(),
+                                 start.data()));
   }
 
   void unprotect(const std::string& region) {
@@ -200,7 +213,8 @@ class Instance {
   void declare(const std::string& region, diapause_declaration declaration) {
     check(diapause_declare(handle_, region.c_str(), declaration));
   }
-  void allow_loss(const std::string& region, double bound, diapause_lossy_codec codec = DIAPAUSE_LATTICE) {
+  void allow_loss(const std::string& region, double bound,
+                  diapause_lossy_codec codec = DIAPAUSE_LATTICE) {
     check(diapause_allow_loss(handle_, region.c_str(), codec, bound));
   }
 
@@ -226,7 +240,9 @@ class Instance {
     if (answer < 0) check(answer);
     return answer != 0;
   }
-  void on_capture(diapause_capture_hook hook, void* context) { check(diapause_on_capture(handle_, hook, context)); }
+  void on_capture(diapause_capture_hook hook, void* context) {
+    check(diapause_on_capture(handle_, hook, context));
+  }
 
   // Returns why the program has to stop, or nothing if it need not.
   std::optional<diapause_stop_info> should_stop() const {
@@ -236,10 +252,12 @@ class Instance {
   }
 
   // Returns who does the work that remains after a capture (diapause_worker_of).
-  diapause_worker worker() const { return static_cast<diapause_worker>(diapause_worker_of(handle_)); }
+  diapause_worker worker() const {
+    return static_cast<diapause_worker>(diapause_worker_of(handle_));
+  }
 
-  // Waits until `version` holds at `level` or deeper, or is captured (DIAPAUSE_CAPTURED). Returns false if the time was
-  // over first.
+  // Waits until `version` holds at `level` or deeper, or is captured (DIAPAUSE_CAPTURED). Returns
+  // false if the time was over first.
   bool wait(std::uint64_t version, int level, double seconds = 1e9) {
     const int status = diapause_wait(handle_, version, level, seconds);
     if (status != DIAPAUSE_ERR_TIMEOUT) check(status);
@@ -254,16 +272,16 @@ class Instance {
 
   std::string background_reason() const { return diapause_background_reason(handle_); }
 
-  // Restores all protected regions (diapause_restart). Returns nothing if there is no version yet, which is a fresh
-  // start. A version that is asked for by number must be there.
+  // Restores all protected regions (diapause_restart). Returns nothing if there is no version yet,
+  // which is a fresh start. A version that is asked for by number must be there.
   std::optional<diapause_restart_info> restart(std::uint64_t version = DIAPAUSE_NEWEST) {
     if (!growing_.empty()) return restart_in_steps(version);
     diapause_restart_info info{};
     return found(diapause_restart(handle_, version, &info), version, info);
   }
 
-  // Begins a restart in steps: ask for stored sizes, make room, protect, restore(), restart_end(). Protected vectors
-  // are resized here. Returns nothing if there is no version yet.
+  // Begins a restart in steps: ask for stored sizes, make room, protect, restore(), restart_end().
+  // Protected vectors are resized here. Returns nothing if there is no version yet.
   std::optional<diapause_restart_info> restart_begin(std::uint64_t version = DIAPAUSE_NEWEST) {
     diapause_restart_info info{};
     const auto begun = found(diapause_restart_begin(handle_, version, &info), version, info);
@@ -297,7 +315,8 @@ class Instance {
   void restore() { check(diapause_restore(handle_, nullptr, 0)); }
   // Restores the named regions, of which there is at least one.
   void restore(Span<const std::string> regions) {
-    // In diapause.h an empty list stands for all regions. The call is collective, so a rank cannot leave it out either.
+    // In diapause.h an empty list stands for all regions. The call is collective, so a rank cannot
+    // leave it out either.
     if (regions.empty()) throw Failure(DIAPAUSE_ERR_ARGUMENT, "restore: name at least one region");
     std::vector<const char*> names;
     for (const std::string& region : regions) names.push_back(region.c_str());
@@ -306,7 +325,8 @@ class Instance {
 
   void restart_end() { check(diapause_restart_end(handle_)); }
 
-  // Begins a restart without copies: map() the regions, then restart_end(). Returns nothing if there is no version yet.
+  // Begins a restart without copies: map() the regions, then restart_end(). Returns nothing if
+  // there is no version yet.
   std::optional<diapause_restart_info> restart_mapped(std::uint64_t version = DIAPAUSE_NEWEST,
                                                       diapause_check check = DIAPAUSE_CHECK_FIRST) {
     diapause_restart_info info{};
@@ -319,7 +339,8 @@ class Instance {
     diapause_region_info info{};
     check(diapause_stored_find(handle_, region.c_str(), &info));
     if (info.type != element_type<T>() || info.element_bytes != sizeof(T)) {
-      throw Failure(DIAPAUSE_ERR_MISMATCH, "region '" + region + "' is stored with elements of another type");
+      throw Failure(DIAPAUSE_ERR_MISMATCH,
+                    "region '" + region + "' is stored with elements of another type");
     }
     void* data = nullptr;
     check(diapause_map(handle_, region.c_str(), &data));
@@ -335,7 +356,9 @@ class Instance {
 
   std::string restart_reason() const { return diapause_restart_reason(handle_); }
 
-  void set_log(diapause_log_function function, void* user) { check(diapause_set_log(handle_, function, user)); }
+  void set_log(diapause_log_function function, void* user) {
+    check(diapause_set_log(handle_, function, user));
+  }
 
   void inject_bit_flip(const std::string& region, std::uint64_t element, std::uint32_t bit) {
     check(diapause_inject_bit_flip(handle_, region.c_str(), element, bit));
@@ -377,15 +400,17 @@ class Instance {
 
   // Waits for the capture, because a vector that grows frees the memory that the capture reads.
   void wait_for_growing(const diapause_checkpoint_info& info) {
-    if (info.taken != 0 && !growing_.empty()) check(diapause_wait(handle_, info.version, DIAPAUSE_CAPTURED, 1e9));
+    if (info.taken != 0 && !growing_.empty())
+      check(diapause_wait(handle_, info.version, DIAPAUSE_CAPTURED, 1e9));
   }
 
-  // Resizes protected vectors to the stored numbers. A vector whose elements are stored as another type stays as it is;
-  // restore() then fails on all ranks.
+  // Resizes protected vectors to the stored numbers. A vector whose elements are stored as another
+  // type stays as it is; restore() then fails on all ranks.
   void make_room_for_growing() {
     for (auto& [region, growing] : growing_) {
       const std::optional<StoredRegion> there = stored(region);
-      if (!there || there->element_bytes != growing.element_bytes || there->type != growing.type) continue;
+      if (!there || there->element_bytes != growing.element_bytes || there->type != growing.type)
+        continue;
       growing.resize(there->count);
       growing.protect(*this, region);
     }
@@ -404,7 +429,9 @@ class Instance {
     return begun;
   }
 
-  static const char* path_or_null(const std::string& path) { return path.empty() ? nullptr : path.c_str(); }
+  static const char* path_or_null(const std::string& path) {
+    return path.empty() ? nullptr : path.c_str();
+  }
 
   static std::string text_of(int status) {
     return std::string(diapause_status_name(status)) + ": " + diapause_last_error();

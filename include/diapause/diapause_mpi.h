@@ -11,7 +11,8 @@
  * alike have one name. */
 #if defined(OPEN_MPI) || defined(OMPI_MAJOR_VERSION)
 #define DIAPAUSE_MPI_NAME "Open MPI"
-#elif defined(MPICH_NUMVERSION) || defined(MPICH_VERSION) || defined(I_MPI_VERSION) || defined(MVAPICH2_VERSION)
+#elif defined(MPICH_NUMVERSION) || defined(MPICH_VERSION) || defined(I_MPI_VERSION) || \
+    defined(MVAPICH2_VERSION)
 #define DIAPAUSE_MPI_NAME "MPICH"
 #else
 #define DIAPAUSE_MPI_NAME "another MPI"
@@ -29,15 +30,17 @@ extern "C" {
  * was compiled with another one, DIAPAUSE_ERR_ARGUMENT names both. MPI_Finalize closes an
  * instance that is still open. Its handle is then valid for diapause_close alone, which returns
  * the status of that closing. */
-DIAPAUSE_INLINE int diapause_mpi_open(MPI_Comm comm, const char* name, const char* config_path, diapause_t** out);
+DIAPAUSE_INLINE int diapause_mpi_open(MPI_Comm comm, const char* name, const char* config_path,
+                                      diapause_t** out);
 
 /* Opens an instance as diapause_mpi_open does, with options; `options` may be NULL. Collective. */
-DIAPAUSE_INLINE int diapause_mpi_open_with(MPI_Comm comm, const char* name, const diapause_open_options* options,
-                                           diapause_t** out);
+DIAPAUSE_INLINE int diapause_mpi_open_with(MPI_Comm comm, const char* name,
+                                           const diapause_open_options* options, diapause_t** out);
 
 /* Opens an instance as diapause_mpi_open does, on a communicator of Fortran: an INTEGER, or the
  * MPI_VAL of a TYPE(MPI_Comm). Collective. */
-DIAPAUSE_API int diapause_mpi_open_f(MPI_Fint comm, const char* name, const char* config_path, diapause_t** out);
+DIAPAUSE_API int diapause_mpi_open_f(MPI_Fint comm, const char* name, const char* config_path,
+                                     diapause_t** out);
 
 /* Gives the communicator that the program computes on: it holds the ranks that compute, in the
  * order of the communicator given to diapause_mpi_open. It belongs to the instance and is gone when
@@ -54,15 +57,18 @@ DIAPAUSE_API int diapause_comm_f(const diapause_t* instance, MPI_Fint* comm);
 
 /* The inline functions call this one. `comm` is the address of an MPI_Comm of `comm_bytes`, and
  * `mpi_name` is DIAPAUSE_MPI_NAME, both as the program was compiled. */
-DIAPAUSE_API int diapause_mpi_open_sized(const void* comm, size_t comm_bytes, const char* mpi_name, const char* name,
-                                         const diapause_open_options* options, size_t options_bytes, diapause_t** out);
+DIAPAUSE_API int diapause_mpi_open_sized(const void* comm, size_t comm_bytes, const char* mpi_name,
+                                         const char* name, const diapause_open_options* options,
+                                         size_t options_bytes, diapause_t** out);
 
-DIAPAUSE_INLINE int diapause_mpi_open_with(MPI_Comm comm, const char* name, const diapause_open_options* options,
-                                           diapause_t** out) {
-  return diapause_mpi_open_sized(&comm, sizeof comm, DIAPAUSE_MPI_NAME, name, options, sizeof *options, out);
+DIAPAUSE_INLINE int diapause_mpi_open_with(MPI_Comm comm, const char* name,
+                                           const diapause_open_options* options, diapause_t** out) {
+  return diapause_mpi_open_sized(&comm, sizeof comm, DIAPAUSE_MPI_NAME, name, options,
+                                 sizeof *options, out);
 }
 
-DIAPAUSE_INLINE int diapause_mpi_open(MPI_Comm comm, const char* name, const char* config_path, diapause_t** out) {
+DIAPAUSE_INLINE int diapause_mpi_open(MPI_Comm comm, const char* name, const char* config_path,
+                                      diapause_t** out) {
   diapause_open_options options = DIAPAUSE_OPEN_OPTIONS_INIT;
   options.config_path = config_path;
   return diapause_mpi_open_with(comm, name, &options, out);
@@ -84,7 +90,9 @@ struct IncludeDiapauseMpiH<void> {
   static int open(MPI_Comm comm, const char* name, const char* config_path, diapause_t** out) {
     return diapause_mpi_open(comm, name, config_path, out);
   }
-  static int comm(const diapause_t* instance, MPI_Comm* comm) { return diapause_comm(instance, comm); }
+  static int comm(const diapause_t* instance, MPI_Comm* comm) {
+    return diapause_comm(instance, comm);
+  }
   using Comm = MPI_Comm;
 };
 

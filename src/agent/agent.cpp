@@ -21,10 +21,12 @@ namespace diapause::agent {
 namespace {
 
 constexpr double kCheckInterval_s = 1;
-constexpr double kAnswerLimit_s = 24 * 3600;  // long, because a checkpoint takes as long as it takes
+constexpr double kAnswerLimit_s =
+    24 * 3600;  // long, because a checkpoint takes as long as it takes
 
 Result<sys::LocalSocket> open_door(const StoreRequest& request) {
-  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(request.config_path, request.environment));
+  DIAPAUSE_TRY_ASSIGN(const config::Settings settings,
+                      read_settings(request.config_path, request.environment));
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory,
                       sys::Directory::make_private(sys::real_kernel(), door_directory(settings)));
   return sys::LocalSocket::listen(directory, door_name(request.name, settings));
@@ -32,14 +34,18 @@ Result<sys::LocalSocket> open_door(const StoreRequest& request) {
 
 constexpr std::size_t kMostInvitationBytes = 1 << 20;
 
-Result<std::unique_ptr<Team>> form_team(Company company, const Secret& secret, const StoreRequest& request) {
-  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(request.config_path, request.environment));
-  const std::string directory = door_directory(settings) + "/" + door_name(request.name, settings) + "-nodes";
+Result<std::unique_ptr<Team>> form_team(Company company, const Secret& secret,
+                                        const StoreRequest& request) {
+  DIAPAUSE_TRY_ASSIGN(const config::Settings settings,
+                      read_settings(request.config_path, request.environment));
+  const std::string directory =
+      door_directory(settings) + "/" + door_name(request.name, settings) + "-nodes";
   return Team::form(std::move(company), secret.derive("commands"), directory);
 }
 
 // Starts agents on the other nodes, if there are any.
-Result<std::unique_ptr<Team>> gather_team(const Nodes& nodes, const StoreRequest& request, const Task& task) {
+Result<std::unique_ptr<Team>> gather_team(const Nodes& nodes, const StoreRequest& request,
+                                          const Task& task) {
   if (nodes.is_one()) return std::unique_ptr<Team>();
   Invitation invitation;
   invitation.nodes = nodes;
@@ -61,14 +67,16 @@ bool is_first(const Team* team) { return team == nullptr || team->is_first(); }
 Status agree(Team* team, const Status& own) { return team == nullptr ? own : team->agree(own); }
 
 // Opens the door of the first agent.
-Status open_door(const StoreRequest& request, const Team* team, std::optional<sys::LocalSocket>& door) {
+Status open_door(const StoreRequest& request, const Team* team,
+                 std::optional<sys::LocalSocket>& door) {
   if (!is_first(team)) return {};
   DIAPAUSE_TRY_ASSIGN(sys::LocalSocket opened, open_door(request));
   door.emplace(std::move(opened));
   return {};
 }
 
-// Starts the command of a job on one node, which finds the library for verbs that can be checkpointed.
+// Starts the command of a job on one node, which finds the library for verbs that can be
+// checkpointed.
 Result<process::Keeper> launch_alone(const LaunchRequest& request, const process::Watch& watch) {
   if (const std::string folder = fabric::library_folder(sys::own_program()); !folder.empty()) {
     sys::put_first_in_list("LD_LIBRARY_PATH", folder);  // the command inherits it
@@ -84,8 +92,10 @@ Status give_adapters(const process::Keeper& keeper) {
   return verbs.end();
 }
 
-// Starts the command on the first node, and on each other one the process that starts commands there.
-Result<process::Keeper> launch_here(const LaunchRequest& request, Team* team, const process::Watch& watch) {
+// Starts the command on the first node, and on each other one the process that starts commands
+// there.
+Result<process::Keeper> launch_here(const LaunchRequest& request, Team* team,
+                                    const process::Watch& watch) {
   if (team == nullptr) return launch_alone(request, watch);
   std::optional<sys::Listener> listener;
   Status own;
@@ -118,24 +128,29 @@ Result<process::Keeper> launch_here(const LaunchRequest& request, Team* team, co
 }
 
 Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch& watch) {
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store, ranks_of(team)));
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store,
+                      JobStore::open(request.store, ranks_of(team)));
   std::optional<sys::LocalSocket> door;
   DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
   if (store->newest_version() != 0 && is_first(team)) {
-    request.store.log(Severity::information,
-                      fmt::format("'{0}' has checkpoints of an earlier start, the newest is version {1}: this start "
-                                  "begins anew, and 'diapause restart {0}' would go on from there",
-                                  request.store.name, store->newest_version()));
+    request.store.log(
+        Severity::information,
+        fmt::format(
+            "'{0}' has checkpoints of an earlier start, the newest is version {1}: this start "
+            "begins anew, and 'diapause restart {0}' would go on from there",
+            request.store.name, store->newest_version()));
   }
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, launch_here(request, team, watch));
   Caretaker caretaker({request.store, *store, keeper, watch, team, door ? &*door : nullptr});
   const bool is_check = request.wish == Wish::check_only;
-  const double interval_s = is_check && request.interval_s <= 0 ? kCheckInterval_s : request.interval_s;
+  const double interval_s =
+      is_check && request.interval_s <= 0 ? kCheckInterval_s : request.interval_s;
   if (interval_s > 0) caretaker.take_every(interval_s, request.level, request.wish);
   return caretaker.until_end();
 }
 
-// Returns the port at which the process that starts commands waits: the only one at which it listens.
+// Returns the port at which the process that starts commands waits: the only one at which it
+// listens.
 std::uint16_t port_of_commands(const process::Job& job) {
   const auto server = std::ranges::find(job.processes, job.command, &process::Process::id);
   if (server == job.processes.end()) return 0;
@@ -148,17 +163,21 @@ std::uint16_t port_of_commands(const process::Job& job) {
   return 0;
 }
 
-// Checks that the job's processes can reach each other as before: they know the nodes by their addresses, and connect
-// to them whenever they want.
+// Checks that the job's processes can reach each other as before: they know the nodes by their
+// addresses, and connect to them whenever they want.
 Status check_nodes(const process::Job& job, const Team* team) {
   if (job.far_ends.empty()) return {};
-  if (team == nullptr) return fail(Code::mismatch, "the image is of a job on several nodes: name as many with --hosts");
+  if (team == nullptr)
+    return fail(Code::mismatch,
+                "the image is of a job on several nodes: name as many with --hosts");
   const std::vector<std::string> own = sys::own_addresses();
   for (const process::FarEnd& one : job.far_ends) {
     const std::string host = process::host_of_address(job.sockets[one.socket].local);
-    if (host.starts_with("127.") || host == "::1" || std::ranges::find(own, host) != own.end()) continue;
+    if (host.starts_with("127.") || host == "::1" || std::ranges::find(own, host) != own.end())
+      continue;
     return fail(Code::mismatch,
-                fmt::format("the job's processes know node {} as {}, which is no address of it now: restart on nodes "
+                fmt::format("the job's processes know node {} as {}, which is no address of it "
+                            "now: restart on nodes "
                             "that have the addresses of those that the job ran on, in their order",
                             team->own_name(), host));
   }
@@ -166,10 +185,11 @@ Status check_nodes(const process::Job& job, const Team* team) {
 }
 
 // Makes the processes of this node again. They run when all nodes are ready.
-Result<process::TimedCalls> restore_here(const RestartRequest& request, Team* team, const StoredJob& stored,
-                                         const process::ReadContents& read, process::Keeper& keeper,
-                                         process::Openings& openings) {
-  const process::Birthplace place{keeper.process(), request.store.log, [&] { return agree(team, {}); }};
+Result<process::TimedCalls> restore_here(const RestartRequest& request, Team* team,
+                                         const StoredJob& stored, const process::ReadContents& read,
+                                         process::Keeper& keeper, process::Openings& openings) {
+  const process::Birthplace place{keeper.process(), request.store.log,
+                                  [&] { return agree(team, {}); }};
   auto restored = process::restore(stored.job, openings, stored.contents, read, place);
   if (restored) DIAPAUSE_TRY(keeper.begin(stored.job.command));
   if (restored) DIAPAUSE_TRY(give_adapters(keeper));
@@ -178,7 +198,8 @@ Result<process::TimedCalls> restore_here(const RestartRequest& request, Team* te
 
 Result<int> restart_with(const RestartRequest& request, Team* team, process::Watch& watch) {
   const double started_s = sys::monotonic_s();
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store, JobStore::open(request.store, ranks_of(team)));
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store,
+                      JobStore::open(request.store, ranks_of(team)));
   StoredJob stored;
   const auto can_run_here = [&](store::ImageReader& image) -> Status {
     DIAPAUSE_TRY_ASSIGN(stored, read_job(image));
@@ -190,14 +211,19 @@ Result<int> restart_with(const RestartRequest& request, Team* team, process::Wat
   std::optional<sys::LocalSocket> door;
   DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
   if (team != nullptr) {
-    DIAPAUSE_TRY(team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job)));
+    DIAPAUSE_TRY(
+        team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job)));
   }
-  const process::ReadContents read = [&](const process::StoredContents& one, const process::TakePiece& take) {
+  const process::ReadContents read = [&](const process::StoredContents& one,
+                                         const process::TakePiece& take) {
     return read_contents(fetched.image, one, take);
   };
-  const process::Surroundings around{request.store.log, team == nullptr ? nullptr : &team->others()};
-  DIAPAUSE_TRY_ASSIGN(process::Openings openings, process::Openings::open(stored.job, stored.contents, read, around));
-  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, process::Keeper::wait_for_processes(watch, emulated_name(team)));
+  const process::Surroundings around{request.store.log,
+                                     team == nullptr ? nullptr : &team->others()};
+  DIAPAUSE_TRY_ASSIGN(process::Openings openings,
+                      process::Openings::open(stored.job, stored.contents, read, around));
+  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper,
+                      process::Keeper::wait_for_processes(watch, emulated_name(team)));
   auto restored = restore_here(request, team, stored, read, keeper, openings);
   if (!restored) {
     keeper.end();
@@ -207,7 +233,8 @@ Result<int> restart_with(const RestartRequest& request, Team* team, process::Wat
   store->note_restart(fetched, sys::monotonic_s() - started_s);
   Caretaker caretaker({request.store, *store, keeper, watch, team, door ? &*door : nullptr});
   caretaker.goes_on(std::move(*restored));
-  if (request.interval_s > 0) caretaker.take_every(request.interval_s, request.level, Wish::checkpoint);
+  if (request.interval_s > 0)
+    caretaker.take_every(request.interval_s, request.level, Wish::checkpoint);
   return caretaker.until_end();
 }
 
@@ -222,7 +249,8 @@ Result<int> with_team(Team* team, Result<int> status) {
 
 Result<int> launch(const LaunchRequest& request) {
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team, gather_team(request.nodes, request.store, {}));
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team,
+                      gather_team(request.nodes, request.store, {}));
   return with_team(team.get(), launch_with(request, team.get(), watch));
 }
 
@@ -241,18 +269,22 @@ Result<int> be_invited(const LogSink& log) {
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
   DIAPAUSE_TRY_ASSIGN(Company company, come(invitation));
   const StoreRequest store{invitation.job, invitation.config_path, sys::environment(), log};
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team, form_team(std::move(company), invitation.secret, store));
-  const auto status = invitation.task.is_restart
-                          ? restart_with({store, invitation.task.version, 0, 1, {}}, team.get(), watch)
-                          : launch_with({store, {}, 0, 1, Wish::checkpoint, {}}, team.get(), watch);
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team,
+                      form_team(std::move(company), invitation.secret, store));
+  const auto status =
+      invitation.task.is_restart
+          ? restart_with({store, invitation.task.version, 0, 1, {}}, team.get(), watch)
+          : launch_with({store, {}, 0, 1, Wish::checkpoint, {}}, team.get(), watch);
   (void)with_team(team.get(), status);
   return 0;  // the first agent has said why, if it was not well
 }
 
 Result<Answer> ask(const StoreRequest& job, Wish wish, int level) {
-  DIAPAUSE_TRY_ASSIGN(const config::Settings settings, read_settings(job.config_path, job.environment));
+  DIAPAUSE_TRY_ASSIGN(const config::Settings settings,
+                      read_settings(job.config_path, job.environment));
   const auto nobody = [&] {
-    return fail(Code::not_found, fmt::format("no job '{}' of yours runs on this machine", job.name));
+    return fail(Code::not_found,
+                fmt::format("no job '{}' of yours runs on this machine", job.name));
   };
   auto directory = sys::Directory::open_private(sys::real_kernel(), door_directory(settings));
   if (!directory && directory.error().code == Code::not_found) return nobody();
@@ -260,11 +292,13 @@ Result<Answer> ask(const StoreRequest& job, Wish wish, int level) {
   auto door = sys::connect_local(*directory, door_name(job.name, settings));
   if (!door && door.error().code == Code::not_found) return nobody();
   if (!door) return fail(std::move(door.error()));
-  DIAPAUSE_TRY(door->send(fmt::format("{} {}", wish == Wish::check_only ? "check" : "checkpoint", level)));
+  DIAPAUSE_TRY(
+      door->send(fmt::format("{} {}", wish == Wish::check_only ? "check" : "checkpoint", level)));
   const auto line = door->receive(kAnswerLimit_s);
   if (!line && line.error().code == Code::io) {
-    return fail(Code::not_found,
-                fmt::format("the job '{}' ended, or its agent was killed, before it answered", job.name));
+    return fail(
+        Code::not_found,
+        fmt::format("the job '{}' ended, or its agent was killed, before it answered", job.name));
   }
   if (!line) return fail(line.error());
   std::istringstream words(*line);

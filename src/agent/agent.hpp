@@ -1,5 +1,5 @@
-// Front end for jobs that know nothing of this library. Starts a command in namespaces of its own or restores it,
-// looks after it until it ends, and takes a checkpoint of it on request.
+// Front end for jobs that know nothing of this library. Starts a command in namespaces of its own
+// or restores it, looks after it until it ends, and takes a checkpoint of it on request.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,10 @@ enum class Wish { checkpoint, check_only };
 struct LaunchRequest {
   StoreRequest store;
   std::vector<std::string> command;
-  double interval_s = 0;         // seconds between checkpoints that nobody asks for; 0: none are taken
-  int level = 1;                 // level of these checkpoints
-  Wish wish = Wish::checkpoint;  // check_only: none is taken, and each new obstacle to them is logged
+  double interval_s = 0;  // seconds between checkpoints that nobody asks for; 0: none are taken
+  int level = 1;          // level of these checkpoints
+  // check_only: none is taken, and each new obstacle to them is logged.
+  Wish wish = Wish::checkpoint;
   Nodes nodes;
 };
 
@@ -32,12 +33,12 @@ struct RestartRequest {
   Nodes nodes;
 };
 
-// Both return the exit status of the command, as a shell gives it, when the job has ended. They block signals of the
-// calling thread, which must be the only thread of the process.
+// Both return the exit status of the command, as a shell gives it, when the job has ended. They
+// block signals of the calling thread, which must be the only thread of the process.
 Result<int> launch(const LaunchRequest& request);
 Result<int> restart(const RestartRequest& request);
-// The agent of another node, which the first one has started: reads from standard input what to do. Returns when the
-// job has ended.
+// The agent of another node, which the first one has started: reads from standard input what to do.
+// Returns when the job has ended.
 Result<int> be_invited(const LogSink& log);
 
 // The answer to a request for a checkpoint.
@@ -47,8 +48,8 @@ struct Answer {
   std::uint64_t bytes = 0;
   double stopped_s = 0;  // seconds for which the job stood still
 };
-// Asks the agent of a job that runs on this machine for a checkpoint or a check. Fails with Code::not_found if no
-// such job runs, or if it ends before it answers.
+// Asks the agent of a job that runs on this machine for a checkpoint or a check. Fails with
+// Code::not_found if no such job runs, or if it ends before it answers.
 Result<Answer> ask(const StoreRequest& job, Wish wish, int level);
 
 }  // namespace diapause::agent

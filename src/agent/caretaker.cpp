@@ -16,25 +16,32 @@ namespace diapause::agent {
 namespace {
 
 constexpr double kRequestLimit_s = 5;
-constexpr int kTries = 10;  // attempts at a checkpoint with an obstacle that may pass, over 5 s in all
+constexpr int kTries =
+    10;  // attempts at a checkpoint with an obstacle that may pass, over 5 s in all
 constexpr std::chrono::milliseconds kFirstPause(10);
-constexpr int kSelfContainedLevel = 4;  // its versions need no file of the machine on which they are restarted
+constexpr int kSelfContainedLevel =
+    4;  // its versions need no file of the machine on which they are restarted
 constexpr std::uint64_t kLeastForCopies = 4 * kMiB;
-constexpr std::uint64_t kMostReadBefore = 256 * kMiB;  // bytes that may be read into memory of this process
-// A fork copies the tables of all pages of a process. Below this part of its memory it takes longer than a copy.
+constexpr std::uint64_t kMostReadBefore =
+    256 * kMiB;  // bytes that may be read into memory of this process
+// A fork copies the tables of all pages of a process. Below this part of its memory it takes longer
+// than a copy.
 constexpr std::uint64_t kLeastPartForCopies = 32;
-constexpr double kLook_s = 0.5, kIdle_s = 2;  // of an agent that is alone: how often it looks, and when it ends
+constexpr double kLook_s = 0.5,
+                 kIdle_s = 2;  // of an agent that is alone: how often it looks, and when it ends
 
-// Returns whether the processes are to be forked and their memory read from the copies, instead of reading it while
-// they stand still. Memory that they share with others is not forked, and must be read before they run on in both
-// cases. A copy becomes a child of process 1 only if no other process asks for the orphans. `increments`: null if
-// all memory has to be copied.
-bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy, const Increments* increments) {
+// Returns whether the processes are to be forked and their memory read from the copies, instead of
+// reading it while they stand still. Memory that they share with others is not forked, and must be
+// read before they run on in both cases. A copy becomes a child of process 1 only if no other
+// process asks for the orphans. `increments`: null if all memory has to be copied.
+bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy,
+                     const Increments* increments) {
   std::uint64_t forked = 0, other = 0;
   for (const process::Contents& one : dump.contents) (one.is_forked ? forked : other) += one.bytes;
   const bool is_possible =
       other <= kMostReadBefore &&
-      std::ranges::none_of(dump.job.processes, [](const process::Process& one) { return one.subreaper != 0; });
+      std::ranges::none_of(dump.job.processes,
+                           [](const process::Process& one) { return one.subreaper != 0; });
   if (strategy == config::CaptureStrategy::copy) return false;
   if (strategy == config::CaptureStrategy::copy_on_write) return is_possible;
   const std::uint64_t copied = increments != nullptr ? increments->changed_bytes(dump) : forked;
@@ -99,8 +106,8 @@ void Caretaker::take_due() {
   next_s_ = sys::monotonic_s() + interval_s_;
 }
 
-// Takes a checkpoint. If the obstacle may pass soon (bytes on their way, a connection that is being made, a
-// process that is ending), tries again after a pause, in which the job runs on.
+// Takes a checkpoint. If the obstacle may pass soon (bytes on their way, a connection that is being
+// made, a process that is ending), tries again after a pause, in which the job runs on.
 Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
   auto pause = kFirstPause;
   for (int tries = 1;; ++tries, pause *= 2) {
@@ -109,7 +116,8 @@ Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
     if (around_.keeper.exit_status()) {
       return fail(Code::not_found, fmt::format("the job '{}' has ended", around_.request.name));
     }
-    const bool is_of_the_moment = answer.error().code == Code::again || answer.error().os_errno == ESRCH;
+    const bool is_of_the_moment =
+        answer.error().code == Code::again || answer.error().os_errno == ESRCH;
     if (!is_of_the_moment || tries == kTries) return answer;
     std::this_thread::sleep_for(pause);
   }
@@ -118,17 +126,20 @@ Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
 // Tries to take a checkpoint once, on all nodes.
 Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
   if (around_.team != nullptr) {
-    DIAPAUSE_TRY(around_.team->give({wish == Wish::check_only ? Order::check : Order::checkpoint, level}));
+    DIAPAUSE_TRY(
+        around_.team->give({wish == Wish::check_only ? Order::check : Order::checkpoint, level}));
   }
   auto answer = take_part(wish, level);
   if (!answer && around_.team != nullptr) around_.team->give_up(answer.error());
   return answer;
 }
 
-Status Caretaker::wait_for_others() const { return around_.team == nullptr ? Status{} : around_.team->agree({}); }
+Status Caretaker::wait_for_others() const {
+  return around_.team == nullptr ? Status{} : around_.team->agree({});
+}
 
-// What this agent does for a checkpoint. The job runs on after a failure, unless bytes that were taken out of one of
-// its connections cannot be put back.
+// What this agent does for a checkpoint. The job runs on after a failure, unless bytes that were
+// taken out of one of its connections cannot be put back.
 Result<Answer> Caretaker::take_part(Wish wish, int level) {
   fabric::Pause verbs;
   DIAPAUSE_TRY_ASSIGN(const auto processes, process::processes_with(around_.keeper.process()));
@@ -136,8 +147,8 @@ Result<Answer> Caretaker::take_part(Wish wish, int level) {
   auto answer = take_part_without_verbs(wish, level, verbs);
   // After a checkpoint that failed, the adapters are still held.
   if (const Status connected = verbs.end(); !connected) {
-    around_.request.log(Severity::error,
-                        "the job cannot communicate any more, and waits: " + connected.error().message);
+    around_.request.log(Severity::error, "the job cannot communicate any more, and waits: " +
+                                             connected.error().message);
   }
   return answer;
 }
@@ -145,16 +156,19 @@ Result<Answer> Caretaker::take_part(Wish wish, int level) {
 Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::Pause& verbs) {
   Team* const team = around_.team;
   if (team != nullptr) team->set_patience(Team::Patience::brief);
-  DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen, process::FrozenJob::freeze(around_.keeper.process(), timed_));
+  DIAPAUSE_TRY_ASSIGN(process::FrozenJob frozen,
+                      process::FrozenJob::freeze(around_.keeper.process(), timed_));
   // Nothing is looked at before everything stands still on all nodes.
   DIAPAUSE_TRY(wait_for_others());
   increments_.changes().announce(frozen);
-  DIAPAUSE_TRY_ASSIGN(process::Dump dump, process::dump(frozen, own_process(), around_.keeper.command(),
-                                                        team == nullptr ? nullptr : &team->others()));
+  DIAPAUSE_TRY_ASSIGN(process::Dump dump,
+                      process::dump(frozen, own_process(), around_.keeper.command(),
+                                    team == nullptr ? nullptr : &team->others()));
   Answer answer;
   const auto thaw = [&] {
     const Status thawed = frozen.thaw();
-    // Threads that wait to communicate need their adapters before the rest is done. A failure is told later.
+    // Threads that wait to communicate need their adapters before the rest is done. A failure is
+    // told later.
     verbs.end_early();
     answer.stopped_s = sys::monotonic_s() - verbs.since_s().value_or(frozen.since_s());
     return thawed;
@@ -180,8 +194,8 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
 }
 
 // Captures the job's memory and lets the job run on as soon as that is possible.
-Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process::Dump& dump, int level,
-                                            const std::function<Status()>& thaw) {
+Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process::Dump& dump,
+                                            int level, const std::function<Status()>& thaw) {
   const bool may_refer = level < kSelfContainedLevel;
   references_.forget_other_files(dump);
   if (is_incremental()) DIAPAUSE_TRY(increments_.begin(frozen, dump));
@@ -202,10 +216,13 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
   return captured;
 }
 
-// Makes copies of the job's processes and lets `dump` lead to them, if the job then stands still for less time
-// than it takes to copy its memory. Returns nothing if that is not so or if the copies fail.
-std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen, process::Dump& dump) const {
-  if (!is_worth_copies(dump, around_.store.strategy(), is_incremental() ? &increments_ : nullptr)) return std::nullopt;
+// Makes copies of the job's processes and lets `dump` lead to them, if the job then stands still
+// for less time than it takes to copy its memory. Returns nothing if that is not so or if the
+// copies fail.
+std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen,
+                                                     process::Dump& dump) const {
+  if (!is_worth_copies(dump, around_.store.strategy(), is_incremental() ? &increments_ : nullptr))
+    return std::nullopt;
   auto copies = process::Copies::make(frozen);
   const Status read = copies ? process::read_what_is_not_forked(dump) : fail(copies.error());
   if (!read) {
@@ -218,14 +235,16 @@ std::optional<process::Copies> Caretaker::copies_for(process::FrozenJob& frozen,
 }
 
 bool Caretaker::is_incremental() const {
-  return around_.store.strategy() == config::CaptureStrategy::incremental && increments_.changes().refusal().empty();
+  return around_.store.strategy() == config::CaptureStrategy::incremental &&
+         increments_.changes().refusal().empty();
 }
 
 void Caretaker::tell_why_all_is_copied() {
   const std::string& why = increments_.changes().refusal();
   if (around_.store.strategy() != config::CaptureStrategy::incremental || why == last_told_) return;
-  around_.request.log(Severity::warning,
-                      "what the job has written to is not known, so all of its memory is copied: " + why);
+  around_.request.log(
+      Severity::warning,
+      "what the job has written to is not known, so all of its memory is copied: " + why);
   last_told_ = why;
 }
 
@@ -244,8 +263,8 @@ void Caretaker::answer_door() {
   }
   const auto answer = checkpoint(verb == "check" ? Wish::check_only : Wish::checkpoint, level);
   if (answer) {
-    (void)visitor->send(
-        fmt::format("done {} {} {} {:.6f}", answer->version, answer->level, answer->bytes, answer->stopped_s));
+    (void)visitor->send(fmt::format("done {} {} {} {:.6f}", answer->version, answer->level,
+                                    answer->bytes, answer->stopped_s));
     return;
   }
   std::string text = answer.error().message;
@@ -262,17 +281,19 @@ void Caretaker::obey() {
       around_.keeper.end();
       return;
     }
-    const auto done = take_part(order->verb == Order::check ? Wish::check_only : Wish::checkpoint, order->level);
+    const auto done =
+        take_part(order->verb == Order::check ? Wish::check_only : Wish::checkpoint, order->level);
     if (!done) team.give_up(done.error());
   }
   if (!team.lost() || is_alone_ || has_ended_) return;
   is_alone_ = true;
-  around_.request.log(Severity::warning, fmt::format("{}: {}; no more checkpoints of the job can be taken",
-                                                     team.own_name(), team.lost()->message));
+  around_.request.log(Severity::warning,
+                      fmt::format("{}: {}; no more checkpoints of the job can be taken",
+                                  team.own_name(), team.lost()->message));
 }
 
-// An agent that is alone stays as long as something of the job runs on its node, beside process 1 and what starts
-// commands.
+// An agent that is alone stays as long as something of the job runs on its node, beside process 1
+// and what starts commands.
 bool Caretaker::is_abandoned() {
   constexpr std::size_t kOurs = 2;
   const auto members = process::processes_with(around_.keeper.process());

@@ -30,12 +30,14 @@ struct Surroundings {
 class Caretaker {
  public:
   explicit Caretaker(const Surroundings& around)
-      : around_(around), references_(around.store.referenced_files()), increments_(around.store.audit_percent()) {}
+      : around_(around),
+        references_(around.store.referenced_files()),
+        increments_(around.store.audit_percent()) {}
 
   void take_every(double interval_s, int level, Wish wish);
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
-  // Returns the status of the job's command, as a shell gives it. On other nodes than the first: that of what starts
-  // commands there.
+  // Returns the status of the job's command, as a shell gives it. On other nodes than the first:
+  // that of what starts commands there.
   int until_end();
 
  private:

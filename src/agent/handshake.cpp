@@ -18,7 +18,8 @@ struct Second {
   Digest proof{};
 };
 
-Digest proof_of(const Secret& secret, std::string_view end, const First& first, const Digest& random) {
+Digest proof_of(const Secret& secret, std::string_view end, const First& first,
+                const Digest& random) {
   ByteVector message;
   for (const ByteView part : {as_byte_view(end), as_byte_view(first), as_byte_view(random)}) {
     message.insert(message.end(), part.begin(), part.end());
@@ -26,7 +27,9 @@ Digest proof_of(const Secret& secret, std::string_view end, const First& first, 
   return hmac_sha256(secret.bytes, message);
 }
 
-Error stranger() { return {Code::denied, "the other end of a connection does not know the secret of the job"}; }
+Error stranger() {
+  return {Code::denied, "the other end of a connection does not know the secret of the job"};
+}
 
 constexpr std::string_view kConnecting = "connecting", kAccepting = "accepting";
 constexpr std::string_view kDigits = "0123456789abcdef";
@@ -54,11 +57,13 @@ std::string Secret::text() const {
 
 Result<Secret> Secret::parse(const std::string& text) {
   Secret made;
-  if (text.size() != 2 * made.bytes.size() || text.find_first_not_of(kDigits) != std::string::npos) {
+  if (text.size() != 2 * made.bytes.size() ||
+      text.find_first_not_of(kDigits) != std::string::npos) {
     return fail(Code::corrupt, "the secret of a job must be 64 hexadecimal digits");
   }
   for (std::size_t i = 0; i < made.bytes.size(); ++i) {
-    made.bytes[i] = static_cast<std::byte>(kDigits.find(text[2 * i]) << 4 | kDigits.find(text[2 * i + 1]));
+    made.bytes[i] =
+        static_cast<std::byte>(kDigits.find(text[2 * i]) << 4 | kDigits.find(text[2 * i + 1]));
   }
   return made;
 }
@@ -69,7 +74,8 @@ Status greet(sys::Stream& stream, const Secret& secret, const Hello& hello, doub
   DIAPAUSE_TRY(stream.send_all(as_byte_view(first), most_s));
   Second second;
   DIAPAUSE_TRY(stream.receive_all(std::as_writable_bytes(std::span(&second, 1)), most_s));
-  if (!is_equal_secret(second.proof, proof_of(secret, kAccepting, first, second.random))) return fail(stranger());
+  if (!is_equal_secret(second.proof, proof_of(secret, kAccepting, first, second.random)))
+    return fail(stranger());
   DIAPAUSE_TRY(stream.send_all(proof_of(secret, kConnecting, first, second.random), most_s));
   std::byte agreed{0};
   return stream.receive_all({&agreed, 1}, most_s);
@@ -84,7 +90,8 @@ Result<Hello> welcome(sys::Stream& stream, const Secret& secret, double most_s) 
   DIAPAUSE_TRY(stream.send_all(as_byte_view(second), most_s));
   Digest proof{};
   DIAPAUSE_TRY(stream.receive_all(proof, most_s));
-  if (!is_equal_secret(proof, proof_of(secret, kConnecting, first, second.random))) return fail(stranger());
+  if (!is_equal_secret(proof, proof_of(secret, kConnecting, first, second.random)))
+    return fail(stranger());
   const std::byte agreed{1};
   DIAPAUSE_TRY(stream.send_all({&agreed, 1}, most_s));
   return first.hello;

@@ -28,29 +28,35 @@ std::optional<process::StoredContents> parse_name(std::string_view name) {
   std::uint64_t number = 0;
   const bool is_shared = name.starts_with("shared/");
   if (is_shared) name.remove_prefix(7);
-  if (!take_number(name, 10, number) || number > UINT32_MAX || !name.starts_with("/")) return std::nullopt;
+  if (!take_number(name, 10, number) || number > UINT32_MAX || !name.starts_with("/"))
+    return std::nullopt;
   (is_shared ? contents.shared : contents.process) = static_cast<std::uint32_t>(number);
   name.remove_prefix(1);
   if (!take_number(name, 16, contents.offset) || !name.empty()) return std::nullopt;
   return contents;
 }
 
-// Returns whether the contents lie in memory of a process of the job, or in one of its shared memories.
+// Returns whether the contents lie in memory of a process of the job, or in one of its shared
+// memories.
 bool fits(const process::Job& job, const process::StoredContents& contents) {
   const std::uint64_t end = contents.offset + contents.bytes;
   if (end < contents.offset) return false;
   if (contents.process == 0) {
-    return contents.shared < job.memories.size() && contents.offset <= job.memories[contents.shared].bytes + kPageBytes;
+    return contents.shared < job.memories.size() &&
+           contents.offset <= job.memories[contents.shared].bytes + kPageBytes;
   }
   const auto process = std::ranges::find(job.processes, contents.process, &process::Process::id);
-  return process != job.processes.end() && std::ranges::any_of(process->areas, [&](const process::Area& area) {
-           return area.kind == process::AreaKind::memory && contents.offset >= area.begin && end <= area.end;
+  return process != job.processes.end() &&
+         std::ranges::any_of(process->areas, [&](const process::Area& area) {
+           return area.kind == process::AreaKind::memory && contents.offset >= area.begin &&
+                  end <= area.end;
          });
 }
 
 }  // namespace
 
-DumpSource::DumpSource(const process::Dump& dump) : dump_(dump), processes_(process::encode_job(dump.job)) {}
+DumpSource::DumpSource(const process::Dump& dump)
+    : dump_(dump), processes_(process::encode_job(dump.job)) {}
 
 format::ImageIndex DumpSource::index() const {
   format::ImageIndex index;
@@ -82,8 +88,9 @@ Status read_contents(store::ImageReader& image, const process::StoredContents& c
   const std::uint64_t blocks = image.index().regions[contents.region].block_count();
   for (std::uint64_t block = 0; block < blocks; ++block) {
     const std::uint64_t length = image.block_length(contents.region, block);
-    DIAPAUSE_TRY_ASSIGN(const ByteView bytes,
-                        image.read_block(contents.region, block, MutableBytes(scratch).first(length)));
+    DIAPAUSE_TRY_ASSIGN(
+        const ByteView bytes,
+        image.read_block(contents.region, block, MutableBytes(scratch).first(length)));
     DIAPAUSE_TRY(take(image.block_offset(contents.region, block), bytes));
   }
   return {};
@@ -92,14 +99,15 @@ Status read_contents(store::ImageReader& image, const process::StoredContents& c
 Result<StoredJob> read_job(store::ImageReader& image) {
   const std::vector<format::Region>& regions = image.index().regions;
   if (regions.empty() || regions.front().name != kProcessesRegion) {
-    return fail(Code::mismatch, "the image holds no processes: its program takes its checkpoints itself");
+    return fail(Code::mismatch,
+                "the image holds no processes: its program takes its checkpoints itself");
   }
   ByteVector encoded;
-  DIAPAUSE_TRY(
-      read_contents(image, {0, 0, 0, regions.front().raw_bytes(), 0}, [&](std::uint64_t, ByteView bytes) -> Status {
-        encoded.insert(encoded.end(), bytes.begin(), bytes.end());
-        return {};
-      }));
+  DIAPAUSE_TRY(read_contents(image, {0, 0, 0, regions.front().raw_bytes(), 0},
+                             [&](std::uint64_t, ByteView bytes) -> Status {
+                               encoded.insert(encoded.end(), bytes.begin(), bytes.end());
+                               return {};
+                             }));
   StoredJob stored;
   DIAPAUSE_TRY_ASSIGN(stored.job, process::decode_job(encoded));
   for (std::size_t i = 1; i < regions.size(); ++i) {
@@ -109,7 +117,8 @@ Result<StoredJob> read_job(store::ImageReader& image) {
       contents->region = i;
     }
     if (!contents || !fits(stored.job, *contents)) {
-      return fail(Code::corrupt, "the image holds a region that belongs to no process: " + regions[i].name);
+      return fail(Code::corrupt,
+                  "the image holds a region that belongs to no process: " + regions[i].name);
     }
     stored.contents.push_back(*contents);
   }

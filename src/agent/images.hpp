@@ -14,8 +14,8 @@ namespace diapause::agent {
 // The name of the only region that is not memory. It holds the encoded job.
 inline constexpr const char* kProcessesRegion = "processes";
 
-// Reads the memory of processes that stand still, or of their copies. `dump` must outlive the object and must not
-// change.
+// Reads the memory of processes that stand still, or of their copies. `dump` must outlive the
+// object and must not change.
 class DumpSource : public capture::BlockSource {
  public:
   explicit DumpSource(const process::Dump& dump);
@@ -34,8 +34,9 @@ struct StoredJob {
   process::Job job;
   std::vector<process::StoredContents> contents;
 };
-// Checks everything that the image says. Fails with Code::mismatch if it holds no processes or has a newer format
-// version, and with Code::corrupt if it is damaged or describes something impossible.
+// Checks everything that the image says. Fails with Code::mismatch if it holds no processes or has
+// a newer format version, and with Code::corrupt if it is damaged or describes something
+// impossible.
 Result<StoredJob> read_job(store::ImageReader& image);
 // Gives the contents of one region to `take`, block by block. Each block is checked.
 Status read_contents(store::ImageReader& image, const process::StoredContents& contents,

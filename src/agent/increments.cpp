@@ -11,27 +11,31 @@ bool is_of_one_process(const process::Contents& contents) {
   return contents.process != 0 && contents.descriptor < 0 && contents.shared == process::kNone;
 }
 
-process::Extent place_of(const process::Contents& contents, std::uint64_t offset, std::uint64_t length) {
+process::Extent place_of(const process::Contents& contents, std::uint64_t offset,
+                         std::uint64_t length) {
   return {contents.offset + offset, contents.offset + offset + length};
 }
 
 }  // namespace
 
-// The largest regions come first. What follows a region that has become longer or shorter moves, and is copied again.
+// The largest regions come first. What follows a region that has become longer or shorter moves,
+// and is copied again.
 Status Increments::begin(process::FrozenJob& frozen, process::Dump& dump) {
   DIAPAUSE_TRY(changes_.note(frozen, dump, ++capture_));
   std::ranges::stable_sort(dump.contents, std::greater{}, &process::Contents::bytes);
   return {};
 }
 
-// A slot is used for every other capture, so that it lacks what has changed in the last two intervals.
+// A slot is used for every other capture, so that it lacks what has changed in the last two
+// intervals.
 std::uint64_t Increments::changed_bytes(const process::Dump& dump) const {
   const std::uint64_t held = capture_ < 2 ? 0 : capture_ - 2;
   std::uint64_t bytes = 0;
   for (const process::Contents& one : dump.contents) {
     if (!one.is_forked) continue;
-    bytes +=
-        is_of_one_process(one) ? changes_.changed_bytes(one.process, place_of(one, 0, one.bytes), held) : one.bytes;
+    bytes += is_of_one_process(one)
+                 ? changes_.changed_bytes(one.process, place_of(one, 0, one.bytes), held)
+                 : one.bytes;
   }
   return bytes;
 }
@@ -45,19 +49,21 @@ void Increments::use(const process::Dump& dump, capture::BlockSource& source, st
   made_ = {capture_, {}};
   for (std::size_t i = 0; i < dump.contents.size(); ++i) {
     const process::Contents& one = dump.contents[i];
-    if (is_of_one_process(one)) made_.held[{one.process, one.offset}].offset = laid_out.regions[i + 1].offset;
+    if (is_of_one_process(one))
+      made_.held[{one.process, one.offset}].offset = laid_out.regions[i + 1].offset;
   }
 }
 
-const std::uint64_t* Increments::held_checksum(const process::Contents& contents, std::uint64_t offset,
-                                               std::uint64_t length) const {
+const std::uint64_t* Increments::held_checksum(const process::Contents& contents,
+                                               std::uint64_t offset, std::uint64_t length) const {
   const Name name{contents.process, contents.offset};
   if (old_ == nullptr || !old_->held.contains(name)) return nullptr;
   const Held& held = old_->held.at(name);
   const std::size_t block = offset / format::kBlockBytes;
   const bool is_there = held.offset == made_.held.at(name).offset && block < held.lengths.size() &&
                         held.lengths[block] == length && offset % format::kBlockBytes == 0;
-  if (!is_there || changes_.last_change(contents.process, place_of(contents, offset, length)) > old_->capture) {
+  if (!is_there ||
+      changes_.last_change(contents.process, place_of(contents, offset, length)) > old_->capture) {
     return nullptr;
   }
   return &held.checksums[block];
@@ -71,7 +77,8 @@ bool Increments::is_to_be_audited() {
 }
 
 Result<std::uint64_t> Increments::copy(std::size_t region, std::uint64_t offset, MutableBytes to) {
-  if (region == 0 || !is_of_one_process(dump_->contents[region - 1])) return source_->copy(region, offset, to);
+  if (region == 0 || !is_of_one_process(dump_->contents[region - 1]))
+    return source_->copy(region, offset, to);
   const process::Contents& contents = dump_->contents[region - 1];
   const std::uint64_t* const held = held_checksum(contents, offset, to.size());
   std::uint64_t checksum = 0;
@@ -94,7 +101,8 @@ Result<std::uint64_t> Increments::copy(std::size_t region, std::uint64_t offset,
 void Increments::keep(std::uint64_t content) {
   slots_[content] = std::move(made_);
   while (slots_.size() > kSlots) {
-    slots_.erase(std::ranges::min_element(slots_, {}, [](const auto& one) { return one.second.capture; }));
+    slots_.erase(
+        std::ranges::min_element(slots_, {}, [](const auto& one) { return one.second.capture; }));
   }
 }
 

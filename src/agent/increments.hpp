@@ -1,5 +1,5 @@
-// Images of a job made in slots that hold older ones: what has not changed since stays where it is. Every image is
-// complete (docs/decisions/0045-increments-from-outside.md).
+// Images of a job made in slots that hold older ones: what has not changed since stays where it is.
+// Every image is complete (docs/decisions/0045-increments-from-outside.md).
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,14 @@ namespace diapause::agent {
 
 class Increments : public capture::BlockSource {
  public:
-  // That percentage of the blocks found unchanged is copied all the same and compared with the checksums they had.
+  // That percentage of the blocks found unchanged is copied all the same and compared with the
+  // checksums they had.
   explicit Increments(double audit_percent) : audit_part_(audit_percent / 100) {}
 
-  // Notes what has changed and begins a capture of `dump`, whose blocks `source` copies. The job stands still. Both
-  // must live until the capture has ended. Fails if the job cannot be restored, see process::Changes::note(). Memory is
-  // put into an order in which its place in the image changes as little as possible.
+  // Notes what has changed and begins a capture of `dump`, whose blocks `source` copies. The job
+  // stands still. Both must live until the capture has ended. Fails if the job cannot be restored,
+  // see process::Changes::note(). Memory is put into an order in which its place in the image
+  // changes as little as possible.
   Status begin(process::FrozenJob& frozen, process::Dump& dump);
   // Returns about how many bytes will be copied of the memory that a copy of a process has.
   std::uint64_t changed_bytes(const process::Dump& dump) const;
@@ -30,7 +32,8 @@ class Increments : public capture::BlockSource {
   // The image is to be made in a slot that holds the image with that number; 0: in another one.
   void use(const process::Dump& dump, capture::BlockSource& source, std::uint64_t content,
            const format::ImageIndex& laid_out);
-  // Fails with Code::again if a block has changed that counts as unchanged. Nothing is watched from then on.
+  // Fails with Code::again if a block has changed that counts as unchanged. Nothing is watched from
+  // then on.
   Result<std::uint64_t> copy(std::size_t region, std::uint64_t offset, MutableBytes to) override;
   // The image is complete, and the slot holds it from now on under that number.
   void keep(std::uint64_t content);

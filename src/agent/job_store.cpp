@@ -19,15 +19,17 @@ namespace diapause::agent {
 namespace {
 
 bool is_sound_name(const std::string& name) {
-  return !name.empty() && name.size() <= 64 && name != "." && name != ".." && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-  });
+  return !name.empty() && name.size() <= 64 && name != "." && name != ".." &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '.' || c == '_' || c == '-';
+         });
 }
 
 }  // namespace
 
-Result<config::Settings> read_settings(const std::string& config_path, const config::Environment& environment) {
+Result<config::Settings> read_settings(const std::string& config_path,
+                                       const config::Environment& environment) {
   std::string path = config_path;
   for (const auto& [name, value] : environment) {
     if (path.empty() && name == "DIAPAUSE_CONFIG") path = value;
@@ -36,14 +38,17 @@ Result<config::Settings> read_settings(const std::string& config_path, const con
   if (!path.empty()) {
     DIAPAUSE_TRY_ASSIGN(text, sys::read_text_file(sys::real_kernel(), path));
   }
-  DIAPAUSE_TRY_ASSIGN(config::Settings settings, config::parse_settings(text, path, environment, sys::user_id()));
+  DIAPAUSE_TRY_ASSIGN(config::Settings settings,
+                      config::parse_settings(text, path, environment, sys::user_id()));
   if (!settings.global_path.starts_with('/')) {
     settings.global_path = sys::current_directory() + "/" + settings.global_path;
   }
   return settings;
 }
 
-std::string door_directory(const config::Settings& settings) { return settings.memory_path + "-agents"; }
+std::string door_directory(const config::Settings& settings) {
+  return settings.memory_path + "-agents";
+}
 
 std::string door_name(const std::string& job, const config::Settings& settings) {
   return store::old_job_key(job, settings.global_path);
@@ -52,17 +57,26 @@ std::string door_name(const std::string& job, const config::Settings& settings) 
 Status JobStore::open_context(const StoreRequest& request, Ranks ranks) {
   if (!is_sound_name(request.name)) {
     return fail(Code::argument,
-                fmt::format("'{}' cannot name a job: use 1 to 64 letters, digits, '.', '_' and '-'", request.name));
+                fmt::format("'{}' cannot name a job: use 1 to 64 letters, digits, '.', '_' and '-'",
+                            request.name));
   }
-  DIAPAUSE_TRY_ASSIGN(config::Settings settings, read_settings(request.config_path, request.environment));
-  settings.async.mode = config::AsyncMode::off;  // this process runs beside the job and is not part of it
+  DIAPAUSE_TRY_ASSIGN(config::Settings settings,
+                      read_settings(request.config_path, request.environment));
+  // This process runs beside the job and is not part of it.
+  settings.async.mode = config::AsyncMode::off;
   settings.global_mode = config::GlobalMode::staged;
   settings.ranks_per_node = ranks.emulated_nodes.empty() ? 0 : 1;
   settings.node_names = std::move(ranks.emulated_nodes);
   if (ranks.comm == nullptr) ranks.comm = comm::make_self_comm();
-  context_ = std::make_unique<engine::Context>(engine::Context{
-      sys::real_kernel(), std::move(ranks.comm), std::move(settings), {}, {}, request.log, request.name});
-  DIAPAUSE_TRY_ASSIGN(context_->topology, engine::find_topology(*context_->comm, context_->settings, sys::host_name()));
+  context_ = std::make_unique<engine::Context>(engine::Context{sys::real_kernel(),
+                                                               std::move(ranks.comm),
+                                                               std::move(settings),
+                                                               {},
+                                                               {},
+                                                               request.log,
+                                                               request.name});
+  DIAPAUSE_TRY_ASSIGN(context_->topology,
+                      engine::find_topology(*context_->comm, context_->settings, sys::host_name()));
   DIAPAUSE_TRY_ASSIGN(context_->identity, engine::find_identity(*context_));
   return {};
 }
@@ -73,17 +87,18 @@ Result<std::unique_ptr<JobStore>> JobStore::open(const StoreRequest& request, Ra
   engine::Context& context = *store->context_;
   DIAPAUSE_TRY_ASSIGN(store->engine_, engine::NodeEngine::open(context, store->ledger_));
   if (store->engine_->other_rank_count() != 0) {
-    return fail(
-        Code::mismatch,
-        fmt::format("'{}' names a job of {} nodes or ranks, and this one has {}: give as many hosts, or use another "
-                    "name",
-                    request.name, store->engine_->other_rank_count(), context.rank_count()));
+    return fail(Code::mismatch, fmt::format("'{}' names a job of {} nodes or ranks, and this one "
+                                            "has {}: give as many hosts, or use another "
+                                            "name",
+                                            request.name, store->engine_->other_rank_count(),
+                                            context.rank_count()));
   }
   store->ledger_.open(context);
   if (store->ledger_.is_open()) {
     store->ledger_.append(
         context, engine::open_line({store->engine_->incarnation(), context.rank_count(),
-                                    context.topology.node_names.size(), engine::Worker::call, engine::slurm_job()}));
+                                    context.topology.node_names.size(), engine::Worker::call,
+                                    engine::slurm_job()}));
   }
   DIAPAUSE_TRY_ASSIGN(const engine::Inventory inventory, engine::take_inventory(context));
   for (const engine::StoredVersion& one : inventory.versions) {
@@ -97,7 +112,8 @@ JobStore::~JobStore() {
   if (ledger_.is_open() && !was_killed_) ledger_.append(*context_, engine::close_line());
 }
 
-Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, capture::BlockSource& source,
+Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index,
+                                           capture::BlockSource& source,
                                            std::optional<Incremental> incremental) {
   const double called_s = sys::monotonic_s();
   engine::DecisionRequest request;
@@ -110,9 +126,11 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, 
   auto planned = engine::plan_image(*context_, engine_->incarnation(), decision, std::move(index));
   DIAPAUSE_TRY(engine::agree(*context_, planned ? Status{} : fail(planned.error())));
   const engine::ImagePlan& plan = *planned;
-  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, engine_->acquire(captures.node_tier, {plan.bytes()}));
-  Status added = incremental ? add_increment(captures, plan, source, *incremental, std::move(slots.front()))
-                             : add_image(captures, plan, source, std::move(slots.front()));
+  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots,
+                      engine_->acquire(captures.node_tier, {plan.bytes()}));
+  Status added = incremental
+                     ? add_increment(captures, plan, source, *incremental, std::move(slots.front()))
+                     : add_image(captures, plan, source, std::move(slots.front()));
   if (!added) {
     engine::give_up(captures, std::move(added.error()));
   }
@@ -121,9 +139,11 @@ Result<engine::Captures> JobStore::capture(int level, format::ImageIndex index, 
   return captures;
 }
 
-Status JobStore::add_increment(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
-                               const Incremental& incremental, store::Slot slot) {
-  if (slot.mapping().empty()) return add_image(captures, plan, source, std::move(slot));  // it is written front to back
+Status JobStore::add_increment(engine::Captures& captures, const engine::ImagePlan& plan,
+                               capture::BlockSource& source, const Incremental& incremental,
+                               store::Slot slot) {
+  if (slot.mapping().empty())
+    return add_image(captures, plan, source, std::move(slot));  // it is written front to back
   const std::uint64_t content = slot.content() != 0 ? slot.content() : ++contents_;
   incremental.increments.use(incremental.dump, source, slot.content(), plan.index);
   DIAPAUSE_TRY(add_image(captures, plan, incremental.increments, std::move(slot)));
@@ -132,12 +152,13 @@ Status JobStore::add_increment(engine::Captures& captures, const engine::ImagePl
   return {};
 }
 
-Status JobStore::add_image(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
-                           store::Slot slot) {
+Status JobStore::add_image(engine::Captures& captures, const engine::ImagePlan& plan,
+                           capture::BlockSource& source, store::Slot slot) {
   DIAPAUSE_TRY(engine::add_image(captures, plan, source, std::move(slot)));
   engine::Image& image = captures.images.front();
   if (!image.slot.mapping().empty()) return {};
-  // The source is gone when the job runs on. All that it gave is in the file, so the image is read from there.
+  // The source is gone when the job runs on. All that it gave is in the file, so the image is read
+  // from there.
   DIAPAUSE_TRY_ASSIGN(sys::File again, sys::open_again(image.slot.file()));
   image.bytes = store::file_bytes(std::move(again), 0, image.bytes->size());
   return {};
@@ -151,8 +172,8 @@ Result<Stored> JobStore::store(engine::Captures captures) {
   return Stored{version, outcome.manifest.deepest_level(), outcome.manifest.protected_bytes()};
 }
 
-Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> version,
-                                               const std::function<Status(store::ImageReader&)>& check) {
+Result<engine::FetchedVersion> JobStore::fetch(
+    std::optional<std::uint64_t> version, const std::function<Status(store::ImageReader&)>& check) {
   DIAPAUSE_TRY_ASSIGN(engine::Inventory inventory, engine::take_inventory(*context_));
   std::string reasons;
   if (inventory.unread) reasons += inventory.unread->message + "\n";
@@ -165,7 +186,8 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
     if (candidate.manifest) {
       fetch_.emplace(*context_, candidate, engine::Purpose::copy);
       auto fetched = fetch_->get();
-      const Status usable = fetched ? engine::agree(*context_, check(fetched->image)) : fail(fetched.error());
+      const Status usable =
+          fetched ? engine::agree(*context_, check(fetched->image)) : fail(fetched.error());
       if (usable) {
         if (!reasons.empty() && context_->rank() == 0) context_->log(Severity::warning, reasons);
         passed_over_ = std::move(reasons);
@@ -175,7 +197,8 @@ Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> vers
     }
     reasons += fmt::format("version {}: {}\n", candidate.id.number, why);
   }
-  if (is_any || inventory.unread) return fail(Code::corrupt, "nothing of the job can be restored:\n" + reasons);
+  if (is_any || inventory.unread)
+    return fail(Code::corrupt, "nothing of the job can be restored:\n" + reasons);
   return fail(Code::not_found, fmt::format("there are no checkpoints of '{}' yet", context_->job));
 }
 

@@ -1,5 +1,6 @@
-// The checkpoints of a job that knows nothing of them, taken by the node engine. The job is one rank. Its image
-// holds the memory of all its processes, and a region named "processes" describes everything else about them.
+// The checkpoints of a job that knows nothing of them, taken by the node engine. The job is one
+// rank. Its image holds the memory of all its processes, and a region named "processes" describes
+// everything else about them.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,9 @@ struct Stored {
 
 // The agents that the checkpoints of a job are taken by.
 struct Ranks {
-  std::unique_ptr<comm::Comm> comm;         // null: this one alone
-  std::vector<std::string> emulated_nodes;  // names of nodes that are all this machine; none: they are real
+  std::unique_ptr<comm::Comm> comm;  // null: this one alone
+  // Names of nodes that are all this machine; none: they are real.
+  std::vector<std::string> emulated_nodes;
 };
 
 // All calls are collective among the agents of the job, and succeed on all or fail on all.
@@ -50,40 +52,44 @@ class JobStore {
   std::uint64_t newest_version() const { return next_version_ - 1; }
   // Returns how memory is to be captured, as the user has configured it.
   config::CaptureStrategy strategy() const { return context_->settings.capture.strategy; }
-  std::vector<std::string> referenced_files() const { return context_->settings.capture.referenced_files; }
+  std::vector<std::string> referenced_files() const {
+    return context_->settings.capture.referenced_files;
+  }
   double audit_percent() const { return context_->settings.capture.audit_percent; }
-  // Captures `source` in an image. If only that fails, the result says so, and store() must still be called.
-  // `increments`, if given, has begun this capture, of `dump`: it is told where the image lies, and asked for the
-  // blocks.
+  // Captures `source` in an image. If only that fails, the result says so, and store() must still
+  // be called. `increments`, if given, has begun this capture, of `dump`: it is told where the
+  // image lies, and asked for the blocks.
   struct Incremental {
     Increments& increments;
     const process::Dump& dump;
   };
-  Result<engine::Captures> capture(int level, format::ImageIndex index, capture::BlockSource& source,
+  Result<engine::Captures> capture(int level, format::ImageIndex index,
+                                   capture::BlockSource& source,
                                    std::optional<Incremental> incremental = std::nullopt);
   // Does the rest of the checkpoint, for which the job does not wait.
   Result<Stored> store(engine::Captures captures);
 
-  // Returns the newest version that is sound and that `check` accepts, or the version of the given number if it is
-  // so. Fails with Code::not_found if there are no versions, and with Code::corrupt and the reasons if none of them
-  // can be used. Versions that had to be passed over are logged.
+  // Returns the newest version that is sound and that `check` accepts, or the version of the given
+  // number if it is so. Fails with Code::not_found if there are no versions, and with Code::corrupt
+  // and the reasons if none of them can be used. Versions that had to be passed over are logged.
   Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version,
                                        const std::function<Status(store::ImageReader&)>& check);
-  // Writes to the ledger that the job goes on from the version that fetch() gave, and that the restart took
-  // `seconds`.
+  // Writes to the ledger that the job goes on from the version that fetch() gave, and that the
+  // restart took `seconds`.
   void note_restart(const engine::FetchedVersion& fetched, double seconds);
-  // Notes that the job has ended with this status, as a shell gives it. A job that was killed has failed: like a
-  // killed program that uses the library, it has no line of its end in the ledger.
+  // Notes that the job has ended with this status, as a shell gives it. A job that was killed has
+  // failed: like a killed program that uses the library, it has no line of its end in the ledger.
   void note_end(int status);
 
  private:
   JobStore() = default;
   Status open_context(const StoreRequest& request, Ranks ranks);
 
-  Status add_increment(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
-                       const Incremental& incremental, store::Slot slot);
-  static Status add_image(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source,
-                          store::Slot slot);
+  Status add_increment(engine::Captures& captures, const engine::ImagePlan& plan,
+                       capture::BlockSource& source, const Incremental& incremental,
+                       store::Slot slot);
+  static Status add_image(engine::Captures& captures, const engine::ImagePlan& plan,
+                          capture::BlockSource& source, store::Slot slot);
 
   std::unique_ptr<engine::Context> context_;
   engine::LedgerWriter ledger_;
@@ -96,10 +102,12 @@ class JobStore {
   std::uint64_t contents_ = 0;  // numbers given to contents of slots
 };
 
-// Return the directory in which the agents of a user put their sockets, and the name of the socket of a job there.
+// Return the directory in which the agents of a user put their sockets, and the name of the socket
+// of a job there.
 std::string door_directory(const config::Settings& settings);
 std::string door_name(const std::string& job, const config::Settings& settings);
 // Returns the settings that are configured for the user. The global path in them is absolute.
-Result<config::Settings> read_settings(const std::string& config_path, const config::Environment& environment);
+Result<config::Settings> read_settings(const std::string& config_path,
+                                       const config::Environment& environment);
 
 }  // namespace diapause::agent

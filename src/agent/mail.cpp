@@ -18,7 +18,8 @@ constexpr int kLook_ms = 100;
 // How an error travels: its code, errno and text.
 ByteVector encode(const Error& error) {
   const std::int32_t numbers[] = {static_cast<std::int32_t>(error.code), error.os_errno};
-  const ByteView head = std::as_bytes(std::span(numbers)), text = as_byte_view(std::string_view(error.message));
+  const ByteView head = std::as_bytes(std::span(numbers)),
+                 text = as_byte_view(std::string_view(error.message));
   ByteVector bytes(head.begin(), head.end());
   bytes.insert(bytes.end(), text.begin(), text.end());
   return bytes;
@@ -28,7 +29,8 @@ Error decode_error(ByteView bytes) {
   std::int32_t numbers[2] = {static_cast<std::int32_t>(Code::comm), 0};
   if (bytes.size() >= sizeof numbers) std::memcpy(numbers, bytes.data(), sizeof numbers);
   const ByteView text = bytes.subspan(std::min(bytes.size(), sizeof numbers));
-  const bool is_known = numbers[0] <= static_cast<int>(Code::argument) && numbers[0] >= static_cast<int>(Code::again);
+  const bool is_known =
+      numbers[0] <= static_cast<int>(Code::argument) && numbers[0] >= static_cast<int>(Code::again);
   return {is_known ? static_cast<Code>(numbers[0]) : Code::comm,
           std::string(reinterpret_cast<const char*>(text.data()), text.size()), numbers[1]};
 }
@@ -91,8 +93,8 @@ Status Mail::send_from(Link& link) {
   while (!link.outgoing.empty()) {
     Outgoing& next = link.outgoing.front();
     const ByteView head = as_byte_view(next.head);
-    const ByteView left =
-        next.sent < head.size() ? head.subspan(next.sent) : next.data.subspan(next.sent - head.size());
+    const ByteView left = next.sent < head.size() ? head.subspan(next.sent)
+                                                  : next.data.subspan(next.sent - head.size());
     std::size_t sent = 0;
     if (!left.empty()) {
       DIAPAUSE_TRY_ASSIGN(sent, link.stream.send_some(left));
@@ -107,14 +109,16 @@ Status Mail::send_from(Link& link) {
 Status Mail::receive_into(std::uint32_t peer, Link& link) {
   for (;;) {
     const bool is_head = link.head_bytes < sizeof link.head;
-    MutableBytes room = is_head ? std::as_writable_bytes(std::span(&link.head, 1)).subspan(link.head_bytes)
-                                : MutableBytes(link.body).subspan(link.body_bytes);
+    MutableBytes room =
+        is_head ? std::as_writable_bytes(std::span(&link.head, 1)).subspan(link.head_bytes)
+                : MutableBytes(link.body).subspan(link.body_bytes);
     DIAPAUSE_TRY_ASSIGN(const std::size_t got, link.stream.receive_some(room));
     if (got == 0) return {};
     (is_head ? link.head_bytes : link.body_bytes) += got;
     if (link.head_bytes < sizeof link.head) continue;
     if (is_head) {
-      if (link.head.magic != kMagic || link.head.bytes > kMostBytes) return fail(Code::corrupt, "it sends nonsense");
+      if (link.head.magic != kMagic || link.head.bytes > kMostBytes)
+        return fail(Code::corrupt, "it sends nonsense");
       link.body.resize(link.head.bytes);
     }
     if (link.body_bytes == link.body.size()) take(peer, link);
@@ -138,7 +142,8 @@ void Mail::lose(std::uint32_t peer, const Error& why) {
   if (found == links_.end()) return;
   set_.remove(found->second->stream.fd());
   links_.erase(found);
-  if (!lost_) lost_ = Error{Code::comm, fmt::format("{} cannot be reached: {}", names_[peer], why.message)};
+  if (!lost_)
+    lost_ = Error{Code::comm, fmt::format("{} cannot be reached: {}", names_[peer], why.message)};
   note_end_of_round(round_, *lost_);
 }
 
@@ -150,7 +155,8 @@ bool Mail::pump(int most_ms) {
     if (found == links_.end()) continue;
     Link& link = *found->second;
     Status done = send_from(link);
-    if (done && link.outgoing.empty()) set_.change(link.stream.fd(), peer, sys::WaitSet::Wants::reading);
+    if (done && link.outgoing.empty())
+      set_.change(link.stream.fd(), peer, sys::WaitSet::Wants::reading);
     if (const Status received = receive_into(peer, link); !received) done = received;
     if (!done) lose(peer, done.error());
   }
@@ -158,7 +164,8 @@ bool Mail::pump(int most_ms) {
 }
 
 Status Mail::trouble() const {
-  if (const auto found = given_up_.find(round_); found != given_up_.end()) return fail(found->second);
+  if (const auto found = given_up_.find(round_); found != given_up_.end())
+    return fail(found->second);
   if (lost_) return fail(*lost_);
   return {};
 }
@@ -181,7 +188,8 @@ std::string Mail::missing(std::span<const std::uint32_t> from) const {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-Result<std::vector<ByteVector>> Mail::transfer(std::span<const Post> posts, std::span<const std::uint32_t> from) {
+Result<std::vector<ByteVector>> Mail::transfer(std::span<const Post> posts,
+                                               std::span<const std::uint32_t> from) {
   DIAPAUSE_TRY(trouble());
   std::vector<std::uint32_t> unknown;
   for (const Post& post : posts) unknown.push_back(post.peer);
@@ -220,7 +228,8 @@ Result<std::vector<ByteVector>> Mail::transfer(std::span<const Post> posts, std:
     }
     if (sys::monotonic_s() - last_s > limit_s_) {
       leave();
-      const Error late{Code::timeout, fmt::format("{} did not answer within {:g} s", missing(from), limit_s_)};
+      const Error late{Code::timeout,
+                       fmt::format("{} did not answer within {:g} s", missing(from), limit_s_)};
       give_up(late);
       return fail(late);
     }

@@ -1,8 +1,9 @@
-// Messages between the agents of a job, each over one connection for a pair of agents. For one thread.
+// Messages between the agents of a job, each over one connection for a pair of agents. For one
+// thread.
 //
-// Communication is divided into rounds: a request of the first agent and all that the agents tell each other because of
-// it. If a round fails on one agent, it fails on all of them, and what is left of it is thrown away when the next
-// begins.
+// Communication is divided into rounds: a request of the first agent and all that the agents tell
+// each other because of it. If a round fails on one agent, it fails on all of them, and what is
+// left of it is thrown away when the next begins.
 #pragma once
 
 #include <array>
@@ -30,7 +31,8 @@ struct Post {
 
 class Mail {
  public:
-  // `names`: what the agents are called in messages, by number. A link can be made on demand by `connect`.
+  // `names`: what the agents are called in messages, by number. A link can be made on demand by
+  // `connect`.
   using Connect = std::function<Status(Mail&, std::span<const std::uint32_t> peers)>;
   static Result<Mail> open(std::uint32_t own, std::vector<std::string> names);
 
@@ -41,14 +43,17 @@ class Mail {
   Status add_link(std::uint32_t peer, sys::Stream stream);
   bool has_link(std::uint32_t peer) const { return links_.contains(peer); }
   // Those that hand on the news of a failure.
-  void set_neighbours(std::vector<std::uint32_t> neighbours) { neighbours_ = std::move(neighbours); }
+  void set_neighbours(std::vector<std::uint32_t> neighbours) {
+    neighbours_ = std::move(neighbours);
+  }
   // How links that are missing are made.
   void connect_by(Connect connect) { connect_ = std::move(connect); }
 
   // Readable if something may have come.
   int fd() const { return set_.fd(); }
   std::uint32_t round() const { return round_; }
-  // Returns the round in which the given agent has already said something and that is later than the present one.
+  // Returns the round in which the given agent has already said something and that is later than
+  // the present one.
   std::optional<std::uint32_t> later_round_of(std::uint32_t peer);
   // Forgets what is left of earlier rounds.
   void begin_round(std::uint32_t round);
@@ -60,9 +65,11 @@ class Mail {
   void close();
   void while_waiting(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
-  // Sends all posts, and returns one message of each of `from`, in their order. Messages of one agent arrive in the
-  // order in which they were posted. Code::timeout names the agents that were waited for.
-  Result<std::vector<ByteVector>> transfer(std::span<const Post> posts, std::span<const std::uint32_t> from);
+  // Sends all posts, and returns one message of each of `from`, in their order. Messages of one
+  // agent arrive in the order in which they were posted. Code::timeout names the agents that were
+  // waited for.
+  Result<std::vector<ByteVector>> transfer(std::span<const Post> posts,
+                                           std::span<const std::uint32_t> from);
   // Whether the agent has gone, or cannot be reached; its error then.
   const std::optional<Error>& lost() const { return lost_; }
 
@@ -109,8 +116,9 @@ class Mail {
   std::vector<std::uint32_t> neighbours_;
   Connect connect_;
   std::uint32_t round_ = 0;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> boxes_;  // by round and sender
-  std::map<std::uint32_t, Error> given_up_;                                          // by round
+  // By round and sender.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> boxes_;
+  std::map<std::uint32_t, Error> given_up_;  // by round
   std::optional<Error> lost_;
   double limit_s_ = 60;
   std::function<void()> meanwhile_;

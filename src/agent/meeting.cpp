@@ -59,7 +59,8 @@ std::vector<std::string> words_of_start(const Nodes& nodes, std::uint32_t number
 
 Error gone(const Nodes& nodes, const Started& one, int status) {
   return {Code::not_found,
-          fmt::format("no agent could be started on {}: '{}' ended with status {}", nodes.hosts[one.number],
+          fmt::format("no agent could be started on {}: '{}' ended with status {}",
+                      nodes.hosts[one.number],
                       nodes.are_emulated ? "diapause node" : nodes.remote_shell, status)};
 }
 
@@ -102,9 +103,10 @@ class Hostess {
       }
       DIAPAUSE_TRY(look_after());
       if (sys::monotonic_s() - last_s > kStartLimit_s) {
-        return fail(Code::not_found, fmt::format("no agent came from {} within {:g} s: can it reach port {} of {}?",
-                                                 names_of_missing(nodes_, mail_), kStartLimit_s, listener_.port(),
-                                                 fmt::join(invitation_.addresses, " or ")));
+        return fail(Code::not_found,
+                    fmt::format("no agent came from {} within {:g} s: can it reach port {} of {}?",
+                                names_of_missing(nodes_, mail_), kStartLimit_s, listener_.port(),
+                                fmt::join(invitation_.addresses, " or ")));
       }
     }
     is_done_ = true;
@@ -128,14 +130,16 @@ class Hostess {
   Status start(std::uint32_t number) {
     Invitation mine = invitation_;
     mine.number = number;
-    DIAPAUSE_TRY_ASSIGN(const std::int64_t process, sys::start_with_input(words_of_start(nodes_, number), mine.text()));
+    DIAPAUSE_TRY_ASSIGN(const std::int64_t process,
+                        sys::start_with_input(words_of_start(nodes_, number), mine.text()));
     started_.push_back({number, process});
     return {};
   }
 
   Status look_after() {
     for (const Started& one : started_) {
-      const auto status = mail_.has_link(one.number) ? std::nullopt : sys::status_if_ended(one.process);
+      const auto status =
+          mail_.has_link(one.number) ? std::nullopt : sys::status_if_ended(one.process);
       if (status) return fail(gone(nodes_, one, *status));
     }
     return {};
@@ -157,8 +161,8 @@ struct Doors {
   std::vector<std::uint16_t> ports;
 };
 
-// Makes the links to `peers`: to those with lower numbers by connecting, from the others by waiting for them. The one
-// with the lowest number only waits, so that nobody waits in a circle.
+// Makes the links to `peers`: to those with lower numbers by connecting, from the others by waiting
+// for them. The one with the lowest number only waits, so that nobody waits in a circle.
 class Linker {
  public:
   Linker(std::shared_ptr<sys::Listener> listener, std::shared_ptr<const Doors> doors, Secret secret)
@@ -173,7 +177,8 @@ class Linker {
       while (!mail.has_link(peer)) {
         auto stream = listener_->accept(std::max(kGlance_s, end_s - sys::monotonic_s()));
         if (!stream)
-          return fail(Code::comm, fmt::format("{} does not connect: {}", mail.name(peer), stream.error().message));
+          return fail(Code::comm, fmt::format("{} does not connect: {}", mail.name(peer),
+                                              stream.error().message));
         const auto hello = welcome(*stream, secret_, kWordLimit_s);
         const bool is_known = hello && hello->who < mail.size() && !mail.has_link(hello->who);
         if (is_known) DIAPAUSE_TRY(mail.add_link(hello->who, std::move(*stream)));
@@ -186,12 +191,15 @@ class Linker {
   Status connect_to(Mail& mail, std::uint32_t peer) const {
     Status done;
     for (int tries = 0; tries < kAttempts; ++tries) {
-      auto stream = sys::Stream::connect(doors_->addresses[peer], doors_->ports[peer], kWordLimit_s);
-      done = stream ? greet(*stream, secret_, {mail.own(), 0}, kStartLimit_s) : fail(stream.error());
+      auto stream =
+          sys::Stream::connect(doors_->addresses[peer], doors_->ports[peer], kWordLimit_s);
+      done =
+          stream ? greet(*stream, secret_, {mail.own(), 0}, kStartLimit_s) : fail(stream.error());
       if (done) return mail.add_link(peer, std::move(*stream));
       if (done.error().code == Code::denied) break;
     }
-    return fail(Code::comm, fmt::format("{} cannot be reached: {}", mail.name(peer), done.error().message));
+    return fail(Code::comm,
+                fmt::format("{} cannot be reached: {}", mail.name(peer), done.error().message));
   }
 
   std::shared_ptr<sys::Listener> listener_;
@@ -204,7 +212,8 @@ Result<Doors> share_doors(Mail& mail, const std::vector<std::string>& lines) {
   std::string text = fmt::format("{}", fmt::join(lines, "\n"));
   if (mail.own() == 0) {
     std::vector<Post> posts;
-    for (std::uint32_t i = 1; i < mail.size(); ++i) posts.push_back({i, as_byte_view(std::string_view(text))});
+    for (std::uint32_t i = 1; i < mail.size(); ++i)
+      posts.push_back({i, as_byte_view(std::string_view(text))});
     DIAPAUSE_TRY(mail.transfer(posts, {}));
   } else {
     const std::uint32_t first = 0;
@@ -230,7 +239,8 @@ Result<Company> settle(std::unique_ptr<Mail> mail, const Invitation& invitation,
   company.nodes = invitation.nodes;
   company.branch = {invitation.number, mail->size(), invitation.nodes.fan_out};
   company.addresses = doors.addresses;
-  const Linker linker(std::move(listener), std::make_shared<const Doors>(std::move(doors)), invitation.secret);
+  const Linker linker(std::move(listener), std::make_shared<const Doors>(std::move(doors)),
+                      invitation.secret);
   const std::vector<std::uint32_t> neighbours = company.branch.neighbours();
   DIAPAUSE_TRY(linker(*mail, neighbours));
   mail->set_neighbours(neighbours);
@@ -243,7 +253,9 @@ Result<Company> settle(std::unique_ptr<Mail> mail, const Invitation& invitation,
 
 std::string Invitation::text() const {
   std::string text;
-  const auto line = [&](std::string_view name, const auto& value) { text += fmt::format("{} {}\n", name, value); };
+  const auto line = [&](std::string_view name, const auto& value) {
+    text += fmt::format("{} {}\n", name, value);
+  };
   for (const std::string& host : nodes.hosts) line("host", host);
   line("emulated", nodes.are_emulated ? 1 : 0);
   line("fan-out", nodes.fan_out);
@@ -267,7 +279,8 @@ Result<Invitation> Invitation::parse(const std::string& text) {
   std::string line;
   while (std::getline(lines, line) && line != kEnd) {
     const std::size_t space = line.find(' ');
-    const std::string name = line.substr(0, space), value = space == line.npos ? "" : line.substr(space + 1);
+    const std::string name = line.substr(0, space),
+                      value = space == line.npos ? "" : line.substr(space + 1);
     std::uint32_t number = 0;
     if (name == "host") made.nodes.hosts.push_back(value);
     if (name == "address") made.addresses.push_back(value);
@@ -276,7 +289,8 @@ Result<Invitation> Invitation::parse(const std::string& text) {
     if (name == "directory") made.directory = original(value);
     if (name == "environment") {
       const std::size_t equals = value.find('=');
-      made.environment.emplace_back(original(value.substr(0, equals)), original(value.substr(equals + 1)));
+      made.environment.emplace_back(original(value.substr(0, equals)),
+                                    original(value.substr(equals + 1)));
     }
     if (name == "emulated") {
       DIAPAUSE_TRY(parse_number(value, number));
@@ -298,8 +312,9 @@ Result<Invitation> Invitation::parse(const std::string& text) {
   const bool is_whole = line == kEnd && made.number != 0 && made.number < made.nodes.hosts.size() &&
                         made.nodes.fan_out != 0 && !made.addresses.empty();
   if (is_whole) return made;
-  return fail(Code::argument,
-              "'diapause node' is started by 'diapause launch', and reads from standard input what to do");
+  return fail(
+      Code::argument,
+      "'diapause node' is started by 'diapause launch', and reads from standard input what to do");
 }
 
 std::unique_ptr<comm::Comm> Company::comm() const {
@@ -310,19 +325,24 @@ Result<Company> invite(Invitation invitation, const LogSink& log) {
   const Nodes& nodes = invitation.nodes;
   DIAPAUSE_TRY_ASSIGN(sys::Listener listener, sys::Listener::open());
   invitation.port = listener.port();
-  invitation.addresses = nodes.are_emulated ? std::vector<std::string>{"127.0.0.1"} : sys::own_addresses();
-  if (invitation.addresses.empty()) return fail(Code::io, "this machine has no address that other nodes could reach");
+  invitation.addresses =
+      nodes.are_emulated ? std::vector<std::string>{"127.0.0.1"} : sys::own_addresses();
+  if (invitation.addresses.empty())
+    return fail(Code::io, "this machine has no address that other nodes could reach");
   DIAPAUSE_TRY_ASSIGN(Mail opened, Mail::open(0, nodes.hosts));
   auto mail = std::make_unique<Mail>(std::move(opened));
   mail->begin_round(1);
   Hostess hostess(invitation, listener, *mail);
   DIAPAUSE_TRY(hostess.gather());
-  std::vector<std::string> lines = {fmt::format("{} {}", invitation.addresses.front(), listener.port())};
-  for (const auto& [number, door] : hostess.doors()) lines.push_back(fmt::format("{} {}", door.address, door.port));
+  std::vector<std::string> lines = {
+      fmt::format("{} {}", invitation.addresses.front(), listener.port())};
+  for (const auto& [number, door] : hostess.doors())
+    lines.push_back(fmt::format("{} {}", door.address, door.port));
   DIAPAUSE_TRY_ASSIGN(Doors doors, share_doors(*mail, lines));
   log(Severity::information, fmt::format("agents run on {} nodes", nodes.hosts.size()));
-  DIAPAUSE_TRY_ASSIGN(Company company, settle(std::move(mail), invitation, std::move(doors),
-                                              std::make_shared<sys::Listener>(std::move(listener))));
+  DIAPAUSE_TRY_ASSIGN(Company company,
+                      settle(std::move(mail), invitation, std::move(doors),
+                             std::make_shared<sys::Listener>(std::move(listener))));
   company.started = hostess.processes();
   return company;
 }
@@ -335,7 +355,8 @@ Result<Company> come(const Invitation& invitation) {
   Status done = fail(Code::argument, "the first agent has no address");
   for (const std::string& address : invitation.addresses) {
     auto stream = sys::Stream::connect(address, invitation.port, kWordLimit_s);
-    done = stream ? greet(*stream, invitation.secret, {invitation.number, listener.port()}, kStartLimit_s)
+    done = stream ? greet(*stream, invitation.secret, {invitation.number, listener.port()},
+                          kStartLimit_s)
                   : fail(stream.error());
     if (!done) continue;
     DIAPAUSE_TRY(mail->add_link(0, std::move(*stream)));
@@ -343,7 +364,8 @@ Result<Company> come(const Invitation& invitation) {
   }
   DIAPAUSE_TRY(done);
   DIAPAUSE_TRY_ASSIGN(Doors doors, share_doors(*mail, {}));
-  return settle(std::move(mail), invitation, std::move(doors), std::make_shared<sys::Listener>(std::move(listener)));
+  return settle(std::move(mail), invitation, std::move(doors),
+                std::make_shared<sys::Listener>(std::move(listener)));
 }
 
 }  // namespace diapause::agent

@@ -1,5 +1,5 @@
-// How the agents of a job find each other: the first one starts the others through a command such as ssh, they come to
-// it, and everyone learns where everyone is.
+// How the agents of a job find each other: the first one starts the others through a command such
+// as ssh, they come to it, and everyone learns where everyone is.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,10 @@ namespace diapause::agent {
 
 // The nodes of a job, as a user gives them.
 struct Nodes {
-  std::vector<std::string> hosts;  // the first is this machine; none: the job is on this machine alone
-  bool are_emulated = false;       // all of them are this machine
-  std::string remote_shell;        // `<words> HOST COMMAND` runs a command on a host
+  // The first is this machine; none: the job is on this machine alone.
+  std::vector<std::string> hosts;
+  bool are_emulated = false;  // all of them are this machine
+  std::string remote_shell;   // `<words> HOST COMMAND` runs a command on a host
   std::uint32_t fan_out = 16;
   double limit_s = 60;  // how long an agent may be silent while the job stands still
 
@@ -31,8 +32,8 @@ struct Task {
   std::optional<std::uint64_t> version;  // of a restart; none: the newest
 };
 
-// What the first agent tells the others: lines of a name and a value. It goes through the standard input of the command
-// that starts them, and holds the secret.
+// What the first agent tells the others: lines of a name and a value. It goes through the standard
+// input of the command that starts them, and holds the secret.
 struct Invitation {
   Nodes nodes;
   std::uint32_t number = 0;  // of the agent that is invited
@@ -59,7 +60,8 @@ struct Company {
   bool is_first() const { return branch.own == 0; }
 };
 
-// The first agent's part: starts the others and waits for them. Code::not_found names hosts from which nobody came.
+// The first agent's part: starts the others and waits for them. Code::not_found names hosts from
+// which nobody came.
 Result<Company> invite(Invitation invitation, const LogSink& log);
 // The part of an agent that was invited.
 Result<Company> come(const Invitation& invitation);

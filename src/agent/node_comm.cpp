@@ -20,7 +20,8 @@ Status read_entries(ByteView from, std::vector<ByteVector>& to) {
     if (from.size() < sizeof head) return fail(Code::comm, "an agent sends half a message");
     std::memcpy(head, from.data(), sizeof head);
     from = from.subspan(sizeof head);
-    if (head[0] >= to.size() || head[1] > from.size()) return fail(Code::comm, "an agent sends half a message");
+    if (head[0] >= to.size() || head[1] > from.size())
+      return fail(Code::comm, "an agent sends half a message");
     const ByteView data = from.first(head[1]);
     to[head[0]].assign(data.begin(), data.end());
     from = from.subspan(head[1]);
@@ -40,14 +41,17 @@ class NodeComm : public comm::Comm {
   Result<std::unique_ptr<comm::Comm>> split(const std::optional<Part>&) override {
     return fail(Code::internal, "agents communicate in one group");
   }
-  void while_waiting(std::function<void()> meanwhile) override { mail_.while_waiting(std::move(meanwhile)); }
+  void while_waiting(std::function<void()> meanwhile) override {
+    mail_.while_waiting(std::move(meanwhile));
+  }
   std::uint32_t node_leader() const override { return node_leader_; }
 
   Status barrier() override { return all_min(std::span<std::uint64_t>()); }
 
   Status broadcast(MutableBytes data, std::uint32_t root) override {
     if (root != 0) {
-      DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(rank() == root ? ByteView(data) : ByteView{}));
+      DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all,
+                          all_gather(rank() == root ? ByteView(data) : ByteView{}));
       return copy(all[root], data);
     }
     DIAPAUSE_TRY_ASSIGN(const ByteVector all, down(rank() == 0 ? ByteView(data) : ByteView{}));
@@ -78,7 +82,8 @@ class NodeComm : public comm::Comm {
     return copy(all, std::as_writable_bytes(values));
   }
 
-  Status exchange(std::span<const comm::Send> sends, std::span<const comm::Receive> receives) override {
+  Status exchange(std::span<const comm::Send> sends,
+                  std::span<const comm::Receive> receives) override {
     std::vector<Post> posts;
     std::vector<std::uint32_t> from;
     std::vector<ByteView> to_self;
@@ -96,7 +101,8 @@ class NodeComm : public comm::Comm {
     std::size_t next = 0, next_own = 0;
     for (const comm::Receive& receive : receives) {
       const bool is_own = receive.peer == rank();
-      if (is_own && next_own == to_self.size()) return fail(Code::internal, "a rank waits for itself");
+      if (is_own && next_own == to_self.size())
+        return fail(Code::internal, "a rank waits for itself");
       DIAPAUSE_TRY(copy(is_own ? to_self[next_own++] : ByteView(messages[next++]), receive.data));
     }
     return {};
@@ -148,7 +154,8 @@ std::vector<std::uint32_t> Branch::children() const {
 
 std::uint32_t Branch::height() const {
   std::uint32_t generations = 0;
-  for (std::uint64_t first = own; first * fan_out + 1 < size; first = first * fan_out + 1) ++generations;
+  for (std::uint64_t first = own; first * fan_out + 1 < size; first = first * fan_out + 1)
+    ++generations;
   return generations;
 }
 
@@ -158,7 +165,8 @@ std::vector<std::uint32_t> Branch::neighbours() const {
   return found;
 }
 
-std::unique_ptr<comm::Comm> make_node_comm(Mail& mail, const Branch& branch, std::uint32_t node_leader) {
+std::unique_ptr<comm::Comm> make_node_comm(Mail& mail, const Branch& branch,
+                                           std::uint32_t node_leader) {
   return std::make_unique<NodeComm>(mail, branch, node_leader);
 }
 

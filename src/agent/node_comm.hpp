@@ -1,5 +1,5 @@
-// The agents of a job as the ranks of the engine. Collective calls go up and down a tree, with one message for each
-// agent and direction.
+// The agents of a job as the ranks of the engine. Collective calls go up and down a tree, with one
+// message for each agent and direction.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace diapause::agent {
 
-// The place of an agent in the tree: agent 0 is its root, and every agent has up to `fan_out` children.
+// The place of an agent in the tree: agent 0 is its root, and every agent has up to `fan_out`
+// children.
 struct Branch {
   std::uint32_t own = 0, size = 1, fan_out = 16;
 
@@ -22,6 +23,7 @@ struct Branch {
 };
 
 // `mail` must outlive it. `node_leader`: the lowest rank that shares this machine.
-std::unique_ptr<comm::Comm> make_node_comm(Mail& mail, const Branch& branch, std::uint32_t node_leader);
+std::unique_ptr<comm::Comm> make_node_comm(Mail& mail, const Branch& branch,
+                                           std::uint32_t node_leader);
 
 }  // namespace diapause::agent

@@ -97,7 +97,8 @@ TEST_P(NodeComms, ExchangeMoreThanConnectionsHold) {
     }
     const Status done = comm.exchange(sends, receives);
     ASSERT_TRUE(done) << done.error().message;
-    for (std::uint32_t i = 0; i < comm.size(); ++i) EXPECT_EQ(theirs[i], ByteVector(kBytes, std::byte(i)));
+    for (std::uint32_t i = 0; i < comm.size(); ++i)
+      EXPECT_EQ(theirs[i], ByteVector(kBytes, std::byte(i)));
   });
 }
 

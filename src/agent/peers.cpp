@@ -38,7 +38,9 @@ Result<std::uint32_t> take_number(ByteView& from) {
 
 bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1"; }
 
-std::string text_of(const ByteVector& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string text_of(const ByteVector& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace
 
@@ -46,7 +48,8 @@ Result<std::unique_ptr<Peers>> Peers::open(Company& company, comm::Comm& comm) {
   std::unique_ptr<Peers> peers(new Peers(company, comm));
   std::string mine;
   for (const std::string& address : sys::own_addresses()) mine += address + " ";
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, comm.all_gather(as_byte_view(std::string_view(mine))));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all,
+                      comm.all_gather(as_byte_view(std::string_view(mine))));
   for (const ByteVector& one : all) {
     std::istringstream words(text_of(one));
     for (std::string address; words >> address;) peers->addresses_.insert(address);
@@ -83,13 +86,15 @@ Result<std::vector<Peers::Place>> Peers::find(const std::vector<Addresses>& ends
   }
   std::vector<Place> found;
   for (const Addresses& one : ends) {
-    const auto other = may_lead_elsewhere(one) ? places.find({one.remote, one.local}) : places.end();
+    const auto other =
+        may_lead_elsewhere(one) ? places.find({one.remote, one.local}) : places.end();
     found.push_back(other == places.end() ? Place() : other->second);
   }
   return found;
 }
 
-Result<std::vector<ByteVector>> Peers::swap(const std::vector<Place>& peers, const std::vector<ByteVector>& bytes) {
+Result<std::vector<ByteVector>> Peers::swap(const std::vector<Place>& peers,
+                                            const std::vector<ByteVector>& bytes) {
   std::map<std::uint32_t, ByteVector> letters;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (peers[i].node == process::kNone) continue;
@@ -112,7 +117,8 @@ Result<std::vector<ByteVector>> Peers::swap(const std::vector<Place>& peers, con
     for (ByteView left = answers[i]; !left.empty();) {
       DIAPAUSE_TRY_ASSIGN(const std::uint32_t number, take_number(left));
       if (number >= peers.size() || peers[number].node != from[i]) {
-        return fail(Code::corrupt, "two nodes do not agree on which connections lead from one to the other");
+        return fail(Code::corrupt,
+                    "two nodes do not agree on which connections lead from one to the other");
       }
       DIAPAUSE_TRY_ASSIGN(theirs[number], take(left));
     }

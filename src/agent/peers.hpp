@@ -1,5 +1,5 @@
-// The other nodes of a job, as its processes' connections see them: what process::OtherNodes asks, over the agents'
-// mail.
+// The other nodes of a job, as its processes' connections see them: what process::OtherNodes asks,
+// over the agents' mail.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,8 @@ class Peers : public process::OtherNodes {
   std::uint32_t own_number() const override { return company_.branch.own; }
   bool is_of_job(const ByteVector& address) const override;
   Result<std::vector<Place>> find(const std::vector<Addresses>& ends) override;
-  Result<std::vector<ByteVector>> swap(const std::vector<Place>& peers, const std::vector<ByteVector>& bytes) override;
+  Result<std::vector<ByteVector>> swap(const std::vector<Place>& peers,
+                                       const std::vector<ByteVector>& bytes) override;
   Result<std::uint64_t> greatest(std::uint64_t value) override { return comm_.all_max(value); }
 
  private:

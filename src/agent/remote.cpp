@@ -52,14 +52,16 @@ Status write_file(const sys::Directory& directory, const char* name, const std::
 
 void announce_one(const std::string& name, const std::string& value) {
   const auto environment = sys::environment();
-  const bool is_set = std::ranges::any_of(environment, [&](const auto& one) { return one.first == name; });
+  const bool is_set =
+      std::ranges::any_of(environment, [&](const auto& one) { return one.first == name; });
   if (!is_set) sys::set_environment(name, value);
 }
 
 }  // namespace
 
 Result<RemoteDirectory> RemoteDirectory::make(const std::string& path) {
-  DIAPAUSE_TRY_ASSIGN(sys::Directory directory, sys::Directory::make_private(sys::real_kernel(), path));
+  DIAPAUSE_TRY_ASSIGN(sys::Directory directory,
+                      sys::Directory::make_private(sys::real_kernel(), path));
   DIAPAUSE_TRY(sys::make_link(sys::own_program(), path + "/" + kRemoteShellName));
   return RemoteDirectory(std::move(directory));
 }
@@ -92,7 +94,8 @@ void RemoteDirectory::announce(const std::string& path, const Nodes& nodes) {
 }
 
 void RemoteDirectory::remove() const {
-  for (const char* name : {kDoorsName, kHostsName, kRemoteShellName}) (void)directory_.remove_file(name);
+  for (const char* name : {kDoorsName, kHostsName, kRemoteShellName})
+    (void)directory_.remove_file(name);
   sys::remove_directory(directory_.path());
 }
 
@@ -106,15 +109,19 @@ int serve_commands(int listener, const std::string& file) {
 
 Result<int> run_command_on(const std::string& file, const std::vector<std::string>& words) {
   // Options of a remote shell, of which launchers give some, come before the host.
-  const auto host = std::ranges::find_if(words, [](const std::string& word) { return !word.starts_with('-'); });
+  const auto host =
+      std::ranges::find_if(words, [](const std::string& word) { return !word.starts_with('-'); });
   if (host == words.end()) return fail(Code::argument, "give a host and a command");
   DIAPAUSE_TRY_ASSIGN(const DoorList list, read_doors(file));
   const auto door = std::ranges::find(list.doors, *host, &Door::host);
   if (door == list.doors.end()) {
-    return fail(Code::not_found, *host + " is no node of this job: name it with --hosts when the job is launched");
+    return fail(Code::not_found,
+                *host + " is no node of this job: name it with --hosts when the job is launched");
   }
-  if (door->port == 0) return fail(Code::not_found, *host + " is the node that the job was launched on");
-  DIAPAUSE_TRY_ASSIGN(sys::Stream stream, sys::Stream::connect(door->address, door->port, kWordLimit_s));
+  if (door->port == 0)
+    return fail(Code::not_found, *host + " is the node that the job was launched on");
+  DIAPAUSE_TRY_ASSIGN(sys::Stream stream,
+                      sys::Stream::connect(door->address, door->port, kWordLimit_s));
   DIAPAUSE_TRY(greet(stream, list.secret, {}, kWordLimit_s));
   return sys::run_remotely(stream, fmt::format("{}", fmt::join(host + 1, words.end(), " ")));
 }

@@ -10,15 +10,17 @@
 namespace diapause::agent {
 namespace {
 
-constexpr double kLong_s = 24 * 3600;           // copying to a slow file system takes as long as it takes
-constexpr double kMoreForEachGeneration_s = 2;  // so that whoever is next to a silent agent is the first to say so
+constexpr double kLong_s = 24 * 3600;  // copying to a slow file system takes as long as it takes
+constexpr double kMoreForEachGeneration_s =
+    2;  // so that whoever is next to a silent agent is the first to say so
 
 constexpr double kFarewell_s = 10;  // for the other agents to give back what they hold
 constexpr std::chrono::milliseconds kPause(5);
 
 }  // namespace
 
-Result<std::unique_ptr<Team>> Team::form(Company company, const Secret& secret, const std::string& directory) {
+Result<std::unique_ptr<Team>> Team::form(Company company, const Secret& secret,
+                                         const std::string& directory) {
   std::unique_ptr<Team> team(new Team(std::move(company)));
   team->set_patience(Patience::long_);
   DIAPAUSE_TRY_ASSIGN(team->peers_, Peers::open(team->company_, *team->comm_));
@@ -56,7 +58,8 @@ Status Team::agree(const Status& own) {
 }
 
 void Team::set_patience(Patience patience) {
-  const double brief_s = company_.nodes.limit_s + kMoreForEachGeneration_s * company_.branch.height();
+  const double brief_s =
+      company_.nodes.limit_s + kMoreForEachGeneration_s * company_.branch.height();
   company_.mail->set_limit(patience == Patience::brief ? brief_s : kLong_s);
 }
 
@@ -81,11 +84,13 @@ void Team::give_up(const Error& why) {
 }
 
 void Team::leave() const {
-  // Where an order to end has not come, because a node is lost, its agent sees by this that the first one has gone.
+  // Where an order to end has not come, because a node is lost, its agent sees by this that the
+  // first one has gone.
   company_.mail->close();
   const double end_s = sys::monotonic_s() + kFarewell_s;
   for (const std::int64_t one : company_.started) {
-    while (!sys::status_if_ended(one) && sys::monotonic_s() < end_s) std::this_thread::sleep_for(kPause);
+    while (!sys::status_if_ended(one) && sys::monotonic_s() < end_s)
+      std::this_thread::sleep_for(kPause);
   }
   if (directory_) directory_->remove();
 }

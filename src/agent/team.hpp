@@ -23,9 +23,10 @@ struct Order {
 
 class Team {
  public:
-  // Collective. `secret`: of the job's own processes. `directory`: where these find what they need to reach other
-  // nodes; the same path on all nodes.
-  static Result<std::unique_ptr<Team>> form(Company company, const Secret& secret, const std::string& directory);
+  // Collective. `secret`: of the job's own processes. `directory`: where these find what they need
+  // to reach other nodes; the same path on all nodes.
+  static Result<std::unique_ptr<Team>> form(Company company, const Secret& secret,
+                                            const std::string& directory);
 
   bool is_first() const { return company_.is_first(); }
   const std::string& own_name() const { return company_.nodes.hosts[company_.branch.own]; }
@@ -37,11 +38,12 @@ class Team {
 
   // Tells all nodes where each takes commands. Collective.
   Status share_ports(std::uint16_t own_port);
-  // Returns when all agents have called it. `own`: what has happened here; fails on all agents if it did on one.
+  // Returns when all agents have called it. `own`: what has happened here; fails on all agents if
+  // it did on one.
   Status agree(const Status& own);
 
-  // A round of communication, which fails on all agents if it fails on one. While the job stands still, an agent may be
-  // silent for a short time only.
+  // A round of communication, which fails on all agents if it fails on one. While the job stands
+  // still, an agent may be silent for a short time only.
   enum class Patience { brief, long_ };
   void set_patience(Patience patience);
   // The first agent gives an order, which begins a round.

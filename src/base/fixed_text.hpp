@@ -19,7 +19,8 @@ inline void put_text(std::span<char> to, std::string_view text) {
 
 // Returns the text up to the first zero byte, or all of `from` if there is none.
 inline std::string get_text(std::span<const char> from) {
-  return {from.data(), static_cast<std::size_t>(std::find(from.begin(), from.end(), '\0') - from.begin())};
+  return {from.data(),
+          static_cast<std::size_t>(std::find(from.begin(), from.end(), '\0') - from.begin())};
 }
 
 }  // namespace diapause

@@ -8,7 +8,8 @@ LogSink standard_error_sink() {
   return [](Severity severity, const std::string& message) {
     if (severity == Severity::information) return;
     const std::string line =
-        (severity == Severity::error ? "diapause: error: " : "diapause: warning: ") + message + "\n";
+        (severity == Severity::error ? "diapause: error: " : "diapause: warning: ") + message +
+        "\n";
     // If standard error does not take the line, nothing can be done about it.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   };

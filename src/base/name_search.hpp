@@ -10,8 +10,8 @@
 
 namespace diapause {
 
-// Over items with a member `name`, which are not changed meanwhile and of which no two have the same name. All names
-// are looked at only if one lies elsewhere.
+// Over items with a member `name`, which are not changed meanwhile and of which no two have the
+// same name. All names are looked at only if one lies elsewhere.
 template <class Item>
 class NameSearch {
  public:

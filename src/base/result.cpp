@@ -31,7 +31,8 @@ bool is_of_the_moment(Code code) {
 }
 
 Error os_error(const std::string& what, int os_errno) {
-  return Error{code_of_errno(os_errno), what + ": " + std::generic_category().message(os_errno), os_errno};
+  return Error{code_of_errno(os_errno), what + ": " + std::generic_category().message(os_errno),
+               os_errno};
 }
 
 }  // namespace diapause

@@ -73,4 +73,5 @@ Error os_error(const std::string& what, int os_errno);
   auto name = (expr);                                          \
   if (!name) return ::diapause::fail(std::move(name.error())); \
   decl = std::move(*name)
-#define DIAPAUSE_TRY_ASSIGN(decl, expr) DIAPAUSE_TRY_ASSIGN_(DIAPAUSE_CONCAT(diapause_try_, __LINE__), decl, expr)
+#define DIAPAUSE_TRY_ASSIGN(decl, expr) \
+  DIAPAUSE_TRY_ASSIGN_(DIAPAUSE_CONCAT(diapause_try_, __LINE__), decl, expr)

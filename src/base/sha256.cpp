@@ -37,7 +37,8 @@ class Sha256 {
       mix();
     }
     std::fill(block_.begin() + static_cast<std::ptrdiff_t>(filled_), block_.end(), std::byte{0});
-    for (std::size_t i = 0; i < 8; ++i) block_[kBlockBytes - 1 - i] = static_cast<std::byte>(bits >> (8 * i));
+    for (std::size_t i = 0; i < 8; ++i)
+      block_[kBlockBytes - 1 - i] = static_cast<std::byte>(bits >> (8 * i));
     mix();
     Digest digest{};
     for (std::size_t i = 0; i < digest.size(); ++i) {
@@ -60,9 +61,10 @@ class Sha256 {
     }
     auto [a, b, c, d, e, f, g, h] = state_;
     for (std::size_t i = 0; i < words.size(); ++i) {
-      const std::uint32_t one =
-          h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + kRounds[i] + words[i];
-      const std::uint32_t two = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+      const std::uint32_t one = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
+                                ((e & f) ^ (~e & g)) + kRounds[i] + words[i];
+      const std::uint32_t two =
+          (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
       h = g;
       g = f;
       f = e;

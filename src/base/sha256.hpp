@@ -1,5 +1,5 @@
-// SHA-256 and HMAC with it (FIPS 180-4, RFC 2104): by these two ends of a connection show each other that they know a
-// secret, without sending it.
+// SHA-256 and HMAC with it (FIPS 180-4, RFC 2104): by these two ends of a connection show each
+// other that they know a secret, without sending it.
 #pragma once
 
 #include <array>

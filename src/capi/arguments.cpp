@@ -12,7 +12,8 @@ Status need(const void* pointer, const char* what) {
 Result<format::ElementType> element_type(diapause_type type) {
   const auto number = static_cast<std::uint32_t>(type);
   if (number == 0 || number >= format::kElementTypes) {
-    return fail(Code::argument, fmt::format("{} is not an element type with a size of its own", number));
+    return fail(Code::argument,
+                fmt::format("{} is not an element type with a size of its own", number));
   }
   return static_cast<format::ElementType>(number);
 }
@@ -39,7 +40,8 @@ diapause_checkpoint_info in_c(const library::CheckpointInfo& from) {
           from.background_version};
 }
 
-int give_path(diapause_t* instance, const char** directory, Result<std::string> (library::Engine::*of)()) {
+int give_path(diapause_t* instance, const char** directory,
+              Result<std::string> (library::Engine::*of)()) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(directory, "the place for the path"));

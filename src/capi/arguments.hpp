@@ -20,18 +20,20 @@ Status need(const void* pointer, const char* what);
 Result<format::ElementType> element_type(diapause_type type);
 Result<format::Region> described(uint64_t count, diapause_type type);
 
-// Fills the members that the program's header has. Members that only the program's header has become
-// zeros.
+// Fills the members that the program's header has. Members that only the program's header has
+// become zeros.
 template <class Struct>
 void copy_out(const Struct& from, Struct* to, std::size_t bytes) {
   if (to == nullptr) return;
   std::memcpy(to, &from, std::min(bytes, sizeof from));
-  if (bytes > sizeof from) std::memset(reinterpret_cast<std::byte*>(to) + sizeof from, 0, bytes - sizeof from);
+  if (bytes > sizeof from)
+    std::memset(reinterpret_cast<std::byte*>(to) + sizeof from, 0, bytes - sizeof from);
 }
 
 diapause_checkpoint_info in_c(const library::CheckpointInfo& from);
 
 // Gives out the path of a directory, which the instance keeps.
-int give_path(diapause_t* instance, const char** directory, Result<std::string> (library::Engine::*of)());
+int give_path(diapause_t* instance, const char** directory,
+              Result<std::string> (library::Engine::*of)());
 
 }  // namespace diapause::capi

@@ -31,7 +31,9 @@ int diapause_on_capture(diapause_t* instance, diapause_capture_hook hook, void* 
       const diapause::capi::ProgramFloats floats;
       const int said = hook(context);
       if (said == 0) return {};
-      return fail(Code::argument, fmt::format("the program's hook is not ready for a checkpoint: it said {}", said));
+      return fail(
+          Code::argument,
+          fmt::format("the program's hook is not ready for a checkpoint: it said {}", said));
     });
     return {};
   });
@@ -57,8 +59,8 @@ int diapause_has_nodes_for(diapause_t* instance, int level) {
   return status == DIAPAUSE_OK ? static_cast<int>(has_nodes) : status;
 }
 
-int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info,
-                              size_t info_bytes) {
+int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level,
+                              diapause_checkpoint_info* info, size_t info_bytes) {
   diapause::library::CheckpointInfo done;
   const int status = guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
@@ -68,8 +70,8 @@ int diapause_checkpoint_sized(diapause_t* instance, uint64_t version, int level,
   return status;
 }
 
-int diapause_checkpoint_begin_sized(diapause_t* instance, uint64_t version, int level, diapause_checkpoint_info* info,
-                                    size_t info_bytes) {
+int diapause_checkpoint_begin_sized(diapause_t* instance, uint64_t version, int level,
+                                    diapause_checkpoint_info* info, size_t info_bytes) {
   diapause::library::CheckpointInfo begun;
   const int status = guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
@@ -79,8 +81,8 @@ int diapause_checkpoint_begin_sized(diapause_t* instance, uint64_t version, int 
   return status;
 }
 
-int diapause_checkpoint_add(diapause_t* instance, const char* region, const void* data, uint64_t count,
-                            diapause_type type) {
+int diapause_checkpoint_add(diapause_t* instance, const char* region, const void* data,
+                            uint64_t count, diapause_type type) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));
@@ -96,7 +98,8 @@ int diapause_checkpoint_add(diapause_t* instance, const char* region, const void
   });
 }
 
-int diapause_checkpoint_commit_sized(diapause_t* instance, diapause_checkpoint_info* info, size_t info_bytes) {
+int diapause_checkpoint_commit_sized(diapause_t* instance, diapause_checkpoint_info* info,
+                                     size_t info_bytes) {
   diapause::library::CheckpointInfo done;
   const int status = guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
@@ -128,7 +131,8 @@ int diapause_files(diapause_t* instance, const char** directory) {
   return give_path(instance, directory, &diapause::library::Engine::begin_files);
 }
 
-int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info, size_t info_bytes) {
+int diapause_snapshot_sized(diapause_t* instance, uint64_t version, diapause_checkpoint_info* info,
+                            size_t info_bytes) {
   diapause::library::CheckpointInfo done;
   const int status = guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
@@ -158,13 +162,14 @@ int diapause_wait(diapause_t* instance, uint64_t version, int level, double seco
   });
 }
 
-int diapause_poll_sized(diapause_t* instance, uint64_t version, diapause_progress* progress, size_t progress_bytes) {
+int diapause_poll_sized(diapause_t* instance, uint64_t version, diapause_progress* progress,
+                        size_t progress_bytes) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(progress, "the place for the progress"));
     DIAPAUSE_TRY_ASSIGN(const diapause::library::VersionProgress now, engine->poll(version));
-    const diapause_progress known = {now.version, now.level_asked, now.level_reached, now.in_flight ? 1 : 0,
-                                     now.captured ? 1 : 0};
+    const diapause_progress known = {now.version, now.level_asked, now.level_reached,
+                                     now.in_flight ? 1 : 0, now.captured ? 1 : 0};
     copy_out(known, progress, progress_bytes);
     return {};
   });

@@ -1,4 +1,5 @@
-// The C functions about an instance as a whole: open, close, messages, and the version of the library.
+// The C functions about an instance as a whole: open, close, messages, and the version of the
+// library.
 #include "capi/arguments.hpp"
 #include "comm/self_comm.hpp"
 
@@ -31,8 +32,8 @@ static_assert(static_cast<int>(diapause::format::ElementType::float64) == DIAPAU
 
 extern "C" {
 
-int diapause_open_sized(const char* name, const diapause_open_options* options, size_t options_bytes,
-                        diapause_t** out) {
+int diapause_open_sized(const char* name, const diapause_open_options* options,
+                        size_t options_bytes, diapause_t** out) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(out, "the place for the handle"));
     *out = nullptr;
@@ -49,13 +50,16 @@ int diapause_open(const char* name, const char* config_path, diapause_t** out) {
 }
 
 int diapause_finish(diapause_t* instance) {
-  return guarded([&] { return diapause::capi::end_and_release(instance, diapause::capi::End::of_job); });
+  return guarded(
+      [&] { return diapause::capi::end_and_release(instance, diapause::capi::End::of_job); });
 }
 
 int diapause_close(diapause_t* instance) { return diapause_close_within(instance, 1e9); }
 
 int diapause_close_within(diapause_t* instance, double seconds) {
-  return guarded([&] { return diapause::capi::end_and_release(instance, diapause::capi::End::of_instance, seconds); });
+  return guarded([&] {
+    return diapause::capi::end_and_release(instance, diapause::capi::End::of_instance, seconds);
+  });
 }
 
 int diapause_worker_of(const diapause_t* instance) {

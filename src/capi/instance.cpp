@@ -28,18 +28,18 @@ const char* last_error() noexcept { return last_error_text.c_str(); }
 
 Result<library::Engine*> engine_of(const diapause_t* instance) {
   if (instance == nullptr) return fail(Code::argument, "the instance is NULL");
-  if (instance->ended) return fail(Code::off, "MPI_Finalize has closed the instance; only diapause_close may follow");
+  if (instance->ended)
+    return fail(Code::off, "MPI_Finalize has closed the instance; only diapause_close may follow");
   if (is_copy(*instance)) {
-    return fail(
-        Code::argument,
-        fmt::format("the instance was opened by process {}, and this is a child of it: only that one may use it",
-                    instance->process));
+    return fail(Code::argument, fmt::format("the instance was opened by process {}, and this is a "
+                                            "child of it: only that one may use it",
+                                            instance->process));
   }
   if (instance->rank.engine == nullptr) {
-    return fail(
-        Code::argument,
-        "this rank is set aside for the checkpoints of its node (async.mode = \"rank\"): it calls diapause_comm "
-        "and diapause_close, and nothing else");
+    return fail(Code::argument,
+                "this rank is set aside for the checkpoints of its node (async.mode = \"rank\"): "
+                "it calls diapause_comm "
+                "and diapause_close, and nothing else");
   }
   return instance->rank.engine.get();
 }
@@ -67,13 +67,15 @@ Status end_and_release(diapause_t* instance, End what, double at_most_s) {
   }
   if (what == End::of_instance) return {};
   return fail(Code::argument,
-              fmt::format("only process {}, which has opened the instance, can finish the job", instance->process));
+              fmt::format("only process {}, which has opened the instance, can finish the job",
+                          instance->process));
 }
 
 Status end(diapause_t& instance, End what, double at_most_s) {
   if (instance.ended && what == End::of_job) {
     return fail(Code::off,
-                "MPI_Finalize has closed the instance before: its job is not finished, and all of it is kept");
+                "MPI_Finalize has closed the instance before: its job is not finished, and all of "
+                "it is kept");
   }
   if (instance.ended) return *instance.ended;
   Status status;
@@ -87,10 +89,11 @@ Status end(diapause_t& instance, End what, double at_most_s) {
   return status;
 }
 
-Status open(std::unique_ptr<comm::Comm> comm, const char* name, const diapause_open_options& options,
-            diapause_t** out) {
+Status open(std::unique_ptr<comm::Comm> comm, const char* name,
+            const diapause_open_options& options, diapause_t** out) {
   if (options.config_path != nullptr && options.config_text != nullptr) {
-    return fail(Code::argument, "config_path and config_text exclude each other; set one of them to NULL");
+    return fail(Code::argument,
+                "config_path and config_text exclude each other; set one of them to NULL");
   }
   library::OpenRequest request;
   request.comm = std::move(comm);
@@ -102,8 +105,9 @@ Status open(std::unique_ptr<comm::Comm> comm, const char* name, const diapause_o
   } else if (options.config_text != nullptr) {
     request.config_text = options.config_text;
   } else {
-    const auto variable = std::find_if(request.environment.begin(), request.environment.end(),
-                                       [](const auto& entry) { return entry.first == "DIAPAUSE_CONFIG"; });
+    const auto variable =
+        std::find_if(request.environment.begin(), request.environment.end(),
+                     [](const auto& entry) { return entry.first == "DIAPAUSE_CONFIG"; });
     if (variable != request.environment.end()) request.config_path = variable->second;
   }
   request.host_name = sys::host_name();

@@ -24,7 +24,7 @@ struct diapause_instance {
   std::optional<diapause::Status> ended;
   std::shared_ptr<void> before_finalize;  // if it was opened with MPI
   std::string path;                       // the path that was given out last
-  std::int64_t process = 0;               // that opened it; a child by fork has a copy that it must not use
+  std::int64_t process = 0;  // that opened it; a child by fork has a copy that it must not use
 };
 
 namespace diapause::capi {
@@ -60,7 +60,8 @@ diapause_open_options known_options(const diapause_open_options* options, std::s
 LogSink log_to(diapause_log_function function, void* user);  // NULL: to standard error
 
 // Opens an instance; shared by the functions with and without MPI.
-Status open(std::unique_ptr<comm::Comm> comm, const char* name, const diapause_open_options& options, diapause_t** out);
+Status open(std::unique_ptr<comm::Comm> comm, const char* name,
+            const diapause_open_options& options, diapause_t** out);
 
 // Returns whether this process is a child by fork of the one that opened the instance. The threads
 // that the instance needs run in the parent only.

@@ -16,7 +16,8 @@ using diapause::capi::engine_of;
 using diapause::capi::guarded;
 using diapause::capi::need;
 
-Status protect(diapause_t* instance, const char* region, void* data, diapause::format::Region description) {
+Status protect(diapause_t* instance, const char* region, void* data,
+               diapause::format::Region description) {
   DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
   DIAPAUSE_TRY(need(region, "the region's name"));
   description.name = region;
@@ -27,7 +28,8 @@ Status protect(diapause_t* instance, const char* region, void* data, diapause::f
 
 extern "C" {
 
-int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count, diapause_type type) {
+int diapause_protect(diapause_t* instance, const char* region, void* data, uint64_t count,
+                     diapause_type type) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(auto description, described(count, type));
     return protect(instance, region, data, std::move(description));
@@ -44,12 +46,14 @@ int diapause_protect_bytes(diapause_t* instance, const char* region, void* data,
   });
 }
 
-int diapause_protect_block(diapause_t* instance, const char* region, void* data, diapause_type type, int dims,
-                           const uint64_t* shape, const uint64_t* global_shape, const uint64_t* start) {
+int diapause_protect_block(diapause_t* instance, const char* region, void* data, diapause_type type,
+                           int dims, const uint64_t* shape, const uint64_t* global_shape,
+                           const uint64_t* start) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(const auto element, element_type(type));
     if (dims < 1 || dims > static_cast<int>(diapause::format::kMaxDims)) {
-      return fail(Code::argument, fmt::format("{} dimensions: a block has 1 to {}", dims, diapause::format::kMaxDims));
+      return fail(Code::argument, fmt::format("{} dimensions: a block has 1 to {}", dims,
+                                              diapause::format::kMaxDims));
     }
     DIAPAUSE_TRY(need(shape, "the shape"));
     DIAPAUSE_TRY(need(global_shape, "the global shape"));
@@ -60,8 +64,9 @@ int diapause_protect_block(diapause_t* instance, const char* region, void* data,
     description.count = 1;
     for (int i = 0; i < dims; ++i) {
       if (shape[i] > global_shape[i] || start[i] > global_shape[i] - shape[i]) {
-        return fail(Code::argument, fmt::format("dimension {}: {} elements from {} on do not lie in {}", i, shape[i],
-                                                start[i], global_shape[i]));
+        return fail(Code::argument,
+                    fmt::format("dimension {}: {} elements from {} on do not lie in {}", i,
+                                shape[i], start[i], global_shape[i]));
       }
       if (shape[i] != 0 && description.count > std::numeric_limits<uint64_t>::max() / shape[i]) {
         return fail(Code::argument, "the block has more elements than there can be");
@@ -90,12 +95,14 @@ int diapause_declare(diapause_t* instance, const char* region, diapause_declarat
     if (number < DIAPAUSE_CHANGING || number > DIAPAUSE_CONSTANT) {
       return fail(Code::argument, "there is no declaration of that number");
     }
-    constexpr Declaration kDeclarations[] = {Declaration::changing, Declaration::stable, Declaration::constant};
+    constexpr Declaration kDeclarations[] = {Declaration::changing, Declaration::stable,
+                                             Declaration::constant};
     return engine->declare(region, kDeclarations[number]);
   });
 }
 
-int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec, double bound) {
+int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy_codec codec,
+                        double bound) {
   return guarded([&]() -> Status {
     using diapause::codec::CodecId;
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
@@ -109,8 +116,8 @@ int diapause_allow_loss(diapause_t* instance, const char* region, diapause_lossy
   });
 }
 
-int diapause_keep_invariant(diapause_t* instance, const char* const* regions, uint64_t count, diapause_invariant holds,
-                            void* context) {
+int diapause_keep_invariant(diapause_t* instance, const char* const* regions, uint64_t count,
+                            diapause_invariant holds, void* context) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(regions, "the list of names"));
@@ -129,7 +136,8 @@ int diapause_keep_invariant(diapause_t* instance, const char* const* regions, ui
   });
 }
 
-int diapause_inject_bit_flip(diapause_t* instance, const char* region, uint64_t element, uint32_t bit) {
+int diapause_inject_bit_flip(diapause_t* instance, const char* region, uint64_t element,
+                             uint32_t bit) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
     DIAPAUSE_TRY(need(region, "the region's name"));

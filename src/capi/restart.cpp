@@ -26,7 +26,8 @@ diapause_region_info in_c(const diapause::format::Region& from) {
 diapause::Result<const diapause::format::ImageIndex*> stored(const diapause_t* instance) {
   DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
   const auto* index = engine->stored();
-  if (index == nullptr) return fail(Code::argument, "no restart is open: call diapause_restart_begin first");
+  if (index == nullptr)
+    return fail(Code::argument, "no restart is open: call diapause_restart_begin first");
   return index;
 }
 
@@ -45,8 +46,10 @@ int diapause_on_restore(diapause_t* instance, diapause_restore_hook hook, void* 
       const diapause::capi::ProgramFloats floats;
       const int said = hook(context);
       if (said == 0) return {};
-      return fail(Code::argument,
-                  fmt::format("the program's hook cannot go on from the restored values: it said {}", said));
+      return fail(
+          Code::argument,
+          fmt::format("the program's hook cannot go on from the restored values: it said {}",
+                      said));
     });
     return {};
   });
@@ -56,8 +59,8 @@ int diapause_restore_files(diapause_t* instance, const char** directory) {
   return give_path(instance, directory, &diapause::library::Engine::restore_files);
 }
 
-int diapause_restart_begin_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info,
-                                 size_t info_bytes) {
+int diapause_restart_begin_sized(diapause_t* instance, uint64_t version,
+                                 diapause_restart_info* info, size_t info_bytes) {
   diapause::library::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
@@ -67,8 +70,8 @@ int diapause_restart_begin_sized(diapause_t* instance, uint64_t version, diapaus
   return status;
 }
 
-int diapause_restart_mapped_sized(diapause_t* instance, uint64_t version, int check, diapause_restart_info* info,
-                                  size_t info_bytes) {
+int diapause_restart_mapped_sized(diapause_t* instance, uint64_t version, int check,
+                                  diapause_restart_info* info, size_t info_bytes) {
   using diapause::engine::Purpose;
   diapause::library::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
@@ -76,7 +79,8 @@ int diapause_restart_mapped_sized(diapause_t* instance, uint64_t version, int ch
     if (check != DIAPAUSE_CHECK_FIRST && check != DIAPAUSE_CHECK_BEHIND) {
       return fail(Code::argument, fmt::format("{} is no diapause_check", check));
     }
-    const Purpose purpose = check == DIAPAUSE_CHECK_FIRST ? Purpose::map_checked : Purpose::map_unchecked;
+    const Purpose purpose =
+        check == DIAPAUSE_CHECK_FIRST ? Purpose::map_checked : Purpose::map_unchecked;
     return engine->restart_begin(version, chosen, purpose);
   });
   copy_out(in_c(chosen), info, info_bytes);
@@ -107,7 +111,8 @@ int diapause_scrub_wait(diapause_t* instance) {
   });
 }
 
-int diapause_restart_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info, size_t info_bytes) {
+int diapause_restart_sized(diapause_t* instance, uint64_t version, diapause_restart_info* info,
+                           size_t info_bytes) {
   diapause::library::RestartInfo chosen;
   const int status = guarded([&]() -> Status {
     DIAPAUSE_TRY_ASSIGN(diapause::library::Engine* const engine, engine_of(instance));
@@ -136,22 +141,22 @@ int64_t diapause_stored_count(const diapause_t* instance) {
   return status == DIAPAUSE_OK ? count : status;
 }
 
-int diapause_stored_at_sized(const diapause_t* instance, uint64_t position, diapause_region_info* info,
-                             size_t info_bytes) {
+int diapause_stored_at_sized(const diapause_t* instance, uint64_t position,
+                             diapause_region_info* info, size_t info_bytes) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(info, "the place for the description"));
     DIAPAUSE_TRY_ASSIGN(const auto* index, stored(instance));
     if (position >= index->regions.size()) {
-      return fail(Code::not_found,
-                  fmt::format("there are {} stored regions, no number {}", index->regions.size(), position));
+      return fail(Code::not_found, fmt::format("there are {} stored regions, no number {}",
+                                               index->regions.size(), position));
     }
     copy_out(in_c(index->regions[position]), info, info_bytes);
     return {};
   });
 }
 
-int diapause_stored_find_sized(const diapause_t* instance, const char* region, diapause_region_info* info,
-                               size_t info_bytes) {
+int diapause_stored_find_sized(const diapause_t* instance, const char* region,
+                               diapause_region_info* info, size_t info_bytes) {
   return guarded([&]() -> Status {
     DIAPAUSE_TRY(need(info, "the place for the description"));
     DIAPAUSE_TRY(need(region, "the region's name"));

@@ -4,7 +4,8 @@
 
 namespace diapause::capture {
 
-Result<std::uint64_t> MemorySource::copy(std::size_t region, std::uint64_t offset, MutableBytes to) {
+Result<std::uint64_t> MemorySource::copy(std::size_t region, std::uint64_t offset,
+                                         MutableBytes to) {
   return copy_with_checksum(to, ByteView(regions_[region] + offset, to.size()));
 }
 

@@ -17,14 +17,16 @@ Status for_each_block(const format::ImageIndex& index, Piece piece) {
     const format::Region& region = index.regions[r];
     for (std::uint64_t block = 0; block < region.block_count(); ++block) {
       const std::uint64_t offset = block * format::kBlockBytes;
-      const std::uint64_t length = std::min<std::uint64_t>(format::kBlockBytes, region.stored_bytes - offset);
+      const std::uint64_t length =
+          std::min<std::uint64_t>(format::kBlockBytes, region.stored_bytes - offset);
       DIAPAUSE_TRY(piece(r, offset, length, block));
     }
   }
   return {};
 }
 
-Captured finish(format::ImageIndex index, std::uint64_t index_offset, const format::ImageHeader& identity) {
+Captured finish(format::ImageIndex index, std::uint64_t index_offset,
+                const format::ImageHeader& identity) {
   Captured captured;
   captured.index_bytes = format::encode_index(index);
   captured.header = identity;
@@ -38,7 +40,9 @@ Captured finish(format::ImageIndex index, std::uint64_t index_offset, const form
   return captured;
 }
 
-std::uint64_t region_end(const format::Region& region) { return region.offset + region.stored_bytes; }
+std::uint64_t region_end(const format::Region& region) {
+  return region.offset + region.stored_bytes;
+}
 
 }  // namespace
 
@@ -46,20 +50,24 @@ std::uint64_t image_bytes(const format::ImageIndex& index, std::uint64_t index_o
   return index_offset + format::encoded_index_bytes(index);
 }
 
-Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
-                                    const format::ImageHeader& identity, MutableBytes to) {
+Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex index,
+                                    std::uint64_t index_offset, const format::ImageHeader& identity,
+                                    MutableBytes to) {
   DIAPAUSE_TRY(for_each_block(
-      index, [&](std::size_t r, std::uint64_t offset, std::uint64_t length, std::uint64_t block) -> Status {
-        DIAPAUSE_TRY_ASSIGN(const std::uint64_t checksum,
-                            source.copy(r, offset, to.subspan(index.regions[r].offset + offset, length)));
+      index,
+      [&](std::size_t r, std::uint64_t offset, std::uint64_t length,
+          std::uint64_t block) -> Status {
+        DIAPAUSE_TRY_ASSIGN(
+            const std::uint64_t checksum,
+            source.copy(r, offset, to.subspan(index.regions[r].offset + offset, length)));
         index.regions[r].block_checksums[block] = checksum;
         return {};
       }));
   return complete_mapping(std::move(index), index_offset, identity, to);
 }
 
-Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset, const format::ImageHeader& identity,
-                          MutableBytes to) {
+Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset,
+                          const format::ImageHeader& identity, MutableBytes to) {
   // A reused slot holds an older image; its bytes between the regions must be cleared.
   std::uint64_t end = format::kHeaderBytes;
   for (const format::Region& region : index.regions) {
@@ -73,11 +81,15 @@ Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset, 
   return captured;
 }
 
-Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
-                                 const format::ImageHeader& identity, const FileRange& to) {
-  DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to.file, to.begin + format::kHeaderBytes));
+Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index,
+                                 std::uint64_t index_offset, const format::ImageHeader& identity,
+                                 const FileRange& to) {
+  DIAPAUSE_TRY_ASSIGN(StreamWriter writer,
+                      StreamWriter::create(to.file, to.begin + format::kHeaderBytes));
   DIAPAUSE_TRY(for_each_block(
-      index, [&](std::size_t r, std::uint64_t offset, std::uint64_t length, std::uint64_t block) -> Status {
+      index,
+      [&](std::size_t r, std::uint64_t offset, std::uint64_t length,
+          std::uint64_t block) -> Status {
         DIAPAUSE_TRY(writer.pad_to(to.begin + index.regions[r].offset + offset));
         const MutableBytes room = writer.room(length);
         DIAPAUSE_TRY_ASSIGN(index.regions[r].block_checksums[block], source.copy(r, offset, room));
@@ -87,21 +99,24 @@ Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, 
   Captured captured = finish(std::move(index), index_offset, identity);
   DIAPAUSE_TRY(writer.append(captured.index_bytes));
   DIAPAUSE_TRY(writer.finish());
-  DIAPAUSE_TRY_ASSIGN(const sys::AlignedBuffer page, sys::AlignedBuffer::allocate(format::kHeaderBytes));
+  DIAPAUSE_TRY_ASSIGN(const sys::AlignedBuffer page,
+                      sys::AlignedBuffer::allocate(format::kHeaderBytes));
   std::memcpy(page.bytes().data(), captured.header_page.data(), captured.header_page.size());
   DIAPAUSE_TRY(to.file.write_all(page.bytes(), to.begin));
   return captured;
 }
 
-Result<Captured> capture_in_place(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
-                                  const format::ImageHeader& identity) {
+Result<Captured> capture_in_place(BlockSource& source, format::ImageIndex index,
+                                  std::uint64_t index_offset, const format::ImageHeader& identity) {
   ByteVector scratch(format::kBlockBytes);
-  DIAPAUSE_TRY(for_each_block(
-      index, [&](std::size_t r, std::uint64_t offset, std::uint64_t length, std::uint64_t block) -> Status {
-        DIAPAUSE_TRY_ASSIGN(index.regions[r].block_checksums[block],
-                            source.copy(r, offset, MutableBytes(scratch).first(length)));
-        return {};
-      }));
+  DIAPAUSE_TRY(for_each_block(index,
+                              [&](std::size_t r, std::uint64_t offset, std::uint64_t length,
+                                  std::uint64_t block) -> Status {
+                                DIAPAUSE_TRY_ASSIGN(
+                                    index.regions[r].block_checksums[block],
+                                    source.copy(r, offset, MutableBytes(scratch).first(length)));
+                                return {};
+                              }));
   return finish(std::move(index), index_offset, identity);
 }
 
@@ -109,7 +124,8 @@ namespace {
 
 class CapturedBytes : public ByteSource {
  public:
-  CapturedBytes(Captured captured, BlockSource& source) : captured_(std::move(captured)), source_(source) {}
+  CapturedBytes(Captured captured, BlockSource& source)
+      : captured_(std::move(captured)), source_(source) {}
 
   std::uint64_t size() const override { return captured_.header.file_bytes; }
 
@@ -119,14 +135,16 @@ class CapturedBytes : public ByteSource {
     place(captured_.index_bytes, captured_.header.index_offset, offset, scratch);
     const auto& regions = captured_.index.regions;
     // Regions lie in file order, so this finds the first one that ends behind `offset`.
-    auto region = std::partition_point(regions.begin(), regions.end(),
-                                       [&](const format::Region& r) { return region_end(r) <= offset; });
+    auto region =
+        std::partition_point(regions.begin(), regions.end(),
+                             [&](const format::Region& r) { return region_end(r) <= offset; });
     for (; region != regions.end() && region->offset < offset + scratch.size(); ++region) {
       const std::uint64_t begin = std::max(offset, region->offset);
       const std::uint64_t end = std::min(offset + scratch.size(), region_end(*region));
       if (begin >= end) continue;  // an empty region
       const auto r = static_cast<std::size_t>(region - regions.begin());
-      DIAPAUSE_TRY(source_.copy(r, begin - region->offset, scratch.subspan(begin - offset, end - begin)));
+      DIAPAUSE_TRY(
+          source_.copy(r, begin - region->offset, scratch.subspan(begin - offset, end - begin)));
     }
     return ByteView(scratch);
   }
@@ -134,10 +152,12 @@ class CapturedBytes : public ByteSource {
  private:
   // Copies into the window `scratch` at file offset `offset` the part of `bytes`, which lie at file
   // offset `at`, that falls into the window.
-  static void place(const ByteVector& bytes, std::uint64_t at, std::uint64_t offset, MutableBytes scratch) {
+  static void place(const ByteVector& bytes, std::uint64_t at, std::uint64_t offset,
+                    MutableBytes scratch) {
     const std::uint64_t begin = std::max(offset, at);
     const std::uint64_t end = std::min<std::uint64_t>(offset + scratch.size(), at + bytes.size());
-    if (begin < end) std::memcpy(scratch.data() + (begin - offset), bytes.data() + (begin - at), end - begin);
+    if (begin < end)
+      std::memcpy(scratch.data() + (begin - offset), bytes.data() + (begin - at), end - begin);
   }
 
   const Captured captured_;
@@ -187,7 +207,8 @@ Status write_bytes(ByteSource& bytes, const FileRange& to) {
   DIAPAUSE_TRY_ASSIGN(StreamWriter writer, StreamWriter::create(to.file, to.begin));
   std::uint64_t offset = 0;
   while (offset < bytes.size()) {
-    const std::uint64_t length = std::min<std::uint64_t>(StreamWriter::kBufferBytes, bytes.size() - offset);
+    const std::uint64_t length =
+        std::min<std::uint64_t>(StreamWriter::kBufferBytes, bytes.size() - offset);
     const MutableBytes room = writer.room(length);
     DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes.view(offset, room));
     DIAPAUSE_TRY(view.data() == room.data() ? writer.advance(length) : writer.append_lasting(view));

@@ -22,17 +22,19 @@ struct Captured {
 // Writes an image to `to`, which is page-aligned and has at least image_bytes(index, index_offset)
 // bytes. `identity` gives kind, version, owner, part and rank count; `index` gives the regions,
 // laid out by format::lay_out(), which returned `index_offset`. Bytes between regions become zeros.
-Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
-                                    const format::ImageHeader& identity, MutableBytes to);
+Result<Captured> capture_to_mapping(BlockSource& source, format::ImageIndex index,
+                                    std::uint64_t index_offset, const format::ImageHeader& identity,
+                                    MutableBytes to);
 
 // Performs only the last step of capture_to_mapping(), for region data that lie in `to` and have
 // their checksums in `index`. The header is written last.
-Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset, const format::ImageHeader& identity,
-                          MutableBytes to);
+Captured complete_mapping(format::ImageIndex index, std::uint64_t index_offset,
+                          const format::ImageHeader& identity, MutableBytes to);
 
 // A part of a file, from a byte offset that is a multiple of a page to the end.
 struct FileRange {
-  FileRange(const sys::File& all) : file(all) {}  // NOLINT(google-explicit-constructor): a file is a range of itself
+  FileRange(const sys::File& all)
+      : file(all) {}  // NOLINT(google-explicit-constructor): a file is a range of itself
   FileRange(const sys::File& in, std::uint64_t from) : file(in), begin(from) {}
   const sys::File& file;
   std::uint64_t begin = 0;
@@ -41,13 +43,14 @@ struct FileRange {
 // Writes an image like capture_to_mapping(), into a range of a file that is at least that long,
 // rounded up to a page. The file may be opened with O_DIRECT. Several writes are in flight while
 // the next bytes are copied. Does not sync.
-Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
-                                 const format::ImageHeader& identity, const FileRange& to);
+Result<Captured> capture_to_file(BlockSource& source, format::ImageIndex index,
+                                 std::uint64_t index_offset, const format::ImageHeader& identity,
+                                 const FileRange& to);
 
 // Computes the same without writing: the parts that captured_bytes() needs to produce the image
 // from the place where the data are.
-Result<Captured> capture_in_place(BlockSource& source, format::ImageIndex index, std::uint64_t index_offset,
-                                  const format::ImageHeader& identity);
+Result<Captured> capture_in_place(BlockSource& source, format::ImageIndex index,
+                                  std::uint64_t index_offset, const format::ImageHeader& identity);
 
 // Returns the size of the whole image file.
 std::uint64_t image_bytes(const format::ImageIndex& index, std::uint64_t index_offset);

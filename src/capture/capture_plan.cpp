@@ -19,12 +19,16 @@ std::set<const RegionCapture*> overlapping(const std::vector<RegionCapture>& reg
   for (const RegionCapture& region : regions) {
     if (!region.memory().empty()) by_address.push_back(&region);
   }
-  std::ranges::sort(by_address, {}, [](const RegionCapture* region) { return region->source->data; });
-  const auto end = [](const RegionCapture* region) { return region->source->data + region->memory().size(); };
+  std::ranges::sort(by_address, {},
+                    [](const RegionCapture* region) { return region->source->data; });
+  const auto end = [](const RegionCapture* region) {
+    return region->source->data + region->memory().size();
+  };
   std::set<const RegionCapture*> found;
   const RegionCapture* furthest = nullptr;
   for (const RegionCapture* region : by_address) {
-    if (furthest != nullptr && region->source->data < end(furthest)) found.insert({region, furthest});
+    if (furthest != nullptr && region->source->data < end(furthest))
+      found.insert({region, furthest});
     if (furthest == nullptr || end(region) > end(furthest)) furthest = region;
   }
   return found;
@@ -42,7 +46,8 @@ std::string refusal_of(const RegionCapture& region, const Environment& environme
   const sys::PageRange pages = sys::whole_pages_in(region.memory());
   if (pages.is_empty()) return "it has no whole page";
   if (!environment.mappings) return environment.mappings.error().message;
-  if (!environment.mappings->is_private_anonymous(pages)) return "it is not private anonymous memory";
+  if (!environment.mappings->is_private_anonymous(pages))
+    return "it is not private anonymous memory";
   return environment.writers.past_protection;
 }
 
@@ -70,11 +75,13 @@ void set(RegionCapture& region, CopyMode mode, policy::CaptureChoice choice) {
 bool plan_declared(RegionCapture& region, DrainHost drain_host) {
   const Declaration declaration = region.source->declaration;
   if (declaration == Declaration::constant && region.old != nullptr) {
-    set(region, CopyMode::carry, {CaptureMethod::incremental, "declared constant, and the slot holds it"});
+    set(region, CopyMode::carry,
+        {CaptureMethod::incremental, "declared constant, and the slot holds it"});
     return true;
   }
   if (declaration == Declaration::changing || drain_host == DrainHost::caller) return false;
-  const char* reason = declaration == Declaration::constant ? "declared constant" : "declared stable";
+  const char* reason =
+      declaration == Declaration::constant ? "declared constant" : "declared stable";
   set(region, CopyMode::background, {CaptureMethod::background, reason});
   return true;
 }
@@ -99,8 +106,10 @@ void plan_captures(std::vector<RegionCapture>& regions, const PlanInputs& inputs
     if (shared.contains(&region)) refusal = "another region has some of its bytes";
     facts.tracking_refusal = refusal.empty() ? inputs.tracking_refusal : refusal;
     facts.copy_on_write_refusal = refusal.empty() ? inputs.protection_refusal : refusal;
-    if (facts.copy_on_write_refusal.empty()) facts.copy_on_write_refusal = environment->writers.cannot_wait;
-    if (inputs.drain_host == DrainHost::caller) facts.copy_on_write_refusal = "the program waits for the whole copy";
+    if (facts.copy_on_write_refusal.empty())
+      facts.copy_on_write_refusal = environment->writers.cannot_wait;
+    if (inputs.drain_host == DrainHost::caller)
+      facts.copy_on_write_refusal = "the program waits for the whole copy";
     policy::CaptureChoice choice = policy::choose_capture(inputs.strategy, facts, inputs.costs);
     const CopyMode mode = mode_of(choice.method, facts.tracking_refusal.empty());
     set(region, mode, std::move(choice));

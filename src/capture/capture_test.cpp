@@ -23,7 +23,8 @@ constexpr std::byte kOld{0xab};  // fills a reused slot
 
 ByteVector noise(std::size_t size, std::uint32_t seed) {
   ByteVector bytes(size);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
+  for (std::byte& byte : bytes)
+    byte = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
   return bytes;
 }
 
@@ -66,7 +67,8 @@ ByteVector image_of(const Program& program) {
     std::ranges::copy(data, image.begin() + static_cast<std::ptrdiff_t>(region.offset));
     for (std::uint64_t block = 0; block < region.block_count(); ++block) {
       const std::uint64_t offset = block * format::kBlockBytes;
-      const std::uint64_t length = std::min<std::uint64_t>(format::kBlockBytes, data.size() - offset);
+      const std::uint64_t length =
+          std::min<std::uint64_t>(format::kBlockBytes, data.size() - offset);
       region.block_checksums[block] = format::checksum64(data.subspan(offset, length));
     }
   }
@@ -111,7 +113,8 @@ std::string name_of(const testing::TestParamInfo<Shape>& info) { return info.par
 class InADirectory {
  public:
   InADirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "diapause-capture-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "diapause-capture-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) std::abort();
     path_ = pattern;
     directory_ = std::move(*sys::Directory::open_private(sys::real_kernel(), pattern));
@@ -140,16 +143,20 @@ class InADirectory {
   sys::Directory directory_;
 };
 
-Status status_of(const Result<Captured>& captured) { return captured ? Status{} : fail(captured.error()); }
+Status status_of(const Result<Captured>& captured) {
+  return captured ? Status{} : fail(captured.error());
+}
 
 class CaptureTest : public testing::TestWithParam<Shape> {
  protected:
-  CaptureTest() : program_(GetParam().sizes), image_(image_of(program_)), source_(program_.source()) {}
+  CaptureTest()
+      : program_(GetParam().sizes), image_(image_of(program_)), source_(program_.source()) {}
 
   void expect_the_parts(const Result<Captured>& captured) const {
     ASSERT_TRUE(captured) << captured.error().message;
     EXPECT_TRUE(std::ranges::equal(captured->header_page, ByteView(image_).first(kPageBytes)));
-    EXPECT_TRUE(std::ranges::equal(captured->index_bytes, ByteView(image_).subspan(program_.index_offset)));
+    EXPECT_TRUE(
+        std::ranges::equal(captured->index_bytes, ByteView(image_).subspan(program_.index_offset)));
     EXPECT_EQ(captured->header.file_bytes, image_.size());
     EXPECT_EQ(format::encode_index(captured->index), captured->index_bytes);
   }
@@ -162,16 +169,19 @@ class CaptureTest : public testing::TestWithParam<Shape> {
 TEST_P(CaptureTest, FillsAMappingWithTheImageAndNothingBehindIt) {
   auto slot = *sys::AlignedBuffer::allocate(round_up(image_.size(), kPageBytes) + kPageBytes);
   std::ranges::fill(slot.bytes(), kOld);
-  expect_the_parts(capture_to_mapping(source_, program_.index, program_.index_offset, program_.identity, slot.bytes()));
+  expect_the_parts(capture_to_mapping(source_, program_.index, program_.index_offset,
+                                      program_.identity, slot.bytes()));
   EXPECT_TRUE(std::ranges::equal(slot.bytes().first(image_.size()), image_));
-  EXPECT_TRUE(std::ranges::all_of(slot.bytes().subspan(image_.size()), [](std::byte byte) { return byte == kOld; }));
+  EXPECT_TRUE(std::ranges::all_of(slot.bytes().subspan(image_.size()),
+                                  [](std::byte byte) { return byte == kOld; }));
 }
 
 TEST_P(CaptureTest, WritesTheSameImageIntoAFile) {
   const InADirectory place;
   for (const bool direct : {false, true}) {
     const sys::File file = place.old_file(image_.size(), direct);
-    expect_the_parts(capture_to_file(source_, program_.index, program_.index_offset, program_.identity, file));
+    expect_the_parts(
+        capture_to_file(source_, program_.index, program_.index_offset, program_.identity, file));
     EXPECT_TRUE(place.read_back(image_.size()) == image_) << (direct ? "O_DIRECT" : "buffered");
     EXPECT_EQ(file.size().value(), round_up(image_.size(), kPageBytes));
   }
@@ -188,11 +198,13 @@ TEST_P(CaptureTest, WritesItsRangeOfASharedFileAndNothingElse) {
   for (const bool copied : {false, true}) {
     const sys::File file = place.old_file(expected.size(), true);
     const FileRange range(file, kBegin);
-    const auto captured = capture_in_place(source_, program_.index, program_.index_offset, program_.identity);
+    const auto captured =
+        capture_in_place(source_, program_.index, program_.index_offset, program_.identity);
     expect_the_parts(captured);
     const Status written =
         copied ? write_bytes(*captured_bytes(*captured, source_), range)
-               : status_of(capture_to_file(source_, program_.index, program_.index_offset, program_.identity, range));
+               : status_of(capture_to_file(source_, program_.index, program_.index_offset,
+                                           program_.identity, range));
     EXPECT_TRUE(written);
     EXPECT_TRUE(place.read_back(expected.size()) == expected);
   }
@@ -200,13 +212,15 @@ TEST_P(CaptureTest, WritesItsRangeOfASharedFileAndNothingElse) {
 
 TEST_P(CaptureTest, GivesTheSameBytesWithoutAnImageAtAnyPlace) {
   ByteVector room(round_up(image_.size(), kPageBytes));
-  const auto captured = capture_to_mapping(source_, program_.index, program_.index_offset, program_.identity, room);
+  const auto captured =
+      capture_to_mapping(source_, program_.index, program_.index_offset, program_.identity, room);
   ASSERT_TRUE(captured);
   const auto bytes = captured_bytes(*captured, source_);
   ASSERT_EQ(bytes->size(), image_.size());
   ByteVector expected = image_;
   expected.resize(image_.size() + 3 * kMiB);
-  std::vector<std::uint64_t> offsets = {0, 1, kPageBytes - 1, image_.size() - 1, image_.size(), image_.size() + 9};
+  std::vector<std::uint64_t> offsets = {
+      0, 1, kPageBytes - 1, image_.size() - 1, image_.size(), image_.size() + 9};
   for (std::uint64_t i = 0; i < 60; ++i) offsets.push_back(i * 0x9e3779b97f4a7c15 % image_.size());
   for (const format::Region& region : program_.index.regions) offsets.push_back(region.offset);
   for (const std::uint64_t offset : offsets) {
@@ -221,10 +235,12 @@ TEST_P(CaptureTest, GivesTheSameBytesWithoutAnImageAtAnyPlace) {
 
 TEST_P(CaptureTest, WritesCapturedBytesToAnotherFileAsTheyAre) {
   ByteVector room(round_up(image_.size(), kPageBytes));
-  const auto captured = capture_to_mapping(source_, program_.index, program_.index_offset, program_.identity, room);
+  const auto captured =
+      capture_to_mapping(source_, program_.index, program_.index_offset, program_.identity, room);
   ASSERT_TRUE(captured);
   const InADirectory place;
-  for (const auto& bytes : {captured_bytes(*captured, source_), memory_bytes(room, image_.size())}) {
+  for (const auto& bytes :
+       {captured_bytes(*captured, source_), memory_bytes(room, image_.size())}) {
     const sys::File file = place.old_file(image_.size(), true);
     const Status written = write_bytes(*bytes, file);
     ASSERT_TRUE(written) << written.error().message;
@@ -240,7 +256,8 @@ TEST(MemoryBytes, AreZerosBehindTheirSizeAndNoCopyBeforeIt) {
   ByteVector scratch(4, kOld);
   EXPECT_EQ(bytes->size(), 6U);
   EXPECT_EQ(bytes->view(2, scratch)->data(), memory.data() + 2);
-  EXPECT_THAT(*bytes->view(4, scratch), testing::ElementsAre(std::byte{7}, std::byte{7}, std::byte{0}, std::byte{0}));
+  EXPECT_THAT(*bytes->view(4, scratch),
+              testing::ElementsAre(std::byte{7}, std::byte{7}, std::byte{0}, std::byte{0}));
   EXPECT_THAT(*bytes->view(50, scratch), testing::Each(std::byte{0}));
 }
 
@@ -289,13 +306,16 @@ TEST_F(StreamWriterTest, KeepsBytesInOrderAroundTheEndOfABuffer) {
   expect_written({kBuffer - 1, kBuffer, kBuffer}, kPageBytes);
 }
 
-TEST_F(StreamWriterTest, UsesItsBuffersAgain) { expect_written({kBuffer + 17, 3 * kBuffer - 5, 2 * kBuffer + 3, 9}); }
+TEST_F(StreamWriterTest, UsesItsBuffersAgain) {
+  expect_written({kBuffer + 17, 3 * kBuffer - 5, 2 * kBuffer + 3, 9});
+}
 
 TEST_F(StreamWriterTest, PadsWithZerosOverSeveralBuffers) {
   const std::uint64_t end = 2 * kBuffer + kPageBytes;
   const sys::File file = place_.old_file(end, false);
   auto writer = StreamWriter::create(file, 0);
-  ASSERT_TRUE(writer && writer->append(as_byte_view("begin")) && writer->pad_to(end) && writer->finish());
+  ASSERT_TRUE(writer && writer->append(as_byte_view("begin")) && writer->pad_to(end) &&
+              writer->finish());
   ByteVector expected(end);
   std::ranges::copy(as_byte_view("begin"), expected.begin());
   EXPECT_TRUE(place_.read_back(end) == expected);
@@ -310,7 +330,8 @@ TEST_F(StreamWriterTest, KeepsItsOrderAroundDataThatLast) {
   std::copy_n(data.begin(), 6 * pages, memory->bytes().begin());
   auto writer = StreamWriter::create(file, 0);
   ASSERT_TRUE(writer);
-  for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(writer->append_lasting(memory->bytes().subspan(i * pages, pages)));
+  for (std::uint64_t i = 0; i < 6; ++i)
+    ASSERT_TRUE(writer->append_lasting(memory->bytes().subspan(i * pages, pages)));
   ASSERT_TRUE(writer->append(ByteView(data).last(1)));
   ASSERT_TRUE(writer->append_lasting(memory->bytes().first(kPageBytes)) && writer->finish());
   ByteVector expected = data;
@@ -320,10 +341,12 @@ TEST_F(StreamWriterTest, KeepsItsOrderAroundDataThatLast) {
 
 TEST_F(StreamWriterTest, DoesNotTouchWholePagesThatLast) {
   const sys::File file = place_.old_file(kPageBytes, true);
-  void* const unreadable = ::mmap(nullptr, kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const unreadable =
+      ::mmap(nullptr, kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(unreadable, MAP_FAILED);
   auto writer = StreamWriter::create(file, 0);
-  ASSERT_TRUE(writer && writer->append_lasting({static_cast<const std::byte*>(unreadable), kPageBytes}));
+  ASSERT_TRUE(writer &&
+              writer->append_lasting({static_cast<const std::byte*>(unreadable), kPageBytes}));
   EXPECT_EQ(writer->finish().error().os_errno, EFAULT);
   ::munmap(unreadable, kPageBytes);
 }
@@ -351,12 +374,14 @@ TEST(FailedCapture, CarriesTheErrorOfItsSource) {
   const InADirectory place;
   const sys::File file = place.old_file(program.file_bytes(), true);
   FailingSource late(9);
-  const auto captured = capture_to_file(late, program.index, program.index_offset, program.identity, file);
+  const auto captured =
+      capture_to_file(late, program.index, program.index_offset, program.identity, file);
   ASSERT_FALSE(captured);
   EXPECT_EQ(captured.error().message, "block is damaged");
   FailingSource early(0);
   ByteVector room(round_up(program.file_bytes(), kPageBytes));
-  EXPECT_FALSE(capture_to_mapping(early, program.index, program.index_offset, program.identity, room));
+  EXPECT_FALSE(
+      capture_to_mapping(early, program.index, program.index_offset, program.identity, room));
 }
 
 TEST(FailedCapture, NamesTheFileThatCouldNotBeWritten) {
@@ -367,7 +392,8 @@ TEST(FailedCapture, NamesTheFileThatCouldNotBeWritten) {
     const auto file = place.directory().open_file("read-only", sys::Access::read);
     ASSERT_TRUE(file);
     MemorySource source = program.source();
-    const auto captured = capture_to_file(source, program.index, program.index_offset, program.identity, *file);
+    const auto captured =
+        capture_to_file(source, program.index, program.index_offset, program.identity, *file);
     ASSERT_FALSE(captured) << size;
     EXPECT_EQ(captured.error().os_errno, EBADF);
     EXPECT_THAT(captured.error().message, HasSubstr("/read-only"));

@@ -43,11 +43,13 @@ class OldRegions {
 
   // Returns the checksums of sound old content of the same memory at the same place; null if there
   // is none. `number` is that of the region in its image.
-  const std::uint64_t* find(std::size_t number, const format::Region& region, const std::byte* data) {
+  const std::uint64_t* find(std::size_t number, const format::Region& region,
+                            const std::byte* data) {
     const auto place = names_.find(region.name, number);
     if (!place) return nullptr;
     const SlotRegion& old = content_.regions[*place];
-    const bool same = old.data == data && old.bytes == region.stored_bytes && old.offset == region.offset;
+    const bool same =
+        old.data == data && old.bytes == region.stored_bytes && old.offset == region.offset;
     return same ? content_.checksums.data() + old.first_checksum : nullptr;
   }
 
@@ -68,7 +70,8 @@ std::optional<double> changed_part(const RegionCapture& region) {
 
 // Returns whether the region copies at most one block.
 bool is_small_copy(const RegionCapture& region) {
-  return region.mode == CopyMode::copy && !region.memory().empty() && region.memory().size() < format::kBlockBytes;
+  return region.mode == CopyMode::copy && !region.memory().empty() &&
+         region.memory().size() < format::kBlockBytes;
 }
 
 // Updates a cost per byte. Small pieces are ignored, because the time of the call would dominate.
@@ -81,12 +84,14 @@ void learn(std::optional<double>& s_per_byte, double seconds, std::uint64_t byte
 }  // namespace
 
 unsigned copying_threads(const config::CaptureSettings& settings, unsigned ranks_on_node) {
-  return settings.threads > 0 ? settings.threads : std::min(kMostThreads, cores_of_a_rank(ranks_on_node));
+  return settings.threads > 0 ? settings.threads
+                              : std::min(kMostThreads, cores_of_a_rank(ranks_on_node));
 }
 
 Capturer::Capturer(CapturerOptions options)
     : options_(std::move(options)),
-      pool_(std::make_unique<sys::ThreadPool>(copying_threads(options_.settings, options_.ranks_on_node))),
+      pool_(std::make_unique<sys::ThreadPool>(
+          copying_threads(options_.settings, options_.ranks_on_node))),
       copy_on_write_(std::make_unique<CopyOnWrite>(*pool_)),
       incremental_(std::make_unique<Incremental>(*pool_, options_.settings.audit_percent / 100)) {
   costs_.fault_bytes = CopyOnWrite::kUnitBytes;
@@ -101,8 +106,8 @@ Status Capturer::begin(CaptureRequest request) {
   open_.emplace(std::move(request));
   ++capture_;
   prepare_regions();
-  plan_captures(regions_, {options_.settings.strategy, options_.drain_host, costs_, copy_on_write_->refusal(),
-                           incremental_->refusal()});
+  plan_captures(regions_, {options_.settings.strategy, options_.drain_host, costs_,
+                           copy_on_write_->refusal(), incremental_->refusal()});
   begin_regions();
   return {};
 }
@@ -132,19 +137,21 @@ void Capturer::begin_regions() {
   std::vector<sys::PageRange> protect;
   std::vector<std::string> track;
   for (const RegionCapture& region : regions_) {
-    if (region.mode == CopyMode::copy_on_write) protect.push_back(sys::whole_pages_in(region.memory()));
+    if (region.mode == CopyMode::copy_on_write)
+      protect.push_back(sys::whole_pages_in(region.memory()));
     if (region.mode == CopyMode::track) track.push_back(region.description->name);
   }
   // This comes before anything is watched, because the kernel grants memory to one watcher only.
   copy_on_write_->keep_only(protect);
   incremental_->keep_only(track);
-  const bool trusted =
-      std::ranges::all_of(regions_, [this](RegionCapture& region) { return begin_incremental(region); });
+  const bool trusted = std::ranges::all_of(
+      regions_, [this](RegionCapture& region) { return begin_incremental(region); });
   if (!trusted) {
     const std::string reason = "a change was not noticed by tracking, which is off from now on";
     incremental_->refuse(reason);
     for (RegionCapture& region : regions_) {
-      if (region.mode == CopyMode::track || region.mode == CopyMode::compare) copy_now(region, reason);
+      if (region.mode == CopyMode::track || region.mode == CopyMode::compare)
+        copy_now(region, reason);
     }
   }
   copy_small_regions();
@@ -155,7 +162,9 @@ void Capturer::begin_regions() {
 
 // Returns false if tracking has missed a change, so that no result of it can be trusted.
 bool Capturer::begin_incremental(RegionCapture& region) {
-  if (region.mode != CopyMode::track && region.mode != CopyMode::compare && region.mode != CopyMode::carry) return true;
+  if (region.mode != CopyMode::track && region.mode != CopyMode::compare &&
+      region.mode != CopyMode::carry)
+    return true;
   const double start_s = sys::monotonic_s();
   Incremental::Finding finding;
   if (region.mode == CopyMode::track) {
@@ -173,19 +182,23 @@ bool Capturer::begin_incremental(RegionCapture& region) {
   region.report->blocked_s += sys::monotonic_s() - start_s;
   if (finding.damaged_blocks > 0) {
     warn(
-        fmt::format("{} damaged blocks of region {} were found in its slot and mended; older versions from that slot "
+        fmt::format("{} damaged blocks of region {} were found in its slot and mended; older "
+                    "versions from that slot "
                     "may hold damage too",
                     finding.damaged_blocks, region.description->name));
   }
   if (!finding.missed_change) return true;
   if (region.mode == CopyMode::carry) {
-    warn(fmt::format("region {} is declared constant and has changed; it is copied anew", region.description->name));
+    warn(fmt::format("region {} is declared constant and has changed; it is copied anew",
+                     region.description->name));
     copy_now(region, "declared constant, but it has changed");
     return true;
   }
   warn(
-      fmt::format("region {} was written in a way that write tracking does not see (a device?): everything is copied, "
-                  "and tracking is off from now on; older versions of this run may hold old data in that region",
+      fmt::format("region {} was written in a way that write tracking does not see (a device?): "
+                  "everything is copied, "
+                  "and tracking is off from now on; older versions of this run may hold old data "
+                  "in that region",
                   region.description->name));
   return false;
 }
@@ -235,7 +248,8 @@ void Capturer::begin_region(RegionCapture& region) {
 
 bool Capturer::has_bytes_left() const {
   return std::ranges::any_of(regions_, [](const RegionCapture& region) {
-    return !region.memory().empty() && (region.mode == CopyMode::copy_on_write || region.mode == CopyMode::background);
+    return !region.memory().empty() &&
+           (region.mode == CopyMode::copy_on_write || region.mode == CopyMode::background);
   });
 }
 
@@ -246,7 +260,8 @@ Result<Captured> Capturer::drain() {
     return fail(std::move(drained.error()));
   }
   remember();
-  Captured captured = complete_mapping(std::move(open_->index), open_->index_offset, open_->identity, open_->to);
+  Captured captured =
+      complete_mapping(std::move(open_->index), open_->index_offset, open_->identity, open_->to);
   end();
   return captured;
 }
@@ -282,7 +297,8 @@ void Capturer::remember() {
   if (open_->slot_id == 0) return;
   slots_[open_->slot_id] = content_now(std::move(old_));
   if (slots_.size() <= kMostSlots) return;
-  slots_.erase(std::ranges::min_element(slots_, {}, [](const auto& slot) { return slot.second.capture; }));
+  slots_.erase(
+      std::ranges::min_element(slots_, {}, [](const auto& slot) { return slot.second.capture; }));
 }
 
 // Returns what the slot of the open capture holds now. It reuses the memory of the former
@@ -299,7 +315,8 @@ SlotContent Capturer::content_now(SlotContent content) const {
     held.bytes = stored.stored_bytes;
     held.offset = stored.offset;
     held.first_checksum = content.checksums.size();
-    content.checksums.insert(content.checksums.end(), stored.block_checksums.begin(), stored.block_checksums.end());
+    content.checksums.insert(content.checksums.end(), stored.block_checksums.begin(),
+                             stored.block_checksums.end());
   }
   return content;
 }

@@ -1,7 +1,8 @@
 // Copies one rank's memory into an image in a slot, blocking the program as briefly as possible.
 //
 //   begin()  in the program's thread; when it returns, the program may write again
-//   drain()  in one background thread, or again in the program's; when it returns, the image is complete
+//   drain()  in one background thread, or again in the program's; when it returns, the image is
+//   complete
 //
 // How each region is copied is configured, or chosen by policy/capture_choice.hpp from what earlier
 // captures measured. The image holds the memory as it was when begin() was called, whatever the
@@ -45,7 +46,7 @@ struct CaptureRequest {
   format::ImageIndex index;           // laid out by format::lay_out
   std::uint64_t index_offset = 0;     // the result of lay_out
   format::ImageHeader identity;       // as for capture_to_mapping()
-  MutableBytes to;                    // the slot: page-aligned, with at least image_bytes(index, index_offset) bytes
+  MutableBytes to;  // the slot: page-aligned, with at least image_bytes(index, index_offset) bytes
   // A repeated id promises that `to` still holds what was last captured into it. 0: unknown.
   std::uint64_t slot_id = 0;
 };
@@ -105,7 +106,7 @@ class Capturer {
   std::uint64_t capture_ = 0;  // counts begin()
 
   std::map<std::uint64_t, SlotContent> slots_;
-  SlotContent old_;                                         // former content of the slot of the open capture
+  SlotContent old_;  // former content of the slot of the open capture
   std::unordered_map<std::string, RegionHistory> history_;  // by region
   policy::CaptureCosts costs_;
 };

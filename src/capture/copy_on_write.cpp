@@ -18,17 +18,21 @@ constexpr std::size_t kUnitsAhead = 4;
 // Bytes that one thread protects at a time.
 constexpr std::uint64_t kProtectBytes = 32 * kMiB;
 
-std::uintptr_t address_of(const std::byte* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+std::uintptr_t address_of(const std::byte* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
 
 void copy(const RegionCapture& region, std::uintptr_t begin, std::uintptr_t end) {
   const std::uint64_t offset = begin - address_of(region.source->data);
-  if (begin < end) std::memcpy(region.to.data() + offset, region.source->data + offset, end - begin);
+  if (begin < end)
+    std::memcpy(region.to.data() + offset, region.source->data + offset, end - begin);
 }
 
 // Tries out the other facilities of this machine that the background needs.
 Status try_out(const Result<sys::PageScan>& scan) {
   if (!scan) return fail(scan.error());
-  const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(&scan) / sys::page_bytes() * sys::page_bytes();
+  const std::uintptr_t page =
+      reinterpret_cast<std::uintptr_t>(&scan) / sys::page_bytes() * sys::page_bytes();
   const auto scanned = scan->has_unprotected({page, page + sys::page_bytes()});
   return scanned ? Status{} : fail(scanned.error());
 }
@@ -117,7 +121,8 @@ Status CopyOnWrite::protect(sys::PageRange pages) {
   Status status;
   pool_.run((pages.bytes() + kProtectBytes - 1) / kProtectBytes, [&](std::uint64_t piece) {
     const std::uintptr_t begin = pages.begin + piece * kProtectBytes;
-    const Status done = (*userfault_)->protect({begin, std::min<std::uintptr_t>(begin + kProtectBytes, pages.end)});
+    const Status done =
+        (*userfault_)->protect({begin, std::min<std::uintptr_t>(begin + kProtectBytes, pages.end)});
     if (done) return;
     const std::lock_guard lock(failing);
     status = done;
@@ -126,7 +131,8 @@ Status CopyOnWrite::protect(sys::PageRange pages) {
 }
 
 Status CopyOnWrite::drain(RegionCapture& region) {
-  const auto found = std::ranges::find_if(armed_, [&](const auto& armed) { return armed->region == &region; });
+  const auto found =
+      std::ranges::find_if(armed_, [&](const auto& armed) { return armed->region == &region; });
   Armed& armed = **found;
   std::vector<std::uint64_t> unsummed;
   for (std::uint64_t block = 0; block < region.blocks(); ++block) {
@@ -149,12 +155,14 @@ Status CopyOnWrite::drain(RegionCapture& region) {
   const std::lock_guard lock(mutex_);
   if (gone_) {
     refusal_ = "the program gave protected memory back while it was captured";
-    return fail(Code::argument, "memory of region " + region.description->name +
-                                    " was unmapped or thrown away while it was captured: unprotect a region before "
-                                    "its memory goes");
+    return fail(Code::argument,
+                "memory of region " + region.description->name +
+                    " was unmapped or thrown away while it was captured: unprotect a region before "
+                    "its memory goes");
   }
   if (!broken_) return {};
-  return fail(Code::io, "the write protection of region " + region.description->name + " broke down");
+  return fail(Code::io,
+              "the write protection of region " + region.description->name + " broke down");
 }
 
 // Computes the checksum of a block once all of it lies in the slot, whichever thread copied it.
@@ -163,7 +171,8 @@ void CopyOnWrite::add_checksum(const Armed& armed, std::uint64_t block) {
   for (std::size_t unit = units.first; unit < units.end; ++unit) {
     while (!armed.is_done(unit)) std::this_thread::yield();
   }
-  armed.region->description->block_checksums[block] = format::checksum64(armed.region->block_in_slot(block));
+  armed.region->description->block_checksums[block] =
+      format::checksum64(armed.region->block_in_slot(block));
 }
 
 // Takes the units from `first` on, before `end`, that no other thread has taken.

@@ -41,8 +41,8 @@ class CopyOnWrite {
   // discarded the memory meanwhile. Copy-on-write is then refused from now on, because the program
   // may do so again.
   Status drain(RegionCapture& region);
-  // Releases all memory that is still protected and forgets the regions. After drain() of all regions,
-  // nothing is left to release.
+  // Releases all memory that is still protected and forgets the regions. After drain() of all
+  // regions, nothing is left to release.
   void end();
 
   // Unregisters all memory except these ranges.
@@ -69,7 +69,9 @@ class CopyOnWrite {
         : region(of), pages(range), units((range.bytes() + kUnitBytes - 1) / kUnitBytes) {}
     sys::PageRange range_of(Run run) const;
     Run units_of(std::uint64_t block) const;
-    bool is_done(std::size_t unit) const { return units[unit].load(std::memory_order_acquire) == Unit::done; }
+    bool is_done(std::size_t unit) const {
+      return units[unit].load(std::memory_order_acquire) == Unit::done;
+    }
   };
 
   Status watch(sys::PageRange pages);

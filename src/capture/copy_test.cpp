@@ -17,10 +17,12 @@ constexpr std::byte kGuard{0xee};
 class CopyTest : public testing::Test {
  protected:
   void prepare(std::size_t largest) {
-    from_ = std::move(*sys::AlignedBuffer::allocate(round_up(largest + 2 * kGuardBytes, kPageBytes)));
+    from_ =
+        std::move(*sys::AlignedBuffer::allocate(round_up(largest + 2 * kGuardBytes, kPageBytes)));
     to_ = std::move(*sys::AlignedBuffer::allocate(round_up(largest + 4 * kGuardBytes, kPageBytes)));
     std::uint32_t state = 1;
-    for (std::byte& byte : from_.bytes()) byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 24);
+    for (std::byte& byte : from_.bytes())
+      byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 24);
   }
 
   // Returns whether `size` bytes arrive complete, with their checksum, and no other byte is
@@ -41,7 +43,8 @@ class CopyTest : public testing::Test {
   void expect_copies_at_all_misalignments(std::size_t size) {
     for (std::size_t from_shift = 0; from_shift < 17; ++from_shift) {
       for (std::size_t to_shift = 0; to_shift < 17; ++to_shift) {
-        EXPECT_TRUE(copies(size, from_shift, to_shift)) << size << " from +" << from_shift << " to +" << to_shift;
+        EXPECT_TRUE(copies(size, from_shift, to_shift))
+            << size << " from +" << from_shift << " to +" << to_shift;
       }
     }
   }
@@ -69,8 +72,8 @@ TEST_F(CopyTest, TakesEveryMisalignmentOfSmallSizes) {
 
 TEST_F(CopyTest, TakesEveryMisalignmentWhereStoresBeginToBypassTheCache) {
   prepare(70 * 1024);
-  for (const std::size_t size : {64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 64 * 1024 + 16, 64 * 1024 + 48,
-                                 64 * 1024 + 63, 64 * 1024 + 64, 68 * 1024}) {
+  for (const std::size_t size : {64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 64 * 1024 + 16,
+                                 64 * 1024 + 48, 64 * 1024 + 63, 64 * 1024 + 64, 68 * 1024}) {
     expect_copies_at_all_misalignments(size);
   }
 }

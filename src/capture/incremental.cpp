@@ -45,7 +45,8 @@ void Incremental::keep_only(const std::vector<std::string>& regions) {
 }
 
 // Begins to track a region. All blocks count as changed now.
-Result<Incremental::Tracked*> Incremental::track(const RegionCapture& region, std::uint64_t capture) {
+Result<Incremental::Tracked*> Incremental::track(const RegionCapture& region,
+                                                 std::uint64_t capture) {
   Tracked& tracked = tracked_[region.description->name];
   if (!tracked.pages.is_empty()) (*userfault_)->remove(tracked.pages);
   tracked = {region.source->data, region.memory().size(), sys::whole_pages_in(region.memory()),
@@ -53,7 +54,8 @@ Result<Incremental::Tracked*> Incremental::track(const RegionCapture& region, st
   Status status = (*userfault_)->add(tracked.pages);
   // This protects like Userfault::protect(), in a third of the time.
   if (status) {
-    if (const auto all = (*scan_)->written_and_protect(tracked.pages); !all) status = fail(all.error());
+    if (const auto all = (*scan_)->written_and_protect(tracked.pages); !all)
+      status = fail(all.error());
   }
   if (status) return &tracked;
   (*userfault_)->remove(tracked.pages);
@@ -61,17 +63,21 @@ Result<Incremental::Tracked*> Incremental::track(const RegionCapture& region, st
   return fail(std::move(status.error()));
 }
 
-Result<Incremental::Tracked*> Incremental::note_changes(const RegionCapture& region, std::uint64_t capture) {
+Result<Incremental::Tracked*> Incremental::note_changes(const RegionCapture& region,
+                                                        std::uint64_t capture) {
   const auto found = tracked_.find(region.description->name);
   if (found == tracked_.end()) return track(region, capture);
   Tracked& tracked = found->second;
-  if (tracked.data != region.source->data || tracked.bytes != region.memory().size()) return track(region, capture);
+  if (tracked.data != region.source->data || tracked.bytes != region.memory().size())
+    return track(region, capture);
   const auto written = (*scan_)->written_and_protect(tracked.pages);
   if (!written) return track(region, capture);  // the program has mapped other memory there
   const auto mark = [&](std::uintptr_t begin, std::uintptr_t end) {
     if (begin >= end) return;
-    const auto first = tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(region, begin));
-    const auto last = tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(region, end - 1));
+    const auto first =
+        tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(region, begin));
+    const auto last =
+        tracked.changed_in.begin() + static_cast<std::ptrdiff_t>(block_at(region, end - 1));
     std::fill(first, last + 1, capture);
   };
   for (const sys::PageRange& range : *written) mark(range.begin, range.end);
@@ -82,7 +88,8 @@ Result<Incremental::Tracked*> Incremental::note_changes(const RegionCapture& reg
   return &tracked;
 }
 
-Result<Incremental::Finding> Incremental::take_tracked(RegionCapture& region, std::uint64_t capture) {
+Result<Incremental::Finding> Incremental::take_tracked(RegionCapture& region,
+                                                       std::uint64_t capture) {
   const double start_s = sys::monotonic_s();
   DIAPAUSE_TRY_ASSIGN(const Tracked* tracked, note_changes(region, capture));
   const double scan_s = sys::monotonic_s() - start_s;
@@ -93,8 +100,10 @@ Result<Incremental::Finding> Incremental::take_tracked(RegionCapture& region, st
     (holds ? unchanged : changed).push_back(block);
   }
   pool_.run(changed.size(), [&](std::uint64_t i) { region.copy_block(changed[i]); });
-  for (const std::uint64_t block : unchanged) region.description->block_checksums[block] = region.old[block];
-  for (const std::uint64_t block : changed) region.report->copied_in_begin += region.block(block).size();
+  for (const std::uint64_t block : unchanged)
+    region.description->block_checksums[block] = region.old[block];
+  for (const std::uint64_t block : changed)
+    region.report->copied_in_begin += region.block(block).size();
   Finding finding = audit(region, unchanged);
   finding.scan_s = scan_s;
   return finding;
@@ -128,8 +137,10 @@ Incremental::Finding Incremental::take_unchanged(RegionCapture& region) {
 
 // Verifies a sample of the blocks found unchanged. Memory may change without the tracking noticing,
 // and a slot may rot between two captures; the wrong blocks would be carried over from then on.
-Incremental::Finding Incremental::audit(RegionCapture& region, const std::vector<std::uint64_t>& unchanged) {
-  const auto count = static_cast<std::uint64_t>(std::ceil(audit_part_ * static_cast<double>(unchanged.size())));
+Incremental::Finding Incremental::audit(RegionCapture& region,
+                                        const std::vector<std::uint64_t>& unchanged) {
+  const auto count =
+      static_cast<std::uint64_t>(std::ceil(audit_part_ * static_cast<double>(unchanged.size())));
   if (count == 0) return {};
   std::uint64_t& audited = audited_[region.description->name];
   const std::uint64_t start = audited;

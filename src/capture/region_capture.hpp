@@ -87,7 +87,8 @@ struct RegionCapture {
   std::uint64_t blocks() const { return description->block_count(); }
   ByteView block(std::uint64_t number) const {
     const std::uint64_t offset = number * format::kBlockBytes;
-    return memory().subspan(offset, std::min<std::uint64_t>(format::kBlockBytes, memory().size() - offset));
+    return memory().subspan(offset,
+                            std::min<std::uint64_t>(format::kBlockBytes, memory().size() - offset));
   }
   MutableBytes block_in_slot(std::uint64_t number) const {
     return to.subspan(number * format::kBlockBytes, block(number).size());

@@ -31,7 +31,8 @@ Status StreamWriter::submit(ByteView data) {
   present.written = data;
   present.offset = offset_;
   present.ticket = queue_->submit(file_->fd(), data, offset_);
-  if (present.ticket < 0) return fail(os_error("writing " + file_->path(), static_cast<int>(-present.ticket)));
+  if (present.ticket < 0)
+    return fail(os_error("writing " + file_->path(), static_cast<int>(-present.ticket)));
   offset_ += data.size();
   current_ = (current_ + 1) % kBuffers;
   return wait_for(buffers_[current_]);
@@ -67,8 +68,8 @@ Status StreamWriter::append(ByteView data) {
 }
 
 Status StreamWriter::append_lasting(ByteView data) {
-  const bool whole_pages =
-      reinterpret_cast<std::uintptr_t>(data.data()) % kPageBytes == 0 && data.size() % kPageBytes == 0;
+  const bool whole_pages = reinterpret_cast<std::uintptr_t>(data.data()) % kPageBytes == 0 &&
+                           data.size() % kPageBytes == 0;
   return filled_ == 0 && whole_pages ? submit(data) : append(data);
 }
 

@@ -30,12 +30,15 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 void add_power_restore(CLI::App& power, PowerRestoreArguments& arguments) {
-  CLI::App& verb = *power.add_subcommand("restore", "Restores clocks and limits that jobs have left changed");
-  verb.add_option("--state", arguments.state, "Directory of the governor, instead of the configured one")
+  CLI::App& verb =
+      *power.add_subcommand("restore", "Restores clocks and limits that jobs have left changed");
+  verb.add_option("--state", arguments.state,
+                  "Directory of the governor, instead of the configured one")
       ->option_text("PATH");
   add_config(verb, arguments.config);
   verb.footer(
-      footer({"diapause power restore", "diapause power restore --state /dev/shm/diapause-power-0"}, kUsualExitCodes));
+      footer({"diapause power restore", "diapause power restore --state /dev/shm/diapause-power-0"},
+             kUsualExitCodes));
 }
 
 void add_power_watch(CLI::App& power, PowerWatchArguments& arguments) {
@@ -110,14 +113,16 @@ struct Typed {
   // Checks combinations of arguments. Throws CLI::ParseError for an invalid one.
   void check(const CLI::App& app) const {
     if (app.got_subcommand("run")) {
-      if (!unmarked.empty()) throw CLI::ValidationError("run", "put -- before the command: -- " + unmarked[0]);
+      if (!unmarked.empty())
+        throw CLI::ValidationError("run", "put -- before the command: -- " + unmarked[0]);
       if (run.command.empty()) throw CLI::ValidationError("run", "give a command: -- COMMAND");
     }
     if (app.got_subcommand("launch")) {
       if (!unmarked_launch.empty()) {
         throw CLI::ValidationError("launch", "put -- before the command: -- " + unmarked_launch[0]);
       }
-      if (launch.command.empty()) throw CLI::ValidationError("launch", "give a command: -- COMMAND");
+      if (launch.command.empty())
+        throw CLI::ValidationError("launch", "give a command: -- COMMAND");
     }
     if (app.got_subcommand("prune")) check_prune(prune);
     if (app.got_subcommand("inject")) check_inject(inject);
@@ -155,7 +160,8 @@ struct Typed {
 // Returns the names of the verbs below `app`, without internal ones.
 std::vector<std::string> names_of_verbs(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+  for (const CLI::App* verb :
+       app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
     names.push_back(verb->get_name());
   }
   return names;
@@ -168,11 +174,11 @@ void check_verb(const CLI::App& app, const std::vector<std::string>& words, std:
   const auto is_meant = [&](const CLI::App* verb) { return verb->get_name() == words[place]; };
   if (!app.get_subcommands(is_meant).empty()) return;
   const std::vector<std::string> names = names_of_verbs(app);
-  const std::string typed =
-      fmt::format("{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(place) + 1, " "));
+  const std::string typed = fmt::format(
+      "{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(place) + 1, " "));
   const std::string nearest = config::did_you_mean(words[place], names);
-  throw CLI::ValidationError(
-      fmt::format("there is no verb {}{} The verbs are {}.", config::quoted(typed), nearest, fmt::join(names, ", ")));
+  throw CLI::ValidationError(fmt::format("there is no verb {}{} The verbs are {}.",
+                                         config::quoted(typed), nearest, fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -182,7 +188,8 @@ std::variant<Arguments, int> parse_arguments(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("diapause ") + DIAPAUSE_CLI_VERSION);
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return fmt::format("diapause: {}\nSee diapause --help, and --help after a verb.\n", error.what());
+    return fmt::format("diapause: {}\nSee diapause --help, and --help after a verb.\n",
+                       error.what());
   });
   app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(28);

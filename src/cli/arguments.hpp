@@ -162,12 +162,14 @@ struct PowerWatchArguments {
   std::string state, owner;
 };
 
-using Arguments = std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
-                               RunArguments, ExportArguments, LaunchArguments, CheckpointArguments, RestartArguments,
-                               EnergyArguments, JobsArguments, HistoryArguments, ReportArguments, PowerArguments,
-                               PowerRecordArguments, PowerAlignArguments, PowerCalibrateArguments,
-                               PowerRestoreArguments, PowerWatchArguments, StudyCompressArguments, StudyEncodeArguments,
-                               StudyRunsArguments, PlanArguments, SimulateArguments, PredictArguments>;
+using Arguments =
+    std::variant<ListArguments, ShowArguments, VerifyArguments, PruneArguments, InjectArguments,
+                 RunArguments, ExportArguments, LaunchArguments, CheckpointArguments,
+                 RestartArguments, EnergyArguments, JobsArguments, HistoryArguments,
+                 ReportArguments, PowerArguments, PowerRecordArguments, PowerAlignArguments,
+                 PowerCalibrateArguments, PowerRestoreArguments, PowerWatchArguments,
+                 StudyCompressArguments, StudyEncodeArguments, StudyRunsArguments, PlanArguments,
+                 SimulateArguments, PredictArguments>;
 
 // Returns the arguments. If there is nothing to do, returns the exit status: help was asked for and
 // printed, or the arguments are wrong and that was reported.

@@ -15,18 +15,22 @@ struct Capture {
 };
 using CapturesByRank = std::map<std::uint32_t, Capture>;
 
-std::map<format::VersionId, CapturesByRank> captures_of(const Collection& collection, const std::string& job) {
+std::map<format::VersionId, CapturesByRank> captures_of(const Collection& collection,
+                                                        const std::string& job) {
   std::map<format::VersionId, CapturesByRank> captures;
   for (const store::SurveyedPlace& place : collection.places) {
-    if (place.kind != config::TierKind::memory || place.job != job || store::is_in_use(place)) continue;
+    if (place.kind != config::TierKind::memory || place.job != job || store::is_in_use(place))
+      continue;
     const auto orphans = store::find_orphaned_images(place.directory);
     if (!orphans) continue;  // treated like an empty place
     for (const store::OrphanedImage& orphan : *orphans) {
       const auto image = store::open_orphaned_image(place.directory, orphan);
       if (!image || orphan.header.owner >= orphan.header.rank_count) continue;
       std::uint64_t bytes = 0;
-      for (const format::Region& region : image->index().regions) bytes += region.element_bytes * region.count;
-      captures[orphan.header.version].try_emplace(orphan.header.owner, Capture{&place, orphan, bytes});
+      for (const format::Region& region : image->index().regions)
+        bytes += region.element_bytes * region.count;
+      captures[orphan.header.version].try_emplace(orphan.header.owner,
+                                                  Capture{&place, orphan, bytes});
     }
   }
   return captures;
@@ -41,7 +45,8 @@ format::Manifest manifest_of(const std::string& job_key, const format::VersionId
   manifest.levels = 1u << 1;
   for (const auto& [rank, capture] : captures) {
     auto node = std::ranges::find(manifest.node_names, capture.place->node);
-    if (node == manifest.node_names.end()) node = manifest.node_names.insert(node, capture.place->node);
+    if (node == manifest.node_names.end())
+      node = manifest.node_names.insert(node, capture.place->node);
     format::RankRecord record;
     record.image = {capture.orphan.header.file_bytes, capture.orphan.header.index_digest};
     record.protected_bytes = capture.protected_bytes;
@@ -82,7 +87,8 @@ bool may_hold_captures(const sys::Directory& place, const Job& job) {
   if (!orphans) return true;  // if it cannot be read, nothing may be removed
   const CollectedVersion* const newest = job.newest();
   return std::ranges::any_of(*orphans, [&](const store::OrphanedImage& orphan) {
-    return !job.finished.covers(orphan.header.version) && (newest == nullptr || orphan.header.version > newest->id);
+    return !job.finished.covers(orphan.header.version) &&
+           (newest == nullptr || orphan.header.version > newest->id);
   });
 }
 

@@ -15,7 +15,8 @@
 namespace diapause::cli {
 namespace {
 
-constexpr config::TierKind kTiers[] = {config::TierKind::memory, config::TierKind::local, config::TierKind::global};
+constexpr config::TierKind kTiers[] = {config::TierKind::memory, config::TierKind::local,
+                                       config::TierKind::global};
 
 void add_part(std::map<std::string, VersionsById>& jobs, const store::SurveyedPlace& place,
               const store::FoundVersion& found) {
@@ -23,8 +24,8 @@ void add_part(std::map<std::string, VersionsById>& jobs, const store::SurveyedPl
   version.id = found.id;
   version.parts.push_back({&place, &found, {}});
   if (!found.manifest) return;
-  const bool deeper =
-      version.manifest == nullptr || found.manifest->deepest_level() > version.manifest->deepest_level();
+  const bool deeper = version.manifest == nullptr ||
+                      found.manifest->deepest_level() > version.manifest->deepest_level();
   if (deeper) version.manifest = &*found.manifest;
 }
 
@@ -36,8 +37,8 @@ void part_copies_from_originals(Collection& collection) {
     if (!place.original.empty()) copies[place.job] = place.original;
   }
   for (const auto& [key, original] : copies) {
-    collection.notes.push_back(
-        fmt::format("{} is a copy of the job in {}: what the nodes hold belongs to that one", key, original));
+    collection.notes.push_back(fmt::format(
+        "{} is a copy of the job in {}: what the nodes hold belongs to that one", key, original));
   }
   std::erase_if(collection.places, [&](const store::SurveyedPlace& place) {
     return place.kind != config::TierKind::global && copies.contains(place.job);
@@ -78,16 +79,17 @@ Result<config::Settings> read_settings(const std::string& config_file) {
 std::vector<std::string> CollectedVersion::problems() const {
   std::vector<std::string> all;
   for (const Part& part : parts) {
-    if (part.found->damaged_manifests.empty() && !part.found->problem.empty()) all.push_back(part.found->problem);
+    if (part.found->damaged_manifests.empty() && !part.found->problem.empty())
+      all.push_back(part.found->problem);
     for (const store::DamagedFile& copy : part.found->damaged_manifests) all.push_back(copy.what);
   }
   return all;
 }
 
 const CollectedVersion* Job::newest() const {
-  const auto found = std::find_if(versions.begin(), versions.end(), [](const CollectedVersion& version) {
-    return !version.unfinished() && !version.is_over;
-  });
+  const auto found = std::find_if(
+      versions.begin(), versions.end(),
+      [](const CollectedVersion& version) { return !version.unfinished() && !version.is_over; });
   return found == versions.end() ? nullptr : &*found;
 }
 
@@ -114,7 +116,8 @@ Result<Collection> collect(const Places& places) {
     collection.roots.push_back(fmt::format("{} {}", store::tier_name(kind), root));
     store::Survey survey = store::survey_root(sys::real_kernel(), kind, root);
     std::move(survey.places.begin(), survey.places.end(), std::back_inserter(collection.places));
-    std::move(survey.problems.begin(), survey.problems.end(), std::back_inserter(collection.problems));
+    std::move(survey.problems.begin(), survey.problems.end(),
+              std::back_inserter(collection.problems));
   }
   part_copies_from_originals(collection);
   std::map<std::string, VersionsById> jobs;
@@ -142,11 +145,13 @@ Result<std::vector<const Job*>> find_jobs(const Collection& collection, const st
   constexpr std::size_t kDigits = 9;  // "-" and 8 of the key
   std::vector<const Job*> found;
   for (const Job& job : collection.jobs) {
-    const bool matches = name.empty() || job.key == name || job.key.substr(0, job.key.size() - kDigits) == name;
+    const bool matches =
+        name.empty() || job.key == name || job.key.substr(0, job.key.size() - kDigits) == name;
     if (matches) found.push_back(&job);
   }
   if (!found.empty() || name.empty()) return found;
-  return fail(Code::not_found, fmt::format("there is no job '{}' in: {}", name, fmt::join(collection.roots, ", ")));
+  return fail(Code::not_found,
+              fmt::format("there is no job '{}' in: {}", name, fmt::join(collection.roots, ", ")));
 }
 
 namespace {
@@ -168,8 +173,10 @@ redundancy::Holdings holdings_by_size(const Part& part, const format::Manifest* 
   });
   std::erase_if(holdings.parities, [&](const auto& parity) {
     const auto& [group, member] = parity;
-    if (group >= manifest->groups.size() || member >= manifest->groups[group].parities.size()) return true;
-    return is_short(store::parity_name(group, member), store::expected_parity(*manifest, group, member));
+    if (group >= manifest->groups.size() || member >= manifest->groups[group].parities.size())
+      return true;
+    return is_short(store::parity_name(group, member),
+                    store::expected_parity(*manifest, group, member));
   });
   return holdings;
 }
@@ -194,9 +201,11 @@ const char* state_of(const CollectedVersion& version) {
   return version.is_captured ? "captured" : "complete";
 }
 
-Result<store::ImageReader> open_image(const Part& part, const std::string& name, const store::ExpectedImage& expected) {
+Result<store::ImageReader> open_image(const Part& part, const std::string& name,
+                                      const store::ExpectedImage& expected) {
   const auto captured = part.captured.find(name);
-  if (captured != part.captured.end()) return store::open_orphaned_image(part.place->directory, captured->second);
+  if (captured != part.captured.end())
+    return store::open_orphaned_image(part.place->directory, captured->second);
   return store::open_image_in(part.place->directory, part.found->id, name, expected);
 }
 

@@ -20,7 +20,8 @@ namespace diapause::cli {
 struct Part {
   const store::SurveyedPlace* place = nullptr;
   const store::FoundVersion* found = nullptr;
-  std::map<std::string, store::OrphanedImage> captured;  // of a capture: places of its images, by their future names
+  // Of a capture: places of its images, by their future names.
+  std::map<std::string, store::OrphanedImage> captured;
 };
 
 struct CollectedVersion {
@@ -88,10 +89,12 @@ redundancy::Remains remains_by_name(const CollectedVersion& version);
 const char* state_of(const CollectedVersion& version);
 
 // Opens an image of a version in that part of it.
-Result<store::ImageReader> open_image(const Part& part, const std::string& name, const store::ExpectedImage& expected);
+Result<store::ImageReader> open_image(const Part& part, const std::string& name,
+                                      const store::ExpectedImage& expected);
 
-std::uint64_t data_bytes(const format::Manifest& manifest);   // protected bytes of all ranks
-std::uint64_t stored_bytes(const CollectedVersion& version);  // bytes of all files that can be reached
+std::uint64_t data_bytes(const format::Manifest& manifest);  // protected bytes of all ranks
+std::uint64_t stored_bytes(
+    const CollectedVersion& version);  // bytes of all files that can be reached
 
 // Describes the compression in the global tier, such as "1/2.3, within 1e-06"; empty if nothing is
 // compressed.

@@ -20,26 +20,30 @@ Result<NamedEnergy> read_ledger(const std::string& path, const std::string& part
     measured.add_line(line);
   });
   if (!done) {
-    return fail(done.error().code, done.error().message + ": a job writes it if it has a global tier");
+    return fail(done.error().code,
+                done.error().message + ": a job writes it if it has a global tier");
   }
   NamedEnergy named{path, reader.take(), measured.job()};
   if (named.energy.other_schema) {
-    return fail(Code::corrupt,
-                fmt::format("{} has schema {}, and this version reads 1 and 2", path, *named.energy.other_schema));
+    return fail(Code::corrupt, fmt::format("{} has schema {}, and this version reads 1 and 2", path,
+                                           *named.energy.other_schema));
   }
   if (named.energy.energy_lines > 0 && !part.empty() && named.energy.total.empty()) {
     return fail(Code::not_found,
                 fmt::format("{} tells nothing of {} alone; it has {}", path, part,
-                            named.energy.domains.empty() ? "no energy"
-                                                         : fmt::format("{}", fmt::join(named.energy.domains, ", "))));
+                            named.energy.domains.empty()
+                                ? "no energy"
+                                : fmt::format("{}", fmt::join(named.energy.domains, ", "))));
   }
   if (named.energy.energy_lines > 0) return named;
   if (const auto damaged = named.energy.damaged_lines; damaged > 0) {
-    return fail(Code::corrupt, fmt::format("{} has no sound energy line, and {} damaged ones", path, damaged));
+    return fail(Code::corrupt,
+                fmt::format("{} has no sound energy line, and {} damaged ones", path, damaged));
   }
-  return fail(Code::not_found, path +
-                                   " has no energy line yet: let the job close its instance, or run it again if an " +
-                                   "older version of the library wrote this");
+  return fail(
+      Code::not_found,
+      path + " has no energy line yet: let the job close its instance, or run it again if an " +
+          "older version of the library wrote this");
 }
 
 }  // namespace

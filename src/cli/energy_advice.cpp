@@ -20,7 +20,8 @@ Joules estimate_of(double joules) {
   return one;
 }
 
-std::optional<Advice> other_intervals(const EnergySummary& energy, const std::optional<Hindsight>& hindsight) {
+std::optional<Advice> other_intervals(const EnergySummary& energy,
+                                      const std::optional<Hindsight>& hindsight) {
   if (!hindsight || !hindsight->has_powers || !energy.whole.value()) return std::nullopt;
   const model::Plan& best = hindsight->cheapest;
   std::string levels;
@@ -29,10 +30,12 @@ std::optional<Advice> other_intervals(const EnergySummary& energy, const std::op
                           duration_text(best.pattern.period_work_s(i)));
   }
   Advice advice;
-  advice.what = fmt::format("take checkpoints every {} of work{}, not every {}", duration_text(best.pattern.work_s),
-                            levels.empty() ? "" : " (" + levels + ")", duration_text(hindsight->as_was.work_s));
+  advice.what = fmt::format(
+      "take checkpoints every {} of work{}, not every {}", duration_text(best.pattern.work_s),
+      levels.empty() ? "" : " (" + levels + ")", duration_text(hindsight->as_was.work_s));
   advice.saves = estimate_of(*energy.whole.value() * (1 - 1 / (1 + hindsight->more_energy())));
-  advice.how_sure = fmt::format("by formula, for a failure every {}, {}", duration_text(1 / hindsight->failures_per_s),
+  advice.how_sure = fmt::format("by formula, for a failure every {}, {}",
+                                duration_text(1 / hindsight->failures_per_s),
                                 hindsight->are_failures_observed ? "as they came" : "as was told");
   return advice;
 }
@@ -48,11 +51,13 @@ std::optional<Advice> behind_the_program(const EnergySummary& energy) {
   if (held.known == 0) return std::nullopt;
   Advice advice;
   advice.what = fmt::format(
-      "set async.mode to \"thread\": the program stood still for {} while checkpoints went to levels 2 to 4",
+      "set async.mode to \"thread\": the program stood still for {} while checkpoints went to "
+      "levels 2 to 4",
       duration_text(seconds));
   advice.saves = held;
   advice.is_at_most = true;
-  advice.how_sure = "all that the node used meanwhile; the work itself costs some of it behind the program, too";
+  advice.how_sure =
+      "all that the node used meanwhile; the work itself costs some of it behind the program, too";
   return advice;
 }
 
@@ -63,28 +68,34 @@ std::optional<Advice> together(const EnergySummary& energy) {
   }
   if (waits.joules.known == 0) return std::nullopt;
   Advice advice;
-  advice.what =
-      fmt::format("let the ranks come to checkpoints at one time: they waited for one another, or for room, for {}",
-                  duration_text(waits.seconds));
+  advice.what = fmt::format(
+      "let the ranks come to checkpoints at one time: they waited for one another, or for room, "
+      "for {}",
+      duration_text(waits.seconds));
   advice.saves = waits.joules;
   advice.is_at_most = true;
-  advice.how_sure = "what they used meanwhile; ranks that are unequal wait elsewhere without checkpoints";
+  advice.how_sure =
+      "what they used meanwhile; ranks that are unequal wait elsewhere without checkpoints";
   return advice;
 }
 
 }  // namespace
 
-std::vector<Advice> advice_for(const EnergySummary& energy, const std::optional<Hindsight>& hindsight) {
+std::vector<Advice> advice_for(const EnergySummary& energy,
+                               const std::optional<Hindsight>& hindsight) {
   const auto whole = energy.whole.value();
   std::vector<Advice> all;
   if (!whole || !(*whole > 0)) return all;
-  for (auto& one : {other_intervals(energy, hindsight), behind_the_program(energy), together(energy)}) {
+  for (auto& one :
+       {other_intervals(energy, hindsight), behind_the_program(energy), together(energy)}) {
     // What is no more than its uncertainty is not known to be there.
-    if (one && one->saves.sum >= kLeastShare * *whole && one->saves.uncertainty().value_or(0) < one->saves.sum) {
+    if (one && one->saves.sum >= kLeastShare * *whole &&
+        one->saves.uncertainty().value_or(0) < one->saves.sum) {
       all.push_back(*one);
     }
   }
-  std::ranges::stable_sort(all, [](const Advice& a, const Advice& b) { return a.saves.sum > b.saves.sum; });
+  std::ranges::stable_sort(
+      all, [](const Advice& a, const Advice& b) { return a.saves.sum > b.saves.sum; });
   return all;
 }
 

@@ -18,6 +18,7 @@ struct Advice {
 };
 
 // The greatest saving first; nothing that would save less than a hundredth of the job's energy.
-std::vector<Advice> advice_for(const EnergySummary& energy, const std::optional<Hindsight>& hindsight);
+std::vector<Advice> advice_for(const EnergySummary& energy,
+                               const std::optional<Hindsight>& hindsight);
 
 }  // namespace diapause::cli

@@ -11,7 +11,8 @@
 namespace diapause::cli {
 namespace {
 
-// Student's t, two-sided 95 %, by degrees of freedom from 1; then that of the normal distribution or a little more.
+// Student's t, two-sided 95 %, by degrees of freedom from 1; then that of the normal distribution
+// or a little more.
 constexpr double kStudent[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23};
 constexpr double kStudentOfMany = 2.2;
 
@@ -34,7 +35,8 @@ std::optional<double> scatter_of(const std::vector<double>& values) {
 }
 
 // None if any of them has none.
-std::optional<std::vector<double>> values_of(std::span<const EnergySummary> baselines, Value value) {
+std::optional<std::vector<double>> values_of(std::span<const EnergySummary> baselines,
+                                             Value value) {
   std::vector<double> values;
   for (const EnergySummary& one : baselines) {
     const auto found = value(one);
@@ -68,9 +70,10 @@ std::optional<MeterError> error_of(const EnergySummary& energy, bool needs_senso
 }
 
 // Of the quotient of the job and the mean of the baselines, as a share.
-std::optional<MeterError> meter_error(const EnergySummary& job, std::span<const EnergySummary> baselines) {
-  const bool is_same =
-      std::ranges::all_of(baselines, [&](const EnergySummary& one) { return share_sources(job, one); });
+std::optional<MeterError> meter_error(const EnergySummary& job,
+                                      std::span<const EnergySummary> baselines) {
+  const bool is_same = std::ranges::all_of(
+      baselines, [&](const EnergySummary& one) { return share_sources(job, one); });
   auto sum = error_of(job, !is_same);
   MeterError worst;
   for (const EnergySummary& one : baselines) {
@@ -84,12 +87,14 @@ std::optional<MeterError> meter_error(const EnergySummary& job, std::span<const 
 }
 
 // What samples miss is in the scatter of runs as well.
-std::optional<double> off_of(const std::optional<double>& scatter, const std::optional<MeterError>& meter) {
+std::optional<double> off_of(const std::optional<double>& scatter,
+                             const std::optional<MeterError>& meter) {
   if (!meter) return std::nullopt;
   return std::max(scatter.value_or(0), meter->sampling) + meter->sensor;
 }
 
-std::optional<Change> change_of(std::optional<double> value, double baseline, std::optional<double> off_share) {
+std::optional<Change> change_of(std::optional<double> value, double baseline,
+                                std::optional<double> off_share) {
   const auto percent = percent_more(value, baseline);
   if (!percent) return std::nullopt;
   Change change{*percent, std::nullopt};
@@ -106,16 +111,20 @@ std::optional<bool> Change::is_told_apart() const {
 Comparison compare(const EnergySummary& job, std::span<const EnergySummary> baselines) {
   Comparison all;
   const auto meter = meter_error(job, baselines);
-  const auto seconds = values_of(baselines, [](const EnergySummary& one) { return std::optional(one.seconds); });
+  const auto seconds =
+      values_of(baselines, [](const EnergySummary& one) { return std::optional(one.seconds); });
   all.seconds = mean_of(*seconds);
   all.runtime_change = change_of(job.seconds, all.seconds, scatter_of(*seconds));
-  if (const auto watts = values_of(baselines, [](const EnergySummary& one) { return one.watts(); })) {
+  if (const auto watts =
+          values_of(baselines, [](const EnergySummary& one) { return one.watts(); })) {
     all.watts = mean_of(*watts);
     all.watts_change = change_of(job.watts(), *all.watts, off_of(scatter_of(*watts), meter));
   }
-  if (const auto joules = values_of(baselines, [](const EnergySummary& one) { return one.whole.value(); })) {
+  if (const auto joules =
+          values_of(baselines, [](const EnergySummary& one) { return one.whole.value(); })) {
     all.joules = mean_of(*joules);
-    all.joules_change = change_of(job.whole.value(), *all.joules, off_of(scatter_of(*joules), meter));
+    all.joules_change =
+        change_of(job.whole.value(), *all.joules, off_of(scatter_of(*joules), meter));
   }
   return all;
 }

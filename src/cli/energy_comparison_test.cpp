@@ -8,8 +8,8 @@ namespace diapause::cli {
 namespace {
 
 // A metered job: what it used, what samples and the source may be off.
-EnergySummary job_of(double seconds, double joules, double sampling_j, std::optional<double> sensor_j,
-                     const std::string& source = "rapl 0") {
+EnergySummary job_of(double seconds, double joules, double sampling_j,
+                     std::optional<double> sensor_j, const std::string& source = "rapl 0") {
   EnergySummary energy;
   energy.seconds = energy.covered_s = seconds;
   energy.total = "package";
@@ -34,14 +34,18 @@ TEST(EnergyComparison, WhatOneSourceIsOffCancels) {
 }
 
 TEST(EnergyComparison, WhatTwoSourcesAreOffAddsUp) {
-  const Change change = energy_change(job_of(10, 1100, 0, 55), {job_of(10, 1000, 0, 100, "hwmon node")});
+  const Change change =
+      energy_change(job_of(10, 1100, 0, 55), {job_of(10, 1000, 0, 100, "hwmon node")});
   EXPECT_NEAR(*change.off, (0.05 + 0.1) * 1.1 * 100, 1e-9);
 }
 
 TEST(EnergyComparison, EstimatesCompareIfTheyAreOfOneSource) {
-  EXPECT_NEAR(*energy_change(job_of(10, 1000, 10, std::nullopt), {job_of(10, 1000, 0, std::nullopt)}).off, 1, 1e-9);
-  EXPECT_EQ(energy_change(job_of(10, 1000, 10, std::nullopt), {job_of(10, 1000, 0, 5, "hwmon node")}).off,
-            std::nullopt);
+  EXPECT_NEAR(
+      *energy_change(job_of(10, 1000, 10, std::nullopt), {job_of(10, 1000, 0, std::nullopt)}).off,
+      1, 1e-9);
+  EXPECT_EQ(
+      energy_change(job_of(10, 1000, 10, std::nullopt), {job_of(10, 1000, 0, 5, "hwmon node")}).off,
+      std::nullopt);
 }
 
 TEST(EnergyComparison, ARunOfEachSaysNothingOfHowRunsDiffer) {
@@ -52,7 +56,8 @@ TEST(EnergyComparison, ARunOfEachSaysNothingOfHowRunsDiffer) {
 
 // 990, 1000 and 1010 J: a standard deviation of 10 J; t = 4.30, times the root of 4/3.
 TEST(EnergyComparison, OneMoreRunOfTheBaselineIsNotToldApart) {
-  const std::vector baselines = {job_of(9.9, 990, 0, 5), job_of(10, 1000, 0, 5), job_of(10.1, 1010, 0, 5)};
+  const std::vector baselines = {job_of(9.9, 990, 0, 5), job_of(10, 1000, 0, 5),
+                                 job_of(10.1, 1010, 0, 5)};
   const double scatter = 4.30 * 10 * std::sqrt(4. / 3);
   const Change near = energy_change(job_of(10, 1000 + scatter - 1, 0, 5), baselines);
   EXPECT_NEAR(*near.off, scatter / 10 * (1000 + scatter - 1) / 1000, 1e-9);

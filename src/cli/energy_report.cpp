@@ -17,8 +17,9 @@ namespace {
 using json = nlohmann::ordered_json;
 
 // In the order of docs/energy-account.md; what a later version of the library adds comes behind.
-constexpr std::string_view kPhases[] = {"wait",   "capture", "drain",     "keep",   "partner", "parity",  "encode",
-                                        "global", "publish", "inventory", "verify", "fetch",   "rebuild", "restore"};
+constexpr std::string_view kPhases[] = {"wait",   "capture", "drain",   "keep",    "partner",
+                                        "parity", "encode",  "global",  "publish", "inventory",
+                                        "verify", "fetch",   "rebuild", "restore"};
 
 // Where the uncertainty is as large as the number, all that is known is what it is below.
 std::optional<double> only_bound(const Joules& joules) {
@@ -45,9 +46,10 @@ void put_joules(nlohmann::ordered_json& object, const Joules& joules) {
   }
   if (const auto error = joules.uncertainty()) object["uncertainty_j"] = *error;
   if (joules.known > 0 && joules.doubted == joules.known) {
-    object["uncertainty"] = {{"sampling_j", joules.sampling()},
-                             {"sensor_j", joules.is_estimate() ? json(nullptr) : json(joules.sensor)},
-                             {"attribution_j", joules.attribution()}};
+    object["uncertainty"] = {
+        {"sampling_j", joules.sampling()},
+        {"sensor_j", joules.is_estimate() ? json(nullptr) : json(joules.sensor)},
+        {"attribution_j", joules.attribution()}};
   }
   if (joules.unknown > 0) object["unknown"] = joules.unknown;
   if (joules.absent > 0) object["absent"] = joules.absent;
@@ -90,13 +92,15 @@ std::string level_text(const PhaseKey& key) {
 Table::Column right(const char* head) { return {head, Align::right}; }
 
 Table table_of(std::vector<Table::Column> columns) {
-  for (const char* const head : {"SECONDS", "BYTES", "ENERGY", "OF ALL"}) columns.push_back(right(head));
+  for (const char* const head : {"SECONDS", "BYTES", "ENERGY", "OF ALL"})
+    columns.push_back(right(head));
   return Table(std::move(columns));
 }
 
-void add_amount(Table& table, std::vector<std::string> row, const Amount& amount, const EnergySummary& energy) {
-  row.insert(row.end(), {fmt::format("{:.3f}", amount.seconds), bytes_text(amount.bytes), joules_text(amount.joules),
-                         share_text(amount.joules, energy)});
+void add_amount(Table& table, std::vector<std::string> row, const Amount& amount,
+                const EnergySummary& energy) {
+  row.insert(row.end(), {fmt::format("{:.3f}", amount.seconds), bytes_text(amount.bytes),
+                         joules_text(amount.joules), share_text(amount.joules, energy)});
   table.add(std::move(row));
 }
 
@@ -124,14 +128,16 @@ class Group {
 std::string by_phase(const EnergySummary& energy) {
   std::map<std::pair<std::size_t, std::string>, Amount> sums;
   for (const auto& [key, amount] : energy.phases) {
-    const auto place = std::find(std::begin(kPhases), std::end(kPhases), key.phase) - std::begin(kPhases);
+    const auto place =
+        std::find(std::begin(kPhases), std::end(kPhases), key.phase) - std::begin(kPhases);
     sums[{static_cast<std::size_t>(place), key.phase}].add(amount);
   }
   Table table = table_of({{"PHASE"}, right("TIMES")});
   for (const auto& [key, sum] : sums) {
     add_amount(table, {printable(key.second), fmt::format("{}", sum.times)}, sum, energy);
   }
-  table.add({"program", "", "", "", joules_text(energy.program), share_text(energy.program, energy)});
+  table.add(
+      {"program", "", "", "", joules_text(energy.program), share_text(energy.program, energy)});
   table.add({"whole job", "", "", "", joules_text(energy.whole), share_text(energy.whole, energy)});
   return table.text();
 }
@@ -147,7 +153,9 @@ std::vector<LevelSum> sums_of_levels(const EnergySummary& energy) {
   std::map<std::pair<bool, std::uint64_t>, LevelSum> sums;
   for (const auto& [key, amount] : energy.phases) {
     const std::uint64_t level = key.of_restart ? 0 : key.level;
-    LevelSum& sum = sums.try_emplace({key.of_restart, level}, level_text(key), level, key.of_restart).first->second;
+    LevelSum& sum =
+        sums.try_emplace({key.of_restart, level}, level_text(key), level, key.of_restart)
+            .first->second;
     sum.group.add(key, amount);
   }
   std::vector<LevelSum> list;
@@ -177,16 +185,17 @@ std::string by_level(const EnergySummary& energy) {
                right("FOR A GB")});
   for (const LevelSum& one : sums_of_levels(energy)) {
     const Amount sum = one.group.sum();
-    table.add({one.name, fmt::format("{}", one.group.versions()), fmt::format("{:.3f}", sum.seconds),
-               bytes_text(sum.bytes), joules_text(sum.joules), share_text(sum.joules, energy),
-               joules_text(per_gb(sum))});
+    table.add({one.name, fmt::format("{}", one.group.versions()),
+               fmt::format("{:.3f}", sum.seconds), bytes_text(sum.bytes), joules_text(sum.joules),
+               share_text(sum.joules, energy), joules_text(per_gb(sum))});
   }
   return table.text();
 }
 
 std::string by_version(const EnergySummary& energy) {
   std::map<std::pair<std::uint64_t, std::string>, Group> groups;
-  for (const auto& [key, amount] : energy.phases) groups[{key.version, activity_of(key)}].add(key, amount);
+  for (const auto& [key, amount] : energy.phases)
+    groups[{key.version, activity_of(key)}].add(key, amount);
   Table table = table_of({right("VERSION"), {"FOR"}});
   for (const auto& [place, group] : groups) {
     add_amount(table, {fmt::format("{}", place.first), place.second}, group.sum(), energy);
@@ -196,7 +205,8 @@ std::string by_version(const EnergySummary& energy) {
 
 std::string source_text(const EnergySummary& energy) {
   if (energy.total.empty()) return "no source";
-  return printable(fmt::format("{} ({}: {})", energy.total, energy.kind(), fmt::join(energy.total_sources(), ", ")));
+  return printable(fmt::format("{} ({}: {})", energy.total, energy.kind(),
+                               fmt::join(energy.total_sources(), ", ")));
 }
 
 std::vector<EnergySummary> summaries_of(std::span<const NamedEnergy> jobs) {
@@ -215,12 +225,13 @@ std::string whole_text(const EnergySummary& energy, std::span<const NamedEnergy>
   }
   const Comparison with = compare(energy, summaries_of(baselines));
   const bool is_one = baselines.size() == 1;
-  const std::string head = is_one ? "BASELINE" : fmt::format("MEAN OF {} BASELINES", baselines.size());
+  const std::string head =
+      is_one ? "BASELINE" : fmt::format("MEAN OF {} BASELINES", baselines.size());
   Table table({{"WHOLE JOB"}, right(""), {head, Align::right}, right("CHANGE")});
-  table.add(
-      {"runtime", unit_text(energy.seconds, "s"), unit_text(with.seconds, "s"), change_text(with.runtime_change)});
-  table.add(
-      {"average power", unit_text(energy.watts(), "W"), unit_text(with.watts, "W"), change_text(with.watts_change)});
+  table.add({"runtime", unit_text(energy.seconds, "s"), unit_text(with.seconds, "s"),
+             change_text(with.runtime_change)});
+  table.add({"average power", unit_text(energy.watts(), "W"), unit_text(with.watts, "W"),
+             change_text(with.watts_change)});
   table.add({"energy", joules_text(energy.whole),
              is_one ? joules_text(baselines.front().energy.whole) : unit_text(with.joules, "J"),
              change_text(with.joules_change)});
@@ -235,9 +246,11 @@ std::string slowed_text(const EnergySummary& energy) {
   for (const auto& [phase, sum] : sums) {
     const Slowed& slowed = sum.slowed;
     if (slowed.times == 0) continue;
-    text += fmt::format("{} of {} times {} ran at {:.3f} of the base clock or more ({:.3f} asked for; actuator: {})\n",
-                        slowed.times, sum.times, printable(phase), slowed.obtained, slowed.asked,
-                        printable(fmt::format("{}", fmt::join(slowed.actuators, ", "))));
+    text += fmt::format(
+        "{} of {} times {} ran at {:.3f} of the base clock or more ({:.3f} asked for; actuator: "
+        "{})\n",
+        slowed.times, sum.times, printable(phase), slowed.obtained, slowed.asked,
+        printable(fmt::format("{}", fmt::join(slowed.actuators, ", "))));
   }
   return text;
 }
@@ -245,17 +258,22 @@ std::string slowed_text(const EnergySummary& energy) {
 // By cause: samples apart in time, the source itself, who is charged.
 std::string uncertainty_text(const EnergySummary& energy) {
   const auto parts = [](const char* what, const Joules& joules) {
-    const std::string sensor = joules.is_estimate() ? "not known" : rounded_text(joules.sensor, 2, "J");
-    return fmt::format("off by at most, {}: {} as samples are apart, {} by the source itself, {} by who is charged\n",
-                       what, rounded_text(joules.sampling(), 2, "J"), sensor,
-                       rounded_text(joules.attribution(), 2, "J"));
+    const std::string sensor =
+        joules.is_estimate() ? "not known" : rounded_text(joules.sensor, 2, "J");
+    return fmt::format(
+        "off by at most, {}: {} as samples are apart, {} by the source itself, {} by who is "
+        "charged\n",
+        what, rounded_text(joules.sampling(), 2, "J"), sensor,
+        rounded_text(joules.attribution(), 2, "J"));
   };
   if (energy.whole.known == 0 || energy.whole.doubted == 0) return "";
   std::string text = parts("whole job", energy.whole);
-  if (const Joules phases = energy.all_phases().joules; phases.doubted > 0) text += parts("its phases", phases);
+  if (const Joules phases = energy.all_phases().joules; phases.doubted > 0)
+    text += parts("its phases", phases);
   if (energy.whole.is_estimate()) {
     text +=
-        "energies with ~ are estimates without a bound, as nobody knows how far their source is off; shares and\n"
+        "energies with ~ are estimates without a bound, as nobody knows how far their source is "
+        "off; shares and\n"
         "comparisons of runs on one machine are surer\n";
   }
   for (const EnergySource& one : energy.sources) {
@@ -271,16 +289,19 @@ std::string left_out_text(const EnergySummary& energy) {
   for (const std::string& boards : energy.left_out) text += printable(boards) + "\n";
   if (energy.total.empty() || energy.total == "mixed" || !energy.part.empty()) return text;
   for (const std::string& parts : energy.told_apart_by) {
-    text +=
-        printable(fmt::format("phases are told apart by {}, calibrated against the slower meter of the total", parts)) +
-        "\n";
+    text += printable(fmt::format(
+                "phases are told apart by {}, calibrated against the slower meter of the total",
+                parts)) +
+            "\n";
   }
   for (const EnergySource& one : energy.sources) {
     const auto* const name = std::ranges::find(energy::kDomainNames, one.domain);
     if (name == energy::kDomainNames.end() || *name == "other") continue;
     const auto domain = static_cast<energy::Domain>(name - energy::kDomainNames.begin());
     if (energy::is_covered(energy.total, domain)) continue;
-    text += printable(fmt::format("seen, and not in the total: {} ({}: {})", one.domain, one.kind, one.source)) + "\n";
+    text += printable(fmt::format("seen, and not in the total: {} ({}: {})", one.domain, one.kind,
+                                  one.source)) +
+            "\n";
   }
   return text;
 }
@@ -289,72 +310,84 @@ std::string left_out_text(const EnergySummary& energy) {
 std::string sharing_text(const EnergySummary& energy) {
   if (!energy.is_shared().value_or(false)) return "";
   const Processors& used = energy.processors;
-  std::string text = fmt::format("whole nodes, shared with others: {:.0f} % of the processor time was used by others",
-                                 100 * used.others_s / (used.job_s + used.others_s));
+  std::string text = fmt::format(
+      "whole nodes, shared with others: {:.0f} % of the processor time was used by others",
+      100 * used.others_s / (used.job_s + used.others_s));
   const auto job = energy.job_part();
   if (!job) return text + "\n";
-  return text +
-         fmt::format(
-             "; by processor time\nthe job's part is {}, if processors draw at most twice as much for one program "
-             "as for another\n",
-             joules_text(*job));
+  return text + fmt::format(
+                    "; by processor time\nthe job's part is {}, if processors draw at most twice "
+                    "as much for one program "
+                    "as for another\n",
+                    joules_text(*job));
 }
 
-// Slurm's number of the same jobs. It has the time before and after the program, and power does not.
+// Slurm's number of the same jobs. It has the time before and after the program, and power does
+// not.
 std::string slurm_text(const NamedEnergy& job) {
   if (!job.slurm) return "";
   const SlurmEnergy& slurm = *job.slurm;
-  std::string text = fmt::format("by Slurm's accounting (ConsumedEnergy of {}): {} in {}", fmt::join(slurm.jobs, ", "),
-                                 unit_text(slurm.joules, "J"), unit_text(slurm.seconds, "s"));
+  std::string text = fmt::format("by Slurm's accounting (ConsumedEnergy of {}): {} in {}",
+                                 fmt::join(slurm.jobs, ", "), unit_text(slurm.joules, "J"),
+                                 unit_text(slurm.seconds, "s"));
   const auto watts = job.energy.watts();
   if (!(slurm.seconds > 0) || !watts || !(*watts > 0)) return printable(text) + "\n";
   const double slurm_w = slurm.joules / slurm.seconds;
-  text += fmt::format(", a mean power of {}; the ledger has {} ({:+.1f} %)", unit_text(slurm_w, "W"),
-                      unit_text(*watts, "W"), 100 * (*watts / slurm_w - 1));
+  text +=
+      fmt::format(", a mean power of {}; the ledger has {} ({:+.1f} %)", unit_text(slurm_w, "W"),
+                  unit_text(*watts, "W"), 100 * (*watts / slurm_w - 1));
   return printable(text) + "\n";
 }
 
 // What must be known beside the numbers.
 std::string notes_text(const NamedEnergy& job) {
   const EnergySummary& energy = job.energy;
-  std::string text = slurm_text(job) + sharing_text(energy) + uncertainty_text(energy) + slowed_text(energy);
+  std::string text =
+      slurm_text(job) + sharing_text(energy) + uncertainty_text(energy) + slowed_text(energy);
   text += left_out_text(energy);
   if (energy.gap_s > 0) {
-    text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n", energy.gap_s);
+    text += fmt::format("no source knows anything of {:.3f} s; their energy is in no number\n",
+                        energy.gap_s);
   }
   if (energy.unmetered > 0) {
-    text += fmt::format("of {} of {} machines the energy is unknown, of some of the time at least, and in no number\n",
-                        energy.unmetered, energy.machines);
+    text += fmt::format(
+        "of {} of {} machines the energy is unknown, of some of the time at least, and in no "
+        "number\n",
+        energy.unmetered, energy.machines);
   }
   const Amount phases = energy.all_phases();
   if (phases.joules.unknown > 0) {
-    text += fmt::format("of {} of {} phases the energy is unknown; it counts as the program's\n", phases.joules.unknown,
-                        phases.times);
+    text += fmt::format("of {} of {} phases the energy is unknown; it counts as the program's\n",
+                        phases.joules.unknown, phases.times);
   }
   if (energy.whole.is_partial()) {
     text += fmt::format("in {} of {} lines the energy of the whole is missing\n",
                         energy.whole.unknown + energy.whole.absent, energy.energy_lines);
   }
   if (energy.damaged_lines > 0) {
-    text += fmt::format("{} damaged: {} lines are left out, whole or in part\n", printable(job.ledger),
-                        energy.damaged_lines);
+    text += fmt::format("{} damaged: {} lines are left out, whole or in part\n",
+                        printable(job.ledger), energy.damaged_lines);
   }
   return text;
 }
 
 std::string rework_text(const Rework& rework) {
-  const std::string start = fmt::format("start {} went back to version {}: ", rework.incarnation, rework.version);
-  if (!rework.is_known) return start + "how much work was done again is not known, no line tells of its capture\n";
+  const std::string start =
+      fmt::format("start {} went back to version {}: ", rework.incarnation, rework.version);
+  if (!rework.is_known)
+    return start + "how much work was done again is not known, no line tells of its capture\n";
   std::string text = start;
   if (rework.seconds < 0.005) {
     text += "no work that a line tells of was for nothing";
   } else if (rework.joules.known == 0) {
     text += fmt::format("{:.2f} s of the program were for nothing", rework.seconds);
   } else {
-    text += fmt::format("{:.2f} s and {} of the program were for nothing", rework.seconds, joules_text(rework.joules));
+    text += fmt::format("{:.2f} s and {} of the program were for nothing", rework.seconds,
+                        joules_text(rework.joules));
   }
   if (rework.unaccounted_s) {
-    text += fmt::format(", and what it did after its last line, {:.2f} s before this start", *rework.unaccounted_s);
+    text += fmt::format(", and what it did after its last line, {:.2f} s before this start",
+                        *rework.unaccounted_s);
   }
   return text + "\n";
 }
@@ -364,18 +397,21 @@ std::string comparison_notes(const EnergySummary& energy, std::span<const NamedE
   for (const NamedEnergy& one : baselines) {
     const EnergySummary& baseline = one.energy;
     if (energy.total == baseline.total && energy.kind() == baseline.kind()) continue;
-    text += fmt::format("beware: the baseline's energy is known otherwise: {}\n", source_text(baseline));
+    text += fmt::format("beware: the baseline's energy is known otherwise: {}\n",
+                        source_text(baseline));
   }
   if (baselines.size() == 1) {
-    text += "how far two runs of the same differ is in no change: --baseline may be given again, for more runs of it\n";
+    text +=
+        "how far two runs of the same differ is in no change: --baseline may be given again, for "
+        "more runs of it\n";
   }
   return text;
 }
 
 std::string advice_text(const Advice& advice, const EnergySummary& energy) {
-  return fmt::format("to save {}{} ({}{}): {}; {}\n", advice.is_at_most ? "at most " : "", joules_text(advice.saves),
-                     advice.is_at_most ? "at most " : "", share_text(advice.saves, energy), advice.what,
-                     advice.how_sure);
+  return fmt::format("to save {}{} ({}{}): {}; {}\n", advice.is_at_most ? "at most " : "",
+                     joules_text(advice.saves), advice.is_at_most ? "at most " : "",
+                     share_text(advice.saves, energy), advice.what, advice.how_sure);
 }
 
 // Nothing where no source was there, null where it is unknown.
@@ -408,7 +444,8 @@ json whole_json(const NamedEnergy& job) {
               {"whole", json::object()},
               {"program", json::object()}};
   if (job.slurm) {
-    one["slurm"] = {{"jobs", job.slurm->jobs}, {"joules", job.slurm->joules}, {"seconds", job.slurm->seconds}};
+    one["slurm"] = {
+        {"jobs", job.slurm->jobs}, {"joules", job.slurm->joules}, {"seconds", job.slurm->seconds}};
   }
   put_joules(one["whole"], energy.whole);
   put_joules(one["program"], energy.program);
@@ -424,8 +461,9 @@ json whole_json(const NamedEnergy& job) {
 json phases_json(const EnergySummary& energy) {
   json phases = json::array();
   for (const auto& [key, amount] : energy.phases) {
-    json one = {{"version", key.version}, {"for", activity_of(key)},   {"level", key.level},   {"phase", key.phase},
-                {"times", amount.times},  {"seconds", amount.seconds}, {"bytes", amount.bytes}};
+    json one = {{"version", key.version}, {"for", activity_of(key)}, {"level", key.level},
+                {"phase", key.phase},     {"times", amount.times},   {"seconds", amount.seconds},
+                {"bytes", amount.bytes}};
     put_joules(one, amount.joules);
     if (const auto percent = share_percent(amount.joules, energy)) one["percent"] = *percent;
     if (const Slowed& slowed = amount.slowed; slowed.times > 0) {
@@ -469,7 +507,8 @@ json advice_json(const NamedEnergy& job) {
 }
 
 json rework_json(const Rework& rework) {
-  json one = {{"incarnation", rework.incarnation}, {"version", rework.version}, {"seconds", nullptr}};
+  json one = {
+      {"incarnation", rework.incarnation}, {"version", rework.version}, {"seconds", nullptr}};
   if (!rework.is_known) return one;
   one["seconds"] = rework.seconds;
   put_joules(one, rework.joules);
@@ -490,8 +529,8 @@ json hindsight_json(const energy::MeasuredJob& job) {
                 {"time_over_work", hindsight->best.wall_per_work()},
                 {"levels", json::array()}}}};
   for (std::size_t i = 0; i < hindsight->best.levels.size(); ++i) {
-    one["best"]["levels"].push_back(
-        {{"level", hindsight->best.levels[i].number}, {"work_s", hindsight->best.pattern.period_work_s(i)}});
+    one["best"]["levels"].push_back({{"level", hindsight->best.levels[i].number},
+                                     {"work_s", hindsight->best.pattern.period_work_s(i)}});
   }
   if (hindsight->has_powers) one["more_energy"] = hindsight->more_energy();
   return one;
@@ -501,7 +540,8 @@ json hindsight_json(const energy::MeasuredJob& job) {
 std::string csv_cell(const std::string& text) {
   std::string cell = printable(text);
   if (cell.find_first_of(",\"") == std::string::npos) return cell;
-  for (std::size_t at = cell.find('"'); at != std::string::npos; at = cell.find('"', at + 2)) cell.insert(at, "\"");
+  for (std::size_t at = cell.find('"'); at != std::string::npos; at = cell.find('"', at + 2))
+    cell.insert(at, "\"");
   return "\"" + cell + "\"";
 }
 
@@ -510,8 +550,9 @@ std::string csv_cell(const std::string& text) {
 std::string energy_text(const NamedEnergy& job, std::span<const NamedEnergy> baselines) {
   const EnergySummary& energy = job.energy;
   const std::string of = energy.part.empty() ? "total" : "of the " + energy.part + " alone";
-  std::string text = fmt::format("{}\nstarts: {}, machines: {}, {}: {}\n\n", printable(job.ledger),
-                                 energy.incarnations.size(), energy.machines, of, source_text(energy));
+  std::string text =
+      fmt::format("{}\nstarts: {}, machines: {}, {}: {}\n\n", printable(job.ledger),
+                  energy.incarnations.size(), energy.machines, of, source_text(energy));
   text += whole_text(energy, baselines) + "\n" + by_phase(energy);
   if (!energy.phases.empty()) text += "\n" + by_level(energy) + "\n" + by_version(energy);
   std::string notes = notes_text(job);
@@ -536,10 +577,13 @@ std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> bas
   if (job.energy.part.empty()) document["advice"] = advice_json(job);
   if (!baselines.empty()) {
     document["baseline"] = whole_json(baselines.front());
-    for (const NamedEnergy& one : baselines.subspan(1)) document["more_baselines"].push_back(whole_json(one));
+    for (const NamedEnergy& one : baselines.subspan(1))
+      document["more_baselines"].push_back(whole_json(one));
     const Comparison with = compare(job.energy, summaries_of(baselines));
     const std::pair<const char*, const std::optional<Change>*> changes[] = {
-        {"runtime", &with.runtime_change}, {"watts", &with.watts_change}, {"joules", &with.joules_change}};
+        {"runtime", &with.runtime_change},
+        {"watts", &with.watts_change},
+        {"joules", &with.joules_change}};
     for (const auto& [name, change] : changes) {
       document["percent"][name] = *change ? json((*change)->percent) : json(nullptr);
       document["percent_off"][name] = *change ? or_null((*change)->off) : json(nullptr);
@@ -549,29 +593,36 @@ std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> bas
 }
 
 std::string energy_csv(const EnergySummary& energy) {
-  const auto value = [](std::optional<double> number) { return number ? fmt::format("{}", *number) : std::string(); };
+  const auto value = [](std::optional<double> number) {
+    return number ? fmt::format("{}", *number) : std::string();
+  };
   std::string text =
-      "version,for,level,phase,times,seconds,bytes,joules,unknown,absent,percent,uncertainty_j,obtained,domain,kind,"
+      "version,for,level,phase,times,seconds,bytes,joules,unknown,absent,percent,uncertainty_j,"
+      "obtained,domain,kind,"
       "source,sampling_j,sensor_j,attribution_j\n";
-  const std::string from = fmt::format("{},{},{}", csv_cell(energy.total), csv_cell(energy.kind()),
-                                       csv_cell(fmt::format("{}", fmt::join(energy.total_sources(), "; "))));
+  const std::string from =
+      fmt::format("{},{},{}", csv_cell(energy.total), csv_cell(energy.kind()),
+                  csv_cell(fmt::format("{}", fmt::join(energy.total_sources(), "; "))));
   const auto parts = [&](const Joules& joules) {
     if (joules.known == 0 || joules.doubted < joules.known) return from + ",,,";
     return fmt::format("{},{},{},{}", from, joules.sampling(),
-                       joules.is_estimate() ? std::string() : fmt::format("{}", joules.sensor), joules.attribution());
+                       joules.is_estimate() ? std::string() : fmt::format("{}", joules.sensor),
+                       joules.attribution());
   };
   for (const auto& [key, amount] : energy.phases) {
     const Joules& joules = amount.joules;
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", key.version, activity_of(key), key.level, csv_cell(key.phase),
-        amount.times, amount.seconds, amount.bytes, value(joules.value()), joules.unknown, joules.absent,
-        value(share_percent(joules, energy)), value(joules.uncertainty()),
-        value(amount.slowed.times > 0 ? std::optional(amount.slowed.obtained) : std::nullopt), parts(joules));
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", key.version, activity_of(key), key.level,
+        csv_cell(key.phase), amount.times, amount.seconds, amount.bytes, value(joules.value()),
+        joules.unknown, joules.absent, value(share_percent(joules, energy)),
+        value(joules.uncertainty()),
+        value(amount.slowed.times > 0 ? std::optional(amount.slowed.obtained) : std::nullopt),
+        parts(joules));
   }
   const Joules& program = energy.program;
-  return text + fmt::format(",program,,,,,,{},{},{},{},{},,{}\n", value(program.value()), program.unknown,
-                            program.absent, value(share_percent(program, energy)), value(program.uncertainty()),
-                            parts(program));
+  return text + fmt::format(",program,,,,,,{},{},{},{},{},,{}\n", value(program.value()),
+                            program.unknown, program.absent, value(share_percent(program, energy)),
+                            value(program.uncertainty()), parts(program));
 }
 
 }  // namespace diapause::cli

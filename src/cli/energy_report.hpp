@@ -24,7 +24,8 @@ std::string energy_text(const NamedEnergy& job, std::span<const NamedEnergy> bas
 std::string energy_json(const NamedEnergy& job, std::span<const NamedEnergy> baselines);
 std::string energy_csv(const EnergySummary& energy);
 
-// Joules with their uncertainty, as "284 +- 30 J", "~ 284 J" if nobody knows how far the source is off, or "unknown".
+// Joules with their uncertainty, as "284 +- 30 J", "~ 284 J" if nobody knows how far the source is
+// off, or "unknown".
 std::string joules_text(const Joules& joules);
 // Sets `joules`, `uncertainty_j`, `uncertainty`, `unknown` and `absent` as far as they are known.
 void put_joules(nlohmann::ordered_json& object, const Joules& joules);

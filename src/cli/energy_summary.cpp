@@ -45,7 +45,8 @@ std::optional<std::string> text(const json& object, const char* key) {
 // Lines of schema 1 have that of the samples alone.
 void add_uncertainty(Joules& one, const json& object) {
   const json* const parts = find(object, "uncertainty");
-  const auto sampling = parts != nullptr ? duration(*parts, "sampling_j") : duration(object, "uncertainty_j");
+  const auto sampling =
+      parts != nullptr ? duration(*parts, "sampling_j") : duration(object, "uncertainty_j");
   if (!sampling) return;
   one.doubted = 1;
   one.bounded = parts == nullptr;
@@ -70,7 +71,8 @@ struct Wanted {
 Joules joules_of(const json& object, const Wanted& wanted) {
   Joules one;
   const json* const joules = find(object, "joules");
-  if (joules == nullptr || (joules->is_object() && !joules->contains(wanted.key) && !wanted.is_told)) {
+  if (joules == nullptr ||
+      (joules->is_object() && !joules->contains(wanted.key) && !wanted.is_told)) {
     one.absent = 1;
   } else if (const auto value = number(*joules, wanted.key.c_str())) {
     one.sum = *value;
@@ -129,7 +131,8 @@ std::string accuracy_of(const json& source) {
   const auto who = text(source, "accuracy_source");
   if (!who) return "";
   const auto share = duration(source, "accuracy");
-  return share ? fmt::format("off by up to {:.2g} %: {}", 100 * *share, *who) : "without a bound: " + *who;
+  return share ? fmt::format("off by up to {:.2g} %: {}", 100 * *share, *who)
+               : "without a bound: " + *who;
 }
 
 void add_sources(std::set<EnergySource>& sources, const json& line) {
@@ -148,7 +151,8 @@ bool is_part(const std::string& domain, const std::string& total) {
   return ("+" + total + "+").find("+" + domain + "+") != std::string::npos;
 }
 
-// Of the joules of a whole; `total`: the domains that make it. What is no part is taken for the total.
+// Of the joules of a whole; `total`: the domains that make it. What is no part is taken for the
+// total.
 Wanted wanted_of(const std::string& part, const json& whole, const std::string& total) {
   const json* const joules = find(whole, "joules");
   if (part.empty() || joules == nullptr || !joules->is_object()) return {};
@@ -186,8 +190,9 @@ double Joules::sampling() const { return std::sqrt(sampling_squared); }
 double Joules::attribution() const { return std::sqrt(attribution_squared); }
 
 std::optional<double> Joules::uncertainty() const {
-  return known > 0 && doubted == known && bounded == known ? std::optional(sampling() + sensor + attribution())
-                                                           : std::nullopt;
+  return known > 0 && doubted == known && bounded == known
+             ? std::optional(sampling() + sensor + attribution())
+             : std::nullopt;
 }
 
 void Slowed::add(const Slowed& more) {
@@ -213,10 +218,11 @@ std::optional<bool> EnergySummary::is_shared() const {
   return processors.others_most_s >= kMostOfOthers * seconds;
 }
 
-// The sources err for the part as for the whole. The assumption about processors is the same in all lines, so that its
-// errors are added.
+// The sources err for the part as for the whole. The assumption about processors is the same in all
+// lines, so that its errors are added.
 std::optional<Joules> EnergySummary::job_part() const {
-  if (!part.empty() || whole.known == 0 || processors.lines_with_joules < whole.known || whole.sum == 0)
+  if (!part.empty() || whole.known == 0 || processors.lines_with_joules < whole.known ||
+      whole.sum == 0)
     return std::nullopt;
   const double share = processors.job_j / whole.sum;
   Joules job = whole;
@@ -279,7 +285,8 @@ void EnergyReader::add_line(std::string_view line) {
     return;
   }
   if (*event != "energy" && *event != "restart" && *event != "open") return;
-  if (const auto schema = count(one.fields, "schema").value_or(1); schema < 1 || schema > kNewestSchema) {
+  if (const auto schema = count(one.fields, "schema").value_or(1);
+      schema < 1 || schema > kNewestSchema) {
     summary_.other_schema = schema;
     return;
   }
@@ -307,7 +314,8 @@ bool EnergyReader::add_energy(const Line& line) {
   const json* const program = find(line.fields, "program");
   const json* const phases = find(line.fields, "phases");
   const auto total = text(line.fields, "total");
-  if (!seconds || !gap_s || !whole || !program || !phases || !phases->is_array() || !total) return false;
+  if (!seconds || !gap_s || !whole || !program || !phases || !phases->is_array() || !total)
+    return false;
   ++summary_.energy_lines;
   summary_.incarnations.insert(line.incarnation);
   summary_.machines = std::max(summary_.machines, count(line.fields, "machines").value_or(1));
@@ -329,13 +337,14 @@ bool EnergyReader::add_energy(const Line& line) {
   }
   add_sources(summary_.sources, line.fields);
   if (const auto parts = text(line.fields, "told_apart_by")) summary_.told_apart_by.insert(*parts);
-  if (const json* const boards = find(line.fields, "left_out"); boards != nullptr && boards->is_array()) {
+  if (const json* const boards = find(line.fields, "left_out");
+      boards != nullptr && boards->is_array()) {
     for (const json& one : *boards) {
       if (one.is_string()) summary_.left_out.insert(one.get<std::string>());
     }
   }
-  stretches_.push_back(
-      {line.unix_s - *seconds, line.unix_s, line.incarnation, line.unix_s, joules_of(*program, wanted)});
+  stretches_.push_back({line.unix_s - *seconds, line.unix_s, line.incarnation, line.unix_s,
+                        joules_of(*program, wanted)});
   bool all_sound = true;
   for (const json& one : *phases) {
     const auto phase = phase_of(one, wanted);
@@ -375,12 +384,14 @@ void EnergyReader::add_restart(const Line& line) {
     Joules lost = stretch.joules;
     const double share = lost_s / (stretch.to_unix_s - stretch.from_unix_s);
     lost.sum *= share;
-    if (share < 1) lost.doubted = lost.bounded = 0;  // nobody knows when in its time the line's energy was used
+    if (share < 1)
+      lost.doubted = lost.bounded = 0;  // nobody knows when in its time the line's energy was used
     rework.seconds += lost_s;
     rework.joules.add(lost);
   }
   const auto opened = opened_unix_s_.find(line.incarnation);
-  if (last_s && opened != opened_unix_s_.end()) rework.unaccounted_s = std::max(0.0, opened->second - *last_s);
+  if (last_s && opened != opened_unix_s_.end())
+    rework.unaccounted_s = std::max(0.0, opened->second - *last_s);
   summary_.rework.push_back(rework);
 }
 
@@ -403,12 +414,14 @@ void EnergyReader::add_ends(const json& whole, std::uint64_t incarnation) {
 
 EnergySummary EnergyReader::take() {
   summary_.part = part_;
-  if (lines_with_ends_ > 0 && lines_with_ends_ == summary_.whole.known && summary_.whole.doubted == lines_with_ends_) {
+  if (lines_with_ends_ > 0 && lines_with_ends_ == summary_.whole.known &&
+      summary_.whole.doubted == lines_with_ends_) {
     double squares = 0;
     for (const auto& [incarnation, ends] : ends_) squares += std::pow(ends.begin_j + ends.end_j, 2);
     summary_.whole.sampling_squared = std::min(squares, summary_.whole.sampling_squared);
     const double phases_squared = summary_.all_phases().joules.sampling_squared;
-    summary_.program.sampling_squared = std::min(squares + phases_squared, summary_.program.sampling_squared);
+    summary_.program.sampling_squared =
+        std::min(squares + phases_squared, summary_.program.sampling_squared);
   }
   return std::move(summary_);
 }

@@ -1,6 +1,6 @@
-// What the `energy` lines of a ledger say of a whole job (docs/formats/ledger.md, docs/energy-account.md). Pure: it
-// takes lines and asks nobody else. A ledger may be damaged: what has not the type that it should have is left out, and
-// counted.
+// What the `energy` lines of a ledger say of a whole job (docs/formats/ledger.md,
+// docs/energy-account.md). Pure: it takes lines and asks nobody else. A ledger may be damaged: what
+// has not the type that it should have is left out, and counted.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct Joules {
   double sensor = 0;
 
   void add(const Joules& more);
-  // Either way, by cause. Samples err independently, and so does what is charged to whom; sources are off all in the
-  // same way.
+  // Either way, by cause. Samples err independently, and so does what is charged to whom; sources
+  // are off all in the same way.
   double sampling() const;
   double attribution() const;
   // All of it together; none if it is not known of all.
@@ -82,10 +82,12 @@ struct EnergySource {
 struct Rework {
   std::uint64_t incarnation = 0;  // that restored
   std::uint64_t version = 0;
-  bool is_known = false;  // whether any line tells when the version was captured; the rest counts only then
-  double seconds = 0;     // to the last line before the failure
-  Joules joules;          // of the program, without its checkpoints
-  // From that line to the start that restored: how long, at most, work went on that no line accounts for.
+  // Whether any line tells when the version was captured; the rest counts only then.
+  bool is_known = false;
+  double seconds = 0;  // to the last line before the failure
+  Joules joules;       // of the program, without its checkpoints
+  // From that line to the start that restored: how long, at most, work went on that no line
+  // accounts for.
   std::optional<double> unaccounted_s;
 };
 
@@ -94,16 +96,18 @@ struct Processors {
   std::size_t lines = 0;  // that tell
   double job_s = 0, others_s = 0;
   double others_most_s = 0;  // on the machine on which others used most
-  // The job's part of the energy by processor time, and how far it may be off since processors draw more for one
-  // program than for another.
+  // The job's part of the energy by processor time, and how far it may be off since processors draw
+  // more for one program than for another.
   std::size_t lines_with_joules = 0;
   double job_j = 0, job_off_j = 0;
 };
 
 struct EnergySummary {
   std::size_t energy_lines = 0;
-  std::optional<std::uint64_t> other_schema;  // of lines that are not for this version, and are left out
-  std::size_t damaged_lines = 0;  // no JSON, or an energy line or a phase of one that is not as it should be
+  // Of lines that are not for this version, and are left out.
+  std::optional<std::uint64_t> other_schema;
+  // No JSON, or an energy line or a phase of one that is not as it should be.
+  std::size_t damaged_lines = 0;
   std::set<std::uint64_t> incarnations;
   std::uint64_t machines = 0;   // the most at a time
   std::uint64_t unmetered = 0;  // of them, the most of whose energy nobody knew anything
@@ -111,8 +115,8 @@ struct EnergySummary {
   double gap_s = 0;      // of which no source knows anything
   double covered_s = 0;  // of which the joules are
   Joules whole, program;
-  std::string total;              // name of the domains that make it; "mixed"; empty: there is no source
-  std::string part;               // of which alone all joules are, "cpu"; empty: of the total
+  std::string total;  // name of the domains that make it; "mixed"; empty: there is no source
+  std::string part;   // of which alone all joules are, "cpu"; empty: of the total
   std::set<std::string> domains;  // that any line tells of
   std::set<EnergySource> sources;
   std::set<std::string> slurm_jobs;     // that the starts of the job were parts of
@@ -122,13 +126,15 @@ struct EnergySummary {
   std::vector<Rework> rework;
   Processors processors;
 
-  // Whether other programs have used half a processor or more of a machine, on the mean. None if not all lines tell.
+  // Whether other programs have used half a processor or more of a machine, on the mean. None if
+  // not all lines tell.
   std::optional<bool> is_shared() const;
   // The job's part of the whole by processor time. None if not all lines with energy tell it.
   std::optional<Joules> job_part() const;
   std::optional<double> watts() const;  // mean over covered_s
   Amount all_phases() const;
-  // "measured", "modelled" or "measured and modelled": how the total is known. Empty: there is no source.
+  // "measured", "modelled" or "measured and modelled": how the total is known. Empty: there is no
+  // source.
   std::string kind() const;
   bool is_of_total(const EnergySource& source) const;
   // Names of the sources of the total.
@@ -138,7 +144,8 @@ struct EnergySummary {
 // Takes the lines of a ledger one after the other.
 class EnergyReader {
  public:
-  // `part`: of which part of the machine the joules are to be: "node", "cpu", "dram" or "gpu"; empty: of the total.
+  // `part`: of which part of the machine the joules are to be: "node", "cpu", "dram" or "gpu";
+  // empty: of the total.
   explicit EnergyReader(std::string part = "") : part_(std::move(part)) {}
   void add_line(std::string_view line);
   EnergySummary take();
@@ -161,10 +168,11 @@ class EnergyReader {
   std::string part_;
   EnergySummary summary_;
   std::vector<Stretch> stretches_;
-  std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;  // by version and incarnation
-  std::map<std::uint64_t, double> opened_unix_s_;                             // by incarnation
-  // Lines of a start adjoin: what one has too much where they meet, the next has too little. Only the ends of the first
-  // and the last of them remain.
+  // By version and incarnation.
+  std::map<std::uint64_t, std::map<std::uint64_t, double>> captured_unix_s_;
+  std::map<std::uint64_t, double> opened_unix_s_;  // by incarnation
+  // Lines of a start adjoin: what one has too much where they meet, the next has too little. Only
+  // the ends of the first and the last of them remain.
   struct Ends {
     double begin_j = 0, end_j = 0;
   };
@@ -175,8 +183,8 @@ class EnergyReader {
 // Whether the phase is one of a restart.
 bool is_restart_phase(std::string_view phase);
 
-// (value - baseline) / baseline * 100, as published comparisons of checkpointing have it; none if either is missing or
-// the baseline is 0.
+// (value - baseline) / baseline * 100, as published comparisons of checkpointing have it; none if
+// either is missing or the baseline is 0.
 std::optional<double> percent_more(std::optional<double> value, std::optional<double> baseline);
 
 }  // namespace diapause::cli

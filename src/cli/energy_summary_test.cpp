@@ -10,21 +10,23 @@ namespace {
 
 // Ten seconds up to `unix_s` in which the program used 800 J, and a phase 200 J.
 std::string energy_line(int incarnation, int unix_s, const std::string& phase) {
-  return R"({"event":"energy","incarnation":)" + std::to_string(incarnation) + R"(,"time_unix_s":)" +
-         std::to_string(unix_s) +
+  return R"({"event":"energy","incarnation":)" + std::to_string(incarnation) +
+         R"(,"time_unix_s":)" + std::to_string(unix_s) +
          R"(,"seconds":10,"gap_s":0,"total":"node","sources":[{"domain":"node","source":"hwmon","kind":"measured"}],)"
          R"("program":{"joules":{"total":800}},"whole":{"joules":{"total":1000}},"phases":[)" +
          phase + "]}";
 }
 
-std::string capture(int version, double start_unix_s, const std::string& joules = R"({"total":200})") {
-  return R"({"phase":"capture","version":)" + std::to_string(version) + R"(,"level":0,"bytes":64,"seconds":2,)" +
-         R"("start_unix_s":)" + std::to_string(start_unix_s) + R"(,"joules":)" + joules + "}";
+std::string capture(int version, double start_unix_s,
+                    const std::string& joules = R"({"total":200})") {
+  return R"({"phase":"capture","version":)" + std::to_string(version) +
+         R"(,"level":0,"bytes":64,"seconds":2,)" + R"("start_unix_s":)" +
+         std::to_string(start_unix_s) + R"(,"joules":)" + joules + "}";
 }
 
 std::string restart(int incarnation, int version) {
-  return R"({"event":"restart","time_unix_s":500,"incarnation":)" + std::to_string(incarnation) + R"(,"version":)" +
-         std::to_string(version) + "}";
+  return R"({"event":"restart","time_unix_s":500,"incarnation":)" + std::to_string(incarnation) +
+         R"(,"version":)" + std::to_string(version) + "}";
 }
 
 EnergySummary read(const std::vector<std::string>& lines) {
@@ -34,7 +36,8 @@ EnergySummary read(const std::vector<std::string>& lines) {
 }
 
 TEST(EnergySummary, TheProgramAndThePhasesAddUpToTheWhole) {
-  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, capture(8, 101))});
+  const EnergySummary sum =
+      read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, capture(8, 101))});
   EXPECT_EQ(sum.seconds, 20);
   EXPECT_EQ(sum.whole.value(), 2000);
   EXPECT_EQ(sum.watts(), 100);
@@ -47,14 +50,15 @@ TEST(EnergySummary, TheProgramAndThePhasesAddUpToTheWhole) {
 std::string with_processors(std::string line, const std::string& job_s, const std::string& others_s,
                             const std::string& more) {
   return line.replace(line.find(R"("gap_s")"), 0,
-                      R"("processors":{"job_s":)" + job_s + R"(,"others_s":)" + others_s + R"(,"others_most_s":)" +
-                          others_s + more + "},");
+                      R"("processors":{"job_s":)" + job_s + R"(,"others_s":)" + others_s +
+                          R"(,"others_most_s":)" + others_s + more + "},");
 }
 
 TEST(EnergySummary, TellsThePartOfAJobThatSharesItsNode) {
   const std::string joules = R"(,"job_j":750,"job_attribution_j":100)";
-  const EnergySummary sum = read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "10", joules),
-                                  with_processors(energy_line(1, 110, capture(8, 101)), "30", "10", joules)});
+  const EnergySummary sum =
+      read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "10", joules),
+            with_processors(energy_line(1, 110, capture(8, 101)), "30", "10", joules)});
   EXPECT_EQ(sum.is_shared(), true);
   ASSERT_TRUE(sum.job_part().has_value());
   EXPECT_EQ(sum.job_part()->value(), 1500);
@@ -62,17 +66,21 @@ TEST(EnergySummary, TellsThePartOfAJobThatSharesItsNode) {
 }
 
 TEST(EnergySummary, IsNotSharedWithTheServicesOfAMachine) {
-  EXPECT_EQ(read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "4", "")}).is_shared(), false);
-  EXPECT_EQ(read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "6", "")}).is_shared(), true);
+  EXPECT_EQ(read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "4", "")}).is_shared(),
+            false);
+  EXPECT_EQ(read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "6", "")}).is_shared(),
+            true);
 }
 
 TEST(EnergySummary, DoesNotKnowOfSharingWhereALineDoesNotTell) {
   const std::string joules = R"(,"job_j":750,"job_attribution_j":100)";
-  const EnergySummary sum = read(
-      {with_processors(energy_line(1, 100, capture(7, 91)), "30", "10", joules), energy_line(1, 110, capture(8, 101))});
+  const EnergySummary sum =
+      read({with_processors(energy_line(1, 100, capture(7, 91)), "30", "10", joules),
+            energy_line(1, 110, capture(8, 101))});
   EXPECT_EQ(sum.is_shared(), std::nullopt);
   EXPECT_FALSE(sum.job_part().has_value());
-  EXPECT_EQ(read({with_processors(energy_line(1, 100, ""), "30", "\"10\"", joules)}).is_shared(), std::nullopt);
+  EXPECT_EQ(read({with_processors(energy_line(1, 100, ""), "30", "\"10\"", joules)}).is_shared(),
+            std::nullopt);
 }
 
 TEST(EnergySummary, NamesWhatTellsTheTotalApartAndTheBoardsThatAreLeftOut) {
@@ -87,7 +95,8 @@ TEST(EnergySummary, NamesWhatTellsTheTotalApartAndTheBoardsThatAreLeftOut) {
 // A slow meter of the node tells a phase badly, and the total better.
 TEST(EnergySummary, OfADomainThatIsAllOfTheTotalTheTotalCounts) {
   std::string line = energy_line(1, 100, capture(7, 91));
-  for (std::size_t at = line.find(R"({"total":)"); at != std::string::npos; at = line.find(R"({"total":)", at + 12)) {
+  for (std::size_t at = line.find(R"({"total":)"); at != std::string::npos;
+       at = line.find(R"({"total":)", at + 12)) {
     line.insert(at + 1, R"("node":1,)");
   }
   EnergyReader reader("node");
@@ -106,7 +115,8 @@ TEST(EnergySummary, UnknownJoulesAreNoZero) {
 }
 
 TEST(EnergySummary, WithoutASourceThereIsNoPower) {
-  const EnergySummary sum = read({R"({"event":"energy","incarnation":1,"time_unix_s":9,"seconds":5,"gap_s":0,"total":"",
+  const EnergySummary sum =
+      read({R"({"event":"energy","incarnation":1,"time_unix_s":9,"seconds":5,"gap_s":0,"total":"",
     "sources":[],"program":{},"whole":{},"phases":[]})"});
   EXPECT_EQ(sum.seconds, 5);
   EXPECT_EQ(sum.whole.absent, 1u);
@@ -121,10 +131,11 @@ TEST(EnergySummary, PowerIsOfTheTimeThatASourceKnows) {
 }
 
 TEST(EnergySummary, LinesOfWrongTypesAreCountedAndLeftOut) {
-  const EnergySummary sum = read({"{\"event\":", "[]", "7", R"({"event":7})", R"({"event":"energy"})",
-                                  R"({"event":"energy","incarnation":1,"time_unix_s":9,"seconds":"x"})",
-                                  R"({"event":"restart","incarnation":-1,"time_unix_s":9,"version":{}})",
-                                  energy_line(1, 100, R"({"phase":7},[],null)")});
+  const EnergySummary sum =
+      read({"{\"event\":", "[]", "7", R"({"event":7})", R"({"event":"energy"})",
+            R"({"event":"energy","incarnation":1,"time_unix_s":9,"seconds":"x"})",
+            R"({"event":"restart","incarnation":-1,"time_unix_s":9,"version":{}})",
+            energy_line(1, 100, R"({"phase":7},[],null)")});
   EXPECT_EQ(sum.energy_lines, 1u);
   EXPECT_EQ(sum.damaged_lines, 8u);
   EXPECT_EQ(sum.whole.value(), 1000);
@@ -139,8 +150,9 @@ TEST(EnergySummary, BytesThatCannotBeDoNotWrapAround) {
 
 // Captured at 93; the lines go on to 110: 7 of 10 seconds of the first, all of the second.
 TEST(EnergySummary, ReworkIsWhatTheProgramDidSinceTheCapture) {
-  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, ""),
-                                  R"({"event":"open","incarnation":2,"time_unix_s":115})", restart(2, 7)});
+  const EnergySummary sum =
+      read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, ""),
+            R"({"event":"open","incarnation":2,"time_unix_s":115})", restart(2, 7)});
   ASSERT_EQ(sum.rework.size(), 1u);
   EXPECT_DOUBLE_EQ(sum.rework[0].seconds, 17);
   EXPECT_DOUBLE_EQ(*sum.rework[0].joules.value(), 560 + 800);
@@ -148,8 +160,8 @@ TEST(EnergySummary, ReworkIsWhatTheProgramDidSinceTheCapture) {
 }
 
 TEST(EnergySummary, WorkIsLostOnce) {
-  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, ""), restart(2, 7),
-                                  energy_line(2, 130, ""), restart(3, 7)});
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91)), energy_line(1, 110, ""),
+                                  restart(2, 7), energy_line(2, 130, ""), restart(3, 7)});
   ASSERT_EQ(sum.rework.size(), 2u);
   EXPECT_DOUBLE_EQ(sum.rework[0].seconds, 17);
   EXPECT_DOUBLE_EQ(sum.rework[1].seconds, 10);
@@ -173,8 +185,8 @@ TEST(EnergySummary, ARestartSaysWhenItsVersionWasCapturedIfNoOtherLineDoes) {
 // 2 J and 3 J in two lines: the root of 13.
 TEST(EnergySummary, ReadingsErrIndependently) {
   const std::string joules = R"({"total":200},"uncertainty_j":)";
-  const EnergySummary sum =
-      read({energy_line(1, 100, capture(7, 91, joules + "2")), energy_line(1, 110, capture(7, 101, joules + "3"))});
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, joules + "2")),
+                                  energy_line(1, 110, capture(7, 101, joules + "3"))});
   EXPECT_DOUBLE_EQ(*sum.all_phases().joules.uncertainty(), std::sqrt(13));
   EXPECT_EQ(sum.whole.uncertainty(), std::nullopt);
 }
@@ -184,7 +196,9 @@ TEST(EnergySummary, OfTheWholeJobOnlyItsEndsAreUncertain) {
   const auto line = [](int end, const char* ends) {
     std::string text = energy_line(2, end, "");
     const std::string more =
-        std::string(R"("whole":{"uncertainty":{"sampling_j":9,"sensor_j":5,"attribution_j":0},"ends_j":)") + ends + ",";
+        std::string(
+            R"("whole":{"uncertainty":{"sampling_j":9,"sensor_j":5,"attribution_j":0},"ends_j":)") +
+        ends + ",";
     return text.replace(text.find(R"("whole":{)"), 9, more);
   };
   const EnergySummary sum = read({line(100, "[1,8]"), line(110, "[8,7]"), line(120, "[7,2]")});
@@ -193,15 +207,17 @@ TEST(EnergySummary, OfTheWholeJobOnlyItsEndsAreUncertain) {
 }
 
 TEST(EnergySummary, OfASumWithAnEstimateThereIsNoBound) {
-  const std::string joules = R"({"total":200},"uncertainty":{"sampling_j":1,"attribution_j":0,"sensor_j":)";
-  const EnergySummary sum = read(
-      {energy_line(1, 100, capture(7, 91, joules + "5}")), energy_line(1, 110, capture(7, 101, joules + "null}"))});
+  const std::string joules =
+      R"({"total":200},"uncertainty":{"sampling_j":1,"attribution_j":0,"sensor_j":)";
+  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, joules + "5}")),
+                                  energy_line(1, 110, capture(7, 101, joules + "null}"))});
   EXPECT_TRUE(sum.all_phases().joules.is_estimate());
   EXPECT_EQ(sum.all_phases().joules.uncertainty(), std::nullopt);
 }
 
 TEST(EnergySummary, APhaseOfWhichOnlyADomainIsKnownHasNoTotal) {
-  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, R"({"dram":3,"total":null})"))});
+  const EnergySummary sum =
+      read({energy_line(1, 100, capture(7, 91, R"({"dram":3,"total":null})"))});
   EXPECT_EQ(sum.all_phases().joules.unknown, 1u);
   EXPECT_EQ(sum.all_phases().joules.value(), std::nullopt);
 }
@@ -227,9 +243,11 @@ TEST(EnergySummary, WorkThatWasLostForPartOfALineTellsNoUncertainty) {
 }
 
 TEST(EnergySummary, TellsHowFarAPhaseWasSlowed) {
-  const std::string slowed = R"({"total":200},"slowed":{"actuator":"emulated","asked":0.85,"obtained":)";
-  const EnergySummary sum = read({energy_line(1, 100, capture(7, 91, slowed + "0.8}")),
-                                  energy_line(1, 110, capture(8, 101, slowed + "0.85}") + "," + capture(9, 105))});
+  const std::string slowed =
+      R"({"total":200},"slowed":{"actuator":"emulated","asked":0.85,"obtained":)";
+  const EnergySummary sum =
+      read({energy_line(1, 100, capture(7, 91, slowed + "0.8}")),
+            energy_line(1, 110, capture(8, 101, slowed + "0.85}") + "," + capture(9, 105))});
   const Slowed all = sum.all_phases().slowed;
   EXPECT_EQ(all.times, 2u);
   EXPECT_EQ(all.obtained, 0.8);

@@ -5,7 +5,7 @@
 namespace diapause::cli {
 
 inline constexpr int kDone = 0;
-inline constexpr int kDamaged = 1;        // something is damaged, but the newest version can be restored
+inline constexpr int kDamaged = 1;  // something is damaged, but the newest version can be restored
 inline constexpr int kNotRestorable = 2;  // the newest version cannot be restored
 // Wrong usage, an I/O error, an unknown name, or a job that is running.
 inline constexpr int kTrouble = 3;

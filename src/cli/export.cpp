@@ -32,19 +32,20 @@ std::string as_file_name(const std::string& region) {
   std::string name;
   for (const char character : region) {
     const bool is_plain = character != '/' && character != '%' && character != '\0';
-    name += is_plain ? std::string(1, character) : fmt::format("%{:02X}", static_cast<unsigned char>(character));
+    name += is_plain ? std::string(1, character)
+                     : fmt::format("%{:02X}", static_cast<unsigned char>(character));
   }
   return name;
 }
 
-// Reads the bytes of a piece from one of its images, checked, a block at a time: a version may be larger than the
-// memory.
+// Reads the bytes of a piece from one of its images, checked, a block at a time: a version may be
+// larger than the memory.
 class PieceReader {
  public:
   PieceReader(store::ImageReader& image, std::size_t region) : image_(image), region_(region) {}
 
-  // Writes `length` bytes from `begin` on to the place `to` of the file. What is read in the order of the bytes is read
-  // once.
+  // Writes `length` bytes from `begin` on to the place `to` of the file. What is read in the order
+  // of the bytes is read once.
   Status copy(std::uint64_t begin, std::uint64_t length, const sys::File& file, std::uint64_t to) {
     for (std::uint64_t done = 0; done < length;) {
       DIAPAUSE_TRY_ASSIGN(ByteView bytes, rest_of_block(begin + done));
@@ -64,7 +65,8 @@ class PieceReader {
         return fail(Code::corrupt, image_.name() + " is too short");
       const std::uint64_t length = image_.block_length(region_, next_);
       scratch_.resize(std::max<std::size_t>(scratch_.size(), length));
-      DIAPAUSE_TRY_ASSIGN(block_, image_.read_block(region_, next_, MutableBytes(scratch_).first(length)));
+      DIAPAUSE_TRY_ASSIGN(block_,
+                          image_.read_block(region_, next_, MutableBytes(scratch_).first(length)));
       begin_ = image_.block_offset(region_, next_++);
     }
     return block_.subspan(position - begin_);
@@ -88,8 +90,10 @@ class Exporter {
     std::map<std::string, std::vector<Piece>> by_name;
     for (std::uint32_t rank = 0; rank < details_.ranks.size(); ++rank) {
       const RankDetails& found = details_.ranks[rank];
-      if (!found.regions) return fail(Code::not_found, fmt::format("rank {}: {}", rank, found.problem));
-      for (std::size_t i = 0; i < found.regions->size(); ++i) by_name[(*found.regions)[i].name].push_back({rank, i});
+      if (!found.regions)
+        return fail(Code::not_found, fmt::format("rank {}: {}", rank, found.problem));
+      for (std::size_t i = 0; i < found.regions->size(); ++i)
+        by_name[(*found.regions)[i].name].push_back({rank, i});
     }
     for (const auto& [name, pieces] : by_name) DIAPAUSE_TRY(export_region(name, pieces));
     return std::move(written_);
@@ -122,27 +126,33 @@ class Exporter {
     for (const Piece& piece : pieces) {
       std::vector<std::string> below = {"files", fmt::format("r{}", piece.rank)};
       below.insert(below.end(), path.begin(), path.end());
-      DIAPAUSE_TRY_ASSIGN(const sys::File file, store::open_below(to_, below, store::Opening::new_file));
-      DIAPAUSE_TRY(
-          read(piece, [&](PieceReader& bytes) { return bytes.copy(0, region_of(piece).raw_bytes(), file, 0); }));
+      DIAPAUSE_TRY_ASSIGN(const sys::File file,
+                          store::open_below(to_, below, store::Opening::new_file));
+      DIAPAUSE_TRY(read(piece, [&](PieceReader& bytes) {
+        return bytes.copy(0, region_of(piece).raw_bytes(), file, 0);
+      }));
       written_.push_back(fmt::format("{}/{}", to_.path(), fmt::join(below, "/")));
     }
     return {};
   }
 
-  Status write_array(const std::string& file_name, const ArrayShape& shape, const std::vector<Piece>& pieces) {
+  Status write_array(const std::string& file_name, const ArrayShape& shape,
+                     const std::vector<Piece>& pieces) {
     const std::string temporary = file_name + ".tmp";
     DIAPAUSE_TRY_ASSIGN(const sys::File file, to_.create_file(temporary));
     const std::string head = npy_head(shape);
     DIAPAUSE_TRY(file.write_all(as_byte_view(head), 0));
-    const bool is_whole = shape.dims.size() == region_of(pieces.front()).place.size() && shape.dims.size() > 0 &&
+    const bool is_whole = shape.dims.size() == region_of(pieces.front()).place.size() &&
+                          shape.dims.size() > 0 &&
                           !file_name.ends_with(fmt::format(".r{}.npy", pieces.front().rank));
     for (const Piece& piece : pieces) {
       const auto write = [&](PieceReader& bytes) {
-        const auto copy = [&](std::uint64_t in_array, std::uint64_t in_piece, std::uint64_t length) {
+        const auto copy = [&](std::uint64_t in_array, std::uint64_t in_piece,
+                              std::uint64_t length) {
           return bytes.copy(in_piece, length, file, head.size() + in_array);
         };
-        return is_whole ? for_each_run(region_of(piece), copy) : copy(0, 0, region_of(piece).raw_bytes());
+        return is_whole ? for_each_run(region_of(piece), copy)
+                        : copy(0, 0, region_of(piece).raw_bytes());
       };
       DIAPAUSE_TRY(read(piece, write));
     }
@@ -151,9 +161,11 @@ class Exporter {
     return {};
   }
 
-  // Has `use` read a piece. If it is damaged in one place, the next place is tried from the beginning.
+  // Has `use` read a piece. If it is damaged in one place, the next place is tried from the
+  // beginning.
   Status read(const Piece& piece, const std::function<Status(PieceReader&)>& use) const {
-    Error last{Code::not_found, fmt::format("no image of rank {} can be reached from here", piece.rank), 0};
+    Error last{Code::not_found,
+               fmt::format("no image of rank {} can be reached from here", piece.rank), 0};
     for (const Part& part : version_.parts) {
       if (!store::ranks_in(*part.found, version_.manifest).contains(piece.rank)) continue;
       const Status used = read_from(part, piece, use);
@@ -163,14 +175,18 @@ class Exporter {
     return fail(std::move(last));
   }
 
-  Status read_from(const Part& part, const Piece& piece, const std::function<Status(PieceReader&)>& use) const {
-    const store::LocatedImage image = store::locate_image(part.place->kind, *version_.manifest, piece.rank);
+  Status read_from(const Part& part, const Piece& piece,
+                   const std::function<Status(PieceReader&)>& use) const {
+    const store::LocatedImage image =
+        store::locate_image(part.place->kind, *version_.manifest, piece.rank);
     DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, open_image(part, image.file, image.expected));
     const format::Region& wanted = region_of(piece);
     const auto& regions = reader.index().regions;
-    const bool is_same = piece.region < regions.size() && regions[piece.region].name == wanted.name &&
+    const bool is_same = piece.region < regions.size() &&
+                         regions[piece.region].name == wanted.name &&
                          regions[piece.region].raw_bytes() == wanted.raw_bytes();
-    if (!is_same) return fail(Code::corrupt, reader.name() + " holds other regions than another copy of it");
+    if (!is_same)
+      return fail(Code::corrupt, reader.name() + " holds other regions than another copy of it");
     PieceReader bytes(reader, piece.region);
     return use(bytes);
   }
@@ -191,14 +207,16 @@ const CollectedVersion* choose_version(const Job& job, const std::optional<std::
   return nullptr;
 }
 
-Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersion& version, const Places& places,
-                                           const std::string& path) {
+Result<std::vector<std::string>> export_to(const Job& job, const CollectedVersion& version,
+                                           const Places& places, const std::string& path) {
   const std::string absolute = path.starts_with('/') ? path : sys::current_directory() + "/" + path;
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory to, sys::Directory::make_private(sys::real_kernel(), absolute));
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory to,
+                      sys::Directory::make_private(sys::real_kernel(), absolute));
   const VersionDetails details = read_details(version);
   DIAPAUSE_TRY_ASSIGN(std::vector<std::string> written, Exporter(version, details, to).run());
   DIAPAUSE_TRY_ASSIGN(const sys::File file, to.create_file("version.json"));
-  const std::string about = show_json(job, details, energy_of_version(job.key, version.id.number, places)) + "\n";
+  const std::string about =
+      show_json(job, details, energy_of_version(job.key, version.id.number, places)) + "\n";
   DIAPAUSE_TRY(file.write_all(as_byte_view(about), 0));
   return written;
 }
@@ -211,19 +229,21 @@ int export_version(const ExportArguments& arguments) {
   const auto jobs = find_jobs(*collection, arguments.job);
   if (!jobs) return complain(jobs.error());
   if (jobs->size() > 1)
-    return complain(
-        fmt::format("there are several jobs '{}'; take a whole name, as {}", arguments.job, jobs->front()->key));
+    return complain(fmt::format("there are several jobs '{}'; take a whole name, as {}",
+                                arguments.job, jobs->front()->key));
   const Job& job = *jobs->front();
   const CollectedVersion* const version = choose_version(job, arguments.version);
   if (version == nullptr) {
-    return complain(arguments.version ? fmt::format("there is no version {} of {}", *arguments.version, job.key)
-                                      : fmt::format("no version of {} is complete here", job.key));
+    return complain(arguments.version
+                        ? fmt::format("there is no version {} of {}", *arguments.version, job.key)
+                        : fmt::format("no version of {} is complete here", job.key));
   }
   const std::string by_python = arguments.to.ends_with(".vti")  ? "export-vti"
                                 : arguments.to.ends_with(".h5") ? "export-h5"
                                                                 : "";
-  const std::string directory =
-      by_python.empty() ? arguments.to : fmt::format("{}.parts-{}", arguments.to, sys::process_id());
+  const std::string directory = by_python.empty()
+                                    ? arguments.to
+                                    : fmt::format("{}.parts-{}", arguments.to, sys::process_id());
   const auto written = export_to(job, *version, arguments.places, directory);
   if (!written) return complain(written.error());
   // It also removes the directory.

@@ -19,18 +19,21 @@ constexpr std::size_t kLeastCheckpoints = 3;
 // or else as observed.
 std::array<double, 6> failure_rates_of(const energy::MeasuredJob& job, bool& are_observed) {
   std::array<double, 6> rates{};
-  are_observed = std::ranges::none_of(job.levels, [](const auto& level) { return level.mtbf_s.has_value(); });
+  are_observed =
+      std::ranges::none_of(job.levels, [](const auto& level) { return level.mtbf_s.has_value(); });
   for (std::size_t level = 1; level < rates.size(); ++level) {
     const energy::MeasuredLevel& seen = job.levels[level];
     if (seen.mtbf_s) rates[level] = 1 / *seen.mtbf_s;
-    if (are_observed && job.ran_s > 0) rates[level] = static_cast<double>(seen.failures) / job.ran_s;
+    if (are_observed && job.ran_s > 0)
+      rates[level] = static_cast<double>(seen.failures) / job.ran_s;
   }
   return rates;
 }
 
 // Returns the levels that the job has taken, with the failures that they recover from. Failures of
 // a class deeper than the deepest level led to a start from scratch, and count for that level.
-std::vector<model::Level> levels_of(const energy::MeasuredJob& job, const std::array<double, 6>& rates) {
+std::vector<model::Level> levels_of(const energy::MeasuredJob& job,
+                                    const std::array<double, 6>& rates) {
   std::vector<model::Level> levels;
   double passed_on = 0;
   for (std::size_t number = 1; number < job.levels.size(); ++number) {
@@ -56,7 +59,8 @@ model::Pattern pattern_of(const energy::MeasuredJob& job, const std::vector<mode
   std::vector<double> so_deep;
   for (const model::Level& level : levels) {
     double count = 0;
-    for (std::size_t deeper = static_cast<std::size_t>(level.number); deeper < job.levels.size(); ++deeper) {
+    for (std::size_t deeper = static_cast<std::size_t>(level.number); deeper < job.levels.size();
+         ++deeper) {
       count += static_cast<double>(job.levels[deeper].checkpoints);
     }
     so_deep.push_back(count);
@@ -64,7 +68,8 @@ model::Pattern pattern_of(const energy::MeasuredJob& job, const std::vector<mode
   model::Pattern pattern;
   pattern.work_s = (job.ran_s - job.blocked_s - job.restarting_s) / so_deep[0];
   pattern.every.push_back(1);
-  for (std::size_t i = 1; i < so_deep.size(); ++i) pattern.every.push_back(so_deep[i - 1] / so_deep[i]);
+  for (std::size_t i = 1; i < so_deep.size(); ++i)
+    pattern.every.push_back(so_deep[i - 1] / so_deep[i]);
   return pattern;
 }
 
@@ -72,7 +77,8 @@ model::Pattern pattern_of(const energy::MeasuredJob& job, const std::vector<mode
 
 std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job) {
   Hindsight hindsight;
-  std::vector<model::Level> levels = levels_of(job, failure_rates_of(job, hindsight.are_failures_observed));
+  std::vector<model::Level> levels =
+      levels_of(job, failure_rates_of(job, hindsight.are_failures_observed));
   std::size_t checkpoints = 0;
   for (const energy::MeasuredLevel& level : job.levels) checkpoints += level.checkpoints;
   for (const model::Level& level : levels) hindsight.failures_per_s += level.failures_per_s;
@@ -93,26 +99,33 @@ std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job) {
   return hindsight;
 }
 
-std::string hindsight_text(const energy::MeasuredJob& job, const std::optional<Hindsight>& hindsight) {
+std::string hindsight_text(const energy::MeasuredJob& job,
+                           const std::optional<Hindsight>& hindsight) {
   if (!hindsight) {
     return fmt::format(
-        "in hindsight: no failure came and none was told of, or too few checkpoints were taken to speak of intervals; "
+        "in hindsight: no failure came and none was told of, or too few checkpoints were taken to "
+        "speak of intervals; "
         "checkpoints blocked {} of {}\n",
         duration_text(job.blocked_s), duration_text(job.ran_s));
   }
   const Hindsight& was = *hindsight;
   const auto overhead = [](const model::Cost& cost) { return (cost.wall_per_work() - 1) * 100; };
   std::string text = fmt::format(
-      "in hindsight, with a failure every {} ({}): checkpoints every {} of work cost {:.2f} % of it in expectation, "
+      "in hindsight, with a failure every {} ({}): checkpoints every {} of work cost {:.2f} % of "
+      "it in expectation, "
       "failures included; every {} would be best and cost {:.2f} %",
-      duration_text(1 / was.failures_per_s), was.are_failures_observed ? "as they came" : "as was told",
-      duration_text(was.as_was.work_s), overhead(was.cost), duration_text(was.best.pattern.work_s),
-      overhead(was.best.cost));
-  text += fmt::format("\nthe schedule cost {:.2f} % more time than the best one", was.more_time() * 100);
-  if (was.has_powers) text += fmt::format(", and {:.2f} % more energy than the cheapest one", was.more_energy() * 100);
+      duration_text(1 / was.failures_per_s),
+      was.are_failures_observed ? "as they came" : "as was told", duration_text(was.as_was.work_s),
+      overhead(was.cost), duration_text(was.best.pattern.work_s), overhead(was.best.cost));
+  text += fmt::format("\nthe schedule cost {:.2f} % more time than the best one",
+                      was.more_time() * 100);
+  if (was.has_powers)
+    text +=
+        fmt::format(", and {:.2f} % more energy than the cheapest one", was.more_energy() * 100);
   for (std::size_t i = 1; i < was.best.levels.size(); ++i) {
-    text += fmt::format("{}level {} every {}", i == 1 ? "; best: " : ", ", was.best.levels[i].number,
-                        duration_text(was.best.pattern.period_work_s(i)));
+    text +=
+        fmt::format("{}level {} every {}", i == 1 ? "; best: " : ", ", was.best.levels[i].number,
+                    duration_text(was.best.pattern.period_work_s(i)));
   }
   return text + "\n";
 }

@@ -32,6 +32,7 @@ struct Hindsight {
 std::optional<Hindsight> hindsight_of(const energy::MeasuredJob& job);
 
 // Returns some lines of text; never empty.
-std::string hindsight_text(const energy::MeasuredJob& job, const std::optional<Hindsight>& hindsight);
+std::string hindsight_text(const energy::MeasuredJob& job,
+                           const std::optional<Hindsight>& hindsight);
 
 }  // namespace diapause::cli

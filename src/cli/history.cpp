@@ -30,7 +30,8 @@ class Display {
     if (!has_progress_ || sums.starts == 0) return;
     const double now_s = static_cast<double>(sys::unix_time_ns()) / 1e9;
     clear();
-    fmt::print("  {}; the last line {:.0f} s ago", history_text(sums), std::max(0.0, now_s - sums.last_unix_s));
+    fmt::print("  {}; the last line {:.0f} s ago", history_text(sums),
+               std::max(0.0, now_s - sums.last_unix_s));
     std::fflush(stdout);
     is_shown_ = true;
   }
@@ -60,12 +61,14 @@ int history(const HistoryArguments& arguments) {
   const auto path = ledger_of(arguments.job, arguments.places);
   if (!path) return complain(path.error());
   auto ledger = sys::LineFile::open(sys::real_kernel(), *path);
-  if (!ledger) return complain(ledger.error().message + ": a job writes it if it has a global tier");
+  if (!ledger)
+    return complain(ledger.error().message + ": a job writes it if it has a global tier");
   HistoryReader reader;
   Display display(arguments.follow);
   display.lines({history_head()});
   for (;;) {
-    if (const Status read = read_what_is_there(*ledger, reader, display); !read) return complain(read.error());
+    if (const Status read = read_what_is_there(*ledger, reader, display); !read)
+      return complain(read.error());
     if (!arguments.follow || reader.sums().is_closed) break;
     display.lines(reader.flush());
     display.progress(reader.sums());

@@ -20,7 +20,9 @@ Result<ByteVector> bytes_of_digits(const std::string& digits) {
     bytes.push_back(std::byte{value});
   }
   if (bytes.empty() || 2 * bytes.size() != digits.size()) {
-    return fail(Code::argument, fmt::format("--overwrite {}: two hexadecimal digits for each byte are wanted", digits));
+    return fail(
+        Code::argument,
+        fmt::format("--overwrite {}: two hexadecimal digits for each byte are wanted", digits));
   }
   return bytes;
 }
@@ -32,14 +34,15 @@ Status check_below_a_tier(const Places& places, const std::string& path) {
     const auto canonical = sys::canonical_path(root);
     if (canonical && path.starts_with(*canonical + "/")) return {};
   }
-  return fail(Code::denied, fmt::format("{} is not below any of the tiers; if it is meant, say --force", path));
+  return fail(Code::denied,
+              fmt::format("{} is not below any of the tiers; if it is meant, say --force", path));
 }
 
 Status check_inside(const sys::File& file, std::uint64_t offset, std::uint64_t length) {
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   if (offset <= size && length <= size - offset) return {};
-  return fail(Code::argument,
-              fmt::format("{} has {} bytes; there are none from {} to {}", file.path(), size, offset, offset + length));
+  return fail(Code::argument, fmt::format("{} has {} bytes; there are none from {} to {}",
+                                          file.path(), size, offset, offset + length));
 }
 
 Result<std::string> flip(const sys::File& file, std::uint64_t offset, std::uint32_t bit) {
@@ -49,11 +52,12 @@ Result<std::string> flip(const sys::File& file, std::uint64_t offset, std::uint3
   const std::byte before = byte[0];
   byte[0] ^= std::byte{1} << bit;
   DIAPAUSE_TRY(file.write_all(byte, offset));
-  return fmt::format("flipped bit {} of byte {} of {}: {:#04x} is now {:#04x}", bit, offset, file.path(),
-                     std::to_integer<int>(before), std::to_integer<int>(byte[0]));
+  return fmt::format("flipped bit {} of byte {} of {}: {:#04x} is now {:#04x}", bit, offset,
+                     file.path(), std::to_integer<int>(before), std::to_integer<int>(byte[0]));
 }
 
-Result<std::string> overwrite(const sys::File& file, std::uint64_t offset, const std::string& digits) {
+Result<std::string> overwrite(const sys::File& file, std::uint64_t offset,
+                              const std::string& digits) {
   DIAPAUSE_TRY_ASSIGN(const ByteVector bytes, bytes_of_digits(digits));
   DIAPAUSE_TRY(check_inside(file, offset, bytes.size()));
   DIAPAUSE_TRY(file.write_all(bytes, offset));

@@ -26,7 +26,8 @@ std::string file_path(const Part& part, const std::string& name) {
     const store::OrphanedImage& orphan = captured->second;
     return fmt::format("{}/{}/{}", part.place->directory.path(), orphan.directory, orphan.file);
   }
-  return fmt::format("{}/{}/{}", part.place->directory.path(), store::version_directory(part.found->id), name);
+  return fmt::format("{}/{}/{}", part.place->directory.path(),
+                     store::version_directory(part.found->id), name);
 }
 
 // Removes the path at the beginning of a message, because it is shown beside it.
@@ -60,12 +61,14 @@ class Inspector {
  private:
   redundancy::Evidence read_part(const Part& part) {
     const store::FoundVersion& found = *part.found;
-    redundancy::Evidence evidence{part.place->node, found.manifest ? &*found.manifest : nullptr, {}};
+    redundancy::Evidence evidence{
+        part.place->node, found.manifest ? &*found.manifest : nullptr, {}};
     for (const store::DamagedFile& manifest : found.damaged_manifests) {
       result_.damages.push_back({manifest.path, without_path(manifest.what, manifest.path)});
     }
     if (found.damaged_manifests.empty() && !found.problem.empty()) {
-      const std::string path = part.place->directory.path() + "/" + store::version_directory(found.id);
+      const std::string path =
+          part.place->directory.path() + "/" + store::version_directory(found.id);
       result_.damages.push_back({path, without_path(found.problem, path)});
     }
     if (version_.manifest == nullptr) return evidence;  // nothing says what the files should be
@@ -79,8 +82,10 @@ class Inspector {
       }
     }
     for (const auto& [group, member] : found.parities) {
-      if (group >= manifest.groups.size() || member >= manifest.groups[group].parities.size()) continue;
-      if (is_sound(part, store::parity_name(group, member), store::expected_parity(manifest, group, member))) {
+      if (group >= manifest.groups.size() || member >= manifest.groups[group].parities.size())
+        continue;
+      if (is_sound(part, store::parity_name(group, member),
+                   store::expected_parity(manifest, group, member))) {
         evidence.holdings.parities.insert({group, member});
       }
     }
@@ -109,8 +114,8 @@ class Inspector {
     std::vector<std::uint32_t> bad;
     std::string unreadable;
     for (std::uint64_t block = 0; block < r.block_count(); ++block) {
-      const auto view =
-          reader.read_block(region, block, MutableBytes(scratch).first(reader.block_length(region, block)));
+      const auto view = reader.read_block(
+          region, block, MutableBytes(scratch).first(reader.block_length(region, block)));
       if (view) continue;
       if (view.error().code == Code::corrupt) {
         bad.push_back(static_cast<std::uint32_t>(block));
@@ -119,8 +124,9 @@ class Inspector {
       }
     }
     if (!bad.empty()) {
-      result_.damages.push_back({path, fmt::format("block{} {} of region '{}' {} damaged", bad.size() == 1 ? "" : "s",
-                                                   numbers_text(bad), r.name, bad.size() == 1 ? "is" : "are")});
+      result_.damages.push_back(
+          {path, fmt::format("block{} {} of region '{}' {} damaged", bad.size() == 1 ? "" : "s",
+                             numbers_text(bad), r.name, bad.size() == 1 ? "is" : "are")});
     }
     if (!unreadable.empty()) result_.damages.push_back({path, unreadable});
     return bad.empty() && unreadable.empty();
@@ -131,7 +137,8 @@ class Inspector {
     const format::Manifest& manifest = *version_.manifest;
     std::map<std::string, std::vector<const Part*>> by_node;
     for (const Part& part : version_.parts) {
-      if (part.found->manifest || !part.found->damaged_manifests.empty()) by_node[part.place->node].push_back(&part);
+      if (part.found->manifest || !part.found->damaged_manifests.empty())
+        by_node[part.place->node].push_back(&part);
     }
     for (const auto& [name, parts] : by_node) {
       if (name.empty()) {
@@ -156,10 +163,10 @@ class Inspector {
     for (std::uint32_t g = 0; manifest.has_level(3) && g < manifest.groups.size(); ++g) {
       const format::Group& group = manifest.groups[g];
       for (std::uint32_t member = 0; member < group.parities.size(); ++member) {
-        const bool there =
-            group.nodes[member] != node || std::any_of(parts.begin(), parts.end(), [&](const Part* part) {
-              return part->found->parities.contains({g, member});
-            });
+        const bool there = group.nodes[member] != node ||
+                           std::any_of(parts.begin(), parts.end(), [&](const Part* part) {
+                             return part->found->parities.contains({g, member});
+                           });
         if (!there) missing(*parts.front(), store::parity_name(g, member));
       }
     }
@@ -169,7 +176,9 @@ class Inspector {
     const bool there = std::any_of(parts.begin(), parts.end(), [&](const Part* part) {
       return store::ranks_in(*part->found, version_.manifest).contains(rank);
     });
-    if (!there) missing(*parts.front(), store::locate_image(parts.front()->place->kind, *version_.manifest, rank).file);
+    if (!there)
+      missing(*parts.front(),
+              store::locate_image(parts.front()->place->kind, *version_.manifest, rank).file);
   }
 
   void missing(const Part& part, const std::string& name) {
@@ -190,17 +199,20 @@ class Inspector {
     constexpr std::chrono::milliseconds kLookAgain{50};
     for (;;) {
       if (std::any_of(version_.parts.begin(), version_.parts.end(), has_changed)) return true;
-      const bool half_way = std::any_of(version_.parts.begin(), version_.parts.end(), lacks_one_manifest);
+      const bool half_way =
+          std::any_of(version_.parts.begin(), version_.parts.end(), lacks_one_manifest);
       if (!half_way) return false;
       if (sys::monotonic_s() - seen_s_ > kBetweenCopiesS) break;
       std::this_thread::sleep_for(kLookAgain);
     }
-    return std::any_of(version_.parts.begin(), version_.parts.end(),
-                       [](const Part& part) { return lacks_one_manifest(part) && store::is_in_use(*part.place); });
+    return std::any_of(version_.parts.begin(), version_.parts.end(), [](const Part& part) {
+      return lacks_one_manifest(part) && store::is_in_use(*part.place);
+    });
   }
 
   static bool lacks_one_manifest(const Part& part) {
-    return part.found->manifest && part.found->damaged_manifests.empty() && !part.found->problem.empty();
+    return part.found->manifest && part.found->damaged_manifests.empty() &&
+           !part.found->problem.empty();
   }
 
   static bool has_changed(const Part& part) {
@@ -223,7 +235,8 @@ RankDetails details_of_rank(const CollectedVersion& version, std::uint32_t rank)
     const bool is_compressed =
         part.place->kind == config::TierKind::global && version.manifest->ranks[rank].is_encoded();
     if (details.regions && !is_compressed) continue;
-    const store::LocatedImage image = store::locate_image(part.place->kind, *version.manifest, rank);
+    const store::LocatedImage image =
+        store::locate_image(part.place->kind, *version.manifest, rank);
     auto reader = open_image(part, image.file, image.expected);
     if (reader) {
       if (is_compressed) details.compressed = reader->index().regions;
@@ -247,6 +260,8 @@ VersionDetails read_details(const CollectedVersion& version) {
   return details;
 }
 
-VersionInspection inspect(const CollectedVersion& version, double seen_s) { return Inspector(version, seen_s).run(); }
+VersionInspection inspect(const CollectedVersion& version, double seen_s) {
+  return Inspector(version, seen_s).run();
+}
 
 }  // namespace diapause::cli

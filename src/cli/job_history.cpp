@@ -13,7 +13,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 std::string level_name(int level) {
-  constexpr const char* kNames[] = {"none", "L1 own node", "L2 partner node", "L3 parity", "L4 global"};
+  constexpr const char* kNames[] = {"none", "L1 own node", "L2 partner node", "L3 parity",
+                                    "L4 global"};
   return level >= 0 && level <= 4 ? kNames[level] : fmt::format("L{}", level);
 }
 
@@ -57,9 +58,12 @@ std::string HistoryReader::row_of(const Checkpoint& one) {
     return cells(number, "FAILED", "", seconds_text(one.blocked_s), "") + "  " + one.error;
   }
   const std::string rate =
-      one.blocked_s > 0 ? bytes_text(static_cast<std::uint64_t>(static_cast<double>(one.bytes) / one.blocked_s)) + "/s"
-                        : "-";
-  return cells(number, level_name(one.level), bytes_text(one.bytes), seconds_text(one.blocked_s), rate);
+      one.blocked_s > 0
+          ? bytes_text(static_cast<std::uint64_t>(static_cast<double>(one.bytes) / one.blocked_s)) +
+                "/s"
+          : "-";
+  return cells(number, level_name(one.level), bytes_text(one.bytes), seconds_text(one.blocked_s),
+               rate);
 }
 
 std::vector<std::string> HistoryReader::flush() {
@@ -75,7 +79,8 @@ std::vector<std::string> HistoryReader::flush() {
     const auto count = static_cast<double>(small_.size());
     const std::string versions = fmt::format("{} ... {}", small_.front().version, mean.version);
     const std::string level = fmt::format("{} x {}", level_name(1), small_.size());
-    const std::string rate = blocked_s > 0 ? bytes_text(static_cast<std::uint64_t>(bytes / blocked_s)) + "/s" : "-";
+    const std::string rate =
+        blocked_s > 0 ? bytes_text(static_cast<std::uint64_t>(bytes / blocked_s)) + "/s" : "-";
     ready.push_back(cells(versions, level, bytes_text(static_cast<std::uint64_t>(bytes / count)),
                           seconds_text(blocked_s / count), rate));
   } else {
@@ -91,18 +96,21 @@ void HistoryReader::add_open(const Line& line, std::vector<std::string>& ready) 
   if (!has_ended_) {
     ++sums_.failures;
     const auto last_ns = static_cast<std::uint64_t>(std::max(0.0, sums_.last_unix_s) * 1e9);
-    ready.push_back(fmt::format("  start {} FAILED after {}, its last line", sums_.starts, time_text(last_ns)));
+    ready.push_back(
+        fmt::format("  start {} FAILED after {}, its last line", sums_.starts, time_text(last_ns)));
   }
   ++sums_.starts;
-  ready.push_back(fmt::format("  start {} at {}: {} on {}", sums_.starts,
-                              time_text(static_cast<std::uint64_t>(std::max(0.0, opened_unix_s_) * 1e9)),
-                              plural(line.count("ranks"), "rank"), plural(line.count("nodes"), "node")));
+  ready.push_back(
+      fmt::format("  start {} at {}: {} on {}", sums_.starts,
+                  time_text(static_cast<std::uint64_t>(std::max(0.0, opened_unix_s_) * 1e9)),
+                  plural(line.count("ranks"), "rank"), plural(line.count("nodes"), "node")));
   has_ended_ = sums_.is_closed = false;
 }
 
 void HistoryReader::add_checkpoint(const Line& line, std::vector<std::string>& ready) {
-  const Checkpoint one{line.count("version"), line.count("bytes_total"), static_cast<int>(line.count("level_reached")),
-                       line.number("blocked_s"), line.text("error")};
+  const Checkpoint one{line.count("version"), line.count("bytes_total"),
+                       static_cast<int>(line.count("level_reached")), line.number("blocked_s"),
+                       line.text("error")};
   ++sums_.checkpoints;
   sums_.blocked_s += one.blocked_s;
   if (one.level == 0) {
@@ -129,11 +137,12 @@ std::string HistoryReader::restart_text(const Line& line) {
       if (source.is_string()) ranks_from[printable(source.get<std::string>())].push_back(rank);
     }
   }
-  std::string text =
-      fmt::format("  went on from version {} in {}", line.count("version"), seconds_text(line.number("seconds")));
+  std::string text = fmt::format("  went on from version {} in {}", line.count("version"),
+                                 seconds_text(line.number("seconds")));
   const char* between = ": ";
   for (const auto& [source, ranks] : ranks_from) {
-    text += fmt::format("{}rank{} {} from {}", between, ranks.size() == 1 ? "" : "s", numbers_text(ranks), source);
+    text += fmt::format("{}rank{} {} from {}", between, ranks.size() == 1 ? "" : "s",
+                        numbers_text(ranks), source);
     between = "; ";
   }
   if (line.fields.value("stepped_back", json(false)) == json(true)) {
@@ -167,7 +176,8 @@ std::vector<std::string> HistoryReader::add_line(std::string_view text) {
   const std::string event = line.text("event");
   if (event == "checkpoint") {
     add_checkpoint(line, ready);
-  } else if (event == "open" || event == "restart" || event == "schedule" || event == "stop" || event == "close") {
+  } else if (event == "open" || event == "restart" || event == "schedule" || event == "stop" ||
+             event == "close") {
     ready = flush();
     if (event == "open") add_open(line, ready);
     if (event == "restart") {
@@ -190,12 +200,14 @@ std::vector<std::string> HistoryReader::add_line(std::string_view text) {
 }
 
 std::string history_text(const HistorySums& sums) {
-  const std::string share = sums.runtime_s > 0 ? fmt::format(" ({:.2g} %)", sums.blocked_s / sums.runtime_s * 100) : "";
-  std::string text = fmt::format("{} held the program up for {:.2f} s of {:.2f} s{}",
-                                 plural(sums.checkpoints, "checkpoint"), sums.blocked_s, sums.runtime_s, share);
+  const std::string share =
+      sums.runtime_s > 0 ? fmt::format(" ({:.2g} %)", sums.blocked_s / sums.runtime_s * 100) : "";
+  std::string text =
+      fmt::format("{} held the program up for {:.2f} s of {:.2f} s{}",
+                  plural(sums.checkpoints, "checkpoint"), sums.blocked_s, sums.runtime_s, share);
   if (sums.failed > 0) text += fmt::format("; {} of them FAILED", sums.failed);
-  return text + fmt::format("; {}, {}, {}", plural(sums.starts, "start"), plural(sums.failures, "failure"),
-                            plural(sums.restarts, "restart"));
+  return text + fmt::format("; {}, {}, {}", plural(sums.starts, "start"),
+                            plural(sums.failures, "failure"), plural(sums.restarts, "restart"));
 }
 
 }  // namespace diapause::cli

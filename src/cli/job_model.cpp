@@ -19,7 +19,8 @@ namespace {
 using Values = std::map<std::string, double>;
 
 // Parses "a=1,b=2" into values. Only the given names are allowed.
-Status read_values(std::string_view words, const std::vector<std::string>& names, const std::string& option,
+Status read_values(std::string_view words, const std::vector<std::string>& names,
+                   const std::string& option,
                    const std::function<Result<double>(std::string_view)>& parse, Values& values) {
   while (!words.empty()) {
     const std::size_t end = std::min(words.find(','), words.size());
@@ -28,8 +29,8 @@ Status read_values(std::string_view words, const std::vector<std::string>& names
     const std::size_t sign = word.find('=');
     const std::string name(word.substr(0, sign));
     if (sign == std::string_view::npos || std::ranges::find(names, name) == names.end()) {
-      return fail(Code::argument, fmt::format("{}: '{}' is not NAME=VALUE with a name out of {}", option, word,
-                                              fmt::join(names, ", ")));
+      return fail(Code::argument, fmt::format("{}: '{}' is not NAME=VALUE with a name out of {}",
+                                              option, word, fmt::join(names, ", ")));
     }
     DIAPAUSE_TRY_ASSIGN(values[name], parse(word.substr(sign + 1)));
   }
@@ -38,7 +39,8 @@ Status read_values(std::string_view words, const std::vector<std::string>& names
 
 class ModelMaker {
  public:
-  ModelMaker(const JobOptions& options, const energy::Profile& profile, const energy::MeasuredJob& measured)
+  ModelMaker(const JobOptions& options, const energy::Profile& profile,
+             const energy::MeasuredJob& measured)
       : options_(options), profile_(profile), measured_(measured) {}
 
   Result<JobModel> make() {
@@ -59,15 +61,17 @@ class ModelMaker {
     numbers_.erase(std::ranges::unique(numbers_).begin(), numbers_.end());
     for (const std::string& word : options_.level) {
       if (word.size() < 3 || word[1] != ':' || word[0] < '1' || word[0] > '5') {
-        return fail(Code::argument,
-                    fmt::format("--level: '{}' does not begin with the number of a level and ':'", word));
+        return fail(
+            Code::argument,
+            fmt::format("--level: '{}' does not begin with the number of a level and ':'", word));
       }
       const std::vector<std::string> names = {"blocked", "behind", "restart", "down"};
-      DIAPAUSE_TRY(
-          read_values(std::string_view(word).substr(2), names, "--level", parse_time_s, times_[word[0] - '0']));
+      DIAPAUSE_TRY(read_values(std::string_view(word).substr(2), names, "--level", parse_time_s,
+                               times_[word[0] - '0']));
     }
     for (const std::string& word : options_.rates) {
-      DIAPAUSE_TRY(read_values(word, {"memory", "network", "storage"}, "--rate", parse_amount, rates_));
+      DIAPAUSE_TRY(
+          read_values(word, {"memory", "network", "storage"}, "--rate", parse_amount, rates_));
     }
     for (const std::string& word : options_.watts) {
       const std::vector<std::string> names = {"compute", "checkpoint", "restart", "idle", "behind"};
@@ -84,7 +88,8 @@ class ModelMaker {
     job_.nodes = options_.nodes.value_or(std::max(measured_.nodes, 1U));
     job_.group_nodes = options_.group_nodes;
     job_.parity = options_.parity;
-    const double ranks = options_.ranks.value_or(measured_.ranks > 0 && !options_.nodes ? measured_.ranks : job_.nodes);
+    const double ranks = options_.ranks.value_or(
+        measured_.ranks > 0 && !options_.nodes ? measured_.ranks : job_.nodes);
     if (options_.bytes_per_rank.empty()) {
       job_.bytes = static_cast<double>(measured_.bytes);
       if (measured_.nodes > 0) job_.bytes *= static_cast<double>(job_.nodes) / measured_.nodes;
@@ -103,7 +108,8 @@ class ModelMaker {
   // Returns a rate in MB/s: as typed, else from the profile, else an assumed one.
   double rate(const std::string& name, const std::string& key, double assumed, const char* why) {
     if (const auto typed = rates_.find(name); typed != rates_.end()) return typed->second;
-    if (const auto known = profile_.rates.find(key); known != profile_.rates.end()) return known->second.value;
+    if (const auto known = profile_.rates.find(key); known != profile_.rates.end())
+      return known->second.value;
     const std::string text = fmt::format("{} rate: {:g} MB/s, assumed: {}", name, assumed, why);
     if (std::ranges::find(job_.notes, text) == job_.notes.end()) job_.notes.push_back(text);
     return assumed;
@@ -115,26 +121,31 @@ class ModelMaker {
     model::Rates rates;
     rates.memory_mb_s = rate("memory", "memory_copy_mb_s", rates.memory_mb_s, "a copy by one core");
     if (number == 2 || number == 3) {
-      rates.network_mb_s = rate("network", "network_mb_s", rates.network_mb_s, "one adapter of 100 Gbit/s");
+      rates.network_mb_s =
+          rate("network", "network_mb_s", rates.network_mb_s, "one adapter of 100 Gbit/s");
     }
     if (number >= 4) {
-      rates.storage_mb_s = rate("storage", "storage_write_mb_s", model::assumed_storage_mb_s(job_.nodes),
-                                "500 MB/s a node, at most 100 GB/s");
+      rates.storage_mb_s =
+          rate("storage", "storage_write_mb_s", model::assumed_storage_mb_s(job_.nodes),
+               "500 MB/s a node, at most 100 GB/s");
     }
-    return model::times_at_rates(number, {job_.bytes, job_.nodes, job_.group_nodes, job_.parity}, rates);
+    return model::times_at_rates(number, {job_.bytes, job_.nodes, job_.group_nodes, job_.parity},
+                                 rates);
   }
 
   Status add_level(int number) {
     const energy::MeasuredLevel& seen = measured_.levels[static_cast<std::size_t>(number)];
     const Values& typed = times_[number];
-    const bool all_typed =
-        typed.contains("blocked") && (typed.contains("behind") || options_.sync) && typed.contains("restart");
+    const bool all_typed = typed.contains("blocked") &&
+                           (typed.contains("behind") || options_.sync) && typed.contains("restart");
     // If only the whole time of a checkpoint is typed, it also stands for the time of a restart.
     const bool known = job_.bytes > 0 || typed.contains("blocked") || seen.blocked_s;
     if (!known) {
-      return fail(Code::argument, fmt::format("nothing says how long level {} takes: give --bytes-per-rank, --level "
-                                              "{}:blocked=TIME, or --from a job that has taken it",
-                                              number, number));
+      return fail(
+          Code::argument,
+          fmt::format("nothing says how long level {} takes: give --bytes-per-rank, --level "
+                      "{}:blocked=TIME, or --from a job that has taken it",
+                      number, number));
     }
     std::array<double, 3> times{};
     if (job_.bytes > 0 && !all_typed) {
@@ -158,7 +169,8 @@ class ModelMaker {
     if (const auto down = typed.find("down"); down != typed.end()) level.downtime_s = down->second;
     job_.levels.push_back(level);
     if (seen.blocked_s)
-      note("level {}: measured in {} checkpoints and {} restarts", number, seen.checkpoints, seen.restarts);
+      note("level {}: measured in {} checkpoints and {} restarts", number, seen.checkpoints,
+           seen.restarts);
     return {};
   }
 
@@ -174,7 +186,8 @@ class ModelMaker {
            measured_.failed_starts, duration_text(measured_.ran_s));
     }
     if (mtbf_.empty())
-      return fail(Code::argument, "nothing says what fails: give --node-mtbf TIME or --mtbf CLASS=TIME");
+      return fail(Code::argument,
+                  "nothing says what fails: give --node-mtbf TIME or --mtbf CLASS=TIME");
     // Failures of a class count for the first level of the job that recovers from them.
     std::array<double, 6> rates{};
     for (std::size_t number = 1; number < rates.size(); ++number) {
@@ -183,11 +196,13 @@ class ModelMaker {
     }
     std::size_t number = 1;
     for (model::Level& level : job_.levels) {
-      for (; number <= static_cast<std::size_t>(level.number); ++number) level.failures_per_s += rates[number];
+      for (; number <= static_cast<std::size_t>(level.number); ++number)
+        level.failures_per_s += rates[number];
     }
     for (; number < rates.size(); ++number) {
       if (rates[number] > 0)
-        note("no level stands against failures of class '{}', and they are left out", kClassNames[number]);
+        note("no level stands against failures of class '{}', and they are left out",
+             kClassNames[number]);
     }
     return {};
   }
@@ -216,7 +231,8 @@ class ModelMaker {
     take_typed("restart", job_.powers.restart_w);
     take_typed("idle", job_.powers.idle_w);
     take_typed("behind", job_.powers.behind_w);
-    if (measured_.compute_w && !watts_.contains("compute")) note("compute power: from the energy lines of the ledger");
+    if (measured_.compute_w && !watts_.contains("compute"))
+      note("compute power: from the energy lines of the ledger");
     if (!measured_.checkpoint_w && !watts_.contains("checkpoint")) {
       note("checkpoint and restart power: idle and a quarter of what computing adds, assumed");
     }
@@ -260,7 +276,8 @@ Result<JobModel> load_job_model(const JobOptions& options) {
     places.config = options.config;
     places.global = options.global;
     DIAPAUSE_TRY_ASSIGN(const std::string path, ledger_of(options.from, places));
-    DIAPAUSE_TRY(sys::read_lines(sys::real_kernel(), path, [&](std::string_view line) { reader.add_line(line); }));
+    DIAPAUSE_TRY(sys::read_lines(sys::real_kernel(), path,
+                                 [&](std::string_view line) { reader.add_line(line); }));
   }
   return job_model(options, profile, reader.job());
 }

@@ -40,11 +40,13 @@ struct JobRow {
 // Returns the state of a job:
 //
 //   running       a process holds the lock of one of its places
-//   gone          nothing is left in the global tier: a job makes its directory there at its first open,
+//   gone          nothing is left in the global tier: a job makes its directory there at its first
+//   open,
 //                 and nothing else here tells where that was
 //   finished      the program has finished it and has not been started since
 //   not running   none of these
-const char* state_of_job(const Job& job, bool is_running, bool has_global, bool looked_into_global) {
+const char* state_of_job(const Job& job, bool is_running, bool has_global,
+                         bool looked_into_global) {
   if (is_running) return "running";
   const auto is_over = [](const CollectedVersion& version) { return version.is_over; };
   if (job.finished.incarnation > 0 && std::ranges::all_of(job.versions, is_over)) return "finished";
@@ -62,10 +64,12 @@ JobRow row_of_job(const Collection& collection, const Job& job, bool looked_into
   }
   std::uint64_t newest_ns = 0;
   for (const CollectedVersion& version : job.versions) {
-    if (version.manifest != nullptr) newest_ns = std::max(newest_ns, version.manifest->created_unix_ns);
+    if (version.manifest != nullptr)
+      newest_ns = std::max(newest_ns, version.manifest->created_unix_ns);
   }
   const std::uint64_t now_ns = sys::unix_time_ns();
-  if (newest_ns > 0) row.age_s = now_ns > newest_ns ? static_cast<double>(now_ns - newest_ns) / 1e9 : 0;
+  if (newest_ns > 0)
+    row.age_s = now_ns > newest_ns ? static_cast<double>(now_ns - newest_ns) / 1e9 : 0;
   row.state = state_of_job(job, is_running, has_global, looked_into_global);
   return row;
 }
@@ -79,7 +83,9 @@ std::string age_text(const std::optional<double>& age_s) {
   return fmt::format("{:.0f} s", *age_s);
 }
 
-std::uint64_t bytes_in(const JobRow& row, config::TierKind kind) { return row.bytes[static_cast<std::size_t>(kind)]; }
+std::uint64_t bytes_in(const JobRow& row, config::TierKind kind) {
+  return row.bytes[static_cast<std::size_t>(kind)];
+}
 
 void print_jobs(const std::vector<JobRow>& rows) {
   Table table({{"JOB"},
@@ -95,14 +101,16 @@ void print_jobs(const std::vector<JobRow>& rows) {
     const CollectedVersion* newest = row.job->newest();
     table.add({row.job->key, row.state, fmt::format("{}", row.job->versions.size()),
                newest == nullptr ? "-" : fmt::format("{}", newest->id.number), age_text(row.age_s),
-               bytes_text(bytes_in(row, config::TierKind::memory)), bytes_text(bytes_in(row, config::TierKind::local)),
+               bytes_text(bytes_in(row, config::TierKind::memory)),
+               bytes_text(bytes_in(row, config::TierKind::local)),
                bytes_text(bytes_in(row, config::TierKind::global))});
     if (std::string_view(row.state) != "running") idle += bytes_in(row, config::TierKind::memory);
   }
   fmt::print("{}", table.text());
   if (idle > 0) {
-    fmt::print("\njobs that do not run occupy {} of memory; diapause prune JOB --all gives it back\n",
-               bytes_text(idle));
+    fmt::print(
+        "\njobs that do not run occupy {} of memory; diapause prune JOB --all gives it back\n",
+        bytes_text(idle));
   }
 }
 
@@ -119,7 +127,8 @@ void print_json(const std::vector<JobRow>& rows) {
     if (row.age_s) one["age_s"] = *row.age_s;
     document["jobs"].push_back(std::move(one));
   }
-  fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n",
+             document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 }  // namespace
@@ -131,7 +140,8 @@ int jobs(const JobsArguments& arguments) {
   if (!found) return complain(found.error());
   const auto roots = tier_roots(arguments.places);
   if (!roots) return complain(roots.error());
-  const bool looked_into_global = !(*roots)[static_cast<std::size_t>(config::TierKind::global)].empty();
+  const bool looked_into_global =
+      !(*roots)[static_cast<std::size_t>(config::TierKind::global)].empty();
   std::vector<JobRow> rows;
   for (const Job* job : *found) rows.push_back(row_of_job(*collection, *job, looked_into_global));
   for (const std::string& problem : collection->problems) complain(problem);

@@ -12,7 +12,9 @@ namespace {
 using json = nlohmann::ordered_json;
 
 // Returns the text of a document. Names may hold any bytes; what is not UTF-8 is replaced.
-std::string dump(const json& document) { return document.dump(2, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& document) {
+  return document.dump(2, ' ', false, json::error_handler_t::replace);
+}
 
 json levels_of(const format::Manifest& manifest) {
   json levels = json::array();
@@ -61,7 +63,8 @@ json region_of(const format::Region& region) {
               {"count", region.count},
               {"bytes", region.raw_bytes()}};
   for (const format::BlockDim& dim : region.place) {
-    one["place"].push_back({{"shape", dim.shape}, {"global_shape", dim.global_shape}, {"start", dim.start}});
+    one["place"].push_back(
+        {{"shape", dim.shape}, {"global_shape", dim.global_shape}, {"start", dim.start}});
   }
   return one;
 }
@@ -78,7 +81,8 @@ json compressed_region(const format::Region& region) {
           {"greatest_error", region.encoded.greatest_error}};
 }
 
-json rank_of(const format::RankRecord& record, const RankDetails& details, const format::Manifest& manifest) {
+json rank_of(const format::RankRecord& record, const RankDetails& details,
+             const format::Manifest& manifest) {
   json one = {{"node", manifest.node_names[record.node]},
               {"partner", record.partner == format::kNoRank ? json(nullptr) : json(record.partner)},
               {"data_bytes", record.protected_bytes},
@@ -105,10 +109,13 @@ json groups_of(const format::Manifest& manifest) {
   for (const format::Group& group : manifest.groups) {
     json members = json::array();
     for (std::size_t i = 0; i < group.members.size(); ++i) {
-      members.push_back({{"rank", group.members[i] == format::kNoRank ? json(nullptr) : json(group.members[i])},
-                         {"node", manifest.node_names[group.nodes[i]]}});
+      members.push_back(
+          {{"rank", group.members[i] == format::kNoRank ? json(nullptr) : json(group.members[i])},
+           {"node", manifest.node_names[group.nodes[i]]}});
     }
-    groups.push_back({{"parity", group.parity}, {"chunk_bytes", group.chunk_bytes}, {"members", std::move(members)}});
+    groups.push_back({{"parity", group.parity},
+                      {"chunk_bytes", group.chunk_bytes},
+                      {"members", std::move(members)}});
   }
   return groups;
 }
@@ -128,8 +135,10 @@ json assessment_of(const VersionInspection& inspection) {
   json pairs = nullptr;  // not tried; a missing number is not zero
   if (found.pairs_tried) {
     json examples = json::array();
-    for (const redundancy::Loss& loss : found.fatal_pair_examples) examples.push_back(names_of(inspection.nodes, loss));
-    pairs = {{"tried", found.pairs}, {"fatal", found.fatal_pairs}, {"examples", std::move(examples)}};
+    for (const redundancy::Loss& loss : found.fatal_pair_examples)
+      examples.push_back(names_of(inspection.nodes, loss));
+    pairs = {
+        {"tried", found.pairs}, {"fatal", found.fatal_pairs}, {"examples", std::move(examples)}};
   }
   return {{"now", found.restorable},
           {"missing_ranks", found.missing},
@@ -172,7 +181,8 @@ std::string list_json(const Collection& collection, const std::vector<const Job*
   return dump(document);
 }
 
-std::string show_json(const Job& job, const VersionDetails& details, const std::optional<VersionEnergy>& energy) {
+std::string show_json(const Job& job, const VersionDetails& details,
+                      const std::optional<VersionEnergy>& energy) {
   const format::Manifest& manifest = *details.version->manifest;
   json document = {{"schema", 1}, {"job", job.key}};
   document.update(identity_of(*details.version));
@@ -191,12 +201,16 @@ std::string show_json(const Job& job, const VersionDetails& details, const std::
   return dump(document);
 }
 
-std::string verify_json(const Collection& collection, const std::vector<JobInspection>& jobs, int exit_status) {
-  json document = {
-      {"schema", 1}, {"exit_status", exit_status}, {"jobs", json::array()}, {"problems", collection.problems}};
+std::string verify_json(const Collection& collection, const std::vector<JobInspection>& jobs,
+                        int exit_status) {
+  json document = {{"schema", 1},
+                   {"exit_status", exit_status},
+                   {"jobs", json::array()},
+                   {"problems", collection.problems}};
   for (const JobInspection& job : jobs) {
     json versions = json::array();
-    for (const VersionInspection& inspection : job.versions) versions.push_back(inspection_of(inspection));
+    for (const VersionInspection& inspection : job.versions)
+      versions.push_back(inspection_of(inspection));
     document["jobs"].push_back({{"job", job.job->key}, {"versions", std::move(versions)}});
   }
   return dump(document);

@@ -12,7 +12,9 @@
 namespace diapause::cli {
 
 std::string list_json(const Collection& collection, const std::vector<const Job*>& jobs);
-std::string show_json(const Job& job, const VersionDetails& details, const std::optional<VersionEnergy>& energy);
-std::string verify_json(const Collection& collection, const std::vector<JobInspection>& jobs, int exit_status);
+std::string show_json(const Job& job, const VersionDetails& details,
+                      const std::optional<VersionEnergy>& energy);
+std::string verify_json(const Collection& collection, const std::vector<JobInspection>& jobs,
+                        int exit_status);
 
 }  // namespace diapause::cli

@@ -39,14 +39,16 @@ int launch(const LaunchArguments& arguments) {
 int restart(const RestartArguments& arguments) {
   auto nodes = nodes_of(arguments.nodes);
   if (!nodes) return status_of_job("restart", fail(nodes.error()));
-  const agent::RestartRequest request{store_request(arguments.name, arguments.config), arguments.version,
-                                      arguments.interval_s, arguments.level, std::move(*nodes)};
+  const agent::RestartRequest request{store_request(arguments.name, arguments.config),
+                                      arguments.version, arguments.interval_s, arguments.level,
+                                      std::move(*nodes)};
   return status_of_job("restart", agent::restart(request));
 }
 
 int checkpoint(const CheckpointArguments& arguments) {
   const auto wish = arguments.check ? agent::Wish::check_only : agent::Wish::checkpoint;
-  const auto answer = agent::ask(store_request(arguments.name, arguments.config), wish, arguments.level);
+  const auto answer =
+      agent::ask(store_request(arguments.name, arguments.config), wish, arguments.level);
   if (!answer) {
     fmt::print(stderr, "diapause checkpoint: {}\n", printable_lines(answer.error().message));
     return kTrouble;
@@ -54,8 +56,8 @@ int checkpoint(const CheckpointArguments& arguments) {
   if (arguments.check) {
     fmt::print("a checkpoint of {} can be taken\n", arguments.name);
   } else {
-    fmt::print("version {} at level {}: {}, the job stood still for {:.1f} ms\n", answer->version, answer->level,
-               bytes_text(answer->bytes), answer->stopped_s * 1e3);
+    fmt::print("version {} at level {}: {}, the job stood still for {:.1f} ms\n", answer->version,
+               answer->level, bytes_text(answer->bytes), answer->stopped_s * 1e3);
   }
   return kDone;
 }

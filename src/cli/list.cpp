@@ -17,13 +17,14 @@ std::vector<std::string> row_of(const Job& job, const CollectedVersion& version)
   if (version.manifest == nullptr) {
     row.insert(row.end(), {"", "", ""});
   } else {
-    row.insert(row.end(),
-               {levels_text(*version.manifest), version.is_captured ? "" : time_text(version.manifest->created_unix_ns),
-                bytes_text(data_bytes(*version.manifest))});
+    row.insert(row.end(), {levels_text(*version.manifest),
+                           version.is_captured ? "" : time_text(version.manifest->created_unix_ns),
+                           bytes_text(data_bytes(*version.manifest))});
   }
-  const std::string compression = version.manifest == nullptr ? "" : compression_text(*version.manifest);
-  row.insert(row.end(), {bytes_text(stored_bytes(version)), compression.empty() ? "-" : compression, state,
-                         printable(places_text(version))});
+  const std::string compression =
+      version.manifest == nullptr ? "" : compression_text(*version.manifest);
+  row.insert(row.end(), {bytes_text(stored_bytes(version)), compression.empty() ? "-" : compression,
+                         state, printable(places_text(version))});
   return row;
 }
 

@@ -24,13 +24,19 @@ int main(int argc, char** argv) try {
     int operator()(const PowerArguments& arguments) const { return power(arguments); }
     int operator()(const PowerRecordArguments& arguments) const { return power_record(arguments); }
     int operator()(const PowerAlignArguments& arguments) const { return power_align(arguments); }
-    int operator()(const PowerCalibrateArguments& arguments) const { return power_calibrate(arguments); }
-    int operator()(const PowerRestoreArguments& arguments) const { return power_restore(arguments); }
+    int operator()(const PowerCalibrateArguments& arguments) const {
+      return power_calibrate(arguments);
+    }
+    int operator()(const PowerRestoreArguments& arguments) const {
+      return power_restore(arguments);
+    }
     int operator()(const PowerWatchArguments& arguments) const { return power_watch(arguments); }
     int operator()(const PlanArguments& arguments) const { return plan(arguments); }
     int operator()(const SimulateArguments& arguments) const { return simulate_job(arguments); }
     int operator()(const PredictArguments& arguments) const { return predict(arguments); }
-    int operator()(const StudyCompressArguments& arguments) const { return study_compress(arguments); }
+    int operator()(const StudyCompressArguments& arguments) const {
+      return study_compress(arguments);
+    }
     int operator()(const StudyEncodeArguments& arguments) const { return study_encode(arguments); }
     int operator()(const StudyRunsArguments& arguments) const { return study_runs(arguments); }
   };

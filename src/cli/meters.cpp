@@ -13,7 +13,8 @@ Result<config::EnergySettings> meter_settings(const MeterChoice& choice, Unless 
   if (choice.profile) wanted.profile = *choice.profile;
   if (wanted.meters == std::vector<std::string>{"auto"} && unless == Unless::all_meters) {
     wanted.meters.clear();
-    for (const energy::MeterEntry& entry : energy::all_meters()) wanted.meters.emplace_back(entry.name);
+    for (const energy::MeterEntry& entry : energy::all_meters())
+      wanted.meters.emplace_back(entry.name);
   }
   return wanted;
 }

@@ -35,21 +35,25 @@ Status check_hosts(const std::vector<std::string>& hosts) {
   const std::set<std::string> different(hosts.begin(), hosts.end());
   if (different.size() != hosts.size()) return fail(Code::argument, "a host is named twice");
   for (const std::string& host : hosts) {
-    const bool is_name = !host.empty() && !host.starts_with('-') &&
-                         std::ranges::none_of(host, [](char c) { return c <= ' ' || c == '\'' || c == 127; });
-    if (!is_name) return fail(Code::argument, "'" + printable(host) + "' cannot be the name of a host");
+    const bool is_name =
+        !host.empty() && !host.starts_with('-') &&
+        std::ranges::none_of(host, [](char c) { return c <= ' ' || c == '\'' || c == 127; });
+    if (!is_name)
+      return fail(Code::argument, "'" + printable(host) + "' cannot be the name of a host");
   }
   const std::string own = short_name(sys::host_name());
   const auto here = std::ranges::find(hosts, own, short_name);
   if (here == hosts.end() || here == hosts.begin()) return {};
   return fail(Code::argument,
-              fmt::format("this machine is {}: name it first, or start the job on {}", *here, hosts.front()));
+              fmt::format("this machine is {}: name it first, or start the job on {}", *here,
+                          hosts.front()));
 }
 
 int report_to_job(const Result<int>& status) {
   if (status) return *status;
   fmt::print(stderr, "diapause: {}\n", printable_lines(status.error().message));
-  constexpr int kNoRemoteShell = 255;  // as other remote shells say that they could not run the command
+  // As other remote shells say that they could not run the command.
+  constexpr int kNoRemoteShell = 255;
   return kNoRemoteShell;
 }
 
@@ -61,7 +65,8 @@ Result<agent::Nodes> nodes_of(const NodeArguments& arguments) {
   if (!arguments.host_file.empty()) {
     DIAPAUSE_TRY_ASSIGN(nodes.hosts, hosts_in(arguments.host_file));
   }
-  for (std::uint32_t i = 0; i < arguments.emulated; ++i) nodes.hosts.push_back(fmt::format("node{}", i));
+  for (std::uint32_t i = 0; i < arguments.emulated; ++i)
+    nodes.hosts.push_back(fmt::format("node{}", i));
   nodes.are_emulated = arguments.emulated > 0;
   nodes.remote_shell = arguments.remote_shell;
   nodes.fan_out = arguments.fan_out;
@@ -74,7 +79,8 @@ std::optional<int> serve_job(int argc, char** argv) {
   const std::string called(argc > 0 ? argv[0] : ""), verb(argc > 1 ? argv[1] : "");
   const std::size_t slash = called.rfind('/');
   if (slash != called.npos && called.substr(slash + 1) == agent::kRemoteShellName) {
-    return report_to_job(agent::run_command_on(called.substr(0, slash) + "/nodes", {argv + 1, argv + argc}));
+    return report_to_job(
+        agent::run_command_on(called.substr(0, slash) + "/nodes", {argv + 1, argv + argc}));
   }
   if (verb == "node" && argc == 2) return report_to_job(agent::be_invited(standard_error_sink()));
   if (verb != "serve" || argc != 4) return std::nullopt;

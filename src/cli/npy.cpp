@@ -13,13 +13,15 @@ using format::ElementType;
 using format::Region;
 
 const char* type_code(ElementType type) {
-  constexpr const char* kCodes[] = {"|u1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"};
+  constexpr const char* kCodes[] = {"|u1", "|i1", "|u1", "<i2", "<u2", "<i4",
+                                    "<u4", "<i8", "<u8", "<f4", "<f8"};
   static_assert(std::size(kCodes) == format::kElementTypes);
   return kCodes[static_cast<std::size_t>(type)];
 }
 
 // Returns nullopt if the product does not fit into 64 bits.
-std::optional<std::uint64_t> product(const std::vector<BlockDim>& dims, std::uint64_t BlockDim::*of) {
+std::optional<std::uint64_t> product(const std::vector<BlockDim>& dims,
+                                     std::uint64_t BlockDim::*of) {
   std::uint64_t all = 1;
   for (const BlockDim& dim : dims) {
     if (__builtin_mul_overflow(all, dim.*of, &all)) return std::nullopt;
@@ -44,8 +46,11 @@ bool overlap(const Region& one, const Region& other) {
 }
 
 bool is_of_the_same_array(const Region& one, const Region& other) {
-  const auto same_extent = [](const BlockDim& a, const BlockDim& b) { return a.global_shape == b.global_shape; };
-  return one.type == other.type && one.element_bytes == other.element_bytes && one.place.size() == other.place.size() &&
+  const auto same_extent = [](const BlockDim& a, const BlockDim& b) {
+    return a.global_shape == b.global_shape;
+  };
+  return one.type == other.type && one.element_bytes == other.element_bytes &&
+         one.place.size() == other.place.size() &&
          std::equal(one.place.begin(), one.place.end(), other.place.begin(), same_extent);
 }
 
@@ -53,10 +58,11 @@ bool is_of_the_same_array(const Region& one, const Region& other) {
 
 std::string npy_head(const ArrayShape& shape) {
   std::vector<std::uint64_t> dims = shape.dims;
-  if (shape.type == ElementType::bytes && shape.element_bytes != 1) dims.push_back(shape.element_bytes);
+  if (shape.type == ElementType::bytes && shape.element_bytes != 1)
+    dims.push_back(shape.element_bytes);
   const std::string comma = dims.size() == 1 ? "," : "";
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type_code(shape.type),
-                                 fmt::join(dims, ", "), comma);
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                 type_code(shape.type), fmt::join(dims, ", "), comma);
   // Magic, version and length; alignment of the format.
   constexpr std::size_t kBefore = 10, kUnit = 64;
   text.append(kUnit - (kBefore + text.size() + 1) % kUnit, ' ');
@@ -68,7 +74,8 @@ std::string npy_head(const ArrayShape& shape) {
 }
 
 Result<ArrayShape> whole_of(const std::vector<const Region*>& pieces) {
-  if (pieces.empty() || pieces.front()->place.empty()) return fail(Code::argument, "no place in an array is recorded");
+  if (pieces.empty() || pieces.front()->place.empty())
+    return fail(Code::argument, "no place in an array is recorded");
   const Region& first = *pieces.front();
   std::uint64_t elements = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -78,7 +85,8 @@ Result<ArrayShape> whole_of(const std::vector<const Region*>& pieces) {
     }
     elements += piece.count;
     for (std::size_t j = 0; j < i && piece.count > 0; ++j) {
-      if (pieces[j]->count > 0 && overlap(piece, *pieces[j])) return fail(Code::argument, "pieces of ranks overlap");
+      if (pieces[j]->count > 0 && overlap(piece, *pieces[j]))
+        return fail(Code::argument, "pieces of ranks overlap");
     }
   }
   if (product(first.place, &BlockDim::global_shape) != elements) {
@@ -102,7 +110,8 @@ Status for_each_run(const Region& piece, const TakeRun& take) {
     for (std::size_t i = 0; i < dims.size(); ++i) {
       element = element * dims[i].global_shape + dims[i].start + (i < inner ? at[i] : 0);
     }
-    DIAPAUSE_TRY(take(element * piece.element_bytes, done * piece.element_bytes, run * piece.element_bytes));
+    DIAPAUSE_TRY(
+        take(element * piece.element_bytes, done * piece.element_bytes, run * piece.element_bytes));
     for (std::size_t i = inner; i-- > 0 && ++at[i] == dims[i].shape;) at[i] = 0;
   }
   return {};

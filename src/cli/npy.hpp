@@ -29,7 +29,8 @@ Result<ArrayShape> whole_of(const std::vector<const format::Region*>& pieces);
 
 // Called for each run of bytes of the piece that is contiguous in the global array, with the run's
 // offset in the array, its offset in the piece, and its length.
-using TakeRun = std::function<Status(std::uint64_t in_array, std::uint64_t in_piece, std::uint64_t bytes)>;
+using TakeRun =
+    std::function<Status(std::uint64_t in_array, std::uint64_t in_piece, std::uint64_t bytes)>;
 Status for_each_run(const format::Region& piece, const TakeRun& take);
 
 }  // namespace diapause::cli

@@ -37,22 +37,26 @@ TEST(Npy, PiecesThatFillAnArrayAreAWhole) {
 
 TEST(Npy, PiecesThatOverlapOrLeaveSomethingOutAreNone) {
   EXPECT_THAT(why_not_whole({piece({{2, 4, 0}}), piece({{2, 4, 1}})}), HasSubstr("overlap"));
-  EXPECT_THAT(why_not_whole({piece({{2, 4, 0}}), piece({{1, 4, 2}})}), HasSubstr("leave parts of the array out"));
-  EXPECT_THAT(why_not_whole({piece({{2, 4, 0}}), piece({{2, 5, 2}})}), HasSubstr("not of one array"));
+  EXPECT_THAT(why_not_whole({piece({{2, 4, 0}}), piece({{1, 4, 2}})}),
+              HasSubstr("leave parts of the array out"));
+  EXPECT_THAT(why_not_whole({piece({{2, 4, 0}}), piece({{2, 5, 2}})}),
+              HasSubstr("not of one array"));
   EXPECT_THAT(why_not_whole({piece({{2, 4, 3}})}), HasSubstr("not of one array"));
-  EXPECT_THAT(why_not_whole({piece({{1ULL << 40, 1ULL << 40, 0}, {1, 1ULL << 40, 0}})}), HasSubstr("leave parts"));
+  EXPECT_THAT(why_not_whole({piece({{1ULL << 40, 1ULL << 40, 0}, {1, 1ULL << 40, 0}})}),
+              HasSubstr("leave parts"));
   EXPECT_THAT(why_not_whole({piece({})}), HasSubstr("no place in an array"));
 }
 
 TEST(Npy, RunsOfAPieceFollowOneAnotherInItAndLieInTheArrayWhereTheyBelong) {
   std::vector<std::vector<std::uint64_t>> runs;
-  const auto take = [&](std::uint64_t in_array, std::uint64_t in_piece, std::uint64_t bytes) -> Status {
+  const auto take = [&](std::uint64_t in_array, std::uint64_t in_piece,
+                        std::uint64_t bytes) -> Status {
     runs.push_back({in_array / 8, in_piece / 8, bytes / 8});
     return {};
   };
   ASSERT_TRUE(for_each_run(piece({{2, 3, 1}, {2, 2, 0}, {2, 4, 1}}), take));
-  EXPECT_THAT(runs,
-              ElementsAre(ElementsAre(9, 0, 2), ElementsAre(13, 2, 2), ElementsAre(17, 4, 2), ElementsAre(21, 6, 2)));
+  EXPECT_THAT(runs, ElementsAre(ElementsAre(9, 0, 2), ElementsAre(13, 2, 2), ElementsAre(17, 4, 2),
+                                ElementsAre(21, 6, 2)));
   runs.clear();
   ASSERT_TRUE(for_each_run(piece({{2, 3, 1}, {2, 2, 0}, {4, 4, 0}}), take));
   EXPECT_THAT(runs, ElementsAre(ElementsAre(8, 0, 16)));
@@ -63,8 +67,10 @@ TEST(Npy, HeadsAreAlignedAndSayWhatFollows) {
   EXPECT_EQ(head.size() % 64, 0U);
   EXPECT_THAT(head, HasSubstr("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 5), }"));
   EXPECT_EQ(head.back(), '\n');
-  EXPECT_THAT(npy_head({ElementType::float32, 4, {7}}), HasSubstr("'<f4', 'fortran_order': False, 'shape': (7,), }"));
-  EXPECT_THAT(npy_head({ElementType::bytes, 48, {7}}), HasSubstr("'|u1', 'fortran_order': False, 'shape': (7, 48), }"));
+  EXPECT_THAT(npy_head({ElementType::float32, 4, {7}}),
+              HasSubstr("'<f4', 'fortran_order': False, 'shape': (7,), }"));
+  EXPECT_THAT(npy_head({ElementType::bytes, 48, {7}}),
+              HasSubstr("'|u1', 'fortran_order': False, 'shape': (7, 48), }"));
 }
 
 }  // namespace

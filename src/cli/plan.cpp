@@ -37,7 +37,8 @@ Result<Dump> dump_of_words(const std::vector<std::string>& words) {
   Dump dump;
   DIAPAUSE_TRY_ASSIGN(dump.memory_bytes, parse_size_bytes(words[0]));
   DIAPAUSE_TRY_ASSIGN(dump.storage.device_bytes, parse_size_bytes(words[2]));
-  DIAPAUSE_TRY_ASSIGN(dump.storage.capacity_bytes, capacity_of_word(words[1], dump.storage.device_bytes));
+  DIAPAUSE_TRY_ASSIGN(dump.storage.capacity_bytes,
+                      capacity_of_word(words[1], dump.storage.device_bytes));
   DIAPAUSE_TRY_ASSIGN(const double mb_s, parse_amount(words[3]));
   dump.storage.device_bytes_per_s = mb_s * 1e6;
   const bool sound = dump.storage.capacity_bytes > 0 && dump.storage.device_bytes > 0 && mb_s > 0;
@@ -45,7 +46,8 @@ Result<Dump> dump_of_words(const std::vector<std::string>& words) {
   if (words.size() > 4) {
     DIAPAUSE_TRY_ASSIGN(const double percent, parse_amount(words[4]));
     if (percent <= 0 || percent > 100)
-      return fail(Code::argument, "--fill-time: the percentage of memory in use must be above 0 and at most 100");
+      return fail(Code::argument,
+                  "--fill-time: the percentage of memory in use must be above 0 and at most 100");
     dump.used = percent / 100;
   }
   return dump;
@@ -61,19 +63,23 @@ int fill_time(const PlanArguments& arguments) {
   const double least_s = model::fill_time_s(storage, written_bytes);
   if (arguments.json) {
     fmt::print(
-        "{{\"schema\": 1, \"kind\": \"fill_time\", \"memory_over_storage\": {}, \"written_bytes\": {}, "
+        "{{\"schema\": 1, \"kind\": \"fill_time\", \"memory_over_storage\": {}, \"written_bytes\": "
+        "{}, "
         "\"device_fill_s\": {}, \"storage_bytes_per_s\": {}, \"least_s\": {}}}\n",
         ratio, written_bytes, device_s, model::storage_bytes_per_s(storage), least_s);
     return kDone;
   }
-  const std::string what = dump->used < 1 ? fmt::format("a dump of {:.4g} %   takes", 100 * dump->used)
-                                          : std::string("a full dump takes   ");
+  const std::string what = dump->used < 1
+                               ? fmt::format("a dump of {:.4g} %   takes", 100 * dump->used)
+                               : std::string("a full dump takes   ");
   fmt::print(
       "memory over storage  {:.4g}\na device fills in    {}\nall devices write    {:.4g} GB/s\n"
       "{} {} at least\n\n"
-      "The law takes all devices for busy at their full rate. Published dumps of real programs took 7 to 17 times "
+      "The law takes all devices for busy at their full rate. Published dumps of real programs "
+      "took 7 to 17 times "
       "as long.\n",
-      ratio, duration_text(device_s), model::storage_bytes_per_s(storage) / 1e9, what, duration_text(least_s));
+      ratio, duration_text(device_s), model::storage_bytes_per_s(storage) / 1e9, what,
+      duration_text(least_s));
   return kDone;
 }
 
@@ -87,7 +93,8 @@ Result<std::vector<SizeRow>> size_rows(const PlanArguments& arguments) {
     JobOptions options = arguments.job;
     options.nodes = static_cast<std::uint32_t>(nodes);
     if (options.ranks && arguments.job.nodes) {
-      options.ranks = static_cast<std::uint32_t>(std::uint64_t{*options.ranks} * nodes / *arguments.job.nodes);
+      options.ranks =
+          static_cast<std::uint32_t>(std::uint64_t{*options.ranks} * nodes / *arguments.job.nodes);
     }
     DIAPAUSE_TRY_ASSIGN(const JobModel job, load_job_model(options));
     double rate = 0;
@@ -112,14 +119,16 @@ Status search_by_runs(const PlanArguments& arguments, PlanReport& report) {
     std::vector<double> values(played.replicas);
     pool.run(played.replicas, [&](std::uint64_t i) {
       const simulate::History run = simulate::simulate(job, setup.machine, first_seed + i);
-      values[i] = run.work_s > 0 ? run.wall_s / run.work_s : std::numeric_limits<double>::infinity();
+      values[i] =
+          run.work_s > 0 ? run.wall_s / run.work_s : std::numeric_limits<double>::infinity();
       progress.one_more();
     });
     return values;
   };
   const model::Pattern formula = setup.job.pattern;
-  report.by_runs = ByRuns{played.trace.empty() ? played.law : played.trace, setup.job.levels,
-                          simulate::best_pattern(formula, play, played.seed), formula, played.replicas};
+  report.by_runs =
+      ByRuns{played.trace.empty() ? played.law : played.trace, setup.job.levels,
+             simulate::best_pattern(formula, play, played.seed), formula, played.replicas};
   return {};
 }
 
@@ -146,7 +155,8 @@ int plan(const PlanArguments& arguments) {
     const auto job = load_job_model(arguments.job);
     if (!job) return complain(job.error());
     PlanReport report = make_plan(*job, arguments.bound_percent / 100);
-    if (const Status found = search_by_runs(arguments, report); !found) return complain(found.error());
+    if (const Status found = search_by_runs(arguments, report); !found)
+      return complain(found.error());
     text = plan_text(report);
     numbers = plan_json(report);
   }

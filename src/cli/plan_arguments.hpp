@@ -56,7 +56,8 @@ struct PlanArguments {
   // Law or trace, number of runs and seed, if the optimum is searched by simulation.
   SimulateArguments played;
   std::vector<std::uint64_t> sizes;
-  std::vector<std::string> fill_time;  // memory, storage, device, rate of a device, and percent in use
+  // Memory, storage, device, rate of a device, and percent in use.
+  std::vector<std::string> fill_time;
   bool json = false;
   std::string plot;  // file; empty: none
 };

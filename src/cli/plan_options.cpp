@@ -8,8 +8,11 @@ constexpr const char* kPlanExitCodes =
     "  0  done\n"
     "  3  wrong usage, an I/O error, or nothing of that name";
 
-CLI::Option* add_words(CLI::App& verb, const char* name, std::vector<std::string>& values, const char* what) {
-  return verb.add_option(name, values, what)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+CLI::Option* add_words(CLI::App& verb, const char* name, std::vector<std::string>& values,
+                       const char* what) {
+  return verb.add_option(name, values, what)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_job_options(CLI::App& verb, JobOptions& job) {
@@ -22,10 +25,12 @@ void add_job_options(CLI::App& verb, JobOptions& job) {
       ->option_text("N")
       ->check(CLI::Range(1u, 2'000'000'000u))
       ->group(kJob);
-  verb.add_option("--bytes-per-rank", job.bytes_per_rank, "Protected bytes of a rank: 2GiB, 500MB [as measured]")
+  verb.add_option("--bytes-per-rank", job.bytes_per_rank,
+                  "Protected bytes of a rank: 2GiB, 500MB [as measured]")
       ->option_text("SIZE")
       ->group(kJob);
-  verb.add_option("--from", job.from, "Job or ledger whose measurements are used for everything that no option gives")
+  verb.add_option("--from", job.from,
+                  "Job or ledger whose measurements are used for everything that no option gives")
       ->option_text("JOB|LEDGER")
       ->group(kJob);
   verb.add_option("--levels", job.levels, "Levels that it takes [1,2,3,4]")
@@ -33,10 +38,12 @@ void add_job_options(CLI::App& verb, JobOptions& job) {
       ->option_text("LIST")
       ->check(CLI::Range(1, 5))
       ->group(kJob);
-  add_words(verb, "--level", job.level, "Times of a level: 4:blocked=2s,behind=5min,restart=10min,down=1min")
+  add_words(verb, "--level", job.level,
+            "Times of a level: 4:blocked=2s,behind=5min,restart=10min,down=1min")
       ->option_text("N:KEY=TIME,...")
       ->group(kJob);
-  verb.add_option("--slowed", job.slowed, "Share of its speed that the program loses to background work")
+  verb.add_option("--slowed", job.slowed,
+                  "Share of its speed that the program loses to background work")
       ->option_text("SHARE")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str()
@@ -60,7 +67,8 @@ void add_machine_options(CLI::App& verb, JobOptions& job) {
       ->option_text("PROFILE")
       ->capture_default_str()
       ->group(kMachine);
-  add_words(verb, "--rate", job.rates, "Rate: memory or network of a node, or storage of all nodes: storage=210000")
+  add_words(verb, "--rate", job.rates,
+            "Rate: memory or network of a node, or storage of all nodes: storage=210000")
       ->option_text("NAME=MB_S")
       ->group(kMachine);
   add_words(verb, "--watts", job.watts,
@@ -74,8 +82,10 @@ void add_machine_options(CLI::App& verb, JobOptions& job) {
             "Mean time between failures of the job, by class: process, node, nodes, system, site")
       ->option_text("CLASS=TIME")
       ->group(kMachine);
-  verb.add_option("--config", job.config, "Configuration file [$DIAPAUSE_CONFIG, or none]")->option_text("FILE");
-  verb.add_option("--global", job.global, "Directory of the global tier, instead of the configured one")
+  verb.add_option("--config", job.config, "Configuration file [$DIAPAUSE_CONFIG, or none]")
+      ->option_text("FILE");
+  verb.add_option("--global", job.global,
+                  "Directory of the global tier, instead of the configured one")
       ->option_text("PATH");
 }
 
@@ -84,11 +94,13 @@ void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
   verb.add_option("--work", arguments.work, "Useful work after which the run ends: 30d")
       ->option_text("TIME")
       ->group(kRun);
-  verb.add_option("--horizon", arguments.horizon, "Time after which the run ends [a year, if there is no --work]")
+  verb.add_option("--horizon", arguments.horizon,
+                  "Time after which the run ends [a year, if there is no --work]")
       ->option_text("TIME")
       ->group(kRun);
   CLI::Option* const interval =
-      verb.add_option("--interval", arguments.interval, "Work between two checkpoints [the optimum of `plan`]")
+      verb.add_option("--interval", arguments.interval,
+                      "Work between two checkpoints [the optimum of `plan`]")
           ->option_text("TIME")
           ->group(kRun);
   verb.add_option("--every", arguments.every,
@@ -113,7 +125,8 @@ void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
       ->option_text("N")
       ->capture_default_str()
       ->group(kRun);
-  verb.add_option("--threads", arguments.threads, "Number of runs at a time [the number of processors]")
+  verb.add_option("--threads", arguments.threads,
+                  "Number of runs at a time [the number of processors]")
       ->option_text("N")
       ->check(CLI::Range(1u, 4096u))
       ->group(kRun);
@@ -121,15 +134,18 @@ void add_run_options(CLI::App& verb, SimulateArguments& arguments) {
 
 void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
   constexpr const char* kFailures = "Failures and other events";
-  verb.add_option("--law", arguments.law, "Times to failure: exponential, weibull:SHAPE or lognormal:SHAPE")
+  verb.add_option("--law", arguments.law,
+                  "Times to failure: exponential, weibull:SHAPE or lognormal:SHAPE")
       ->option_text("LAW")
       ->capture_default_str()
       ->group(kFailures);
-  verb.add_option("--trace", arguments.trace, "Recorded failures, which are repeated, in place of a law")
+  verb.add_option("--trace", arguments.trace,
+                  "Recorded failures, which are repeated, in place of a law")
       ->option_text("FILE")
       ->group(kFailures);
   verb.add_option("--cabinet", arguments.cabinet_nodes,
-                  "Number of consecutive nodes that a failure of class `nodes` takes [nodes that level 3 survives]")
+                  "Number of consecutive nodes that a failure of class `nodes` takes [nodes that "
+                  "level 3 survives]")
       ->option_text("N")
       ->check(CLI::Range(1u, 1'000'000u))
       ->group(kFailures);
@@ -139,12 +155,15 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
   verb.add_option("--repair", arguments.repair, "Time until a lost node can be used again")
       ->option_text("TIME")
       ->group(kFailures);
-  verb.add_flag("--shrink", arguments.shrink, "Without a spare node, continue with fewer nodes instead of waiting")
+  verb.add_flag("--shrink", arguments.shrink,
+                "Without a spare node, continue with fewer nodes instead of waiting")
       ->group(kFailures);
-  verb.add_option("--allocation", arguments.allocation, "Time after which the job must stop [no limit]")
+  verb.add_option("--allocation", arguments.allocation,
+                  "Time after which the job must stop [no limit]")
       ->option_text("TIME")
       ->group(kFailures);
-  verb.add_option("--queue", arguments.queue, "Time that the job then waits for the next allocation")
+  verb.add_option("--queue", arguments.queue,
+                  "Time that the job then waits for the next allocation")
       ->option_text("TIME")
       ->group(kFailures);
   verb.add_option("--throttle", arguments.throttle,
@@ -160,7 +179,8 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
 }  // namespace
 
 void add_plan(CLI::App& app, PlanArguments& arguments) {
-  CLI::App& verb = *app.add_subcommand("plan", "Computes how often to take which level, and what that costs");
+  CLI::App& verb =
+      *app.add_subcommand("plan", "Computes how often to take which level, and what that costs");
   add_job_options(verb, arguments.job);
   add_machine_options(verb, arguments.job);
   verb.add_option("--bound", arguments.bound_percent,
@@ -169,16 +189,19 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
   constexpr const char* kByRuns = "By simulation";
-  verb.add_option("--law", arguments.played.law, "Times to failure: weibull:SHAPE or lognormal:SHAPE")
+  verb.add_option("--law", arguments.played.law,
+                  "Times to failure: weibull:SHAPE or lognormal:SHAPE")
       ->option_text("LAW")
       ->group(kByRuns);
-  verb.add_option("--trace", arguments.played.trace, "Recorded failures, which are repeated, in place of a law")
+  verb.add_option("--trace", arguments.played.trace,
+                  "Recorded failures, which are repeated, in place of a law")
       ->option_text("FILE")
       ->group(kByRuns);
   verb.add_option("--horizon", arguments.played.horizon, "Length of a run [a year]")
       ->option_text("TIME")
       ->group(kByRuns);
-  verb.add_option("--replicas", arguments.played.replicas, "Number of runs, each with other failures")
+  verb.add_option("--replicas", arguments.played.replicas,
+                  "Number of runs, each with other failures")
       ->option_text("N")
       ->check(CLI::Range(2u, 1'000'000u))
       ->capture_default_str()
@@ -193,22 +216,27 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->option_text("LIST")
       ->check(CLI::Range(1, 100'000'000));
   verb.add_option("--fill-time", arguments.fill_time,
-                  "Print the least time to write MEMORY, or USED percent of it if that is given, to STORAGE (a size, "
+                  "Print the least time to write MEMORY, or USED percent of it if that is given, "
+                  "to STORAGE (a size, "
                   "or nodes x "
                   "devices of each) made of DEVICEs of MB_S")
       ->delimiter(',')
       ->expected(4, 5)
       ->option_text("MEMORY,STORAGE,DEVICE,MB_S,USED");
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
-  verb.add_option("--plot", arguments.plot, "Write a picture, and its numbers as JSON beside it")->option_text("FILE");
-  verb.footer(std::string("Examples:\n"
-                          "  diapause plan --nodes 4096 --bytes-per-rank 16GiB --rate storage=200000 --node-mtbf 10y\n"
-                          "  diapause plan --from heat --mtbf node=2d --json\n"
-                          "  diapause plan --levels 4 --level 4:blocked=15min --sync --node-mtbf 15y --sizes "
-                          "1024,8192,65536\n"
-                          "  diapause plan --fill-time 205TB,10PB,2TB,100\n"
-                          "  diapause plan --fill-time 205TB,75x64,2TB,100,40\n\n") +
-              kPlanExitCodes);
+  verb.add_option("--plot", arguments.plot, "Write a picture, and its numbers as JSON beside it")
+      ->option_text("FILE");
+  verb.footer(
+      std::string(
+          "Examples:\n"
+          "  diapause plan --nodes 4096 --bytes-per-rank 16GiB --rate storage=200000 --node-mtbf "
+          "10y\n"
+          "  diapause plan --from heat --mtbf node=2d --json\n"
+          "  diapause plan --levels 4 --level 4:blocked=15min --sync --node-mtbf 15y --sizes "
+          "1024,8192,65536\n"
+          "  diapause plan --fill-time 205TB,10PB,2TB,100\n"
+          "  diapause plan --fill-time 205TB,75x64,2TB,100,40\n\n") +
+      kPlanExitCodes);
 }
 
 void add_simulate(CLI::App& app, SimulateArguments& arguments) {
@@ -217,16 +245,21 @@ void add_simulate(CLI::App& app, SimulateArguments& arguments) {
   add_machine_options(verb, arguments.job);
   add_run_options(verb, arguments);
   add_failure_options(verb, arguments);
-  verb.add_option("--events", arguments.events, "Write all events of the first run, as .csv or .json")
+  verb.add_option("--events", arguments.events,
+                  "Write all events of the first run, as .csv or .json")
       ->option_text("FILE");
   verb.add_flag("--json", arguments.json, "JSON instead of tables");
-  verb.add_option("--plot", arguments.plot,
-                  "Write the time line of the first run as a picture, and its numbers as JSON beside it")
+  verb.add_option(
+          "--plot", arguments.plot,
+          "Write the time line of the first run as a picture, and its numbers as JSON beside it")
       ->option_text("FILE");
-  verb.footer(std::string("Examples:\n"
-                          "  diapause simulate --nodes 4096 --bytes-per-rank 16GiB --node-mtbf 10y --law weibull:0.7\n"
-                          "  diapause simulate --from heat --trace failures.csv --work 30d --plot run.svg\n\n") +
-              kPlanExitCodes);
+  verb.footer(
+      std::string(
+          "Examples:\n"
+          "  diapause simulate --nodes 4096 --bytes-per-rank 16GiB --node-mtbf 10y --law "
+          "weibull:0.7\n"
+          "  diapause simulate --from heat --trace failures.csv --work 30d --plot run.svg\n\n") +
+      kPlanExitCodes);
 }
 
 }  // namespace diapause::cli

@@ -17,7 +17,8 @@ struct PerWork {
   double seconds, joules;
 };
 
-PerWork per_work(const std::vector<Level>& levels, const Pattern& pattern, const model::Powers& powers) {
+PerWork per_work(const std::vector<Level>& levels, const Pattern& pattern,
+                 const model::Powers& powers) {
   const model::Cost cost = model::cost_of(levels, pattern);
   return {cost.wall_per_work(), cost.watts_per_work(powers)};
 }
@@ -39,7 +40,9 @@ void add_wrong(PlanReport& report) {
     std::vector<Level> believed = plan.levels;
     for (Level& level : believed) level.failures_per_s *= factor;
     const auto misled = model::best_plan(believed, report.job.powers, Goal::time);
-    if (misled) add(factor < 1 ? "half the failures expected" : "twice the failures expected", misled->pattern);
+    if (misled)
+      add(factor < 1 ? "half the failures expected" : "twice the failures expected",
+          misled->pattern);
   }
 }
 
@@ -47,7 +50,8 @@ void add_sensitivities(PlanReport& report) {
   const model::Plan& plan = report.schedules[0].plan;
   const PerWork base = per_work(plan.levels, plan.pattern, report.job.powers);
   constexpr double kStep = 0.01;
-  const auto add = [&](const std::string& input, const std::vector<Level>& levels, const model::Powers& powers) {
+  const auto add = [&](const std::string& input, const std::vector<Level>& levels,
+                       const model::Powers& powers) {
     const PerWork now = per_work(levels, plan.pattern, powers);
     report.sensitivities.push_back(
         {input, (now.seconds / base.seconds - 1) / kStep, (now.joules / base.joules - 1) / kStep});
@@ -81,7 +85,8 @@ void add_approximations(PlanReport& report) {
   const model::Plan& plan = report.schedules[0].plan;
   if (plan.levels.size() != 1 || plan.levels[0].behind_s > 0) return;
   const Level& level = plan.levels[0];
-  const model::OneLevel job{1 / level.failures_per_s, level.blocked_s, level.restart_s, level.downtime_s};
+  const model::OneLevel job{1 / level.failures_per_s, level.blocked_s, level.restart_s,
+                            level.downtime_s};
   const auto add = [&](const char* name, double work_s) {
     report.approximations.push_back({name, work_s, model::time_excess(job, work_s)});
   };
@@ -99,7 +104,8 @@ PlanReport make_plan(const JobModel& job, double bound) {
   if (!plans) return report;
   report.schedules.push_back({"least time", std::move(plans->shortest)});
   report.schedules.push_back({"least energy", std::move(plans->cheapest)});
-  report.schedules.push_back({fmt::format("at most {:g} % longer", bound * 100), std::move(plans->mixed)});
+  report.schedules.push_back(
+      {fmt::format("at most {:g} % longer", bound * 100), std::move(plans->mixed)});
   add_wrong(report);
   add_sensitivities(report);
   add_approximations(report);

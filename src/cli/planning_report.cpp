@@ -13,7 +13,9 @@ namespace {
 
 using plan_json_t = nlohmann::ordered_json;
 
-std::string share_text_of(double share) { return std::isfinite(share) ? fmt::format("{:.2f} %", share * 100) : "-"; }
+std::string share_text_of(double share) {
+  return std::isfinite(share) ? fmt::format("{:.2f} %", share * 100) : "-";
+}
 
 struct PlanPart {
   const char* name;
@@ -38,7 +40,9 @@ std::vector<PlanPart> plan_parts_of(const model::Plan& plan, const model::Powers
 }
 
 // Returns the useful work between two checkpoints of exactly that level or a deeper one.
-double period_s(const model::Plan& plan, std::size_t index) { return plan.pattern.period_work_s(index); }
+double period_s(const model::Plan& plan, std::size_t index) {
+  return plan.pattern.period_work_s(index);
+}
 
 bool is_always_deeper(const model::Plan& plan, std::size_t index) {
   return index + 1 < plan.levels.size() && plan.pattern.every[index + 1] == 1;
@@ -51,15 +55,17 @@ std::string levels_table(const PlanReport& report) {
                {"restart", Align::right},
                {"mean time to failure", Align::right}});
   for (const model::Level& level : report.job.levels) {
-    table.add({std::to_string(level.number), duration_text(level.blocked_s), duration_text(level.behind_s),
-               duration_text(level.restart_s), duration_text(1 / level.failures_per_s)});
+    table.add({std::to_string(level.number), duration_text(level.blocked_s),
+               duration_text(level.behind_s), duration_text(level.restart_s),
+               duration_text(1 / level.failures_per_s)});
   }
   return table.text();
 }
 
 std::string intervals_table(const PlanReport& report) {
   std::vector<Table::Column> columns = {{"take level"}};
-  for (const Schedule& schedule : report.schedules) columns.push_back({schedule.name, Align::right});
+  for (const Schedule& schedule : report.schedules)
+    columns.push_back({schedule.name, Align::right});
   Table table(columns);
   for (const model::Level& level : report.job.levels) {
     std::vector<std::string> row = {fmt::format("{} every", level.number)};
@@ -67,7 +73,8 @@ std::string intervals_table(const PlanReport& report) {
       std::string cell = "never";
       for (std::size_t i = 0; i < schedule.plan.levels.size(); ++i) {
         if (schedule.plan.levels[i].number != level.number) continue;
-        cell = is_always_deeper(schedule.plan, i) ? "as a deeper one" : duration_text(period_s(schedule.plan, i));
+        cell = is_always_deeper(schedule.plan, i) ? "as a deeper one"
+                                                  : duration_text(period_s(schedule.plan, i));
       }
       row.push_back(cell);
     }
@@ -84,20 +91,23 @@ std::string shares_table(const PlanReport& report) {
   }
   Table table(columns);
   std::vector<std::vector<PlanPart>> all;
-  for (const Schedule& schedule : report.schedules) all.push_back(plan_parts_of(schedule.plan, report.job.powers));
+  for (const Schedule& schedule : report.schedules)
+    all.push_back(plan_parts_of(schedule.plan, report.job.powers));
   for (std::size_t row = 0; row < all[0].size(); ++row) {
     std::vector<std::string> cells = {all[0][row].name};
     for (std::size_t i = 0; i < all.size(); ++i) {
       const model::Plan& plan = report.schedules[i].plan;
       cells.push_back(share_text_of(all[i][row].seconds / plan.wall_per_work()));
-      cells.push_back(share_text_of(all[i][row].joules / plan.cost.watts_per_work(report.job.powers)));
+      cells.push_back(
+          share_text_of(all[i][row].joules / plan.cost.watts_per_work(report.job.powers)));
     }
     table.add(cells);
   }
   std::vector<std::string> last = {"an hour of work takes"};
   for (const Schedule& schedule : report.schedules) {
     last.push_back(duration_text(schedule.plan.wall_per_work() * 3600));
-    last.push_back(fmt::format("{:.4g} kWh", schedule.plan.cost.watts_per_work(report.job.powers) / 1000));
+    last.push_back(
+        fmt::format("{:.4g} kWh", schedule.plan.cost.watts_per_work(report.job.powers) / 1000));
   }
   table.add(last);
   return table.text();
@@ -127,28 +137,35 @@ plan_json_t plan_json_of(const model::Plan& plan, const model::Powers& powers) {
   for (const PlanPart& part : plan_parts_of(plan, powers)) {
     parts[part.name] = {{"of_time", part.seconds / seconds}, {"of_energy", part.joules / joules}};
   }
-  return {{"intervals", intervals}, {"time_per_work", seconds}, {"joules_per_work_s", joules}, {"parts", parts}};
+  return {{"intervals", intervals},
+          {"time_per_work", seconds},
+          {"joules_per_work_s", joules},
+          {"parts", parts}};
 }
 
 // Returns the estimate as text. A single run has no confidence interval.
 std::string estimate_text(const simulate::Estimate& estimate, double minus) {
   const std::string mean = fmt::format("{:.2f}", (estimate.mean - minus) * 100);
-  return estimate.count < 2 ? mean + " %" : fmt::format("{} +- {:.2f} %", mean, estimate.half_width * 100);
+  return estimate.count < 2 ? mean + " %"
+                            : fmt::format("{} +- {:.2f} %", mean, estimate.half_width * 100);
 }
 
 std::string by_runs_text(const ByRuns& runs) {
   const simulate::Found& found = runs.found;
   Table table({{"by simulation"}, {"formula", Align::right}, {"best found", Align::right}});
   for (std::size_t i = 0; i < runs.levels.size(); ++i) {
-    table.add({fmt::format("{} every", runs.levels[i].number), duration_text(runs.formula.period_work_s(i)),
+    table.add({fmt::format("{} every", runs.levels[i].number),
+               duration_text(runs.formula.period_work_s(i)),
                duration_text(found.pattern.period_work_s(i))});
   }
-  table.add({"longer than the work", estimate_text(found.start_value, 1), estimate_text(found.value, 1)});
+  table.add(
+      {"longer than the work", estimate_text(found.start_value, 1), estimate_text(found.value, 1)});
   const bool is_better = found.saved.low() > 0;
-  return table.text() + fmt::format("{} run{} with failures by {}: {}\n", runs.replicas, runs.replicas == 1 ? "" : "s",
-                                    printable(runs.failures),
-                                    is_better ? "it saves " + estimate_text(found.saved, 0) + " of the time"
-                                              : "none is better than the formula's for certain");
+  return table.text() +
+         fmt::format("{} run{} with failures by {}: {}\n", runs.replicas,
+                     runs.replicas == 1 ? "" : "s", printable(runs.failures),
+                     is_better ? "it saves " + estimate_text(found.saved, 0) + " of the time"
+                               : "none is better than the formula's for certain");
 }
 
 plan_json_t by_runs_json(const ByRuns& runs) {
@@ -185,12 +202,16 @@ std::string plan_text(const PlanReport& report) {
     }
     text += table.text() + "\n";
   }
-  Table wrong({{"being wrong: " + report.schedules[0].name}, {"time", Align::right}, {"joules", Align::right}});
+  Table wrong({{"being wrong: " + report.schedules[0].name},
+               {"time", Align::right},
+               {"joules", Align::right}});
   for (const Wrong& one : report.wrong)
-    wrong.add({one.what, "+" + share_text_of(one.more_time), fmt::format("{:+.2f} %", one.more_energy * 100)});
+    wrong.add({one.what, "+" + share_text_of(one.more_time),
+               fmt::format("{:+.2f} %", one.more_energy * 100)});
   Table matters({{"1 % more of"}, {"time", Align::right}, {"joules", Align::right}});
   for (const Sensitivity& one : report.sensitivities) {
-    matters.add({one.input, fmt::format("{:+.4f} %", one.of_time), fmt::format("{:+.4f} %", one.of_energy)});
+    matters.add({one.input, fmt::format("{:+.4f} %", one.of_time),
+                 fmt::format("{:+.4f} %", one.of_energy)});
   }
   text += wrong.text() + "\n" + matters.text();
   if (report.by_runs) text += "\n" + by_runs_text(*report.by_runs);
@@ -200,7 +221,8 @@ std::string plan_text(const PlanReport& report) {
 
 std::string plan_json(const PlanReport& report) {
   const model::Powers& powers = report.job.powers;
-  plan_json_t all = {{"schema", 1}, {"kind", "plan"}, {"nodes", report.job.nodes}, {"bytes", report.job.bytes}};
+  plan_json_t all = {
+      {"schema", 1}, {"kind", "plan"}, {"nodes", report.job.nodes}, {"bytes", report.job.bytes}};
   all["powers_w"] = {{"compute", powers.compute_w},
                      {"checkpoint", powers.checkpoint_w},
                      {"restart", powers.restart_w},
@@ -214,13 +236,16 @@ std::string plan_json(const PlanReport& report) {
     all["schedules"].push_back(one);
   }
   for (const Wrong& one : report.wrong) {
-    all["wrong"].push_back({{"what", one.what}, {"more_time", one.more_time}, {"more_energy", one.more_energy}});
+    all["wrong"].push_back(
+        {{"what", one.what}, {"more_time", one.more_time}, {"more_energy", one.more_energy}});
   }
   for (const Sensitivity& one : report.sensitivities) {
-    all["sensitivities"].push_back({{"input", one.input}, {"of_time", one.of_time}, {"of_energy", one.of_energy}});
+    all["sensitivities"].push_back(
+        {{"input", one.input}, {"of_time", one.of_time}, {"of_energy", one.of_energy}});
   }
   for (const Approximation& one : report.approximations) {
-    all["approximations"].push_back({{"name", one.name}, {"work_s", one.work_s}, {"more_time", one.more_time}});
+    all["approximations"].push_back(
+        {{"name", one.name}, {"work_s", one.work_s}, {"more_time", one.more_time}});
   }
   if (report.by_runs) all["by_runs"] = by_runs_json(*report.by_runs);
   all["notes"] = report.job.notes;
@@ -246,8 +271,9 @@ std::string sizes_text(const std::vector<SizeRow>& rows) {
     const auto parts = plan_parts_of(*row.plan, {});
     const auto share = [&](double seconds) { return share_text_of(seconds / wall); };
     cells.push_back(duration_text(row.plan->pattern.work_s));
-    for (const double seconds : {parts[0].seconds, parts[1].seconds, parts[2].seconds + parts[3].seconds,
-                                 parts[4].seconds, parts[5].seconds}) {
+    for (const double seconds :
+         {parts[0].seconds, parts[1].seconds, parts[2].seconds + parts[3].seconds, parts[4].seconds,
+          parts[5].seconds}) {
       cells.push_back(share(seconds));
     }
     table.add(cells);

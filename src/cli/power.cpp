@@ -40,7 +40,8 @@ Status keep_metrics(energy::Sampler& sampler, const std::string& file) {
     amounts[i].covered_s = now[i].covered_s;
     amounts[i].gap_s = std::max(0.0, now[i].time_s - sampler.started_s() - now[i].covered_s);
   }
-  return sys::replace_text_file(sys::real_kernel(), file, energy::openmetrics_text(sampler.domains(), amounts));
+  return sys::replace_text_file(sys::real_kernel(), file,
+                                energy::openmetrics_text(sampler.domains(), amounts));
 }
 
 }  // namespace
@@ -54,10 +55,12 @@ int power(const PowerArguments& arguments) {
   do {
     std::this_thread::sleep_for(std::chrono::duration<double>(arguments.interval_s));
     const double to_s = sys::monotonic_s();
-    PowerLook look{sys::host_name(), to_s - from_s, meters.between(from_s, to_s), meters.since_start()};
+    PowerLook look{sys::host_name(), to_s - from_s, meters.between(from_s, to_s),
+                   meters.since_start()};
     from_s = to_s;
     print(meters, arguments, look);
-    if (const Status kept = keep_metrics(meters, arguments.openmetrics); !kept) return complain(kept.error());
+    if (const Status kept = keep_metrics(meters, arguments.openmetrics); !kept)
+      return complain(kept.error());
   } while (!arguments.once && std::ferror(stdout) == 0);
   return kDone;
 }

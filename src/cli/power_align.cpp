@@ -1,5 +1,5 @@
-// `diapause power align`: starts the Python package, which correlates the power of an external meter
-// with a trace.
+// `diapause power align`: starts the Python package, which correlates the power of an external
+// meter with a trace.
 #include <fmt/core.h>
 
 #include "cli/python.hpp"

@@ -24,7 +24,9 @@ using energy::CalibrationSample;
 
 using Work = std::function<void(const std::atomic<bool>& stop)>;
 
-void sleep_s(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+void sleep_s(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
 
 void compute(const std::atomic<bool>& stop) {
   volatile double value = 1;
@@ -91,7 +93,8 @@ class Calibration {
     const energy::Usage usage = sampler_.between(from_s, to_s);
     add_watts(usage, sample);
     fmt::print(stderr, "{:8} {:5.1f} % busy", name, 100 * sample.activity.utilisation);
-    for (const auto& [domain, watts] : sample.watts) fmt::print(stderr, "  {} {:.2f} W", domain_name(domain), watts);
+    for (const auto& [domain, watts] : sample.watts)
+      fmt::print(stderr, "  {} {:.2f} W", domain_name(domain), watts);
     fmt::print(stderr, "\n");
     samples_.push_back(std::move(sample));
     return {};
@@ -116,22 +119,27 @@ class Calibration {
   std::vector<CalibrationSample> samples_;
 };
 
-Status run_steps(Calibration& calibration, const std::string& directory, std::atomic<std::uint64_t>& moved_bytes) {
+Status run_steps(Calibration& calibration, const std::string& directory,
+                 std::atomic<std::uint64_t>& moved_bytes) {
   const unsigned cores = sys::usable_cores();
   DIAPAUSE_TRY(calibration.step("idle", 0, {}));
   DIAPAUSE_TRY(calibration.step("half", (cores + 1) / 2, compute));
   DIAPAUSE_TRY(calibration.step("busy", cores, compute));
-  DIAPAUSE_TRY(calibration.step("memory", cores, [&](const auto& stop) { copy_memory(stop, moved_bytes); }));
+  DIAPAUSE_TRY(
+      calibration.step("memory", cores, [&](const auto& stop) { copy_memory(stop, moved_bytes); }));
   if (directory.empty()) return {};
-  DIAPAUSE_TRY_ASSIGN(const auto folder, sys::Directory::make_private(sys::real_kernel(), directory + "/calibrate"));
+  DIAPAUSE_TRY_ASSIGN(const auto folder,
+                      sys::Directory::make_private(sys::real_kernel(), directory + "/calibrate"));
   Status written;
-  DIAPAUSE_TRY(calibration.step("disk", 1, [&](const auto& stop) { written = write_file(folder, stop); }));
+  DIAPAUSE_TRY(
+      calibration.step("disk", 1, [&](const auto& stop) { written = write_file(folder, stop); }));
   DIAPAUSE_TRY(folder.remove_file("load"));
   return written;
 }
 
 // Adds the samples of this run to those of earlier ones.
-Result<std::vector<CalibrationSample>> keep(const std::string& path, std::vector<CalibrationSample> samples) {
+Result<std::vector<CalibrationSample>> keep(const std::string& path,
+                                            std::vector<CalibrationSample> samples) {
   if (path.empty()) return samples;
   for (const CalibrationSample& sample : samples) {
     DIAPAUSE_TRY(sys::append_line(sys::real_kernel(), path, sample_line(sample)));
@@ -142,7 +150,9 @@ Result<std::vector<CalibrationSample>> keep(const std::string& path, std::vector
     DIAPAUSE_TRY_ASSIGN(const auto line, file.next());
     if (!line) return samples;
     auto sample = energy::parse_sample(*line);
-    if (!sample) return fail(Code::corrupt, fmt::format("{}:{} {}", path, samples.size() + 1, sample.error().message));
+    if (!sample)
+      return fail(Code::corrupt,
+                  fmt::format("{}:{} {}", path, samples.size() + 1, sample.error().message));
     samples.push_back(std::move(*sample));
   }
 }
@@ -153,15 +163,18 @@ Status calibrate(const PowerCalibrateArguments& arguments) {
   const auto& total = sampler->total();
   if (total.zones.empty() || total.kind != energy::Kind::measured) {
     return fail(Code::not_found,
-                "no counter of this machine can be read, and a model cannot be fitted to itself; `diapause power` says "
+                "no counter of this machine can be read, and a model cannot be fitted to itself; "
+                "`diapause power` says "
                 "what is missing");
   }
   std::atomic<std::uint64_t> moved_bytes{0};
-  DIAPAUSE_TRY_ASSIGN(auto activity, energy::ActivityReader::open(sys::real_kernel(), settings.root, moved_bytes));
+  DIAPAUSE_TRY_ASSIGN(auto activity,
+                      energy::ActivityReader::open(sys::real_kernel(), settings.root, moved_bytes));
   Calibration calibration(*sampler, activity, arguments.step_s);
   DIAPAUSE_TRY(run_steps(calibration, arguments.directory, moved_bytes));
   DIAPAUSE_TRY_ASSIGN(const auto samples, keep(arguments.samples, calibration.samples()));
-  const std::string where = fmt::format("`diapause power calibrate` on {}, {}", sys::host_name(), total.name);
+  const std::string where =
+      fmt::format("`diapause power calibrate` on {}, {}", sys::host_name(), total.name);
   DIAPAUSE_TRY_ASSIGN(energy::Profile profile, energy::fit_profile(samples, where));
   if (arguments.validate) {
     Calibration again(*sampler, activity, arguments.step_s);

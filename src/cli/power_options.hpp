@@ -15,7 +15,8 @@ class PowerOptions {
   // arguments are parsed.
   CLI::App& add(CLI::App& app);
   // Returns the chosen arguments. Called if "power" was typed with none of the other sub-verbs.
-  std::variant<PowerArguments, PowerRecordArguments, PowerAlignArguments, PowerCalibrateArguments> chosen() const;
+  std::variant<PowerArguments, PowerRecordArguments, PowerAlignArguments, PowerCalibrateArguments>
+  chosen() const;
 
  private:
   CLI::App* verb_ = nullptr;

@@ -15,9 +15,10 @@ namespace diapause::cli {
 namespace {
 
 energy::TraceHead head_of(energy::Sampler& sampler) {
-  const double unix_of_monotonic_s = static_cast<double>(sys::unix_time_ns()) / 1e9 - sys::monotonic_s();
-  return {sys::host_name(), unix_of_monotonic_s + sampler.started_s(), sampler.period_s(), sampler.domains(),
-          sampler.total()};
+  const double unix_of_monotonic_s =
+      static_cast<double>(sys::unix_time_ns()) / 1e9 - sys::monotonic_s();
+  return {sys::host_name(), unix_of_monotonic_s + sampler.started_s(), sampler.period_s(),
+          sampler.domains(), sampler.total()};
 }
 
 // Records rows until the end. It may be stopped between two lines or inside one, which a reader
@@ -40,7 +41,8 @@ Status record_rows(energy::Sampler& sampler, sys::TextWriter& file, double secon
 int power_record(const PowerRecordArguments& arguments) {
   const auto sampler = start_sampler(arguments.choice, Unless::automatic);
   if (!sampler) return complain(sampler.error());
-  if ((*sampler)->domains().empty()) return complain("nothing tells what this node draws; `diapause power` says why");
+  if ((*sampler)->domains().empty())
+    return complain("nothing tells what this node draws; `diapause power` says why");
   auto file = sys::TextWriter::create(sys::real_kernel(), arguments.file);
   if (!file) return complain(file.error());
   Status done = file->add_line(trace_head_line(head_of(**sampler)));
@@ -48,8 +50,8 @@ int power_record(const PowerRecordArguments& arguments) {
   if (!done) return complain(done.error());
   const auto& total = (*sampler)->total();
   const energy::Amount amount = (*sampler)->since_start().total;
-  fmt::print("{}: {:.1f} s, {}, {}: {:.1f} J\n", arguments.file, amount.covered_s, total.name, kind_name(total.kind),
-             amount.joules);
+  fmt::print("{}: {:.1f} s, {}, {}: {:.1f} J\n", arguments.file, amount.covered_s, total.name,
+             kind_name(total.kind), amount.joules);
   return kDone;
 }
 

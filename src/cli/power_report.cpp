@@ -17,7 +17,8 @@ using json = nlohmann::ordered_json;
 std::string watts_text(const Amount& amount) {
   if (!(amount.covered_s > 0)) return "?";
   if (!amount.off.is_bounded) return "~ " + rounded_text(amount.joules / amount.covered_s, 2, "W");
-  return value_text(amount.joules / amount.covered_s, amount.off.together_j() / amount.covered_s, "W");
+  return value_text(amount.joules / amount.covered_s, amount.off.together_j() / amount.covered_s,
+                    "W");
 }
 
 std::string joules_text(const Amount& amount) {
@@ -26,7 +27,9 @@ std::string joules_text(const Amount& amount) {
                                : "~ " + rounded_text(amount.joules, 2, "J");
 }
 
-std::string gap_text(const Amount& amount) { return amount.has_gap() ? fmt::format("{:.1f} s", amount.gap_s) : ""; }
+std::string gap_text(const Amount& amount) {
+  return amount.has_gap() ? fmt::format("{:.1f} s", amount.gap_s) : "";
+}
 
 json amount_json(const Amount& amount) {
   json one = {{"joules", nullptr}, {"watts", nullptr}};
@@ -67,7 +70,8 @@ bool uses_model(energy::Sampler& sampler) {
 }  // namespace
 
 std::string profile_text(const energy::Profile& profile) {
-  std::string text = fmt::format("model {}: {} ({})\n", profile.name, profile.machine, profile.origin);
+  std::string text =
+      fmt::format("model {}: {} ({})\n", profile.name, profile.machine, profile.origin);
   Table table({{"PARAMETER"}, {"VALUE", Align::right}, {"FROM"}});
   for (const energy::Parameter& parameter : parameters_of(profile)) {
     table.add({parameter.key, fmt::format("{:.4g}", parameter.value), printable(parameter.source)});
@@ -93,10 +97,12 @@ std::string power_text(energy::Sampler& sampler, const PowerLook& look) {
   }
   std::string text = domains.empty() ? "nothing tells what this node draws\n" : table.text();
   if (const auto& total = sampler.total(); !total.zones.empty()) {
-    text += fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total.kind),
-                        watts_text(look.usage.total), joules_text(look.since_start.total));
+    text +=
+        fmt::format("total: {}, {}: {}, {} since the start\n", total.name, kind_name(total.kind),
+                    watts_text(look.usage.total), joules_text(look.since_start.total));
     if (const auto& parts = sampler.fast_parts(); !parts.zones.empty()) {
-      text += fmt::format("in short times it is told apart by {}, whose meters are faster\n", parts.name);
+      text += fmt::format("in short times it is told apart by {}, whose meters are faster\n",
+                          parts.name);
     }
   }
   if (!sampler.obstacles().empty()) text += "not usable:\n";
@@ -128,9 +134,11 @@ std::string power_json(energy::Sampler& sampler, const PowerLook& look) {
     const auto& profile = sampler.profile();
     json parameters = json::array();
     for (const energy::Parameter& parameter : parameters_of(profile)) {
-      parameters.push_back({{"key", parameter.key}, {"value", parameter.value}, {"source", parameter.source}});
+      parameters.push_back(
+          {{"key", parameter.key}, {"value", parameter.value}, {"source", parameter.source}});
     }
-    document["model"] = {{"name", profile.name}, {"machine", profile.machine}, {"parameters", parameters}};
+    document["model"] = {
+        {"name", profile.name}, {"machine", profile.machine}, {"parameters", parameters}};
   }
   document["sampler_cpu_s"] = sampler.cost_s();
   return document.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -26,7 +26,8 @@ Result<energy::AppCosts> costs_of(const PredictArguments& arguments) {
   if (const auto text = energy::built_in_profile(arguments.machine); !text.empty()) {
     return energy::parse_app_costs(text, "built-in profile " + arguments.machine, arguments.app);
   }
-  DIAPAUSE_TRY_ASSIGN(const std::string text, sys::read_text_file(sys::real_kernel(), arguments.machine));
+  DIAPAUSE_TRY_ASSIGN(const std::string text,
+                      sys::read_text_file(sys::real_kernel(), arguments.machine));
   return energy::parse_app_costs(text, arguments.machine, arguments.app);
 }
 
@@ -50,7 +51,8 @@ std::string predicted_text(const PredictArguments& arguments, const PredictedCas
                {"ORIGINAL", Align::right},
                {printable(arguments.schedule), Align::right},
                {"CHANGE", Align::right}});
-  const auto row = [&](const char* what, const char* unit, double original, double value, double off) {
+  const auto row = [&](const char* what, const char* unit, double original, double value,
+                       double off) {
     table.add({what, fmt::format("{:.2f} {}", original, unit), value_text(value, off, unit),
                value_text(more_percent(value, original), off / original * 100, "%")});
   };
@@ -58,13 +60,17 @@ std::string predicted_text(const PredictArguments& arguments, const PredictedCas
   row("power of a node", "W", one.original.watts(), one.with.watts(), one.with.watts_off());
   row("energy of a node", "J", one.original.joules, one.with.joules, one.with.joules_off);
   const auto& taken = one.with.checkpoints;
-  return table.text() + fmt::format("checkpoints of levels 1 to 4: {}, {}, {}, {}; costs: {}\n", taken[0], taken[1],
-                                    taken[2], taken[3], printable(one.costs.source));
+  return table.text() + fmt::format("checkpoints of levels 1 to 4: {}, {}, {}, {}; costs: {}\n",
+                                    taken[0], taken[1], taken[2], taken[3],
+                                    printable(one.costs.source));
 }
 
 json predicted_json(const PredictArguments& arguments, const PredictedCase& one) {
   const auto value = [](double original, double with, double off) {
-    return json{{"original", original}, {"predicted", with}, {"off", off}, {"percent", more_percent(with, original)}};
+    return json{{"original", original},
+                {"predicted", with},
+                {"off", off},
+                {"percent", more_percent(with, original)}};
   };
   return {{"schema", 1},
           {"machine", arguments.machine},
@@ -83,7 +89,8 @@ int predict(const PredictArguments& arguments) {
   const auto one = predict_case(arguments);
   if (!one) return complain(one.error());
   if (arguments.json) {
-    fmt::print("{}\n", predicted_json(arguments, *one).dump(2, ' ', false, json::error_handler_t::replace));
+    fmt::print("{}\n",
+               predicted_json(arguments, *one).dump(2, ' ', false, json::error_handler_t::replace));
   } else {
     fmt::print("{}", predicted_text(arguments, *one));
   }

@@ -21,16 +21,18 @@ struct LockedTier {
 
 Result<std::vector<LockedTier>> lock_places(const Collection& collection, const Job& job,
                                             const std::vector<std::string>& roots) {
-  const std::string holder = fmt::format("diapause prune, process {} on {}\n", sys::process_id(), sys::host_name());
+  const std::string holder =
+      fmt::format("diapause prune, process {} on {}\n", sys::process_id(), sys::host_name());
   std::vector<LockedTier> locked;
   for (const store::SurveyedPlace& place : collection.places) {
     if (place.job != job.key) continue;
     const std::string& root = roots[static_cast<std::size_t>(place.kind)];
-    DIAPAUSE_TRY_ASSIGN(store::Tier tier,
-                        store::Tier::open(sys::real_kernel(), place.kind, root, place.job, place.node, false));
+    DIAPAUSE_TRY_ASSIGN(store::Tier tier, store::Tier::open(sys::real_kernel(), place.kind, root,
+                                                            place.job, place.node, false));
     locked.push_back({&place, std::move(tier)});
     if (Status status = locked.back().tier.lock(holder, 0); !status) {
-      if (status.error().code == Code::busy) status.error().message += "; nothing of this job was removed";
+      if (status.error().code == Code::busy)
+        status.error().message += "; nothing of this job was removed";
       return fail(std::move(status.error()));
     }
   }
@@ -44,8 +46,9 @@ bool is_restorable(const Job& job, const CollectedVersion& version, double seen_
   const VersionInspection found = inspect(version, seen_s);
   if (found.assessment.restorable && !found.vanished) return true;
   for (const store::DamagedFile& damage : found.damages) {
-    complain(fmt::format("version {} of {} cannot be restored and does not count as kept: {}: {}", version.id.number,
-                         job.key, printable(damage.path), printable(damage.what)));
+    complain(fmt::format("version {} of {} cannot be restored and does not count as kept: {}: {}",
+                         version.id.number, job.key, printable(damage.path),
+                         printable(damage.what)));
   }
   return false;
 }
@@ -62,15 +65,18 @@ std::size_t first_beyond(const Job& job, std::uint64_t keep, double seen_s) {
   return job.versions.size();
 }
 
-std::vector<const CollectedVersion*> choose(const Job& job, const PruneArguments& arguments, double seen_s) {
-  const std::size_t beyond = arguments.keep ? first_beyond(job, *arguments.keep, seen_s) : job.versions.size();
+std::vector<const CollectedVersion*> choose(const Job& job, const PruneArguments& arguments,
+                                            double seen_s) {
+  const std::size_t beyond =
+      arguments.keep ? first_beyond(job, *arguments.keep, seen_s) : job.versions.size();
   std::vector<const CollectedVersion*> chosen;
   for (std::size_t i = 0; i < job.versions.size(); ++i) {
     const CollectedVersion& version = job.versions[i];
-    const bool named =
-        std::find(arguments.versions.begin(), arguments.versions.end(), version.id.number) != arguments.versions.end();
+    const bool named = std::find(arguments.versions.begin(), arguments.versions.end(),
+                                 version.id.number) != arguments.versions.end();
     const bool old = i >= beyond && !version.unfinished();
-    if (arguments.all || named || old || (arguments.unfinished && version.unfinished())) chosen.push_back(&version);
+    if (arguments.all || named || old || (arguments.unfinished && version.unfinished()))
+      chosen.push_back(&version);
   }
   return chosen;
 }
@@ -78,7 +84,8 @@ std::vector<const CollectedVersion*> choose(const Job& job, const PruneArguments
 // Removes the manifests first, in all tiers. From then on it is no version, whatever becomes of the
 // rest.
 Status remove(const CollectedVersion& version, const std::vector<LockedTier>& tiers) {
-  const auto everywhere = [&](Status (store::Tier::*step)(const format::VersionId&) const) -> Status {
+  const auto everywhere = [&](Status (store::Tier::*step)(const format::VersionId&)
+                                  const) -> Status {
     for (const LockedTier& locked : tiers) {
       const bool there = std::any_of(version.parts.begin(), version.parts.end(),
                                      [&](const Part& part) { return part.place == locked.place; });
@@ -91,16 +98,17 @@ Status remove(const CollectedVersion& version, const std::vector<LockedTier>& ti
 }
 
 // Removes the versions, or only reports them; returns the bytes.
-Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& tiers, const PruneArguments& arguments,
-                                double seen_s) {
+Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& tiers,
+                                const PruneArguments& arguments, double seen_s) {
   std::uint64_t freed = 0;
   for (const CollectedVersion* version : choose(job, arguments, seen_s)) {
     const std::uint64_t bytes = stored_bytes(*version);
     const std::string where = printable(places_text(*version));
     const char* state = state_of(*version);
     if (!arguments.dry_run) DIAPAUSE_TRY(remove(*version, tiers));
-    fmt::print("{} {} version {} (incarnation {}, {}): {} in {}\n", arguments.dry_run ? "would remove" : "removed",
-               job.key, version->id.number, version->id.incarnation, state, bytes_text(bytes), where);
+    fmt::print("{} {} version {} (incarnation {}, {}): {} in {}\n",
+               arguments.dry_run ? "would remove" : "removed", job.key, version->id.number,
+               version->id.incarnation, state, bytes_text(bytes), where);
     freed += bytes;
   }
   return freed;
@@ -109,24 +117,29 @@ Result<std::uint64_t> prune_job(const Job& job, const std::vector<LockedTier>& t
 // Returns whether no version of that number is published.
 bool is_captured_only(const std::vector<const Job*>& jobs, std::uint64_t number) {
   return std::none_of(jobs.begin(), jobs.end(), [&](const Job* job) {
-    return std::any_of(job->versions.begin(), job->versions.end(), [&](const CollectedVersion& version) {
-      return version.id.number == number && !version.is_captured;
-    });
+    return std::any_of(job->versions.begin(), job->versions.end(),
+                       [&](const CollectedVersion& version) {
+                         return version.id.number == number && !version.is_captured;
+                       });
   });
 }
 
 Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArguments& arguments) {
   for (const std::uint64_t number : arguments.versions) {
     const bool there = std::any_of(jobs.begin(), jobs.end(), [&](const Job* job) {
-      return std::any_of(job->versions.begin(), job->versions.end(),
-                         [&](const CollectedVersion& version) { return version.id.number == number; });
+      return std::any_of(
+          job->versions.begin(), job->versions.end(),
+          [&](const CollectedVersion& version) { return version.id.number == number; });
     });
-    if (!there) return fail(Code::not_found, fmt::format("there is no version {} of '{}'", number, arguments.job));
+    if (!there)
+      return fail(Code::not_found,
+                  fmt::format("there is no version {} of '{}'", number, arguments.job));
     if (is_captured_only(jobs, number)) {
-      return fail(Code::argument,
-                  fmt::format("version {} of '{}' was captured and is not published yet: the next start "
-                              "does that, and diapause prune JOB --all removes it with all others",
-                              number, arguments.job));
+      return fail(
+          Code::argument,
+          fmt::format("version {} of '{}' was captured and is not published yet: the next start "
+                      "does that, and diapause prune JOB --all removes it with all others",
+                      number, arguments.job));
     }
   }
   return {};
@@ -136,23 +149,27 @@ Status check_versions_exist(const std::vector<const Job*>& jobs, const PruneArgu
 // version.
 Status clear_spares(const std::vector<LockedTier>& tiers, const Job& job, bool with_captures) {
   for (const LockedTier& locked : tiers) {
-    if (with_captures || !may_hold_captures(locked.tier.directory(), job)) DIAPAUSE_TRY(locked.tier.clear_spares());
+    if (with_captures || !may_hold_captures(locked.tier.directory(), job))
+      DIAPAUSE_TRY(locked.tier.clear_spares());
   }
   return {};
 }
 
 // Collects again once the job's places are locked, because what was seen before may have changed.
-Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job, const PruneArguments& arguments) {
+Result<std::uint64_t> lock_and_prune(const Collection& seen, const Job& job,
+                                     const PruneArguments& arguments) {
   if (arguments.dry_run) return prune_job(job, {}, arguments, seen.seen_s);
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> roots, tier_roots(arguments.places));
   DIAPAUSE_TRY_ASSIGN(std::vector<LockedTier> tiers, lock_places(seen, job, roots));
   DIAPAUSE_TRY_ASSIGN(const Collection collection, collect(arguments.places));
   DIAPAUSE_TRY_ASSIGN(const std::vector<const Job*> jobs, find_jobs(collection, job.key));
   for (LockedTier& locked : tiers) {
-    const auto same = std::find_if(collection.places.begin(), collection.places.end(), [&](const auto& place) {
-      return place.directory.path() == locked.place->directory.path();
-    });
-    if (same == collection.places.end()) return fail(Code::io, locked.tier.path() + " has vanished");
+    const auto same =
+        std::find_if(collection.places.begin(), collection.places.end(), [&](const auto& place) {
+          return place.directory.path() == locked.place->directory.path();
+        });
+    if (same == collection.places.end())
+      return fail(Code::io, locked.tier.path() + " has vanished");
     locked.place = &*same;
   }
   DIAPAUSE_TRY(clear_spares(tiers, *jobs.front(), arguments.all));
@@ -166,7 +183,8 @@ int prune(const PruneArguments& arguments) {
   if (!collection) return complain(collection.error());
   const auto jobs = find_jobs(*collection, arguments.job);
   if (!jobs) return complain(jobs.error());
-  if (const Status there = check_versions_exist(*jobs, arguments); !there) return complain(there.error());
+  if (const Status there = check_versions_exist(*jobs, arguments); !there)
+    return complain(there.error());
   for (const std::string& problem : collection->problems) complain(problem);
   for (const std::string& text : collection->notes) note(text);
   int status = collection->problems.empty() ? kDone : kTrouble;

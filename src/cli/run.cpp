@@ -31,7 +31,8 @@ std::string in_words(const sys::ProcessExit& exit) {
 
 std::string variable(const char* name) {
   const auto environment = sys::environment();
-  const auto found = std::ranges::find_if(environment, [&](const auto& entry) { return entry.first == name; });
+  const auto found =
+      std::ranges::find_if(environment, [&](const auto& entry) { return entry.first == name; });
   return found == environment.end() ? "" : found->second;
 }
 
@@ -40,8 +41,8 @@ std::string variable(const char* name) {
 std::vector<sys::Supervisor::Variable> end_of_allocation(const std::string& slurm_job) {
   constexpr const char* kName = "SLURM_JOB_END_TIME";
   if (slurm_job.empty() || !variable(kName).empty()) return {};
-  const auto answer = sys::output_of(
-      {"timeout", "20", "env", "SLURM_TIME_FORMAT=%s", "squeue", "--noheader", "--jobs", slurm_job, "--format", "%e"});
+  const auto answer = sys::output_of({"timeout", "20", "env", "SLURM_TIME_FORMAT=%s", "squeue",
+                                      "--noheader", "--jobs", slurm_job, "--format", "%e"});
   if (!answer) return {};
   const std::string seconds = answer->substr(0, answer->find_first_not_of("0123456789"));
   if (seconds.empty()) return {};  // no limit
@@ -54,10 +55,10 @@ class Run {
       : arguments_(arguments),
         supervisor_(supervisor),
         slurm_job_(variable("SLURM_JOB_ID")),
-        stop_file_(
-            fmt::format("{}/.diapause-stop-{}-{}", sys::current_directory(), sys::host_name(), sys::process_id())),
-        again_file_(
-            fmt::format("{}/.diapause-again-{}-{}", sys::current_directory(), sys::host_name(), sys::process_id())) {}
+        stop_file_(fmt::format("{}/.diapause-stop-{}-{}", sys::current_directory(),
+                               sys::host_name(), sys::process_id())),
+        again_file_(fmt::format("{}/.diapause-again-{}-{}", sys::current_directory(),
+                                sys::host_name(), sys::process_id())) {}
 
   int all_attempts() {
     const auto allocation = end_of_allocation(slurm_job_);
@@ -87,14 +88,16 @@ class Run {
       const bool is_stalled = watch_->is_stalled;
       watch_.reset();
       const double uptime_s = sys::monotonic_s() - start_s;
-      if (supervisor_.end_leftovers(kGrace_s) && !is_stalled) note("ended processes that the command had left behind");
+      if (supervisor_.end_leftovers(kGrace_s) && !is_stalled)
+        note("ended processes that the command had left behind");
       const std::string shortage = take_note(again_file_);
       // A command that makes no progress may take the signal that ends it for a request to stop in
       // time.
       if (!is_stalled && has_stopped(exit)) return stop();
       if (!is_stalled && exit.succeeded() && arguments_.finish) finish();
       if (exit.succeeded()) return exit.shell_status();
-      const bool again = shortage.empty() ? goes_on(exit, failures++, uptime_s) : tries_again(shortage);
+      const bool again =
+          shortage.empty() ? goes_on(exit, failures++, uptime_s) : tries_again(shortage);
       if (!again) return exit.shell_status();
     }
   }
@@ -135,12 +138,13 @@ class Run {
     if (!watch_) return std::nullopt;
     const double now_s = sys::monotonic_s();
     for (const auto& order : watch_->launchers.look(supervisor_.leader(), now_s)) {
-      note(fmt::format("{} (process {}) lives on and nothing that it started does; sending it {}", order.name,
-                       order.process, sys::signal_name(order.signal)));
+      note(fmt::format("{} (process {}) lives on and nothing that it started does; sending it {}",
+                       order.name, order.process, sys::signal_name(order.signal)));
       sys::Supervisor::signal_process(order.process, order.signal);
     }
     if (!watch_->progress.has_stalled(now_s)) return std::nullopt;
-    note(fmt::format("no new line in a ledger and no new version for {} s; ending the command", arguments_.stall_s));
+    note(fmt::format("no new line in a ledger and no new version for {} s; ending the command",
+                     arguments_.stall_s));
     watch_->is_stalled = true;
     (void)supervisor_.end_leftovers(kGrace_s);
     return sys::ProcessExit{true, SIGKILL};
@@ -155,7 +159,8 @@ class Run {
     }
     if (signal.meaning != sys::SignalMeaning::end) return;
     end_wanted_ = true;
-    note(fmt::format("passed {} on; the command will not be started again", sys::signal_name(signal.number)));
+    note(fmt::format("passed {} on; the command will not be started again",
+                     sys::signal_name(signal.number)));
   }
 
   // Returns whether the command ended because it had to stop. It was told so and ended, or its
@@ -179,7 +184,8 @@ class Run {
       const auto removed = finish_job(job);
       if (!removed) note(removed.error().message);
       if (removed && *removed > 0) {
-        note(fmt::format("finished {}: removed {} version{}", job.key, *removed, *removed == 1 ? "" : "s"));
+        note(fmt::format("finished {}: removed {} version{}", job.key, *removed,
+                         *removed == 1 ? "" : "s"));
       }
     }
   }
@@ -195,7 +201,8 @@ class Run {
   // resource. Such a failure says nothing about the program and does not count. The pauses become
   // longer.
   bool tries_again(const std::string& shortage) {
-    const double pause_s = std::max(arguments_.delay_s, std::min(kLongestAgain_s, std::exp2(shortages_)));
+    const double pause_s =
+        std::max(arguments_.delay_s, std::min(kLongestAgain_s, std::exp2(shortages_)));
     if (end_wanted_ || shortages_ == kMostAgain) {
       note(fmt::format("{}; giving up", shortage));
       return false;
@@ -207,7 +214,8 @@ class Run {
   }
 
   int stop() {
-    note(reason_.empty() ? "the command stopped in time" : "the command stopped in time: " + reason_);
+    note(reason_.empty() ? "the command stopped in time"
+                         : "the command stopped in time: " + reason_);
     // A job that was told to end, for example by scancel, must not be queued again.
     if (!slurm_job_.empty() && !end_wanted_) requeue();
     return kStopped;
@@ -215,18 +223,21 @@ class Run {
 
   void requeue() {
     note(fmt::format("asking Slurm to queue job {} again", slurm_job_));
-    if (const Status started = supervisor_.start({"scontrol", "requeue", slurm_job_}, {}); !started) {
+    if (const Status started = supervisor_.start({"scontrol", "requeue", slurm_job_}, {});
+        !started) {
       note(started.error().message);
       return;
     }
     const sys::ProcessExit exit = wait_for_exit();
-    if (!exit.succeeded()) note(fmt::format("scontrol {}; submit the job again to go on", in_words(exit)));
+    if (!exit.succeeded())
+      note(fmt::format("scontrol {}; submit the job again to go on", in_words(exit)));
   }
 
   // Returns whether to start again, after the pause; reports the decision.
   bool goes_on(const sys::ProcessExit& exit, std::uint64_t attempt, double uptime_s) {
     shortages_ = 0;
-    const std::string what = fmt::format("start {} {} after {:.1f} s", attempt + 1, in_words(exit), uptime_s);
+    const std::string what =
+        fmt::format("start {} {} after {:.1f} s", attempt + 1, in_words(exit), uptime_s);
     if (end_wanted_) {
       note(what);
       return false;
@@ -240,8 +251,9 @@ class Run {
       note(fmt::format("{}; giving up: it ran for less than {} s", what, arguments_.min_uptime_s));
       return false;
     }
-    note(arguments_.delay_s > 0 ? fmt::format("{}; starting again in {} s", what, arguments_.delay_s)
-                                : fmt::format("{}; starting again", what));
+    note(arguments_.delay_s > 0
+             ? fmt::format("{}; starting again in {} s", what, arguments_.delay_s)
+             : fmt::format("{}; starting again", what));
     pause(arguments_.delay_s);
     return !end_wanted_;
   }

@@ -26,34 +26,43 @@ Result<const CollectedVersion*> choose(const Job& job, const std::optional<std::
     if (without_manifest == nullptr) without_manifest = &version;
   }
   if (without_manifest == nullptr) {
-    return fail(Code::not_found, number ? fmt::format("there is no version {} of {}", *number, job.key)
-                                        : fmt::format("there is no version of {}", job.key));
+    return fail(Code::not_found, number
+                                     ? fmt::format("there is no version {} of {}", *number, job.key)
+                                     : fmt::format("there is no version of {}", job.key));
   }
-  return fail(Code::not_found, fmt::format("version {} of {} is {}: nothing says what belongs to it; see diapause list",
-                                           without_manifest->id.number, job.key, state_of(*without_manifest)));
+  return fail(
+      Code::not_found,
+      fmt::format("version {} of {} is {}: nothing says what belongs to it; see diapause list",
+                  without_manifest->id.number, job.key, state_of(*without_manifest)));
 }
 
-void print_head(const Job& job, const CollectedVersion& version, const std::optional<VersionEnergy>& energy) {
+void print_head(const Job& job, const CollectedVersion& version,
+                const std::optional<VersionEnergy>& energy) {
   const format::Manifest& manifest = *version.manifest;
   fmt::print("job          {}\n", job.key);
-  fmt::print("version      {} (incarnation {}, commit {})\n", version.id.number, version.id.incarnation,
-             version.id.commit.hex());
+  fmt::print("version      {} (incarnation {}, commit {})\n", version.id.number,
+             version.id.incarnation, version.id.commit.hex());
   fmt::print("time         {}\n", time_text(manifest.created_unix_ns));
   fmt::print("levels       {}\n", levels_text(manifest));
-  fmt::print("data         {} in {} rank{}\n", bytes_text(data_bytes(manifest)), manifest.ranks.size(),
-             manifest.ranks.size() == 1 ? "" : "s");
-  fmt::print("stored here  {}: {}\n", bytes_text(stored_bytes(version)), printable(places_text(version)));
-  if (const std::string text = compression_text(manifest); !text.empty()) fmt::print("compressed   {}\n", text);
+  fmt::print("data         {} in {} rank{}\n", bytes_text(data_bytes(manifest)),
+             manifest.ranks.size(), manifest.ranks.size() == 1 ? "" : "s");
+  fmt::print("stored here  {}: {}\n", bytes_text(stored_bytes(version)),
+             printable(places_text(version)));
+  if (const std::string text = compression_text(manifest); !text.empty())
+    fmt::print("compressed   {}\n", text);
   if (energy) {
-    fmt::print("energy       {} in {:.3f} s of its checkpoint, {}\n", joules_text(energy->amount.joules),
-               energy->amount.seconds, energy->kind);
+    fmt::print("energy       {} in {:.3f} s of its checkpoint, {}\n",
+               joules_text(energy->amount.joules), energy->amount.seconds, energy->kind);
   }
   if (manifest.lossy_restarts > 0) {
-    fmt::print("lineage      {} lossy restart{} before it: values may be further off than any bound says\n",
-               manifest.lossy_restarts, manifest.lossy_restarts == 1 ? "" : "s");
+    fmt::print(
+        "lineage      {} lossy restart{} before it: values may be further off than any bound "
+        "says\n",
+        manifest.lossy_restarts, manifest.lossy_restarts == 1 ? "" : "s");
   }
   fmt::print("state        {}\n", state_of(version));
-  for (const std::string& problem : version.problems()) fmt::print("problem      {}\n", printable(problem));
+  for (const std::string& problem : version.problems())
+    fmt::print("problem      {}\n", printable(problem));
 }
 
 // Ranks of one node that do not differ in anything that is shown.
@@ -82,30 +91,40 @@ void print_ranks(const VersionDetails& details) {
     if (has_partner) same.partners.push_back(record.partner);
     if (!found.regions) problems += fmt::format("rank {}: {}\n", rank, printable(found.problem));
   }
-  Table table({{"RANKS"}, {"NODE"}, {"PARTNERS"}, {"DATA", Align::right}, {"FILE", Align::right}, {"FOUND IN"}});
+  Table table({{"RANKS"},
+               {"NODE"},
+               {"PARTNERS"},
+               {"DATA", Align::right},
+               {"FILE", Align::right},
+               {"FOUND IN"}});
   for (const std::vector<std::string>& cells : order) {
     AlikeRanks& same = alike[cells];
     std::sort(same.partners.begin(), same.partners.end());
     const std::string partners =
-        same.partners.empty() ? "-" : fmt::format("{} on {}", numbers_text(same.partners), cells[1]);
+        same.partners.empty() ? "-"
+                              : fmt::format("{} on {}", numbers_text(same.partners), cells[1]);
     table.add({numbers_text(same.ranks), cells[0], partners, cells[2], cells[3], cells[4]});
   }
   fmt::print("\n{}{}{}", table.text(),
-             manifest.ranks.size() > order.size() ? "data and file are those of each rank\n" : "", problems);
+             manifest.ranks.size() > order.size() ? "data and file are those of each rank\n" : "",
+             problems);
 }
 
 void print_groups(const format::Manifest& manifest) {
   if (manifest.groups.empty()) return;
-  Table table({{"GROUP", Align::right}, {"MAY LOSE"}, {"CHUNK", Align::right}, {"MEMBERS: RANK ON NODE"}});
+  Table table(
+      {{"GROUP", Align::right}, {"MAY LOSE"}, {"CHUNK", Align::right}, {"MEMBERS: RANK ON NODE"}});
   for (std::size_t g = 0; g < manifest.groups.size(); ++g) {
     const format::Group& group = manifest.groups[g];
     std::vector<std::string> members;
     for (std::size_t i = 0; i < group.members.size(); ++i) {
-      const std::string rank = group.members[i] == format::kNoRank ? "none" : std::to_string(group.members[i]);
+      const std::string rank =
+          group.members[i] == format::kNoRank ? "none" : std::to_string(group.members[i]);
       members.push_back(fmt::format("{} on {}", rank, manifest.node_names[group.nodes[i]]));
     }
-    table.add({fmt::format("{}", g), fmt::format("{} of {} nodes", group.parity, group.nodes.size()),
-               bytes_text(group.chunk_bytes), printable(fmt::format("{}", fmt::join(members, ", ")))});
+    table.add(
+        {fmt::format("{}", g), fmt::format("{} of {} nodes", group.parity, group.nodes.size()),
+         bytes_text(group.chunk_bytes), printable(fmt::format("{}", fmt::join(members, ", ")))});
   }
   fmt::print("\n{}", table.text());
 }
@@ -123,13 +142,15 @@ void print_regions(const VersionDetails& details) {
       ranks_of[key].push_back(rank);
     }
   }
-  Table table({{"REGION"}, {"TYPE"}, {"COUNT", Align::right}, {"BYTES PER RANK", Align::right}, {"RANKS"}});
+  Table table(
+      {{"REGION"}, {"TYPE"}, {"COUNT", Align::right}, {"BYTES PER RANK", Align::right}, {"RANKS"}});
   for (const Key& key : order) {
     const auto& [name, type, element_bytes, count] = key;
-    const std::string type_text = type == format::ElementType::bytes ? fmt::format("{} bytes", element_bytes)
-                                                                     : std::string(format::element_type_name(type));
-    table.add({printable(name), type_text, fmt::format("{}", count), bytes_text(element_bytes * count),
-               numbers_text(ranks_of[key])});
+    const std::string type_text = type == format::ElementType::bytes
+                                      ? fmt::format("{} bytes", element_bytes)
+                                      : std::string(format::element_type_name(type));
+    table.add({printable(name), type_text, fmt::format("{}", count),
+               bytes_text(element_bytes * count), numbers_text(ranks_of[key])});
   }
   if (!table.empty()) fmt::print("\n{}", table.text());
 }
@@ -169,11 +190,13 @@ void print_compressed(const VersionDetails& details) {
                {"BOUND", Align::right},
                {"GREATEST ERROR", Align::right}});
   for (const auto& [name, sum] : compressed_regions(details)) {
-    table.add({printable(name), codec::codec_name(static_cast<codec::CodecId>(sum.asked.codec)),
-               fmt::format("{:.2f}", static_cast<double>(sum.bytes) / static_cast<double>(sum.stored)),
-               fmt::format("{}", sum.blocks), fmt::format("{}", sum.lossy), fmt::format("{}", sum.fallen_back),
-               sum.asked.bound == 0 ? "exact" : fmt::format("{:g}", sum.asked.bound),
-               sum.greatest_error == 0 ? "exact" : fmt::format("{:.3g}", sum.greatest_error)});
+    table.add(
+        {printable(name), codec::codec_name(static_cast<codec::CodecId>(sum.asked.codec)),
+         fmt::format("{:.2f}", static_cast<double>(sum.bytes) / static_cast<double>(sum.stored)),
+         fmt::format("{}", sum.blocks), fmt::format("{}", sum.lossy),
+         fmt::format("{}", sum.fallen_back),
+         sum.asked.bound == 0 ? "exact" : fmt::format("{:g}", sum.asked.bound),
+         sum.greatest_error == 0 ? "exact" : fmt::format("{:.3g}", sum.greatest_error)});
   }
   if (!table.empty()) fmt::print("\n{}", table.text());
 }

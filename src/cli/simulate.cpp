@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kMostEvents = 1'000'000;
 
-std::vector<simulate::History> play(const SimulateArguments& arguments, const SimulationSetup& setup) {
+std::vector<simulate::History> play(const SimulateArguments& arguments,
+                                    const SimulationSetup& setup) {
   std::vector<simulate::History> histories(arguments.replicas);
   const bool keeps = !arguments.events.empty() || !arguments.plot.empty();
   sys::ThreadPool pool(arguments.threads > 0 ? arguments.threads : sys::usable_cores());
@@ -31,7 +32,8 @@ std::vector<simulate::History> play(const SimulateArguments& arguments, const Si
 int write_and_draw(const SimulateArguments& arguments, const simulate::History& first) {
   sys::Kernel& kernel = sys::real_kernel();
   if (!arguments.events.empty()) {
-    const Status written = sys::replace_text_file(kernel, arguments.events, events_file(first, arguments.events));
+    const Status written =
+        sys::replace_text_file(kernel, arguments.events, events_file(first, arguments.events));
     if (!written) return complain(written.error());
   }
   if (arguments.plot.empty()) return kDone;

@@ -33,30 +33,40 @@ double joules_in(const History& history, Activity activity) {
 }
 
 std::vector<Measure> time_measures() {
-  std::vector<Measure> measures = {{"work", "share", [](const History& h) { return h.work_s / h.wall_s; }},
-                                   {"rework", "share", [](const History& h) { return h.rework_s / h.wall_s; }}};
-  for (const Activity activity :
-       {Activity::checkpoint, Activity::slowed, Activity::restart, Activity::down, Activity::queue}) {
-    measures.push_back({std::string(simulate::activity_name(activity)), "share",
-                        [activity](const History& h) { return seconds_in(h, activity) / h.wall_s; }});
+  std::vector<Measure> measures = {
+      {"work", "share", [](const History& h) { return h.work_s / h.wall_s; }},
+      {"rework", "share", [](const History& h) { return h.rework_s / h.wall_s; }}};
+  for (const Activity activity : {Activity::checkpoint, Activity::slowed, Activity::restart,
+                                  Activity::down, Activity::queue}) {
+    measures.push_back(
+        {std::string(simulate::activity_name(activity)), "share",
+         [activity](const History& h) { return seconds_in(h, activity) / h.wall_s; }});
   }
   return measures;
 }
 
 // Returns the work's share of the computing time, by which the joules of computing are divided.
-double work_share(const History& h) { return h.work_s + h.rework_s > 0 ? h.work_s / (h.work_s + h.rework_s) : 0; }
+double work_share(const History& h) {
+  return h.work_s + h.rework_s > 0 ? h.work_s / (h.work_s + h.rework_s) : 0;
+}
 
 std::vector<Measure> energy_measures() {
   std::vector<Measure> measures = {
       {"work", "share",
-       [](const History& h) { return joules_in(h, Activity::compute) * work_share(h) / h.total_joules(); }},
-      {"rework", "share",
-       [](const History& h) { return joules_in(h, Activity::compute) * (1 - work_share(h)) / h.total_joules(); }}};
-  for (const Activity activity : {Activity::checkpoint, Activity::slowed, Activity::restart, Activity::down}) {
-    measures.push_back({std::string(simulate::activity_name(activity)), "share",
-                        [activity](const History& h) { return joules_in(h, activity) / h.total_joules(); }});
+       [](const History& h) {
+         return joules_in(h, Activity::compute) * work_share(h) / h.total_joules();
+       }},
+      {"rework", "share", [](const History& h) {
+         return joules_in(h, Activity::compute) * (1 - work_share(h)) / h.total_joules();
+       }}};
+  for (const Activity activity :
+       {Activity::checkpoint, Activity::slowed, Activity::restart, Activity::down}) {
+    measures.push_back(
+        {std::string(simulate::activity_name(activity)), "share",
+         [activity](const History& h) { return joules_in(h, activity) / h.total_joules(); }});
   }
-  measures.push_back({"behind", "share", [](const History& h) { return h.behind_j / h.total_joules(); }});
+  measures.push_back(
+      {"behind", "share", [](const History& h) { return h.behind_j / h.total_joules(); }});
   return measures;
 }
 
@@ -66,19 +76,21 @@ std::vector<Measure> whole_measures(const SimulationSetup& setup) {
       {"useful work", "s", [](const History& h) { return h.work_s; }},
       {"time for a second of work", "", [](const History& h) { return h.wall_s / h.work_s; }},
       {"energy", "J", [](const History& h) { return h.total_joules(); }},
-      {"starts from scratch", "", [](const History& h) { return 1.0 * static_cast<double>(h.from_scratch); }}};
+      {"starts from scratch", "",
+       [](const History& h) { return 1.0 * static_cast<double>(h.from_scratch); }}};
   for (std::size_t i = 0; i <= setup.machine.classes.size(); ++i) {
     const bool is_record = i == setup.machine.classes.size();
     if (is_record && setup.machine.record.empty()) continue;
     const std::string name = is_record ? "record" : setup.machine.classes[i].name;
-    measures.push_back({"failures: " + name, "", [i](const History& h) { return static_cast<double>(h.failures[i]); }});
+    measures.push_back({"failures: " + name, "",
+                        [i](const History& h) { return static_cast<double>(h.failures[i]); }});
   }
   for (std::size_t i = 0; i < setup.job.levels.size(); ++i) {
     const std::string level = std::to_string(setup.job.levels[i].number);
-    measures.push_back(
-        {"checkpoints of level " + level, "", [i](const History& h) { return static_cast<double>(h.checkpoints[i]); }});
-    measures.push_back(
-        {"restarts from level " + level, "", [i](const History& h) { return static_cast<double>(h.restarts[i]); }});
+    measures.push_back({"checkpoints of level " + level, "",
+                        [i](const History& h) { return static_cast<double>(h.checkpoints[i]); }});
+    measures.push_back({"restarts from level " + level, "",
+                        [i](const History& h) { return static_cast<double>(h.restarts[i]); }});
   }
   return measures;
 }
@@ -106,11 +118,13 @@ std::string measures_table(const std::string& head, const std::vector<Measure>& 
   return table.text();
 }
 
-simulation_json_t measures_json(const std::vector<Measure>& measures, const std::vector<History>& histories) {
+simulation_json_t measures_json(const std::vector<Measure>& measures,
+                                const std::vector<History>& histories) {
   simulation_json_t all = simulation_json_t::object();
   for (const Measure& measure : measures) {
     const Estimate estimate = estimate_of(measure, histories);
-    all[measure.name] = {{"mean", estimate.mean}, {"half_width", estimate.half_width}, {"unit", measure.unit}};
+    all[measure.name] = {
+        {"mean", estimate.mean}, {"half_width", estimate.half_width}, {"unit", measure.unit}};
   }
   return all;
 }
@@ -127,23 +141,27 @@ std::string schedule_text(const SimulationSetup& setup) {
 }  // namespace
 
 std::string simulation_text(const SimulationSetup& setup, const std::vector<History>& histories) {
-  std::string text =
-      fmt::format("{} runs on {} nodes; {} of work\n\n", histories.size(), setup.model.nodes, schedule_text(setup));
+  std::string text = fmt::format("{} runs on {} nodes; {} of work\n\n", histories.size(),
+                                 setup.model.nodes, schedule_text(setup));
   text += measures_table("share of time", time_measures(), histories) + "\n";
   text += measures_table("share of energy", energy_measures(), histories) + "\n";
   text += measures_table("in all", whole_measures(setup), histories);
   if (setup.expected_wall_per_work) {
-    text += fmt::format("\nby formula, a second of work takes {:.5g} s\n", *setup.expected_wall_per_work);
+    text += fmt::format("\nby formula, a second of work takes {:.5g} s\n",
+                        *setup.expected_wall_per_work);
   }
   for (const std::string& note : setup.model.notes) text += "\nnote: " + printable(note);
   return text + (setup.model.notes.empty() ? "" : "\n");
 }
 
 std::string simulation_json(const SimulationSetup& setup, const std::vector<History>& histories) {
-  simulation_json_t all = {
-      {"schema", 1}, {"kind", "simulation"}, {"runs", histories.size()}, {"nodes", setup.model.nodes}};
+  simulation_json_t all = {{"schema", 1},
+                           {"kind", "simulation"},
+                           {"runs", histories.size()},
+                           {"nodes", setup.model.nodes}};
   for (std::size_t i = 0; i < setup.job.levels.size(); ++i) {
-    all["schedule"].push_back({{"level", setup.job.levels[i].number}, {"work_s", setup.job.pattern.period_work_s(i)}});
+    all["schedule"].push_back(
+        {{"level", setup.job.levels[i].number}, {"work_s", setup.job.pattern.period_work_s(i)}});
   }
   all["time"] = measures_json(time_measures(), histories);
   all["energy"] = measures_json(energy_measures(), histories);
@@ -165,13 +183,14 @@ std::string events_file(const History& history, const std::string& path) {
                         {"node", event.first_node},
                         {"nodes", event.nodes}});
     }
-    const simulation_json_t all = {{"schema", 1}, {"kind", "events"}, {"wall_s", history.wall_s}, {"events", events}};
+    const simulation_json_t all = {
+        {"schema", 1}, {"kind", "events"}, {"wall_s", history.wall_s}, {"events", events}};
     return all.dump() + "\n";
   }
   std::string text = "begin_s,end_s,what,level,class,node,nodes\n";
   for (const simulate::Event& event : history.events) {
-    text += fmt::format("{:.6f},{:.6f},{},{},{},{},{}\n", event.begin_s, event.end_s, event.what, event.level,
-                        event.of_class, event.first_node, event.nodes);
+    text += fmt::format("{:.6f},{:.6f},{},{},{},{},{}\n", event.begin_s, event.end_s, event.what,
+                        event.level, event.of_class, event.first_node, event.nodes);
   }
   return text;
 }

@@ -14,18 +14,21 @@ namespace {
 constexpr double kYear_s = 31557600;
 
 // Parses "a:b:c" into numbers. The first `times` of them are times.
-Result<std::vector<double>> colon_values(const std::string& text, std::size_t times, std::size_t all) {
+Result<std::vector<double>> colon_values(const std::string& text, std::size_t times,
+                                         std::size_t all) {
   std::vector<double> values;
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find(':', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
-    DIAPAUSE_TRY_ASSIGN(const double value, values.size() < times ? parse_time_s(part) : parse_amount(part));
+    DIAPAUSE_TRY_ASSIGN(const double value,
+                        values.size() < times ? parse_time_s(part) : parse_amount(part));
     values.push_back(value);
     begin = end + 1;
   }
   if (values.size() == all) return values;
-  return fail(Code::argument, fmt::format("'{}' should have {} values with ':' between them", text, all));
+  return fail(Code::argument,
+              fmt::format("'{}' should have {} values with ':' between them", text, all));
 }
 
 Result<model::FailureLaw> law_of(const std::string& text) {
@@ -37,10 +40,11 @@ Result<model::FailureLaw> law_of(const std::string& text) {
     DIAPAUSE_TRY_ASSIGN(law.shape, parse_amount(text.substr(name.size() + 1)));
     if (law.shape >= 0.05 && law.shape <= 20) return law;
   }
-  return fail(Code::argument,
-              fmt::format("--law: '{}' is not exponential, weibull:SHAPE or lognormal:SHAPE with a shape "
-                          "from 0.05 to 20",
-                          text));
+  return fail(
+      Code::argument,
+      fmt::format("--law: '{}' is not exponential, weibull:SHAPE or lognormal:SHAPE with a shape "
+                  "from 0.05 to 20",
+                  text));
 }
 
 class SetupMaker {
@@ -80,7 +84,8 @@ class SetupMaker {
     if (arguments_.every.empty() && job.levels.size() == 1) return {};
     if (arguments_.every.size() + 1 != job.levels.size()) {
       return fail(Code::argument,
-                  fmt::format("--every needs {} numbers: one for each level but the first", job.levels.size() - 1));
+                  fmt::format("--every needs {} numbers: one for each level but the first",
+                              job.levels.size() - 1));
     }
     for (std::size_t i = 0; i < arguments_.every.size(); ++i) {
       job.pattern.every[i + 1] = static_cast<double>(arguments_.every[i]);
@@ -99,7 +104,8 @@ class SetupMaker {
     DIAPAUSE_TRY(set_time(arguments_.horizon, setup_.job.horizon_s));
     if (arguments_.work.empty() && arguments_.horizon.empty()) setup_.job.horizon_s = kYear_s;
     // A run that makes hardly any progress must end as well.
-    if (arguments_.horizon.empty() && !arguments_.work.empty()) setup_.job.horizon_s = setup_.job.work_s * 1000;
+    if (arguments_.horizon.empty() && !arguments_.work.empty())
+      setup_.job.horizon_s = setup_.job.work_s * 1000;
     return {};
   }
 
@@ -145,20 +151,23 @@ class SetupMaker {
       setup_.machine.classes.push_back(one);
     }
     const bool plain = law.kind == model::LawKind::exponential && !setup_.machine.spares &&
-                       arguments_.cabinet_nodes == 0 && arguments_.allocation.empty() && arguments_.throttle.empty() &&
-                       arguments_.others.empty();
+                       arguments_.cabinet_nodes == 0 && arguments_.allocation.empty() &&
+                       arguments_.throttle.empty() && arguments_.others.empty();
     if (plain) setup_.expected_wall_per_work = expected();
     return {};
   }
 
   // Returns the expected cost of what is simulated, in which failures of levels that the schedule
   // leaves out count for the next deeper one.
-  double expected() const { return model::cost_of(setup_.job.levels, setup_.job.pattern).wall_per_work(); }
+  double expected() const {
+    return model::cost_of(setup_.job.levels, setup_.job.pattern).wall_per_work();
+  }
 
   Status set_trace(const simulate::FailureTrace& trace) {
     if (trace.nodes > setup_.model.nodes) {
-      return fail(Code::argument, fmt::format("the trace names node {}, and the job has {} nodes: give --nodes {}",
-                                              trace.nodes - 1, setup_.model.nodes, trace.nodes));
+      return fail(Code::argument,
+                  fmt::format("the trace names node {}, and the job has {} nodes: give --nodes {}",
+                              trace.nodes - 1, setup_.model.nodes, trace.nodes));
     }
     setup_.machine.record = trace.failures;
     setup_.machine.record_period_s = std::max(trace.length_s, 1.0);

@@ -47,8 +47,9 @@ std::optional<SlurmEnergy> parse_sacct(std::string_view answer) {
 std::optional<SlurmEnergy> ask_sacct(const std::set<std::string>& jobs) {
   SlurmEnergy sum;
   for (const std::string& job : jobs) {
-    const auto answer = sys::output_of({"timeout", "20", "sacct", "--jobs", job, "--noheader", "--parsable2",
-                                        "--format", "JobIDRaw,ConsumedEnergyRaw,ElapsedRaw"});
+    const auto answer =
+        sys::output_of({"timeout", "20", "sacct", "--jobs", job, "--noheader", "--parsable2",
+                        "--format", "JobIDRaw,ConsumedEnergyRaw,ElapsedRaw"});
     const auto one = answer ? parse_sacct(*answer) : std::nullopt;
     if (!one) continue;
     sum.jobs.insert(one->jobs.begin(), one->jobs.end());

@@ -14,12 +14,14 @@ struct SlurmEnergy {
   double seconds = 0;  // that these jobs have run
 };
 
-// Reads what `sacct --noheader --parsable2 --format JobIDRaw,ConsumedEnergyRaw,ElapsedRaw` printed of one job. Takes
-// the line of the job itself, and where that has no energy the sum of its steps, without the batch step, which runs
-// beside the others. Returns nullopt if no energy is told, which is what a cluster without its plugin for energy says.
+// Reads what `sacct --noheader --parsable2 --format JobIDRaw,ConsumedEnergyRaw,ElapsedRaw` printed
+// of one job. Takes the line of the job itself, and where that has no energy the sum of its steps,
+// without the batch step, which runs beside the others. Returns nullopt if no energy is told, which
+// is what a cluster without its plugin for energy says.
 std::optional<SlurmEnergy> parse_sacct(std::string_view answer);
 
-// Asks `sacct` for each of the jobs. Returns nullopt if it knows the energy of none, or if there is no `sacct`.
+// Asks `sacct` for each of the jobs. Returns nullopt if it knows the energy of none, or if there is
+// no `sacct`.
 std::optional<SlurmEnergy> ask_sacct(const std::set<std::string>& jobs);
 
 }  // namespace diapause::cli

@@ -14,7 +14,8 @@ TEST(SlurmEnergy, IsThatOfTheJobItself) {
 }
 
 TEST(SlurmEnergy, IsThatOfTheStepsWhereTheJobHasNoneAndTheBatchStepIsOneBesideThem) {
-  const auto energy = parse_sacct("77||130\n77.batch|4000|130\n77.extern|5|130\n77.0|7000|60\n77.1|5000|50\n");
+  const auto energy =
+      parse_sacct("77||130\n77.batch|4000|130\n77.extern|5|130\n77.0|7000|60\n77.1|5000|50\n");
   ASSERT_TRUE(energy.has_value());
   EXPECT_EQ(energy->joules, 12000);
   EXPECT_EQ(energy->seconds, 130);

@@ -35,10 +35,12 @@ struct Field {
 Result<Field> read_field(const StudyEncodeArguments& arguments) {
   Field field;
   const bool is_double = arguments.type == "float64";
-  if (!is_double && arguments.type != "float32") return fail(Code::argument, arguments.type + ": no such type");
+  if (!is_double && arguments.type != "float32")
+    return fail(Code::argument, arguments.type + ": no such type");
   field.region.type = is_double ? format::ElementType::float64 : format::ElementType::float32;
   field.region.element_bytes = is_double ? 8 : 4;
-  DIAPAUSE_TRY_ASSIGN(const sys::File file, sys::open_existing_file(sys::real_kernel(), arguments.file));
+  DIAPAUSE_TRY_ASSIGN(const sys::File file,
+                      sys::open_existing_file(sys::real_kernel(), arguments.file));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   std::uint64_t left = size / field.region.element_bytes;
   field.region.count = left;
@@ -49,8 +51,8 @@ Result<Field> read_field(const StudyEncodeArguments& arguments) {
     field.region.place.push_back({dim, dim, 0});
   }
   if (left != 1 || size % field.region.element_bytes != 0) {
-    return fail(Code::argument, fmt::format("{}: its {} bytes are not of shape {}", arguments.file, size,
-                                            fmt::join(arguments.dims, "x")));
+    return fail(Code::argument, fmt::format("{}: its {} bytes are not of shape {}", arguments.file,
+                                            size, fmt::join(arguments.dims, "x")));
   }
   field.bytes.resize(size);
   DIAPAUSE_TRY(file.read_exact(field.bytes, 0));
@@ -59,8 +61,8 @@ Result<Field> read_field(const StudyEncodeArguments& arguments) {
 
 Result<codec::CodecId> codec_of(const std::string& name) {
   using codec::CodecId;
-  for (const CodecId id :
-       {CodecId::raw, CodecId::shuffle_lz4, CodecId::shuffle_zstd, CodecId::lattice, CodecId::sz3, CodecId::zfp}) {
+  for (const CodecId id : {CodecId::raw, CodecId::shuffle_lz4, CodecId::shuffle_zstd,
+                           CodecId::lattice, CodecId::sz3, CodecId::zfp}) {
     if (name == codec::codec_name(id)) return id;
   }
   return fail(Code::argument, name + ": no such codec");
@@ -145,22 +147,28 @@ class Trial {
   // Returns the errors of all values that were read back. Fails if one exceeds the bound.
   Result<Errors> errors() const {
     const bool is_double = field_.region.element_bytes == sizeof(double);
-    Errors errors =
-        is_double ? errors_between<double>(field_.bytes, decoded_) : errors_between<float>(field_.bytes, decoded_);
+    Errors errors = is_double ? errors_between<double>(field_.bytes, decoded_)
+                              : errors_between<float>(field_.bytes, decoded_);
     for (std::uint64_t i = 0; i < plan_.block_count(); ++i) {
       const codec::Shape shape = plan_.shape_of(i);
-      const auto part = [&](ByteView all) { return all.subspan(plan_.offset_of(i), shape.bytes()); };
-      const auto error = codec::greatest_error(part(field_.bytes), part(decoded_), shape, method_.bound);
-      if (!error) return fail(Code::corrupt, std::string(codec::codec_name(method_.codec)) + " broke its bound");
+      const auto part = [&](ByteView all) {
+        return all.subspan(plan_.offset_of(i), shape.bytes());
+      };
+      const auto error =
+          codec::greatest_error(part(field_.bytes), part(decoded_), shape, method_.bound);
+      if (!error)
+        return fail(Code::corrupt,
+                    std::string(codec::codec_name(method_.codec)) + " broke its bound");
       errors.greatest = std::max(errors.greatest, *error);
     }
     return errors;
   }
 
   std::string sizes_json() const {
-    return fmt::format(R"("codec":"{}","bound":{},"raw_bytes":{},"stored_bytes":{},"blocks":{},"lossless_blocks":{})",
-                       codec::codec_name(method_.codec), method_.bound, report_.raw_bytes, report_.stored_bytes,
-                       report_.blocks, report_.fallen_back());
+    return fmt::format(
+        R"("codec":"{}","bound":{},"raw_bytes":{},"stored_bytes":{},"blocks":{},"lossless_blocks":{})",
+        codec::codec_name(method_.codec), method_.bound, report_.raw_bytes, report_.stored_bytes,
+        report_.blocks, report_.fallen_back());
   }
 
  private:
@@ -180,7 +188,8 @@ class Study {
 
   Status run() {
     DIAPAUSE_TRY_ASSIGN(field_, read_field(arguments_));
-    DIAPAUSE_TRY_ASSIGN(directory_, sys::Directory::make_private(sys::real_kernel(), arguments_.directory));
+    DIAPAUSE_TRY_ASSIGN(directory_,
+                        sys::Directory::make_private(sys::real_kernel(), arguments_.directory));
     DIAPAUSE_TRY_ASSIGN(sampler_, start_sampler({}, Unless::automatic));
     DIAPAUSE_TRY(find_actuator());
     Status done = at_all_clocks();
@@ -222,7 +231,8 @@ class Study {
       DIAPAUSE_TRY_ASSIGN(const codec::CodecId id, codec_of(name));
       for (const double bound : codec::is_lossy(id) ? arguments_.bounds : std::vector<double>{0}) {
         const codec::Method method{id, bound};
-        DIAPAUSE_TRY_ASSIGN(codec::RegionEncoder encoder, codec::RegionEncoder::create(method, one_worker()));
+        DIAPAUSE_TRY_ASSIGN(codec::RegionEncoder encoder,
+                            codec::RegionEncoder::create(method, one_worker()));
         Trial trial(field_, method, std::move(encoder));
         DIAPAUSE_TRY(one(trial));
       }
@@ -260,7 +270,8 @@ class Study {
     cost.seconds = end_s - begin_s;
     const double mean_s = cost.seconds / cost.passes;
     if (cost.passes > 1) {
-      cost.scatter_s = std::sqrt(std::max(0.0, squares - cost.passes * mean_s * mean_s) / (cost.passes - 1));
+      cost.scatter_s =
+          std::sqrt(std::max(0.0, squares - cost.passes * mean_s * mean_s) / (cost.passes - 1));
     }
     cost.energy = sampler_->between(begin_s, end_s);
     return cost;
@@ -271,14 +282,15 @@ class Study {
     const energy::Amount& amount = cost.energy.total;
     const bool is_known = amount.covered_s > 0;
     const energy::Total& total = sampler_->total();
-    fmt::print(R"({{"step":"{}","asked":{},"obtained":{},{},"greatest_error":{},"rms_error":{},"value_range":{},)"
-               R"("passes":{},"seconds":{},"seconds_scatter":{},)"
-               R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}","joules_of":{{{}}}}})"
-               "\n",
-               step, asked_, obtained_, trial.sizes_json(), errors.greatest, errors.rms, errors.range, cost.passes,
-               cost.seconds * times, cost.scatter_s, is_known ? fmt::format("{}", amount.joules * times) : "null",
-               amount.covered_s * times, total.name, is_known ? energy::kind_name(total.kind) : "",
-               joules_by_domain(cost));
+    fmt::print(
+        R"({{"step":"{}","asked":{},"obtained":{},{},"greatest_error":{},"rms_error":{},"value_range":{},)"
+        R"("passes":{},"seconds":{},"seconds_scatter":{},)"
+        R"("joules":{},"covered_s":{},"energy_of":"{}","energy_kind":"{}","joules_of":{{{}}}}})"
+        "\n",
+        step, asked_, obtained_, trial.sizes_json(), errors.greatest, errors.rms, errors.range,
+        cost.passes, cost.seconds * times, cost.scatter_s,
+        is_known ? fmt::format("{}", amount.joules * times) : "null", amount.covered_s * times,
+        total.name, is_known ? energy::kind_name(total.kind) : "", joules_by_domain(cost));
     std::fflush(stdout);
   }
 
@@ -288,7 +300,8 @@ class Study {
     std::map<std::string_view, std::optional<double>> sums;
     for (std::size_t i = 0; i < cost.energy.domains.size(); ++i) {
       const energy::Amount& amount = cost.energy.domains[i];
-      auto& sum = sums.try_emplace(energy::domain_name(sampler_->domains()[i].domain), 0.0).first->second;
+      auto& sum =
+          sums.try_emplace(energy::domain_name(sampler_->domains()[i].domain), 0.0).first->second;
       if (amount.covered_s <= 0) sum.reset();
       if (sum) *sum += amount.joules / cost.passes;
     }

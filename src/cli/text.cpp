@@ -70,7 +70,8 @@ std::string numbers_text(const std::vector<std::uint32_t>& numbers) {
     std::size_t last = first;
     while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
     if (!text.empty()) text += ", ";
-    text += first == last ? fmt::format("{}", numbers[first]) : fmt::format("{}-{}", numbers[first], numbers[last]);
+    text += first == last ? fmt::format("{}", numbers[first])
+                          : fmt::format("{}-{}", numbers[first], numbers[last]);
     first = last + 1;
   }
   return text;
@@ -84,7 +85,8 @@ std::string printable(std::string text) {
 
 std::string printable_lines(std::string text) {
   std::replace_if(
-      text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 0x7f; }, '?');
+      text.begin(), text.end(),
+      [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 0x7f; }, '?');
   return text;
 }
 

@@ -30,7 +30,8 @@ config::Settings default_settings() {
 }
 
 void add_config(CLI::App& verb, std::string& config) {
-  verb.add_option("--config", config, "Configuration file [$DIAPAUSE_CONFIG, or none]")->option_text("FILE");
+  verb.add_option("--config", config, "Configuration file [$DIAPAUSE_CONFIG, or none]")
+      ->option_text("FILE");
 }
 
 void add_global(CLI::App& verb, std::optional<std::string>& global) {
@@ -42,25 +43,33 @@ void add_global(CLI::App& verb, std::optional<std::string>& global) {
 void add_places(CLI::App& verb, Places& places) {
   const config::Settings settings = default_settings();
   add_config(verb, places.config);
-  verb.add_option("--memory", places.memory, "Directory of the memory tier, instead of the configured one")
+  verb.add_option("--memory", places.memory,
+                  "Directory of the memory tier, instead of the configured one")
       ->option_text("PATH")
       ->default_str(settings.memory_path);
-  verb.add_option("--local", places.local, "Directory of the local tier, instead of the configured one")
+  verb.add_option("--local", places.local,
+                  "Directory of the local tier, instead of the configured one")
       ->option_text("PATH")
       ->default_str(settings.local_path.empty() ? "none" : settings.local_path);
   add_global(verb, places.global);
 }
 
 CLI::Option* add_job(CLI::App& verb, std::string& job) {
-  return verb.add_option("job", job, "Name of a job, or NAME-XXXXXXXX if the name is not unique")->option_text("JOB");
+  return verb.add_option("job", job, "Name of a job, or NAME-XXXXXXXX if the name is not unique")
+      ->option_text("JOB");
 }
 
 void add_job_or_ledger(CLI::App& verb, std::string& job) {
-  verb.add_option("job", job, "Name of a job, or path of a ledger")->option_text("JOB|LEDGER")->required();
+  verb.add_option("job", job, "Name of a job, or path of a ledger")
+      ->option_text("JOB|LEDGER")
+      ->required();
 }
 
-CLI::Option* add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& values, const char* what) {
-  return verb.add_option(name, values, what)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+CLI::Option* add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& values,
+                          const char* what) {
+  return verb.add_option(name, values, what)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 }  // namespace diapause::cli

@@ -34,6 +34,7 @@ void add_places(CLI::App& verb, Places& places);
 CLI::Option* add_job(CLI::App& verb, std::string& job);
 void add_job_or_ledger(CLI::App& verb, std::string& job);
 // Adds an option that takes one value and may be repeated.
-CLI::Option* add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& values, const char* what);
+CLI::Option* add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& values,
+                          const char* what);
 
 }  // namespace diapause::cli

@@ -22,8 +22,9 @@ std::string sources_text(const std::vector<redundancy::Source>& sources) {
       if (sources[rank].kind == kind) ranks.push_back(rank);
     }
     if (ranks.empty()) continue;
-    text += fmt::format("{}{} (rank{} {})", text.empty() ? "" : ", ", redundancy::source_kind_name(kind),
-                        ranks.size() == 1 ? "" : "s", numbers_text(ranks));
+    text += fmt::format("{}{} (rank{} {})", text.empty() ? "" : ", ",
+                        redundancy::source_kind_name(kind), ranks.size() == 1 ? "" : "s",
+                        numbers_text(ranks));
   }
   return text;
 }
@@ -31,8 +32,8 @@ std::string sources_text(const std::vector<redundancy::Source>& sources) {
 std::string now_text(const redundancy::Assessment& found) {
   if (found.restorable) return "can be restored: " + sources_text(found.sources);
   if (found.missing.empty()) return "CANNOT be restored: no manifest is left";
-  return fmt::format("CANNOT be restored: no intact image of rank{} {}", found.missing.size() == 1 ? "" : "s",
-                     numbers_text(found.missing));
+  return fmt::format("CANNOT be restored: no intact image of rank{} {}",
+                     found.missing.size() == 1 ? "" : "s", numbers_text(found.missing));
 }
 
 std::string loss_text(const VersionInspection& inspection, const redundancy::Loss& loss) {
@@ -52,22 +53,27 @@ std::string one_node_text(const VersionInspection& inspection) {
 
 std::string two_nodes_text(const VersionInspection& inspection) {
   const redundancy::Assessment& found = inspection.assessment;
-  if (!found.pairs_tried) return fmt::format("not tried: {} nodes are too many", inspection.nodes.size());
+  if (!found.pairs_tried)
+    return fmt::format("not tried: {} nodes are too many", inspection.nodes.size());
   if (found.fatal_pairs == 0) return "can be restored";
   if (found.fatal_pairs == found.pairs) return "CANNOT be restored, whichever they are";
   std::vector<std::string> names;
-  for (const redundancy::Loss& loss : found.fatal_pair_examples) names.push_back(loss_text(inspection, loss));
-  return fmt::format("CANNOT be restored after {} of {} losses: {}{}", found.fatal_pairs, found.pairs,
-                     fmt::join(names, ", "), found.fatal_pairs > names.size() ? ", ..." : "");
+  for (const redundancy::Loss& loss : found.fatal_pair_examples)
+    names.push_back(loss_text(inspection, loss));
+  return fmt::format("CANNOT be restored after {} of {} losses: {}{}", found.fatal_pairs,
+                     found.pairs, fmt::join(names, ", "),
+                     found.fatal_pairs > names.size() ? ", ..." : "");
 }
 
 void print_inspection(const VersionInspection& inspection) {
   const CollectedVersion& version = *inspection.version;
   if (inspection.vanished) {
-    fmt::print("  version {}: changed while it was read; a running job has its hands on it\n", version.id.number);
+    fmt::print("  version {}: changed while it was read; a running job has its hands on it\n",
+               version.id.number);
     return;
   }
-  fmt::print("  version {} (incarnation {}{}): read {} in {} file{}\n", version.id.number, version.id.incarnation,
+  fmt::print("  version {} (incarnation {}{}): read {} in {} file{}\n", version.id.number,
+             version.id.incarnation,
              version.manifest == nullptr ? "" : ", levels " + levels_text(*version.manifest),
              bytes_text(inspection.bytes), inspection.files, inspection.files == 1 ? "" : "s");
   for (const store::DamagedFile& damage : inspection.damages) {
@@ -80,14 +86,16 @@ void print_inspection(const VersionInspection& inspection) {
     line("no part of it on:", fmt::format("{}", fmt::join(inspection.nodes_unreached, ", ")));
   }
   if (version.is_over) {
-    line("the job was finished:", version.is_archive ? "this version was kept; the next start begins anew"
-                                                     : "the next start begins anew and removes this version");
+    line("the job was finished:", version.is_archive
+                                      ? "this version was kept; the next start begins anew"
+                                      : "the next start begins anew and removes this version");
   }
   line("as it is now:", now_text(inspection.assessment));
   if (!inspection.assessment.restorable) return;
   line("without any one node:", one_node_text(inspection));
   if (inspection.nodes.size() > 1) line("without any two nodes:", two_nodes_text(inspection));
-  line("without all nodes:", inspection.assessment.survives_all_nodes ? "can be restored" : "CANNOT be restored");
+  line("without all nodes:",
+       inspection.assessment.survives_all_nodes ? "can be restored" : "CANNOT be restored");
 }
 
 struct Verdict {
@@ -140,7 +148,8 @@ int verify(const VerifyArguments& arguments) {
     JobInspection one{job, {}};
     for (const CollectedVersion& version : job->versions) {
       const bool wanted = !arguments.version || version.id.number == *arguments.version;
-      if (wanted && !version.unfinished()) one.versions.push_back(inspect(version, collection->seen_s));
+      if (wanted && !version.unfinished())
+        one.versions.push_back(inspect(version, collection->seen_s));
     }
     if (!arguments.json && !one.versions.empty()) {
       fmt::print("{}\n", job->key);

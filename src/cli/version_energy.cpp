@@ -7,11 +7,13 @@
 
 namespace diapause::cli {
 
-std::optional<VersionEnergy> energy_of_version(const std::string& job, std::uint64_t version, const Places& places) {
+std::optional<VersionEnergy> energy_of_version(const std::string& job, std::uint64_t version,
+                                               const Places& places) {
   const auto path = ledger_of(job, places);
   if (!path) return std::nullopt;
   EnergyReader reader;
-  const Status read = sys::read_lines(sys::real_kernel(), *path, [&](std::string_view line) { reader.add_line(line); });
+  const Status read = sys::read_lines(sys::real_kernel(), *path,
+                                      [&](std::string_view line) { reader.add_line(line); });
   const EnergySummary energy = reader.take();
   if (!read || energy.other_schema) return std::nullopt;
   Amount sum;

@@ -16,6 +16,7 @@ struct VersionEnergy {
 };
 
 // Returns nothing if there is no ledger here or if it has no energy of this version.
-std::optional<VersionEnergy> energy_of_version(const std::string& job, std::uint64_t version, const Places& places);
+std::optional<VersionEnergy> energy_of_version(const std::string& job, std::uint64_t version,
+                                               const Places& places);
 
 }  // namespace diapause::cli

@@ -15,8 +15,9 @@ namespace {
 constexpr double kBeforeKilling_s = 5;  // between SIGTERM and SIGKILL
 
 bool is_launcher(const std::string& program) {
-  constexpr const char* kLaunchers[] = {"mpirun",  "mpiexec", "mpiexec.hydra", "mpirun_rsh", "orterun",
-                                        "prterun", "prun",    "srun",          "jsrun",      "aprun"};
+  constexpr const char* kLaunchers[] = {"mpirun",  "mpiexec", "mpiexec.hydra", "mpirun_rsh",
+                                        "orterun", "prterun", "prun",          "srun",
+                                        "jsrun",   "aprun"};
   return std::find(std::begin(kLaunchers), std::end(kLaunchers), program) != std::end(kLaunchers);
 }
 
@@ -38,8 +39,9 @@ std::vector<LauncherVigil::Order> LauncherVigil::look(std::int64_t leader, doubl
   return orders;
 }
 
-std::optional<LauncherVigil::Order> LauncherVigil::judge(std::int64_t process, const std::string& name,
-                                                         bool has_children, double now_s) {
+std::optional<LauncherVigil::Order> LauncherVigil::judge(std::int64_t process,
+                                                         const std::string& name, bool has_children,
+                                                         double now_s) {
   if (has_children) {
     had_children_.insert(process);
     alone_since_s_.erase(process);

@@ -31,7 +31,8 @@ class LauncherVigil {
   std::vector<Order> look(std::int64_t leader, double now_s);
 
  private:
-  std::optional<Order> judge(std::int64_t process, const std::string& name, bool has_children, double now_s);
+  std::optional<Order> judge(std::int64_t process, const std::string& name, bool has_children,
+                             double now_s);
 
   const double linger_s_;
   std::set<std::int64_t> had_children_;

@@ -19,10 +19,12 @@ constexpr std::uint32_t kByteOrder = std::endian::native == std::endian::little 
 Status check_shape(const BlockHeader& header) {
   std::uint64_t bytes = header.shape.element_bytes();
   for (const std::uint64_t dim : header.shape.dims) {
-    if (dim == 0 || dim > kMaxBlockBytes / bytes) return fail(Code::corrupt, "compressed block: impossible dimensions");
+    if (dim == 0 || dim > kMaxBlockBytes / bytes)
+      return fail(Code::corrupt, "compressed block: impossible dimensions");
     bytes *= dim;
   }
-  if (header.payload_bytes > bytes) return fail(Code::corrupt, "compressed block: the payload is larger than the data");
+  if (header.payload_bytes > bytes)
+    return fail(Code::corrupt, "compressed block: the payload is larger than the data");
   return {};
 }
 
@@ -32,12 +34,14 @@ Status check_meaning(const BlockHeader& header) {
     return fail(Code::corrupt, "compressed block: the bound does not fit the codec");
   }
   if (lossy && !header.shape.is_floating()) {
-    return fail(Code::corrupt, "compressed block: a lossy codec on elements that are not floating-point");
+    return fail(Code::corrupt,
+                "compressed block: a lossy codec on elements that are not floating-point");
   }
   const std::uint32_t arithmetic = lossy ? kStrictArithmetic : 0;
   if (header.arithmetic != arithmetic) {
-    return fail(Code::mismatch, fmt::format("compressed block: written with arithmetic {}; this build has {}",
-                                            header.arithmetic, arithmetic));
+    return fail(Code::mismatch,
+                fmt::format("compressed block: written with arithmetic {}; this build has {}",
+                            header.arithmetic, arithmetic));
   }
   return {};
 }
@@ -64,7 +68,9 @@ Dims dims_of(const format::Region& region) {
 
 }  // namespace
 
-std::uint64_t Shape::element_bytes() const { return std::max<std::uint64_t>(1, format::element_bytes_of(type)); }
+std::uint64_t Shape::element_bytes() const {
+  return std::max<std::uint64_t>(1, format::element_bytes_of(type));
+}
 
 const char* codec_name(CodecId id) {
   switch (id) {
@@ -104,11 +110,13 @@ ByteVector encode_block_header(const BlockHeader& header) {
 
 Result<BlockHeader> decode_block_header(ByteView data) {
   if (data.size() < kBlockHeaderBytes) {
-    return fail(Code::corrupt, fmt::format("compressed block: {} bytes where a header of {} is needed", data.size(),
-                                           kBlockHeaderBytes));
+    return fail(Code::corrupt,
+                fmt::format("compressed block: {} bytes where a header of {} is needed",
+                            data.size(), kBlockHeaderBytes));
   }
   format::Reader reader(data.first(kBlockHeaderBytes));
-  if (reader.text(kMagic.size()) != kMagic) return fail(Code::corrupt, "not a compressed block of Diapause");
+  if (reader.text(kMagic.size()) != kMagic)
+    return fail(Code::corrupt, "not a compressed block of Diapause");
   const std::uint32_t version = reader.u32();
   const std::uint32_t order = reader.u32();
   BlockHeader header;
@@ -126,13 +134,17 @@ Result<BlockHeader> decode_block_header(ByteView data) {
   }
   if (version != kBlockFormatVersion) {
     return fail(Code::mismatch,
-                fmt::format("compressed block: format version {}; this build reads {}", version, kBlockFormatVersion));
+                fmt::format("compressed block: format version {}; this build reads {}", version,
+                            kBlockFormatVersion));
   }
   if (order != kByteOrder) {
-    return fail(Code::mismatch, fmt::format("compressed block: byte order {}; this machine has {} (1: little-endian)",
-                                            order, kByteOrder));
+    return fail(
+        Code::mismatch,
+        fmt::format("compressed block: byte order {}; this machine has {} (1: little-endian)",
+                    order, kByteOrder));
   }
-  if (type >= format::kElementTypes) return fail(Code::corrupt, "compressed block: unknown element type");
+  if (type >= format::kElementTypes)
+    return fail(Code::corrupt, "compressed block: unknown element type");
   header.shape.type = static_cast<format::ElementType>(type);
   DIAPAUSE_TRY(check_shape(header));
   DIAPAUSE_TRY(check_meaning(header));

@@ -30,11 +30,20 @@ struct Shape {
   std::uint64_t count() const { return dims[0] * dims[1] * dims[2] * dims[3]; }
   std::uint64_t element_bytes() const;  // at least 1
   std::uint64_t bytes() const { return count() * element_bytes(); }
-  bool is_floating() const { return type == format::ElementType::float32 || type == format::ElementType::float64; }
+  bool is_floating() const {
+    return type == format::ElementType::float32 || type == format::ElementType::float64;
+  }
 };
 
 // The numbers are written to files.
-enum class CodecId : std::uint32_t { raw = 0, shuffle_lz4 = 1, shuffle_zstd = 2, lattice = 3, sz3 = 4, zfp = 5 };
+enum class CodecId : std::uint32_t {
+  raw = 0,
+  shuffle_lz4 = 1,
+  shuffle_zstd = 2,
+  lattice = 3,
+  sz3 = 4,
+  zfp = 5
+};
 // Such as "shuffle+lz4"; "unknown" for a number without a codec.
 const char* codec_name(CodecId id);
 constexpr bool is_lossy(CodecId id) { return id >= CodecId::lattice; }

@@ -44,7 +44,9 @@ class BlockEncoder {
   // encoded block is in block() until the next call and has at most raw.size() + kBlockHeaderBytes
   // bytes.
   Result<BlockReport> encode(ByteView raw, const Shape& shape);
-  ByteView block() const { return ByteView(block_).first(kBlockHeaderBytes + header_.payload_bytes); }
+  ByteView block() const {
+    return ByteView(block_).first(kBlockHeaderBytes + header_.payload_bytes);
+  }
 
  private:
   explicit BlockEncoder(const Method& method) : method_(method) {}
@@ -53,7 +55,9 @@ class BlockEncoder {
   void try_lossless(ByteView raw, const Shape& shape);
   void store_raw(ByteView raw);
   bool may_be_smaller_without_loss(ByteView raw, const Shape& shape);
-  static MutableBytes payload_of(ByteVector& block) { return MutableBytes(block).subspan(kBlockHeaderBytes); }
+  static MutableBytes payload_of(ByteVector& block) {
+    return MutableBytes(block).subspan(kBlockHeaderBytes);
+  }
 
   Method method_;
   std::unique_ptr<Codec> lossy_;

@@ -12,7 +12,8 @@ using format::ElementType;
 using test::Kind;
 using testing::HasSubstr;
 
-constexpr ElementType kTypes[] = {ElementType::bytes, ElementType::int16, ElementType::float32, ElementType::float64};
+constexpr ElementType kTypes[] = {ElementType::bytes, ElementType::int16, ElementType::float32,
+                                  ElementType::float64};
 constexpr Dims kShapes[] = {{1, 1, 1, 1}, {1, 1, 1, 17}, {1, 1, 61, 33}, {3, 5, 20, 41}};
 
 // A stored block, and what was decoded from it.
@@ -38,7 +39,8 @@ TEST(LosslessBlocks, ComeBackBitByBitWhateverTheTypeShapeAndData) {
           const Shape shape{type, dims};
           const ByteVector raw = test::data_of(kind, shape);
           const Trip result = trip({codec}, shape, raw);
-          ASSERT_EQ(result.back, raw) << codec_name(codec) << " " << format::element_type_name(type);
+          ASSERT_EQ(result.back, raw)
+              << codec_name(codec) << " " << format::element_type_name(type);
           ASSERT_LE(result.block.size(), raw.size() + kBlockHeaderBytes);
         }
       }
@@ -49,7 +51,8 @@ TEST(LosslessBlocks, ComeBackBitByBitWhateverTheTypeShapeAndData) {
 // Planes of noise are stored in their place before the others are packed if the block is large
 // enough for samples.
 TEST(LosslessBlocks, ComeBackWhenOnlySomePlanesShrink) {
-  for (const ElementType type : {ElementType::bytes, ElementType::int16, ElementType::float32, ElementType::float64}) {
+  for (const ElementType type :
+       {ElementType::bytes, ElementType::int16, ElementType::float32, ElementType::float64}) {
     for (const Kind kind : {Kind::rough, Kind::fill, Kind::constant}) {
       const Shape shape{type, {1, 1, 1, 100003}};
       const ByteVector raw = test::data_of(kind, shape);
@@ -65,7 +68,8 @@ TEST(LosslessBlocks, ComeBackWhenOnlySomePlanesShrink) {
 
 TEST(LosslessBlocks, AreSmallWhereTheDataAreConstant) {
   const Shape shape{ElementType::float64, {1, 1, 1, 100000}};
-  EXPECT_LT(trip({}, shape, test::data_of(Kind::constant, shape)).block.size(), kBlockHeaderBytes + 50);
+  EXPECT_LT(trip({}, shape, test::data_of(Kind::constant, shape)).block.size(),
+            kBlockHeaderBytes + 50);
 }
 
 TEST(LosslessBlocks, OfNoiseAreStoredRaw) {
@@ -142,7 +146,8 @@ TEST(BlocksOfOtherBuilds, AreRefusedByName) {
   EXPECT_THAT(unknown.error().message, HasSubstr("codec 99"));
   const auto other = decoder.decode(block_of(1, 7, shape), shape, out);
   EXPECT_EQ(other.error().code, Code::mismatch);
-  EXPECT_THAT(other.error().message, HasSubstr("version 0x7 of codec shuffle+lz4; this build has 0x1"));
+  EXPECT_THAT(other.error().message,
+              HasSubstr("version 0x7 of codec shuffle+lz4; this build has 0x1"));
 }
 
 }  // namespace

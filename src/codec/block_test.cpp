@@ -24,14 +24,17 @@ BlockHeader lossy_header() {
   return header;
 }
 
-Error refusal(const BlockHeader& header) { return decode_block_header(encode_block_header(header)).error(); }
+Error refusal(const BlockHeader& header) {
+  return decode_block_header(encode_block_header(header)).error();
+}
 
 // Returns the header with one number changed and a correct checksum.
 ByteVector with_u32(std::size_t offset, std::uint32_t value) {
   ByteVector bytes = encode_block_header(lossy_header());
   for (std::size_t i = 0; i < 4; ++i) bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
   const std::uint64_t checksum = format::checksum64(ByteView(bytes).first(bytes.size() - 8));
-  for (std::size_t i = 0; i < 8; ++i) bytes[bytes.size() - 8 + i] = static_cast<std::byte>(checksum >> (8 * i));
+  for (std::size_t i = 0; i < 8; ++i)
+    bytes[bytes.size() - 8 + i] = static_cast<std::byte>(checksum >> (8 * i));
   return bytes;
 }
 
@@ -54,12 +57,14 @@ TEST(BlockHeader, IsRefusedWithAnyBitFlipped) {
 
 TEST(BlockHeader, IsRefusedWhenCutShort) {
   const ByteVector sound = encode_block_header(lossy_header());
-  EXPECT_THAT(decode_block_header(ByteView(sound).first(60)).error().message, HasSubstr("60 bytes"));
+  EXPECT_THAT(decode_block_header(ByteView(sound).first(60)).error().message,
+              HasSubstr("60 bytes"));
 }
 
 TEST(BlockHeader, OfAnotherFormatByteOrderOrArithmeticIsAMismatchThatNamesBoth) {
-  const std::pair<std::size_t, const char*> fields[] = {
-      {8, "format version 7; this build reads 1"}, {12, "byte order 7"}, {24, "arithmetic 7; this build has 1"}};
+  const std::pair<std::size_t, const char*> fields[] = {{8, "format version 7; this build reads 1"},
+                                                        {12, "byte order 7"},
+                                                        {24, "arithmetic 7; this build has 1"}};
   for (const auto& [offset, text] : fields) {
     const auto header = decode_block_header(with_u32(offset, 7));
     ASSERT_FALSE(header);
@@ -117,8 +122,9 @@ void expect_whole(const BlockPlan& plan, std::uint64_t target_bytes) {
 }
 
 TEST(BlockPlan, CoversRegionsOfAllShapesInOrder) {
-  const std::vector<std::uint64_t> shapes[] = {{1},       {1000},       {7, 1000},       {1000, 7},        {3, 100, 11},
-                                               {1, 1, 5}, {2, 3, 4, 5}, {2, 2, 2, 2, 9}, {1, 300, 1, 300}, {0, 4}};
+  const std::vector<std::uint64_t> shapes[] = {
+      {1},       {1000},       {7, 1000},       {1000, 7},        {3, 100, 11},
+      {1, 1, 5}, {2, 3, 4, 5}, {2, 2, 2, 2, 9}, {1, 300, 1, 300}, {0, 4}};
   for (const auto& shape : shapes) {
     for (const std::uint64_t target : {64, 1000, 100000}) {
       SCOPED_TRACE(testing::PrintToString(shape) + " in blocks of " + std::to_string(target));

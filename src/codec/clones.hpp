@@ -5,8 +5,9 @@
 // which tests compare with.
 #pragma once
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(DIAPAUSE_ONE_CLONE) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
+    !defined(DIAPAUSE_ONE_CLONE) && !defined(__SANITIZE_ADDRESS__) &&       \
+    !defined(__SANITIZE_THREAD__)
 #define DIAPAUSE_CLONES __attribute__((target_clones("avx2", "default"), flatten))
 #else
 #define DIAPAUSE_CLONES

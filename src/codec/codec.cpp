@@ -10,8 +10,8 @@ namespace diapause::codec {
 namespace {
 
 [[maybe_unused]] tl::unexpected<Error> fail_without(CodecId id, const char* option) {
-  return fail(Code::config,
-              fmt::format("this build has no codec {}: configure it with -D{}=ON", codec_name(id), option));
+  return fail(Code::config, fmt::format("this build has no codec {}: configure it with -D{}=ON",
+                                        codec_name(id), option));
 }
 
 }  // namespace
@@ -38,7 +38,8 @@ Result<std::unique_ptr<Codec>> make_codec(CodecId id) {
     case CodecId::raw:
       break;
   }
-  return fail(Code::mismatch, fmt::format("codec {} is unknown to this build", static_cast<std::uint32_t>(id)));
+  return fail(Code::mismatch,
+              fmt::format("codec {} is unknown to this build", static_cast<std::uint32_t>(id)));
 }
 
 }  // namespace diapause::codec

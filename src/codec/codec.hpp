@@ -29,7 +29,8 @@ class Codec {
 
   // Writes the payload to `out` and returns its size, or 0 if `out` is too small. `raw` has
   // shape.bytes() > 0 bytes at any alignment.
-  virtual Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) = 0;
+  virtual Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method,
+                                     MutableBytes out) = 0;
 
   // Fills `out`, which has shape.bytes() bytes, or returns Code::corrupt. Whatever the payload is,
   // nothing else is written, and no more memory is allocated than for a sound payload. Exception:

@@ -23,10 +23,12 @@ inline double error_of(Float was, Float is) {
 // ordered like the numbers, and the bits of NaN are above all of them, so one maximum over
 // integers, which a compiler can vectorize, finds both the greatest error and any NaN.
 template <class Float>
-inline bool look_at_chunk(const std::byte* was, const std::byte* is, double bound, double& greatest) {
+inline bool look_at_chunk(const std::byte* was, const std::byte* is, double bound,
+                          double& greatest) {
   std::int64_t most = 0;
   for (std::size_t i = 0; i < kChunk; ++i) {
-    most = std::max(most, std::bit_cast<std::int64_t>(error_of(load<Float>(was, i), load<Float>(is, i))));
+    most = std::max(most,
+                    std::bit_cast<std::int64_t>(error_of(load<Float>(was, i), load<Float>(is, i))));
   }
   if (most > std::bit_cast<std::int64_t>(bound)) return false;
   greatest = std::max(greatest, std::bit_cast<double>(most));
@@ -34,7 +36,8 @@ inline bool look_at_chunk(const std::byte* was, const std::byte* is, double boun
 }
 
 template <class Float, class Bits>
-inline bool look_at_each(const std::byte* was, const std::byte* is, std::size_t count, double bound, double& greatest) {
+inline bool look_at_each(const std::byte* was, const std::byte* is, std::size_t count, double bound,
+                         double& greatest) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto before = load<Float>(was, i), after = load<Float>(is, i);
     const double error = error_of(before, after);
@@ -60,18 +63,22 @@ inline bool look_at_all(ByteView raw, ByteView decoded, double bound, double& gr
   return true;
 }
 
-DIAPAUSE_CLONES bool look_at_floats(ByteView raw, ByteView decoded, double bound, double& greatest) {
+DIAPAUSE_CLONES bool look_at_floats(ByteView raw, ByteView decoded, double bound,
+                                    double& greatest) {
   return look_at_all<float, std::uint32_t>(raw, decoded, bound, greatest);
 }
 
-DIAPAUSE_CLONES bool look_at_doubles(ByteView raw, ByteView decoded, double bound, double& greatest) {
+DIAPAUSE_CLONES bool look_at_doubles(ByteView raw, ByteView decoded, double bound,
+                                     double& greatest) {
   return look_at_all<double, std::uint64_t>(raw, decoded, bound, greatest);
 }
 
 }  // namespace
 
-std::optional<double> greatest_error(ByteView raw, ByteView decoded, const Shape& shape, double bound) {
-  const auto look_at = shape.type == format::ElementType::float32 ? look_at_floats : look_at_doubles;
+std::optional<double> greatest_error(ByteView raw, ByteView decoded, const Shape& shape,
+                                     double bound) {
+  const auto look_at =
+      shape.type == format::ElementType::float32 ? look_at_floats : look_at_doubles;
   double greatest = 0;
   if (!look_at(raw, decoded, bound, greatest)) return {};
   return greatest;

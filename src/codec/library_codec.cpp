@@ -6,7 +6,8 @@
 namespace diapause::codec {
 
 template <class Float>
-Result<std::size_t> LibraryCodec::encode_floats(ByteView raw, const Shape& shape, double bound, MutableBytes out) {
+Result<std::size_t> LibraryCodec::encode_floats(ByteView raw, const Shape& shape, double bound,
+                                                MutableBytes out) {
   Outliers<Float> outliers;
   values_.resize(raw.size());
   if (!outliers.find(raw, limit_of_bound<Float>(bound), values_)) {
@@ -20,26 +21,31 @@ Result<std::size_t> LibraryCodec::encode_floats(ByteView raw, const Shape& shape
 }
 
 template <class Float>
-Status LibraryCodec::decode_floats(ByteView payload, const Shape& shape, double bound, MutableBytes out) {
+Status LibraryCodec::decode_floats(ByteView payload, const Shape& shape, double bound,
+                                   MutableBytes out) {
   Outliers<Float> outliers;
   DIAPAUSE_TRY(outliers.read(payload, shape.count(), unpacker_));
   values_.resize(out.size());
   if (!decode_values(payload, shape, bound, values_)) {
-    return fail(Code::corrupt, std::string("compressed block: not a stream of ") + codec_name(id()));
+    return fail(Code::corrupt,
+                std::string("compressed block: not a stream of ") + codec_name(id()));
   }
   std::memcpy(out.data(), values_.data(), out.size());
   outliers.restore(out);
   return {};
 }
 
-Result<std::size_t> LibraryCodec::encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) {
-  return shape.type == format::ElementType::float32 ? encode_floats<float>(raw, shape, method.bound, out)
-                                                    : encode_floats<double>(raw, shape, method.bound, out);
+Result<std::size_t> LibraryCodec::encode(ByteView raw, const Shape& shape, const Method& method,
+                                         MutableBytes out) {
+  return shape.type == format::ElementType::float32
+             ? encode_floats<float>(raw, shape, method.bound, out)
+             : encode_floats<double>(raw, shape, method.bound, out);
 }
 
 Status LibraryCodec::decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) {
-  return shape.type == format::ElementType::float32 ? decode_floats<float>(payload, shape, bound, out)
-                                                    : decode_floats<double>(payload, shape, bound, out);
+  return shape.type == format::ElementType::float32
+             ? decode_floats<float>(payload, shape, bound, out)
+             : decode_floats<double>(payload, shape, bound, out);
 }
 
 std::size_t rank_of(const Shape& shape) {

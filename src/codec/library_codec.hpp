@@ -12,18 +12,22 @@ namespace diapause::codec {
 
 class LibraryCodec : public Codec {
  public:
-  Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) final;
+  Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method,
+                             MutableBytes out) final;
   Status decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) final;
 
  protected:
   // `values` is aligned for its type and may be changed. Otherwise the contracts are those of
   // Codec::encode() and Codec::decode().
-  virtual std::size_t encode_values(MutableBytes values, const Shape& shape, double bound, MutableBytes out) = 0;
-  virtual bool decode_values(ByteView stream, const Shape& shape, double bound, MutableBytes values) = 0;
+  virtual std::size_t encode_values(MutableBytes values, const Shape& shape, double bound,
+                                    MutableBytes out) = 0;
+  virtual bool decode_values(ByteView stream, const Shape& shape, double bound,
+                             MutableBytes values) = 0;
 
  private:
   template <class Float>
-  Result<std::size_t> encode_floats(ByteView raw, const Shape& shape, double bound, MutableBytes out);
+  Result<std::size_t> encode_floats(ByteView raw, const Shape& shape, double bound,
+                                    MutableBytes out);
   template <class Float>
   Status decode_floats(ByteView payload, const Shape& shape, double bound, MutableBytes out);
 

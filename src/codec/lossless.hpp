@@ -14,7 +14,8 @@ class LosslessCodec final : public Codec {
 
   CodecId id() const override { return id_; }
   std::uint32_t version() const override { return 1; }
-  Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) override;
+  Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method,
+                             MutableBytes out) override;
   Status decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) override;
 
   // Returns the checksum of the input of the last encode() that did not return 0; the input passes

@@ -37,17 +37,23 @@ template <class Float>
     std::memcpy(&was, raw.data() + at, sizeof was);
     std::memcpy(&is, back.data() + at, sizeof is);
     const bool same = std::memcmp(&was, &is, sizeof was) == 0;
-    if (same || (std::isfinite(was) && std::isfinite(is) && std::abs(double{was} - double{is}) <= bound)) continue;
-    return ::testing::AssertionFailure() << was << " came back as " << is << " at " << at / sizeof(Float);
+    if (same ||
+        (std::isfinite(was) && std::isfinite(is) && std::abs(double{was} - double{is}) <= bound))
+      continue;
+    return ::testing::AssertionFailure()
+           << was << " came back as " << is << " at " << at / sizeof(Float);
   }
   return ::testing::AssertionSuccess();
 }
 
-::testing::AssertionResult within(const Shape& shape, const ByteVector& raw, const ByteVector& back, double bound) {
-  return shape.type == ElementType::float32 ? within<float>(raw, back, bound) : within<double>(raw, back, bound);
+::testing::AssertionResult within(const Shape& shape, const ByteVector& raw, const ByteVector& back,
+                                  double bound) {
+  return shape.type == ElementType::float32 ? within<float>(raw, back, bound)
+                                            : within<double>(raw, back, bound);
 }
 
-void expect_bound_kept(BlockEncoder& encoder, const Shape& shape, const ByteVector& raw, double bound) {
+void expect_bound_kept(BlockEncoder& encoder, const Shape& shape, const ByteVector& raw,
+                       double bound) {
   const auto report = encoder.encode(raw, shape);
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_LE(encoder.block().size(), raw.size() + kBlockHeaderBytes);
@@ -67,8 +73,9 @@ TEST_P(LossyCodec, KeepsTheBoundOrTheBitsWhateverTheDataAre) {
     for (const ElementType type : kLossyTypes) {
       for (const Dims& dims : kLossyShapes) {
         for (const Kind kind : test::kKinds) {
-          SCOPED_TRACE(testing::Message() << "bound " << bound << ", " << format::element_type_name(type) << ", kind "
-                                          << static_cast<int>(kind) << ", " << testing::PrintToString(dims));
+          SCOPED_TRACE(testing::Message()
+                       << "bound " << bound << ", " << format::element_type_name(type) << ", kind "
+                       << static_cast<int>(kind) << ", " << testing::PrintToString(dims));
           expect_bound_kept(encoder, {type, dims}, test::data_of(kind, {type, dims}), bound);
         }
       }
@@ -84,9 +91,10 @@ TEST_P(LossyCodec, KeepsTheBoundOnRandomShapesAndBounds) {
     const double bound = std::ldexp(1, static_cast<int>(random() % 60) - 40);
     auto encoder = BlockEncoder::create({GetParam(), bound}).value();
     const Kind kind = test::kKinds[random() % std::size(test::kKinds)];
-    SCOPED_TRACE(testing::Message() << "bound " << bound << ", kind " << static_cast<int>(kind) << ", "
-                                    << testing::PrintToString(shape.dims));
-    expect_bound_kept(encoder, shape, test::data_of(kind, shape, static_cast<std::uint32_t>(i)), bound);
+    SCOPED_TRACE(testing::Message() << "bound " << bound << ", kind " << static_cast<int>(kind)
+                                    << ", " << testing::PrintToString(shape.dims));
+    expect_bound_kept(encoder, shape, test::data_of(kind, shape, static_cast<std::uint32_t>(i)),
+                      bound);
   }
 }
 
@@ -160,7 +168,8 @@ TEST_P(LossyCodec, DetectsTwoFlippedBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LossyCodec, testing::Values(CodecId::lattice, CodecId::sz3, CodecId::zfp),
+INSTANTIATE_TEST_SUITE_P(All, LossyCodec,
+                         testing::Values(CodecId::lattice, CodecId::sz3, CodecId::zfp),
                          [](const auto& codec) { return std::string(codec_name(codec.param)); });
 
 TEST(Guard, FindsTheOneValueThatIsOutOfBounds) {
@@ -182,7 +191,8 @@ TEST(Guard, WantsTheSameBitsOfWhatIsNoNumberOrInfinite) {
     const ByteView view = as_byte_view(value);
     return ByteVector(view.begin(), view.end());
   };
-  const ByteVector no_number = bytes_of(std::nan("")), infinite = bytes_of(HUGE_VAL), one = bytes_of(1);
+  const ByteVector no_number = bytes_of(std::nan("")), infinite = bytes_of(HUGE_VAL),
+                   one = bytes_of(1);
   EXPECT_TRUE(greatest_error(no_number, no_number, shape, 1));
   EXPECT_TRUE(greatest_error(infinite, infinite, shape, 1));
   EXPECT_FALSE(greatest_error(no_number, bytes_of(std::nan("1")), shape, 1));
@@ -195,7 +205,8 @@ TEST(Guard, WantsTheSameBitsOfWhatIsNoNumberOrInfinite) {
 TEST(UniformQuantiser, HoldsNumbersOfMoreThan32Bits) {
   const Shape shape{ElementType::float64, {1, 1, 100, 100}};
   auto encoder = BlockEncoder::create({CodecId::lattice, 1e-9}).value();
-  const auto report = encoder.encode(test::data_of(Kind::smooth, shape), shape).value();  // 320 / 2e-9
+  const auto report =
+      encoder.encode(test::data_of(Kind::smooth, shape), shape).value();  // 320 / 2e-9
   EXPECT_EQ(report.codec, CodecId::lattice);
   EXPECT_EQ(report.fallback, Fallback::none);
 }
@@ -234,7 +245,8 @@ TEST(UniformQuantiser, IsRefusedWithoutHarmWhateverItsPayloadIs) {
   std::mt19937 random(3);
   for (int i = 0; i < 20000; ++i) {
     ByteVector damaged = payload;
-    for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    for (int k = 0; k < 3; ++k)
+      damaged[random() % damaged.size()] = static_cast<std::byte>(random());
     if (i % 4 == 0) damaged.resize(random() % damaged.size());
     (void)codec->decode(damaged, shape, 1e-3, out);  // checked by the sanitizers
   }

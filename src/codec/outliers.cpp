@@ -90,7 +90,8 @@ template <class Float, class Bits>
 std::optional<Bits> unsound_value(ByteView values, double limit) {
   Majority<Bits> majority;
   for (std::uint64_t i = 0; i < values.size() / sizeof(Float); ++i) {
-    if (!(std::fabs(static_cast<double>(load<Float>(values, i))) <= limit)) majority.offer(load<Bits>(values, i));
+    if (!(std::fabs(static_cast<double>(load<Float>(values, i))) <= limit))
+      majority.offer(load<Bits>(values, i));
   }
   return majority.winner();
 }
@@ -141,10 +142,12 @@ inline Kinds kinds_of(const std::byte* run, bool has_fill, Bits fill, double lim
   return kinds;
 }
 
-DIAPAUSE_CLONES Kinds look_at_run(const std::byte* run, bool has_fill, std::uint32_t fill, double limit) {
+DIAPAUSE_CLONES Kinds look_at_run(const std::byte* run, bool has_fill, std::uint32_t fill,
+                                  double limit) {
   return kinds_of<float>(run, has_fill, fill, limit);
 }
-DIAPAUSE_CLONES Kinds look_at_run(const std::byte* run, bool has_fill, std::uint64_t fill, double limit) {
+DIAPAUSE_CLONES Kinds look_at_run(const std::byte* run, bool has_fill, std::uint64_t fill,
+                                  double limit) {
   return kinds_of<double>(run, has_fill, fill, limit);
 }
 
@@ -245,7 +248,8 @@ Status Outliers<Float>::read(ByteView& in, std::uint64_t count, Unpacker& unpack
     DIAPAUSE_TRY(unpacker.unpack(in, mask_));
   }
   const std::uint64_t exceptions = number(4);
-  if (exceptions > count) return fail(Code::corrupt, "compressed block: more exceptions than values");
+  if (exceptions > count)
+    return fail(Code::corrupt, "compressed block: more exceptions than values");
   indices_.resize(exceptions);
   exceptions_.resize(exceptions);
   if (exceptions == 0) return {};

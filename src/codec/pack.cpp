@@ -31,14 +31,18 @@ constexpr int kAcceleration = 12;
 const char* chars(ByteView bytes) { return reinterpret_cast<const char*>(bytes.data()); }
 char* chars(MutableBytes bytes) { return reinterpret_cast<char*>(bytes.data()); }
 
-bool is_constant(ByteView in) { return in.size() > 1 && std::memcmp(in.data(), in.data() + 1, in.size() - 1) == 0; }
+bool is_constant(ByteView in) {
+  return in.size() > 1 && std::memcmp(in.data(), in.data() + 1, in.size() - 1) == 0;
+}
 
 // Writes the front of a run.
 void put_front(Packing packing, std::size_t size, Output& out) {
   out.u32(static_cast<std::uint32_t>(size) | static_cast<std::uint32_t>(packing) << kSizeBits);
 }
 
-Packing packing_of(ByteView run) { return static_cast<Packing>(format::Reader(run).u32() >> kSizeBits); }
+Packing packing_of(ByteView run) {
+  return static_cast<Packing>(format::Reader(run).u32() >> kSizeBits);
+}
 
 void keep(ByteView in, Output& out) {
   put_front(Packing::kept, in.size(), out);
@@ -89,12 +93,14 @@ void Output::u64(std::uint64_t value) {
   append(writer.written());
 }
 
-Packer::Packer() : lz4_state_(LZ4_sizeofState() / sizeof(std::uint64_t) + 1), zstd_(nullptr, ZSTD_freeCCtx) {}
+Packer::Packer()
+    : lz4_state_(LZ4_sizeofState() / sizeof(std::uint64_t) + 1), zstd_(nullptr, ZSTD_freeCCtx) {}
 Packer::Packer(Packer&&) noexcept = default;
 Packer::~Packer() = default;
 
 std::size_t Packer::compress_lz4(ByteView in, int acceleration, MutableBytes out) {
-  const int written = LZ4_compress_fast_extState(lz4_state_.data(), chars(in), chars(out), static_cast<int>(in.size()),
+  const int written = LZ4_compress_fast_extState(lz4_state_.data(), chars(in), chars(out),
+                                                 static_cast<int>(in.size()),
                                                  static_cast<int>(out.size()), acceleration);
   return static_cast<std::size_t>(std::max(0, written));
 }
@@ -102,7 +108,8 @@ std::size_t Packer::compress_lz4(ByteView in, int acceleration, MutableBytes out
 std::size_t Packer::compress_zstd(ByteView in, int level, MutableBytes out) {
   if (!zstd_) zstd_.reset(ZSTD_createCCtx());
   if (!zstd_) return 0;
-  const std::size_t written = ZSTD_compressCCtx(zstd_.get(), out.data(), out.size(), in.data(), in.size(), level);
+  const std::size_t written =
+      ZSTD_compressCCtx(zstd_.get(), out.data(), out.size(), in.data(), in.size(), level);
   return ZSTD_isError(written) ? 0 : written;
 }
 
@@ -125,7 +132,8 @@ std::optional<double> Packer::part_with_lz4(ByteView sample) {
   std::array<std::byte, kSampleBytes> packed;
   const auto bytes = static_cast<double>(sample.size());
   const auto room = static_cast<std::size_t>(bytes * (1 - kLeastGain));
-  const std::size_t size = compress_lz4(sample, kSampleAcceleration, MutableBytes(packed).first(room));
+  const std::size_t size =
+      compress_lz4(sample, kSampleAcceleration, MutableBytes(packed).first(room));
   if (size == 0) return {};
   return static_cast<double>(size) / bytes;
 }
@@ -136,7 +144,8 @@ std::optional<double> Packer::size_with_lz4(ByteView in) {
   ByteView sample = in.first(std::min(in.size(), kSampleBytes));
   if (is_long(in.size())) {
     for (std::size_t i = 0; i < kSamplePieces; ++i) {
-      std::memcpy(pieces.data() + i * kPieceBytes, in.data() + place_of_piece(i, in.size()), kPieceBytes);
+      std::memcpy(pieces.data() + i * kPieceBytes, in.data() + place_of_piece(i, in.size()),
+                  kPieceBytes);
     }
     sample = pieces;
   }
@@ -154,7 +163,8 @@ void Packer::pack_lz4(ByteView in, Output& out) {
 
 void Packer::pack_zstd(ByteView in, int level, Output& out) {
   if (pack_simply(in, out)) return;
-  const bool pays = entropy_bytes(histogram_of(in)) < (1 - kLeastGain) * static_cast<double>(in.size());
+  const bool pays =
+      entropy_bytes(histogram_of(in)) < (1 - kLeastGain) * static_cast<double>(in.size());
   const auto compress = [&](MutableBytes room) { return compress_zstd(in, level, room); };
   if ((pays || size_with_lz4(in)) && pack_by(Packing::zstd, in, out, compress)) return;
   keep(in, out);
@@ -186,12 +196,14 @@ void Packer::pack_dense(ByteView in, Output& out) {
   const Histogram histogram = histogram_of(in);
   const double entropy = entropy_bytes(histogram);
   const auto with_lz4 = size_with_lz4(in);
-  if (with_lz4 && *with_lz4 < entropy &&
-      pack_by(Packing::zstd, in, out, [&](MutableBytes room) { return compress_zstd(in, 1, room); })) {
+  if (with_lz4 && *with_lz4 < entropy && pack_by(Packing::zstd, in, out, [&](MutableBytes room) {
+        return compress_zstd(in, 1, room);
+      })) {
     return;
   }
   if (entropy < (1 - kLeastEntropyGain) * static_cast<double>(in.size()) &&
-      pack_by(Packing::rans, in, out, [&](MutableBytes room) { return rans_encode(in, histogram, scratch_, room); })) {
+      pack_by(Packing::rans, in, out,
+              [&](MutableBytes room) { return rans_encode(in, histogram, scratch_, room); })) {
     return;
   }
   keep(in, out);
@@ -218,7 +230,8 @@ Status Unpacker::unpack(ByteView& in, MutableBytes out) {
   format::Reader reader(in);
   const std::uint32_t word = reader.u32();
   const ByteView packed = reader.take(word & kSizeMask);
-  if (!reader.ok()) return fail(Code::corrupt, "compressed block: a packed run reaches beyond the payload");
+  if (!reader.ok())
+    return fail(Code::corrupt, "compressed block: a packed run reaches beyond the payload");
   in = in.subspan(kWordBytes + packed.size());
   bool filled = false;
   switch (static_cast<Packing>(word >> kSizeBits)) {
@@ -243,11 +256,13 @@ Status Unpacker::unpack(ByteView& in, MutableBytes out) {
     case Packing::zstd:
       if (!zstd_) zstd_.reset(ZSTD_createDCtx());
       if (!zstd_) return fail(Code::memory, "compressed block: no memory for zstd");
-      filled = ZSTD_decompressDCtx(zstd_.get(), out.data(), out.size(), packed.data(), packed.size()) == out.size();
+      filled = ZSTD_decompressDCtx(zstd_.get(), out.data(), out.size(), packed.data(),
+                                   packed.size()) == out.size();
       break;
   }
   if (!filled)
-    return fail(Code::corrupt, fmt::format("compressed block: a packed run does not give {} bytes", out.size()));
+    return fail(Code::corrupt,
+                fmt::format("compressed block: a packed run does not give {} bytes", out.size()));
   return {};
 }
 

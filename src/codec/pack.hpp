@@ -19,7 +19,14 @@ struct ZSTD_DCtx_s;
 
 namespace diapause::codec {
 
-enum class Packing : std::uint32_t { kept = 0, constant = 1, lz4 = 2, zstd = 3, rans = 4, sparse = 5 };
+enum class Packing : std::uint32_t {
+  kept = 0,
+  constant = 1,
+  lz4 = 2,
+  zstd = 3,
+  rans = 4,
+  sparse = 5
+};
 
 // A payload that grows in memory of a fixed size. If something does not fit, ok() becomes false for
 // good.
@@ -31,7 +38,7 @@ class Output {
   std::size_t size() const { return used_; }
   MutableBytes rest() const { return space_.subspan(used_); }
   void advance(std::size_t bytes) { used_ += bytes; }  // accounts for bytes written to rest()
-  MutableBytes claim(std::size_t bytes);               // for the caller to write; empty if there is no room
+  MutableBytes claim(std::size_t bytes);  // for the caller to write; empty if there is no room
   void append(ByteView data);
   void u32(std::uint32_t value);
   void u64(std::uint64_t value);

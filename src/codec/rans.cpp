@@ -27,7 +27,8 @@ Frequencies scaled(const Histogram& histogram) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < scaled.size(); ++i) {
     if (histogram[i] == 0) continue;
-    scaled[i] = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(histogram[i] * std::uint64_t{kScale} / all));
+    scaled[i] = std::max<std::uint32_t>(
+        1, static_cast<std::uint32_t>(histogram[i] * std::uint64_t{kScale} / all));
     sum += scaled[i];
   }
   // What rounding left over, or took too much, is given to or taken from the most frequent values,
@@ -54,12 +55,15 @@ EncoderEntry entry_of(std::uint32_t frequency, std::uint32_t start) {
   const std::uint32_t limit = frequency << (kStateBits - kScaleBits);
   const auto complement = static_cast<std::uint16_t>(kScale - frequency);
   // For a frequency of 1 the quotient is state - 1; the bias compensates for it.
-  if (frequency == 1) return {limit, ~std::uint32_t{0}, 32, static_cast<std::uint16_t>(start + complement), complement};
+  if (frequency == 1)
+    return {limit, ~std::uint32_t{0}, 32, static_cast<std::uint16_t>(start + complement),
+            complement};
   // This is exact for states below 2^31: the reciprocal, scaled to 32 bits, is too large by less
   // than one part in 2^31.
   const auto width = static_cast<std::uint32_t>(std::bit_width(frequency - 1));
   const auto reciprocal = ((std::uint64_t{1} << (width + 31)) + frequency - 1) / frequency;
-  return {limit, static_cast<std::uint32_t>(reciprocal), width + 31, static_cast<std::uint16_t>(start), complement};
+  return {limit, static_cast<std::uint32_t>(reciprocal), width + 31,
+          static_cast<std::uint16_t>(start), complement};
 }
 
 std::array<EncoderEntry, 256> encoder_table(const Frequencies& frequencies) {
@@ -115,7 +119,8 @@ std::size_t read_table(ByteView coded, DecoderTable& table) {
       if (at == coded.size()) return 0;
       frequency = (frequency & 127) | std::to_integer<std::uint32_t>(coded[at++]) << 7;
     }
-    if (symbol <= last || frequency == 0 || frequency > kScale - slot || frequency == kScale) return 0;
+    if (symbol <= last || frequency == 0 || frequency > kScale - slot || frequency == kScale)
+      return 0;
     for (std::uint32_t k = 0; k < frequency; ++k, ++slot) {
       table[slot] = static_cast<std::uint32_t>(symbol) | frequency << 8 | k << 20;
     }
@@ -135,7 +140,8 @@ Histogram histogram_of(ByteView in) {
   std::array<Histogram, 4> parts{};
   std::size_t i = 0;
   for (; i + 4 <= in.size(); i += 4) {
-    for (std::size_t part = 0; part < 4; ++part) ++parts[part][std::to_integer<std::size_t>(in[i + part])];
+    for (std::size_t part = 0; part < 4; ++part)
+      ++parts[part][std::to_integer<std::size_t>(in[i + part])];
   }
   for (; i < in.size(); ++i) ++parts[0][std::to_integer<std::size_t>(in[i])];
   for (std::size_t symbol = 0; symbol < 256; ++symbol) {
@@ -153,7 +159,8 @@ double entropy_bytes(const Histogram& histogram) {
   return bits / 8;
 }
 
-std::size_t rans_encode(ByteView in, const Histogram& histogram, ByteVector& scratch, MutableBytes out) {
+std::size_t rans_encode(ByteView in, const Histogram& histogram, ByteVector& scratch,
+                        MutableBytes out) {
   // A symbol emits at most one word.
   scratch.resize(std::max(scratch.size(), (in.size() + 1) * kWordBytes));
   const Frequencies frequencies = scaled(histogram);
@@ -170,7 +177,8 @@ std::size_t rans_encode(ByteView in, const Histogram& histogram, ByteVector& scr
     at[-1] = static_cast<std::byte>(state >> 8);
     at -= full * kWordBytes;
     state >>= full * 16;
-    const auto quotient = static_cast<std::uint32_t>(std::uint64_t{state} * entry.reciprocal >> entry.shift);
+    const auto quotient =
+        static_cast<std::uint32_t>(std::uint64_t{state} * entry.reciprocal >> entry.shift);
     state += std::uint32_t{entry.bias} + quotient * entry.complement;
   };
   std::size_t i = in.size();
@@ -211,7 +219,8 @@ bool rans_decode(ByteView coded, MutableBytes out) {
     return static_cast<std::byte>(entry & 0xff);
   };
   std::size_t i = 0;
-  while (i + kStates <= out.size() && end - at >= static_cast<std::ptrdiff_t>(kStates * kWordBytes)) {
+  while (i + kStates <= out.size() &&
+         end - at >= static_cast<std::ptrdiff_t>(kStates * kWordBytes)) {
     for (std::size_t k = 0; k < kStates; ++k) {
       out[i + k] = symbol_of(states[k]);
       const auto low = static_cast<std::uint32_t>(states[k] < kLeastState);
@@ -228,7 +237,8 @@ bool rans_decode(ByteView coded, MutableBytes out) {
     state = state << 16 | load_word(at);
     at += kWordBytes;
   }
-  return at == end && std::ranges::all_of(states, [](std::uint32_t state) { return state == kLeastState; });
+  return at == end &&
+         std::ranges::all_of(states, [](std::uint32_t state) { return state == kLeastState; });
 }
 
 }  // namespace diapause::codec

@@ -23,7 +23,8 @@ double entropy_bytes(const Histogram& histogram);
 
 // Returns the number of bytes written to `out`, or 0 if `out` is too small. `in` has at least two
 // different bytes and fewer than 2^20; `histogram` is that of `in`; `scratch` is memory for reuse.
-std::size_t rans_encode(ByteView in, const Histogram& histogram, ByteVector& scratch, MutableBytes out);
+std::size_t rans_encode(ByteView in, const Histogram& histogram, ByteVector& scratch,
+                        MutableBytes out);
 
 // Returns whether `coded` decodes to exactly out.size() bytes. The input may be anything; after a
 // failure the content of `out` is undefined.

@@ -39,7 +39,8 @@ TEST(Rans, GivesBackRunsOfAllLengthsAndFrequencies) {
 TEST(Rans, ComesWithinTwoPercentOfTheEntropy) {
   for (const double spread : {0.3, 2.0, 20.0}) {
     const ByteVector in = bytes_of(32768, spread);
-    EXPECT_LT(static_cast<double>(coded(in).size()), 1.02 * entropy_bytes(histogram_of(in)) + 300) << spread;
+    EXPECT_LT(static_cast<double>(coded(in).size()), 1.02 * entropy_bytes(histogram_of(in)) + 300)
+        << spread;
   }
 }
 

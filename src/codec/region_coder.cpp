@@ -47,13 +47,17 @@ Result<RegionEncoder> RegionEncoder::create(const Method& method, Workforce forc
   return encoder;
 }
 
-Result<RegionReport> RegionEncoder::encode(ByteView raw, const BlockPlan& plan, const BlockSink& sink) {
-  return encode([raw](std::uint64_t offset,
-                      MutableBytes scratch) -> Result<ByteView> { return raw.subspan(offset, scratch.size()); },
-                plan, sink);
+Result<RegionReport> RegionEncoder::encode(ByteView raw, const BlockPlan& plan,
+                                           const BlockSink& sink) {
+  return encode(
+      [raw](std::uint64_t offset, MutableBytes scratch) -> Result<ByteView> {
+        return raw.subspan(offset, scratch.size());
+      },
+      plan, sink);
 }
 
-Result<RegionReport> RegionEncoder::encode(const RawBytes& raw, const BlockPlan& plan, const BlockSink& sink) {
+Result<RegionReport> RegionEncoder::encode(const RawBytes& raw, const BlockPlan& plan,
+                                           const BlockSink& sink) {
   DIAPAUSE_TRY(check_method(method_, plan.type()));
   RegionReport report;
   std::vector<ByteView> views(encoders_.size());
@@ -62,11 +66,14 @@ Result<RegionReport> RegionEncoder::encode(const RawBytes& raw, const BlockPlan&
   for (std::uint64_t first = 0; first < plan.block_count(); first += done.size()) {
     const std::uint64_t pieces = std::min<std::uint64_t>(done.size(), plan.block_count() - first);
     for (std::uint64_t i = 0; i < pieces; ++i) {
-      scratch_[i].resize(std::max<std::size_t>(scratch_[i].size(), plan.shape_of(first + i).bytes()));
+      scratch_[i].resize(
+          std::max<std::size_t>(scratch_[i].size(), plan.shape_of(first + i).bytes()));
       const MutableBytes room = MutableBytes(scratch_[i]).first(plan.shape_of(first + i).bytes());
       DIAPAUSE_TRY_ASSIGN(views[i], raw(plan.offset_of(first + i), room));
     }
-    force_.run(pieces, [&](std::uint64_t i) { done[i] = encoders_[i].encode(views[i], plan.shape_of(first + i)); });
+    force_.run(pieces, [&](std::uint64_t i) {
+      done[i] = encoders_[i].encode(views[i], plan.shape_of(first + i));
+    });
     for (std::uint64_t i = 0; i < pieces; ++i) {
       if (!*done[i]) return fail_at(first + i, std::move(done[i]->error()));
       DIAPAUSE_TRY(sink(encoders_[i].block()));
@@ -84,18 +91,21 @@ Status RegionDecoder::decode(ByteView encoded, const BlockPlan& plan, MutableByt
     for (std::uint64_t i = 0; i < pieces; ++i) {
       auto header = decode_block_header(encoded);
       if (!header) return fail_at(first + i, std::move(header.error()));
-      blocks[i] = encoded.first(std::min(encoded.size(), kBlockHeaderBytes + header->payload_bytes));
+      blocks[i] =
+          encoded.first(std::min(encoded.size(), kBlockHeaderBytes + header->payload_bytes));
       encoded = encoded.subspan(blocks[i].size());
     }
     force_.run(pieces, [&](std::uint64_t i) {
       const Shape shape = plan.shape_of(first + i);
-      done[i] = decoders_[i].decode(blocks[i], shape, out.subspan(plan.offset_of(first + i), shape.bytes()));
+      done[i] = decoders_[i].decode(blocks[i], shape,
+                                    out.subspan(plan.offset_of(first + i), shape.bytes()));
     });
     for (std::uint64_t i = 0; i < pieces; ++i) {
       if (!done[i]) return fail_at(first + i, std::move(done[i].error()));
     }
   }
-  if (!encoded.empty()) return fail(Code::corrupt, "compressed region: bytes behind the last block");
+  if (!encoded.empty())
+    return fail(Code::corrupt, "compressed region: bytes behind the last block");
   return {};
 }
 

@@ -11,7 +11,8 @@ namespace diapause::codec {
 
 // Calls piece(i) for every i below `pieces` in any threads, and returns when all calls have
 // returned. sys::ThreadPool::run() is an implementation.
-using RunPieces = std::function<void(std::uint64_t pieces, const std::function<void(std::uint64_t piece)>& piece)>;
+using RunPieces = std::function<void(std::uint64_t pieces,
+                                     const std::function<void(std::uint64_t piece)>& piece)>;
 
 // Returns the `scratch.size()` bytes of a region at `offset`, either in `scratch` or in place,
 // where they must stay until the region is encoded. Called in the order of the blocks by the thread
@@ -57,7 +58,8 @@ class RegionEncoder {
   Result<RegionReport> encode(ByteView raw, const BlockPlan& plan, const BlockSink& sink);
 
  private:
-  RegionEncoder(const Method& method, Workforce force) : method_(method), force_(std::move(force)) {}
+  RegionEncoder(const Method& method, Workforce force)
+      : method_(method), force_(std::move(force)) {}
 
   Method method_;
   Workforce force_;

@@ -73,7 +73,8 @@ TEST(Regions, NameTheBlockThatIsDamaged) {
   EXPECT_FALSE(decoder.decode(ByteView(encoded).first(encoded.size() / 2), plan_of_ten(), back));
   encoded = encode(raw, {run_here, 1});
   encoded.push_back({});
-  EXPECT_THAT(decoder.decode(encoded, plan_of_ten(), back).error().message, HasSubstr("behind the last block"));
+  EXPECT_THAT(decoder.decode(encoded, plan_of_ten(), back).error().message,
+              HasSubstr("behind the last block"));
 }
 
 TEST(Regions, StopWhereTheSinkSaysSo) {
@@ -89,7 +90,8 @@ TEST(Regions, OfIntegersAreNeverEncodedWithLoss) {
   ids.element_bytes = 8;
   ids.count = 10;
   auto encoder = RegionEncoder::create({CodecId::lattice, 1e-3}, {run_here, 1}).value();
-  const auto done = encoder.encode(ByteVector(80), BlockPlan(ids, kMiB), [](ByteView) -> Status { return {}; });
+  const auto done =
+      encoder.encode(ByteVector(80), BlockPlan(ids, kMiB), [](ByteView) -> Status { return {}; });
   EXPECT_EQ(done.error().code, Code::argument);
   EXPECT_THAT(done.error().message, HasSubstr("int64"));
 }

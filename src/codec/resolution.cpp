@@ -41,10 +41,11 @@ Status check(double bound, ByteView values) {
   if (finite.greatest <= limit) return {};
   // The two differ by a power of two, so this is exact.
   const double least = finite.greatest * (bound / limit);
-  return fail(Code::argument,
-              fmt::format("the bound {} is below four units in the last place of its largest value, {}; "
-                          "the least bound for that is {}",
-                          bound, finite.greatest, least));
+  return fail(
+      Code::argument,
+      fmt::format("the bound {} is below four units in the last place of its largest value, {}; "
+                  "the least bound for that is {}",
+                  bound, finite.greatest, least));
 }
 
 }  // namespace

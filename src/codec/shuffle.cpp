@@ -20,8 +20,10 @@ inline void rotate(Vector (&vectors)[W], int steps) {
     Vector next[W];
     for (std::size_t k = 0; k < W / 2; ++k) {
       const Vector a = vectors[k], b = vectors[k + W / 2];
-      next[2 * k] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-      next[2 * k + 1] = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+      next[2 * k] =
+          __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      next[2 * k + 1] = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
+                                                14, 30, 15, 31);
     }
     std::memcpy(vectors, next, sizeof next);
   }
@@ -47,7 +49,8 @@ template <std::size_t W>
 void shuffle_planes(ByteView in, const Planes& planes) {
   const std::size_t count = in.size() / W;
   std::size_t i = 0;
-  for (; i + kTogether * kLanes <= count; i += kTogether * kLanes) shuffle_some<W, kTogether>(in.data(), i, planes);
+  for (; i + kTogether * kLanes <= count; i += kTogether * kLanes)
+    shuffle_some<W, kTogether>(in.data(), i, planes);
   for (; i + kLanes <= count; i += kLanes) shuffle_some<W, 1>(in.data(), i, planes);
   for (; i < count; ++i) {
     for (std::size_t b = 0; b < W; ++b) planes[b][i] = in[i * W + b];

@@ -31,7 +31,8 @@ DIAPAUSE_CLONES std::size_t count_with_vectors(ByteView in) {
   for (std::size_t at = 0; at < in.size();) {
     const std::size_t end = std::min(in.size(), at + kLongGap);  // as many as a byte can count
     std::uint8_t some = 0;
-    for (; at < end; ++at) some = static_cast<std::uint8_t>(some + (in[at] != std::byte{0} ? 1 : 0));
+    for (; at < end; ++at)
+      some = static_cast<std::uint8_t>(some + (in[at] != std::byte{0} ? 1 : 0));
     count += some;
   }
   return count;
@@ -53,7 +54,8 @@ void to_sparse(ByteView in, Sparse& sparse) {
   };
   std::size_t at = 0;
   for (; at + kWordBytes <= in.size(); at += kWordBytes) {
-    for (std::uint64_t left = nonzero_bytes(load_word(in.data() + at)); left != 0; left &= left - 1) {
+    for (std::uint64_t left = nonzero_bytes(load_word(in.data() + at)); left != 0;
+         left &= left - 1) {
       add(at + static_cast<std::size_t>(std::countr_zero(left)) / 8);
     }
   }

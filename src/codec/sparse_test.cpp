@@ -13,7 +13,8 @@ namespace {
 ByteVector mostly_zeros(std::size_t size, std::uint32_t apart) {
   std::mt19937 random(apart);
   ByteVector bytes(size);
-  for (std::byte& value : bytes) value = static_cast<std::byte>(random() % apart == 0 ? 1 + random() % 3 : 0);
+  for (std::byte& value : bytes)
+    value = static_cast<std::byte>(random() % apart == 0 ? 1 + random() % 3 : 0);
   return bytes;
 }
 
@@ -31,7 +32,8 @@ TEST(Sparse, GivesBackRunsOfAllLengthsAndDensities) {
       to_sparse(in, sparse);
       EXPECT_EQ(sparse.values.size(), count_nonzero(in));
       ByteVector out(size, std::byte{7});
-      ASSERT_TRUE(from_sparse(sparse.gaps, sparse.values, out)) << size << " bytes, one in " << apart;
+      ASSERT_TRUE(from_sparse(sparse.gaps, sparse.values, out))
+          << size << " bytes, one in " << apart;
       ASSERT_EQ(out, in);
     }
   }

@@ -22,16 +22,19 @@ class Sz3Codec final : public LibraryCodec {
   std::uint32_t version() const override { return kVersion; }
 
  private:
-  std::size_t encode_values(MutableBytes values, const Shape& shape, double bound, MutableBytes out) override {
+  std::size_t encode_values(MutableBytes values, const Shape& shape, double bound,
+                            MutableBytes out) override {
     try {
-      return shape.type == format::ElementType::float32 ? encode_as<float>(values, shape, bound, out)
-                                                        : encode_as<double>(values, shape, bound, out);
+      return shape.type == format::ElementType::float32
+                 ? encode_as<float>(values, shape, bound, out)
+                 : encode_as<double>(values, shape, bound, out);
     } catch (const std::exception&) {
       return 0;
     }
   }
 
-  bool decode_values(ByteView stream, const Shape& shape, double /*bound*/, MutableBytes values) override {
+  bool decode_values(ByteView stream, const Shape& shape, double /*bound*/,
+                     MutableBytes values) override {
     try {
       return shape.type == format::ElementType::float32 ? decode_as<float>(stream, shape, values)
                                                         : decode_as<double>(stream, shape, values);
@@ -42,7 +45,8 @@ class Sz3Codec final : public LibraryCodec {
 
   static SZ3::Config config_of(const Shape& shape) {
     SZ3::Config config;
-    config.setDims(shape.dims.end() - static_cast<std::ptrdiff_t>(rank_of(shape)), shape.dims.end());
+    config.setDims(shape.dims.end() - static_cast<std::ptrdiff_t>(rank_of(shape)),
+                   shape.dims.end());
     config.openmp = false;
     return config;
   }

@@ -12,9 +12,22 @@
 
 namespace diapause::codec::test {
 
-enum class Kind { smooth, rough, steps, constant, noise, zeros, fill, not_finite, denormal, huge, mixed };
-inline constexpr Kind kKinds[] = {Kind::smooth, Kind::rough, Kind::steps,      Kind::constant, Kind::noise, Kind::zeros,
-                                  Kind::fill,   Kind::mixed, Kind::not_finite, Kind::denormal, Kind::huge};
+enum class Kind {
+  smooth,
+  rough,
+  steps,
+  constant,
+  noise,
+  zeros,
+  fill,
+  not_finite,
+  denormal,
+  huge,
+  mixed
+};
+inline constexpr Kind kKinds[] = {Kind::smooth,     Kind::rough,    Kind::steps, Kind::constant,
+                                  Kind::noise,      Kind::zeros,    Kind::fill,  Kind::mixed,
+                                  Kind::not_finite, Kind::denormal, Kind::huge};
 
 // Returns element `i` of a field whose last dimension has `row` elements.
 template <class Float>

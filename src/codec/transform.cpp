@@ -19,7 +19,8 @@ constexpr std::uint64_t kLeastColumns = 16;  // of a slice that is worth interpo
 
 template <class Word>
 constexpr Word folded(Word value) {
-  return (value << 1) ^ static_cast<Word>(static_cast<std::make_signed_t<Word>>(value) < 0 ? -1 : 0);
+  return (value << 1) ^
+         static_cast<Word>(static_cast<std::make_signed_t<Word>>(value) < 0 ? -1 : 0);
 }
 
 // ---- differences ----
@@ -76,9 +77,10 @@ void sums(const Along& view, Word* values) {
 
 // ---- interpolation ----
 //
-// At each level the values at odd places are predicted from those at even places, first along the columns, then along
-// the rows; the even ones go on to the next level. After the step along a row its even values lie together in front, so
-// that every level works on neighbours in memory; rows stay where they are.
+// At each level the values at odd places are predicted from those at even places, first along the
+// columns, then along the rows; the even ones go on to the next level. After the step along a row
+// its even values lie together in front, so that every level works on neighbours in memory; rows
+// stay where they are.
 
 // Computes (-a + 9 b + 9 c - d) / 16, rounded: the cubic through four equidistant values, at the
 // middle.
@@ -108,7 +110,8 @@ struct Subtract {
 
 // odd[i] lies between even[i] and even[i + 1], where that exists.
 template <class Step, class Word>
-void predict_along_row(const Word* __restrict even, std::uint64_t evens, Word* __restrict odd, std::uint64_t odds) {
+void predict_along_row(const Word* __restrict even, std::uint64_t evens, Word* __restrict odd,
+                       std::uint64_t odds) {
   const auto edge = [&](std::uint64_t i) {
     Step::apply(odd[i], i + 1 < evens ? middle(even[i], even[i + 1]) : even[i]);
   };
@@ -198,10 +201,12 @@ std::array<Grid<Word>, kLevels> levels_of(Word* slice, std::uint64_t rows, std::
 }
 
 template <class Word>
-inline void predict_block(const Prediction& prediction, const Dims& dims, std::span<Word> values, Word* row) {
+inline void predict_block(const Prediction& prediction, const Dims& dims, std::span<Word> values,
+                          Word* row) {
   if (prediction.interpolates) {
     for (std::uint64_t at = 0; at < values.size(); at += dims[2] * dims[3]) {
-      for (const Grid<Word>& grid : levels_of(values.data() + at, dims[2], dims[3])) interpolate_level(grid, row);
+      for (const Grid<Word>& grid : levels_of(values.data() + at, dims[2], dims[3]))
+        interpolate_level(grid, row);
     }
   }
   for (std::size_t axis = 0; axis < kMaxBlockDims; ++axis) {
@@ -210,7 +215,8 @@ inline void predict_block(const Prediction& prediction, const Dims& dims, std::s
 }
 
 template <class Word>
-inline void undo_block(const Prediction& prediction, const Dims& dims, std::span<Word> values, Word* row) {
+inline void undo_block(const Prediction& prediction, const Dims& dims, std::span<Word> values,
+                       Word* row) {
   for (std::size_t axis = 0; axis < kMaxBlockDims; ++axis) {
     if (prediction.axes >> axis & 1) sums(along(dims, axis), values.data());
   }
@@ -221,20 +227,20 @@ inline void undo_block(const Prediction& prediction, const Dims& dims, std::span
   }
 }
 
-DIAPAUSE_CLONES void predict_words(const Prediction& prediction, const Dims& dims, std::span<std::uint32_t> values,
-                                   std::uint32_t* row) {
+DIAPAUSE_CLONES void predict_words(const Prediction& prediction, const Dims& dims,
+                                   std::span<std::uint32_t> values, std::uint32_t* row) {
   predict_block(prediction, dims, values, row);
 }
-DIAPAUSE_CLONES void predict_words(const Prediction& prediction, const Dims& dims, std::span<std::uint64_t> values,
-                                   std::uint64_t* row) {
+DIAPAUSE_CLONES void predict_words(const Prediction& prediction, const Dims& dims,
+                                   std::span<std::uint64_t> values, std::uint64_t* row) {
   predict_block(prediction, dims, values, row);
 }
-DIAPAUSE_CLONES void undo_words(const Prediction& prediction, const Dims& dims, std::span<std::uint32_t> values,
-                                std::uint32_t* row) {
+DIAPAUSE_CLONES void undo_words(const Prediction& prediction, const Dims& dims,
+                                std::span<std::uint32_t> values, std::uint32_t* row) {
   undo_block(prediction, dims, values, row);
 }
-DIAPAUSE_CLONES void undo_words(const Prediction& prediction, const Dims& dims, std::span<std::uint64_t> values,
-                                std::uint64_t* row) {
+DIAPAUSE_CLONES void undo_words(const Prediction& prediction, const Dims& dims,
+                                std::span<std::uint64_t> values, std::uint64_t* row) {
   undo_block(prediction, dims, values, row);
 }
 
@@ -270,7 +276,8 @@ void append_box(std::span<const Word> values, const Dims& dims, const Dims& size
     for (std::uint64_t b = 0; b < size[1]; ++b) {
       for (std::uint64_t c = 0; c < size[2]; ++c) {
         const std::uint64_t slice = (first[0] + a) * dims[1] + first[1] + b;
-        const auto row = values.subspan((slice * dims[2] + first[2] + c) * dims[3] + first[3], size[3]);
+        const auto row =
+            values.subspan((slice * dims[2] + first[2] + c) * dims[3] + first[3], size[3]);
         sample.insert(sample.end(), row.begin(), row.end());
       }
     }
@@ -295,7 +302,8 @@ double sum_of_logs(std::span<const Word> values) {
 }  // namespace
 
 template <class Word>
-void Transform<Word>::predict(const Prediction& prediction, const Dims& dims, std::span<Word> values) {
+void Transform<Word>::predict(const Prediction& prediction, const Dims& dims,
+                              std::span<Word> values) {
   row_.resize(std::max(row_.size(), dims[3]));
   predict_words(prediction, dims, values, row_.data());
 }
@@ -319,7 +327,8 @@ double Transform<Word>::cost_of(const Prediction& prediction, const Dims& size) 
     predict(prediction, size, box);
     fold_signs<Word>(box);
     for (std::uint64_t row = 0; row < box_values / size[3]; ++row) {
-      const std::uint64_t c = row % size[2], b = row / size[2] % size[1], a = row / size[2] / size[1];
+      const std::uint64_t c = row % size[2], b = row / size[2] % size[1],
+                          a = row / size[2] / size[1];
       if ((c == 0 && size[2] > 1) || (b == 0 && size[1] > 1) || (a == 0 && size[0] > 1)) continue;
       bits += sum_of_logs<Word>(box.subspan(row * size[3] + skipped, size[3] - skipped));
     }
@@ -330,11 +339,14 @@ double Transform<Word>::cost_of(const Prediction& prediction, const Dims& size) 
 template <class Word>
 Prediction Transform<Word>::choose(const Dims& dims, std::span<const Word> values) {
   const Dims size = box_dims(dims);
-  const std::uint64_t boxes = std::clamp<std::uint64_t>(values.size() / kValuesPerBox, 1, kMostBoxes);
+  const std::uint64_t boxes =
+      std::clamp<std::uint64_t>(values.size() / kValuesPerBox, 1, kMostBoxes);
   sample_.clear();
-  for (std::uint64_t box = 0; box < boxes; ++box) append_box(values, dims, size, box_place(dims, size, box), sample_);
+  for (std::uint64_t box = 0; box < boxes; ++box)
+    append_box(values, dims, size, box_place(dims, size, box), sample_);
   std::uint32_t possible = 0;
-  for (std::size_t axis = 0; axis < kMaxBlockDims; ++axis) possible |= (size[axis] > 1 ? 1u : 0u) << axis;
+  for (std::size_t axis = 0; axis < kMaxBlockDims; ++axis)
+    possible |= (size[axis] > 1 ? 1u : 0u) << axis;
   Prediction best;
   double least = std::numeric_limits<double>::infinity();
   const auto consider = [&](const Prediction& prediction) {

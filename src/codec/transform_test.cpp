@@ -9,8 +9,9 @@
 namespace diapause::codec {
 namespace {
 
-constexpr Dims kTransformShapes[] = {{1, 1, 1, 1},  {1, 1, 1, 2},   {1, 1, 1, 100}, {1, 1, 100, 1}, {1, 1, 2, 2},
-                                     {1, 1, 33, 3}, {1, 1, 31, 65}, {1, 3, 17, 9},  {2, 3, 4, 5},   {3, 2, 40, 41}};
+constexpr Dims kTransformShapes[] = {{1, 1, 1, 1}, {1, 1, 1, 2},  {1, 1, 1, 100}, {1, 1, 100, 1},
+                                     {1, 1, 2, 2}, {1, 1, 33, 3}, {1, 1, 31, 65}, {1, 3, 17, 9},
+                                     {2, 3, 4, 5}, {3, 2, 40, 41}};
 
 template <class Word>
 std::vector<Word> random_words(const Dims& dims) {
@@ -41,13 +42,14 @@ TEST(Predictions, AreUndoneExactlyWhateverTheNumbersAre) {
 }
 
 // Returns a number for each place.
-std::vector<std::uint32_t> field_of(const Dims& dims, std::int32_t (*value)(double b, double c, double d)) {
+std::vector<std::uint32_t> field_of(const Dims& dims,
+                                    std::int32_t (*value)(double b, double c, double d)) {
   std::vector<std::uint32_t> words;
   for (std::uint64_t b = 0; b < dims[1]; ++b) {
     for (std::uint64_t c = 0; c < dims[2]; ++c) {
       for (std::uint64_t d = 0; d < dims[3]; ++d) {
-        words.push_back(
-            static_cast<std::uint32_t>(value(static_cast<double>(b), static_cast<double>(c), static_cast<double>(d))));
+        words.push_back(static_cast<std::uint32_t>(
+            value(static_cast<double>(b), static_cast<double>(c), static_cast<double>(d))));
       }
     }
   }
@@ -61,8 +63,8 @@ std::uint64_t sum_of_magnitudes(std::vector<std::uint32_t> words) {
 
 TEST(Predictions, LeaveNothingOfAPlaneButItsEdges) {
   const Dims dims = {1, 1, 50, 60};
-  const auto plane =
-      field_of(dims, [](double, double c, double d) { return static_cast<std::int32_t>(3 * c + 5 * d); });
+  const auto plane = field_of(
+      dims, [](double, double c, double d) { return static_cast<std::int32_t>(3 * c + 5 * d); });
   Transform<std::uint32_t> transform;
   for (const Prediction& prediction : {Prediction{0b1100, false}, Prediction{0, true}}) {
     auto words = plane;
@@ -78,11 +80,13 @@ TEST(Predictions, AreChosenByWhatTheDataAreLike) {
   // The coordinates of a particle differ much from each other and little from those of the particle
   // before.
   const auto coordinates = field_of(particles, [](double, double c, double d) {
-    return static_cast<std::int32_t>(1e6 * std::sin(7 * d + 1) + 50 * std::sin(c * c * (d + 1)) + c);
+    return static_cast<std::int32_t>(1e6 * std::sin(7 * d + 1) + 50 * std::sin(c * c * (d + 1)) +
+                                     c);
   });
   EXPECT_EQ(transform.choose(particles, coordinates), (Prediction{0b0100, false}));
   const auto waves = field_of(box, [](double b, double c, double d) {
-    return static_cast<std::int32_t>(1e5 * std::sin(0.1 * b) * std::sin(0.08 * c) * std::sin(0.12 * d));
+    return static_cast<std::int32_t>(1e5 * std::sin(0.1 * b) * std::sin(0.08 * c) *
+                                     std::sin(0.12 * d));
   });
   EXPECT_TRUE(transform.choose(box, waves).interpolates);
   std::vector<std::uint32_t> noise = random_words<std::uint32_t>(box);

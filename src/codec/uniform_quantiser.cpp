@@ -68,7 +68,8 @@ inline std::uint64_t to_numbers(const std::byte* __restrict values, std::size_t 
 }
 
 template <class Float, class Word>
-inline void from_numbers(const Word* __restrict numbers, std::size_t count, double step, std::byte* __restrict values) {
+inline void from_numbers(const Word* __restrict numbers, std::size_t count, double step,
+                         std::byte* __restrict values) {
   for (std::size_t i = 0; i < count; ++i) {
     const Float value = value_at<Float>(numbers[i], step);
     std::memcpy(values + i * sizeof value, &value, sizeof value);
@@ -76,45 +77,48 @@ inline void from_numbers(const Word* __restrict numbers, std::size_t count, doub
 }
 
 // The first argument only selects the type.
-DIAPAUSE_CLONES std::uint64_t quantise(float, const std::byte* values, std::size_t count, double bound,
-                                       std::uint32_t* numbers) {
+DIAPAUSE_CLONES std::uint64_t quantise(float, const std::byte* values, std::size_t count,
+                                       double bound, std::uint32_t* numbers) {
   return to_numbers<float>(values, count, bound, numbers);
 }
-DIAPAUSE_CLONES std::uint64_t quantise(double, const std::byte* values, std::size_t count, double bound,
-                                       std::uint32_t* numbers) {
+DIAPAUSE_CLONES std::uint64_t quantise(double, const std::byte* values, std::size_t count,
+                                       double bound, std::uint32_t* numbers) {
   return to_numbers<double>(values, count, bound, numbers);
 }
-DIAPAUSE_CLONES std::uint64_t quantise(double, const std::byte* values, std::size_t count, double bound,
-                                       std::uint64_t* numbers) {
+DIAPAUSE_CLONES std::uint64_t quantise(double, const std::byte* values, std::size_t count,
+                                       double bound, std::uint64_t* numbers) {
   return to_numbers<double>(values, count, bound, numbers);
 }
 DIAPAUSE_CLONES void dequantise(float, const std::uint32_t* numbers, std::size_t count, double step,
                                 std::byte* values) {
   from_numbers<float>(numbers, count, step, values);
 }
-DIAPAUSE_CLONES void dequantise(double, const std::uint32_t* numbers, std::size_t count, double step,
-                                std::byte* values) {
+DIAPAUSE_CLONES void dequantise(double, const std::uint32_t* numbers, std::size_t count,
+                                double step, std::byte* values) {
   from_numbers<double>(numbers, count, step, values);
 }
-DIAPAUSE_CLONES void dequantise(double, const std::uint64_t* numbers, std::size_t count, double step,
-                                std::byte* values) {
+DIAPAUSE_CLONES void dequantise(double, const std::uint64_t* numbers, std::size_t count,
+                                double step, std::byte* values) {
   from_numbers<double>(numbers, count, step, values);
 }
 
 }  // namespace
 
-Result<std::size_t> UniformQuantiser::encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) {
+Result<std::size_t> UniformQuantiser::encode(ByteView raw, const Shape& shape, const Method& method,
+                                             MutableBytes out) {
   const Block block{shape.dims, shape.count(), method.bound};
   if (shape.type == format::ElementType::float32) return encode_floats<float>(raw, block, out);
   return encode_floats<double>(raw, block, out);
 }
 
 template <class Float>
-Result<std::size_t> UniformQuantiser::encode_floats(ByteView raw, const Block& block, MutableBytes out) {
+Result<std::size_t> UniformQuantiser::encode_floats(ByteView raw, const Block& block,
+                                                    MutableBytes out) {
   auto& outliers = std::get<Outliers<Float>>(outliers_);
   outliers.clear();
   // Most blocks have no outliers and small numbers; the others are detected early.
-  if (!outliers.seem_there(raw, limit_of_bound<Float>(block.bound)) && find_numbers<Float, std::uint32_t>(raw, block)) {
+  if (!outliers.seem_there(raw, limit_of_bound<Float>(block.bound)) &&
+      find_numbers<Float, std::uint32_t>(raw, block)) {
     return encode_numbers<Float, std::uint32_t>(raw, block, out);
   }
   filled_.resize(raw.size());
@@ -161,7 +165,8 @@ std::size_t UniformQuantiser::encode_numbers(ByteView raw, const Block& block, M
   transform.predict(prediction, block.dims, words);
 
   Output output(out);
-  output.u32(prediction.axes | (prediction.interpolates ? kInterpolates : 0) | (sizeof(Word) == 8 ? kWide : 0));
+  output.u32(prediction.axes | (prediction.interpolates ? kInterpolates : 0) |
+             (sizeof(Word) == 8 ? kWide : 0));
   std::get<Outliers<Float>>(outliers_).write(raw, packer_, output);
   planes_.resize(kGroup * sizeof(Word));
   for (std::uint64_t at = 0; at < block.count; at += kGroup) {
@@ -175,10 +180,12 @@ std::size_t UniformQuantiser::encode_numbers(ByteView raw, const Block& block, M
   return output.ok() ? output.size() : 0;
 }
 
-Status UniformQuantiser::decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) {
+Status UniformQuantiser::decode(ByteView payload, const Shape& shape, double bound,
+                                MutableBytes out) {
   format::Reader reader(payload);
   const std::uint32_t word = reader.u32();
-  if (!reader.ok() || word >= 2 * kWide) return fail(Code::corrupt, "compressed block: unknown prediction");
+  if (!reader.ok() || word >= 2 * kWide)
+    return fail(Code::corrupt, "compressed block: unknown prediction");
   payload = payload.subspan(4);
   const Block block{shape.dims, shape.count(), bound};
   const Prediction prediction{word & kAxes, (word & kInterpolates) != 0};
@@ -187,13 +194,14 @@ Status UniformQuantiser::decode(ByteView payload, const Shape& shape, double bou
     return is_double ? decode_numbers<double, std::uint32_t>(payload, block, prediction, out)
                      : decode_numbers<float, std::uint32_t>(payload, block, prediction, out);
   }
-  if (!is_double) return fail(Code::corrupt, "compressed block: numbers of 8 bytes for values of 4");
+  if (!is_double)
+    return fail(Code::corrupt, "compressed block: numbers of 8 bytes for values of 4");
   return decode_numbers<double, std::uint64_t>(payload, block, prediction, out);
 }
 
 template <class Float, class Word>
-Status UniformQuantiser::decode_numbers(ByteView payload, const Block& block, const Prediction& prediction,
-                                        MutableBytes out) {
+Status UniformQuantiser::decode_numbers(ByteView payload, const Block& block,
+                                        const Prediction& prediction, MutableBytes out) {
   auto& outliers = std::get<Outliers<Float>>(outliers_);
   DIAPAUSE_TRY(outliers.read(payload, block.count, unpacker_));
   auto& words = std::get<std::vector<Word>>(words_);
@@ -202,9 +210,11 @@ Status UniformQuantiser::decode_numbers(ByteView payload, const Block& block, co
   for (std::uint64_t at = 0; at < block.count; at += kGroup) {
     const auto group = std::span(words).subspan(at, std::min(kGroup, block.count - at));
     for (std::size_t plane = 0; plane < sizeof(Word); ++plane) {
-      DIAPAUSE_TRY(unpacker_.unpack(payload, MutableBytes(planes_).subspan(plane * group.size(), group.size())));
+      DIAPAUSE_TRY(unpacker_.unpack(
+          payload, MutableBytes(planes_).subspan(plane * group.size(), group.size())));
     }
-    unshuffle(ByteView(planes_).first(group.size_bytes()), sizeof(Word), std::as_writable_bytes(group));
+    unshuffle(ByteView(planes_).first(group.size_bytes()), sizeof(Word),
+              std::as_writable_bytes(group));
     unfold_signs<Word>(group);
   }
   if (!payload.empty()) return fail(Code::corrupt, "compressed block: bytes behind the last run");

@@ -23,7 +23,8 @@ class UniformQuantiser final : public Codec {
   std::uint32_t version() const override { return 1; }
   // Returns Code::argument if too many values are infinite, NaN, or so large that the bound is
   // below four units in their last place.
-  Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method, MutableBytes out) override;
+  Result<std::size_t> encode(ByteView raw, const Shape& shape, const Method& method,
+                             MutableBytes out) override;
   Status decode(ByteView payload, const Shape& shape, double bound, MutableBytes out) override;
 
  private:
@@ -40,7 +41,8 @@ class UniformQuantiser final : public Codec {
   template <class Float, class Word>
   std::size_t encode_numbers(ByteView raw, const Block& block, MutableBytes out);
   template <class Float, class Word>
-  Status decode_numbers(ByteView payload, const Block& block, const Prediction& prediction, MutableBytes out);
+  Status decode_numbers(ByteView payload, const Block& block, const Prediction& prediction,
+                        MutableBytes out);
 
   Packer packer_;
   Unpacker unpacker_;

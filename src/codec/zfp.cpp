@@ -23,7 +23,8 @@ using Stream = std::unique_ptr<zfp_stream, Close<zfp_stream_close>>;
 using Bits = std::unique_ptr<bitstream, Close<stream_close>>;
 
 Field field_of(MutableBytes values, const Shape& shape) {
-  const zfp_type type = shape.type == format::ElementType::float32 ? zfp_type_float : zfp_type_double;
+  const zfp_type type =
+      shape.type == format::ElementType::float32 ? zfp_type_float : zfp_type_double;
   const Dims& d = shape.dims;
   switch (rank_of(shape)) {
     case 1:
@@ -43,7 +44,8 @@ class ZfpCodec final : public LibraryCodec {
   std::uint32_t version() const override { return zfp_codec_version; }
 
  private:
-  std::size_t encode_values(MutableBytes values, const Shape& shape, double bound, MutableBytes out) override {
+  std::size_t encode_values(MutableBytes values, const Shape& shape, double bound,
+                            MutableBytes out) override {
     const Field field = field_of(values, shape);
     const Stream stream = open(field, bound);
     if (!stream) return 0;
@@ -57,7 +59,8 @@ class ZfpCodec final : public LibraryCodec {
     return written;
   }
 
-  bool decode_values(ByteView coded, const Shape& shape, double bound, MutableBytes values) override {
+  bool decode_values(ByteView coded, const Shape& shape, double bound,
+                     MutableBytes values) override {
     const Field field = field_of(values, shape);
     const Stream stream = open(field, bound);
     if (!stream || coded.size() > room_.size()) return false;

@@ -1,7 +1,7 @@
 // The communication that the engine needs between the ranks of a job. There are implementations for
-// one process (self_comm), for MPI (mpi_comm), for the agents of launched jobs (src/agent/node_comm),
-// and for threads of one process in tests. Every call is collective unless its contract says
-// otherwise. Calls on one Comm must not overlap.
+// one process (self_comm), for MPI (mpi_comm), for the agents of launched jobs
+// (src/agent/node_comm), and for threads of one process in tests. Every call is collective unless
+// its contract says otherwise. Calls on one Comm must not overlap.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,8 @@ class Comm {
   // Returns on all ranks what each rank passed: entry r comes from rank r. Lengths may differ and
   // may be zero.
   virtual Result<std::vector<ByteVector>> all_gather(ByteView mine) = 0;
-  // Replaces each value by the least of those that the ranks have in its place. All ranks pass as many.
+  // Replaces each value by the least of those that the ranks have in its place. All ranks pass as
+  // many.
   virtual Status all_min(std::span<std::uint64_t> values) = 0;
   Result<std::uint64_t> all_min(std::uint64_t value);
   Result<std::uint64_t> all_max(std::uint64_t value);

@@ -21,7 +21,8 @@ bool MeetingPlace::arrive(ByteView mine, std::size_t values) {
   ++meeting_;
   Place& place = places_[place_];
   place.length[meeting_ % 2] = mine.size();
-  if (mine.size() <= kMostBytes) std::copy(mine.begin(), mine.end(), place.left[meeting_ % 2].begin());
+  if (mine.size() <= kMostBytes)
+    std::copy(mine.begin(), mine.end(), place.left[meeting_ % 2].begin());
   if (shared_->arrived.fetch_add(1) + 1 != processes_) return false;
   find_least(values);
   shared_->arrived.store(0);  // nobody arrives again before this meeting is over
@@ -86,8 +87,8 @@ void MeetingPlace::sleep(For what, std::uint32_t seen, double at_most_s) {
   --shared_->sleepers;
 }
 
-// The kernel compares the word once more before it lets a thread sleep, and a thread is counted before that. So if none
-// is counted after the word has changed, none will sleep.
+// The kernel compares the word once more before it lets a thread sleep, and a thread is counted
+// before that. So if none is counted after the word has changed, none will sleep.
 void MeetingPlace::wake(For what) {
   if (shared_->sleepers.load() != 0) sys::wake_all(atomic_of(what));
 }

@@ -1,7 +1,9 @@
-// Memory in which the processes of a node exchange small values, without messages. A meeting is a round in which every
-// process leaves something and sees what the others have left; an announcement is a value of the first process.
+// Memory in which the processes of a node exchange small values, without messages. A meeting is a
+// round in which every process leaves something and sees what the others have left; an announcement
+// is a value of the first process.
 //
-// No function waits: the caller looks again until what it waits for is so, and may sleep in between.
+// No function waits: the caller looks again until what it waits for is so, and may sleep in
+// between.
 #pragma once
 
 #include <array>
@@ -16,29 +18,33 @@
 namespace diapause::comm {
 
 class MeetingPlace {
+  // Of what a process leaves, or announces.
  public:
-  static constexpr std::size_t kMostBytes = 256;  // of what a process leaves, or announces
+  static constexpr std::size_t kMostBytes = 256;
   static constexpr std::size_t kMostValues = kMostBytes / sizeof(std::uint64_t);
 
   static std::uint64_t bytes(std::uint32_t processes);
-  // `memory` has at least bytes() and is all zeros at first. `place` counts from 0. All processes make the same calls
-  // of arrive() and announcement in the same order.
+  // `memory` has at least bytes() and is all zeros at first. `place` counts from 0. All processes
+  // make the same calls of arrive() and announcement in the same order.
   MeetingPlace(std::byte* memory, std::uint32_t place, std::uint32_t processes);
 
   std::uint32_t place() const { return place_; }
   std::uint32_t processes() const { return processes_; }
 
   // ---- a meeting: arrive() by all, release() by one of them, then all read
-  // Leaves `mine`; if that is too long, its length only. Returns whether this process was the last to arrive. The
-  // result holds the least of the first `values` of all then.
+  // Leaves `mine`; if that is too long, its length only. Returns whether this process was the last
+  // to arrive. The result holds the least of the first `values` of all then.
   bool arrive(ByteView mine, std::size_t values);
   bool are_all_here() const { return shared_->gathered.load() == meeting_; }
-  std::span<std::uint64_t> result(std::size_t count) { return std::span(shared_->result).first(count); }
+  std::span<std::uint64_t> result(std::size_t count) {
+    return std::span(shared_->result).first(count);
+  }
   // By the last process or, once all are here, by another.
   void release(bool succeeded);
   bool is_over() const { return shared_->over.load() == meeting_; }
   bool has_succeeded() const { return shared_->failed.load() == 0; }
-  // What a process has left; nullopt if it was too long. Valid until this process arrives at the next meeting.
+  // What a process has left; nullopt if it was too long. Valid until this process arrives at the
+  // next meeting.
   std::optional<ByteView> left_by(std::uint32_t place) const;
 
   // ---- an announcement by the process in place 0, who does not wait for the others
@@ -49,8 +55,8 @@ class MeetingPlace {
   bool hear(MutableBytes data);
 
   // ---- waiting
-  // What changes when one of the above does. A process that has seen `word` before it looked may sleep while it is the
-  // same.
+  // What changes when one of the above does. A process that has seen `word` before it looked may
+  // sleep while it is the same.
   enum class For { all_here, end, announcement };
   std::uint32_t word(For what) const;
   void sleep(For what, std::uint32_t seen, double at_most_s);
@@ -72,8 +78,8 @@ class MeetingPlace {
     std::array<std::uint64_t, kMostValues> result;
     std::array<Announcement, kAnnouncements> announcements;
   };
-  // A process leaves things at even and at odd meetings in different places, because others may still read what it has
-  // left at the meeting before.
+  // A process leaves things at even and at odd meetings in different places, because others may
+  // still read what it has left at the meeting before.
   struct alignas(64) Place {
     std::array<std::uint64_t, 2> length;
     std::array<std::array<std::byte, kMostBytes>, 2> left;

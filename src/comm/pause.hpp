@@ -29,9 +29,10 @@ constexpr Waited pause_after(Waited waited, Waiting waiting, std::uint64_t bytes
   return std::clamp(waited / kPart, kShortest, kLongest);
 }
 
-// Returns how long a rank sleeps that others will wake, and that must let MPI make progress now and then; 0 means to
-// check again at once. `crowd` is the number of ranks for each processor: where there are several, a rank that keeps a
-// processor busy keeps another one from arriving, and each sleeps longer, so that together they need no more of it.
+// Returns how long a rank sleeps that others will wake, and that must let MPI make progress now and
+// then; 0 means to check again at once. `crowd` is the number of ranks for each processor: where
+// there are several, a rank that keeps a processor busy keeps another one from arriving, and each
+// sleeps longer, so that together they need no more of it.
 constexpr Waited nap_after(Waited waited, unsigned crowd) {
   constexpr Waited kAlertFor = std::chrono::milliseconds(1);
   constexpr Waited kNap = std::chrono::microseconds(500);

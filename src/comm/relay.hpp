@@ -1,6 +1,7 @@
 // Lets a background thread communicate where only the program's thread may call MPI: the background
 // thread's communication is carried out step by step in the program's thread, whenever that thread
-// calls in. The program's thread waits for another rank on behalf of the other only as long as it says.
+// calls in. The program's thread waits for another rank on behalf of the other only as long as it
+// says.
 #pragma once
 
 #include <condition_variable>

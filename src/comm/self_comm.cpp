@@ -42,7 +42,8 @@ Result<std::uint64_t> Comm::all_max(std::uint64_t value) {
 }
 
 Status Comm::write_files(const FilePart& part, ByteSource&) {
-  return fail(Code::config, part.path + " cannot be written with MPI-IO: this instance was opened without MPI");
+  return fail(Code::config,
+              part.path + " cannot be written with MPI-IO: this instance was opened without MPI");
 }
 
 std::unique_ptr<Comm> make_self_comm() { return std::make_unique<SelfComm>(); }

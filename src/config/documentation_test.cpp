@@ -40,8 +40,8 @@ std::vector<Row> documented_rows() {
       ADD_FAILURE() << line;
       continue;
     }
-    rows.push_back(
-        {without_code_marks(cell[0]), cell[1], without_code_marks(cell[2]), without_code_marks(cell[3]), cell[4]});
+    rows.push_back({without_code_marks(cell[0]), cell[1], without_code_marks(cell[2]),
+                    without_code_marks(cell[3]), cell[4]});
   }
   return rows;
 }
@@ -65,8 +65,9 @@ TEST(Documentation, SaysWhatTheCodeSaysOfEachKey) {
   Draft defaults = documented_defaults();
   for (const Row& row : documented_rows()) {
     const std::size_t dot = row.key.find('.');
-    const Key* key =
-        dot == std::string::npos ? find_key("", row.key) : find_key(row.key.substr(0, dot), row.key.substr(dot + 1));
+    const Key* key = dot == std::string::npos
+                         ? find_key("", row.key)
+                         : find_key(row.key.substr(0, dot), row.key.substr(dot + 1));
     ASSERT_NE(key, nullptr) << row.key;
     EXPECT_EQ(row.type, key->allowed()) << row.key;
     EXPECT_EQ(row.standard, key->shown(defaults)) << row.key;
@@ -79,7 +80,8 @@ TEST(Documentation, HasAnExampleThatIsAccepted) {
   std::ifstream file(DIAPAUSE_SOURCE_DIR "/docs/configuration.md");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const std::size_t start = text.find("```toml\n") + 8;
-  const auto settings = parse_settings(text.substr(start, text.find("```", start) - start), "example", {}, 0);
+  const auto settings =
+      parse_settings(text.substr(start, text.find("```", start) - start), "example", {}, 0);
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
   EXPECT_EQ(settings->level(1).interval.seconds, 180);
   EXPECT_EQ(settings->parity, 2U);

@@ -34,8 +34,11 @@ class ChoiceRef {
   template <class Enum>
   explicit ChoiceRef(Enum& place)
       : place_(&place),
-        index_([](const void* at) { return static_cast<std::size_t>(*static_cast<const Enum*>(at)); }),
-        choose_([](void* at, std::size_t index) { *static_cast<Enum*>(at) = static_cast<Enum>(index); }) {}
+        index_(
+            [](const void* at) { return static_cast<std::size_t>(*static_cast<const Enum*>(at)); }),
+        choose_([](void* at, std::size_t index) {
+          *static_cast<Enum*>(at) = static_cast<Enum>(index);
+        }) {}
 
   std::size_t index() const { return index_(place_); }
   void choose(std::size_t index) const { choose_(place_, index); }
@@ -47,9 +50,10 @@ class ChoiceRef {
 };
 
 // Gives access to a key's value in a Draft. The type of the value is the type of the key.
-using Place = std::variant<double& (*)(Draft&), std::uint32_t& (*)(Draft&), std::uint64_t& (*)(Draft&),
-                           std::optional<std::uint32_t>& (*)(Draft&), std::string& (*)(Draft&),
-                           std::vector<std::string>& (*)(Draft&), FileCount& (*)(Draft&), ChoiceRef (*)(Draft&)>;
+using Place = std::variant<double& (*)(Draft&), std::uint32_t& (*)(Draft&),
+                           std::uint64_t& (*)(Draft&), std::optional<std::uint32_t>& (*)(Draft&),
+                           std::string& (*)(Draft&), std::vector<std::string>& (*)(Draft&),
+                           FileCount& (*)(Draft&), ChoiceRef (*)(Draft&)>;
 
 enum class Rule {
   any,

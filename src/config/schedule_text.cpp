@@ -12,11 +12,13 @@ namespace {
 // Reads from left to right. Spaces may stand between any two parts.
 class Reader {
  public:
-  explicit Reader(const std::string& text) : text_(text), at_(text.data()), end_(text.data() + text.size()) {}
+  explicit Reader(const std::string& text)
+      : text_(text), at_(text.data()), end_(text.data() + text.size()) {}
 
   Status expect(std::string_view part) {
     skip_spaces();
-    if (!std::string_view(at_, end_).starts_with(part)) return wrong(fmt::format("\"{}\" was expected", part));
+    if (!std::string_view(at_, end_).starts_with(part))
+      return wrong(fmt::format("\"{}\" was expected", part));
     at_ += part.size();
     return {};
   }
@@ -40,7 +42,8 @@ class Reader {
     return fail(
         Code::config,
         fmt::format("schedule {}: {} at character {}; a schedule is \"auto\", or ckp(a,b,c,d), the "
-                    "minutes between checkpoints of level 1 to 4, 0 for never, and may end in /eN, the bit to flip",
+                    "minutes between checkpoints of level 1 to 4, 0 for never, and may end in /eN, "
+                    "the bit to flip",
                     quoted(text_), why, at_ - text_.data() + 1));
   }
 
@@ -68,7 +71,8 @@ Status apply_schedule(const std::string& text, double minute_s, Settings& settin
     seconds[level] = minutes * minute_s;
     // The condition is written so that NaN is out of range.
     if (!(minutes >= 0 && seconds[level] <= kMostSeconds)) {
-      return reader.wrong(fmt::format("an interval from 0 to {:.0f} s was expected before what comes", kMostSeconds));
+      return reader.wrong(fmt::format(
+          "an interval from 0 to {:.0f} s was expected before what comes", kMostSeconds));
     }
   }
   DIAPAUSE_TRY(reader.expect(")"));

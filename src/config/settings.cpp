@@ -30,7 +30,8 @@ struct Reading {
 std::vector<std::string> section_names() {
   std::vector<std::string> names;
   for (const Key& key : all_keys()) {
-    if (!key.section.empty() && (names.empty() || names.back() != key.section)) names.emplace_back(key.section);
+    if (!key.section.empty() && (names.empty() || names.back() != key.section))
+      names.emplace_back(key.section);
   }
   return names;
 }
@@ -50,8 +51,10 @@ std::string printable(std::string_view text) {
 }
 
 Found found_in_node(const toml::node& node) {
-  if (const auto* integer = node.as_integer()) return {integer->get(), fmt::format("{}", integer->get())};
-  if (const auto* number = node.as_floating_point()) return {number->get(), fmt::format("{}", number->get())};
+  if (const auto* integer = node.as_integer())
+    return {integer->get(), fmt::format("{}", integer->get())};
+  if (const auto* number = node.as_floating_point())
+    return {number->get(), fmt::format("{}", number->get())};
   if (const auto* text = node.as_string()) return {text->get(), quoted(text->get())};
   if (const auto* boolean = node.as_boolean()) return {{}, boolean->get() ? "true" : "false"};
   if (node.is_table()) return {{}, "a table"};
@@ -72,8 +75,8 @@ Found found_in_node(const toml::node& node) {
 
 Status set_key(const Key& key, const Found& found, std::string origin, Reading& reading) {
   if (!assign(key, found, reading.draft)) {
-    return fail(Code::config,
-                fmt::format("{}: {}: found {}; allowed is {}", origin, key.full_name(), found.shown, key.allowed()));
+    return fail(Code::config, fmt::format("{}: {}: found {}; allowed is {}", origin,
+                                          key.full_name(), found.shown, key.allowed()));
   }
   reading.origins[&key] = std::move(origin);
   return {};
@@ -85,8 +88,9 @@ Status read_section(const std::string& section, const toml::table& table, Readin
     if (key == nullptr) {
       const auto names = key_names(section);
       return fail(Code::config,
-                  fmt::format("{}: unknown key {}.{}{} Keys of [{}] are {}", reading.at(name.source()), section,
-                              printable(name.str()), did_you_mean(name.str(), names), section, fmt::join(names, ", ")));
+                  fmt::format("{}: unknown key {}.{}{} Keys of [{}] are {}",
+                              reading.at(name.source()), section, printable(name.str()),
+                              did_you_mean(name.str(), names), section, fmt::join(names, ", ")));
     }
     DIAPAUSE_TRY(set_key(*key, found_in_node(node), reading.at(node.source()), reading));
   }
@@ -105,14 +109,16 @@ Status read_top(const toml::table& table, Reading& reading) {
       const std::string keys = fmt::format("{}", fmt::join(candidates, ", "));
       candidates.insert(candidates.end(), sections.begin(), sections.end());
       return fail(Code::config,
-                  fmt::format("{}: unknown {} {}{} Keys here are {}; tables are {}", reading.at(name.source()),
-                              node.is_table() ? "table" : "key", printable(name.str()),
-                              did_you_mean(name.str(), candidates), keys, fmt::join(sections, ", ")));
+                  fmt::format("{}: unknown {} {}{} Keys here are {}; tables are {}",
+                              reading.at(name.source()), node.is_table() ? "table" : "key",
+                              printable(name.str()), did_you_mean(name.str(), candidates), keys,
+                              fmt::join(sections, ", ")));
     }
     const auto* section = node.as_table();
     if (section == nullptr) {
-      return fail(Code::config, fmt::format("{}: {}: found {}; allowed is a table", reading.at(node.source()),
-                                            name.str(), found_in_node(node).shown));
+      return fail(Code::config,
+                  fmt::format("{}: {}: found {}; allowed is a table", reading.at(node.source()),
+                              name.str(), found_in_node(node).shown));
     }
     DIAPAUSE_TRY(read_section(std::string(name.str()), *section, reading));
   }
@@ -126,8 +132,8 @@ Status read_file(const std::string& text, Reading& reading) {
     const toml::table table = toml::parse(text, reading.file);
     return read_top(table, reading);
   } catch (const toml::parse_error& error) {
-    return fail(Code::config,
-                fmt::format("{}: not valid TOML: {}", reading.at(error.source()), printable(error.description())));
+    return fail(Code::config, fmt::format("{}: not valid TOML: {}", reading.at(error.source()),
+                                          printable(error.description())));
   }
 }
 
@@ -149,15 +155,17 @@ std::string resembles_key(std::string_view name) {
 
 Status read_variable(const std::string& name, const std::string& value, Reading& reading) {
   const auto keys = all_keys();
-  const auto key = std::ranges::find_if(keys, [&](const Key& one) { return one.environment() == name; });
+  const auto key =
+      std::ranges::find_if(keys, [&](const Key& one) { return one.environment() == name; });
   if (key != keys.end()) {
     return set_key(*key, found_in_text(*key, value), "environment variable " + name, reading);
   }
   const std::string why = resembles_key(name);
   if (!why.empty()) {
-    return fail(Code::config, fmt::format("environment variable {} is not known{} A variable is DIAPAUSE_, the "
-                                          "table, _ and the key, such as DIAPAUSE_LEVEL1_KEEP",
-                                          printable(name), why));
+    return fail(Code::config,
+                fmt::format("environment variable {} is not known{} A variable is DIAPAUSE_, the "
+                            "table, _ and the key, such as DIAPAUSE_LEVEL1_KEEP",
+                            printable(name), why));
   }
   reading.draft.settings.unknown_variables.push_back(printable(name));
   return {};
@@ -165,8 +173,8 @@ Status read_variable(const std::string& name, const std::string& value, Reading&
 
 Status read_environment(const Environment& environment, Reading& reading) {
   for (const auto& [name, value] : environment) {
-    const bool is_ours =
-        name == "DIAPAUSE_CONFIG" || name.starts_with("DIAPAUSE_TEST_") || name.starts_with("DIAPAUSE_RUN_");
+    const bool is_ours = name == "DIAPAUSE_CONFIG" || name.starts_with("DIAPAUSE_TEST_") ||
+                         name.starts_with("DIAPAUSE_RUN_");
     if (is_ours || !name.starts_with("DIAPAUSE_")) continue;
     DIAPAUSE_TRY(read_variable(name, value, reading));
   }
@@ -174,9 +182,11 @@ Status read_environment(const Environment& environment, Reading& reading) {
 }
 
 // Returns an error for two settings that exclude each other. It names the place of both.
-tl::unexpected<Error> conflict(const Reading& reading, const Key& first, const Key& second, const std::string& why) {
-  return fail(Code::config, fmt::format("{}: {} and {} ({}): {}", reading.origin(first), first.full_name(),
-                                        second.full_name(), reading.origin(second), why));
+tl::unexpected<Error> conflict(const Reading& reading, const Key& first, const Key& second,
+                               const std::string& why) {
+  return fail(Code::config,
+              fmt::format("{}: {} and {} ({}): {}", reading.origin(first), first.full_name(),
+                          second.full_name(), reading.origin(second), why));
 }
 
 Status check_levels(const Reading& reading) {
@@ -188,28 +198,34 @@ Status check_levels(const Reading& reading) {
     const Key& every_s = *find_key(section, "every_s");
     const Key& every_calls = *find_key(section, "every_calls");
     if (interval.seconds > 0 && interval.calls > 0) {
-      return conflict(reading, every_s, every_calls, "a level is due by time or by calls; set one of them to 0");
+      return conflict(reading, every_s, every_calls,
+                      "a level is due by time or by calls; set one of them to 0");
     }
     if (!reading.draft.schedule.empty() && (interval.seconds > 0 || interval.calls > 0)) {
       return conflict(reading, schedule, interval.seconds > 0 ? every_s : every_calls,
                       "a schedule sets the intervals of all levels; use one way or the other");
     }
     if (settings.level(level).tier == TierKind::local && settings.local_path.empty()) {
-      return conflict(reading, *find_key(section, "tier"), *find_key("local", "path"),
-                      "the tier \"local\" needs a directory; set local.path or use the tier \"memory\"");
+      return conflict(
+          reading, *find_key(section, "tier"), *find_key("local", "path"),
+          "the tier \"local\" needs a directory; set local.path or use the tier \"memory\"");
     }
   }
   if (settings.parity >= settings.group_nodes) {
-    return conflict(reading, *find_key("level3", "parity"), *find_key("level3", "group_nodes"),
-                    fmt::format("found {} parity chunks in groups of {} nodes; allowed is parity below group_nodes",
-                                settings.parity, settings.group_nodes));
+    return conflict(
+        reading, *find_key("level3", "parity"), *find_key("level3", "group_nodes"),
+        fmt::format(
+            "found {} parity chunks in groups of {} nodes; allowed is parity below group_nodes",
+            settings.parity, settings.group_nodes));
   }
   return {};
 }
 
 Status check_global(const Reading& reading) {
   const Settings& settings = reading.draft.settings;
-  if (settings.global_mode != GlobalMode::mpi_io || settings.global_files.kind != FileCount::Kind::per_rank) return {};
+  if (settings.global_mode != GlobalMode::mpi_io ||
+      settings.global_files.kind != FileCount::Kind::per_rank)
+    return {};
   return conflict(reading, *find_key("global", "mode"), *find_key("global", "files"),
                   "MPI-IO writes files that ranks share; set global.files to \"auto\" or a number");
 }
@@ -236,7 +252,8 @@ Status check_deadline(const Reading& reading) {
 }
 
 std::string value_in(const Environment& environment, std::string_view name) {
-  const auto found = std::ranges::find_if(environment, [&](const auto& variable) { return variable.first == name; });
+  const auto found = std::ranges::find_if(
+      environment, [&](const auto& variable) { return variable.first == name; });
   return found == environment.end() ? "" : found->second;
 }
 
@@ -245,20 +262,23 @@ std::string value_in(const Environment& environment, std::string_view name) {
 void add_slurm_deadline(const Environment& environment, Reading& reading) {
   if (value_in(environment, "SLURM_JOB_ID").empty()) return;
   DeadlineSettings& deadline = reading.draft.settings.deadline;
-  if (!reading.origins.contains(find_key("deadline", "signals"))) deadline.signals = {"SIGTERM", "SIGUSR1"};
+  if (!reading.origins.contains(find_key("deadline", "signals")))
+    deadline.signals = {"SIGTERM", "SIGUSR1"};
   const bool end_is_set = reading.origins.contains(find_key("deadline", "at_unix_s")) ||
                           reading.origins.contains(find_key("deadline", "in_s"));
   const Key& at = *find_key("deadline", "at_unix_s");
-  if (!end_is_set) (void)assign(at, found_in_text(at, value_in(environment, "SLURM_JOB_END_TIME")), reading.draft);
+  if (!end_is_set)
+    (void)assign(at, found_in_text(at, value_in(environment, "SLURM_JOB_END_TIME")), reading.draft);
 }
 
 // Drops the default schedule if intervals are set level by level.
 void drop_default_schedule(Reading& reading) {
   if (reading.origins.contains(find_key("", "schedule"))) return;
-  const bool by_level = std::any_of(reading.origins.begin(), reading.origins.end(), [](const auto& origin) {
-    const Key& key = *origin.first;
-    return key.section != "flips" && (key.name == "every_s" || key.name == "every_calls");
-  });
+  const bool by_level =
+      std::any_of(reading.origins.begin(), reading.origins.end(), [](const auto& origin) {
+        const Key& key = *origin.first;
+        return key.section != "flips" && (key.name == "every_s" || key.name == "every_calls");
+      });
   if (by_level) reading.draft.schedule.clear();
 }
 
@@ -268,14 +288,18 @@ Status check_failures(const Reading& reading) {
   const Key& of_one_node = *find_key("failures", "node_mtbf_s");
   if (failures.node_mtbf_s > 0 && failures.mtbf_s[2] > 0) {
     return conflict(reading, of_one_node, *find_key("failures", "mtbf_node_s"),
-                    "the first is of a single node and the second of all nodes of the job; set one of them to 0");
+                    "the first is of a single node and the second of all nodes of the job; set one "
+                    "of them to 0");
   }
   const bool some_fail =
-      failures.node_mtbf_s > 0 || std::ranges::any_of(failures.mtbf_s, [](double mtbf_s) { return mtbf_s > 0; });
+      failures.node_mtbf_s > 0 ||
+      std::ranges::any_of(failures.mtbf_s, [](double mtbf_s) { return mtbf_s > 0; });
   if (reading.draft.schedule != kAutoSchedule || some_fail) return {};
-  return conflict(reading, *find_key("", "schedule"), of_one_node,
-                  "\"auto\" needs to know how often something fails: set failures.node_mtbf_s, the mean time between "
-                  "failures of one node, or that of the whole job by class, such as failures.mtbf_system_s");
+  return conflict(
+      reading, *find_key("", "schedule"), of_one_node,
+      "\"auto\" needs to know how often something fails: set failures.node_mtbf_s, the mean time "
+      "between "
+      "failures of one node, or that of the whole job by class, such as failures.mtbf_system_s");
 }
 
 Status use_schedule(Reading& reading) {
@@ -283,11 +307,13 @@ Status use_schedule(Reading& reading) {
   Settings& settings = reading.draft.settings;
   const Key& schedule = *find_key("", "schedule");
   const auto bit = std::exchange(settings.flips.bit, std::nullopt);
-  if (auto applied = apply_schedule(reading.draft.schedule, reading.draft.minute_s, settings); !applied) {
+  if (auto applied = apply_schedule(reading.draft.schedule, reading.draft.minute_s, settings);
+      !applied) {
     return fail(Code::config, reading.origin(schedule) + ": " + applied.error().message);
   }
   if (bit && settings.flips.bit) {
-    return conflict(reading, schedule, *find_key("flips", "bit"), "both say which bit to flip; use one of them");
+    return conflict(reading, schedule, *find_key("flips", "bit"),
+                    "both say which bit to flip; use one of them");
   }
   if (bit) settings.flips.bit = bit;
   return {};
@@ -299,14 +325,15 @@ Settings default_settings(std::uint32_t uid) {
   Settings settings;
   settings.memory_path = fmt::format("/dev/shm/diapause-{}", uid);
   settings.governor.state_path = fmt::format("/dev/shm/diapause-power-{}", uid);
-  // Versions in memory cost memory of the program, so the newest of each level is kept there, and no second one.
+  // Versions in memory cost memory of the program, so the newest of each level is kept there, and
+  // no second one.
   for (const int level : {1, 2, 3}) settings.level(level).keep = 1;
   settings.level(4).tier = TierKind::global;
   return settings;
 }
 
-Result<Settings> parse_settings(const std::string& text, const std::string& path, const Environment& environment,
-                                std::uint32_t uid) {
+Result<Settings> parse_settings(const std::string& text, const std::string& path,
+                                const Environment& environment, std::uint32_t uid) {
   Reading reading;
   reading.file = path.empty() ? "configuration" : path;
   reading.draft.settings = default_settings(uid);

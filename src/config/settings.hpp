@@ -88,7 +88,7 @@ struct DeadlineSettings {
   std::uint64_t at_unix_s = 0;  // end of the allocation; 0 = unknown
   double in_s = 0;              // the same, counted from open; 0 = unknown
   double grace_s = 30;          // between such a signal and the kill
-  double margin_s = 10;         // what the program itself needs between its last checkpoint and its end
+  double margin_s = 10;  // what the program itself needs between its last checkpoint and its end
 };
 
 // The thread that does the work behind the capture: the call itself, a thread of each node's first
@@ -117,12 +117,12 @@ struct AsyncSettings {
 struct EnergySettings {
   std::vector<std::string> meters = {"auto"};  // or {"off"}, or names of meters
   std::uint32_t period_ms = 100;               // between two samples
-  std::string profile = "generic";             // of the model: the name of a built-in profile, or a file
-  double tdp_w = 0;                            // of this machine's processors; 0 = as in the profile
-  std::string stream;                          // a CSV file that an external meter writes; empty = none
-  double stream_offset_s = 0;                  // added to the file's times to give local time
-  std::string trace;                           // a recorded trace to replay; empty = none
-  std::string root;                            // prefix of /sys, /proc and /dev
+  std::string profile = "generic";  // of the model: the name of a built-in profile, or a file
+  double tdp_w = 0;                 // of this machine's processors; 0 = as in the profile
+  std::string stream;               // a CSV file that an external meter writes; empty = none
+  double stream_offset_s = 0;       // added to the file's times to give local time
+  std::string trace;                // a recorded trace to replay; empty = none
+  std::string root;                 // prefix of /sys, /proc and /dev
 };
 
 // The quantity that `schedule = "auto"` minimizes: the time of the run, its energy, or its energy
@@ -202,8 +202,8 @@ Settings default_settings(std::uint32_t uid);
 // that there is no file. Environment variables DIAPAUSE_<SECTION>_<KEY> override the file. Under
 // Slurm, the allocation's data replace what is not set in [deadline]. Returns Code::config with
 // file, line and key, or the variable, and what is allowed.
-Result<Settings> parse_settings(const std::string& text, const std::string& path, const Environment& environment,
-                                std::uint32_t uid);
+Result<Settings> parse_settings(const std::string& text, const std::string& path,
+                                const Environment& environment, std::uint32_t uid);
 
 // Reads "auto", "ckp(3,5,7,11)" or "ckp(3,5,7,11)/e1" into the settings: the intervals of the
 // levels in minutes of `minute_s` seconds each (0 = the level is never due), and the bit to flip.

@@ -121,21 +121,26 @@ TEST(Settings, SayHowManyFilesTheGlobalTierGets) {
   EXPECT_EQ(parsed("").global_files.kind, FileCount::Kind::per_rank);
   EXPECT_EQ(parsed("global.files = \"auto\"\n").global_files.kind, FileCount::Kind::automatic);
   EXPECT_EQ(parsed("global.files = 16\n").global_files.count, 16U);
-  EXPECT_EQ(parsed("", {{"DIAPAUSE_GLOBAL_FILES", "auto"}}).global_files.kind, FileCount::Kind::automatic);
-  EXPECT_THAT(refusal("global.files = \"node\"\n"), HasSubstr("\"rank\", \"auto\" or an integer from 1"));
+  EXPECT_EQ(parsed("", {{"DIAPAUSE_GLOBAL_FILES", "auto"}}).global_files.kind,
+            FileCount::Kind::automatic);
+  EXPECT_THAT(refusal("global.files = \"node\"\n"),
+              HasSubstr("\"rank\", \"auto\" or an integer from 1"));
   EXPECT_THAT(refusal("global.files = 0\n"), HasSubstr("global.files: found 0"));
 }
 
 TEST(Settings, TakeMpiIoOnlyWithFilesThatRanksShare) {
   EXPECT_EQ(parsed("global.mode = \"mpi-io\"\nglobal.files = 4\n").global_mode, GlobalMode::mpi_io);
-  EXPECT_THAT(refusal("global.mode = \"mpi-io\"\n"), HasSubstr("global.mode and global.files (default)"));
-  EXPECT_THAT(refusal("global.mode = \"mpi\"\n"), HasSubstr("allowed is \"staged\", \"direct\" or \"mpi-io\""));
+  EXPECT_THAT(refusal("global.mode = \"mpi-io\"\n"),
+              HasSubstr("global.mode and global.files (default)"));
+  EXPECT_THAT(refusal("global.mode = \"mpi\"\n"),
+              HasSubstr("allowed is \"staged\", \"direct\" or \"mpi-io\""));
 }
 
 TEST(Settings, OfTheEnvironmentOverrideTheFile) {
-  const Settings settings =
-      parsed("[level1]\nkeep = 3\nevery_s = 5\n[level3]\nparity = 3\n",
-             {{"DIAPAUSE_LEVEL1_KEEP", "4"}, {"DIAPAUSE_LEVEL1_EVERY_S", "0"}, {"DIAPAUSE_SCHEDULE", "ckp(1,2,3,4)"}});
+  const Settings settings = parsed("[level1]\nkeep = 3\nevery_s = 5\n[level3]\nparity = 3\n",
+                                   {{"DIAPAUSE_LEVEL1_KEEP", "4"},
+                                    {"DIAPAUSE_LEVEL1_EVERY_S", "0"},
+                                    {"DIAPAUSE_SCHEDULE", "ckp(1,2,3,4)"}});
   EXPECT_EQ(settings.level(1).keep, 4U);
   EXPECT_EQ(settings.level(1).interval.seconds, 60);
   EXPECT_EQ(settings.parity, 3U);
@@ -145,15 +150,17 @@ TEST(Settings, NameThePlaceOfAMistakeWhatIsThereAndWhatIsAllowed) {
   EXPECT_EQ(refusal("[level1]\nkeep = 0\n"),
             "c.toml:2:8: level1.keep: found 0; allowed is an integer from 1 to 4294967295");
   EXPECT_EQ(refusal("[capture]\naudit_percent = 101\n"),
-            "c.toml:2:17: capture.audit_percent: found 101; allowed is a number of at least 0 and at most 100");
+            "c.toml:2:17: capture.audit_percent: found 101; allowed is a number of at least 0 and "
+            "at most 100");
   EXPECT_EQ(refusal("[capture]\nstrategy = \"fork\"\n"),
-            "c.toml:2:12: capture.strategy: found \"fork\"; allowed is \"auto\", \"copy\", \"copy-on-write\" or "
+            "c.toml:2:12: capture.strategy: found \"fork\"; allowed is \"auto\", \"copy\", "
+            "\"copy-on-write\" or "
             "\"incremental\"");
   EXPECT_EQ(refusal("\n  [level3]\n  tier = \"global\"\n"),
             "c.toml:3:10: level3.tier: found \"global\"; allowed is \"memory\" or \"local\"");
-  EXPECT_EQ(
-      refusal("", {{"DIAPAUSE_LEVEL3_PARITY", "two"}}),
-      "environment variable DIAPAUSE_LEVEL3_PARITY: level3.parity: found \"two\"; allowed is an integer from 1 to 254");
+  EXPECT_EQ(refusal("", {{"DIAPAUSE_LEVEL3_PARITY", "two"}}),
+            "environment variable DIAPAUSE_LEVEL3_PARITY: level3.parity: found \"two\"; allowed is "
+            "an integer from 1 to 254");
 }
 
 TEST(Settings, RefuseWrongTypes) {
@@ -161,9 +168,11 @@ TEST(Settings, RefuseWrongTypes) {
   EXPECT_THAT(refusal("level1.keep = 2.0"), HasSubstr("found 2; allowed is an integer"));
   EXPECT_THAT(refusal("level1.keep = true"), HasSubstr("found true"));
   EXPECT_THAT(refusal("global.path = 1979-05-27"), HasSubstr("found a date or time"));
-  EXPECT_THAT(refusal("global = \"here\""), HasSubstr("c.toml:1:10: global: found \"here\"; allowed is a table"));
+  EXPECT_THAT(refusal("global = \"here\""),
+              HasSubstr("c.toml:1:10: global: found \"here\"; allowed is a table"));
   EXPECT_THAT(refusal("[[level1]]\nkeep = 1"), HasSubstr("level1: found an array"));
-  EXPECT_THAT(refusal("[schedule]\nkeep = 1"), HasSubstr("schedule: found a table; allowed is a string"));
+  EXPECT_THAT(refusal("[schedule]\nkeep = 1"),
+              HasSubstr("schedule: found a table; allowed is a string"));
   EXPECT_THAT(refusal("node.names = \"a\""), HasSubstr("found \"a\"; allowed is a list"));
   EXPECT_THAT(refusal("node.names = [1]"), HasSubstr("something else than strings"));
 }
@@ -183,10 +192,12 @@ TEST(Settings, RefuseVariablesThatResembleAKey) {
 
 TEST(Settings, NoteVariablesThatASiteSetsAndGoOn) {
   const std::vector<std::string> names = {
-      "DIAPAUSE_ROOT", "DIAPAUSE_DIR",     "DIAPAUSE_HOME", "DIAPAUSE_PATH",        "DIAPAUSE_PREFIX",
-      "DIAPAUSE_BASE", "DIAPAUSE_VERSION", "DIAPAUSE_LIB",  "DIAPAUSE_INCLUDE_DIR", "DIAPAUSE_BIN_DIR",
-      "DIAPAUSE_INC",  "DIAPAUSE_",        "DIAPAUSE_MODE", "DIAPAUSE_MODULEPATH",  "DIAPAUSE_LICENSE"};
-  Environment environment = {{"DIAPAUSE_TEST_ONLY", ""}, {"DIAPAUSE_RUN_ATTEMPT", "0"}, {"DIAPAUSE_LEVEL1_KEEP", "3"}};
+      "DIAPAUSE_ROOT",        "DIAPAUSE_DIR",        "DIAPAUSE_HOME",    "DIAPAUSE_PATH",
+      "DIAPAUSE_PREFIX",      "DIAPAUSE_BASE",       "DIAPAUSE_VERSION", "DIAPAUSE_LIB",
+      "DIAPAUSE_INCLUDE_DIR", "DIAPAUSE_BIN_DIR",    "DIAPAUSE_INC",     "DIAPAUSE_",
+      "DIAPAUSE_MODE",        "DIAPAUSE_MODULEPATH", "DIAPAUSE_LICENSE"};
+  Environment environment = {
+      {"DIAPAUSE_TEST_ONLY", ""}, {"DIAPAUSE_RUN_ATTEMPT", "0"}, {"DIAPAUSE_LEVEL1_KEEP", "3"}};
   for (const std::string& name : names) environment.emplace_back(name, "/opt/diapause");
   const Settings settings = parsed("", environment);
   EXPECT_EQ(settings.unknown_variables, names);
@@ -195,9 +206,11 @@ TEST(Settings, NoteVariablesThatASiteSetsAndGoOn) {
 
 TEST(Settings, RefuseImpossibleNumbers) {
   for (const char* value : {"-1", "nan", "inf", "-inf", "1e300", "-0.5"}) {
-    EXPECT_THAT(refusal(std::string("level1.every_s = ") + value), HasSubstr("allowed is a number of at least 0"))
+    EXPECT_THAT(refusal(std::string("level1.every_s = ") + value),
+                HasSubstr("allowed is a number of at least 0"))
         << value;
-    EXPECT_THAT(refusal("", {{"DIAPAUSE_LEVEL1_EVERY_S", value}}), HasSubstr("allowed is a number")) << value;
+    EXPECT_THAT(refusal("", {{"DIAPAUSE_LEVEL1_EVERY_S", value}}), HasSubstr("allowed is a number"))
+        << value;
   }
   EXPECT_THAT(refusal("minute_s = 0"), HasSubstr("a number above 0"));
   EXPECT_THAT(refusal("flips.every_s = 0"), HasSubstr("a number above 0"));
@@ -209,7 +222,8 @@ TEST(Settings, RefuseImpossibleNumbers) {
 
 TEST(Settings, RefuseTextAfterANumberInTheEnvironment) {
   for (const char* value : {"", " 3", "3 ", "3x", "0x3", "+3", "99999999999999999999"}) {
-    EXPECT_THAT(refusal("", {{"DIAPAUSE_LEVEL1_KEEP", value}}), StartsWith("environment variable DIAPAUSE_LEVEL1_KEEP"))
+    EXPECT_THAT(refusal("", {{"DIAPAUSE_LEVEL1_KEEP", value}}),
+                StartsWith("environment variable DIAPAUSE_LEVEL1_KEEP"))
         << value;
   }
 }
@@ -219,30 +233,39 @@ TEST(Settings, RefuseStringsThatCannotServe) {
   EXPECT_THAT(refusal("", {{"DIAPAUSE_GLOBAL_PATH", ""}}), HasSubstr("a string that is not empty"));
   EXPECT_THAT(refusal("local.path = \"a\\u0000b\""), HasSubstr("found \"a?b\""));
   for (const char* name : {"..", ".", "a/b"}) {
-    EXPECT_THAT(refusal(std::string("node.name = \"") + name + "\""), HasSubstr("can name a directory"));
+    EXPECT_THAT(refusal(std::string("node.name = \"") + name + "\""),
+                HasSubstr("can name a directory"));
   }
   for (const char* names : {"a,,b", "a,a", "a,..", ","}) {
-    EXPECT_THAT(refusal("node.ranks_per_node = 1", {{"DIAPAUSE_NODE_NAMES", names}}), HasSubstr("different strings"));
+    EXPECT_THAT(refusal("node.ranks_per_node = 1", {{"DIAPAUSE_NODE_NAMES", names}}),
+                HasSubstr("different strings"));
   }
 }
 
 TEST(Settings, SuggestTheNameThatWasMeant) {
   EXPECT_THAT(refusal("[level1]\nkep = 2"),
-              AllOf(StartsWith("c.toml:2:1: unknown key level1.kep; did you mean keep?"), HasSubstr("tier, keep,")));
+              AllOf(StartsWith("c.toml:2:1: unknown key level1.kep; did you mean keep?"),
+                    HasSubstr("tier, keep,")));
   EXPECT_THAT(refusal("[levl3]\nkeep = 2"), HasSubstr("unknown table levl3; did you mean level3?"));
   EXPECT_THAT(refusal("shedule = \"\""), HasSubstr("unknown key shedule; did you mean schedule?"));
-  EXPECT_THAT(refusal("", {{"DIAPAUSE_LEVEL3_PARTY", "1"}}), HasSubstr("did you mean DIAPAUSE_LEVEL3_PARITY?"));
+  EXPECT_THAT(refusal("", {{"DIAPAUSE_LEVEL3_PARTY", "1"}}),
+              HasSubstr("did you mean DIAPAUSE_LEVEL3_PARITY?"));
   EXPECT_THAT(refusal("", {{"DIAPAUSE_CONFG", "1"}}), HasSubstr("did you mean DIAPAUSE_CONFIG?"));
 }
 
 TEST(Settings, SuggestNothingForANameThatIsFarFromAll) {
-  EXPECT_THAT(refusal("compression = 1"), HasSubstr("unknown key compression. Keys here are schedule, schedule_goal,"));
-  EXPECT_THAT(refusal("level4.tier = \"local\""), HasSubstr("unknown key level4.tier. Keys of [level4] are keep"));
+  EXPECT_THAT(refusal("compression = 1"),
+              HasSubstr("unknown key compression. Keys here are schedule, schedule_goal,"));
+  EXPECT_THAT(refusal("level4.tier = \"local\""),
+              HasSubstr("unknown key level4.tier. Keys of [level4] are keep"));
   EXPECT_THAT(refusal("flips.x = 1"), HasSubstr("unknown key flips.x. Keys"));
 }
 
 TEST(Settings, LeaveVariablesOfTheTestsAndTheLauncherAlone) {
-  parsed("", {{"DIAPAUSE_CONFIG", "x"}, {"DIAPAUSE_TEST_FAULT", "x"}, {"DIAPAUSE_RUN_ID", "x"}, {"PATH", "x"}});
+  parsed("", {{"DIAPAUSE_CONFIG", "x"},
+              {"DIAPAUSE_TEST_FAULT", "x"},
+              {"DIAPAUSE_RUN_ID", "x"},
+              {"PATH", "x"}});
 }
 
 TEST(Settings, SayWhereAFileIsNotToml) {
@@ -266,17 +289,21 @@ TEST(Settings, RefuseAsMuchParityAsNodes) {
 }
 
 TEST(Settings, RefuseTwoWaysToSayWhenALevelIsDue) {
-  EXPECT_THAT(refusal("[level1]\nevery_s = 1\nevery_calls = 1"), HasSubstr("level1.every_s and level1.every_calls"));
-  EXPECT_THAT(refusal("schedule = \"ckp(1,1,1,1)\"\nlevel4.every_calls = 1"),
-              AllOf(StartsWith("c.toml:1:12: schedule and level4.every_calls"), HasSubstr("c.toml:2:22")));
-  EXPECT_EQ(parsed("schedule = \"ckp(1,1,1,1)\"", {{"DIAPAUSE_SCHEDULE", ""}, {"DIAPAUSE_LEVEL4_EVERY_S", "3"}})
+  EXPECT_THAT(refusal("[level1]\nevery_s = 1\nevery_calls = 1"),
+              HasSubstr("level1.every_s and level1.every_calls"));
+  EXPECT_THAT(
+      refusal("schedule = \"ckp(1,1,1,1)\"\nlevel4.every_calls = 1"),
+      AllOf(StartsWith("c.toml:1:12: schedule and level4.every_calls"), HasSubstr("c.toml:2:22")));
+  EXPECT_EQ(parsed("schedule = \"ckp(1,1,1,1)\"",
+                   {{"DIAPAUSE_SCHEDULE", ""}, {"DIAPAUSE_LEVEL4_EVERY_S", "3"}})
                 .level(4)
                 .interval.seconds,
             3);
 }
 
 TEST(Settings, LeaveTheIntervalsToTheJobWhereItIsSaidWhatFails) {
-  const Settings settings = parsed("schedule = \"auto\"\nschedule_goal = \"mixed\"\n[failures]\nmtbf_system_s = 1e5");
+  const Settings settings =
+      parsed("schedule = \"auto\"\nschedule_goal = \"mixed\"\n[failures]\nmtbf_system_s = 1e5");
   EXPECT_TRUE(settings.auto_schedule.is_on);
   EXPECT_EQ(settings.auto_schedule.goal, ScheduleGoal::mixed);
   EXPECT_EQ(settings.failures.mtbf_s[4], 1e5);
@@ -284,7 +311,8 @@ TEST(Settings, LeaveTheIntervalsToTheJobWhereItIsSaidWhatFails) {
   EXPECT_FALSE(parsed("").auto_schedule.is_on);
   EXPECT_THAT(refusal("schedule = \"auto\""),
               AllOf(StartsWith("c.toml:1:12: schedule"), HasSubstr("set failures.node_mtbf_s")));
-  EXPECT_THAT(refusal("[failures]\nnode_mtbf_s = 1e8\nmtbf_node_s = 1e5"), HasSubstr("set one of them to 0"));
+  EXPECT_THAT(refusal("[failures]\nnode_mtbf_s = 1e8\nmtbf_node_s = 1e5"),
+              HasSubstr("set one of them to 0"));
 }
 
 TEST(Settings, RefuseNamesForNodesThatAreNotThere) {
@@ -300,7 +328,8 @@ TEST(Settings, TakeTheIntervalsAndTheBitFromTheSchedule) {
   EXPECT_EQ(settings.level(4).interval.seconds, 1);
   EXPECT_EQ(settings.flips.bit, 31U);
   EXPECT_EQ(parsed("schedule = \"ckp(1,1,1,1)\"\nflips.bit = 3").flips.bit, 3U);
-  EXPECT_THAT(refusal("schedule = \"ckp(1,1,1,1)/e1\"\nflips.bit = 1"), HasSubstr("schedule and flips.bit (c.toml:2"));
+  EXPECT_THAT(refusal("schedule = \"ckp(1,1,1,1)/e1\"\nflips.bit = 1"),
+              HasSubstr("schedule and flips.bit (c.toml:2"));
 }
 
 TEST(Schedule, SaysWhatIsWrongAndWhere) {
@@ -328,7 +357,8 @@ TEST(Schedule, SaysWhatIsWrongAndWhere) {
     EXPECT_EQ(settings.level(1).interval.seconds, 0) << text;
   }
   EXPECT_THAT(refusal("schedule = \"ckp\""), StartsWith("c.toml:1:12: schedule \"ckp\""));
-  EXPECT_THAT(refusal("", {{"DIAPAUSE_SCHEDULE", "ckp"}}), StartsWith("environment variable DIAPAUSE_SCHEDULE: "));
+  EXPECT_THAT(refusal("", {{"DIAPAUSE_SCHEDULE", "ckp"}}),
+              StartsWith("environment variable DIAPAUSE_SCHEDULE: "));
 }
 
 TEST(Messages, StayShortAndPrintableWhateverTheFileHolds) {
@@ -342,23 +372,29 @@ TEST(Settings, TakeSignalsAndTheEndOfTheAllocationFromSlurm) {
   const DeadlineSettings deadline = parsed("", slurm).deadline;
   EXPECT_THAT(deadline.signals, ElementsAre("SIGTERM", "SIGUSR1"));
   EXPECT_EQ(deadline.at_unix_s, 1900000000u);
-  EXPECT_EQ(parsed("", {{"SLURM_JOB_END_TIME", "1900000000"}}).deadline.at_unix_s, 0u) << "of no job";
-  EXPECT_EQ(parsed("", {{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_END_TIME", "UNLIMITED"}}).deadline.at_unix_s, 0u);
+  EXPECT_EQ(parsed("", {{"SLURM_JOB_END_TIME", "1900000000"}}).deadline.at_unix_s, 0u)
+      << "of no job";
+  EXPECT_EQ(
+      parsed("", {{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_END_TIME", "UNLIMITED"}}).deadline.at_unix_s,
+      0u);
 }
 
 TEST(Settings, OfTheDeadlineGoBeforeThoseOfSlurm) {
   const Environment slurm = {{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_END_TIME", "1900000000"}};
   EXPECT_THAT(parsed("deadline.signals = []", slurm).deadline.signals, ElementsAre());
-  EXPECT_THAT(parsed("deadline.signals = [\"SIGUSR2\"]", slurm).deadline.signals, ElementsAre("SIGUSR2"));
+  EXPECT_THAT(parsed("deadline.signals = [\"SIGUSR2\"]", slurm).deadline.signals,
+              ElementsAre("SIGUSR2"));
   EXPECT_EQ(parsed("deadline.in_s = 60", slurm).deadline.at_unix_s, 0u);
   EXPECT_EQ(parsed("deadline.at_unix_s = 5", slurm).deadline.at_unix_s, 5u);
 }
 
 TEST(Settings, RefuseSignalsThatCannotBeTakenAndTwoEnds) {
-  EXPECT_THAT(refusal("deadline.signals = [\"SIGKILL\"]"), HasSubstr("allowed is a list of different ones of SIGHUP"));
+  EXPECT_THAT(refusal("deadline.signals = [\"SIGKILL\"]"),
+              HasSubstr("allowed is a list of different ones of SIGHUP"));
   EXPECT_THAT(refusal("deadline.signals = [\"TERM\"]"), HasSubstr("SIGTERM"));
   EXPECT_THAT(refusal("deadline.signals = [\"SIGTERM\", \"SIGTERM\"]"), HasSubstr("different"));
-  EXPECT_THAT(refusal("[deadline]\nat_unix_s = 5\nin_s = 5"), HasSubstr("both say when the allocation ends"));
+  EXPECT_THAT(refusal("[deadline]\nat_unix_s = 5\nin_s = 5"),
+              HasSubstr("both say when the allocation ends"));
 }
 
 TEST(Settings, HaveTheUsualScheduleUnlessIntervalsAreSetLevelByLevel) {

@@ -29,7 +29,8 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
   if (text.empty()) return parts;
   std::size_t start = 0;
-  for (std::size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', start)) {
+  for (std::size_t comma = text.find(','); comma != std::string::npos;
+       comma = text.find(',', start)) {
     parts.push_back(text.substr(start, comma - start));
     start = comma + 1;
   }
@@ -43,10 +44,13 @@ bool is_sound_text(Rule rule, const std::string& text) {
   if (rule == Rule::absolute) return text.starts_with('/');
   if (rule == Rule::signal) return std::ranges::find(kSignals, text) != kSignals.end();
   if (rule != Rule::node_name) return true;
-  return text.size() <= kMostNameBytes && text != "." && text != ".." && text.find('/') == std::string::npos;
+  return text.size() <= kMostNameBytes && text != "." && text != ".." &&
+         text.find('/') == std::string::npos;
 }
 
-double most_number(Rule rule) { return rule == Rule::percent ? 100 : rule == Rule::ratio ? 1 : kMostSeconds; }
+double most_number(Rule rule) {
+  return rule == Rule::percent ? 100 : rule == Rule::ratio ? 1 : kMostSeconds;
+}
 
 bool is_above_zero(Rule rule) { return rule == Rule::positive || rule == Rule::ratio; }
 
@@ -92,7 +96,8 @@ struct Assign {
   }
   bool operator()(std::vector<std::string>& place) const {
     const auto* list = std::get_if<std::vector<std::string>>(&found.value);
-    if (list == nullptr || std::set(list->begin(), list->end()).size() != list->size()) return false;
+    if (list == nullptr || std::set(list->begin(), list->end()).size() != list->size())
+      return false;
     for (const std::string& text : *list) {
       if (text.empty() || !is_sound_text(key.rule, text)) return false;
     }
@@ -133,8 +138,12 @@ struct ReadText {
   }
   decltype(Found::value) operator()(std::uint32_t& (*)(Draft&)) const { return integer(); }
   decltype(Found::value) operator()(std::uint64_t& (*)(Draft&)) const { return integer(); }
-  decltype(Found::value) operator()(std::optional<std::uint32_t>& (*)(Draft&)) const { return integer(); }
-  decltype(Found::value) operator()(std::vector<std::string>& (*)(Draft&)) const { return split_at_commas(text); }
+  decltype(Found::value) operator()(std::optional<std::uint32_t>& (*)(Draft&)) const {
+    return integer();
+  }
+  decltype(Found::value) operator()(std::vector<std::string>& (*)(Draft&)) const {
+    return split_at_commas(text);
+  }
   decltype(Found::value) operator()(std::string& (*)(Draft&)) const { return text; }
   decltype(Found::value) operator()(FileCount& (*)(Draft&)) const {
     const auto number = whole_text_as<std::int64_t>(text);
@@ -147,11 +156,14 @@ struct Allowed {
   const Key& key;
 
   std::string operator()(double& (*)(Draft&)) const {
-    if (key.rule == Rule::any_sign) return fmt::format("a number from {0:.0f} to {1:.0f}", -kMostSeconds, kMostSeconds);
-    return fmt::format("a number {} 0 and at most {:.0f}", is_above_zero(key.rule) ? "above" : "of at least",
-                       most_number(key.rule));
+    if (key.rule == Rule::any_sign)
+      return fmt::format("a number from {0:.0f} to {1:.0f}", -kMostSeconds, kMostSeconds);
+    return fmt::format("a number {} 0 and at most {:.0f}",
+                       is_above_zero(key.rule) ? "above" : "of at least", most_number(key.rule));
   }
-  std::string integer() const { return fmt::format("an integer from {} to {}", key.least, key.most); }
+  std::string integer() const {
+    return fmt::format("an integer from {} to {}", key.least, key.most);
+  }
   std::string operator()(std::uint32_t& (*)(Draft&)) const { return integer(); }
   std::string operator()(std::uint64_t& (*)(Draft&)) const { return integer(); }
   std::string operator()(std::optional<std::uint32_t>& (*)(Draft&)) const { return integer(); }
@@ -160,12 +172,15 @@ struct Allowed {
     return key.rule == Rule::node_name ? "a string that can name a directory" : "a string";
   }
   std::string operator()(std::vector<std::string>& (*)(Draft&)) const {
-    if (key.rule == Rule::signal) return fmt::format("a list of different ones of {}", fmt::join(kSignals, ", "));
+    if (key.rule == Rule::signal)
+      return fmt::format("a list of different ones of {}", fmt::join(kSignals, ", "));
     if (key.rule == Rule::words) return "a list of different words";
     if (key.rule == Rule::absolute) return "a list of different paths that begin with /";
     return "a list of different strings that can name directories";
   }
-  std::string operator()(FileCount& (*)(Draft&)) const { return "\"rank\", \"auto\" or " + integer(); }
+  std::string operator()(FileCount& (*)(Draft&)) const {
+    return "\"rank\", \"auto\" or " + integer();
+  }
   std::string operator()(ChoiceRef (*)(Draft&)) const {
     std::string text;
     for (std::size_t i = 0; i < key.words.size(); ++i) {

@@ -10,12 +10,14 @@ namespace {
 constexpr double kBridgedPeriods = 3.5;
 // perf counts in steps of 2^-32 J, so that 64 bits are full after weeks of a large node.
 constexpr std::uint64_t kMostExactCounts = std::uint64_t{1} << 60;
-constexpr double kMostRise = 5;  // of the mean power from one reading to the next, for a counter that goes round
+constexpr double kMostRise =
+    5;  // of the mean power from one reading to the next, for a counter that goes round
 
 double patience_of(const Zone& zone, double period_s) {
   const double slower_s = std::max(zone.update_s, period_s);
-  return zone.quantity == Quantity::power ? kBridgedPeriods * slower_s
-                                          : std::max(Accumulator::kStallS, kBridgedPeriods * slower_s);
+  return zone.quantity == Quantity::power
+             ? kBridgedPeriods * slower_s
+             : std::max(Accumulator::kStallS, kBridgedPeriods * slower_s);
 }
 
 }  // namespace
@@ -51,11 +53,13 @@ Point Accumulator::restart(double time_s, std::uint64_t count) {
 std::optional<std::uint64_t> Accumulator::step(double dt_s, std::uint64_t count) const {
   if (range_ != 0 && peak_w_ * dt_s >= static_cast<double>(range_) * unit_) return std::nullopt;
   if (count < last_count_ && (range_ == 0 || last_count_ > range_)) return std::nullopt;
-  const std::uint64_t counts = count >= last_count_ ? count - last_count_ : range_ - last_count_ + count;
+  const std::uint64_t counts =
+      count >= last_count_ ? count - last_count_ : range_ - last_count_ + count;
   const double joules = static_cast<double>(counts) * unit_;
   // After a silence, a counter that was set anew looks like one that went round.
   const bool has_gone_round = count < last_count_;
-  if (has_gone_round && has_moved_ && joules > kMostRise * highest_w_ * (dt_s + update_s_) + 2 * unit_) {
+  if (has_gone_round && has_moved_ &&
+      joules > kMostRise * highest_w_ * (dt_s + update_s_) + 2 * unit_) {
     return std::nullopt;
   }
   // What a source adds at once it may have collected since it changed last.
@@ -78,7 +82,8 @@ std::optional<Point> Accumulator::add_energy(double time_s, std::uint64_t count)
   const double dt_s = time_s - moved_time_s_;
   const auto counts = step(dt_s, count);
   if (!counts) {
-    // One may be an accident of the reading, and the counter goes on as before; two are one of the counter.
+    // One may be an accident of the reading, and the counter goes on as before; two are one of the
+    // counter.
     if (doubted_) {
       restart(doubted_->time_s, doubted_->count);
       return add_energy(time_s, count);

@@ -1,14 +1,19 @@
 // From the raw readings of one zone to energy since the first of them. Pure: no clock, no files.
 //
-// A counter adds the difference of two readings, modulo its range. Power is integrated by the trapezoidal rule. What is
-// not known is not guessed: it is left out of the energy, and of the seconds that the energy stands for.
-//   - a zero is no reading (counters and sensors give one now and then): the next reading counts from the last one
-//   - a counter that stands still for kStallS is a gap, until it goes on; if it then has counted all the time, the time
+// A counter adds the difference of two readings, modulo its range. Power is integrated by the
+// trapezoidal rule. What is not known is not guessed: it is left out of the energy, and of the
+// seconds that the energy stands for.
+//   - a zero is no reading (counters and sensors give one now and then): the next reading counts
+//   from the last one
+//   - a counter that stands still for kStallS is a gap, until it goes on; if it then has counted
+//   all the time, the time
 //     is made up for
-//   - a step that the zone's most_w cannot explain is no reading; if the next one does not fit either, the counter was
+//   - a step that the zone's most_w cannot explain is no reading; if the next one does not fit
+//   either, the counter was
 //     set anew: a gap, and a new beginning
 //   - so is a round of which the power would be far more than any before
-//   - a pause in which the counter may have gone round unseen is a gap: judged by the highest power that the zone can
+//   - a pause in which the counter may have gone round unseen is a gap: judged by the highest power
+//   that the zone can
 //     have, as nobody knows what it had meanwhile
 //   - readings of power that are too far apart are a gap
 #pragma once
@@ -28,14 +33,15 @@ struct Point {
 };
 
 class Accumulator {
+  // Longer if the source itself changes more rarely.
  public:
-  static constexpr double kStallS = 2;  // longer if the source itself changes more rarely
+  static constexpr double kStallS = 2;
 
   // `period_s`: how far apart readings are meant to be.
   Accumulator(const Zone& zone, double period_s);
 
-  // Takes a reading of the zone. The point that follows from it; none if nothing does: before the first reading, after
-  // a zero or an accident, or if time did not go on.
+  // Takes a reading of the zone. The point that follows from it; none if nothing does: before the
+  // first reading, after a zero or an accident, or if time did not go on.
   std::optional<Point> add(double time_s, std::uint64_t count);
   // The same, but what was since the last reading is a gap.
   Point restart(double time_s, std::uint64_t count);
@@ -55,7 +61,8 @@ class Accumulator {
   const double most_w_;
   const double peak_w_;
   const double update_s_;
-  const double patience_s_;  // a counter: until it is stalled; power: until readings are too far apart
+  // A counter: until it is stalled; power: until readings are too far apart.
+  const double patience_s_;
 
   bool has_begun_ = false;
   bool has_moved_ = false;

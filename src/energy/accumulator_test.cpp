@@ -263,7 +263,8 @@ TEST(Accumulator, ACounterSetAnewInASilenceHasNotGoneRound) {
       last = accumulator.add(0.1 * i, static_cast<std::uint64_t>((201000 + 10 * i) * 1e6));
     }
     for (int i = 1; i <= 100; ++i) {
-      const auto point = accumulator.add(10 + silence_s + 0.1 * i, static_cast<std::uint64_t>((200 + 10 * i) * 1e6));
+      const auto point = accumulator.add(10 + silence_s + 0.1 * i,
+                                         static_cast<std::uint64_t>((200 + 10 * i) * 1e6));
       if (point) last = point;
     }
     EXPECT_NEAR(last->joules, 2000, 25) << silence_s;

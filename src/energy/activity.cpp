@@ -15,7 +15,8 @@ std::array<std::uint64_t, kCount> fields(std::string_view line, std::size_t firs
   std::array<std::uint64_t, kCount> values{};
   for (std::size_t field = 0; field < first + kCount; ++field) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    if (field >= first) std::from_chars(line.data(), line.data() + line.size(), values[field - first]);
+    if (field >= first)
+      std::from_chars(line.data(), line.data() + line.size(), values[field - first]);
     line.remove_prefix(std::min(line.find_first_of(" \n"), line.size()));
   }
   return values;
@@ -31,8 +32,8 @@ double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
 
 unsigned count_cpus(sys::Kernel& kernel, const std::string& root) {
   unsigned count = 0;
-  for (const std::string& name :
-       sys::list_names(kernel, root + "/sys/devices/system/cpu").value_or(std::vector<std::string>())) {
+  for (const std::string& name : sys::list_names(kernel, root + "/sys/devices/system/cpu")
+                                     .value_or(std::vector<std::string>())) {
     if (name.size() > 3 && name.starts_with("cpu") && name[3] >= '0' && name[3] <= '9') ++count;
   }
   return std::max(count, 1U);
@@ -48,7 +49,8 @@ Result<ActivityReader> ActivityReader::open(sys::Kernel& kernel, std::string roo
   return reader;
 }
 
-// Real devices only: what stands on others (partitions, RAID, bridges) would count twice, and has no link to hardware.
+// Real devices only: what stands on others (partitions, RAID, bridges) would count twice, and has
+// no link to hardware.
 void ActivityReader::find_devices() {
   const auto add = [this](const std::string& path, std::vector<sys::ValueFile>& files) {
     if (auto file = sys::ValueFile::open(kernel_, path)) files.push_back(std::move(*file));
@@ -58,7 +60,8 @@ void ActivityReader::find_devices() {
   };
   const std::string block = root_ + "/sys/block";
   for (const std::string& name : names(block)) {
-    if (sys::list_names(kernel_, block + "/" + name + "/device")) add(block + "/" + name + "/stat", disks_);
+    if (sys::list_names(kernel_, block + "/" + name + "/device"))
+      add(block + "/" + name + "/stat", disks_);
   }
   const std::string net = root_ + "/sys/class/net";
   for (const std::string& name : names(net)) {
@@ -78,7 +81,8 @@ void ActivityReader::find_devices() {
 
 void ActivityReader::find_clocks() {
   const std::string policies = root_ + "/sys/devices/system/cpu/cpufreq";
-  for (const std::string& name : sys::list_names(kernel_, policies).value_or(std::vector<std::string>())) {
+  for (const std::string& name :
+       sys::list_names(kernel_, policies).value_or(std::vector<std::string>())) {
     auto clock = sys::ValueFile::open(kernel_, policies + "/" + name + "/scaling_cur_freq");
     const auto khz = clock ? clock->number() : 0ULL;
     if (!clock || !khz) continue;
@@ -87,11 +91,13 @@ void ActivityReader::find_clocks() {
   }
 }
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guests are in user already.
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guests are in user
+// already.
 Result<ActivityReader::Ticks> ActivityReader::ticks() const {
   std::array<char, 256> place{};
   DIAPAUSE_TRY_ASSIGN(const std::string_view text, stat_.head(place));
-  if (!text.starts_with("cpu ")) return fail(Code::corrupt, stat_.path() + " does not begin with 'cpu '");
+  if (!text.starts_with("cpu "))
+    return fail(Code::corrupt, stat_.path() + " does not begin with 'cpu '");
   const auto [user, nice, system, idle, iowait, irq, softirq, steal] = fields<8>(text, 1);
   Ticks ticks;
   ticks.busy = user + nice + system + irq + softirq;
@@ -128,7 +134,8 @@ Result<ActivityReader::Totals> ActivityReader::totals() const {
 void ActivityReader::read_a_clock() {
   if (clocks_.empty()) return;
   next_clock_ = (next_clock_ + 1) % clocks_.size();
-  if (const auto khz = clocks_[next_clock_].number()) ghz_[next_clock_] = static_cast<double>(*khz) / 1e6;
+  if (const auto khz = clocks_[next_clock_].number())
+    ghz_[next_clock_] = static_cast<double>(*khz) / 1e6;
 }
 
 Result<Activity> ActivityReader::since_last(double now_s) {
@@ -138,13 +145,15 @@ Result<Activity> ActivityReader::since_last(double now_s) {
   const double seconds = std::max(now_s - last_time_s_, 1e-6);
   const std::uint64_t all = now.ticks.all - last_.ticks.all;
   if (now.ticks.all > last_.ticks.all) {
-    activity.utilisation =
-        std::min(1.0, static_cast<double>(now.ticks.busy - last_.ticks.busy) / static_cast<double>(all));
+    activity.utilisation = std::min(
+        1.0, static_cast<double>(now.ticks.busy - last_.ticks.busy) / static_cast<double>(all));
   }
   activity.memory_gb_s = per_second(now.memory_bytes, last_.memory_bytes, seconds);
   activity.disk_gb_s = per_second(now.disk_bytes, last_.disk_bytes, seconds);
   activity.network_gb_s = per_second(now.network_bytes, last_.network_bytes, seconds);
-  if (!ghz_.empty()) activity.ghz = std::accumulate(ghz_.begin(), ghz_.end(), 0.0) / static_cast<double>(ghz_.size());
+  if (!ghz_.empty())
+    activity.ghz =
+        std::accumulate(ghz_.begin(), ghz_.end(), 0.0) / static_cast<double>(ghz_.size());
   last_ = now;
   last_time_s_ = now_s;
   return activity;

@@ -16,14 +16,16 @@ unsigned count_cpus(sys::Kernel& kernel, const std::string& root);
 // Not thread-safe.
 class ActivityReader {
  public:
-  // `root` stands before /sys and /proc. `moved_bytes`: through memory, counted by whoever moves them, since no file
-  // tells; outlives the object. Fails if /proc/stat cannot be read; what else is missing is not part of the activity.
+  // `root` stands before /sys and /proc. `moved_bytes`: through memory, counted by whoever moves
+  // them, since no file tells; outlives the object. Fails if /proc/stat cannot be read; what else
+  // is missing is not part of the activity.
   static Result<ActivityReader> open(sys::Kernel& kernel, std::string root,
                                      const std::atomic<std::uint64_t>& moved_bytes);
 
-  // What was done since the last call, or since open(). Utilisation is of /proc/stat, without time stolen by a
-  // hypervisor; a load average would count processes that wait for a disk. One clock is read in each call, the next one
-  // in the next: on some machines every reading interrupts a processor.
+  // What was done since the last call, or since open(). Utilisation is of /proc/stat, without time
+  // stolen by a hypervisor; a load average would count processes that wait for a disk. One clock is
+  // read in each call, the next one in the next: on some machines every reading interrupts a
+  // processor.
   Result<Activity> since_last(double now_s);
 
  private:
@@ -34,9 +36,12 @@ class ActivityReader {
     Ticks ticks;
     std::uint64_t disk_bytes = 0, network_bytes = 0, memory_bytes = 0;
   };
-  ActivityReader(sys::Kernel& kernel, std::string root, const std::atomic<std::uint64_t>& moved_bytes,
-                 sys::ValueFile stat)
-      : kernel_(kernel), root_(std::move(root)), moved_bytes_(moved_bytes), stat_(std::move(stat)) {}
+  ActivityReader(sys::Kernel& kernel, std::string root,
+                 const std::atomic<std::uint64_t>& moved_bytes, sys::ValueFile stat)
+      : kernel_(kernel),
+        root_(std::move(root)),
+        moved_bytes_(moved_bytes),
+        stat_(std::move(stat)) {}
   void find_devices();
   void find_clocks();
   Result<Totals> totals() const;

@@ -37,7 +37,8 @@ class ActivityOfANode : public testing::Test {
     std::ofstream(file) << text << "\n";
   }
   ActivityReader open() {
-    auto reader = test_support::value_of(ActivityReader::open(sys::real_kernel(), root_, moved_bytes_));
+    auto reader =
+        test_support::value_of(ActivityReader::open(sys::real_kernel(), root_, moved_bytes_));
     EXPECT_TRUE(reader.since_last(100).has_value());
     return reader;
   }
@@ -49,14 +50,16 @@ class ActivityOfANode : public testing::Test {
 
 TEST_F(ActivityOfANode, IsBusyWithWhatItsProcessorsDoAndNotWithWaiting) {
   ActivityReader reader = open();
-  // 100 more busy (user, system, interrupts), 200 idle, 50 waiting for disks, 50 stolen by the hypervisor
+  // 100 more busy (user, system, interrupts), 200 idle, 50 waiting for disks, 50 stolen by the
+  // hypervisor
   write("/proc/stat", "cpu  1040 10 530 8200 550 10 10 50 0 0");
   EXPECT_DOUBLE_EQ(reader.since_last(101)->utilisation, 0.25);
 }
 
 TEST_F(ActivityOfANode, MovesTheBytesOfItsDevicesAndOfNoOthers) {
   ActivityReader reader = open();
-  write("/sys/block/nvme0n1/stat", "10 0 1002000 5 20 0 3004000 9 0 0 0");  // 4000000 sectors of 512 bytes more
+  write("/sys/block/nvme0n1/stat",
+        "10 0 1002000 5 20 0 3004000 9 0 0 0");  // 4000000 sectors of 512 bytes more
   write("/sys/block/dm-0/stat", "10 0 1002000 5 20 0 3004000 9 0 0 0");
   write("/sys/class/net/eth0/statistics/tx_bytes", "1000001000");
   write("/sys/class/net/lo/statistics/tx_bytes", "5000000000");

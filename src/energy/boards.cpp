@@ -28,20 +28,23 @@ constexpr Maker kMakers[] = {
 
 // Display controllers (VGA, 3D, other) and processing accelerators.
 bool is_board(std::string_view pci_class) {
-  return pci_class.starts_with("0x0300") || pci_class.starts_with("0x0302") || pci_class.starts_with("0x0380") ||
-         pci_class.starts_with("0x1200");
+  return pci_class.starts_with("0x0300") || pci_class.starts_with("0x0302") ||
+         pci_class.starts_with("0x0380") || pci_class.starts_with("0x1200");
 }
 
 }  // namespace
 
-std::vector<Obstacle> boards_left_out(sys::Kernel& kernel, const std::string& root, std::span<const Zone> zones) {
+std::vector<Obstacle> boards_left_out(sys::Kernel& kernel, const std::string& root,
+                                      std::span<const Zone> zones) {
   const Total total = choose_total(zones);
   const bool is_modelled_node = total.kind == Kind::modelled;
-  if (is_covered(total.name, Domain::gpu) && !is_modelled_node && total.name.find("gpu") == std::string::npos)
+  if (is_covered(total.name, Domain::gpu) && !is_modelled_node &&
+      total.name.find("gpu") == std::string::npos)
     return {};
   const std::string folder = root + kDevices;
   std::vector<std::string> vendors;
-  for (const std::string& device : sys::list_names(kernel, folder).value_or(std::vector<std::string>())) {
+  for (const std::string& device :
+       sys::list_names(kernel, folder).value_or(std::vector<std::string>())) {
     const std::string at = folder + "/" + device;
     if (!is_board(sys::read_value(kernel, at + "/class").value_or(""))) continue;
     vendors.push_back(sys::read_value(kernel, at + "/vendor").value_or(""));
@@ -56,7 +59,8 @@ std::vector<Obstacle> boards_left_out(sys::Kernel& kernel, const std::string& ro
     if (told >= seen) continue;
     left_out.push_back(
         {fmt::format("gpu boards of {}", maker.name),
-         fmt::format("{} seen, of which meters tell of {}: no energy has the others; {}", seen, told, maker.help)});
+         fmt::format("{} seen, of which meters tell of {}: no energy has the others; {}", seen,
+                     told, maker.help)});
   }
   return left_out;
 }

@@ -19,7 +19,9 @@ constexpr double kSameClock = 0.03;     // clocks this close are one
 constexpr double kLeastSpread = 0.25;   // of what is busy; from less, idle power is noise
 constexpr double kLeastRateGbS = 0.01;  // a rate below tells nothing of what a byte costs
 
-bool is_near(double ghz, double base_ghz) { return ghz <= 0 || base_ghz <= 0 || ghz >= (1 - kSameClock) * base_ghz; }
+bool is_near(double ghz, double base_ghz) {
+  return ghz <= 0 || base_ghz <= 0 || ghz >= (1 - kSameClock) * base_ghz;
+}
 
 double rate_of(Domain domain, const Activity& activity) {
   if (domain == Domain::dram) return activity.memory_gb_s;
@@ -32,24 +34,29 @@ double rate_in_rest(const Activity& activity) { return activity.disk_gb_s + acti
 
 class Fitter {
  public:
-  Fitter(std::span<const CalibrationSample> samples, const std::string& where) : samples_(samples), where_(where) {}
+  Fitter(std::span<const CalibrationSample> samples, const std::string& where)
+      : samples_(samples), where_(where) {}
 
   Result<Profile> fit() {
-    if (samples_.size() < 3) return fail(Code::argument, "three samples are the least that a profile can be made of");
-    const auto [least, most] = std::minmax_element(samples_.begin(), samples_.end(), [](const auto& a, const auto& b) {
-      return a.activity.utilisation < b.activity.utilisation;
-    });
+    if (samples_.size() < 3)
+      return fail(Code::argument, "three samples are the least that a profile can be made of");
+    const auto [least, most] =
+        std::minmax_element(samples_.begin(), samples_.end(), [](const auto& a, const auto& b) {
+          return a.activity.utilisation < b.activity.utilisation;
+        });
     if (most->activity.utilisation - least->activity.utilisation < kLeastSpread) {
-      return fail(Code::argument,
-                  fmt::format("the samples do not differ enough in what the node does: {:.0f} to {:.0f} % "
-                              "of its processors were busy; is somebody else using it?",
-                              100 * least->activity.utilisation, 100 * most->activity.utilisation));
+      return fail(
+          Code::argument,
+          fmt::format("the samples do not differ enough in what the node does: {:.0f} to {:.0f} % "
+                      "of its processors were busy; is somebody else using it?",
+                      100 * least->activity.utilisation, 100 * most->activity.utilisation));
     }
     profile_.name = "calibrated";
     profile_.machine = where_;
     fit_curve();
     for (const Domain domain : measured_domains()) DIAPAUSE_TRY(fit_domain(domain));
-    if (profile_.domains.empty()) return fail(Code::argument, "no domain was measured in all samples");
+    if (profile_.domains.empty())
+      return fail(Code::argument, "no domain was measured in all samples");
     return std::move(profile_);
   }
 
@@ -57,10 +64,12 @@ class Fitter {
   std::set<Domain> measured_domains() const {
     std::set<Domain> domains;
     for (const auto& [domain, watts] : samples_.front().watts) {
-      const bool is_everywhere = std::all_of(samples_.begin(), samples_.end(),
-                                             [d = domain](const auto& sample) { return sample.watts.contains(d); });
-      const bool is_part = domain == Domain::package || domain == Domain::dram || domain == Domain::gpu ||
-                           domain == Domain::disk || domain == Domain::network;
+      const bool is_everywhere =
+          std::all_of(samples_.begin(), samples_.end(),
+                      [d = domain](const auto& sample) { return sample.watts.contains(d); });
+      const bool is_part = domain == Domain::package || domain == Domain::dram ||
+                           domain == Domain::gpu || domain == Domain::disk ||
+                           domain == Domain::network;
       if (is_everywhere && (is_part || domain == Domain::node)) domains.insert(domain);
     }
     return domains;
@@ -80,19 +89,24 @@ class Fitter {
     std::vector<double> ghz, watts;
     for (const CalibrationSample& sample : samples_) {
       const auto package = sample.watts.find(Domain::package);
-      if (sample.activity.utilisation < kBusy || sample.activity.ghz <= 0 || package == sample.watts.end()) continue;
+      if (sample.activity.utilisation < kBusy || sample.activity.ghz <= 0 ||
+          package == sample.watts.end())
+        continue;
       ghz.push_back(sample.activity.ghz);
       watts.push_back(package->second);
     }
     if (ghz.empty()) return;
     base_ghz_ = *std::max_element(ghz.begin(), ghz.end());
     profile_.base_clock_ghz = Number{base_ghz_, "highest clock of all samples; " + where_};
-    const double base_w = watts[static_cast<std::size_t>(std::max_element(ghz.begin(), ghz.end()) - ghz.begin())];
-    const bool is_one_clock = std::all_of(ghz.begin(), ghz.end(), [this](double f) { return is_near(f, base_ghz_); });
+    const double base_w =
+        watts[static_cast<std::size_t>(std::max_element(ghz.begin(), ghz.end()) - ghz.begin())];
+    const bool is_one_clock =
+        std::all_of(ghz.begin(), ghz.end(), [this](double f) { return is_near(f, base_ghz_); });
     for (double& value : watts) value /= base_w;
     const auto fit = is_one_clock ? std::nullopt : fit_power_law(ghz, watts);
     if (!fit) return;
-    const std::string source = fmt::format("fitted to {} samples, {:.3g} rms; {}", ghz.size(), fit->rms, where_);
+    const std::string source =
+        fmt::format("fitted to {} samples, {:.3g} rms; {}", ghz.size(), fit->rms, where_);
     profile_.curve = PowerCurve{{fit->a, source}, {fit->b, source}, {fit->c, source}};
   }
 
@@ -102,7 +116,8 @@ class Fitter {
     double most_rate = 0;
     for (const CalibrationSample& sample : samples_) {
       if (!is_near(sample.activity.ghz, base_ghz_)) continue;
-      const double rate = domain == Domain::node ? rate_in_rest(sample.activity) : rate_of(domain, sample.activity);
+      const double rate =
+          domain == Domain::node ? rate_in_rest(sample.activity) : rate_of(domain, sample.activity);
       rows.push_back({1, sample.activity.utilisation, rate});
       watts.push_back(watts_of(sample, domain));
       most_rate = std::max(most_rate, rate);
@@ -114,9 +129,11 @@ class Fitter {
     const auto fit = fit_linear(rows, watts);
     if (!fit) {
       return fail(Code::argument,
-                  fmt::format("{}: the samples do not differ enough in what the node does", domain_name(domain)));
+                  fmt::format("{}: the samples do not differ enough in what the node does",
+                              domain_name(domain)));
     }
-    const std::string source = fmt::format("fitted to {} samples, {:.2g} W rms; {}", rows.size(), fit->rms, where_);
+    const std::string source =
+        fmt::format("fitted to {} samples, {:.2g} W rms; {}", rows.size(), fit->rms, where_);
     DomainModel model;
     model.domain = domain == Domain::node ? Domain::other : domain;
     model.idle_w = {fit->coefficients[0], source};
@@ -157,12 +174,15 @@ Result<CalibrationSample> parse_sample(const std::string& line) {
     return object.contains(name) && object[name].is_number() ? object[name].get<double>() : 0.0;
   };
   CalibrationSample sample;
-  sample.step = object.contains("step") && object["step"].is_string() ? object["step"].get<std::string>() : "";
-  sample.activity = {number("utilisation"), number("ghz"), number("memory_gb_s"), number("disk_gb_s"),
-                     number("network_gb_s")};
+  sample.step = object.contains("step") && object["step"].is_string()
+                    ? object["step"].get<std::string>()
+                    : "";
+  sample.activity = {number("utilisation"), number("ghz"), number("memory_gb_s"),
+                     number("disk_gb_s"), number("network_gb_s")};
   for (const auto& [name, value] : object["watts"].items()) {
     const auto found = std::find(kDomainNames.begin(), kDomainNames.end(), name);
-    if (found == kDomainNames.end() || !value.is_number()) return fail(Code::corrupt, "has no watts of '" + name + "'");
+    if (found == kDomainNames.end() || !value.is_number())
+      return fail(Code::corrupt, "has no watts of '" + name + "'");
     sample.watts[static_cast<Domain>(found - kDomainNames.begin())] = value.get<double>();
   }
   return sample;
@@ -185,15 +205,18 @@ Result<Number> hold_out_error(const Profile& profile, std::span<const Calibratio
       const Domain measured_as = is_rest(model) ? Domain::node : model.domain;
       const auto watts = sample.watts.find(measured_as);
       if (watts == sample.watts.end()) {
-        return fail(Code::argument, fmt::format("step {}: {} was not measured", sample.step, domain_name(measured_as)));
+        return fail(Code::argument, fmt::format("step {}: {} was not measured", sample.step,
+                                                domain_name(measured_as)));
       }
       // The node's own reading has all its parts in it.
       if (is_rest(model) || !is_node) measured_w += watts->second;
     }
-    if (measured_w <= 0) return fail(Code::argument, fmt::format("step {}: no power was measured", sample.step));
+    if (measured_w <= 0)
+      return fail(Code::argument, fmt::format("step {}: no power was measured", sample.step));
     greatest = std::max(greatest, std::abs(modelled_w - measured_w) / measured_w);
   }
-  return Number{greatest, fmt::format("greatest of {} samples that were not fitted; {}", samples.size(), where)};
+  return Number{greatest, fmt::format("greatest of {} samples that were not fitted; {}",
+                                      samples.size(), where)};
 }
 
 }  // namespace diapause::energy

@@ -9,15 +9,17 @@ namespace {
 
 using testing::HasSubstr;
 
-// A machine: package 40 + 100 u, times the curve when busy; memory 10 + 0.5 J/GB; the rest 60 + 20 u.
+// A machine: package 40 + 100 u, times the curve when busy; memory 10 + 0.5 J/GB; the rest 60 + 20
+// u.
 CalibrationSample sample(double utilisation, double memory_gb_s, double ghz = 2) {
   const double curve = (0.1 * std::pow(ghz, 3) + 0.4) / 1.2;
   CalibrationSample result;
   result.activity = {utilisation, ghz, memory_gb_s, 0, 0};
   const double package = 40 + (140 * curve - 40) * utilisation;
   const double dram = 10 + 0.5 * memory_gb_s;
-  result.watts = {
-      {Domain::package, package}, {Domain::dram, dram}, {Domain::node, package + dram + 60 + 20 * utilisation}};
+  result.watts = {{Domain::package, package},
+                  {Domain::dram, dram},
+                  {Domain::node, package + dram + 60 + 20 * utilisation}};
   return result;
 }
 
@@ -27,7 +29,8 @@ const DomainModel& model_of(const Profile& profile, Domain domain) {
 }
 
 TEST(Calibration, FindsTheMachineAgain) {
-  const std::vector<CalibrationSample> samples = {sample(0, 0), sample(0.5, 0), sample(1, 0), sample(1, 20)};
+  const std::vector<CalibrationSample> samples = {sample(0, 0), sample(0.5, 0), sample(1, 0),
+                                                  sample(1, 20)};
   const auto profile = fit_profile(samples, "test");
   ASSERT_TRUE(profile.has_value()) << profile.error().message;
   EXPECT_NEAR(model_of(*profile, Domain::package).idle_w.value, 40, 1e-6);
@@ -39,7 +42,8 @@ TEST(Calibration, FindsTheMachineAgain) {
 }
 
 TEST(Calibration, TellsHowFarAProfileIsOffInWhatItWasNotFittedTo) {
-  const std::vector<CalibrationSample> samples = {sample(0, 0), sample(0.5, 0), sample(1, 0), sample(1, 20)};
+  const std::vector<CalibrationSample> samples = {sample(0, 0), sample(0.5, 0), sample(1, 0),
+                                                  sample(1, 20)};
   const auto profile = fit_profile(samples, "test");
   ASSERT_TRUE(profile.has_value());
   EXPECT_NEAR(hold_out_error(*profile, samples, "here")->value, 0, 1e-9);
@@ -53,7 +57,8 @@ TEST(Calibration, TellsHowFarAProfileIsOffInWhatItWasNotFittedTo) {
   EXPECT_EQ(error->source, "greatest of 2 samples that were not fitted; here");
 
   others[0].watts.erase(Domain::node);
-  EXPECT_THAT(hold_out_error(*profile, others, "here").error().message, HasSubstr("node was not measured"));
+  EXPECT_THAT(hold_out_error(*profile, others, "here").error().message,
+              HasSubstr("node was not measured"));
 }
 
 TEST(Calibration, FindsTheCurveWhereThereAreSeveralClocks) {
@@ -63,7 +68,8 @@ TEST(Calibration, FindsTheCurveWhereThereAreSeveralClocks) {
   ASSERT_TRUE(profile.has_value());
   ASSERT_TRUE(profile->curve.has_value());
   EXPECT_NEAR(profile->curve->b.value, 3, 0.02);
-  EXPECT_NEAR(profile->curve->at(1.2) / profile->curve->at(2), (0.1 * std::pow(1.2, 3) + 0.4) / 1.2, 1e-3);
+  EXPECT_NEAR(profile->curve->at(1.2) / profile->curve->at(2), (0.1 * std::pow(1.2, 3) + 0.4) / 1.2,
+              1e-3);
   EXPECT_NEAR(model_of(*profile, Domain::package).busy_w.value, 100, 0.1);
 }
 
@@ -77,11 +83,15 @@ TEST(Calibration, GivesAProfileThatCanBeRead) {
 }
 
 TEST(Calibration, SaysWhichSamplesAreMissing) {
-  EXPECT_THAT(fit_profile(std::vector{sample(1, 0)}, "test").error().message, HasSubstr("three samples"));
-  EXPECT_THAT(fit_profile(std::vector{sample(1, 0), sample(1, 0), sample(1, 0)}, "test").error().message,
-              HasSubstr("do not differ enough"));
+  EXPECT_THAT(fit_profile(std::vector{sample(1, 0)}, "test").error().message,
+              HasSubstr("three samples"));
+  EXPECT_THAT(
+      fit_profile(std::vector{sample(1, 0), sample(1, 0), sample(1, 0)}, "test").error().message,
+      HasSubstr("do not differ enough"));
   // Somebody else kept the machine busy: what is left of a difference says nothing of an idle one.
-  EXPECT_THAT(fit_profile(std::vector{sample(0.97, 0), sample(0.99, 0), sample(1, 20)}, "test").error().message,
+  EXPECT_THAT(fit_profile(std::vector{sample(0.97, 0), sample(0.99, 0), sample(1, 20)}, "test")
+                  .error()
+                  .message,
               HasSubstr("97 to 100 %"));
 }
 

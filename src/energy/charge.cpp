@@ -35,9 +35,11 @@ std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s, 
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   std::vector<Slice> slices;
-  for (std::size_t i = 0; i + 1 < edges.size(); ++i) slices.push_back({edges[i], edges[i + 1], {}, {}, {}, {}});
+  for (std::size_t i = 0; i + 1 < edges.size(); ++i)
+    slices.push_back({edges[i], edges[i + 1], {}, {}, {}, {}});
   const auto slice_at = [&](double time_s) {
-    return static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), time_s) - edges.begin());
+    return static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), time_s) -
+                                    edges.begin());
   };
   for (std::size_t s = 0; s < spans.size(); ++s) {
     const std::size_t end = slice_at(std::min(spans[s].to_s, to_s));
@@ -52,12 +54,14 @@ std::vector<Slice> cut(std::span<const Span> spans, double from_s, double to_s, 
 }
 
 Charge nothing_of(std::size_t quantities) {
-  return {std::vector<double>(quantities), std::vector<Uncertainty>(quantities), std::vector<bool>(quantities, true)};
+  return {std::vector<double>(quantities), std::vector<Uncertainty>(quantities),
+          std::vector<bool>(quantities, true)};
 }
 
-// Sampling errs at the ends of a stretch, and does not grow with the cuts in it; a source is off by the same share of
-// all that it tells. `read`: of the stretch; `whole`: of all the time.
-void judge(Charge& charge, const std::vector<Amount>& read, const std::vector<Amount>& whole, double share) {
+// Sampling errs at the ends of a stretch, and does not grow with the cuts in it; a source is off by
+// the same share of all that it tells. `read`: of the stretch; `whole`: of all the time.
+void judge(Charge& charge, const std::vector<Amount>& read, const std::vector<Amount>& whole,
+           double share) {
   for (std::size_t q = 0; q < charge.joules.size(); ++q) {
     charge.off[q].sampling_j = share * read[q].off.sampling_j;
     charge.off[q].is_bounded = whole[q].off.is_bounded;
@@ -85,7 +89,8 @@ void Charger::Alone::add(const Piece& piece) {
   if (pieces.size() > kMostPieces) pieces.pop_front();
 }
 
-// From the means over stretches that are as long; where there are too few of them, shorter ones, which vary more.
+// From the means over stretches that are as long; where there are too few of them, shorter ones,
+// which vary more.
 std::optional<double> Charger::Alone::off_w(double wanted_s) const {
   for (double length_s = wanted_s; pieces.size() >= kLeastBlocks; length_s /= 2) {
     std::vector<double> watts;
@@ -120,7 +125,8 @@ void Charger::learn_alone(double from_s, double to_s, const Between& between) {
 
 void Charger::put_right(double from_s, double to_s, Charges& charges, const Between& between) {
   std::vector<double>& whole = charges.whole.joules;
-  if (!told_ || told_->to_s != from_s) told_ = Told{from_s, from_s, std::vector<double>(whole.size())};
+  if (!told_ || told_->to_s != from_s)
+    told_ = Told{from_s, from_s, std::vector<double>(whole.size())};
   const std::vector<Amount> now = between(told_->from_s, told_->to_s);
   for (std::size_t q = 0; q < now.size(); ++q) {
     if (!(now[q].covered_s > 0)) continue;
@@ -132,7 +138,8 @@ void Charger::put_right(double from_s, double to_s, Charges& charges, const Betw
   told_->to_s = to_s;
 }
 
-Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s, const Between& between) {
+Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
+                        const Between& between) {
   Charges charges;
   if (!(to_s > from_s)) return charges;
   const std::vector<Amount> whole = between(from_s, to_s);
@@ -151,11 +158,14 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
   std::vector<Slice> slices = cut(spans, first_s, to_s, from_s);
   for (Slice& slice : slices) {
     slice.used = between(slice.from_s, slice.to_s);
-    if (slice.is_alone() && !slice.is_paid_for(from_s)) learn_alone(slice.from_s, slice.to_s, between);
+    if (slice.is_alone() && !slice.is_paid_for(from_s))
+      learn_alone(slice.from_s, slice.to_s, between);
   }
   for (const Slice& slice : slices) {
     const bool is_paid_by_program = slice.held_up.empty() && slice.waiting.empty();
-    const auto& payers = !slice.held_up.empty() ? slice.held_up : !slice.behind.empty() ? slice.behind : slice.waiting;
+    const auto& payers = !slice.held_up.empty()  ? slice.held_up
+                         : !slice.behind.empty() ? slice.behind
+                                                 : slice.waiting;
     double shares = 0;
     for (const std::size_t payer : payers) shares += spans[payer].share;
     for (std::size_t q = 0; q < quantities; ++q) {
@@ -163,7 +173,8 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
       const Alone& alone = alone_[q];
       const bool is_unknown = is_paid_by_program && !(alone.seconds > 0);
       double alone_j = 0;
-      if (is_paid_by_program && !is_unknown) alone_j = alone.joules / alone.seconds * used.covered_s;
+      if (is_paid_by_program && !is_unknown)
+        alone_j = alone.joules / alone.seconds * used.covered_s;
       if (payers.empty() || is_unknown) alone_j = used.joules;
       double off_j = 0;
       if (is_paid_by_program && !is_unknown && !payers.empty()) {
@@ -186,7 +197,8 @@ Charges Charger::charge(std::span<const Span> spans, double from_s, double to_s,
   judge(charges.program, whole, whole, 1);
   for (std::size_t s = 0; s < spans.size(); ++s) {
     if (!(spans[s].to_s > spans[s].from_s)) continue;  // nothing is used in no time
-    judge(charges.spans[s], between(spans[s].from_s, std::min(spans[s].to_s, to_s)), whole, spans[s].share);
+    judge(charges.spans[s], between(spans[s].from_s, std::min(spans[s].to_s, to_s)), whole,
+          spans[s].share);
     move_unknown(charges.spans[s], charges.program);
   }
   return charges;

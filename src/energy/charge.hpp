@@ -1,5 +1,5 @@
-// Who used the energy of a node: the program, or which phase of which checkpoint. docs/energy-account.md tells the rule
-// with an example. Pure.
+// Who used the energy of a node: the program, or which phase of which checkpoint.
+// docs/energy-account.md tells the rule with an example. Pure.
 #pragma once
 
 #include <deque>
@@ -31,8 +31,8 @@ struct Span {
 struct Charge {
   std::vector<double> joules;    // 0 where unknown: they are the program's then
   std::vector<Uncertainty> off;  // either way
-  // Unknown is a time of which no source knows anything, and a phase beside the program before it was known what the
-  // program uses alone.
+  // Unknown is a time of which no source knows anything, and a phase beside the program before it
+  // was known what the program uses alone.
   std::vector<bool> is_known;
 };
 
@@ -50,17 +50,22 @@ class Charger {
  public:
   using Between = std::function<std::vector<Amount>(double from_s, double to_s)>;
 
-  // Divides what was used from `from_s` to `to_s` among the spans, as far as they lie before its end, and the program:
-  //   * while a phase holds the program up, it has all of it; of several, each a part as large as its share;
-  //   * while the program waits for phases behind it, they have all of it, and if there are none the wait;
-  //   * while a phase goes on beside the program, it has what is more than the program uses alone, and the program the
-  //     rest; of several, each a part as large as its share. It has less than nothing where less is used than that:
-  //     were it made 0, phases that use nothing would on the mean be told to use something.
-  // What the program uses alone is its mean power over all times, so far and in this call, at which no phase went on.
-  // How far its mean over as long a time has been off that is the uncertainty of the attribution.
-  // What earlier calls have told of their time, and sources that tell of late have put right since, is the program's
-  // now. A span that has begun before `from_s` was not known of when that time was divided: the program, which has paid
-  // for it, gets that back.
+  // Divides what was used from `from_s` to `to_s` among the spans, as far as they lie before its
+  // end, and the program:
+  //   * while a phase holds the program up, it has all of it; of several, each a part as large as
+  //   its share;
+  //   * while the program waits for phases behind it, they have all of it, and if there are none
+  //   the wait;
+  //   * while a phase goes on beside the program, it has what is more than the program uses alone,
+  //   and the program the
+  //     rest; of several, each a part as large as its share. It has less than nothing where less is
+  //     used than that: were it made 0, phases that use nothing would on the mean be told to use
+  //     something.
+  // What the program uses alone is its mean power over all times, so far and in this call, at which
+  // no phase went on. How far its mean over as long a time has been off that is the uncertainty of
+  // the attribution. What earlier calls have told of their time, and sources that tell of late have
+  // put right since, is the program's now. A span that has begun before `from_s` was not known of
+  // when that time was divided: the program, which has paid for it, gets that back.
   Charges charge(std::span<const Span> spans, double from_s, double to_s, const Between& between);
 
  private:
@@ -76,7 +81,8 @@ class Charger {
     std::deque<Piece> pieces;  // the last ones
 
     void add(const Piece& piece);
-    // How far the mean power over so many seconds may be off that over all; none: too little was seen to tell.
+    // How far the mean power over so many seconds may be off that over all; none: too little was
+    // seen to tell.
     std::optional<double> off_w(double seconds) const;
   };
   // What the calls so far have told of their time together.

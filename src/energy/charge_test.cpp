@@ -13,7 +13,8 @@ using ::testing::DoubleNear;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-// A node that uses `idle` watts, and from 10 s to 20 s so many more; the second quantity is half of it.
+// A node that uses `idle` watts, and from 10 s to 20 s so many more; the second quantity is half of
+// it.
 class Node {
  public:
   explicit Node(double more_w) : more_w_(more_w) {}
@@ -75,14 +76,17 @@ std::vector<Amount> square_wave(double period_s, double from_s, double to_s) {
 TEST(Charge, AProgramWhosePowerMovesMakesItUncertainWhatAPhaseBesideItHasUsed) {
   for (const double period_s : {0.7, 3.0, 11.0}) {
     Charger charger;
-    const auto between = [&](double from_s, double to_s) { return square_wave(period_s, from_s, to_s); };
+    const auto between = [&](double from_s, double to_s) {
+      return square_wave(period_s, from_s, to_s);
+    };
     double sum_j = 0;
     for (int line = 0; line < 40; ++line) {
       const double from_s = 60.0 * line;
       const double flush_s = from_s + 31 + 0.37 * line;
       const std::vector<Span> spans{{flush_s, flush_s + 5, Beside::program}};
       const Charges charges = charger.charge(spans, from_s, from_s + 60, between);
-      EXPECT_LE(std::abs(total(charges.spans[0])), charges.spans[0].off[0].attribution_j) << period_s << " " << line;
+      EXPECT_LE(std::abs(total(charges.spans[0])), charges.spans[0].off[0].attribution_j)
+          << period_s << " " << line;
       sum_j += total(charges.spans[0]);
     }
     EXPECT_LT(std::abs(sum_j) / 40, 60) << period_s;  // no more on the mean than chance
@@ -129,7 +133,8 @@ TEST(Charge, WhatWasToldTooMuchOfSeveralLinesIsTakenBackTogether) {
     return std::vector{amount};
   };
   double told_j = 0;
-  for (const double from_s : {0.0, 10.0, 20.0}) told_j += total(charger.charge({}, from_s, from_s + 10, between).whole);
+  for (const double from_s : {0.0, 10.0, 20.0})
+    told_j += total(charger.charge({}, from_s, from_s + 10, between).whole);
   told_w = 100;
   told_j += total(charger.charge({}, 30, 40, between).whole);
   EXPECT_NEAR(told_j, between(0, 40)[0].joules, 1e-9);
@@ -170,7 +175,8 @@ TEST(Charge, PhasesThatTakeTurnsDivideTheirTimeByTheirShares) {
 
 TEST(Charge, PhasesThatTakeTurnsAreTogetherAsMuchAsAnotherOne) {
   Charger charger;
-  const std::vector<Span> spans{{10, 20, Beside::nothing, 0.8}, {10, 20, Beside::nothing, 0.2}, {10, 20}};
+  const std::vector<Span> spans{
+      {10, 20, Beside::nothing, 0.8}, {10, 20, Beside::nothing, 0.2}, {10, 20}};
   const Charges charges = charger.charge(spans, 0, 30, Node(50));
   EXPECT_DOUBLE_EQ(total(charges.spans[0]), 600);
   EXPECT_DOUBLE_EQ(total(charges.spans[2]), 750);
@@ -269,7 +275,8 @@ TEST(Charge, ThePartsAddUpToTheWhole) {
     for (std::size_t i = random() % 8; i > 0; --i) {
       const double a = time(random);
       const double b = time(random);
-      spans.push_back({std::min(a, b), std::max(a, b), static_cast<Beside>(random() % 3), share(random)});
+      spans.push_back(
+          {std::min(a, b), std::max(a, b), static_cast<Beside>(random() % 3), share(random)});
     }
     const Charges charges = charger.charge(spans, 0, 30, Node(50));
     double sum = total(charges.program);

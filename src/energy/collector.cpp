@@ -10,7 +10,8 @@ namespace {
 // A model knows when it looked, but the kernel counts processor time in ticks.
 constexpr double kTickS = 0.01;
 
-// A sensor of power shows a mean over the time since it changed last, of which the rule that adds it up is half ahead.
+// A sensor of power shows a mean over the time since it changed last, of which the rule that adds
+// it up is half ahead.
 double lag_of(const Zone& zone) {
   if (zone.kind == Kind::modelled) return kTickS;
   return zone.quantity == Quantity::power ? 1.5 * zone.update_s : zone.update_s;
@@ -25,12 +26,14 @@ Series series_of(const Zone& zone) {
 Collector::Collector(std::vector<std::unique_ptr<Meter>> meters, double period_s) {
   for (auto& meter : meters) {
     const std::size_t first = followed_.size();
-    for (const Zone& zone : meter->zones()) followed_.push_back({zone, Accumulator(zone, period_s), series_of(zone)});
+    for (const Zone& zone : meter->zones())
+      followed_.push_back({zone, Accumulator(zone, period_s), series_of(zone)});
     meters_.push_back({std::move(meter), first, followed_.size()});
   }
 }
 
-void Collector::collect(double now_s, void (Meter::*read)(double now_s, std::vector<Reading>& out)) {
+void Collector::collect(double now_s,
+                        void (Meter::*read)(double now_s, std::vector<Reading>& out)) {
   if (began_s_ == 0) began_s_ = now_s;
   collected_s_ = now_s;
   for (const Placed& placed : meters_) {
@@ -39,8 +42,9 @@ void Collector::collect(double now_s, void (Meter::*read)(double now_s, std::vec
     for (Reading& reading : readings_) take(followed_[placed.first + reading.zone], reading);
   }
   if (!curve_) return;
-  curve_->learn(series(total_.zones.front()),
-                [this](double from_s, double to_s) { return sum_between(fast_parts_, from_s, to_s); });
+  curve_->learn(series(total_.zones.front()), [this](double from_s, double to_s) {
+    return sum_between(fast_parts_, from_s, to_s);
+  });
 }
 
 void Collector::take(Followed& followed, Reading& reading) {
@@ -58,9 +62,11 @@ void Collector::take(Followed& followed, Reading& reading) {
   if (point) followed.series.add(*point);
 }
 
-// A counter that stands still may be dead; what a model says of a machine that does nothing may be 0 W.
+// A counter that stands still may be dead; what a model says of a machine that does nothing may be
+// 0 W.
 bool Collector::is_alive(const Followed& followed) {
-  const bool is_modelled = followed.zone.kind == Kind::modelled && followed.was_read && followed.failure.empty();
+  const bool is_modelled =
+      followed.zone.kind == Kind::modelled && followed.was_read && followed.failure.empty();
   return followed.accumulator.has_moved() || is_modelled;
 }
 
@@ -75,7 +81,8 @@ double Collector::undecided_s() const {
 bool Collector::needs_load() const {
   return std::any_of(followed_.begin(), followed_.end(), [](const Followed& followed) {
     const Zone& zone = followed.zone;
-    return !followed.accumulator.has_moved() && zone.kind == Kind::measured && zone.quantity == Quantity::energy;
+    return !followed.accumulator.has_moved() && zone.kind == Kind::measured &&
+           zone.quantity == Quantity::energy;
   });
 }
 
@@ -86,15 +93,17 @@ std::string Collector::why_dead(const Followed& followed) const {
   if (followed.accumulator.accidents() > 0) {
     return fmt::format("gives readings that make no sense, the last one {}", followed.last_count);
   }
-  return fmt::format("stands still at {}, also while a processor was busy for {:.1f} s", followed.last_count,
-                     collected_s_ - began_s_);
+  return fmt::format("stands still at {}, also while a processor was busy for {:.1f} s",
+                     followed.last_count, collected_s_ - began_s_);
 }
 
 // Since the first reading, of the first meter of that domain.
 double Collector::most_j(Domain domain) const {
   double joules = 0;
   for (const Followed& followed : followed_) {
-    if (followed.zone.domain != domain || followed.zone.kind != Kind::measured || !is_alive(followed)) continue;
+    if (followed.zone.domain != domain || followed.zone.kind != Kind::measured ||
+        !is_alive(followed))
+      continue;
     const Amount amount = followed.series.between(began_s_, collected_s_);
     joules += amount.joules + amount.off.together_j();
   }
@@ -105,8 +114,11 @@ double Collector::least_j(Domain domain) const {
   double joules = 0;
   std::string_view first_meter;
   for (const Followed& followed : followed_) {
-    if (followed.zone.domain != domain || followed.zone.kind != Kind::measured || !is_alive(followed)) continue;
-    const std::string_view meter = std::string_view(followed.zone.source).substr(0, followed.zone.source.find(' '));
+    if (followed.zone.domain != domain || followed.zone.kind != Kind::measured ||
+        !is_alive(followed))
+      continue;
+    const std::string_view meter =
+        std::string_view(followed.zone.source).substr(0, followed.zone.source.find(' '));
     if (first_meter.empty()) first_meter = meter;
     if (meter != first_meter) continue;
     const Amount amount = followed.series.between(began_s_, collected_s_);
@@ -115,18 +127,20 @@ double Collector::least_j(Domain domain) const {
   return joules;
 }
 
-// A platform that draws less than the processors and the memory in it is no platform: on some boards its counter is of
-// something else, or of nothing.
+// A platform that draws less than the processors and the memory in it is no platform: on some
+// boards its counter is of something else, or of nothing.
 void Collector::drop_what_holds_less_than_its_parts() {
   const double parts_j = least_j(Domain::package) + least_j(Domain::dram);
   const double psys_j = most_j(Domain::psys);
   if (psys_j >= parts_j) return;
   const double seconds = collected_s_ - began_s_;
   for (Followed& followed : followed_) {
-    if (followed.zone.domain != Domain::psys || followed.zone.kind != Kind::measured || !is_alive(followed)) continue;
-    followed.doubt =
-        fmt::format("tells at most {:.1f} W, and package and dram, which are in it, draw at least {:.1f} W",
-                    psys_j / seconds, parts_j / seconds);
+    if (followed.zone.domain != Domain::psys || followed.zone.kind != Kind::measured ||
+        !is_alive(followed))
+      continue;
+    followed.doubt = fmt::format(
+        "tells at most {:.1f} W, and package and dram, which are in it, draw at least {:.1f} W",
+        psys_j / seconds, parts_j / seconds);
   }
 }
 
@@ -136,11 +150,12 @@ void Collector::decide(Models models) {
   for (const Followed& followed : followed_) {
     if (is_alive(followed) && followed.doubt.empty()) alive.push_back(followed.zone);
   }
-  const bool is_measured = choose_total(alive).kind == Kind::measured && !choose_total(alive).zones.empty();
+  const bool is_measured =
+      choose_total(alive).kind == Kind::measured && !choose_total(alive).zones.empty();
   for (std::size_t i = 0; i < followed_.size(); ++i) {
     Followed& followed = followed_[i];
-    const bool is_spare =
-        is_measured && models == Models::where_nothing_is_measured && followed.zone.kind == Kind::modelled;
+    const bool is_spare = is_measured && models == Models::where_nothing_is_measured &&
+                          followed.zone.kind == Kind::modelled;
     followed.is_dropped = is_spare || !is_alive(followed) || !followed.doubt.empty();
     if (!followed.is_dropped) {
       zones_.push_back(followed.zone);
@@ -175,7 +190,8 @@ Amount Collector::total_between(double from_s, double to_s) const {
   if (!curve_) return sum_between(total_, from_s, to_s);
   return curve_->between(
       series(total_.zones.front()),
-      [this](double begin_s, double end_s) { return sum_between(fast_parts_, begin_s, end_s); }, from_s, to_s);
+      [this](double begin_s, double end_s) { return sum_between(fast_parts_, begin_s, end_s); },
+      from_s, to_s);
 }
 
 }  // namespace diapause::energy

@@ -26,13 +26,13 @@ class Collector {
   double began_s() const { return began_s_; }  // of the first call
   double collected_s() const { return collected_s_; }
 
-  // Until decide() all zones are on probation. How long the slowest of those takes that have shown no life yet; 0 if
-  // all have.
+  // Until decide() all zones are on probation. How long the slowest of those takes that have shown
+  // no life yet; 0 if all have.
   double undecided_s() const;
   // Whether any of them is a counter that may only stand still because nothing is done.
   bool needs_load() const;
-  // Keeps the zones that have used energy since the first reading, and reads no others from then on. Why the others
-  // were dropped becomes an obstacle.
+  // Keeps the zones that have used energy since the first reading, and reads no others from then
+  // on. Why the others were dropped becomes an obstacle.
   enum class Models { always, where_nothing_is_measured };
   void decide(Models models);
 
@@ -40,7 +40,8 @@ class Collector {
   const std::vector<Zone>& zones() const { return zones_; }
   const std::vector<Obstacle>& dropped() const { return dropped_; }
   const Total& total() const { return total_; }
-  // By which of them the total is told apart in time, where its own meter is slow; empty: by that meter.
+  // By which of them the total is told apart in time, where its own meter is slow; empty: by that
+  // meter.
   const Total& fast_parts() const { return fast_parts_; }
   const Series& series(std::size_t zone) const { return followed_[zones_at_[zone]].series; }
   Amount between(std::size_t zone, double from_s, double to_s) const;

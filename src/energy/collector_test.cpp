@@ -52,7 +52,8 @@ TEST(Collector, APlatformThatDrawsMoreThanItsProcessorsIsTheTotal) {
   EXPECT_EQ(decided_with_psys_of(230).total().name, "psys");
 }
 
-// A node of which the package is a part, and uses 100 W more from 170 s to 170.5 s. The node is told every two seconds.
+// A node of which the package is a part, and uses 100 W more from 170 s to 170.5 s. The node is
+// told every two seconds.
 class Burst final : public Meter {
  public:
   explicit Burst(Domain domain) : is_node_(domain == Domain::node) {
@@ -76,8 +77,9 @@ class Burst final : public Meter {
     if (!is_node_) {
       out.push_back({0, now_s, static_cast<std::uint64_t>(1e6 * (5 + joules(now_s)))});
     } else if (now_s >= told_s_ + 2) {
-      out.push_back(
-          {0, now_s, static_cast<std::uint64_t>(1e6 * (joules(now_s) - joules(told_s_)) / (now_s - told_s_))});
+      out.push_back({0, now_s,
+                     static_cast<std::uint64_t>(1e6 * (joules(now_s) - joules(told_s_)) /
+                                                (now_s - told_s_))});
       told_s_ = now_s;
     }
   }
@@ -98,7 +100,8 @@ TEST(Collector, ASlowMeterOfTheNodeAndAFastOneOfItsProcessorTogetherTellABurst) 
   for (int i = 51; i < 3000; ++i) collector.collect(0.1 * i + 0.1);
   EXPECT_EQ(collector.total().name, "node");
   EXPECT_EQ(collector.fast_parts().name, "package");
-  const double burst_j = collector.total_between(170, 170.5).joules - collector.total_between(165, 165.5).joules;
+  const double burst_j =
+      collector.total_between(170, 170.5).joules - collector.total_between(165, 165.5).joules;
   EXPECT_NEAR(burst_j, 60, 6);
   const double whole_j = collector.between(0, 10, 290).joules;
   EXPECT_NEAR(collector.total_between(10, 290).joules, whole_j, 0.01 * whole_j);
@@ -106,7 +109,8 @@ TEST(Collector, ASlowMeterOfTheNodeAndAFastOneOfItsProcessorTogetherTellABurst) 
 
 // Two meters of the firmware may be two supplies, or the same one twice.
 TEST(Collector, OfSeveralMetersOfTheNodeOnlyTheFirstCounts) {
-  const Zone first{.source = "hwmon power_meter power1_average", .domain = Domain::node, .part = ""};
+  const Zone first{
+      .source = "hwmon power_meter power1_average", .domain = Domain::node, .part = ""};
   Zone second = first;
   second.part = "#2";
   EXPECT_EQ(choose_total(std::vector{first, second}).zones, std::vector<std::size_t>{0});

@@ -8,7 +8,8 @@ namespace diapause::energy {
 namespace {
 
 // Solves the normal equations of the columns in `used` by elimination with the largest pivot.
-std::optional<std::vector<double>> solve(std::span<const std::vector<double>> rows, std::span<const double> values,
+std::optional<std::vector<double>> solve(std::span<const std::vector<double>> rows,
+                                         std::span<const double> values,
                                          const std::vector<std::size_t>& used) {
   const std::size_t n = used.size();
   std::vector<std::vector<double>> matrix(n, std::vector<double>(n + 1, 0.0));
@@ -19,8 +20,11 @@ std::optional<std::vector<double>> solve(std::span<const std::vector<double>> ro
     }
   }
   for (std::size_t i = 0; i < n; ++i) {
-    const auto larger = [i](const auto& a, const auto& b) { return std::abs(a[i]) < std::abs(b[i]); };
-    std::swap(matrix[i], *std::max_element(matrix.begin() + static_cast<std::ptrdiff_t>(i), matrix.end(), larger));
+    const auto larger = [i](const auto& a, const auto& b) {
+      return std::abs(a[i]) < std::abs(b[i]);
+    };
+    std::swap(matrix[i], *std::max_element(matrix.begin() + static_cast<std::ptrdiff_t>(i),
+                                           matrix.end(), larger));
     constexpr double kSingular = 1e-12;
     if (std::abs(matrix[i][i]) < kSingular) return std::nullopt;
     for (std::size_t r = 0; r < n; ++r) {
@@ -44,7 +48,8 @@ double rms_of(std::span<const std::vector<double>> rows, std::span<const double>
   return std::sqrt(sum / static_cast<double>(rows.size()));
 }
 
-std::optional<PowerFit> fit_with_exponent(std::span<const double> x, std::span<const double> y, double b) {
+std::optional<PowerFit> fit_with_exponent(std::span<const double> x, std::span<const double> y,
+                                          double b) {
   std::vector<std::vector<double>> rows;
   for (const double value : x) rows.push_back({std::pow(value, b), 1});
   const auto solution = solve(rows, y, {0, 1});
@@ -54,7 +59,8 @@ std::optional<PowerFit> fit_with_exponent(std::span<const double> x, std::span<c
 
 }  // namespace
 
-std::optional<LinearFit> fit_linear(std::span<const std::vector<double>> rows, std::span<const double> values) {
+std::optional<LinearFit> fit_linear(std::span<const std::vector<double>> rows,
+                                    std::span<const double> values) {
   if (rows.empty()) return std::nullopt;
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < rows.front().size(); ++i) used.push_back(i);

@@ -21,7 +21,8 @@ struct MeasuredJobReader::Line {
   }
   std::optional<std::size_t> level(const char* name) const {
     const auto value = number(name);
-    return value && *value >= 1 && *value < 6 ? std::optional(static_cast<std::size_t>(*value)) : std::nullopt;
+    return value && *value >= 1 && *value < 6 ? std::optional(static_cast<std::size_t>(*value))
+                                              : std::nullopt;
   }
 };
 
@@ -53,7 +54,10 @@ std::size_t level_needed(const nlohmann::json& restart) {
   for (const auto& source : *sources) {
     if (!source.is_string()) continue;
     const auto name = source.get<std::string>();
-    const std::size_t level = name == "global" ? 4 : name == "parity" ? 3 : name.starts_with("peer ") ? 2 : 1;
+    const std::size_t level = name == "global"            ? 4
+                              : name == "parity"          ? 3
+                              : name.starts_with("peer ") ? 2
+                                                          : 1;
     deepest = std::max(deepest, level);
   }
   return deepest;
@@ -100,7 +104,8 @@ void MeasuredJobReader::add_checkpoint(const Line& line) {
   const auto level = line.level("level_reached");
   const auto blocked_s = line.number("blocked_s");
   if (!level || !blocked_s) return;
-  if (const auto bytes = line.number("bytes_total")) job_.bytes = static_cast<std::uint64_t>(*bytes);
+  if (const auto bytes = line.number("bytes_total"))
+    job_.bytes = static_cast<std::uint64_t>(*bytes);
   ++job_.levels[*level].checkpoints;
   for (std::size_t other = 1; other < job_.levels.size(); ++other) {
     job_.levels[other].since = other <= *level ? 0 : job_.levels[other].since + 1;

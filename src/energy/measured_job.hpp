@@ -1,5 +1,5 @@
-// What the ledger of a job says of the cost of its checkpoints. Pure: it takes lines and asks nobody else. What is not
-// as it should be is left out.
+// What the ledger of a job says of the cost of its checkpoints. Pure: it takes lines and asks
+// nobody else. What is not as it should be is left out.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ struct MeasuredLevel {
   std::optional<double> behind_s;
   std::optional<double> restart_s;
   std::size_t checkpoints = 0, restarts = 0;  // in all
-  std::uint64_t since = 0;                    // checkpoints behind the last of this level or a deeper one
-  std::size_t failures = 0;                   // that a restart followed for which this level was needed
-  std::optional<double> mtbf_s;               // of such failures, as the last choice of a schedule took it
+  std::uint64_t since = 0;       // checkpoints behind the last of this level or a deeper one
+  std::size_t failures = 0;      // that a restart followed for which this level was needed
+  std::optional<double> mtbf_s;  // of such failures, as the last choice of a schedule took it
 };
 
 struct MeasuredJob {
@@ -32,11 +32,12 @@ struct MeasuredJob {
   double restarting_s = 0;             // and by restarts
 };
 
-// Takes the lines of a ledger one after the other. Times and powers are those since the job has had as many ranks and
-// nodes as it has now.
+// Takes the lines of a ledger one after the other. Times and powers are those since the job has had
+// as many ranks and nodes as it has now.
 class MeasuredJobReader {
  public:
-  static constexpr std::size_t kWindow = 32;  // the medians are of so many checkpoints or restarts of a level
+  // The medians are of so many checkpoints or restarts of a level.
+  static constexpr std::size_t kWindow = 32;
 
   void add_line(std::string_view line);
   // As of the lines so far.

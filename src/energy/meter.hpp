@@ -16,7 +16,8 @@ namespace diapause::energy {
 // What a zone covers, the larger before what it contains; which of them make up a total: total.hpp.
 enum class Domain {
   node,     // a whole node with what supplies it
-  psys,     // the platform that a processor is the centre of: package, dram and more, but no accelerator boards
+  psys,     // the platform that a processor is the centre of: package, dram and more, but no
+            // accelerator boards
   module,   // a superchip: socket and gpu
   socket,   // a processor with its memory
   package,  // a processor: cores and uncore, without memory
@@ -29,30 +30,37 @@ enum class Domain {
   other     // a rail that the meter has a name for and we have none; part of no total
 };
 inline constexpr std::array<std::string_view, 12> kDomainNames = {
-    "node", "psys", "module", "socket", "package", "core", "uncore", "dram", "gpu", "disk", "network", "other"};
-constexpr std::string_view domain_name(Domain domain) { return kDomainNames[static_cast<std::size_t>(domain)]; }
+    "node",   "psys", "module", "socket", "package", "core",
+    "uncore", "dram", "gpu",    "disk",   "network", "other"};
+constexpr std::string_view domain_name(Domain domain) {
+  return kDomainNames[static_cast<std::size_t>(domain)];
+}
 
 enum class Kind { measured, modelled };
-constexpr std::string_view kind_name(Kind kind) { return kind == Kind::measured ? "measured" : "modelled"; }
+constexpr std::string_view kind_name(Kind kind) {
+  return kind == Kind::measured ? "measured" : "modelled";
+}
 
 enum class Quantity { energy, power };  // a counter of energy, or power at a moment
 
-// How far a source may be off, either way, as a share of what it tells, and who says so. It is off by about the same
-// share at all times, so it does not average out.
+// How far a source may be off, either way, as a share of what it tells, and who says so. It is off
+// by about the same share at all times, so it does not average out.
 struct Accuracy {
-  std::optional<double> share;  // none: nobody knows, and what it tells is an estimate without a bound
+  // none: nobody knows, and what it tells is an estimate without a bound.
+  std::optional<double> share;
   std::string source;
 };
 
 struct Zone {
-  std::string source;  // where the number comes from, the meter's name first: "powercap intel-rapl:0"
+  // Where the number comes from, the meter's name first: "powercap intel-rapl:0".
+  std::string source;
   Domain domain = Domain::other;
   std::string part;  // which of several: "0", "0/1"; empty: the only one
   Kind kind = Kind::measured;
   Quantity quantity = Quantity::energy;
-  double unit = 1e-6;  // joules of one count, or watts
-  double resolution_j =
-      0;  // the smallest step of energy that the source knows; of power: at most what one reading adds
+  double unit = 1e-6;       // joules of one count, or watts
+  double resolution_j = 0;  // the smallest step of energy that the source knows; of power: at most
+                            // what one reading adds
   std::uint64_t range = 0;  // counts at which a counter begins again; 0: it does not
   double most_w = 20000;    // more than this is no reading but an accident
   double peak_w = 0;        // the highest power that the zone can have; 0: not known
@@ -73,10 +81,12 @@ class Meter {
   virtual std::string_view name() const = 0;
   // What was found when it was opened; fixed from then on.
   virtual const std::vector<Zone>& zones() const = 0;
-  // Adds readings of its zones to `out`: one a zone at most times, none where the source has nothing new yet, several
-  // where it has more than one. `now_s`: sys::monotonic_s(). Fails by zone. Called by one thread at a time.
+  // Adds readings of its zones to `out`: one a zone at most times, none where the source has
+  // nothing new yet, several where it has more than one. `now_s`: sys::monotonic_s(). Fails by
+  // zone. Called by one thread at a time.
   virtual void read(double now_s, std::vector<Reading>& out) = 0;
-  // The same, as somebody wants to know now: for meters that are not always read as well as they can be.
+  // The same, as somebody wants to know now: for meters that are not always read as well as they
+  // can be.
   virtual void read_well(double now_s, std::vector<Reading>& out) { read(now_s, out); }
 };
 

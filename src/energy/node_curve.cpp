@@ -6,7 +6,8 @@
 namespace diapause::energy {
 namespace {
 
-// Supplies of 85 to 95 % and fans that follow the load: what is known of the slope before anything is measured.
+// Supplies of 85 to 95 % and fans that follow the load: what is known of the slope before anything
+// is measured.
 constexpr double kUsualPerPart = 1.15;
 constexpr double kUsualPerPartOff = 0.15;  // standard deviation
 constexpr double kSpread = 2;              // so many standard deviations are taken for a bound
@@ -28,11 +29,13 @@ double PartsFit::scatter_w() const {
       squares += off * off;
     }
   }
-  return std::max(kLeastScatterW, std::sqrt(squares / static_cast<double>(windows_.size() * kQuarters - 2)));
+  return std::max(kLeastScatterW,
+                  std::sqrt(squares / static_cast<double>(windows_.size() * kQuarters - 2)));
 }
 
-// Least squares, in which what is known beforehand counts like one more measurement of the slope. How much it weighs
-// depends on the scatter about the line, which depends on the slope a little: hence three passes.
+// Least squares, in which what is known beforehand counts like one more measurement of the slope.
+// How much it weighs depends on the scatter about the line, which depends on the slope a little:
+// hence three passes.
 void PartsFit::fit() {
   const auto count = static_cast<double>(windows_.size());
   double node_w = 0;
@@ -57,14 +60,16 @@ void PartsFit::fit() {
   rest_w_ = node_w - per_part_ * mean_parts_w_;
 }
 
-// What scatters from quarter to quarter scatters more in shorter times. Few windows tell their scatter badly.
+// What scatters from quarter to quarter scatters more in shorter times. Few windows tell their
+// scatter badly.
 double PartsFit::off_w(double parts_w, double seconds, double quarter_s) const {
   const double few = 1 + 4 / (static_cast<double>(windows_.size()) - 2);
   const double shorter = std::sqrt(std::max(1.0, quarter_s / seconds));
   return kSpread * few * (scatter_w_ * shorter + per_part_off_ * std::abs(parts_w - mean_parts_w_));
 }
 
-std::optional<PartsFit::Powers> NodeCurve::powers(const Series& node, const Parts& parts, double from_s, double to_s) {
+std::optional<PartsFit::Powers> NodeCurve::powers(const Series& node, const Parts& parts,
+                                                  double from_s, double to_s) {
   const Amount whole = node.between(from_s, to_s);
   const Amount of_parts = parts(from_s, to_s);
   if (whole.has_gap() || of_parts.has_gap()) return std::nullopt;
@@ -80,20 +85,25 @@ void NodeCurve::learn(const Series& node, const Parts& parts) {
     if (!whole) continue;
     PartsFit::Window window{*whole, {}};
     for (std::size_t i = 0; i < PartsFit::kQuarters; ++i) {
-      const auto share = [](std::size_t quarter) { return static_cast<double>(quarter) / PartsFit::kQuarters; };
+      const auto share = [](std::size_t quarter) {
+        return static_cast<double>(quarter) / PartsFit::kQuarters;
+      };
       window.quarters[i] =
-          powers(node, parts, place_s(first + share(i)), place_s(first + share(i + 1))).value_or(*whole);
+          powers(node, parts, place_s(first + share(i)), place_s(first + share(i + 1)))
+              .value_or(*whole);
     }
     fit_.add(window);
   }
 }
 
-// Since the first reading. In a window that is complete, what the line misses is spread over it evenly. None where one
-// of the meters has a gap.
-std::optional<double> NodeCurve::joules_at(const Series& node, const Parts& parts, double time_s) const {
+// Since the first reading. In a window that is complete, what the line misses is spread over it
+// evenly. None where one of the meters has a gap.
+std::optional<double> NodeCurve::joules_at(const Series& node, const Parts& parts,
+                                           double time_s) const {
   const double first_s = node.first().time_s;
   if (time_s <= first_s) return node.at(time_s).joules;
-  const double window = std::min(std::floor((time_s - first_s) / window_s_), static_cast<double>(learnt_));
+  const double window =
+      std::min(std::floor((time_s - first_s) / window_s_), static_cast<double>(learnt_));
   const bool is_complete = window < static_cast<double>(learnt_);
   const double began_s = first_s + window * window_s_;
   const double end_s = is_complete ? began_s + window_s_ : time_s;
@@ -112,7 +122,8 @@ std::optional<double> NodeCurve::joules_at(const Series& node, const Parts& part
   return joules;
 }
 
-Amount NodeCurve::between(const Series& node, const Parts& parts, double from_s, double to_s) const {
+Amount NodeCurve::between(const Series& node, const Parts& parts, double from_s,
+                          double to_s) const {
   Amount amount = node.between(from_s, to_s);
   if (!fit_.is_known() || amount.has_gap() || !(to_s > from_s)) return amount;
   const Amount of_parts = parts(from_s, to_s);
@@ -122,8 +133,9 @@ Amount NodeCurve::between(const Series& node, const Parts& parts, double from_s,
   const double joules = *end_j - *begin_j;
   const double slow_off_j = amount.off.sampling_j + std::abs(joules - amount.joules);
   const double seconds = to_s - from_s;
-  const double line_off_j = fit_.off_w(of_parts.joules / seconds, seconds, window_s_ / PartsFit::kQuarters) * seconds +
-                            std::abs(fit_.per_part()) * of_parts.off.sampling_j;
+  const double line_off_j =
+      fit_.off_w(of_parts.joules / seconds, seconds, window_s_ / PartsFit::kQuarters) * seconds +
+      std::abs(fit_.per_part()) * of_parts.off.sampling_j;
   const double share = amount.joules > 0 ? amount.off.sensor_j / amount.joules : 0;
   amount.joules = joules;
   amount.off.sampling_j = std::min(slow_off_j, line_off_j);

@@ -1,6 +1,7 @@
-// The energy of a node over time, from two meters: one that sees the whole node and is slow, such as a management
-// controller, and others that see a part of it and are fast, such as the counters of processors. The slow one gives
-// the total, the fast ones what is used when. docs/energy.md, "Two meters of a node". Pure.
+// The energy of a node over time, from two meters: one that sees the whole node and is slow, such
+// as a management controller, and others that see a part of it and are fast, such as the counters
+// of processors. The slow one gives the total, the fast ones what is used when. docs/energy.md,
+// "Two meters of a node". Pure.
 #pragma once
 
 #include <array>
@@ -13,10 +14,11 @@
 
 namespace diapause::energy {
 
-// The power of a node as a line over that of the parts, P = rest_w + per_part * P(parts), fitted to the mean powers of
-// windows of time. What a watt of the parts adds to the node is known beforehand, about: power supplies and fans take
-// their share. How far the node is off the line is told by the quarters of the windows: they show what goes up and down
-// within one, and what the slow meter tells late.
+// The power of a node as a line over that of the parts, P = rest_w + per_part * P(parts), fitted to
+// the mean powers of windows of time. What a watt of the parts adds to the node is known
+// beforehand, about: power supplies and fans take their share. How far the node is off the line is
+// told by the quarters of the windows: they show what goes up and down within one, and what the
+// slow meter tells late.
 class PartsFit {
  public:
   static constexpr std::size_t kQuarters = 4;
@@ -35,7 +37,8 @@ class PartsFit {
   double watts(double parts_w) const { return rest_w_ + per_part_ * parts_w; }
   double per_part() const { return per_part_; }
   double rest_w() const { return rest_w_; }
-  // How far the mean power over so many seconds may be off that of the line, where a quarter has `quarter_s`.
+  // How far the mean power over so many seconds may be off that of the line, where a quarter has
+  // `quarter_s`.
   double off_w(double parts_w, double seconds, double quarter_s) const;
 
  private:
@@ -46,7 +49,8 @@ class PartsFit {
 
   std::deque<Window> windows_;
   double mean_parts_w_ = 0, rest_w_ = 0, per_part_ = 0;
-  double scatter_w_ = 0, per_part_off_ = 0;  // standard deviations of quarters about the line, and of the slope
+  double scatter_w_ = 0,
+         per_part_off_ = 0;  // standard deviations of quarters about the line, and of the slope
 };
 
 class NodeCurve {
@@ -59,15 +63,16 @@ class NodeCurve {
 
   // Learns from the windows that are complete by now. Called after each reading.
   void learn(const Series& node, const Parts& parts);
-  // As the slow meter alone says until enough is learnt, and of stretches in which one of them has a gap. Over long
-  // times it always agrees with the slow meter, and stretches that adjoin add up.
+  // As the slow meter alone says until enough is learnt, and of stretches in which one of them has
+  // a gap. Over long times it always agrees with the slow meter, and stretches that adjoin add up.
   Amount between(const Series& node, const Parts& parts, double from_s, double to_s) const;
   const PartsFit& fit() const { return fit_; }
 
  private:
   static constexpr double kUpdatesOfWindow = 16;
   // None if one of the meters has a gap.
-  static std::optional<PartsFit::Powers> powers(const Series& node, const Parts& parts, double from_s, double to_s);
+  static std::optional<PartsFit::Powers> powers(const Series& node, const Parts& parts,
+                                                double from_s, double to_s);
   std::optional<double> joules_at(const Series& node, const Parts& parts, double time_s) const;
 
   double window_s_;

@@ -9,7 +9,8 @@
 namespace diapause::energy {
 namespace {
 
-// A node whose processors go up and down, and whose rest wanders. Power is constant for a hundredth of a second.
+// A node whose processors go up and down, and whose rest wanders. Power is constant for a hundredth
+// of a second.
 class MovingNode {
  public:
   static constexpr double kSeconds = 400;
@@ -26,13 +27,18 @@ class MovingNode {
     rest_w_ = 60 + 100 * any(random);
     for (double time_s = 0; time_s < kSeconds; time_s += kStepS) {
       const double part_w = std::fmod(time_s, 2 * half_s) < half_s ? low_w : high_w;
-      const double rest_w = rest_w_ + wander_w * (std::sin(time_s / period_s * 6.28) + any(random) - 0.5);
+      const double rest_w =
+          rest_w_ + wander_w * (std::sin(time_s / period_s * 6.28) + any(random) - 0.5);
       parts_j_.push_back(parts_j_.back() + kStepS * part_w);
       node_j_.push_back(node_j_.back() + kStepS * (rest_w + per_part * part_w));
     }
   }
-  double node_j(double from_s, double to_s) const { return at(node_j_, to_s) - at(node_j_, from_s); }
-  double parts_j(double from_s, double to_s) const { return at(parts_j_, to_s) - at(parts_j_, from_s); }
+  double node_j(double from_s, double to_s) const {
+    return at(node_j_, to_s) - at(node_j_, from_s);
+  }
+  double parts_j(double from_s, double to_s) const {
+    return at(parts_j_, to_s) - at(parts_j_, from_s);
+  }
 
  private:
   static constexpr double kStepS = 0.01;
@@ -45,7 +51,8 @@ class MovingNode {
   std::vector<double> node_j_{0}, parts_j_{0};
 };
 
-// A management controller that shows every two seconds the mean of the two seconds before, in whole watts.
+// A management controller that shows every two seconds the mean of the two seconds before, in whole
+// watts.
 class TwoMeters {
  public:
   static constexpr double kUpdateS = 2;
@@ -58,7 +65,8 @@ class TwoMeters {
     Accumulator accumulator(zone, 0.1);
     for (double now_s = kUpdateS; now_s <= MovingNode::kSeconds; now_s += kUpdateS) {
       const double watts = truth.node_j(now_s - kUpdateS, now_s) / kUpdateS;
-      if (const auto point = accumulator.add(now_s, static_cast<std::uint64_t>(std::lround(watts)))) slow.add(*point);
+      if (const auto point = accumulator.add(now_s, static_cast<std::uint64_t>(std::lround(watts))))
+        slow.add(*point);
       curve.learn(slow, parts);
     }
   }
@@ -92,7 +100,8 @@ TEST(NodeCurve, PhasesOfAnyLengthLieWithinWhatIsTold) {
       covered += std::abs(amount.joules - truth_j) <= amount.off.sampling_j;
       needed.push_back(std::abs(amount.joules - truth_j) / amount.off.sampling_j);
       ++told;
-      surer.push_back(amount.off.sampling_j / node.slow.between(from_s, from_s + length_s).off.sampling_j);
+      surer.push_back(amount.off.sampling_j /
+                      node.slow.between(from_s, from_s + length_s).off.sampling_j);
     }
   }
   std::ranges::sort(surer);
@@ -122,14 +131,16 @@ TEST(NodeCurve, TheTotalIsThatOfTheMeterThatSeesTheNode) {
 TEST(NodeCurve, StretchesThatAdjoinAddUp) {
   const TwoMeters node(4);
   double sum_j = 0;
-  for (double from_s = 10; from_s < 390; from_s += 0.5) sum_j += node.told(from_s, from_s + 0.5).joules;
+  for (double from_s = 10; from_s < 390; from_s += 0.5)
+    sum_j += node.told(from_s, from_s + 0.5).joules;
   EXPECT_NEAR(sum_j, node.told(10, 390).joules, 1e-6 * sum_j);
 }
 
 TEST(NodeCurve, BeforeEnoughIsLearntTheSlowMeterCountsAlone) {
   TwoMeters node(5);
   const NodeCurve fresh(TwoMeters::kUpdateS);
-  EXPECT_DOUBLE_EQ(fresh.between(node.slow, node.parts, 50, 51).joules, node.slow.between(50, 51).joules);
+  EXPECT_DOUBLE_EQ(fresh.between(node.slow, node.parts, 50, 51).joules,
+                   node.slow.between(50, 51).joules);
 }
 
 TEST(NodeCurve, WhereThePartsHaveAGapTheSlowMeterCountsAlone) {
@@ -139,7 +150,8 @@ TEST(NodeCurve, WhereThePartsHaveAGapTheSlowMeterCountsAlone) {
     amount.gap_s = to_s - from_s;
     return amount;
   };
-  EXPECT_DOUBLE_EQ(node.curve.between(node.slow, silent, 50, 51).joules, node.slow.between(50, 51).joules);
+  EXPECT_DOUBLE_EQ(node.curve.between(node.slow, silent, 50, 51).joules,
+                   node.slow.between(50, 51).joules);
 }
 
 TEST(PartsFit, AWattOfThePartsAddsAboutWhatSuppliesTakeUntilSomethingElseIsSeen) {

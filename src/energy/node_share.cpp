@@ -21,11 +21,13 @@ Result<ProcessorTimeReader> ProcessorTimeReader::open(sys::Kernel& kernel, const
   return reader;
 }
 
-// The line has "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guests are in user already.
+// The line has "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; guests are
+// in user already.
 Result<double> ProcessorTimeReader::busy_s() const {
   std::array<char, 256> place{};
   DIAPAUSE_TRY_ASSIGN(std::string_view text, stat_.head(place));
-  if (!text.starts_with("cpu ")) return fail(Code::corrupt, stat_.path() + " does not begin with 'cpu '");
+  if (!text.starts_with("cpu "))
+    return fail(Code::corrupt, stat_.path() + " does not begin with 'cpu '");
   text.remove_prefix(4);
   constexpr bool kIsBusy[] = {true, true, true, false, false, true, true};
   std::uint64_t ticks = 0;
@@ -43,7 +45,8 @@ double ProcessorTimeReader::job_s() {
   double sum_s = 0;
   for (Clock& clock : clocks_) {
     const auto now_s = sys::processor_s_of(clock.process);
-    if (!now_s || *now_s < clock.last_s) continue;  // it has ended, and another process may have its number
+    if (!now_s || *now_s < clock.last_s)
+      continue;  // it has ended, and another process may have its number
     sum_s += *now_s - std::exchange(clock.last_s, *now_s);
   }
   return sum_s;
@@ -61,8 +64,11 @@ NodeShare share_of(const ProcessorTimes& times) {
   const double used_s = times.job_s + times.others_s;
   if (!(used_s > 0)) return {};
   const double share = times.job_s / used_s;
-  const auto if_it_costs = [share](double ratio) { return ratio * share / (ratio * share + 1 - share); };
-  return {share, std::max(if_it_costs(kMostPowerRatio) - share, share - if_it_costs(1 / kMostPowerRatio))};
+  const auto if_it_costs = [share](double ratio) {
+    return ratio * share / (ratio * share + 1 - share);
+  };
+  return {share,
+          std::max(if_it_costs(kMostPowerRatio) - share, share - if_it_costs(1 / kMostPowerRatio))};
 }
 
 }  // namespace diapause::energy

@@ -1,5 +1,5 @@
-// Which part of a node's energy a job has used, where other programs used the node too. No meter can tell programs
-// apart, so the energy is divided by processor time. docs/energy-account.md.
+// Which part of a node's energy a job has used, where other programs used the node too. No meter
+// can tell programs apart, so the energy is divided by processor time. docs/energy-account.md.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,16 @@ struct ProcessorTimes {
 // Reads the processor time of a job's processes and of their whole node. Not thread-safe.
 class ProcessorTimeReader {
  public:
-  // `processes` are the ids of the job's processes on this node, and `root` stands before /proc. Fails if /proc/stat or
-  // the clock of a process cannot be read, as in a container that hides other processes.
+  // `processes` are the ids of the job's processes on this node, and `root` stands before /proc.
+  // Fails if /proc/stat or the clock of a process cannot be read, as in a container that hides
+  // other processes.
   static Result<ProcessorTimeReader> open(sys::Kernel& kernel, const std::string& root,
                                           std::vector<std::int64_t> processes);
 
-  // Returns the time that was used since the last call, or since open(). A process that has ended counts until the last
-  // call before its end. The processes that a process of the job starts count among the others. The kernel counts the
-  // time of a node in ticks, so that of a short interval may be off by a tick for each processor.
+  // Returns the time that was used since the last call, or since open(). A process that has ended
+  // counts until the last call before its end. The processes that a process of the job starts count
+  // among the others. The kernel counts the time of a node in ticks, so that of a short interval
+  // may be off by a tick for each processor.
   Result<ProcessorTimes> since_last();
 
  private:
@@ -49,9 +51,9 @@ struct NodeShare {
   double off = 0;  // by how much the share may be off, either way
 };
 
-// Returns the job's part of the processor time that was used. If nothing was used, the job has all. A processor may
-// draw more for one program than for another: `off` holds as long as a second of the one costs at most kMostPowerRatio
-// times as much as a second of the other.
+// Returns the job's part of the processor time that was used. If nothing was used, the job has all.
+// A processor may draw more for one program than for another: `off` holds as long as a second of
+// the one costs at most kMostPowerRatio times as much as a second of the other.
 inline constexpr double kMostPowerRatio = 2;
 NodeShare share_of(const ProcessorTimes& times);
 

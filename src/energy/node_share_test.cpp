@@ -20,7 +20,8 @@ TEST(NodeShare, IsThatOfTheProcessorTimeThatWasUsed) {
 }
 
 TEST(NodeShare, OfAllJobsAddUpToTheNode) {
-  EXPECT_DOUBLE_EQ(share_of({30, 70}).share + share_of({50, 50}).share + share_of({20, 80}).share, 1);
+  EXPECT_DOUBLE_EQ(share_of({30, 70}).share + share_of({50, 50}).share + share_of({20, 80}).share,
+                   1);
 }
 
 TEST(NodeShare, IsSureWhereTheNodeIsNotShared) {
@@ -44,7 +45,8 @@ class ProcessorTimesOfANode : public testing::Test {
   ProcessorTimesOfANode() { tell(1000); }
   void tell(std::uint64_t user_ticks) {
     std::filesystem::create_directories(scratch_.path() / "proc");
-    std::ofstream(scratch_.path() / "proc/stat") << "cpu  " << user_ticks << " 0 500 8000 500 0 0 70 0 0\n";
+    std::ofstream(scratch_.path() / "proc/stat")
+        << "cpu  " << user_ticks << " 0 500 8000 500 0 0 70 0 0\n";
   }
   Result<ProcessorTimeReader> open(std::vector<std::int64_t> processes) {
     return ProcessorTimeReader::open(sys::real_kernel(), scratch_.path(), std::move(processes));
@@ -75,7 +77,8 @@ TEST_F(ProcessorTimesOfANode, AreUnknownWhereAProcessCannotBeSeen) {
   constexpr std::int64_t kNoProcess = (1 << 22) + 1;  // ids are at most 2^22
   EXPECT_FALSE(open({sys::process_id(), kNoProcess}).has_value());
   EXPECT_FALSE(open({0}).has_value());
-  EXPECT_FALSE(ProcessorTimeReader::open(sys::real_kernel(), scratch_.path() / "none", {}).has_value());
+  EXPECT_FALSE(
+      ProcessorTimeReader::open(sys::real_kernel(), scratch_.path() / "none", {}).has_value());
 }
 
 }  // namespace

@@ -37,17 +37,21 @@ struct Family {
   std::optional<double> (*value)(const Amount&);
 };
 constexpr Family kFamilies[] = {
-    {"diapause_energy_joules", "counter", "_total", "joules", "Energy used since the meters were started.",
+    {"diapause_energy_joules", "counter", "_total", "joules",
+     "Energy used since the meters were started.",
      [](const Amount& amount) { return std::optional(amount.joules); }},
     {"diapause_energy_uncertainty_joules", "gauge", "", "joules",
      "How far the energy may be off, either way; not there where nobody knows.",
      [](const Amount& amount) {
        return amount.off.is_bounded ? std::optional(amount.off.together_j()) : std::nullopt;
      }},
-    {"diapause_energy_covered_seconds", "counter", "_total", "seconds", "Time that the energy stands for.",
+    {"diapause_energy_covered_seconds", "counter", "_total", "seconds",
+     "Time that the energy stands for.",
      [](const Amount& amount) { return std::optional(amount.covered_s); }},
-    // Of a counter that stood still for a while it may turn out that it had counted: no counter of its own.
-    {"diapause_energy_gap_seconds", "gauge", "", "seconds", "Time since the start of which the source knows nothing.",
+    // Of a counter that stood still for a while it may turn out that it had counted: no counter of
+    // its own.
+    {"diapause_energy_gap_seconds", "gauge", "", "seconds",
+     "Time since the start of which the source knows nothing.",
      [](const Amount& amount) { return std::optional(amount.gap_s); }}};
 
 }  // namespace
@@ -55,12 +59,13 @@ constexpr Family kFamilies[] = {
 std::string openmetrics_text(std::span<const Zone> domains, std::span<const Amount> amounts) {
   std::string text;
   for (const Family& family : kFamilies) {
-    text += fmt::format("# TYPE {0} {1}\n# UNIT {0} {2}\n# HELP {0} {3}\n", family.name, family.type, family.unit,
-                        family.help);
+    text += fmt::format("# TYPE {0} {1}\n# UNIT {0} {2}\n# HELP {0} {3}\n", family.name,
+                        family.type, family.unit, family.help);
     for (std::size_t i = 0; i < domains.size(); ++i) {
       const auto value = family.value(amounts[i]);
       if (amounts[i].covered_s <= 0 || !value) continue;
-      text += fmt::format("{}{}{} {:.6f}\n", family.name, family.suffix, labels_of(domains[i]), *value);
+      text +=
+          fmt::format("{}{}{} {:.6f}\n", family.name, family.suffix, labels_of(domains[i]), *value);
     }
   }
   return text + "# EOF\n";

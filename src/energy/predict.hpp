@@ -1,5 +1,5 @@
-// What a run with checkpoints takes, on a machine and with a program for which that was fitted: the sections [app.*] of
-// a profile. Pure. docs/published.md says how well it does.
+// What a run with checkpoints takes, on a machine and with a program for which that was fitted: the
+// sections [app.*] of a profile. Pure. docs/published.md says how well it does.
 #pragma once
 
 #include <array>
@@ -17,15 +17,17 @@ struct AppCosts {
   double bytes = 0;                  // of a checkpoint
   double constant_s = 0, constant_j = 0;
   std::array<double, 4> level_s{}, level_j{};
-  double runtime_off_percent = 0, energy_off_percent = 0;  // either way, of the run without checkpoints
-  std::string source = {};                                 // of the costs
+  double runtime_off_percent = 0,
+         energy_off_percent = 0;  // either way, of the run without checkpoints
+  std::string source = {};        // of the costs
 };
 
 // The section [app.<app>] of a profile. Code::config names the profile, and which programs it has.
-Result<AppCosts> parse_app_costs(std::string_view profile, const std::string& origin, const std::string& app);
+Result<AppCosts> parse_app_costs(std::string_view profile, const std::string& origin,
+                                 const std::string& app);
 
-// Minutes between checkpoints of each level, as in "ckp(3,5,7,11)"; "none": there are none. Each minute for which a
-// level is due has a checkpoint of the deepest that is.
+// Minutes between checkpoints of each level, as in "ckp(3,5,7,11)"; "none": there are none. Each
+// minute for which a level is due has a checkpoint of the deepest that is.
 struct MinuteSchedule {
   std::array<std::uint64_t, 4> every_min{};  // 0: never
 
@@ -42,8 +44,8 @@ struct PredictedRun {
   double watts_off() const { return watts() * (seconds_off / seconds + joules_off / joules); }
 };
 
-// `bytes`: of a checkpoint on the node; what a checkpoint costs is taken to grow with them. Without checkpoints nothing
-// is predicted: it is the run that the costs are of.
+// `bytes`: of a checkpoint on the node; what a checkpoint costs is taken to grow with them. Without
+// checkpoints nothing is predicted: it is the run that the costs are of.
 PredictedRun predict_run(const AppCosts& costs, const MinuteSchedule& schedule, double bytes);
 
 }  // namespace diapause::energy

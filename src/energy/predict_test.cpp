@@ -54,14 +54,17 @@ TEST(Predict, WithoutCheckpointsItIsTheRunThatWasMeasured) {
 }
 
 TEST(Predict, BadSchedulesAndProgramsAreNamed) {
-  for (const char* const bad : {"", "ckp", "ckp()", "ckp(1,2,3)", "ckp(1,2,3,4,5)", "ckp(1,2,3,x)", "ckp(1,2,3,4",
-                                "ckp(-1,2,3,4)", "ckp(1,2,3,99999999999999999999)"}) {
+  for (const char* const bad :
+       {"", "ckp", "ckp()", "ckp(1,2,3)", "ckp(1,2,3,4,5)", "ckp(1,2,3,x)", "ckp(1,2,3,4",
+        "ckp(-1,2,3,4)", "ckp(1,2,3,99999999999999999999)"}) {
     EXPECT_THAT(parse_minute_schedule(bad).error().message, HasSubstr("ckp(3,5,7,11)")) << bad;
   }
   EXPECT_THAT(parse_app_costs(built_in_profile("theta-xc40"), "theta", "cg").error().message,
               HasSubstr("theta has no program 'cg'; it has heat, stream"));
-  EXPECT_THAT(parse_app_costs(built_in_profile("generic"), "generic", "heat").error().message, HasSubstr("[app.*]"));
-  EXPECT_THAT(parse_app_costs("[app.x]\nruntime_s = 3", "mine", "x").error().message, HasSubstr("mine: [app.x]"));
+  EXPECT_THAT(parse_app_costs(built_in_profile("generic"), "generic", "heat").error().message,
+              HasSubstr("[app.*]"));
+  EXPECT_THAT(parse_app_costs("[app.x]\nruntime_s = 3", "mine", "x").error().message,
+              HasSubstr("mine: [app.x]"));
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ std::string in_quotes(const std::string& text) {
 double PowerCurve::at(double ghz) const { return a.value * std::pow(ghz, b.value) + c.value; }
 
 double model_watts(const Profile& profile, const DomainModel& domain, const Activity& activity) {
-  return domain.idle_w.value + busy_w(profile, domain, activity.ghz) * std::clamp(activity.utilisation, 0.0, 1.0) +
+  return domain.idle_w.value +
+         busy_w(profile, domain, activity.ghz) * std::clamp(activity.utilisation, 0.0, 1.0) +
          domain.j_per_gb.value * gb_s_of(domain.domain, activity);
 }
 
@@ -76,7 +77,8 @@ std::vector<Parameter> parameters_of(const Profile& profile) {
 }
 
 std::string profile_toml(const Profile& profile) {
-  std::string text = fmt::format("name = {}\nmachine = {}\n", in_quotes(profile.name), in_quotes(profile.machine));
+  std::string text =
+      fmt::format("name = {}\nmachine = {}\n", in_quotes(profile.name), in_quotes(profile.machine));
   std::string section;
   for (const Parameter& parameter : parameters_of(profile)) {
     const std::size_t dot = parameter.key.rfind('.');
@@ -84,8 +86,8 @@ std::string profile_toml(const Profile& profile) {
       section = parameter.key.substr(0, dot);
       text += fmt::format("\n[{}]\n", section);
     }
-    text += fmt::format("{} = {{ value = {}, source = {} }}\n", parameter.key.substr(dot + 1), parameter.value,
-                        in_quotes(parameter.source));
+    text += fmt::format("{} = {{ value = {}, source = {} }}\n", parameter.key.substr(dot + 1),
+                        parameter.value, in_quotes(parameter.source));
   }
   return text;
 }

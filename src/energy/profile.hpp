@@ -1,5 +1,5 @@
-// A machine in numbers, for power that no counter measures. docs/energy.md has the equations, profiles/*.toml the
-// machines; every number says where it is from.
+// A machine in numbers, for power that no counter measures. docs/energy.md has the equations,
+// profiles/*.toml the machines; every number says where it is from.
 #pragma once
 
 #include <map>
@@ -28,7 +28,8 @@ struct DomainModel {
   Domain domain = Domain::other;  // other: the rest of the node
   Number idle_w;
   Number busy_w;    // more than idle with all processors busy at the base clock
-  Number j_per_gb;  // and for each 10^9 bytes moved: dram through memory, disk and network through their devices
+  Number j_per_gb;  // and for each 10^9 bytes moved: dram through memory, disk and network through
+                    // their devices
 };
 
 struct Profile {
@@ -36,7 +37,7 @@ struct Profile {
   std::string machine;  // in words
   std::string origin;   // the file, or "built in"
   std::optional<Number> base_clock_ghz, least_clock_ghz, tdp_w;
-  std::optional<Number> error;               // how far modelled energy may be off, either way, as a share of it
+  std::optional<Number> error;  // how far modelled energy may be off, either way, as a share of it
   std::vector<DomainModel> domains;          // of one node; their sum is the node
   std::optional<PowerCurve> curve;           // of the package with the processors busy
   std::map<std::string, PowerCurve> phases;  // of a single core in that phase: "compress", "write"
@@ -52,8 +53,8 @@ struct Activity {
   double network_gb_s = 0;
 };
 
-// idle + busy * utilisation + j_per_gb * rate. The package's busy power follows the curve, so that all processors
-// busy at f draw (idle + busy) * curve(f) / curve(base).
+// idle + busy * utilisation + j_per_gb * rate. The package's busy power follows the curve, so that
+// all processors busy at f draw (idle + busy) * curve(f) / curve(base).
 double model_watts(const Profile& profile, const DomainModel& domain, const Activity& activity);
 
 // Every number of a profile by the key that it has in the file: for people, and for a file again.
@@ -71,12 +72,14 @@ std::vector<std::string_view> built_in_profiles();
 // The TOML of one of them; empty if there is none of that name.
 std::string_view built_in_profile(std::string_view name);
 
-// `cpus`: how many processors this machine has, for numbers that are given for each of them. `tdp_w`: what the user
-// says of this machine, instead of the profile's; 0: nothing. Code::config names file, line and key.
+// `cpus`: how many processors this machine has, for numbers that are given for each of them.
+// `tdp_w`: what the user says of this machine, instead of the profile's; 0: nothing. Code::config
+// names file, line and key.
 struct MachineFacts {
   unsigned cpus = 1;
   double tdp_w = 0;
 };
-Result<Profile> parse_profile(std::string_view text, const std::string& origin, const MachineFacts& facts);
+Result<Profile> parse_profile(std::string_view text, const std::string& origin,
+                              const MachineFacts& facts);
 
 }  // namespace diapause::energy

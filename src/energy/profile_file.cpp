@@ -1,4 +1,5 @@
-// Profiles as TOML. Each number is a table { value = 1.5, source = "..." }, so that none is without one.
+// Profiles as TOML. Each number is a table { value = 1.5, source = "..." }, so that none is without
+// one.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -13,13 +14,15 @@ namespace {
 
 class ProfileReader {
  public:
-  ProfileReader(const std::string& origin, const MachineFacts& facts) : origin_(origin), facts_(facts) {
+  ProfileReader(const std::string& origin, const MachineFacts& facts)
+      : origin_(origin), facts_(facts) {
     profile_.origin = origin;
   }
 
   Result<Profile> read(const toml::table& file) {
     DIAPAUSE_TRY(known(file, "the file",
-                       {"name", "machine", "clock", "tdp", "error", "domain", "frequency", "phase", "rate", "app"}));
+                       {"name", "machine", "clock", "tdp", "error", "domain", "frequency", "phase",
+                        "rate", "app"}));
     DIAPAUSE_TRY_ASSIGN(profile_.name, text(file, "name"));
     DIAPAUSE_TRY_ASSIGN(profile_.machine, text(file, "machine"));
     DIAPAUSE_TRY(read_clock(section(file, "clock")));
@@ -41,18 +44,22 @@ class ProfileReader {
     return fail(Code::config, fmt::format("{}:{}: {}", origin_, at.source().begin.line, what));
   }
 
-  static const toml::table* section(const toml::table& table, std::string_view name) { return table[name].as_table(); }
+  static const toml::table* section(const toml::table& table, std::string_view name) {
+    return table[name].as_table();
+  }
 
   Status known(const toml::table& table, const std::string& where, Names names) const {
     for (const auto& [key, node] : table) {
       if (std::find(names.begin(), names.end(), key.str()) != names.end()) continue;
-      return wrong(node, fmt::format("{} has no key '{}'; it has {}", where, key.str(), fmt::join(names, ", ")));
+      return wrong(node, fmt::format("{} has no key '{}'; it has {}", where, key.str(),
+                                     fmt::join(names, ", ")));
     }
     return {};
   }
 
   Result<std::string> text(const toml::table& table, std::string_view name) const {
-    if (const auto value = table[name].value<std::string>(); value && !value->empty()) return *value;
+    if (const auto value = table[name].value<std::string>(); value && !value->empty())
+      return *value;
     return wrong(table, fmt::format("'{}' is missing: a text", name));
   }
 
@@ -60,14 +67,17 @@ class ProfileReader {
   Result<Number> number(const toml::node& node, const std::string& key) const {
     const auto* table = node.as_table();
     if (table == nullptr) {
-      return wrong(node, fmt::format("{}: write {{ value = 1.5, source = \"where it is from\" }}", key));
+      return wrong(node,
+                   fmt::format("{}: write {{ value = 1.5, source = \"where it is from\" }}", key));
     }
     DIAPAUSE_TRY(known(*table, key, {"value", "source"}));
     const auto value = (*table)["value"].value<double>();
     const auto source = (*table)["source"].value<std::string>();
-    if (!value || !std::isfinite(*value)) return wrong(node, key + ": 'value' is missing: a number");
+    if (!value || !std::isfinite(*value))
+      return wrong(node, key + ": 'value' is missing: a number");
     if (!source || source->empty()) {
-      return wrong(node, key + ": 'source' is missing: where the number is from, or \"assumed: why\"");
+      return wrong(node,
+                   key + ": 'source' is missing: where the number is from, or \"assumed: why\"");
     }
     return Number{*value, *source};
   }
@@ -75,8 +85,10 @@ class ProfileReader {
   Result<std::optional<Number>> optional_number(const toml::table* table, const char* section_name,
                                                 std::string_view name) const {
     if (table == nullptr || !table->contains(name)) return std::optional<Number>();
-    DIAPAUSE_TRY_ASSIGN(const Number found, number(*table->get(name), fmt::format("{}.{}", section_name, name)));
-    if (found.value < 0) return wrong(*table->get(name), fmt::format("{}.{} is below 0", section_name, name));
+    DIAPAUSE_TRY_ASSIGN(const Number found,
+                        number(*table->get(name), fmt::format("{}.{}", section_name, name)));
+    if (found.value < 0)
+      return wrong(*table->get(name), fmt::format("{}.{} is below 0", section_name, name));
     return std::optional(found);
   }
 
@@ -89,7 +101,8 @@ class ProfileReader {
   }
 
   Status read_tdp(const toml::table* tdp) {
-    if (facts_.tdp_w > 0) profile_.tdp_w = Number{facts_.tdp_w, "energy.tdp_w of the configuration"};
+    if (facts_.tdp_w > 0)
+      profile_.tdp_w = Number{facts_.tdp_w, "energy.tdp_w of the configuration"};
     if (tdp == nullptr) return {};
     DIAPAUSE_TRY(known(*tdp, "tdp", {"w", "w_per_cpu"}));
     DIAPAUSE_TRY_ASSIGN(const auto whole, optional_number(tdp, "tdp", "w"));
@@ -97,8 +110,9 @@ class ProfileReader {
     if (profile_.tdp_w) return {};
     if (whole) profile_.tdp_w = whole;
     if (per_cpu) {
-      profile_.tdp_w = Number{per_cpu->value * facts_.cpus, fmt::format("{} W for each of {} processors; {}",
-                                                                        per_cpu->value, facts_.cpus, per_cpu->source)};
+      profile_.tdp_w = Number{per_cpu->value * facts_.cpus,
+                              fmt::format("{} W for each of {} processors; {}", per_cpu->value,
+                                          facts_.cpus, per_cpu->source)};
     }
     return {};
   }
@@ -114,12 +128,15 @@ class ProfileReader {
   }
 
   // `<name>_w`, or `<name>_per_tdp` as a share of the TDP; 0 where neither is given.
-  Result<Number> watts(const toml::table& table, const std::string& where, const std::string& name) const {
+  Result<Number> watts(const toml::table& table, const std::string& where,
+                       const std::string& name) const {
     DIAPAUSE_TRY_ASSIGN(const auto absolute, optional_number(&table, where.c_str(), name + "_w"));
     if (absolute) return *absolute;
-    DIAPAUSE_TRY_ASSIGN(const auto share, optional_number(&table, where.c_str(), name + "_per_tdp"));
+    DIAPAUSE_TRY_ASSIGN(const auto share,
+                        optional_number(&table, where.c_str(), name + "_per_tdp"));
     if (!share) return Number{0, "not given"};
-    if (!profile_.tdp_w) return wrong(table, where + ": a share of the TDP needs [tdp] w, or energy.tdp_w");
+    if (!profile_.tdp_w)
+      return wrong(table, where + ": a share of the TDP needs [tdp] w, or energy.tdp_w");
     return Number{share->value * profile_.tdp_w->value,
                   fmt::format("{} of the TDP of {} W ({}); {}", share->value, profile_.tdp_w->value,
                               profile_.tdp_w->source, share->source)};
@@ -133,10 +150,12 @@ class ProfileReader {
       const auto found = std::find(kDomainNames.begin(), kDomainNames.end(), name.str());
       const auto* table = node.as_table();
       if (found == kDomainNames.end() || found == kDomainNames.begin() || table == nullptr) {
-        return wrong(node, fmt::format("{}: domains are {}; the node is their sum", where,
-                                       fmt::join(kDomainNames.begin() + 1, kDomainNames.end(), ", ")));
+        return wrong(node,
+                     fmt::format("{}: domains are {}; the node is their sum", where,
+                                 fmt::join(kDomainNames.begin() + 1, kDomainNames.end(), ", ")));
       }
-      DIAPAUSE_TRY(known(*table, where, {"idle_w", "idle_per_tdp", "busy_w", "busy_per_tdp", "j_per_gb"}));
+      DIAPAUSE_TRY(
+          known(*table, where, {"idle_w", "idle_per_tdp", "busy_w", "busy_per_tdp", "j_per_gb"}));
       DomainModel model;
       model.domain = static_cast<Domain>(found - kDomainNames.begin());
       DIAPAUSE_TRY_ASSIGN(model.idle_w, watts(*table, where, "idle"));
@@ -151,13 +170,16 @@ class ProfileReader {
   Result<PowerCurve> curve(const toml::table& table, const std::string& where) const {
     DIAPAUSE_TRY(known(table, where, {"a", "b", "c"}));
     PowerCurve curve;
-    for (const auto& [name, place] : {std::pair("a", &curve.a), std::pair("b", &curve.b), std::pair("c", &curve.c)}) {
-      if (!table.contains(name)) return wrong(table, fmt::format("{}: '{}' is missing", where, name));
+    for (const auto& [name, place] :
+         {std::pair("a", &curve.a), std::pair("b", &curve.b), std::pair("c", &curve.c)}) {
+      if (!table.contains(name))
+        return wrong(table, fmt::format("{}: '{}' is missing", where, name));
       DIAPAUSE_TRY_ASSIGN(*place, number(*table.get(name), where + "." + name));
     }
     const double ghz = profile_.base_clock_ghz ? profile_.base_clock_ghz->value : 0;
     if (ghz <= 0) return wrong(table, where + ": a curve needs clock.base_ghz");
-    if (!(curve.at(ghz) > 0)) return wrong(table, fmt::format("{}: no power at the base clock of {} GHz", where, ghz));
+    if (!(curve.at(ghz) > 0))
+      return wrong(table, fmt::format("{}: no power at the base clock of {} GHz", where, ghz));
     return curve;
   }
 
@@ -174,9 +196,11 @@ class ProfileReader {
 
   Status read_rates(const toml::table* rates) {
     if (rates == nullptr) return {};
-    DIAPAUSE_TRY(known(*rates, "rate", {"storage_write_mb_s", "storage_read_mb_s", "network_mb_s"}));
+    DIAPAUSE_TRY(
+        known(*rates, "rate", {"storage_write_mb_s", "storage_read_mb_s", "network_mb_s"}));
     for (const auto& [name, node] : *rates) {
-      DIAPAUSE_TRY_ASSIGN(profile_.rates[std::string(name.str())], number(node, fmt::format("rate.{}", name.str())));
+      DIAPAUSE_TRY_ASSIGN(profile_.rates[std::string(name.str())],
+                          number(node, fmt::format("rate.{}", name.str())));
     }
     return {};
   }
@@ -201,13 +225,14 @@ std::string_view built_in_profile(std::string_view name) {
   return {};
 }
 
-Result<Profile> parse_profile(std::string_view text, const std::string& origin, const MachineFacts& facts) {
+Result<Profile> parse_profile(std::string_view text, const std::string& origin,
+                              const MachineFacts& facts) {
   // The packaged library reports by exception; no other can leave it but one for memory.
   try {
     return ProfileReader(origin, facts).read(toml::parse(text, origin));
   } catch (const toml::parse_error& error) {
-    return fail(Code::config,
-                fmt::format("{}:{}: not valid TOML: {}", origin, error.source().begin.line, error.description()));
+    return fail(Code::config, fmt::format("{}:{}: not valid TOML: {}", origin,
+                                          error.source().begin.line, error.description()));
   }
 }
 

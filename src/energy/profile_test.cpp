@@ -28,13 +28,16 @@ c = { value = 0.6, source = "fit" }
 )";
 
 Profile small() { return *parse_profile(kSmall, "small.toml", {}); }
-std::string refused(const std::string& text) { return parse_profile(text, "bad.toml", {}).error().message; }
+std::string refused(const std::string& text) {
+  return parse_profile(text, "bad.toml", {}).error().message;
+}
 
 TEST(Profile, PowerIsIdleAndWhatIsDone) {
   const Profile profile = small();
   EXPECT_DOUBLE_EQ(model_watts(profile, profile.domains[1], {}), 20);
   EXPECT_DOUBLE_EQ(model_watts(profile, profile.domains[1], {.utilisation = 0.5}), 60);
-  EXPECT_DOUBLE_EQ(model_watts(profile, profile.domains[0], {.utilisation = 1, .disk_gb_s = 2}), 11);
+  EXPECT_DOUBLE_EQ(model_watts(profile, profile.domains[0], {.utilisation = 1, .disk_gb_s = 2}),
+                   11);
 }
 
 TEST(Profile, BusyPowerFollowsTheCurve) {
@@ -53,20 +56,23 @@ TEST(Profile, EveryOneThatIsBuiltInSaysHowFarItIsOffAndWhoSaysSo) {
   }
 }
 
-// Table 1 and the node powers of tables 5, 9, 13 and 17: cores, TDP of all sockets, power of a busy node.
+// Table 1 and the node powers of tables 5, 9, 13 and 17: cores, TDP of all sockets, power of a busy
+// node.
 TEST(Profile, ThePublishedMachinesAreAsFarFromTheGenericOneAsItSays) {
   struct Published {
     unsigned cores;
     double tdp_w, node_w;
   };
-  constexpr Published kMachines[] = {{64, 215, 298.37}, {16, 55, 50.77}, {32, 270, 338.39}, {4, 65, 75.14}};
+  constexpr Published kMachines[] = {
+      {64, 215, 298.37}, {16, 55, 50.77}, {32, 270, 338.39}, {4, 65, 75.14}};
   for (const bool knows_tdp : {false, true}) {
     double furthest = 0, stated = 0;
     for (const Published& machine : kMachines) {
       const MachineFacts facts{machine.cores, knows_tdp ? machine.tdp_w : 0};
       const Profile profile = *parse_profile(built_in_profile("generic"), "generic", facts);
       double watts = 0;
-      for (const DomainModel& domain : profile.domains) watts += model_watts(profile, domain, {.utilisation = 1});
+      for (const DomainModel& domain : profile.domains)
+        watts += model_watts(profile, domain, {.utilisation = 1});
       furthest = std::max(furthest, std::abs(machine.node_w - watts) / watts);
       stated = profile.error->value;
     }
@@ -85,7 +91,8 @@ TEST(Profile, NumberWithoutASourceIsRefused) {
 TEST(Profile, MistakesAreNamedWithTheirLine) {
   EXPECT_THAT(refused("name = 'x'\nmachine = 'y'\n[domain.memory]"),
               HasSubstr("bad.toml:3: domain.memory: domains are"));
-  EXPECT_THAT(refused("name = 'x'\nmachine = 'y'\n[clok]\n"), HasSubstr("bad.toml:3: the file has no key 'clok'"));
+  EXPECT_THAT(refused("name = 'x'\nmachine = 'y'\n[clok]\n"),
+              HasSubstr("bad.toml:3: the file has no key 'clok'"));
   EXPECT_THAT(refused("name = "), HasSubstr("bad.toml:1: not valid TOML"));
 }
 
@@ -107,12 +114,15 @@ TEST(Profile, AllThatAreBuiltInCanBeRead) {
     ASSERT_TRUE(profile.has_value()) << profile.error().message;
     EXPECT_EQ(profile->name, name);
     for (const DomainModel& domain : profile->domains) {
-      EXPECT_GT(model_watts(*profile, domain, {.utilisation = 1}), 0) << name << " " << domain_name(domain.domain);
+      EXPECT_GT(model_watts(*profile, domain, {.utilisation = 1}), 0)
+          << name << " " << domain_name(domain.domain);
     }
   }
 }
 
-Profile built_in(const std::string& name) { return *parse_profile(built_in_profile(name), name, {}); }
+Profile built_in(const std::string& name) {
+  return *parse_profile(built_in_profile(name), name, {});
+}
 
 double node_watts(const Profile& profile, const Activity& activity) {
   double watts = 0;
@@ -128,12 +138,13 @@ TEST(Profile, OfAPublishedMachineGivesThePublishedPowerOfABusyNode) {
   EXPECT_NEAR(node_watts(built_in("cooper-kaveri"), {.utilisation = 1}), 75.14, 0.01);
 }
 
-// What the printed fits give at the clocks of the published rule: 0.875 of the highest for compression, 0.85 for
-// writing.
+// What the printed fits give at the clocks of the published rule: 0.875 of the highest for
+// compression, 0.85 for writing.
 TEST(Profile, OfAPublishedMachineHasThePublishedCurves) {
   const auto saved = [](const Profile& profile, const char* phase, double share) {
     const PowerCurve& curve = profile.phases.at(phase);
-    return 1 - curve.at(share * profile.base_clock_ghz->value) / curve.at(profile.base_clock_ghz->value);
+    return 1 - curve.at(share * profile.base_clock_ghz->value) /
+                   curve.at(profile.base_clock_ghz->value);
   };
   EXPECT_NEAR(saved(built_in("m510-broadwell"), "compress", 0.875), 0.130, 0.001);
   EXPECT_NEAR(saved(built_in("c220g5-skylake"), "compress", 0.875), 0.203, 0.001);

@@ -38,9 +38,11 @@ Result<std::vector<MeterEntry>> chosen_meters(const std::vector<std::string>& na
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (names.size() == 1 && (name == "auto" || name == "off")) continue;
-    return fail(Code::config, fmt::format("energy.meters: there is no meter '{}'; use \"auto\" or \"off\" alone, or "
-                                          "names out of {}",
-                                          name, fmt::join(known, ", ")));
+    return fail(
+        Code::config,
+        fmt::format("energy.meters: there is no meter '{}'; use \"auto\" or \"off\" alone, or "
+                    "names out of {}",
+                    name, fmt::join(known, ", ")));
   }
   return chosen;
 }
@@ -59,9 +61,12 @@ Result<Profile> load_profile(const config::EnergySettings& settings, sys::Kernel
 }
 
 struct SamplerState {
-  SamplerState(const config::EnergySettings& wanted, sys::Kernel& the_kernel, std::vector<MeterEntry> entries,
-               Profile the_profile)
-      : settings(wanted), kernel(the_kernel), chosen(std::move(entries)), profile(std::move(the_profile)) {}
+  SamplerState(const config::EnergySettings& wanted, sys::Kernel& the_kernel,
+               std::vector<MeterEntry> entries, Profile the_profile)
+      : settings(wanted),
+        kernel(the_kernel),
+        chosen(std::move(entries)),
+        profile(std::move(the_profile)) {}
 
   void run();
   void discover();
@@ -83,7 +88,8 @@ struct SamplerState {
   std::atomic<bool> is_marked{false};
   std::atomic<double> next_mark_s{0};  // marks before are passed over
 
-  mutable std::mutex mutex;  // of all below; the collector's zones and total do not change once it has decided
+  // Of all below; the collector's zones and total do not change once it has decided.
+  mutable std::mutex mutex;
   std::condition_variable changed;
   std::optional<Collector> collector;
   std::vector<Obstacle> obstacles;
@@ -130,7 +136,8 @@ bool SamplerState::sample_where_marked(double until_s) {
 // False if the thread is to end.
 bool SamplerState::pause(double seconds) {
   std::unique_lock lock(mutex);
-  changed.wait_for(lock, std::chrono::duration<double>(std::max(seconds, 0.0)), [this] { return ends; });
+  changed.wait_for(lock, std::chrono::duration<double>(std::max(seconds, 0.0)),
+                   [this] { return ends; });
   return !ends;
 }
 
@@ -153,11 +160,12 @@ void SamplerState::discover() {
   collector->collect(sys::monotonic_s());
 }
 
-// A counter that exists need not count. Keeps a processor busy for as long as any has shown no life, but not for long;
-// those that change rarely are waited for.
+// A counter that exists need not count. Keeps a processor busy for as long as any has shown no
+// life, but not for long; those that change rarely are waited for.
 void SamplerState::probe() {
   const double begin_s = sys::monotonic_s();
-  for (double undecided_s = collector->undecided_s(); undecided_s > 0; undecided_s = collector->undecided_s()) {
+  for (double undecided_s = collector->undecided_s(); undecided_s > 0;
+       undecided_s = collector->undecided_s()) {
     const double now_s = sys::monotonic_s();
     if (now_s - begin_s >= std::min(std::max(kProbeS, 3 * undecided_s), kLongestProbeS)) return;
     if (now_s - begin_s < kProbeS && collector->needs_load()) {
@@ -174,7 +182,8 @@ void SamplerState::decide() {
   {
     const std::lock_guard lock(mutex);
     const bool is_automatic = settings.meters == std::vector<std::string>{"auto"};
-    collector->decide(is_automatic ? Collector::Models::where_nothing_is_measured : Collector::Models::always);
+    collector->decide(is_automatic ? Collector::Models::where_nothing_is_measured
+                                   : Collector::Models::always);
     obstacles.insert(obstacles.end(), collector->dropped().begin(), collector->dropped().end());
     if (!chosen.empty()) boards = boards_left_out(kernel, settings.root, collector->zones());
     obstacles.insert(obstacles.end(), boards.begin(), boards.end());
@@ -183,11 +192,13 @@ void SamplerState::decide() {
   changed.notify_all();
 }
 
-Result<std::unique_ptr<Sampler>> Sampler::start(const config::EnergySettings& settings, sys::Kernel& kernel) {
+Result<std::unique_ptr<Sampler>> Sampler::start(const config::EnergySettings& settings,
+                                                sys::Kernel& kernel) {
   DIAPAUSE_TRY_ASSIGN(auto chosen, chosen_meters(settings.meters));
   DIAPAUSE_TRY_ASSIGN(auto profile, load_profile(settings, kernel));
   const bool is_off = chosen.empty();
-  auto state = std::make_unique<SamplerState>(settings, kernel, std::move(chosen), std::move(profile));
+  auto state =
+      std::make_unique<SamplerState>(settings, kernel, std::move(chosen), std::move(profile));
   if (is_off) {
     state->discover();
     state->decide();
@@ -216,13 +227,17 @@ double Sampler::period_s() const { return state_->settings.period_ms / 1e3; }
 bool Sampler::is_running() const { return state_->thread.has_value(); }
 double Sampler::started_s() const { return state_->decided().began_s(); }
 double Sampler::cost_s() const { return state_->thread ? state_->thread->cpu_s() : 0; }
-// A mark that the thread overlooks as it is about to sleep is served late, and one sample more or less is no matter.
+// A mark that the thread overlooks as it is about to sleep is served late, and one sample more or
+// less is no matter.
 void Sampler::mark() {
-  if (!state_->thread || sys::monotonic_s() < state_->next_mark_s.load(std::memory_order_relaxed)) return;
+  if (!state_->thread || sys::monotonic_s() < state_->next_mark_s.load(std::memory_order_relaxed))
+    return;
   if (!state_->is_marked.exchange(true)) state_->changed.notify_all();
 }
 
-void Sampler::moved(std::uint64_t bytes) { state_->moved_bytes.fetch_add(bytes, std::memory_order_relaxed); }
+void Sampler::moved(std::uint64_t bytes) {
+  state_->moved_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
 
 const std::vector<Obstacle>& Sampler::obstacles() const {
   state_->decided();

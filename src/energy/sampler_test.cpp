@@ -67,8 +67,9 @@ class Machine : public testing::Test {
 
   const test_support::ScratchDirectory scratch_;
   const std::filesystem::path& root_ = scratch_.path();
-  // A moment, and between which numbers the counter stood when the sampler read it right before and right after. The
-  // numbers are as far apart as the machine is busy, and so a test may ask for no more than that.
+  // A moment, and between which numbers the counter stood when the sampler read it right before and
+  // right after. The numbers are as far apart as the machine is busy, and so a test may ask for no
+  // more than that.
   struct Moment {
     double time_s, least_j, most_j;
   };
@@ -82,7 +83,8 @@ class Machine : public testing::Test {
 
   std::thread driver_;
   std::atomic<bool> ends_{false};
-  std::atomic<double> next_j_{0}, shown_j_{0};  // since the beginning: about to be written, and written
+  std::atomic<double> next_j_{0},
+      shown_j_{0};  // since the beginning: about to be written, and written
 };
 
 TEST_F(Machine, EnergyBetweenTwoMomentsIsWhatTheCounterSaysItIs) {
@@ -105,7 +107,8 @@ TEST_F(Machine, TheEnergyUntilAMarkIsKnownBetterThanThatBetweenSamples) {
   const auto sampler = start({"powercap"}, 60'000);
   ASSERT_THAT(sampler->domains(), SizeIs(1));
   bool is_known_well = false;
-  // A busy machine may take the sample late: then the times are too short to tell, and longer ones are tried.
+  // A busy machine may take the sample late: then the times are too short to tell, and longer ones
+  // are tried.
   for (int ms = 200; ms <= 6400 && !is_known_well; ms *= 2) {
     const auto marked = [&] {
       const double now_s = sys::monotonic_s();
@@ -115,7 +118,8 @@ TEST_F(Machine, TheEnergyUntilAMarkIsKnownBetterThanThatBetweenSamples) {
     };
     const double from_s = marked();
     const double to_s = marked();
-    // Were there no sample between from_s and now, the energy might as well be nothing or twice as much.
+    // Were there no sample between from_s and now, the energy might as well be nothing or twice as
+    // much.
     const Amount total = sampler->between(from_s, to_s).total;
     is_known_well = total.off.sampling_j < total.joules / 2;
   }
@@ -137,7 +141,8 @@ TEST_F(Machine, FutureIsAGap) {
   EXPECT_GT(sampler->between(now_s - 0.01, now_s + 100).total.gap_s, 50);
 }
 
-// What is taken to go on between two readings of a slow sensor turns out to have been too much when power falls.
+// What is taken to go on between two readings of a slow sensor turns out to have been too much when
+// power falls.
 TEST_F(Machine, WhatWasToldOfNowIsNeverTakenBack) {
   const auto sensor = root_ / "sys/class/hwmon/hwmon0";
   std::filesystem::create_directories(sensor);

@@ -6,12 +6,13 @@
 namespace diapause::energy {
 namespace {
 
-// Sums of many short stretches do not meet in the last bit, and nobody's source is as exact as this.
+// Sums of many short stretches do not meet in the last bit, and nobody's source is as exact as
+// this.
 constexpr double kLeastGapS = 1e-6;
 constexpr double kLeastCoveredS = 1e-9;
 constexpr double kHeldUpdates = 1.5;
-// Where nothing tells the highest power of a source: so many times its mean, if no more was ever seen between two
-// samples.
+// Where nothing tells the highest power of a source: so many times its mean, if no more was ever
+// seen between two samples.
 constexpr double kMostOverMean = 2.5;
 
 auto first_not_before(const std::vector<Point>& points, double time_s) {
@@ -39,12 +40,14 @@ void Series::add(const Point& point) {
 Point Series::at(double time_s) const {
   if (points_.empty()) return {time_s, 0, 0};
   const Point& last = points_.back();
-  if (time_s <= points_.front().time_s) return {time_s, points_.front().joules, points_.front().covered_s};
+  if (time_s <= points_.front().time_s)
+    return {time_s, points_.front().joules, points_.front().covered_s};
   if (points_.size() == 1) return {time_s, last.joules, last.covered_s};
   const bool is_later = time_s > last.time_s;
   const auto after = is_later ? points_.end() - 1 : first_not_before(points_, time_s);
   const auto before = after - 1;
-  const double until_s = is_later ? std::min(time_s, last.time_s + kHeldUpdates * source_.update_s) : time_s;
+  const double until_s =
+      is_later ? std::min(time_s, last.time_s + kHeldUpdates * source_.update_s) : time_s;
   const double share = (until_s - before->time_s) / (after->time_s - before->time_s);
   return {time_s, std::lerp(before->joules, after->joules, share),
           std::lerp(before->covered_s, after->covered_s, share)};
@@ -53,20 +56,23 @@ Point Series::at(double time_s) const {
 double Series::peak_w() const {
   if (source_.peak_w > 0) return std::max(source_.peak_w, highest_w_);
   const double covered_s = points_.back().covered_s - points_.front().covered_s;
-  const double mean_w = covered_s > 0 ? (points_.back().joules - points_.front().joules) / covered_s : 0;
+  const double mean_w =
+      covered_s > 0 ? (points_.back().joules - points_.front().joules) / covered_s : 0;
   return std::max(kMostOverMean * mean_w, highest_w_);
 }
 
-// A reading shows what was used until some moment of the last lag_s. So nothing that a reading shows was used later
-// than it, all that was used before lag_s is in it, and from one reading to another moment the source has used
-// something between nothing and the most that it can.
+// A reading shows what was used until some moment of the last lag_s. So nothing that a reading
+// shows was used later than it, all that was used before lag_s is in it, and from one reading to
+// another moment the source has used something between nothing and the most that it can.
 Series::Band Series::band(double time_s) const {
   const Point& last = points_.back();
-  const double held_s = std::clamp(time_s, points_.front().time_s, last.time_s + kHeldUpdates * source_.update_s);
+  const double held_s =
+      std::clamp(time_s, points_.front().time_s, last.time_s + kHeldUpdates * source_.update_s);
   const double watts = peak_w();
   const auto after = first_not_before(points_, held_s);
-  const auto before =
-      after != points_.end() && after->time_s == held_s ? after : std::max(after, points_.begin() + 1) - 1;
+  const auto before = after != points_.end() && after->time_s == held_s
+                          ? after
+                          : std::max(after, points_.begin() + 1) - 1;
   Band band{before->joules, before->joules + watts * (held_s - before->time_s + source_.lag_s)};
   if (after != points_.end()) {
     band.least_j = std::max(band.least_j, after->joules - watts * (after->time_s - held_s));
@@ -119,11 +125,15 @@ Amount Series::between(double from_s, double to_s) const {
   const Band first = band(from_s);
   const Band last = band(to_s);
   const double watts = peak_w();
-  const double most_j = std::min(last.most_j - first.least_j, std::max(amount.joules, watts * (to_s - from_s)));
+  const double most_j =
+      std::min(last.most_j - first.least_j, std::max(amount.joules, watts * (to_s - from_s)));
   const double least_j = std::max(last.least_j - first.most_j, 0.0);
-  amount.off.sampling_j = std::max({0.0, most_j - amount.joules, amount.joules - least_j}) + 2 * source_.resolution_j;
-  amount.begin_off_j = std::max(first.most_j - from.joules, from.joules - first.least_j) + source_.resolution_j;
-  amount.end_off_j = std::max(last.most_j - to.joules, to.joules - last.least_j) + source_.resolution_j;
+  amount.off.sampling_j =
+      std::max({0.0, most_j - amount.joules, amount.joules - least_j}) + 2 * source_.resolution_j;
+  amount.begin_off_j =
+      std::max(first.most_j - from.joules, from.joules - first.least_j) + source_.resolution_j;
+  amount.end_off_j =
+      std::max(last.most_j - to.joules, to.joules - last.least_j) + source_.resolution_j;
   amount.off.is_bounded = source_.accuracy.share.has_value();
   amount.off.sensor_j = source_.accuracy.share.value_or(0) * std::abs(amount.joules);
   return amount;

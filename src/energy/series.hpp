@@ -14,30 +14,31 @@ struct Uncertainty {
   double sampling_j = 0;     // samples are apart in time: errs at the ends of a stretch
   double sensor_j = 0;       // the source itself is off, by the same share everywhere
   double attribution_j = 0;  // who is charged: charge.hpp
-  bool is_bounded = true;    // not if nobody knows how far the source is off: sensor_j is then no bound
+  // Not if nobody knows how far the source is off: sensor_j is then no bound.
+  bool is_bounded = true;
 
   double together_j() const { return sampling_j + sensor_j + attribution_j; }
 };
 
 // What a source says about a stretch of time.
 struct Amount {
-  double joules = 0;     // used in the seconds that are covered
-  Uncertainty off;       // docs/energy.md
-  double gap_s = 0;      // seconds of the stretch of which the source knows nothing
-  double covered_s = 0;  // the others
-  double begin_off_j =
-      0;                 // of off.sampling_j, what the beginning of the stretch adds, and what its end does: where two
-  double end_off_j = 0;  // stretches meet, one has too much what the other has too little
+  double joules = 0;       // used in the seconds that are covered
+  Uncertainty off;         // docs/energy.md
+  double gap_s = 0;        // seconds of the stretch of which the source knows nothing
+  double covered_s = 0;    // the others
+  double begin_off_j = 0;  // of off.sampling_j, what the beginning of the stretch adds, and what
+                           // its end does: where two
+  double end_off_j = 0;    // stretches meet, one has too much what the other has too little
   bool has_gap() const { return gap_s > 0; }
 };
 
-// What parts that were asked of the same stretch say together. Each goes on with its own mean power where it knows
-// nothing, as far as the power of the sum is concerned: of that, joules over covered_s is the sum. Nothing is covered
-// if a part knows nothing at all.
+// What parts that were asked of the same stretch say together. Each goes on with its own mean power
+// where it knows nothing, as far as the power of the sum is concerned: of that, joules over
+// covered_s is the sum. Nothing is covered if a part knows nothing at all.
 Amount add_up(std::span<const Amount> parts);
 
-// Points in the order of time. Holds kMostPoints of them: before there would be more, every second one of the older
-// half goes, so that nothing is ever too long ago, and only known more coarsely.
+// Points in the order of time. Holds kMostPoints of them: before there would be more, every second
+// one of the older half goes, so that nothing is ever too long ago, and only known more coarsely.
 class Series {
  public:
   static constexpr std::size_t kMostPoints = 8192;
@@ -58,13 +59,13 @@ class Series {
   const Point& first() const { return points_.front(); }
   const Point& last() const { return points_.back(); }
 
-  // The point at a time between two that are known lies on the line between them; before the first and long after the
-  // last nothing is covered.
+  // The point at a time between two that are known lies on the line between them; before the first
+  // and long after the last nothing is covered.
   Point at(double time_s) const;
   // An end before the beginning gives nothing.
   Amount between(double from_s, double to_s) const;
-  // The energy since the first point lies between these two, whatever the power was between the readings. There must
-  // be a point.
+  // The energy since the first point lies between these two, whatever the power was between the
+  // readings. There must be a point.
   struct Band {
     double least_j, most_j;
   };

@@ -16,7 +16,9 @@ Series constant_power(int points) {
   return series;
 }
 
-Amount between(const Series& series, double from_s, double to_s) { return series.between(from_s, to_s); }
+Amount between(const Series& series, double from_s, double to_s) {
+  return series.between(from_s, to_s);
+}
 
 TEST(Series, TellsEnergyBetweenSamples) {
   const Amount amount = between(constant_power(100), 0.25, 0.75);
@@ -75,7 +77,8 @@ TEST(Series, UncertaintyGrowsWithTheDistanceToASample) {
   const Series series = limited_power(100, 150);
   EXPECT_NEAR(between(series, 2, 8).off.sampling_j, 0, 1e-9);
   EXPECT_NEAR(between(series, 2.1, 8).off.sampling_j, 10, 1e-9);
-  EXPECT_NEAR(between(series, 2.5, 8).off.sampling_j, 25, 1e-9);  // 50 J at least are behind, 75 J at most
+  EXPECT_NEAR(between(series, 2.5, 8).off.sampling_j, 25,
+              1e-9);  // 50 J at least are behind, 75 J at most
   EXPECT_NEAR(between(series, 2.5, 8.5).off.sampling_j, 50, 1e-9);
 }
 
@@ -155,14 +158,16 @@ TEST(Series, TheTruthLiesWithinTheUncertaintyOnceTheMostPowerWasShown) {
   while (truth.back().time_s < 10) {
     const double step_s = seconds(random);
     const Point& last = truth.back();
-    truth.push_back({last.time_s + step_s, last.joules + step_s * watts(random), last.time_s + step_s});
+    truth.push_back(
+        {last.time_s + step_s, last.joules + step_s * watts(random), last.time_s + step_s});
     if (truth.back().time_s < read_s + 0.1) continue;
     series.add(truth.back());
     read_s = truth.back().time_s;
   }
   const auto at = [&](double time_s) {
-    const auto after = std::lower_bound(truth.begin() + 1, truth.end(), time_s,
-                                        [](const Point& point, double one_s) { return point.time_s < one_s; });
+    const auto after =
+        std::lower_bound(truth.begin() + 1, truth.end(), time_s,
+                         [](const Point& point, double one_s) { return point.time_s < one_s; });
     const double share = (time_s - (after - 1)->time_s) / (after->time_s - (after - 1)->time_s);
     return std::lerp((after - 1)->joules, after->joules, share);
   };

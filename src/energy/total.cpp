@@ -20,7 +20,8 @@ class Choice {
       if (zone.domain != domain || zone.kind != kind) continue;
       const std::string_view meter = std::string_view(zone.source).substr(0, zone.source.find(' '));
       if (first_meter.empty()) first_meter = meter;
-      if ((domain != Domain::gpu && meter != first_meter) || !parts.insert(zone.part).second) continue;
+      if ((domain != Domain::gpu && meter != first_meter) || !parts.insert(zone.part).second)
+        continue;
       if (domain == Domain::node && parts.size() > 1) continue;
       total_.zones.push_back(i);
       if (kind == Kind::modelled) total_.kind = kind;
@@ -75,7 +76,9 @@ Total choose_fast_parts(std::span<const Zone> zones, const Total& total) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < zones.size(); ++i) {
     const Zone& zone = zones[i];
-    if (zone.domain == Domain::node || zone.kind != Kind::measured || kFaster * zone.update_s > update_s) continue;
+    if (zone.domain == Domain::node || zone.kind != Kind::measured ||
+        kFaster * zone.update_s > update_s)
+      continue;
     fast.push_back(zone);
     places.push_back(i);
   }
@@ -89,7 +92,8 @@ Total choose_total(std::span<const Zone> zones) {
   if (choice.take(Domain::node, Kind::measured)) return choice.total();
   if (choice.take(Domain::module, Kind::measured)) {
     choice.take_measured({Domain::disk, Domain::network});
-  } else if (choice.take(Domain::psys, Kind::measured) || choice.take(Domain::socket, Kind::measured)) {
+  } else if (choice.take(Domain::psys, Kind::measured) ||
+             choice.take(Domain::socket, Kind::measured)) {
     choice.take_measured({Domain::gpu, Domain::disk, Domain::network});
   } else if (choice.take(Domain::package, Kind::measured)) {
     choice.take_measured({Domain::dram, Domain::gpu, Domain::disk, Domain::network});

@@ -8,7 +8,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Zone zone(const std::string& meter, Domain domain, const std::string& part = "", Kind kind = Kind::measured) {
+Zone zone(const std::string& meter, Domain domain, const std::string& part = "",
+          Kind kind = Kind::measured) {
   Zone result;
   result.source = meter + " somewhere";
   result.domain = domain;
@@ -20,16 +21,18 @@ Zone zone(const std::string& meter, Domain domain, const std::string& part = "",
 TEST(Total, OfNothingIsNothing) { EXPECT_THAT(choose_total({}).zones, IsEmpty()); }
 
 TEST(Total, CoreAndUncoreAreInsideThePackage) {
-  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0"), zone("powercap", Domain::core, "0"),
-                                   zone("powercap", Domain::uncore, "0"),  zone("powercap", Domain::dram, "0"),
-                                   zone("powercap", Domain::package, "1"), zone("powercap", Domain::dram, "1")};
+  const std::vector<Zone> zones = {
+      zone("powercap", Domain::package, "0"), zone("powercap", Domain::core, "0"),
+      zone("powercap", Domain::uncore, "0"),  zone("powercap", Domain::dram, "0"),
+      zone("powercap", Domain::package, "1"), zone("powercap", Domain::dram, "1")};
   const Total total = choose_total(zones);
   EXPECT_EQ(total.name, "package+dram");
   EXPECT_THAT(total.zones, ElementsAre(0, 4, 3, 5));
 }
 
 TEST(Total, PsysHasPackageAndMemoryInside) {
-  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0"), zone("powercap", Domain::dram, "0"),
+  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0"),
+                                   zone("powercap", Domain::dram, "0"),
                                    zone("powercap", Domain::psys), zone("nvml", Domain::gpu, "0")};
   const Total total = choose_total(zones);
   EXPECT_EQ(total.name, "psys+gpu");
@@ -43,13 +46,15 @@ TEST(Total, NodeHasEverythingInside) {
 }
 
 TEST(Total, SuperchipHasItsGpuInside) {
-  const std::vector<Zone> zones = {zone("hwmon", Domain::module, "0"), zone("hwmon", Domain::socket, "0"),
-                                   zone("hwmon", Domain::package, "0"), zone("nvml", Domain::gpu, "0")};
+  const std::vector<Zone> zones = {
+      zone("hwmon", Domain::module, "0"), zone("hwmon", Domain::socket, "0"),
+      zone("hwmon", Domain::package, "0"), zone("nvml", Domain::gpu, "0")};
   EXPECT_EQ(choose_total(zones).name, "module");
 }
 
 TEST(Total, OneCounterByTwoWaysCountsOnce) {
-  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0/0"), zone("perf", Domain::package, "0")};
+  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0/0"),
+                                   zone("perf", Domain::package, "0")};
   EXPECT_THAT(choose_total(zones).zones, ElementsAre(0));
 }
 
@@ -62,7 +67,8 @@ TEST(Total, MeasuredProcessorIsPreferredToAModelledNode) {
 }
 
 TEST(Total, WithAModelledPartIsModelled) {
-  const std::vector<Zone> zones = {zone("nvml", Domain::gpu, "0"), zone("model", Domain::node, "", Kind::modelled)};
+  const std::vector<Zone> zones = {zone("nvml", Domain::gpu, "0"),
+                                   zone("model", Domain::node, "", Kind::modelled)};
   const Total total = choose_total(zones);
   EXPECT_EQ(total.name, "node+gpu");
   EXPECT_EQ(total.kind, Kind::modelled);
@@ -70,7 +76,8 @@ TEST(Total, WithAModelledPartIsModelled) {
 
 TEST(Total, AProfileWithoutTheRestOfTheNodeIsNotCalledNode) {
   const std::vector<Zone> zones = {zone("model", Domain::package, "", Kind::modelled),
-                                   zone("model", Domain::dram, "", Kind::modelled), zone("nvml", Domain::gpu, "0")};
+                                   zone("model", Domain::dram, "", Kind::modelled),
+                                   zone("nvml", Domain::gpu, "0")};
   const Total total = choose_total(zones);
   EXPECT_EQ(total.name, "package+dram+gpu");
   EXPECT_EQ(total.kind, Kind::modelled);
@@ -82,7 +89,8 @@ Zone changing_every(double update_s, Zone zone) {
 }
 
 TEST(FastParts, ASlowMeterOfTheNodeIsToldApartByCountersOfProcessors) {
-  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0"), zone("powercap", Domain::dram, "0"),
+  const std::vector<Zone> zones = {zone("powercap", Domain::package, "0"),
+                                   zone("powercap", Domain::dram, "0"),
                                    changing_every(2, zone("hwmon", Domain::gpu, "0")),
                                    changing_every(2, zone("ipmi", Domain::node))};
   const Total parts = choose_fast_parts(zones, choose_total(zones));
@@ -103,7 +111,8 @@ TEST(FastParts, AModelTellsNothingApart) {
 }
 
 TEST(Total, GpusOfTwoMakersBothCount) {
-  const std::vector<Zone> zones = {zone("model", Domain::node, "", Kind::modelled), zone("nvml", Domain::gpu, "0"),
+  const std::vector<Zone> zones = {zone("model", Domain::node, "", Kind::modelled),
+                                   zone("nvml", Domain::gpu, "0"),
                                    zone("hwmon", Domain::gpu, "amdgpu 0")};
   EXPECT_THAT(choose_total(zones).zones, ElementsAre(0, 1, 2));
 }

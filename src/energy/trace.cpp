@@ -14,8 +14,12 @@ constexpr const char* kWhat = "diapause power trace";
 constexpr std::size_t kMostDomains = 4096;
 
 json domain_json(const Zone& zone) {
-  return {{"source", zone.source},        {"domain", domain_name(zone.domain)}, {"part", zone.part},
-          {"kind", kind_name(zone.kind)}, {"resolution_j", zone.resolution_j},  {"update_s", zone.update_s}};
+  return {{"source", zone.source},
+          {"domain", domain_name(zone.domain)},
+          {"part", zone.part},
+          {"kind", kind_name(zone.kind)},
+          {"resolution_j", zone.resolution_j},
+          {"update_s", zone.update_s}};
 }
 
 template <class T>
@@ -37,13 +41,15 @@ std::optional<Zone> parse_domain(const json& object) {
   zone.source = field<std::string>(object, "source", "");
   zone.domain = static_cast<Domain>(found - kDomainNames.begin());
   zone.part = field<std::string>(object, "part", "");
-  zone.kind = field<std::string>(object, "kind", "") == kind_name(Kind::measured) ? Kind::measured : Kind::modelled;
+  zone.kind = field<std::string>(object, "kind", "") == kind_name(Kind::measured) ? Kind::measured
+                                                                                  : Kind::modelled;
   zone.resolution_j = std::max(0.0, field(object, "resolution_j", 0.0));
   zone.update_s = std::max(0.0, field(object, "update_s", 0.0));
   return zone;
 }
 
-// Joules to the microjoule and seconds to the microsecond: more would be noise, and nine digits a row.
+// Joules to the microjoule and seconds to the microsecond: more would be noise, and nine digits a
+// row.
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 }  // namespace
@@ -51,15 +57,18 @@ double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 std::string trace_head_line(const TraceHead& head) {
   json domains = json::array();
   for (const Zone& zone : head.domains) domains.push_back(domain_json(zone));
-  return json{
-      {"schema", kSchema},
-      {"what", kWhat},
-      {"host", head.host},
-      {"started_unix_s", head.started_unix_s},
-      {"period_s", head.period_s},
-      {"domains", domains},
-      {"total", {{"name", head.total.name}, {"kind", kind_name(head.total.kind)}, {"domains", head.total.zones}}}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);  // labels of sensors may hold any bytes
+  return json{{"schema", kSchema},
+              {"what", kWhat},
+              {"host", head.host},
+              {"started_unix_s", head.started_unix_s},
+              {"period_s", head.period_s},
+              {"domains", domains},
+              {"total",
+               {{"name", head.total.name},
+                {"kind", kind_name(head.total.kind)},
+                {"domains", head.total.zones}}}}
+      .dump(-1, ' ', false,
+            json::error_handler_t::replace);  // labels of sensors may hold any bytes
 }
 
 std::string trace_row_line(const TraceRow& row) {
@@ -74,9 +83,11 @@ std::string trace_row_line(const TraceRow& row) {
 
 Result<TraceHead> parse_trace_head(const std::string& line) {
   const json object = json::parse(line, nullptr, false);
-  if (!object.is_object() || field<std::string>(object, "what", "") != kWhat) return fail(Code::corrupt, "is no trace");
+  if (!object.is_object() || field<std::string>(object, "what", "") != kWhat)
+    return fail(Code::corrupt, "is no trace");
   if (const int schema = field(object, "schema", 0); schema != kSchema) {
-    return fail(Code::corrupt, "has schema " + std::to_string(schema) + ", and this version reads 1");
+    return fail(Code::corrupt,
+                "has schema " + std::to_string(schema) + ", and this version reads 1");
   }
   TraceHead head;
   head.host = field<std::string>(object, "host", "");
@@ -97,16 +108,19 @@ Result<TraceHead> parse_trace_head(const std::string& line) {
 
 Result<TraceRow> parse_trace_row(const std::string& line, std::size_t domains) {
   const json object = json::parse(line, nullptr, false);
-  if (!object.is_object() || !object.contains("j") || !object.contains("c")) return fail(Code::corrupt, "is no row");
+  if (!object.is_object() || !object.contains("j") || !object.contains("c"))
+    return fail(Code::corrupt, "is no row");
   const json& joules = object["j"];
   const json& covered = object["c"];
-  if (!joules.is_array() || !covered.is_array() || joules.size() != domains || covered.size() != domains) {
+  if (!joules.is_array() || !covered.is_array() || joules.size() != domains ||
+      covered.size() != domains) {
     return fail(Code::corrupt, "has another number of values than there are domains");
   }
   TraceRow row;
   row.time_s = field(object, "t", -1.0);
   for (std::size_t i = 0; i < domains; ++i) {
-    if (!joules[i].is_number() || !covered[i].is_number()) return fail(Code::corrupt, "has a value that is no number");
+    if (!joules[i].is_number() || !covered[i].is_number())
+      return fail(Code::corrupt, "has a value that is no number");
     row.points.push_back({row.time_s, joules[i].get<double>(), covered[i].get<double>()});
     if (row.points.back().joules < 0) return fail(Code::corrupt, "has energy below 0");
   }

@@ -1,4 +1,5 @@
-// Energy over time as a file: what `diapause power record` writes and the meter "replay" plays. docs/formats/trace.md.
+// Energy over time as a file: what `diapause power record` writes and the meter "replay" plays.
+// docs/formats/trace.md.
 #pragma once
 
 #include <optional>

@@ -42,14 +42,16 @@ TEST(Trace, IsReadAsItWasWritten) {
 }
 
 TEST(Trace, ThatIsNoneIsRefused) {
-  for (const char* line : {"", "{", "[]", "{}", R"({"what": 3})", R"({"what": "diapause power trace", "schema": 2})",
-                           R"({"what": "diapause power trace", "schema": 1, "domains": [3]})",
-                           R"({"what": "diapause power trace", "schema": 1, "domains": [{"domain": "cpu"}]})"}) {
+  for (const char* line :
+       {"", "{", "[]", "{}", R"({"what": 3})", R"({"what": "diapause power trace", "schema": 2})",
+        R"({"what": "diapause power trace", "schema": 1, "domains": [3]})",
+        R"({"what": "diapause power trace", "schema": 1, "domains": [{"domain": "cpu"}]})"}) {
     EXPECT_FALSE(parse_trace_head(line).has_value()) << line;
   }
   for (const char* line :
-       {"", "3", R"({"t": 1})", R"({"t": 1, "j": [1, 2], "c": [1, 2]})", R"({"t": 1, "j": 1, "c": 1})",
-        R"({"t": 1, "j": ["a"], "c": [1]})", R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})"}) {
+       {"", "3", R"({"t": 1})", R"({"t": 1, "j": [1, 2], "c": [1, 2]})",
+        R"({"t": 1, "j": 1, "c": 1})", R"({"t": 1, "j": ["a"], "c": [1]})",
+        R"({"t": -1, "j": [1], "c": [1]})", R"({"t": 1, "j": [-1], "c": [1]})"}) {
     EXPECT_FALSE(parse_trace_row(line, 1).has_value()) << line;
   }
 }
@@ -65,19 +67,23 @@ TEST(Trace, IsWhatItsDocumentShows) {
   const auto head = parse_trace_head(lines[0]);
   ASSERT_TRUE(head.has_value());
   EXPECT_EQ(trace_head_line(*head), lines[0]);
-  for (const std::size_t i : {1, 2}) EXPECT_EQ(trace_row_line(*parse_trace_row(lines[i], 1)), lines[i]);
+  for (const std::size_t i : {1, 2})
+    EXPECT_EQ(trace_row_line(*parse_trace_row(lines[i], 1)), lines[i]);
 }
 
 TEST(OpenMetrics, TellWhatEachSourceHasToldAndNothingOfTheOthers) {
   Zone odd = package();
   odd.source = "hwmon \"odd\\name\"\xff";
   const std::vector<Zone> zones = {package(), odd, package()};
-  const std::vector<Amount> amounts = {{12.5, {0.1, 1}, 0.5, 2}, {1, {.is_bounded = false}, 0, 1}, {0, {}, 3, 0}};
+  const std::vector<Amount> amounts = {
+      {12.5, {0.1, 1}, 0.5, 2}, {1, {.is_bounded = false}, 0, 1}, {0, {}, 3, 0}};
   const std::string text = openmetrics_text(zones, amounts);
-  EXPECT_THAT(text, HasSubstr("# TYPE diapause_energy_joules counter\n# UNIT diapause_energy_joules joules\n"));
-  EXPECT_THAT(text,
-              HasSubstr("diapause_energy_joules_total{source=\"powercap intel-rapl:0\",domain=\"package\",part=\"0\","
-                        "kind=\"measured\"} 12.500000\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("# TYPE diapause_energy_joules counter\n# UNIT diapause_energy_joules joules\n"));
+  EXPECT_THAT(text, HasSubstr("diapause_energy_joules_total{source=\"powercap "
+                              "intel-rapl:0\",domain=\"package\",part=\"0\","
+                              "kind=\"measured\"} 12.500000\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE diapause_energy_gap_seconds gauge\n"));
   EXPECT_THAT(text, HasSubstr("diapause_energy_gap_seconds{source=\"powercap intel-rapl:0\""));
   EXPECT_THAT(text, HasSubstr("source=\"hwmon \\\"odd\\\\name\\\"?\""));

@@ -1,5 +1,5 @@
-// The promise behind every number with ±: the truth lies within it, and it is not much wider than it must be. Ten
-// thousand times a made-up node with known joules is measured by a made-up meter.
+// The promise behind every number with ±: the truth lies within it, and it is not much wider than
+// it must be. Ten thousand times a made-up node with known joules is measured by a made-up meter.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,8 +18,12 @@ constexpr int kCases = 10000;
 class Chance {
  public:
   explicit Chance(std::uint32_t seed) : random_(seed) {}
-  double between(double least, double most) { return std::uniform_real_distribution<double>(least, most)(random_); }
-  double over_decades(double least, double most) { return std::exp(between(std::log(least), std::log(most))); }
+  double between(double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(random_);
+  }
+  double over_decades(double least, double most) {
+    return std::exp(between(std::log(least), std::log(most)));
+  }
   double normal() { return std::normal_distribution<double>()(random_); }
   int one_of(int count) { return std::uniform_int_distribution<int>(0, count - 1)(random_); }
 
@@ -30,7 +34,8 @@ class Chance {
 // Power over time, in steps.
 class Truth {
  public:
-  static constexpr int kKinds = 6;  // constant, one step, square wave, ramp, noise, bursts shorter than most periods
+  // Constant, one step, square wave, ramp, noise, bursts shorter than most periods.
+  static constexpr int kKinds = 6;
 
   Truth(int kind, double seconds, Chance& chance) : end_s_(seconds) {
     const double low_w = chance.between(20, 200);
@@ -40,18 +45,22 @@ class Truth {
     const double apart_s = chance.over_decades(0.1, 2);
     while (time_s_ < seconds) {
       if (kind == 0) add(seconds, low_w);
-      if (kind == 1) add(time_s_ < edge_s ? edge_s + 1e-9 : seconds, time_s_ < edge_s ? low_w : high_w);
+      if (kind == 1)
+        add(time_s_ < edge_s ? edge_s + 1e-9 : seconds, time_s_ < edge_s ? low_w : high_w);
       if (kind == 2) add(half_s, steps_ % 2 == 0 ? low_w : high_w);
       if (kind == 3) add(0.02, std::lerp(low_w, high_w, time_s_ / seconds));
       if (kind == 4) add(chance.between(0.005, 0.05), chance.between(low_w, high_w));
-      if (kind == 5) add(steps_ % 2 == 0 ? chance.between(0, 2 * apart_s) : 0.01, steps_ % 2 == 0 ? low_w : high_w);
+      if (kind == 5)
+        add(steps_ % 2 == 0 ? chance.between(0, 2 * apart_s) : 0.01,
+            steps_ % 2 == 0 ? low_w : high_w);
     }
   }
 
   double joules(double time_s) const {
     if (time_s <= 0) return 0;
-    const auto after = std::lower_bound(ends_.begin(), ends_.end(), time_s,
-                                        [](const Step& step, double time) { return step.until_s < time; });
+    const auto after =
+        std::lower_bound(ends_.begin(), ends_.end(), time_s,
+                         [](const Step& step, double time) { return step.until_s < time; });
     const auto step = after == ends_.end() ? ends_.end() - 1 : after;
     return step->joules - step->watts * (step->until_s - time_s);
   }
@@ -76,10 +85,12 @@ class Truth {
   std::vector<Step> ends_;
 };
 
-// A counter, or a sensor that shows the mean power since it changed last; off by a scale, and by noise.
+// A counter, or a sensor that shows the mean power since it changed last; off by a scale, and by
+// noise.
 class MadeUpMeter final : public Meter {
  public:
-  MadeUpMeter(const Truth& truth, Quantity quantity, bool tells_peak, double period_s, Chance& chance)
+  MadeUpMeter(const Truth& truth, Quantity quantity, bool tells_peak, double period_s,
+              Chance& chance)
       : truth_(truth), chance_(chance) {
     Zone zone;
     zone.source = "made up";
@@ -109,7 +120,8 @@ class MadeUpMeter final : public Meter {
   const std::vector<Zone>& zones() const override { return zones_; }
   void read(double now_s, std::vector<Reading>& out) override {
     const Zone& zone = zones_[0];
-    const double changed_s = std::floor((now_s + phase_s_) / zone.update_s) * zone.update_s - phase_s_;
+    const double changed_s =
+        std::floor((now_s + phase_s_) / zone.update_s) * zone.update_s - phase_s_;
     if (zone.quantity == Quantity::energy) {
       const double joules = began_j_ + scale_ * truth_.joules(changed_s);
       out.push_back({0, now_s, static_cast<std::uint64_t>(joules / zone.unit) % zone.range});
@@ -117,7 +129,8 @@ class MadeUpMeter final : public Meter {
     }
     if (changed_s != changed_s_) {
       changed_s_ = changed_s;
-      const double watts = (truth_.joules(changed_s) - truth_.joules(changed_s - zone.update_s)) / zone.update_s;
+      const double watts =
+          (truth_.joules(changed_s) - truth_.joules(changed_s - zone.update_s)) / zone.update_s;
       shown_w_ = watts * scale_ * (1 + noise_ * chance_.normal());
     }
     out.push_back({0, now_s, static_cast<std::uint64_t>(std::max(0.0, shown_w_) / zone.unit)});
@@ -130,7 +143,8 @@ class MadeUpMeter final : public Meter {
   double scale_ = 1, noise_ = 0, began_j_ = 0, phase_s_ = 0, changed_s_ = -1, shown_w_ = 0;
 };
 
-// Of one phase: how far what is told is off the truth, as a share of what it may be off; none: nothing is told.
+// Of one phase: how far what is told is off the truth, as a share of what it may be off; none:
+// nothing is told.
 std::optional<double> off_share(int kind, Quantity quantity, bool tells_peak, Chance& chance) {
   const Truth truth(kind, chance.over_decades(5, 30), chance);
   const double period_s = chance.over_decades(0.05, 0.5);
@@ -138,10 +152,12 @@ std::optional<double> off_share(int kind, Quantity quantity, bool tells_peak, Ch
   meters.push_back(std::make_unique<MadeUpMeter>(truth, quantity, tells_peak, period_s, chance));
   Collector collector(std::move(meters), period_s);
   const double end_s = truth.seconds();
-  for (double now_s = 0.01; now_s < end_s; now_s += period_s * chance.between(0.9, 1.1)) collector.collect(now_s);
+  for (double now_s = 0.01; now_s < end_s; now_s += period_s * chance.between(0.9, 1.1))
+    collector.collect(now_s);
   collector.decide(Collector::Models::always);
   if (collector.zones().empty()) return std::nullopt;  // it has not moved yet
-  const double margin_s = std::min(2.5, end_s / 4);    // in which a slow sensor has nothing to tell yet
+  const double margin_s =
+      std::min(2.5, end_s / 4);  // in which a slow sensor has nothing to tell yet
   const double length_s = chance.over_decades(0.005, end_s - 2 * margin_s);
   const double from_s = chance.between(margin_s, end_s - margin_s - length_s);
   const Amount told = collector.total_between(from_s, from_s + length_s);
@@ -169,7 +185,8 @@ TEST(Uncertainty, CoversTheTruthAndIsNotMuchWiderThanItMustBe) {
   std::vector<double> needed;
   for (auto& [group, shares] : groups) {
     std::ranges::sort(shares);
-    needed.push_back(shares[static_cast<std::size_t>(0.99 * static_cast<double>(shares.size() - 1))]);
+    needed.push_back(
+        shares[static_cast<std::size_t>(0.99 * static_cast<double>(shares.size() - 1))]);
   }
   std::ranges::sort(needed);
   EXPECT_GE(needed[needed.size() / 2], 0.5);

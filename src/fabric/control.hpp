@@ -1,6 +1,6 @@
-// What a process that uses verbs and the agent of its job say to one another: a page that both have mapped, and records
-// behind it. The page is the beginning of a memfd of the process. Layouts are of this machine and are never stored as
-// such.
+// What a process that uses verbs and the agent of its job say to one another: a page that both have
+// mapped, and records behind it. The page is the beginning of a memfd of the process. Layouts are
+// of this machine and are never stored as such.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@ inline constexpr std::string_view kMemoryLink = "/memfd:diapause";
 inline constexpr std::uint64_t kMagic = 0x31'73'62'72'65'76'2e'64;  // "d.verbs1"
 inline constexpr std::uint64_t kPageSize = 4096;
 
-// What the agent asks for, in this order. Every process has answered one step before any gets the next.
+// What the agent asks for, in this order. Every process has answered one step before any gets the
+// next.
 enum class Step : std::uint32_t {
   none = 0,
   stop,     // no thread goes on in a verb; records of all that others must know are published
@@ -27,11 +28,13 @@ enum class Step : std::uint32_t {
   go_on,    // threads go on
 };
 
-// The state of a process, by the last step that it has done, as far as the agent must know it after a restart.
+// The state of a process, by the last step that it has done, as far as the agent must know it after
+// a restart.
 struct Page {
   std::uint64_t magic = kMagic;
-  std::uint32_t owner = 0;                // the process, as it knows itself; a child that was forked is another
-  std::atomic<std::uint32_t> request{0};  // a number that changes with each request; its last three bits: the step
+  std::uint32_t owner = 0;  // the process, as it knows itself; a child that was forked is another
+  std::atomic<std::uint32_t> request{
+      0};  // a number that changes with each request; its last three bits: the step
   std::atomic<std::uint32_t> answer{0};   // the last request that was dealt with
   std::uint32_t code = 0;                 // 0, or the Code of a failure
   std::uint32_t is_closed = 0;            // adapters are closed
@@ -64,7 +67,7 @@ struct Record {
   std::uint32_t is_reliable = 0;   // it is of the kind RC
   std::uint32_t is_connected = 0;  // it may receive from its peer
   std::uint32_t is_broken = 0;     // it is in an error state
-  std::uint64_t sent = 0;          // messages that take a receive of the peer, since it was connected
+  std::uint64_t sent = 0;  // messages that take a receive of the peer, since it was connected
 };
 
 }  // namespace diapause::fabric

@@ -6,7 +6,9 @@ void Directory::Places::add(const Address& address, const PortName& port) {
   const auto known = of.find(address);
   const auto own = of_port.find(port);
   const auto next = static_cast<std::uint32_t>(of_port.size());
-  const std::uint32_t place = own != of_port.end() ? own->second : known != of.end() ? known->second : next;
+  const std::uint32_t place = own != of_port.end() ? own->second
+                              : known != of.end()  ? known->second
+                                                   : next;
   of_port.emplace(port, place);
   of.emplace(address, place);
 }
@@ -23,7 +25,8 @@ void Directory::add_address(const Address& shown, const Address& real, const Por
 Directory::Directory(std::span<const Record> records) : records_(records.begin(), records.end()) {
   for (const Record& one : records_) {
     const PortName port{one.home, one.port};
-    if (one.kind == RecordKind::gid) add_address({true, one.shown_gid, 0}, {true, one.real_gid, 0}, port);
+    if (one.kind == RecordKind::gid)
+      add_address({true, one.shown_gid, 0}, {true, one.real_gid, 0}, port);
     if (one.kind == RecordKind::port && one.shown != 0)
       add_address({false, {}, one.shown}, {false, {}, one.real}, port);
   }
@@ -52,7 +55,8 @@ const Record* Directory::find_pair(const Address& address, std::uint32_t number)
   return found == pairs_.end() ? nullptr : &records_[found->second];
 }
 
-Address Directory::real_address(const Address& shown, std::uint64_t home, std::uint32_t port) const {
+Address Directory::real_address(const Address& shown, std::uint64_t home,
+                                std::uint32_t port) const {
   const auto own = real_of_.find({shown, {home, port}});
   if (own != real_of_.end()) return own->second;
   const auto any = any_real_of_.find(shown);

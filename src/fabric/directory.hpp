@@ -21,7 +21,8 @@ struct Address {
   auto operator<=>(const Address&) const = default;
 };
 
-// Made once from the records of all processes, and not changed. What it does not know has kept its number.
+// Made once from the records of all processes, and not changed. What it does not know has kept its
+// number.
 class Directory {
  public:
   Directory() = default;
@@ -31,8 +32,8 @@ class Directory {
 
   // The queue pair that a program knows as `number` at `address`.
   const Record* find_pair(const Address& address, std::uint32_t number) const;
-  // The address as adapters know it now. Several processes may have had one address and have others now:
-  // `home` and `port` choose, if they are known.
+  // The address as adapters know it now. Several processes may have had one address and have others
+  // now: `home` and `port` choose, if they are known.
   Address real_address(const Address& shown, std::uint64_t home, std::uint32_t port) const;
   Address shown_address(const Address& real) const;
   std::uint32_t shown_pair(const Address& real, std::uint32_t number) const;
@@ -42,8 +43,9 @@ class Directory {
   bool has_pair(std::uint32_t number) const { return pair_numbers_.contains(number); }
   bool has_key(std::uint32_t number) const { return key_numbers_.contains(number); }
 
+  // Home and port.
  private:
-  using PortName = std::pair<std::uint64_t, std::uint32_t>;  // home and port
+  using PortName = std::pair<std::uint64_t, std::uint32_t>;
   void add_address(const Address& shown, const Address& real, const PortName& port);
 
   bool is_trivial_ = true;
@@ -57,9 +59,12 @@ class Directory {
     void add(const Address& address, const PortName& port);
   };
   Places shown_places_, real_places_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pairs_;       // place and shown number: index
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pairs_real_;  // place and real number: shown one
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> keys_;        // home and shown key: real key
+  // Place and shown number: index.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pairs_;
+  // Place and real number: shown one.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pairs_real_;
+  // Home and shown key: real key.
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> keys_;
   std::set<std::uint32_t> pair_numbers_, key_numbers_;
 };
 

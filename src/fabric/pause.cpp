@@ -23,11 +23,13 @@ namespace {
 
 constexpr double kShortStep_s = 10, kLongStep_s = 60;
 
-// Returns the paths of what may be the memory that a process shares with its agent; none if it uses no verbs.
+// Returns the paths of what may be the memory that a process shares with its agent; none if it uses
+// no verbs.
 std::vector<std::string> candidates(pid_t process) {
   std::vector<std::string> found;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", process), error)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", process), error)) {
     const std::string link = std::filesystem::read_symlink(entry.path(), error).string();
     if (link.starts_with(kMemoryLink)) found.push_back(entry.path().string());
   }
@@ -112,12 +114,14 @@ Status Pause::answer_of(Member& member, double end_s) {
     if (answer == member.page->request.load()) break;
     if (has_ended(member.handle)) return {};
     if (sys::monotonic_s() > end_s) {
-      return fail(Code::again, fmt::format("process {} does not answer about its use of verbs", member.page->owner));
+      return fail(Code::again, fmt::format("process {} does not answer about its use of verbs",
+                                           member.page->owner));
     }
     sys::wait_while(member.page->answer, answer, 0.1);
   }
   if (member.page->code == 0) return {};
-  const std::string problem(member.page->problem, ::strnlen(member.page->problem, sizeof member.page->problem));
+  const std::string problem(member.page->problem,
+                            ::strnlen(member.page->problem, sizeof member.page->problem));
   return fail(static_cast<Code>(static_cast<int>(member.page->code)),
               fmt::format("process {}: {}", member.page->owner, problem));
 }
@@ -141,7 +145,8 @@ Status Pause::give_directory() {
     all.resize(before + one.page->published);
     const std::size_t bytes = one.page->published * sizeof(Record);
     if (::pread(one.memory, all.data() + before, bytes, kPageSize) != static_cast<ssize_t>(bytes)) {
-      return fail(Code::io, fmt::format("what process {} tells of its verbs cannot be read", one.page->owner));
+      return fail(Code::io, fmt::format("what process {} tells of its verbs cannot be read",
+                                        one.page->owner));
     }
   }
   const std::size_t bytes = all.size() * sizeof(Record);
@@ -150,7 +155,8 @@ Status Pause::give_directory() {
     one.page->given = all.size();
     if (::pwrite(one.memory, all.data(), bytes, static_cast<off_t>(one.page->given_at)) !=
         static_cast<ssize_t>(bytes)) {
-      return fail(os_error(fmt::format("telling process {} of the verbs of the job", one.page->owner), errno));
+      return fail(os_error(
+          fmt::format("telling process {} of the verbs of the job", one.page->owner), errno));
     }
   }
   return {};
@@ -190,12 +196,14 @@ Status Pause::end() {
 }
 
 std::string library_folder(const std::string& program) {
-  // A restart has to set the capabilities of other users' threads, and gives each credentials of its own by that.
-  // Adapters that are reached by write(2) take calls only from threads with the credentials of whoever has opened them.
+  // A restart has to set the capabilities of other users' threads, and gives each credentials of
+  // its own by that. Adapters that are reached by write(2) take calls only from threads with the
+  // credentials of whoever has opened them.
   if (sys::user_id() != 0) return "";
   std::error_code error;
   if (std::filesystem::is_empty("/sys/class/infiniband", error) || error) return "";
-  const auto folder = (std::filesystem::path(program).parent_path() / DIAPAUSE_VERBS_FROM_PROGRAM).lexically_normal();
+  const auto folder = (std::filesystem::path(program).parent_path() / DIAPAUSE_VERBS_FROM_PROGRAM)
+                          .lexically_normal();
   return std::filesystem::exists(folder / "libibverbs.so.1", error) ? folder.string() : "";
 }
 

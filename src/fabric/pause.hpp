@@ -1,4 +1,5 @@
-// What the agent of a job knows of verbs: how the processes that use them let go of their adapters, and get them back.
+// What the agent of a job knows of verbs: how the processes that use them let go of their adapters,
+// and get them back.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +14,8 @@
 
 namespace diapause::fabric {
 
-// As long as it holds them, the job's processes have no adapter open, and their threads wait where they use verbs. What
-// they had sent has arrived. Its end gives everything back.
+// As long as it holds them, the job's processes have no adapter open, and their threads wait where
+// they use verbs. What they had sent has arrived. Its end gives everything back.
 class Pause {
  public:
   Pause() = default;
@@ -22,15 +23,18 @@ class Pause {
   Pause& operator=(const Pause&) = delete;
   ~Pause();
 
-  // `processes`: all of the job. After a failure nothing has changed for them; Code::again: it may succeed soon.
+  // `processes`: all of the job. After a failure nothing has changed for them; Code::again: it may
+  // succeed soon.
   Status begin(std::span<const pid_t> processes);
   // Of a job that was restored: its processes are as begin() left them.
   void take_over(std::span<const pid_t> processes);
-  // Does nothing if it holds none. Fails if an adapter does not do what its predecessor did; threads then wait on.
+  // Does nothing if it holds none. Fails if an adapter does not do what its predecessor did;
+  // threads then wait on.
   Status end();
   // The same; the next end() tells of a failure.
   void end_early();
-  // When the first thread was stopped, in seconds of sys::monotonic_s(); nothing if there are no adapters to be held.
+  // When the first thread was stopped, in seconds of sys::monotonic_s(); nothing if there are no
+  // adapters to be held.
   std::optional<double> since_s() const { return since_s_; }
 
  private:
@@ -53,8 +57,9 @@ class Pause {
   std::optional<double> since_s_;
 };
 
-// Returns the folder that has to stand in LD_LIBRARY_PATH of a program if its verbs are to be checkpointed; empty if
-// this machine has no adapter, or Diapause was built without. `program`: the path of the command.
+// Returns the folder that has to stand in LD_LIBRARY_PATH of a program if its verbs are to be
+// checkpointed; empty if this machine has no adapter, or Diapause was built without. `program`: the
+// path of the command.
 std::string library_folder(const std::string& program);
 
 }  // namespace diapause::fabric

@@ -22,7 +22,8 @@ static_assert(sizeof(XXH3_state_t) <= sizeof(Checksum64) &&
 Checksum64::Checksum64() { XXH3_64bits_reset(new (state_.data()) XXH3_state_t); }
 
 void Checksum64::update(ByteView data) {
-  XXH3_64bits_update(std::launder(reinterpret_cast<XXH3_state_t*>(state_.data())), data.data(), data.size());
+  XXH3_64bits_update(std::launder(reinterpret_cast<XXH3_state_t*>(state_.data())), data.data(),
+                     data.size());
 }
 
 std::uint64_t Checksum64::value() const {

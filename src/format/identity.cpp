@@ -58,16 +58,19 @@ Status check_identity_frame(ByteView data) {
   }
   const std::uint32_t version = reader.u32();
   const std::uint32_t length = reader.u32();
-  if (length != data.size()) return corrupt_identity(fmt::format("{} bytes where it says {}", data.size(), length));
+  if (length != data.size())
+    return corrupt_identity(fmt::format("{} bytes where it says {}", data.size(), length));
   const ByteView content = data.first(data.size() - kIdentityDigestBytes);
   if (Reader(data.last(kIdentityDigestBytes)).digest() != digest128(content)) {
     return corrupt_identity("its bytes do not give its digest");
   }
   if (version >= 1 && version <= kIdentityFormatVersion) return {};
-  return fail(Code::mismatch,
-              fmt::format("identity: written in format version {}, this library reads versions 1 to {}; use the "
-                          "Diapause release that wrote it",
-                          version, kIdentityFormatVersion));
+  return fail(
+      Code::mismatch,
+      fmt::format(
+          "identity: written in format version {}, this library reads versions 1 to {}; use the "
+          "Diapause release that wrote it",
+          version, kIdentityFormatVersion));
 }
 
 }  // namespace
@@ -79,8 +82,8 @@ std::string JobId::hex() const {
 }
 
 ByteVector encode_identity(const JobIdentity& identity) {
-  const std::size_t length =
-      kIdentityFixedBytes + identity.job.size() + identity.key.size() + identity.home.size() + kIdentityDigestBytes;
+  const std::size_t length = kIdentityFixedBytes + identity.job.size() + identity.key.size() +
+                             identity.home.size() + kIdentityDigestBytes;
   Writer writer(length);
   writer.text(kIdentityMagic);
   writer.u32(kIdentityFormatVersion);
@@ -108,11 +111,15 @@ Result<JobIdentity> decode_identity(ByteView data) {
   identity.job = get_counted(reader);
   identity.key = get_counted(reader);
   identity.home = get_counted(reader);
-  if (!reader.ok() || reader.remaining() > 0 || reserved != 0) return corrupt_identity("its fields do not fill it");
+  if (!reader.ok() || reader.remaining() > 0 || reserved != 0)
+    return corrupt_identity("its fields do not fill it");
   if (!identity.id.is_set()) return corrupt_identity("it names no job");
-  if (!is_sound_component(identity.job, kMaxNameBytes)) return corrupt_identity("its job's name is no plain name");
-  if (!is_sound_component(identity.key, kMaxKeyBytes)) return corrupt_identity("its directory's name is no plain name");
-  if (!is_sound_text(identity.home, kMaxHomeBytes)) return corrupt_identity("the path of its home is no path");
+  if (!is_sound_component(identity.job, kMaxNameBytes))
+    return corrupt_identity("its job's name is no plain name");
+  if (!is_sound_component(identity.key, kMaxKeyBytes))
+    return corrupt_identity("its directory's name is no plain name");
+  if (!is_sound_text(identity.home, kMaxHomeBytes))
+    return corrupt_identity("the path of its home is no path");
   return identity;
 }
 

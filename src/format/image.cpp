@@ -24,7 +24,9 @@ constexpr std::uint64_t kCompressionBytes = 12;   // of each region, from format
 constexpr std::uint64_t kEncodedFixedBytes = 24;  // additional, of a region in compressed blocks
 constexpr std::size_t kMaxRegionNameBytes = 255;
 
-auto corrupt_header(const std::string& what) { return fail(Code::corrupt, "image header: " + what); }
+auto corrupt_header(const std::string& what) {
+  return fail(Code::corrupt, "image header: " + what);
+}
 auto corrupt_index(const std::string& what) { return fail(Code::corrupt, "image index: " + what); }
 
 // Returns the name for use in messages. Files may be hostile, and terminals obey control
@@ -32,7 +34,8 @@ auto corrupt_index(const std::string& what) { return fail(Code::corrupt, "image 
 std::string printable(std::string_view name) {
   std::string text(name.substr(0, kMaxRegionNameBytes));
   std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return text;
 }
 
@@ -44,14 +47,17 @@ Status check_header(const ImageHeader& header) {
   if (header.kind == ImageKind::data && header.owner >= header.rank_count) {
     return corrupt_header(fmt::format("rank {} of {} ranks", header.owner, header.rank_count));
   }
-  if (header.version.number == UINT64_MAX) return corrupt_header("version number is not below 2^64-1");
-  if (header.file_bytes > kMaxFileBytes) return corrupt_header(fmt::format("file of {} bytes", header.file_bytes));
+  if (header.version.number == UINT64_MAX)
+    return corrupt_header("version number is not below 2^64-1");
+  if (header.file_bytes > kMaxFileBytes)
+    return corrupt_header(fmt::format("file of {} bytes", header.file_bytes));
   if (header.index_offset < kHeaderBytes || header.index_offset % kPageBytes != 0) {
     return corrupt_header(fmt::format("index at byte {}", header.index_offset));
   }
-  if (header.index_offset > header.file_bytes || header.index_bytes > header.file_bytes - header.index_offset) {
-    return corrupt_header(fmt::format("index of {} bytes at byte {} of a file of {}", header.index_bytes,
-                                      header.index_offset, header.file_bytes));
+  if (header.index_offset > header.file_bytes ||
+      header.index_bytes > header.file_bytes - header.index_offset) {
+    return corrupt_header(fmt::format("index of {} bytes at byte {} of a file of {}",
+                                      header.index_bytes, header.index_offset, header.file_bytes));
   }
   return {};
 }
@@ -72,12 +78,15 @@ bool is_sound_place(const std::vector<BlockDim>& place, std::uint64_t count) {
 
 bool is_sound_compression(const Region& region) {
   const auto [codec, bound] = region.compression;
-  const bool is_floating = region.type == ElementType::float32 || region.type == ElementType::float64;
-  if (bound != 0 && (!std::isnormal(bound) || bound < 0 || !is_floating || codec == 0)) return false;
+  const bool is_floating =
+      region.type == ElementType::float32 || region.type == ElementType::float64;
+  if (bound != 0 && (!std::isnormal(bound) || bound < 0 || !is_floating || codec == 0))
+    return false;
   if (std::signbit(bound)) return false;
   const EncodedBlocks& encoded = region.encoded;
   if (region.is_raw()) return encoded == EncodedBlocks{};
-  if (codec == 0 || std::signbit(encoded.greatest_error) || !(encoded.greatest_error <= bound)) return false;
+  if (codec == 0 || std::signbit(encoded.greatest_error) || !(encoded.greatest_error <= bound))
+    return false;
   const std::uint64_t blocks = encoded.sizes.size();
   return encoded.lossy <= blocks && encoded.fallen_back <= blocks - encoded.lossy &&
          (bound != 0 || (encoded.lossy == 0 && encoded.fallen_back == 0));
@@ -85,9 +94,10 @@ bool is_sound_compression(const Region& region) {
 
 // Checks what must hold for a region wherever it lies. `code` says who would be at fault.
 Status check_description(const Region& region, Code code) {
-  if (region.name.empty() || region.name.size() > kMaxRegionNameBytes || region.name.find('\0') != std::string::npos) {
-    return fail(code, fmt::format("region name '{}' is not 1 to {} bytes without NUL", printable(region.name),
-                                  kMaxRegionNameBytes));
+  if (region.name.empty() || region.name.size() > kMaxRegionNameBytes ||
+      region.name.find('\0') != std::string::npos) {
+    return fail(code, fmt::format("region name '{}' is not 1 to {} bytes without NUL",
+                                  printable(region.name), kMaxRegionNameBytes));
   }
   const auto bad = [&](const std::string& what) {
     return fail(code, fmt::format("region '{}': {}", printable(region.name), what));
@@ -96,19 +106,20 @@ Status check_description(const Region& region, Code code) {
   if (type >= kElementTypes) return bad(fmt::format("unknown element type {}", type));
   const std::uint64_t natural = element_bytes_of(region.type);
   if (region.element_bytes == 0 || (natural != 0 && region.element_bytes != natural)) {
-    return bad(
-        fmt::format("elements of {} bytes do not fit type {}", region.element_bytes, element_type_name(region.type)));
+    return bad(fmt::format("elements of {} bytes do not fit type {}", region.element_bytes,
+                           element_type_name(region.type)));
   }
   if (!region.is_raw() && region.encoding != Encoding::blocks) {
     return bad(fmt::format("unknown encoding {}", static_cast<std::uint32_t>(region.encoding)));
   }
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(region.element_bytes, region.count, &bytes) || bytes > kMaxFileBytes) {
-    return bad(fmt::format("{} elements of {} bytes are too many", region.count, region.element_bytes));
+    return bad(
+        fmt::format("{} elements of {} bytes are too many", region.count, region.element_bytes));
   }
   if (!is_sound_place(region.place, region.count)) {
-    return bad(
-        fmt::format("its {} dimensions do not describe a block of {} elements", region.place.size(), region.count));
+    return bad(fmt::format("its {} dimensions do not describe a block of {} elements",
+                           region.place.size(), region.count));
   }
   if (!is_sound_compression(region)) {
     return bad(fmt::format("codec {} with error bound {} does not fit it", region.compression.codec,
@@ -121,10 +132,12 @@ Status check_names_unique(const std::vector<Region>& regions, Code code) {
   // Numbers sort much faster than names. Names are compared only where the numbers are equal.
   std::vector<std::pair<std::uint64_t, std::string_view>> names;
   names.reserve(regions.size());
-  for (const Region& region : regions) names.emplace_back(checksum64(as_byte_view(region.name)), region.name);
+  for (const Region& region : regions)
+    names.emplace_back(checksum64(as_byte_view(region.name)), region.name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) return fail(code, fmt::format("two regions are named '{}'", printable(twice->second)));
+  if (twice != names.end())
+    return fail(code, fmt::format("two regions are named '{}'", printable(twice->second)));
   return {};
 }
 
@@ -134,13 +147,15 @@ Status check_location(const Region& region, const ImageHeader& header, std::uint
   const std::uint64_t index_offset = header.index_offset;
   const std::uint64_t alignment = header.format_version < 3 ? kPageBytes : kPackedBytes;
   if (region.is_raw() && region.stored_bytes != region.raw_bytes()) {
-    return corrupt_index(fmt::format("region '{}': {} bytes stored for {} elements of {} bytes", printable(region.name),
-                                     region.stored_bytes, region.count, region.element_bytes));
+    return corrupt_index(fmt::format("region '{}': {} bytes stored for {} elements of {} bytes",
+                                     printable(region.name), region.stored_bytes, region.count,
+                                     region.element_bytes));
   }
   if (region.offset % alignment != 0 || region.offset < *end || region.offset > index_offset ||
       region.stored_bytes > index_offset - region.offset) {
-    return corrupt_index(fmt::format("region '{}': {} bytes at byte {} do not fit between bytes {} and {}",
-                                     printable(region.name), region.stored_bytes, region.offset, *end, index_offset));
+    return corrupt_index(fmt::format(
+        "region '{}': {} bytes at byte {} do not fit between bytes {} and {}",
+        printable(region.name), region.stored_bytes, region.offset, *end, index_offset));
   }
   *end = region.offset + region.stored_bytes;
   return {};
@@ -165,22 +180,24 @@ Status decode_compression(Reader& reader, std::uint64_t blocks, Region& region) 
   region.encoded.fallen_back = reader.u64();
   region.encoded.greatest_error = std::bit_cast<double>(reader.u64());
   if (!reader.has_items(blocks, 2 * sizeof(std::uint64_t))) {
-    return corrupt_index(fmt::format("region '{}': {} compressed blocks announced, {} bytes of index left",
-                                     printable(region.name), blocks, reader.remaining()));
+    return corrupt_index(
+        fmt::format("region '{}': {} compressed blocks announced, {} bytes of index left",
+                    printable(region.name), blocks, reader.remaining()));
   }
   std::uint64_t left = region.stored_bytes;
   region.encoded.sizes.reserve(blocks);
   for (std::uint64_t i = 0; i < blocks; ++i) {
     const std::uint64_t size = reader.u64();
     if (size == 0 || size > left) {
-      return corrupt_index(
-          fmt::format("region '{}': compressed block {} of {} bytes", printable(region.name), i, size));
+      return corrupt_index(fmt::format("region '{}': compressed block {} of {} bytes",
+                                       printable(region.name), i, size));
     }
     left -= size;
     region.encoded.sizes.push_back(size);
   }
   if (left == 0) return {};
-  return corrupt_index(fmt::format("region '{}': {} bytes stored behind its blocks", printable(region.name), left));
+  return corrupt_index(
+      fmt::format("region '{}': {} bytes stored behind its blocks", printable(region.name), left));
 }
 
 void encode_region(const Region& region, std::uint32_t format_version, Writer& writer) {
@@ -214,7 +231,8 @@ Result<Region> decode_region(Reader& reader, const ImageHeader& header, std::uin
   region.encoding = static_cast<Encoding>(reader.u32());
   const std::uint32_t dims = reader.u32();
   const std::uint32_t name_bytes = reader.u32();
-  if (name_bytes > kMaxRegionNameBytes) return corrupt_index(fmt::format("region name of {} bytes", name_bytes));
+  if (name_bytes > kMaxRegionNameBytes)
+    return corrupt_index(fmt::format("region name of {} bytes", name_bytes));
   region.name = reader.text(name_bytes);
   if (dims > kMaxDims) return corrupt_index(fmt::format("region of {} dimensions", dims));
   region.place.reserve(dims);
@@ -227,8 +245,9 @@ Result<Region> decode_region(Reader& reader, const ImageHeader& header, std::uin
   DIAPAUSE_TRY(check_description(region, Code::corrupt));
   DIAPAUSE_TRY(check_location(region, header, end));
   if (blocks != region.block_count() || !reader.has_items(blocks, sizeof(std::uint64_t))) {
-    return corrupt_index(fmt::format("region '{}': {} bytes stored, {} checksums announced, {} bytes of index left",
-                                     printable(region.name), region.stored_bytes, blocks, reader.remaining()));
+    return corrupt_index(
+        fmt::format("region '{}': {} bytes stored, {} checksums announced, {} bytes of index left",
+                    printable(region.name), region.stored_bytes, blocks, reader.remaining()));
   }
   region.block_checksums.reserve(blocks);
   for (std::uint64_t i = 0; i < blocks; ++i) region.block_checksums.push_back(reader.u64());
@@ -262,18 +281,20 @@ Result<ImageHeader> decode_header(ByteView data) {
     return corrupt_header(fmt::format("{} bytes where {} are needed", data.size(), kHeaderBytes));
   }
   Reader reader(data.first(kHeaderChecksumOffset));
-  if (reader.text(kHeaderMagic.size()) != kHeaderMagic) return corrupt_header("this is not a Diapause image");
+  if (reader.text(kHeaderMagic.size()) != kHeaderMagic)
+    return corrupt_header("this is not a Diapause image");
   const std::uint64_t stored = Reader(data.subspan(kHeaderChecksumOffset, 8)).u64();
   const std::uint64_t computed = checksum64(data.first(kHeaderChecksumOffset));
   if (stored != computed) {
-    return corrupt_header(fmt::format("checksum is {:016x}, its bytes give {:016x}", stored, computed));
+    return corrupt_header(
+        fmt::format("checksum is {:016x}, its bytes give {:016x}", stored, computed));
   }
   const std::uint32_t version = reader.u32();
   if (version == 0 || version > kImageFormatVersion) {
-    return fail(Code::mismatch,
-                fmt::format("image header: written in format version {}, this library reads versions 1 to {}; restart "
-                            "with the Diapause release that wrote it",
-                            version, kImageFormatVersion));
+    return fail(Code::mismatch, fmt::format("image header: written in format version {}, this "
+                                            "library reads versions 1 to {}; restart "
+                                            "with the Diapause release that wrote it",
+                                            version, kImageFormatVersion));
   }
   ImageHeader header;
   header.format_version = version;
@@ -303,15 +324,17 @@ std::uint64_t element_bytes_of(ElementType type) {
 }
 
 const char* element_type_name(ElementType type) {
-  static constexpr const char* kNames[kElementTypes] = {"bytes",  "int8",  "uint8",  "int16",   "uint16", "int32",
-                                                        "uint32", "int64", "uint64", "float32", "float64"};
+  static constexpr const char* kNames[kElementTypes] = {"bytes",  "int8",    "uint8",  "int16",
+                                                        "uint16", "int32",   "uint32", "int64",
+                                                        "uint64", "float32", "float64"};
   const auto index = static_cast<std::uint32_t>(type);
   return index < kElementTypes ? kNames[index] : "unknown";
 }
 
 bool is_packed(const ImageIndex& index) {
-  const auto small = std::ranges::count_if(
-      index.regions, [](const Region& region) { return region.raw_bytes() > 0 && region.raw_bytes() < kPageBytes; });
+  const auto small = std::ranges::count_if(index.regions, [](const Region& region) {
+    return region.raw_bytes() > 0 && region.raw_bytes() < kPageBytes;
+  });
   return static_cast<std::size_t>(small) >= kPackedFrom;
 }
 
@@ -339,11 +362,14 @@ ByteVector encode_index(const ImageIndex& index) {
 
 Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header) {
   if (data.size() != header.index_bytes) {
-    return corrupt_index(fmt::format("{} bytes where the header says {}", data.size(), header.index_bytes));
+    return corrupt_index(
+        fmt::format("{} bytes where the header says {}", data.size(), header.index_bytes));
   }
-  if (digest128(data) != header.index_digest) return corrupt_index("its digest is not the one in the header");
+  if (digest128(data) != header.index_digest)
+    return corrupt_index("its digest is not the one in the header");
   Reader reader(data);
-  if (reader.text(kIndexMagic.size()) != kIndexMagic) return corrupt_index("does not begin with its magic number");
+  if (reader.text(kIndexMagic.size()) != kIndexMagic)
+    return corrupt_index("does not begin with its magic number");
   const std::uint64_t count = reader.u64();
   if (!reader.ok() || !reader.has_items(count, kRegionFixedBytes)) {
     return corrupt_index(fmt::format("{} regions in {} bytes", count, data.size()));
@@ -355,11 +381,12 @@ Result<ImageIndex> decode_index(ByteView data, const ImageHeader& header) {
     DIAPAUSE_TRY_ASSIGN(Region region, decode_region(reader, header, &end));
     index.regions.push_back(std::move(region));
   }
-  if (reader.remaining() != 0) return corrupt_index(fmt::format("{} bytes behind its end", reader.remaining()));
+  if (reader.remaining() != 0)
+    return corrupt_index(fmt::format("{} bytes behind its end", reader.remaining()));
   DIAPAUSE_TRY(check_names_unique(index.regions, Code::corrupt));
   if (format_version_of(index) != header.format_version) {
-    return corrupt_index(fmt::format("format version {} says no more than version {} does", header.format_version,
-                                     format_version_of(index)));
+    return corrupt_index(fmt::format("format version {} says no more than version {} does",
+                                     header.format_version, format_version_of(index)));
   }
   return index;
 }
@@ -374,8 +401,10 @@ Result<std::uint64_t> lay_out(ImageIndex& index) {
     region.offset = round_up(end, alignment_of(region, packs));
     end = region.offset + region.stored_bytes;
     if (round_up(end, kPageBytes) > kMaxFileBytes) {
-      return fail(Code::argument, fmt::format("region '{}': the image would grow beyond 2^63 bytes; {} bytes are asked",
-                                              printable(region.name), region.stored_bytes));
+      return fail(
+          Code::argument,
+          fmt::format("region '{}': the image would grow beyond 2^63 bytes; {} bytes are asked",
+                      printable(region.name), region.stored_bytes));
     }
   }
   for (Region& region : index.regions) region.block_checksums.resize(region.block_count());
@@ -386,9 +415,10 @@ std::uint64_t encoded_index_bytes(const ImageIndex& index) {
   const std::uint64_t compression = format_version_of(index) > 1 ? kCompressionBytes : 0;
   std::uint64_t bytes = kIndexFixedBytes;
   for (const Region& region : index.regions) {
-    bytes += kRegionFixedBytes + region.name.size() + region.place.size() * kDimBytes + compression +
-             region.block_count() * sizeof(std::uint64_t);
-    if (!region.is_raw()) bytes += kEncodedFixedBytes + region.encoded.sizes.size() * sizeof(std::uint64_t);
+    bytes += kRegionFixedBytes + region.name.size() + region.place.size() * kDimBytes +
+             compression + region.block_count() * sizeof(std::uint64_t);
+    if (!region.is_raw())
+      bytes += kEncodedFixedBytes + region.encoded.sizes.size() * sizeof(std::uint64_t);
   }
   return bytes;
 }

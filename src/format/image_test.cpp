@@ -63,7 +63,9 @@ Image small_image() {
   return lay_out_and_seal({{grid, region_of("particles", ElementType::bytes, 100000)}});
 }
 
-Result<ImageIndex> decode(const Image& image) { return decode_index(image.index_bytes, image.header); }
+Result<ImageIndex> decode(const Image& image) {
+  return decode_index(image.index_bytes, image.header);
+}
 
 // Returns what decode_index says of the small image after `change` has modified its index.
 std::string refusal(const std::function<void(ImageIndex&)>& change) {
@@ -151,15 +153,18 @@ TEST(ImageHeader, RefusesFieldsThatCannotBe) {
   EXPECT_THAT(header_refusal([](auto& h) { h.kind = ImageKind{0}; }), HasSubstr("unknown kind 0"));
   EXPECT_THAT(header_refusal([](auto& h) { h.rank_count = 0; }), HasSubstr("number of ranks"));
   EXPECT_THAT(header_refusal([](auto& h) { h.owner = 4; }), HasSubstr("rank 4 of 4"));
-  EXPECT_THAT(header_refusal([](auto& h) { h.version.number = UINT64_MAX; }), HasSubstr("version number"));
+  EXPECT_THAT(header_refusal([](auto& h) { h.version.number = UINT64_MAX; }),
+              HasSubstr("version number"));
 }
 
 TEST(ImageHeader, RefusesAnIndexOutsideTheFile) {
   EXPECT_THAT(header_refusal([](auto& h) { h.index_offset += 1; }), HasSubstr("index at byte"));
   EXPECT_THAT(header_refusal([](auto& h) { h.index_offset = 0; }), HasSubstr("index at byte 0"));
   EXPECT_THAT(header_refusal([](auto& h) { h.file_bytes -= 1; }), HasSubstr("of a file of"));
-  EXPECT_THAT(header_refusal([](auto& h) { h.index_bytes = UINT64_MAX; }), HasSubstr("of a file of"));
-  EXPECT_THAT(header_refusal([](auto& h) { h.index_offset = 0 - kPageBytes; }), HasSubstr("of a file of"));
+  EXPECT_THAT(header_refusal([](auto& h) { h.index_bytes = UINT64_MAX; }),
+              HasSubstr("of a file of"));
+  EXPECT_THAT(header_refusal([](auto& h) { h.index_offset = 0 - kPageBytes; }),
+              HasSubstr("of a file of"));
   EXPECT_THAT(header_refusal([](auto& h) { h.file_bytes = 1ULL << 63; }), HasSubstr("file of"));
 }
 
@@ -186,7 +191,8 @@ TEST(ImageIndex, WithoutRegionsSurvivesARoundTrip) {
 TEST(ImageIndex, OfHundredsOfRegionsOfAllTypesSurvivesARoundTrip) {
   ImageIndex index;
   for (std::uint32_t i = 0; i < 700; ++i) {
-    index.regions.push_back(region_of(fmt::format("r{}", i), ElementType{i % kElementTypes}, i % 3 * 200000));
+    index.regions.push_back(
+        region_of(fmt::format("r{}", i), ElementType{i % kElementTypes}, i % 3 * 200000));
   }
   const Image image = lay_out_and_seal(index);
   const auto decoded = decode(image);
@@ -207,7 +213,8 @@ TEST(ImageIndex, KeepsEightDimensionsAndEmptyBlocks) {
 }
 
 TEST(ImageIndex, AllowsANameOfAny255Bytes) {
-  const Image image = lay_out_and_seal({{region_of(std::string(255, '\xff'), ElementType::uint8, 1)}});
+  const Image image =
+      lay_out_and_seal({{region_of(std::string(255, '\xff'), ElementType::uint8, 1)}});
   EXPECT_TRUE(decode(image));
 }
 
@@ -241,12 +248,16 @@ TEST(ImageIndex, RefusesTrailingBytes) {
   EXPECT_THAT(decode(image).error().message, HasSubstr("1 bytes behind its end"));
 }
 
-TEST(ImageIndex, RefusesAnotherMagicNumber) { EXPECT_THAT(refusal_of_number(0, 'X', 1), HasSubstr("magic number")); }
+TEST(ImageIndex, RefusesAnotherMagicNumber) {
+  EXPECT_THAT(refusal_of_number(0, 'X', 1), HasSubstr("magic number"));
+}
 
 TEST(ImageIndex, RefusesHostileCounts) {
-  EXPECT_THAT(refusal_of_number(8, UINT64_MAX / 56, 8), HasSubstr("regions in"));       // number of regions
-  EXPECT_THAT(refusal_of_number(8, 3, 8), HasSubstr("inside a region"));                // one more than there are
-  EXPECT_THAT(refusal_of_number(48, UINT64_MAX, 8), HasSubstr("checksums announced"));  // checksums of region 0
+  EXPECT_THAT(refusal_of_number(8, UINT64_MAX / 56, 8),
+              HasSubstr("regions in"));                                   // number of regions
+  EXPECT_THAT(refusal_of_number(8, 3, 8), HasSubstr("inside a region"));  // one more than there are
+  EXPECT_THAT(refusal_of_number(48, UINT64_MAX, 8),
+              HasSubstr("checksums announced"));  // checksums of region 0
   EXPECT_THAT(refusal_of_number(64, 0xffffffff, 4), HasSubstr("dimensions"));
   EXPECT_THAT(refusal_of_number(68, 0xffffffff, 4), HasSubstr("name of"));
 }
@@ -264,13 +275,16 @@ TEST(ImageIndex, RefusesMoreChecksumsThanItHasBytes) {
   image.header.index_digest = digest128(image.index_bytes);
   const auto decoded = decode(image);
   ASSERT_FALSE(decoded);
-  EXPECT_THAT(decoded.error().message, HasSubstr("4398046511104 checksums announced, 40 bytes of index left"));
+  EXPECT_THAT(decoded.error().message,
+              HasSubstr("4398046511104 checksums announced, 40 bytes of index left"));
 }
 
 TEST(ImageIndex, RefusesUnsoundNames) {
   EXPECT_THAT(refusal([](auto& i) { i.regions[0].name = ""; }), HasSubstr("region name"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[0].name = std::string("a\0b", 3); }), HasSubstr("region name"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[0].name = std::string(256, 'a'); }), HasSubstr("name of 256"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[0].name = std::string("a\0b", 3); }),
+              HasSubstr("region name"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[0].name = std::string(256, 'a'); }),
+              HasSubstr("name of 256"));
   EXPECT_THAT(refusal([](auto& i) { i.regions[0].name = "particles"; }), HasSubstr("two regions"));
 }
 
@@ -283,35 +297,49 @@ TEST(ImageIndex, KeepsControlCharactersOutOfMessages) {
 }
 
 TEST(ImageIndex, RefusesElementsThatDoNotFitTheirType) {
-  EXPECT_THAT(refusal([](auto& i) { i.regions[0].type = ElementType{11}; }), HasSubstr("element type 11"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[0].element_bytes = 4; }), HasSubstr("do not fit type float64"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[1].element_bytes = 0; }), HasSubstr("do not fit type bytes"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[0].type = ElementType{11}; }),
+              HasSubstr("element type 11"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[0].element_bytes = 4; }),
+              HasSubstr("do not fit type float64"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[1].element_bytes = 0; }),
+              HasSubstr("do not fit type bytes"));
 }
 
 TEST(ImageIndex, RefusesSizesThatDoNotAgree) {
-  EXPECT_THAT(refusal([](auto& i) { i.regions[0].stored_bytes += 1; }), HasSubstr("bytes stored for"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[0].stored_bytes += 1; }),
+              HasSubstr("bytes stored for"));
   EXPECT_THAT(refusal([](auto& i) { i.regions[1].count = 1ULL << 60; }), HasSubstr("too many"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[1].block_checksums.pop_back(); }), HasSubstr("checksums announced"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[1].block_checksums.push_back(1); }), HasSubstr("checksums announced"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[1].block_checksums.pop_back(); }),
+              HasSubstr("checksums announced"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[1].block_checksums.push_back(1); }),
+              HasSubstr("checksums announced"));
 }
 
 TEST(ImageIndex, RefusesRegionsThatOverlapOrLieOutside) {
   EXPECT_THAT(refusal([](auto& i) { i.regions[0].offset += 8; }), HasSubstr("do not fit between"));
   EXPECT_THAT(refusal([](auto& i) { i.regions[0].offset = 0; }), HasSubstr("do not fit between"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[1].offset = i.regions[0].offset; }), HasSubstr("do not fit between"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[1].offset += kPageBytes; }), HasSubstr("do not fit between"));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[1].offset = 0 - kPageBytes; }), HasSubstr("do not fit between"));
-  EXPECT_THAT(refusal([](auto& i) { std::swap(i.regions[0], i.regions[1]); }), HasSubstr("do not fit between"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[1].offset = i.regions[0].offset; }),
+              HasSubstr("do not fit between"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[1].offset += kPageBytes; }),
+              HasSubstr("do not fit between"));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[1].offset = 0 - kPageBytes; }),
+              HasSubstr("do not fit between"));
+  EXPECT_THAT(refusal([](auto& i) { std::swap(i.regions[0], i.regions[1]); }),
+              HasSubstr("do not fit between"));
 }
 
 TEST(ImageIndex, RefusesAPlaceOutsideTheGlobalArray) {
   const std::string unsound = "do not describe a block of 6 elements";
   EXPECT_THAT(refusal([](auto& i) { i.regions[0].place[0].start = 3; }), HasSubstr(unsound));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[0].place[0].start = UINT64_MAX; }), HasSubstr(unsound));
+  EXPECT_THAT(refusal([](auto& i) { i.regions[0].place[0].start = UINT64_MAX; }),
+              HasSubstr(unsound));
   EXPECT_THAT(refusal([](auto& i) { i.regions[0].place[1].global_shape = 2; }), HasSubstr(unsound));
   EXPECT_THAT(refusal([](auto& i) { i.regions[0].place.pop_back(); }), HasSubstr(unsound));
   EXPECT_THAT(refusal([](auto& i) { i.regions[0].place[0] = {0, 4, 0}; }), HasSubstr(unsound));
-  EXPECT_THAT(refusal([](auto& i) { i.regions[0].place.resize(9, {1, 1, 0}); }), HasSubstr("of 9 dimensions"));
+  EXPECT_THAT(refusal([](auto& i) {
+                i.regions[0].place.resize(9, {1, 1, 0});
+              }),
+              HasSubstr("of 9 dimensions"));
 }
 
 TEST(ImageIndex, RefusesAPlaceWhoseShapeWrapsToTheCount) {
@@ -332,7 +360,8 @@ TEST(ImageIndex, RefusesAnotherIndexWithASoundDigestOfItsOwn) {
 
 TEST(LayOut, PutsEveryRegionOnAPageOfItsOwn) {
   ImageIndex index{{region_of("a", ElementType::int8, 1), region_of("none", ElementType::int8, 0),
-                    region_of("b", ElementType::float64, 512), region_of("c", ElementType::int8, kBlockBytes + 1)}};
+                    region_of("b", ElementType::float64, 512),
+                    region_of("c", ElementType::int8, kBlockBytes + 1)}};
   const auto end = lay_out(index);
   ASSERT_TRUE(end);
   EXPECT_EQ(index.regions[0].offset, 4096u);
@@ -358,7 +387,8 @@ TEST(LayOut, LetsManySmallRegionsSharePages) {
   index.regions.push_back(region_of("page", ElementType::int8, kPageBytes));
   index.regions.push_back(region_of("last", ElementType::int8, 1));
   const std::uint64_t end = test_support::value_of(lay_out(index));
-  for (std::size_t i = 0; i < kPackedFrom; ++i) EXPECT_EQ(index.regions[i].offset, kHeaderBytes + 128 * i);
+  for (std::size_t i = 0; i < kPackedFrom; ++i)
+    EXPECT_EQ(index.regions[i].offset, kHeaderBytes + 128 * i);
   const std::uint64_t page = round_up(kHeaderBytes + 128 * kPackedFrom, kPageBytes);
   EXPECT_EQ(index.regions[kPackedFrom].offset, page);
   EXPECT_EQ(index.regions[kPackedFrom + 1].offset, page + kPageBytes);
@@ -418,12 +448,14 @@ TEST(LayOut, RefusesSizesThatOverflow) {
   EXPECT_EQ(code_of({{region_of("a", ElementType::float64, 1ULL << 61)}}), Code::argument);
   EXPECT_EQ(code_of({{region_of("a", ElementType::float64, 1ULL << 60)}}), Code::argument);
   EXPECT_EQ(code_of({{region_of("a", ElementType::int8, (1ULL << 63) - 1)}}), Code::argument);
-  EXPECT_EQ(code_of({{region_of("a", ElementType::int8, 1ULL << 62), region_of("b", ElementType::int8, 1ULL << 62)}}),
+  EXPECT_EQ(code_of({{region_of("a", ElementType::int8, 1ULL << 62),
+                      region_of("b", ElementType::int8, 1ULL << 62)}}),
             Code::argument);
   EXPECT_EQ(code_of({{region_of("a", ElementType::int8, UINT64_MAX)}}),
             Code::argument);  // ends at byte 4095 if it wraps
   constexpr std::uint64_t kMost = (1ULL << 63) - 1;
-  EXPECT_EQ(code_of({{region_of("a", ElementType::int8, kMost - 8191), region_of("b", ElementType::int8, kMost)}}),
+  EXPECT_EQ(code_of({{region_of("a", ElementType::int8, kMost - 8191),
+                      region_of("b", ElementType::int8, kMost)}}),
             Code::argument);
 }
 
@@ -480,22 +512,32 @@ TEST(CompressedImage, IsRefusedWhereItsBlocksAreNotSound) {
                 r.encoded.sizes = {5000, 7000, 899};
               }),
               HasSubstr("1 bytes stored behind its blocks"));
-  EXPECT_THAT(compression_refusal([](Region& r) { r.encoded.sizes = {5000, 0, 7900}; }), HasSubstr("of 0 bytes"));
-  EXPECT_THAT(compression_refusal([](Region& r) { r.encoded.fallen_back = 2; }), HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([](Region& r) {
+                r.encoded.sizes = {5000, 0, 7900};
+              }),
+              HasSubstr("of 0 bytes"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.encoded.fallen_back = 2; }),
+              HasSubstr("does not fit"));
   EXPECT_THAT(compression_refusal([](Region& r) { r.encoding = static_cast<Encoding>(2); }),
               HasSubstr("unknown encoding 2"));
 }
 
 TEST(CompressedImage, IsRefusedWithABoundThatIsNone) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const double bound : {-1e-3, -0.0, nan, std::numeric_limits<double>::infinity(), 1e-310, 0.0}) {
-    EXPECT_THAT(compression_refusal([&](Region& r) { r.compression.bound = bound; }), HasSubstr("does not fit"))
+  for (const double bound :
+       {-1e-3, -0.0, nan, std::numeric_limits<double>::infinity(), 1e-310, 0.0}) {
+    EXPECT_THAT(compression_refusal([&](Region& r) { r.compression.bound = bound; }),
+                HasSubstr("does not fit"))
         << bound;
   }
-  EXPECT_THAT(compression_refusal([&](Region& r) { r.encoded.greatest_error = nan; }), HasSubstr("does not fit"));
-  EXPECT_THAT(compression_refusal([](Region& r) { r.encoded.greatest_error = 1.1e-3; }), HasSubstr("does not fit"));
-  EXPECT_THAT(compression_refusal([](Region& r) { r.type = ElementType::int64; }), HasSubstr("does not fit"));
-  EXPECT_THAT(compression_refusal([](Region& r) { r.compression.codec = 0; }), HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([&](Region& r) { r.encoded.greatest_error = nan; }),
+              HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.encoded.greatest_error = 1.1e-3; }),
+              HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.type = ElementType::int64; }),
+              HasSubstr("does not fit"));
+  EXPECT_THAT(compression_refusal([](Region& r) { r.compression.codec = 0; }),
+              HasSubstr("does not fit"));
 }
 
 TEST(CompressedImage, IsNotCalledSoWithoutNeed) {

@@ -32,8 +32,8 @@ auto corrupt(const std::string& what) { return fail(Code::corrupt, "manifest: " 
 
 bool is_sound_job(std::string_view job) {
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
   };
   return !job.empty() && job.size() <= kMaxJobBytes && job != "." && job != ".." &&
          std::all_of(job.begin(), job.end(), allowed);
@@ -71,25 +71,28 @@ Result<std::uint32_t> check_frame(ByteView data) {
   const std::uint32_t version = reader.u32();
   reader.u32();
   const std::uint64_t length = reader.u64();
-  if (length != data.size()) return corrupt(fmt::format("{} bytes where it says {}", data.size(), length));
+  if (length != data.size())
+    return corrupt(fmt::format("{} bytes where it says {}", data.size(), length));
   const ByteView content = data.first(data.size() - kDigestBytes);
   if (Reader(data.last(kDigestBytes)).digest() != digest128(content))
     return corrupt("its bytes do not give its digest");
   if (version == 0 || version > kManifestFormatVersion) {
-    return fail(Code::mismatch,
-                fmt::format("manifest: written in format version {}, this library reads versions 1 to {}; restart with "
-                            "the Diapause release that wrote it",
-                            version, kManifestFormatVersion));
+    return fail(Code::mismatch, fmt::format("manifest: written in format version {}, this library "
+                                            "reads versions 1 to {}; restart with "
+                                            "the Diapause release that wrote it",
+                                            version, kManifestFormatVersion));
   }
   return version;
 }
 
 Status decode_nodes(Reader& reader, std::uint32_t count, Manifest& manifest) {
-  if (!reader.has_items(count, kNodeFixedBytes)) return corrupt(fmt::format("{} nodes do not fit in it", count));
+  if (!reader.has_items(count, kNodeFixedBytes))
+    return corrupt(fmt::format("{} nodes do not fit in it", count));
   manifest.node_names.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t length = reader.u32();
-    if (length > kMaxNodeNameBytes) return corrupt(fmt::format("node {}: name of {} bytes", i, length));
+    if (length > kMaxNodeNameBytes)
+      return corrupt(fmt::format("node {}: name of {} bytes", i, length));
     manifest.node_names.push_back(reader.text(length));
     // A name that is cut short reads as empty.
     if (!is_sound_node_name(manifest.node_names.back())) {
@@ -102,10 +105,13 @@ Status decode_nodes(Reader& reader, std::uint32_t count, Manifest& manifest) {
 Status check_shared(const RankRecord& rank, std::uint32_t number, std::uint32_t count) {
   if (rank.shared_file == kOwnFile && rank.shared_offset == 0) return {};
   if (rank.shared_file >= count) {
-    return corrupt(fmt::format("rank {}: shared file {} of {} ranks", number, rank.shared_file, count));
+    return corrupt(
+        fmt::format("rank {}: shared file {} of {} ranks", number, rank.shared_file, count));
   }
-  if (rank.shared_offset % kPageBytes != 0 || rank.shared_offset > kMaxFileBytes - rank.in_global().file_bytes) {
-    return corrupt(fmt::format("rank {}: image at byte {} of a shared file", number, rank.shared_offset));
+  if (rank.shared_offset % kPageBytes != 0 ||
+      rank.shared_offset > kMaxFileBytes - rank.in_global().file_bytes) {
+    return corrupt(
+        fmt::format("rank {}: image at byte {} of a shared file", number, rank.shared_offset));
   }
   return {};
 }
@@ -119,10 +125,12 @@ Status check_encoded(const RankRecord& rank, std::uint32_t number) {
     return corrupt(fmt::format("rank {}: digest of a compressed image that has no bytes", number));
   }
   if (!rank.is_encoded() || is_sound_size(rank.encoded)) return {};
-  return corrupt(fmt::format("rank {}: compressed image of {} bytes", number, rank.encoded.file_bytes));
+  return corrupt(
+      fmt::format("rank {}: compressed image of {} bytes", number, rank.encoded.file_bytes));
 }
 
-Status decode_ranks(Reader& reader, std::uint32_t count, std::uint32_t version, Manifest& manifest) {
+Status decode_ranks(Reader& reader, std::uint32_t count, std::uint32_t version,
+                    Manifest& manifest) {
   if (count == 0 || !reader.has_items(count, kRankBytes[version])) {
     return corrupt(fmt::format("{} ranks in {} bytes", count, reader.remaining()));
   }
@@ -146,7 +154,8 @@ Status decode_ranks(Reader& reader, std::uint32_t count, std::uint32_t version, 
       return corrupt(fmt::format("rank {}: image of {} bytes", i, rank.image.file_bytes));
     }
     if (rank.node >= manifest.node_names.size()) {
-      return corrupt(fmt::format("rank {}: node {} of {}", i, rank.node, manifest.node_names.size()));
+      return corrupt(
+          fmt::format("rank {}: node {} of {}", i, rank.node, manifest.node_names.size()));
     }
     if (rank.partner != kNoRank && rank.partner >= count) {
       return corrupt(fmt::format("rank {}: partner {} of {} ranks", i, rank.partner, count));
@@ -166,9 +175,11 @@ Result<Group> decode_group(Reader& reader, std::uint32_t number) {
     return corrupt(fmt::format("group {}: {} members do not fit in it", number, members));
   }
   if (members > kMaxGroupMembers || group.parity == 0 || group.parity >= members) {
-    return corrupt(fmt::format("group {}: {} parities among {} members", number, group.parity, members));
+    return corrupt(
+        fmt::format("group {}: {} parities among {} members", number, group.parity, members));
   }
-  if (group.chunk_bytes == 0 || group.chunk_bytes % kPageBytes != 0 || group.chunk_bytes > kMaxFileBytes / members) {
+  if (group.chunk_bytes == 0 || group.chunk_bytes % kPageBytes != 0 ||
+      group.chunk_bytes > kMaxFileBytes / members) {
     return corrupt(fmt::format("group {}: chunks of {} bytes", number, group.chunk_bytes));
   }
   group.members.reserve(members);
@@ -179,7 +190,8 @@ Result<Group> decode_group(Reader& reader, std::uint32_t number) {
     group.nodes.push_back(reader.u32());
     group.parities.push_back(decode_record(reader));
     if (!is_sound_size(group.parities.back())) {
-      return corrupt(fmt::format("group {}: parity of {} bytes", number, group.parities.back().file_bytes));
+      return corrupt(
+          fmt::format("group {}: parity of {} bytes", number, group.parities.back().file_bytes));
     }
   }
   return group;
@@ -190,7 +202,9 @@ Result<Group> decode_group(Reader& reader, std::uint32_t number) {
 class GroupCheck {
  public:
   explicit GroupCheck(const Manifest& manifest)
-      : manifest_(manifest), grouped_(manifest.ranks.size()), last_group_(manifest.node_names.size()) {}
+      : manifest_(manifest),
+        grouped_(manifest.ranks.size()),
+        last_group_(manifest.node_names.size()) {}
 
   Status check(const Group& group, std::uint32_t number) {
     for (std::size_t i = 0; i < group.members.size(); ++i) {
@@ -209,17 +223,19 @@ class GroupCheck {
     const std::uint32_t rank = group.members[i];
     if (rank == kNoRank) return {};
     if (rank >= grouped_.size() || grouped_[rank]) {
-      return corrupt(fmt::format("group {}: rank {} is missing or in a group already", number, rank));
+      return corrupt(
+          fmt::format("group {}: rank {} is missing or in a group already", number, rank));
     }
     grouped_[rank] = true;
     const RankRecord& record = manifest_.ranks[rank];
     if (record.node != group.nodes[i]) {
-      return corrupt(fmt::format("group {}: rank {} is on node {}, not {}", number, rank, record.node, group.nodes[i]));
+      return corrupt(fmt::format("group {}: rank {} is on node {}, not {}", number, rank,
+                                 record.node, group.nodes[i]));
     }
     const std::uint64_t covered = group.chunk_bytes * (group.members.size() - group.parity);
     if (record.image.file_bytes > covered) {
-      return corrupt(fmt::format("group {}: chunks cover {} of the {} bytes of rank {}", number, covered,
-                                 record.image.file_bytes, rank));
+      return corrupt(fmt::format("group {}: chunks cover {} of the {} bytes of rank {}", number,
+                                 covered, record.image.file_bytes, rank));
     }
     return {};
   }
@@ -231,7 +247,8 @@ class GroupCheck {
 };
 
 Status decode_groups(Reader& reader, std::uint32_t count, Manifest& manifest) {
-  if (!reader.has_items(count, kGroupFixedBytes)) return corrupt(fmt::format("{} groups do not fit in it", count));
+  if (!reader.has_items(count, kGroupFixedBytes))
+    return corrupt(fmt::format("{} groups do not fit in it", count));
   manifest.groups.reserve(count);
   GroupCheck check(manifest);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -249,11 +266,12 @@ std::uint32_t format_version_of(const Manifest& manifest) {
 }
 
 std::uint64_t encoded_bytes(const Manifest& manifest, std::uint32_t format_version) {
-  std::uint64_t bytes =
-      kFixedBytes + manifest.job.size() + manifest.ranks.size() * kRankBytes[format_version] + kDigestBytes;
+  std::uint64_t bytes = kFixedBytes + manifest.job.size() +
+                        manifest.ranks.size() * kRankBytes[format_version] + kDigestBytes;
   if (format_version > 2) bytes += kLineageBytes;
   for (const std::string& name : manifest.node_names) bytes += kNodeFixedBytes + name.size();
-  for (const Group& group : manifest.groups) bytes += kGroupFixedBytes + group.members.size() * kMemberBytes;
+  for (const Group& group : manifest.groups)
+    bytes += kGroupFixedBytes + group.members.size() * kMemberBytes;
   return bytes;
 }
 
@@ -343,12 +361,15 @@ Result<Manifest> decode_manifest(ByteView data) {
   manifest.version.number = reader.u64();
   manifest.version.commit = reader.commit();
   manifest.version.incarnation = reader.u32();
-  const std::uint32_t nodes = reader.u32(), ranks = reader.u32(), groups = reader.u32(), job_bytes = reader.u32();
-  if ((manifest.levels & ~kLevelBits) != 0) return corrupt(fmt::format("unknown levels {:#x}", manifest.levels));
+  const std::uint32_t nodes = reader.u32(), ranks = reader.u32(), groups = reader.u32(),
+                      job_bytes = reader.u32();
+  if ((manifest.levels & ~kLevelBits) != 0)
+    return corrupt(fmt::format("unknown levels {:#x}", manifest.levels));
   if (manifest.version.number == UINT64_MAX) return corrupt("version number is not below 2^64-1");
   if (job_bytes > kMaxJobBytes) return corrupt(fmt::format("job name of {} bytes", job_bytes));
   manifest.job = reader.text(job_bytes);
-  if (!is_sound_job(manifest.job)) return corrupt("the job name is not letters, digits, '.', '_' and '-'");
+  if (!is_sound_job(manifest.job))
+    return corrupt("the job name is not letters, digits, '.', '_' and '-'");
   DIAPAUSE_TRY(decode_nodes(reader, nodes, manifest));
   DIAPAUSE_TRY(decode_ranks(reader, ranks, format_version, manifest));
   DIAPAUSE_TRY(decode_groups(reader, groups, manifest));
@@ -357,7 +378,8 @@ Result<Manifest> decode_manifest(ByteView data) {
     manifest.lossy_in_a_row = reader.u32();
   }
   if (!reader.ok()) return corrupt("ends before its last number");
-  if (reader.remaining() != 0) return corrupt(fmt::format("{} bytes behind its end", reader.remaining()));
+  if (reader.remaining() != 0)
+    return corrupt(fmt::format("{} bytes behind its end", reader.remaining()));
   if (format_version > 2 && format_version_of(manifest) < format_version) {
     return corrupt("format version 3 says no more than version 2 does");
   }

@@ -46,9 +46,10 @@ struct RankRecord {
 // Level 3: the members are on different nodes, and a codeword takes one chunk from each
 // (redundancy/layout.hpp).
 struct Group {
-  std::vector<std::uint32_t> members;  // ranks; kNoRank for a node with fewer ranks (its data are zeros)
-  std::vector<std::uint32_t> nodes;    // node of each member; all different
-  std::uint32_t parity = 0;            // m
+  // Ranks; kNoRank for a node with fewer ranks (its data are zeros).
+  std::vector<std::uint32_t> members;
+  std::vector<std::uint32_t> nodes;  // node of each member; all different
+  std::uint32_t parity = 0;          // m
   std::uint64_t chunk_bytes = 0;
   std::vector<ImageRecord> parities;  // one per member
   bool operator==(const Group&) const = default;

@@ -25,7 +25,8 @@ Manifest small_manifest() {
   manifest.created_unix_ns = 1700000000123456789;
   manifest.node_names = {"node-a", "node-b", "node-c"};
   for (const std::uint32_t node : {0u, 0u, 1u, 1u, 2u}) {
-    RankRecord rank{{8192 + node, {node, 77}}, 4000, node, kNoRank, 0, 12288 * manifest.ranks.size()};
+    RankRecord rank{{8192 + node, {node, 77}},    4000, node, kNoRank, 0,
+                    12288 * manifest.ranks.size()};
     manifest.ranks.push_back(rank);
   }
   manifest.ranks[4].partner = 0;
@@ -75,7 +76,8 @@ TEST(Manifest, OfThousandsOfRanksSurvivesARoundTrip) {
   manifest.ranks.clear();
   for (std::uint32_t i = 0; i < 1000; ++i) manifest.node_names.push_back(fmt::format("n{}", i));
   for (std::uint32_t i = 0; i < 8000; ++i) {
-    manifest.ranks.push_back({{kHeaderBytes + i, {i, i}}, i, i / 8, (i + 8) % 8000, i % 7, (i / 7) * 16384});
+    manifest.ranks.push_back(
+        {{kHeaderBytes + i, {i, i}}, i, i / 8, (i + 8) % 8000, i % 7, (i / 7) * 16384});
   }
   const auto decoded = decode_manifest(encode_manifest(manifest));
   ASSERT_TRUE(decoded) << decoded.error().message;
@@ -146,8 +148,10 @@ TEST(Manifest, RefusesHostileCounts) {
   EXPECT_THAT(refusal_of_manifest_number(68, 0xffffffff, 4), HasSubstr("4294967295 groups"));
   EXPECT_THAT(refusal_of_manifest_number(72, 0xffffffff, 4), HasSubstr("job name of"));
   const std::size_t first_node = 76 + 12, first_group = first_node + 30 + 5 * 52;
-  EXPECT_THAT(refusal_of_manifest_number(first_node, 0xffffffff, 4), HasSubstr("name of 4294967295"));
-  EXPECT_THAT(refusal_of_manifest_number(first_group, 0xffffffff, 4), HasSubstr("4294967295 members"));
+  EXPECT_THAT(refusal_of_manifest_number(first_node, 0xffffffff, 4),
+              HasSubstr("name of 4294967295"));
+  EXPECT_THAT(refusal_of_manifest_number(first_group, 0xffffffff, 4),
+              HasSubstr("4294967295 members"));
 }
 
 TEST(Manifest, RefusesUnknownLevels) {
@@ -161,40 +165,51 @@ TEST(Manifest, RefusesAnUnsoundJobName) {
     EXPECT_THAT(refusal_of_change([&](auto& m) { m.job = name; }), HasSubstr("job name")) << name;
   }
   EXPECT_EQ(refusal_of_change([](auto& m) { m.job = std::string(64, 'a'); }), "");
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.job = std::string(65, 'a'); }), HasSubstr("job name of 65"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.job = std::string(65, 'a'); }),
+              HasSubstr("job name of 65"));
 }
 
 TEST(Manifest, RefusesANodeNameThatIsNotOneFileName) {
-  for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("../x"),
-                                  std::string("a/b"), std::string("a\0b", 3)}) {
-    EXPECT_THAT(refusal_of_change([&](auto& m) { m.node_names[1] = name; }), HasSubstr("node 1: its name")) << name;
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("../x"), std::string("a/b"),
+        std::string("a\0b", 3)}) {
+    EXPECT_THAT(refusal_of_change([&](auto& m) { m.node_names[1] = name; }),
+                HasSubstr("node 1: its name"))
+        << name;
   }
   EXPECT_EQ(refusal_of_change([](auto& m) { m.node_names[1] = std::string(255, 'n'); }), "");
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.node_names[1] = std::string(256, 'n'); }), HasSubstr("name of 256"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.node_names[1] = std::string(256, 'n'); }),
+              HasSubstr("name of 256"));
 }
 
 TEST(Manifest, RefusesARankThatPointsAtAMissingNode) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].node = 3; }), HasSubstr("rank 1: node 3 of 3"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].node = 3; }),
+              HasSubstr("rank 1: node 3 of 3"));
 }
 
 TEST(Manifest, RefusesARankWithAMissingPartner) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].partner = 5; }), HasSubstr("rank 1: partner 5 of 5"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].partner = 5; }),
+              HasSubstr("rank 1: partner 5 of 5"));
 }
 
 TEST(Manifest, RefusesAnImageThatCannotLieInASharedFile) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].shared_file = 5; }), HasSubstr("rank 1: shared file 5 of 5"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].shared_file = 5; }),
+              HasSubstr("rank 1: shared file 5 of 5"));
   EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].shared_offset = 4097; }),
               HasSubstr("rank 1: image at byte 4097"));
   EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[1].shared_offset = 0x7ffffffffffff000; }),
               HasSubstr("image at byte"));
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[4].shared_offset = 4096; }), HasSubstr("rank 4: shared file"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[4].shared_offset = 4096; }),
+              HasSubstr("rank 4: shared file"));
 }
 
 TEST(Manifest, RefusesAFileThatCannotBeAnImage) {
   EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[0].image.file_bytes = kHeaderBytes - 1; }),
               HasSubstr("image of 4095"));
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[0].image.file_bytes = 1ULL << 63; }), HasSubstr("image of"));
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parities[2].file_bytes = 0; }), HasSubstr("parity of 0"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.ranks[0].image.file_bytes = 1ULL << 63; }),
+              HasSubstr("image of"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parities[2].file_bytes = 0; }),
+              HasSubstr("parity of 0"));
 }
 
 TEST(Manifest, RefusesAJobWithoutRanks) {
@@ -206,33 +221,41 @@ TEST(Manifest, RefusesAJobWithoutRanks) {
 }
 
 TEST(Manifest, RefusesTheNumberThatStandsForTheNewest) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.version.number = UINT64_MAX; }), HasSubstr("version number"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.version.number = UINT64_MAX; }),
+              HasSubstr("version number"));
 }
 
 TEST(Manifest, RefusesAMissingRankInAGroup) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].members[0] = 5; }), HasSubstr("rank 5 is missing"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].members[0] = 5; }),
+              HasSubstr("rank 5 is missing"));
 }
 
 TEST(Manifest, RefusesARankInTwoGroups) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].members[2] = 4; }), HasSubstr("group 1: rank 4"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].members[2] = 4; }),
+              HasSubstr("group 1: rank 4"));
 }
 
 TEST(Manifest, RefusesANodeThatIsTwiceInAGroup) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].nodes[2] = 0; }), HasSubstr("group 1: node 0"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].nodes[2] = 0; }),
+              HasSubstr("group 1: node 0"));
 }
 
 TEST(Manifest, RefusesAMissingNodeInAGroup) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].nodes[2] = 3; }), HasSubstr("node 3 is missing"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[1].nodes[2] = 3; }),
+              HasSubstr("node 3 is missing"));
 }
 
 TEST(Manifest, RefusesAMemberOnAnotherNodeThanItsRank) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { std::swap(m.groups[1].nodes[0], m.groups[1].nodes[1]); }),
-              HasSubstr("is on node"));
+  EXPECT_THAT(
+      refusal_of_change([](auto& m) { std::swap(m.groups[1].nodes[0], m.groups[1].nodes[1]); }),
+      HasSubstr("is on node"));
 }
 
 TEST(Manifest, RefusesAsManyParitiesAsMembers) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parity = 3; }), HasSubstr("3 parities among 3"));
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parity = 0; }), HasSubstr("0 parities among 3"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parity = 3; }),
+              HasSubstr("3 parities among 3"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parity = 0; }),
+              HasSubstr("0 parities among 3"));
 }
 
 TEST(Manifest, RefusesAGroupThatReedSolomonCannotCode) {
@@ -247,14 +270,19 @@ TEST(Manifest, RefusesAGroupThatReedSolomonCannotCode) {
 TEST(Manifest, RefusesChunksThatCannotHoldTheImages) {
   EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 4096; }),
               HasSubstr("chunks cover 8192 of the 8193"));
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 0; }), HasSubstr("chunks of 0"));
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 8193; }), HasSubstr("chunks of 8193"));
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 1ULL << 63; }), HasSubstr("chunks of"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 0; }),
+              HasSubstr("chunks of 0"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 8193; }),
+              HasSubstr("chunks of 8193"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].chunk_bytes = 1ULL << 63; }),
+              HasSubstr("chunks of"));
 }
 
 TEST(Manifest, IsNotReadableIfAGroupLacksParts) {
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parities.clear(); }), HasSubstr("parity of 0"));
-  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].nodes.clear(); }), HasSubstr("is missing"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].parities.clear(); }),
+              HasSubstr("parity of 0"));
+  EXPECT_THAT(refusal_of_change([](auto& m) { m.groups[0].nodes.clear(); }),
+              HasSubstr("is missing"));
 }
 
 TEST(Manifest, KnowsItsDeepestLevel) {
@@ -295,11 +323,15 @@ TEST(CompressedManifest, IsRefusedWithARecordThatCannotBe) {
       change(manifest.ranks[1]);
     });
   };
-  EXPECT_THAT(refused([](RankRecord& rank) { rank.encoded.file_bytes = 100; }), HasSubstr("image of 100 bytes"));
-  EXPECT_THAT(refused([](RankRecord& rank) { rank.greatest_error = -1; }), HasSubstr("greatest error -1"));
-  EXPECT_THAT(refused([](RankRecord& rank) { rank.encoded.file_bytes = 0; }), HasSubstr("greatest error"));
-  EXPECT_THAT(refused([](RankRecord& rank) { rank.encoded.file_bytes = 0, rank.greatest_error = 0; }),
-              HasSubstr("digest"));
+  EXPECT_THAT(refused([](RankRecord& rank) { rank.encoded.file_bytes = 100; }),
+              HasSubstr("image of 100 bytes"));
+  EXPECT_THAT(refused([](RankRecord& rank) { rank.greatest_error = -1; }),
+              HasSubstr("greatest error -1"));
+  EXPECT_THAT(refused([](RankRecord& rank) { rank.encoded.file_bytes = 0; }),
+              HasSubstr("greatest error"));
+  EXPECT_THAT(
+      refused([](RankRecord& rank) { rank.encoded.file_bytes = 0, rank.greatest_error = 0; }),
+      HasSubstr("digest"));
 }
 
 }  // namespace

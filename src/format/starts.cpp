@@ -24,20 +24,24 @@ Status check_starts_frame(ByteView data) {
     return corrupt_starts(fmt::format("{} bytes are too few", data.size()));
   }
   Reader reader(data);
-  if (reader.text(kStartsMagic.size()) != kStartsMagic) return corrupt_starts("this does not hold the starts of a job");
+  if (reader.text(kStartsMagic.size()) != kStartsMagic)
+    return corrupt_starts("this does not hold the starts of a job");
   const std::uint32_t version = reader.u32();
   reader.u32();
   const std::uint64_t length = reader.u64();
-  if (length != data.size()) return corrupt_starts(fmt::format("{} bytes where it says {}", data.size(), length));
+  if (length != data.size())
+    return corrupt_starts(fmt::format("{} bytes where it says {}", data.size(), length));
   const ByteView content = data.first(data.size() - kStartsDigestBytes);
   if (Reader(data.last(kStartsDigestBytes)).digest() != digest128(content)) {
     return corrupt_starts("its bytes do not give its digest");
   }
   if (version >= 1 && version <= kStartsFormatVersion) return {};
-  return fail(Code::mismatch,
-              fmt::format("starts: written in format version {}, this library reads versions 1 to {}; use the "
-                          "Diapause release that wrote it",
-                          version, kStartsFormatVersion));
+  return fail(
+      Code::mismatch,
+      fmt::format(
+          "starts: written in format version {}, this library reads versions 1 to {}; use the "
+          "Diapause release that wrote it",
+          version, kStartsFormatVersion));
 }
 
 void encode_start(const Start& start, Writer& writer) {
@@ -68,7 +72,8 @@ Result<Start> decode_start(Reader& reader, std::uint32_t after) {
   start.nodes = reader.text(length);
   if (!reader.ok()) return corrupt_starts("it ends in the middle of a start");
   if (start.incarnation <= after) return corrupt_starts("its starts are not in their order");
-  if (from.incarnation >= start.incarnation) return corrupt_starts("a start goes on from a later one");
+  if (from.incarnation >= start.incarnation)
+    return corrupt_starts("a start goes on from a later one");
   if (from.incarnation != 0) {
     start.from = from;
   } else if (from != VersionId{}) {

@@ -56,7 +56,8 @@ TEST(Starts, OfAHistoryAreFollowedToWhereItBeganAnew) {
 
 TEST(Starts, OfLongAgoAreLeftOut) {
   Starts many;
-  for (std::uint32_t i = 1; i <= Starts::kMost + 10; ++i) many.list.push_back({i, i, std::nullopt, false, "n"});
+  for (std::uint32_t i = 1; i <= Starts::kMost + 10; ++i)
+    many.list.push_back({i, i, std::nullopt, false, "n"});
   const auto read = decode_starts(encode_starts(many));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->list.size(), Starts::kMost);

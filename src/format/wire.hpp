@@ -43,7 +43,8 @@ class Writer {
   void little_endian(std::uint64_t value) {
     const std::size_t at = bytes_.size();
     bytes_.resize(at + kSize);
-    for (std::size_t i = 0; i < kSize; ++i) bytes_[at + i] = static_cast<std::byte>(value >> (8 * i) & 0xff);
+    for (std::size_t i = 0; i < kSize; ++i)
+      bytes_[at + i] = static_cast<std::byte>(value >> (8 * i) & 0xff);
   }
   ByteVector bytes_;
 };
@@ -58,7 +59,9 @@ class Reader {
   bool ok() const { return ok_; }
   std::size_t remaining() const { return rest_.size(); }
   // Returns whether `count` items of at least `item_bytes` (above 0) each can still follow.
-  bool has_items(std::uint64_t count, std::uint64_t item_bytes) const { return count <= rest_.size() / item_bytes; }
+  bool has_items(std::uint64_t count, std::uint64_t item_bytes) const {
+    return count <= rest_.size() / item_bytes;
+  }
 
   std::uint32_t u32() { return static_cast<std::uint32_t>(little_endian<4>()); }
   std::uint64_t u64() { return little_endian<8>(); }
@@ -98,7 +101,8 @@ class Reader {
     const ByteView data = take(kSize);
     if (data.size() != kSize) return 0;
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < kSize; ++i) value |= std::to_integer<std::uint64_t>(data[i]) << (8 * i);
+    for (std::size_t i = 0; i < kSize; ++i)
+      value |= std::to_integer<std::uint64_t>(data[i]) << (8 * i);
     return value;
   }
   ByteView rest_;

@@ -38,8 +38,8 @@ class Actuator {
   virtual Traits traits() const = 0;
   // Fails if there is nothing that this process could slow. Changes nothing.
   virtual Status check(const Where& where) = 0;
-  // Slows to `ratio` of the base clock; 1 is the base clock itself. Returns the ratio obtained for the least slowed
-  // unit. On failure nothing is slowed.
+  // Slows to `ratio` of the base clock; 1 is the base clock itself. Returns the ratio obtained for
+  // the least slowed unit. On failure nothing is slowed.
   virtual Result<double> slow(const Where& where, double ratio) = 0;
   // Undoes slow(). The error names what could not be undone; it is no error if there is nothing to
   // undo.

@@ -24,7 +24,8 @@ std::optional<std::uint64_t> event_at(sys::Kernel& kernel, const std::string& pa
 
 }  // namespace
 
-ClockMeter ClockMeter::open(sys::Kernel& kernel, const std::string& sysfs, const std::vector<std::uint32_t>& cpus) {
+ClockMeter ClockMeter::open(sys::Kernel& kernel, const std::string& sysfs,
+                            const std::vector<std::uint32_t>& cpus) {
   ClockMeter meter;
   const std::string unit = sysfs + "/bus/event_source/devices/msr";
   const auto type = sys::read_number(kernel, unit + "/type");
@@ -34,7 +35,8 @@ ClockMeter ClockMeter::open(sys::Kernel& kernel, const std::string& sysfs, const
   for (const std::uint32_t cpu : cpus) {
     if (meter.pairs_.size() == kMostCpus) break;
     const auto open_one = [&](std::uint64_t event, const char* name) {
-      return sys::PerfCounter::open(kernel, static_cast<std::uint32_t>(*type), event, static_cast<int>(cpu),
+      return sys::PerfCounter::open(kernel, static_cast<std::uint32_t>(*type), event,
+                                    static_cast<int>(cpu),
                                     fmt::format("{} of processor {}", name, cpu));
     };
     auto at_clock = open_one(*aperf, "aperf");
@@ -60,8 +62,10 @@ std::optional<ClockMeter::Counts> ClockMeter::read() const {
 
 std::optional<double> clock_ratio(const std::optional<ClockMeter::Counts>& from,
                                   const std::optional<ClockMeter::Counts>& to) {
-  if (!from || !to || to->at_base <= from->at_base || to->at_clock < from->at_clock) return std::nullopt;
-  return static_cast<double>(to->at_clock - from->at_clock) / static_cast<double>(to->at_base - from->at_base);
+  if (!from || !to || to->at_base <= from->at_base || to->at_clock < from->at_clock)
+    return std::nullopt;
+  return static_cast<double>(to->at_clock - from->at_clock) /
+         static_cast<double>(to->at_base - from->at_base);
 }
 
 }  // namespace diapause::governor

@@ -11,14 +11,17 @@
 
 namespace diapause::governor {
 
-// The counters APERF and MPERF of x86 processors, through the kernel's performance counters of the unit `msr`. Both
-// count while a processor is not idle, APERF with its clock and MPERF with the base clock.
+// The counters APERF and MPERF of x86 processors, through the kernel's performance counters of the
+// unit `msr`. Both count while a processor is not idle, APERF with its clock and MPERF with the
+// base clock.
 class ClockMeter {
  public:
-  // Opens the counters of at most kMostCpus of these processors, which are all set alike. `sysfs` is usually "/sys".
-  // Without the counters, or without the right to read them, read() returns nullopt.
+  // Opens the counters of at most kMostCpus of these processors, which are all set alike. `sysfs`
+  // is usually "/sys". Without the counters, or without the right to read them, read() returns
+  // nullopt.
   static constexpr std::size_t kMostCpus = 8;
-  static ClockMeter open(sys::Kernel& kernel, const std::string& sysfs, const std::vector<std::uint32_t>& cpus);
+  static ClockMeter open(sys::Kernel& kernel, const std::string& sysfs,
+                         const std::vector<std::uint32_t>& cpus);
 
   // Counts so far, over all processors.
   struct Counts {
@@ -33,8 +36,8 @@ class ClockMeter {
   std::vector<Pair> pairs_;
 };
 
-// Returns the mean ratio of the clock over the base clock between two readings; nullopt if one of them is not known, or
-// if the processors were idle.
+// Returns the mean ratio of the clock over the base clock between two readings; nullopt if one of
+// them is not known, or if the processors were idle.
 std::optional<double> clock_ratio(const std::optional<ClockMeter::Counts>& from,
                                   const std::optional<ClockMeter::Counts>& to);
 

@@ -47,7 +47,9 @@ void note_as_ours(Control& control, const std::string& value) {
 }
 
 // A processor that went offline loses its files.
-bool is_gone(const Error& error) { return error.code == Code::not_found || error.os_errno == ENODEV; }
+bool is_gone(const Error& error) {
+  return error.code == Code::not_found || error.os_errno == ENODEV;
+}
 
 }  // namespace
 
@@ -151,8 +153,9 @@ bool Controls::Session::put_back_one(Control& control, Outcome& outcome) {
 
 Controls::Outcome Controls::Session::put_back() {
   Outcome outcome;
-  std::erase_if(journal_.controls,
-                [&](Control& control) { return control.requests.empty() && put_back_one(control, outcome); });
+  std::erase_if(journal_.controls, [&](Control& control) {
+    return control.requests.empty() && put_back_one(control, outcome);
+  });
   // The remaining jobs may request higher values than before.
   if (auto status = set(); !status) outcome.errors.push_back(status.error());
   return outcome;
@@ -161,7 +164,8 @@ Controls::Outcome Controls::Session::put_back() {
 Status Controls::Session::empty_group(const std::string& path) {
   const std::string parent = path.substr(0, path.rfind('/'));
   // Version 2 of control groups moves threads through another file than version 1.
-  const std::string file = sys::check_writable(kernel(), path + "/cgroup.threads") ? "/cgroup.threads" : "/tasks";
+  const std::string file =
+      sys::check_writable(kernel(), path + "/cgroup.threads") ? "/cgroup.threads" : "/tasks";
   DIAPAUSE_TRY_ASSIGN(const sys::ValueFile list, sys::ValueFile::open(kernel(), path + file));
   DIAPAUSE_TRY_ASSIGN(const std::string threads, list.text(kMiB));
   for (std::size_t start = 0; start < threads.size();) {
@@ -187,19 +191,22 @@ Controls::Outcome Controls::Session::remove_groups(const std::function<bool(cons
   return outcome;
 }
 
-Result<Controls> Controls::open(sys::Kernel& kernel, const std::string& state_path, const std::string& boot_id) {
+Result<Controls> Controls::open(sys::Kernel& kernel, const std::string& state_path,
+                                const std::string& boot_id) {
   DIAPAUSE_TRY_ASSIGN(sys::Directory directory, sys::Directory::make_private(kernel, state_path));
   return Controls(std::move(directory), boot_id);
 }
 
 Result<Controls::Session> Controls::begin() {
   const std::string holder = fmt::format("process {}", sys::process_id());
-  DIAPAUSE_TRY_ASSIGN(sys::FileLock lock, sys::FileLock::acquire(directory_, kLockName, holder, kLockWait_s));
+  DIAPAUSE_TRY_ASSIGN(sys::FileLock lock,
+                      sys::FileLock::acquire(directory_, kLockName, holder, kLockWait_s));
   DIAPAUSE_TRY_ASSIGN(Journal journal, load_journal(directory_, boot_id_));
   return Session(directory_, std::move(lock), std::move(journal));
 }
 
-Result<std::vector<std::string>> Controls::want(const Owner& owner, const std::vector<Setting>& settings) {
+Result<std::vector<std::string>> Controls::want(const Owner& owner,
+                                                const std::vector<Setting>& settings) {
   DIAPAUSE_TRY_ASSIGN(Session session, begin());
   const auto is_owner = [&](const Owner& other) { return other == owner; };
   session.forget_requests(is_owner);
@@ -247,7 +254,8 @@ std::string to_text(const Controls::Outcome& outcome) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
   if (outcome.put_back > 0) add(fmt::format("{} put back", outcome.put_back));
-  if (outcome.left_alone > 0) add(fmt::format("{} left alone, as somebody else has changed them", outcome.left_alone));
+  if (outcome.left_alone > 0)
+    add(fmt::format("{} left alone, as somebody else has changed them", outcome.left_alone));
   for (const Error& error : outcome.errors) add(error.message);
   return text;
 }

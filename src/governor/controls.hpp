@@ -3,7 +3,8 @@
 // requests.
 //
 // The rules, in the order of every change:
-// 1. The present value, and the one to be written, are durable in the journal before the first value
+// 1. The present value, and the one to be written, are durable in the journal before the first
+// value
 //    is written.
 // 2. The original value is restored only if the present one is ours; somebody else may have changed
 //    it since.
@@ -34,7 +35,8 @@ class Controls {
  public:
   // `state_path` is made if it is missing, and must belong to this user alone. Errors are those of
   // the directory.
-  static Result<Controls> open(sys::Kernel& kernel, const std::string& state_path, const std::string& boot_id);
+  static Result<Controls> open(sys::Kernel& kernel, const std::string& state_path,
+                               const std::string& boot_id);
 
   // Replaces all requests of the owner by these values. If one of them cannot be set, the owner has
   // no requests afterwards, and the first error is returned. Values above the original are not set.

@@ -64,13 +64,17 @@ struct Governor::Parts {
 };
 
 std::size_t Governor::Parts::index_of(const std::string& name) {
-  const auto found = std::ranges::find(known, name, [](const Known& phase) { return phase.report.name; });
+  const auto found =
+      std::ranges::find(known, name, [](const Known& phase) { return phase.report.name; });
   const auto index = static_cast<std::size_t>(found - known.begin());
-  if (found == known.end()) known.push_back({policy::Throttle(settings), {.name = name, .phi = std::nullopt}});
+  if (found == known.end())
+    known.push_back({policy::Throttle(settings), {.name = name, .phi = std::nullopt}});
   return index;
 }
 
-double Governor::Parts::now_s() const { return environment.clock_s ? environment.clock_s() : sys::monotonic_s(); }
+double Governor::Parts::now_s() const {
+  return environment.clock_s ? environment.clock_s() : sys::monotonic_s();
+}
 
 std::optional<double> Governor::Parts::joules_between(double from_s, double to_s) const {
   return environment.node_joules ? environment.node_joules(from_s, to_s) : std::nullopt;
@@ -91,7 +95,8 @@ void Governor::Parts::note_what_is_drawn_anyway() {
   if (!idle_since_s) return;
   const double seconds = now_s() - *idle_since_s;
   if (seconds < kLongEnough) return;
-  if (const auto joules = joules_between(*idle_since_s, *idle_since_s + seconds)) watts_anyway = *joules / seconds;
+  if (const auto joules = joules_between(*idle_since_s, *idle_since_s + seconds))
+    watts_anyway = *joules / seconds;
 }
 
 Where Governor::Parts::where(Scope scope) const {
@@ -108,9 +113,11 @@ policy::Choice Governor::Parts::choose(Known& phase, const PhaseStart& start) co
   const Traits traits = actuator->actuator->traits();
   const policy::PhaseAhead ahead{start.kind, start.bytes, start.due_s};
   std::optional<policy::NodePower> power;  // a model of clocks
-  if (traits.sets_clock && environment.node_power) power = environment.node_power(start.kind, start.scope);
+  if (traits.sets_clock && environment.node_power)
+    power = environment.node_power(start.kind, start.scope);
   const policy::Choice choice = phase.throttle.choose(ahead, power);
-  return choice.ratio < 1 && is_shared(start.scope) ? policy::Choice{1, policy::Why::shared_cores} : choice;
+  return choice.ratio < 1 && is_shared(start.scope) ? policy::Choice{1, policy::Why::shared_cores}
+                                                    : choice;
 }
 
 bool Governor::Parts::is_shared(Scope scope) const {
@@ -118,12 +125,14 @@ bool Governor::Parts::is_shared(Scope scope) const {
          std::ranges::includes(sys::usable_cpus(), environment.cpus);
 }
 
-// Returns whether the phase is one with which slower ones are compared. Ratios are of the base clock, so it must not
-// run above that.
+// Returns whether the phase is one with which slower ones are compared. Ratios are of the base
+// clock, so it must not run above that.
 bool Governor::Parts::compares_at_base(const policy::Choice& choice, Scope scope) const {
   using policy::Why;
-  return settings.policy == config::ThrottlePolicy::measured && actuator->actuator->traits().limits_turbo &&
-         (choice.why == Why::comparison || choice.why == Why::duration_unknown) && !is_shared(scope);
+  return settings.policy == config::ThrottlePolicy::measured &&
+         actuator->actuator->traits().limits_turbo &&
+         (choice.why == Why::comparison || choice.why == Why::duration_unknown) &&
+         !is_shared(scope);
 }
 
 void Governor::Parts::tell_what_is_missing(policy::Why why) {
@@ -138,7 +147,8 @@ Ratios Governor::Parts::ratios_of(const Running& phase) const {
   return ratios;
 }
 
-Result<double> Governor::Parts::slow(const PhaseStart& start, std::optional<double> expected_s, double ratio) {
+Result<double> Governor::Parts::slow(const PhaseStart& start, std::optional<double> expected_s,
+                                     double ratio) {
   if (actuator->watchdog && expected_s) {
     const double longest_s = kLate * *expected_s * policy::slowdown(1, ratio);
     DIAPAUSE_TRY(actuator->watchdog->limit(std::min(longest_s, start.due_s)));
@@ -160,12 +170,15 @@ void Governor::Parts::give_up(const std::string& why) {
 Governor::Governor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Governor::~Governor() = default;
 
-std::unique_ptr<Governor> Governor::create(const config::GovernorSettings& settings, Environment environment) {
-  if (settings.policy == config::ThrottlePolicy::off) return std::unique_ptr<Governor>(new Governor(nullptr));
+std::unique_ptr<Governor> Governor::create(const config::GovernorSettings& settings,
+                                           Environment environment) {
+  if (settings.policy == config::ThrottlePolicy::off)
+    return std::unique_ptr<Governor>(new Governor(nullptr));
   auto parts = std::make_unique<Parts>();
   parts->settings = settings;
   parts->environment = std::move(environment);
-  const ActuatorPlaces places{*parts->environment.kernel, parts->environment.sysfs, parts->environment.log};
+  const ActuatorPlaces places{*parts->environment.kernel, parts->environment.sysfs,
+                              parts->environment.log};
   auto actuator = make_actuator(settings, places, parts->where(Scope::job));
   if (actuator) parts->actuator = std::move(*actuator);
   if (!actuator) parts->give_up(actuator.error().message);
@@ -201,7 +214,8 @@ PhaseGuard Governor::begin_phase(const PhaseStart& start) {
     phase.report.obtained = *obtained;
   }
   const Ratios set{phase.report.asked, phase.report.obtained};
-  parts_->running = {index, start.bytes, start.scope, set, is_limited, parts_->now_s(), parts_->clocks.read()};
+  parts_->running = {index,      start.bytes,     start.scope,          set,
+                     is_limited, parts_->now_s(), parts_->clocks.read()};
   (void)parts_->joules_between(parts_->running->begin_s, parts_->running->begin_s);
   return {*this, set};
 }
@@ -222,7 +236,9 @@ void Governor::end_phase(bool has_succeeded) {
   phase.report.obtained = parts_->ratios_of(running).obtained;
   if (running.is_limited) {
     const Status restored = parts_->restore();
-    if (!restored) parts_->give_up(restored.error().message + "; `diapause power restore` puts back what is left");
+    if (!restored)
+      parts_->give_up(restored.error().message +
+                      "; `diapause power restore` puts back what is left");
   }
   if (!has_succeeded) return;
   phase.throttle.learn({running.set.obtained, running.bytes, phase.report.seconds, joules});
@@ -252,7 +268,9 @@ PhaseGuard::PhaseGuard(PhaseGuard&& other) noexcept
       ratios_(other.ratios_),
       has_succeeded_(other.has_succeeded_) {}
 
-Ratios PhaseGuard::ratios() const { return governor_ != nullptr ? governor_->ratios_so_far() : ratios_; }
+Ratios PhaseGuard::ratios() const {
+  return governor_ != nullptr ? governor_->ratios_so_far() : ratios_;
+}
 
 PhaseGuard::~PhaseGuard() {
   if (governor_ != nullptr) governor_->end_phase(has_succeeded_);

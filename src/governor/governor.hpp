@@ -41,8 +41,8 @@ struct PhaseStart {
   Scope scope = Scope::engine;
 };
 
-// Ratios of the base clock. What was obtained is measured where the processors' counters can be read and is the limit
-// that was set elsewhere.
+// Ratios of the base clock. What was obtained is measured where the processors' counters can be
+// read and is the limit that was set elsewhere.
 struct Ratios {
   double asked = 1;
   double obtained = 1;
@@ -69,8 +69,8 @@ struct Environment {
   std::vector<std::uint32_t> cpus;      // that these may use, in ascending order
   // A model of the node's power due to a phase on such cores; empty, or without a result: unknown.
   std::function<std::optional<policy::NodePower>(policy::PhaseKind, Scope)> node_power = {};
-  // Joules of the whole node from one moment of clock_s to another, as known now; nullopt if they are
-  // not known. With both moments alike it takes a reading. Empty: there is no counter.
+  // Joules of the whole node from one moment of clock_s to another, as known now; nullopt if they
+  // are not known. With both moments alike it takes a reading. Empty: there is no counter.
   std::function<std::optional<double>(double from_s, double to_s)> node_joules = {};
   std::function<double()> clock_s = {};  // Monotonic seconds; empty: those of the machine.
   LogSink log;
@@ -106,7 +106,8 @@ class Governor {
   // Makes a governor. With the policy `off` nothing is opened or started, and begin_phase() costs a
   // comparison. Possible failures are found here as far as possible: the actuator must find
   // something to set, and the watchdog must run. A governor that cannot work logs why, and is off.
-  static std::unique_ptr<Governor> create(const config::GovernorSettings& settings, Environment environment);
+  static std::unique_ptr<Governor> create(const config::GovernorSettings& settings,
+                                          Environment environment);
   ~Governor();
 
   PhaseGuard begin_phase(const PhaseStart& start);

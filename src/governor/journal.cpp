@@ -28,7 +28,8 @@ bool take_number(std::string_view& rest, Number& number) {
 }
 
 bool take_owner(std::string_view& rest, Owner& owner) {
-  return take_number(rest, owner.process) && take_number(rest, owner.start_ticks) && take_number(rest, owner.number);
+  return take_number(rest, owner.process) && take_number(rest, owner.start_ticks) &&
+         take_number(rest, owner.number);
 }
 
 bool add_to_control(std::string_view word, std::string_view rest, Control& control) {
@@ -102,18 +103,20 @@ Result<Journal> parse_journal(const std::string& text, const std::string& path) 
   int number = 1;
   bool is_after_control = false;
   std::size_t start = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', start), ++number) {
+  for (std::size_t end = text.find('\n'); end != std::string::npos;
+       end = text.find('\n', start), ++number) {
     const std::string_view line = std::string_view(text).substr(start, end - start);
     start = end + 1;
     // Without its boot id nobody knows whether an entry still holds, and a control without an
     // original value cannot be restored.
-    const bool is_in_place =
-        line.starts_with("boot ") == (number == 2) && line.starts_with("original ") == is_after_control;
+    const bool is_in_place = line.starts_with("boot ") == (number == 2) &&
+                             line.starts_with("original ") == is_after_control;
     is_after_control = line.starts_with("control ");
     if (number == 1 ? line == kFirstLine : is_in_place && add_line(line, journal)) continue;
     return fail(
         Code::corrupt,
-        fmt::format("{}:{}: not a line of a journal; put the controls back by hand and remove it", path, number));
+        fmt::format("{}:{}: not a line of a journal; put the controls back by hand and remove it",
+                    path, number));
   }
   if (start != text.size() || number <= 2 || is_after_control)
     return fail(Code::corrupt, path + ": not a journal, or cut short");

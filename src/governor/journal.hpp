@@ -4,12 +4,12 @@
 // It is a text file of lines "<word> <rest>", read as a whole and replaced as a whole:
 //
 //   diapause-power 1
-//   boot 0f0e...                        the kernel's boot id; after another boot nothing here is true
-//   control /sys/.../scaling_max_freq   the lines up to the next control belong to it
-//   original 2000000                    the value before anybody here changed it
-//   ours 1700000                        values that we may have left there, one per line
-//   settling                            a value is being written, and its effect is not known yet
-//   request 4711 991234 1 1700000       an owner (process, its start in clock ticks, number), and the
+//   boot 0f0e...                        the kernel's boot id; after another boot nothing here is
+//   true control /sys/.../scaling_max_freq   the lines up to the next control belong to it original
+//   2000000                    the value before anybody here changed it ours 1700000 values that we
+//   may have left there, one per line settling                            a value is being written,
+//   and its effect is not known yet request 4711 991234 1 1700000       an owner (process, its
+//   start in clock ticks, number), and the
 //                                       value that it requests
 //   group 4711 991234 1 /sys/fs/cgroup/cpu/diapause-4711-4712   a control group made by that owner
 #pragma once

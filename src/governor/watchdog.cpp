@@ -28,7 +28,8 @@ void read_lines(std::string& text, double& end_s) {
     if (line == kNoLimit) end_s = kNever;
     double seconds = 0;
     if (!line.starts_with(kLimit)) continue;
-    if (std::from_chars(line.data() + kLimit.size(), line.data() + line.size(), seconds).ec == std::errc()) {
+    if (std::from_chars(line.data() + kLimit.size(), line.data() + line.size(), seconds).ec ==
+        std::errc()) {
       end_s = sys::monotonic_s() + seconds;
     }
   }
@@ -50,22 +51,28 @@ Status try_again(const std::function<Result<Controls::Outcome>()>& action) {
 
 }  // namespace
 
-Result<Watchdog> Watchdog::start(const std::string& command, const std::string& state_path, const Owner& owner) {
-  auto lifeline =
-      sys::Lifeline::start({command, "power", "watch", "--state", state_path, "--owner", to_text(owner)}, kStart_s);
+Result<Watchdog> Watchdog::start(const std::string& command, const std::string& state_path,
+                                 const Owner& owner) {
+  auto lifeline = sys::Lifeline::start(
+      {command, "power", "watch", "--state", state_path, "--owner", to_text(owner)}, kStart_s);
   if (lifeline) return Watchdog(std::move(*lifeline));
-  return fail(lifeline.error().code, lifeline.error().message + "; governor.watchdog names the command",
+  return fail(lifeline.error().code,
+              lifeline.error().message + "; governor.watchdog names the command",
               lifeline.error().os_errno);
 }
 
-Status Watchdog::limit(double seconds) { return lifeline_.tell(fmt::format("{}{:.3f}", kLimit, seconds)); }
+Status Watchdog::limit(double seconds) {
+  return lifeline_.tell(fmt::format("{}{:.3f}", kLimit, seconds));
+}
 Status Watchdog::no_limit() { return lifeline_.tell(std::string(kNoLimit)); }
 
-Status keep_watch(sys::Kernel& kernel, const std::string& state_path, const std::string& owner_text) {
+Status keep_watch(sys::Kernel& kernel, const std::string& state_path,
+                  const std::string& owner_text) {
   DIAPAUSE_TRY_ASSIGN(const Owner owner, parse_owner(owner_text));
   DIAPAUSE_TRY_ASSIGN(const std::string boot, sys::boot_id(kernel));
   DIAPAUSE_TRY_ASSIGN(Controls controls, Controls::open(kernel, state_path, boot));
-  DIAPAUSE_TRY_ASSIGN(sys::Attendance attendance, sys::Attendance::begin(owner.process, owner.start_ticks));
+  DIAPAUSE_TRY_ASSIGN(sys::Attendance attendance,
+                      sys::Attendance::begin(owner.process, owner.start_ticks));
   std::string lines;
   double end_s = kNever;
   for (;;) {

@@ -16,7 +16,8 @@ namespace diapause::governor {
 class Watchdog {
  public:
   // `command` is the command `diapause`. Without a watchdog nothing may be slowed.
-  static Result<Watchdog> start(const std::string& command, const std::string& state_path, const Owner& owner);
+  static Result<Watchdog> start(const std::string& command, const std::string& state_path,
+                                const Owner& owner);
 
   // Limits the duration of the owner's requests to so many seconds: after that the watchdog
   // restores everything, whatever the job does. Fails if the watchdog has ended.

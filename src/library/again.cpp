@@ -8,8 +8,8 @@
 namespace diapause::library {
 
 void AgainNote::open(sys::Kernel& kernel, const config::Environment& environment) {
-  const auto variable =
-      std::ranges::find(environment, "DIAPAUSE_RUN_AGAIN_FILE", &config::Environment::value_type::first);
+  const auto variable = std::ranges::find(environment, "DIAPAUSE_RUN_AGAIN_FILE",
+                                          &config::Environment::value_type::first);
   if (variable == environment.end()) return;
   auto file = sys::open_existing_file(kernel, variable->second);
   if (file) file_.emplace(std::move(*file));

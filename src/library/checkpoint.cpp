@@ -20,11 +20,12 @@ std::uint64_t bytes_of(const std::vector<format::Region>& files) {
 Status Engine::usable() const {
   if (off_) return fail(Code::off, "this instance turned itself off: " + off_->message);
   if (host_->other_rank_count() != 0) {
-    return fail(
-        Code::mismatch,
-        fmt::format("the checkpoints of '{}' were written by {} ranks and this run has {}: run with as many, open it "
-                    "under another name, or remove them with 'diapause prune {} --all'",
-                    context_->job, host_->other_rank_count(), context_->rank_count(), context_->job));
+    return fail(Code::mismatch,
+                fmt::format("the checkpoints of '{}' were written by {} ranks and this run has {}: "
+                            "run with as many, open it "
+                            "under another name, or remove them with 'diapause prune {} --all'",
+                            context_->job, host_->other_rank_count(), context_->rank_count(),
+                            context_->job));
   }
   return {};
 }
@@ -45,7 +46,8 @@ Result<engine::Decision> Engine::begin(std::uint64_t version, int level, std::ui
 }
 
 // Captures the subject and hands it over. Collective.
-Status Engine::checkpoint_from(Subject subject, const engine::Decision& decision, CheckpointInfo& info) {
+Status Engine::checkpoint_from(Subject subject, const engine::Decision& decision,
+                               CheckpointInfo& info) {
   DIAPAUSE_TRY_ASSIGN(const Taken taken, capture_->take(std::move(subject), decision));
   // A failed capture is an error of this call, whatever becomes of the version in the background.
   Status failed = host_->is_background() ? taken.captured : Status{};
@@ -68,8 +70,10 @@ Status Engine::turn_off_if_cut_off(Status result) {
 
 Status Engine::none_is_open() const {
   if (!open_) return {};
-  return fail(Code::argument, fmt::format("the checkpoint of version {} is still open: commit it or give it up first",
-                                          open_->info.version));
+  return fail(
+      Code::argument,
+      fmt::format("the checkpoint of version {} is still open: commit it or give it up first",
+                  open_->info.version));
 }
 
 Status Engine::begin_checkpoint(std::uint64_t version, int level, CheckpointInfo& info) {
@@ -96,7 +100,8 @@ Status Engine::add_to_checkpoint(ProtectedRegion region) {
   if (!open_) return fail(Code::argument, "no checkpoint is open: begin one first");
   const std::string name = region.description.name;
   if (regions_.get(name)) {
-    return fail(Code::argument, fmt::format("region '{}' is protected, and part of every checkpoint", name));
+    return fail(Code::argument,
+                fmt::format("region '{}' is protected, and part of every checkpoint", name));
   }
   DIAPAUSE_TRY(protect(std::move(region)));
   open_->added.push_back(name);
@@ -108,7 +113,8 @@ Status Engine::commit_checkpoint(CheckpointInfo& info) { return end_checkpoint({
 Status Engine::give_up_checkpoint(const std::string& why) {
   CheckpointInfo info;
   const bool was_open = open_.has_value();
-  const Status ended = end_checkpoint(fail(Code::argument, "the program gives up this version: " + why), info);
+  const Status ended =
+      end_checkpoint(fail(Code::argument, "the program gives up this version: " + why), info);
   // It is no error that there is no version: the program asked for that.
   const bool is_as_asked = ended || (ended.error().code == Code::argument && was_open);
   return is_as_asked ? Status() : ended;
@@ -143,14 +149,16 @@ Status Engine::end_checkpoint(Status ready, CheckpointInfo& info) {
   return result;
 }
 
-Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s, CheckpointInfo& info) {
+Status Engine::capture(Status ready, const OpenCheckpoint& open, double called_s,
+                       CheckpointInfo& info) {
   // The program may have changed the size of packed regions.
   info.bytes = regions_.bytes() + bytes_of(open.files);
   std::vector<const std::byte*> data;
   for (const ProtectedRegion& region : regions_) data.push_back(region.data);
   capture::MemorySource memory(std::move(data));
   FilesSource memory_and_files(memory, regions_.size(), files_.directory(), open.files);
-  capture::BlockSource& source = open.files.empty() ? static_cast<capture::BlockSource&>(memory) : memory_and_files;
+  capture::BlockSource& source =
+      open.files.empty() ? static_cast<capture::BlockSource&>(memory) : memory_and_files;
   Subject subject{source, regions_.index(), {}, called_s};
   subject.index.regions.insert(subject.index.regions.end(), open.files.begin(), open.files.end());
   for (const ProtectedRegion& region : regions_) {
@@ -178,12 +186,16 @@ Result<std::string> Engine::begin_files() {
   return path;
 }
 
-Status Engine::checkpoint_files(std::uint64_t version, int level, bool is_valid, CheckpointInfo& info) {
+Status Engine::checkpoint_files(std::uint64_t version, int level, bool is_valid,
+                                CheckpointInfo& info) {
   info = {};
   DIAPAUSE_TRY(usable());
   auto found = [&]() -> Result<std::vector<format::Region>> {
-    if (!files_.is_begun()) return fail(Code::argument, "no directory was asked for: diapause_files comes before");
-    if (!is_valid) return fail(Code::argument, "the program says that its files are not complete: no version is made");
+    if (!files_.is_begun())
+      return fail(Code::argument, "no directory was asked for: diapause_files comes before");
+    if (!is_valid)
+      return fail(Code::argument,
+                  "the program says that its files are not complete: no version is made");
     return files_.list();
   }();
   DIAPAUSE_TRY(engine::agree(*context_, found ? Status{} : fail(found.error())));
@@ -213,10 +225,12 @@ void Engine::report_background(CheckpointInfo& info) {
   if (!failed) return;
   info.background = failed->progress.result.error().code;
   info.background_version = failed->version;
-  background_reason_ = fmt::format("version {}: {}", failed->version, failed->progress.result.error().message);
+  background_reason_ =
+      fmt::format("version {}: {}", failed->version, failed->progress.result.error().message);
 }
 
-// Rank 0 makes room for another version, for all ranks. Returns false if the checkpoint is to be skipped.
+// Rank 0 makes room for another version, for all ranks. Returns false if the checkpoint is to be
+// skipped.
 bool Engine::make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info) {
   const bool skips = context_->settings.async.when_full == config::WhenFull::skip;
   const double start = sys::monotonic_s();
@@ -235,12 +249,15 @@ bool Engine::make_room_in_flight(std::uint64_t next_bytes, CheckpointInfo& info)
 }
 
 // Captures end in the order in which they began, so only the newest can be incomplete.
-bool Engine::is_captured(const Flight& flight) const { return &flight != &flights_->newest() || capture_->is_done(); }
+bool Engine::is_captured(const Flight& flight) const {
+  return &flight != &flights_->newest() || capture_->is_done();
+}
 
 // Prepares a slot once after each change, as soon as nothing is in flight, because a version in
 // flight returns its slots when it is done.
 void Engine::keep_slot_ready() {
-  const bool is_wanted = host_->is_background() && context_->settings.global_mode == config::GlobalMode::staged;
+  const bool is_wanted =
+      host_->is_background() && context_->settings.global_mode == config::GlobalMode::staged;
   if (is_slot_ready_ || !is_wanted || off_) return;
   if (!capture_->is_done() || !flights_->are_done() || regions_.bytes() == 0) return;
   is_slot_ready_ = true;
@@ -251,18 +268,21 @@ Result<VersionProgress> Engine::poll(std::uint64_t version) {
   catch_up();
   DIAPAUSE_TRY_ASSIGN(const Flight* const flight, flights_->get(version));
   const engine::Progress now = flights_->progress_of(*flight);
-  return VersionProgress{version, flight->level, now.deepest_level(), !now.is_done, is_captured(*flight)};
+  return VersionProgress{version, flight->level, now.deepest_level(), !now.is_done,
+                         is_captured(*flight)};
 }
 
 Status Engine::wait(std::uint64_t version, int level, double at_most_s) {
   if (level < 0 || level > 4) {
-    return fail(Code::argument, fmt::format("level {}: levels are 1 to 4, and 0 is the capture", level));
+    return fail(Code::argument,
+                fmt::format("level {}: levels are 1 to 4, and 0 is the capture", level));
   }
   catch_up();
   DIAPAUSE_TRY_ASSIGN(const Flight* const flight, flights_->get(version));
   if (level == 0) {
     if (is_captured(*flight) || capture_->wait(at_most_s)) return {};
-    return fail(Code::timeout, fmt::format("version {} is not captured after {:.3g} s", version, at_most_s));
+    return fail(Code::timeout,
+                fmt::format("version {} is not captured after {:.3g} s", version, at_most_s));
   }
   Status reached = flights_->wait(*flight, level, at_most_s);
   catch_up();
@@ -285,7 +305,8 @@ Status Engine::finish() {
   capture_->wait();
   const Status done = off_ ? usable() : host_->finish();
   const Status closed = close(1e9);
-  if (done && !closed && context_->rank() == 0) context_->log(Severity::information, closed.error().message);
+  if (done && !closed && context_->rank() == 0)
+    context_->log(Severity::information, closed.error().message);
   return done;
 }
 

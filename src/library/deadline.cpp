@@ -58,7 +58,8 @@ Status Deadline::open(const engine::Context& context, std::unique_ptr<sys::StopS
   if (context.rank() == 0) {
     note_path_ = std::move(note_path);
     for (const std::string& name : settings.signals) {
-      if (const auto number = sys::signal_number(name)) watch.signals |= std::uint64_t{1} << (*number - 1);
+      if (const auto number = sys::signal_number(name))
+        watch.signals |= std::uint64_t{1} << (*number - 1);
     }
     if (const auto left_s = seconds_to_end(settings)) {
       whole_s_ = *left_s;
@@ -87,26 +88,33 @@ policy::LevelSeconds Deadline::expected(const engine::Context& context, std::uin
   policy::LevelSeconds levels;
   for (int level = 1; level <= 4; ++level) {
     const bool has_tier = level < 4 || context.tiers.find(config::TierKind::global) != nullptr;
-    if (!has_tier || topology.node_names.size() < policy::nodes_needed(context.settings, level)) continue;
-    levels[static_cast<std::size_t>(level)] = times_.expect(level, all_bytes, topology.node_names.size());
+    if (!has_tier || topology.node_names.size() < policy::nodes_needed(context.settings, level))
+      continue;
+    levels[static_cast<std::size_t>(level)] =
+        times_.expect(level, all_bytes, topology.node_names.size());
   }
   return levels;
 }
 
-std::uint64_t Deadline::wish(const engine::Context& context, double next_s, std::uint64_t bytes) const {
+std::uint64_t Deadline::wish(const engine::Context& context, double next_s,
+                             std::uint64_t bytes) const {
   const int signal = signals_ ? signals_->received() : 0;
   if (signal != 0) return wish_of(signal, context.rank());
   if (!end_s_) return 0;
   const double left_s = *end_s_ - sys::monotonic_s() - context.settings.deadline.margin_s;
-  return policy::must_begin(left_s, policy::lead_s(expected(context, bytes), whole_s_), next_s) ? kEndIsNear : 0;
+  return policy::must_begin(left_s, policy::lead_s(expected(context, bytes), whole_s_), next_s)
+             ? kEndIsNear
+             : 0;
 }
 
-Result<int> Deadline::level_now(const engine::Context& context, double next_s, std::uint64_t bytes, int due) {
+Result<int> Deadline::level_now(const engine::Context& context, double next_s, std::uint64_t bytes,
+                                int due) {
   if (!watches_ || stop_) return due;
   const double now_s = sys::monotonic_s();
   const double since_s = now_s - agreed_s_;  // a signal may have arrived at any time since then
   agreed_s_ = now_s;
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t most, context.comm->all_max(wish(context, next_s, bytes)));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t most,
+                      context.comm->all_max(wish(context, next_s, bytes)));
   if (most == 0) return due;
   stop_ = stop_of(most);
   const double margin_s = context.settings.deadline.margin_s;
@@ -122,7 +130,8 @@ Result<int> Deadline::level_now(const engine::Context& context, double next_s, s
   DIAPAUSE_TRY(context.comm->broadcast(std::as_writable_bytes(std::span(&choice, 1)), 0));
   if (context.rank() == 0) {
     context.log(Severity::information,
-                fmt::format("{}: stopping with a checkpoint at level {}; {:.0f} s are left, {:.0f} s of them for the "
+                fmt::format("{}: stopping with a checkpoint at level {}; {:.0f} s are left, {:.0f} "
+                            "s of them for the "
                             "program itself",
                             in_words(*stop_), choice.level, choice.left_s, margin_s));
   }
@@ -132,8 +141,10 @@ Result<int> Deadline::level_now(const engine::Context& context, double next_s, s
 std::optional<Stop> Deadline::note_checkpoint(const engine::Context& context, std::uint64_t version,
                                               int level_reached) {
   if (!stop_ || std::exchange(noted_, true)) return std::nullopt;
-  note(context, level_reached > 0 ? fmt::format("{}: version {} at level {}", in_words(*stop_), version, level_reached)
-                                  : fmt::format("{}: the last checkpoint failed", in_words(*stop_)));
+  note(context,
+       level_reached > 0
+           ? fmt::format("{}: version {} at level {}", in_words(*stop_), version, level_reached)
+           : fmt::format("{}: the last checkpoint failed", in_words(*stop_)));
   return stop_;
 }
 

@@ -28,7 +28,8 @@ class Deadline {
   // Handles on all ranks the signals that rank 0's settings name; without `signals` none are
   // handled. Rank 0 notes stops for `diapause run` in the file `note_path`; empty: there is no such
   // file. Collective.
-  Status open(const engine::Context& context, std::unique_ptr<sys::StopSignals> signals, std::string note_path);
+  Status open(const engine::Context& context, std::unique_ptr<sys::StopSignals> signals,
+              std::string note_path);
 
   // Returns whether there is anything to watch for. Equal on all ranks.
   bool watches() const { return watches_; }
@@ -36,10 +37,13 @@ class Deadline {
   // Returns at an agreed call the level to take now, which is `due` unless the program has to stop.
   // `next_s` is the time until the next agreed call, and `bytes` are those protected on this rank.
   // Collective.
-  Result<int> level_now(const engine::Context& context, double next_s, std::uint64_t bytes, int due);
+  Result<int> level_now(const engine::Context& context, double next_s, std::uint64_t bytes,
+                        int due);
 
   // Records that a checkpoint of `bytes` over all ranks reached `level` in `seconds`.
-  void learn(int level, std::uint64_t bytes, double seconds) { times_.learn(level, bytes, seconds); }
+  void learn(int level, std::uint64_t bytes, double seconds) {
+    times_.learn(level, bytes, seconds);
+  }
 
   // Returns whether the next checkpoint is the last one. If so, note_checkpoint() must be told its
   // final outcome. Equal on all ranks.
@@ -47,7 +51,8 @@ class Deadline {
 
   // Called after a checkpoint, whatever its outcome. Returns the reason to stop if this was the
   // first checkpoint since the decision to stop.
-  std::optional<Stop> note_checkpoint(const engine::Context& context, std::uint64_t version, int level_reached);
+  std::optional<Stop> note_checkpoint(const engine::Context& context, std::uint64_t version,
+                                      int level_reached);
 
   // Returns why the program has to stop; nullopt if it need not. The call is noted as well: from
   // then on the program ends on purpose.

@@ -1,8 +1,10 @@
-// One instance, as a rank of the program sees it: what is protected, when a checkpoint is due, the capture, the
-// restart. What comes behind the capture is the node engine's (engine/node/node_engine.hpp), wherever it runs
-// (engine/host/host.hpp). docs/life-of-a-checkpoint.md and docs/life-of-a-restart.md walk through it.
+// One instance, as a rank of the program sees it: what is protected, when a checkpoint is due, the
+// capture, the restart. What comes behind the capture is the node engine's
+// (engine/node/node_engine.hpp), wherever it runs (engine/host/host.hpp).
+// docs/life-of-a-checkpoint.md and docs/life-of-a-restart.md walk through it.
 //
-// All state of an instance is in its object. Collective calls run in the calling thread. Calls must not overlap.
+// All state of an instance is in its object. Collective calls run in the calling thread. Calls must
+// not overlap.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +41,9 @@ struct CheckpointInfo {
   std::uint64_t bytes = 0;
   std::uint64_t bytes_total = 0;
   double blocked_s = 0;
-  double waited_s = 0;       // of it, for versions in flight to make room
-  Code background = Code{};  // 0: none. An earlier version's work in the background failed since the last call
+  double waited_s = 0;  // of it, for versions in flight to make room
+  // 0: none. An earlier version's work in the background failed since the last call.
+  Code background = Code{};
   std::uint64_t background_version = 0;
 };
 
@@ -50,7 +53,8 @@ struct VersionProgress {
   int level_asked = 0;
   int level_reached = 0;
   bool in_flight = false;
-  bool captured = false;  // the program may write to regions it declared stable, and free what it protected
+  // The program may write to regions it declared stable, and free what it protected.
+  bool captured = false;
 };
 
 struct RestartInfo {
@@ -92,79 +96,91 @@ class Engine {
   // Declares how the program will write to the region, until it is protected anew.
   Status declare(const std::string& name, capture::Declaration declaration);
 
-  // Allows a codec to change the region's values on the way to the global tier (library/invariants.hpp), until the
-  // region is protected anew.
+  // Allows a codec to change the region's values on the way to the global tier
+  // (library/invariants.hpp), until the region is protected anew.
   Status allow_loss(const std::string& name, const codec::Method& method) {
     return library::allow_loss(regions_, name, method);
   }
-  // Asked, before anything else of a version of level 4 is done, of the values that would come back; if not, the
-  // regions named are stored without loss in that version.
-  Status keep_invariant(Invariant invariant) { return invariants_.add(regions_, std::move(invariant)); }
+  // Asked, before anything else of a version of level 4 is done, of the values that would come
+  // back; if not, the regions named are stored without loss in that version.
+  Status keep_invariant(Invariant invariant) {
+    return invariants_.add(regions_, std::move(invariant));
+  }
   // Called at the end of each restore() that succeeded, before the program goes on.
   void on_restore(std::function<Status()> hook) { on_restore_ = std::move(hook); }
 
   // Fills `info` also on failure.
   Status checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
-  // A checkpoint in steps. begin_checkpoint() decides on the version and waits for room: unless `info` says that it is
-  // skipped, a checkpoint is open then, and all ranks end it, each by one of the two calls below. Code::argument while
-  // one is open for whatever begins another or a restart. Collective.
+  // A checkpoint in steps. begin_checkpoint() decides on the version and waits for room: unless
+  // `info` says that it is skipped, a checkpoint is open then, and all ranks end it, each by one of
+  // the two calls below. Code::argument while one is open for whatever begins another or a restart.
+  // Collective.
   Status begin_checkpoint(std::uint64_t version, int level, CheckpointInfo& info);
-  // A region that only this version holds. Its memory must stay, unchanged, until the end of the checkpoint.
+  // A region that only this version holds. Its memory must stay, unchanged, until the end of the
+  // checkpoint.
   Status add_to_checkpoint(ProtectedRegion region);
   // Captures what is protected and what was added. Fails on all ranks if one of them gives up.
   Status commit_checkpoint(CheckpointInfo& info);
   Status give_up_checkpoint(const std::string& why);
   Status snapshot(std::uint64_t version, CheckpointInfo& info);
-  // Whether the next snapshot will take a checkpoint. Decides for that call, which then decides no more: collective as
-  // snapshot() is, and no communication besides.
+  // Whether the next snapshot will take a checkpoint. Decides for that call, which then decides no
+  // more: collective as snapshot() is, and no communication besides.
   Result<bool> is_due();
   // Whether the job has enough nodes for this level, 1 to 4. No communication.
   Result<bool> has_nodes_for(int level) const;
-  // Called by each checkpoint that is taken, in its thread, before it reads memory; may protect and unprotect.
+  // Called by each checkpoint that is taken, in its thread, before it reads memory; may protect and
+  // unprotect.
   void on_capture(std::function<Status()> hook) { on_capture_ = std::move(hook); }
   // The reason why the program has to stop, as of the last snapshot.
   std::optional<Stop> should_stop() { return deadline_.ask(*context_); }
 
   // An empty directory of this rank, for files of the next version. Collective.
   Result<std::string> begin_files();
-  // A checkpoint of what is protected and of the files in that directory, which is gone if it succeeds. `is_valid`: the
-  // files are complete; if not on all ranks, Code::argument, and no version. Collective.
+  // A checkpoint of what is protected and of the files in that directory, which is gone if it
+  // succeeds. `is_valid`: the files are complete; if not on all ranks, Code::argument, and no
+  // version. Collective.
   Status checkpoint_files(std::uint64_t version, int level, bool is_valid, CheckpointInfo& info);
-  // The files of the version that a restart has opened, in a directory of this rank until restart_end(). Collective.
+  // The files of the version that a restart has opened, in a directory of this rank until
+  // restart_end(). Collective.
   Result<std::string> restore_files();
 
-  // Until `version` holds at `level` or deeper; level 0: until it is captured. The error that kept it from doing so;
-  // Code::timeout; Code::not_found for a version that this instance has not taken lately. Not collective.
+  // Until `version` holds at `level` or deeper; level 0: until it is captured. The error that kept
+  // it from doing so; Code::timeout; Code::not_found for a version that this instance has not taken
+  // lately. Not collective.
   Status wait(std::uint64_t version, int level, double at_most_s);
   Result<VersionProgress> poll(std::uint64_t version);
-  // Until nothing is in flight; what is not done when the time is over is given up. Returns the first failure that was
-  // not reported yet. Collective; nothing but destruction may follow.
+  // Until nothing is in flight; what is not done when the time is over is given up. Returns the
+  // first failure that was not reported yet. Collective; nothing but destruction may follow.
   Status close(double at_most_s);
-  // Ends the job: closes the instance as close() does, and what finish.keep does not keep is removed, and the next
-  // start of the program begins anew. If that fails, the error says what is left. Collective; nothing but destruction
-  // may follow.
+  // Ends the job: closes the instance as close() does, and what finish.keep does not keep is
+  // removed, and the next start of the program begins anew. If that fails, the error says what is
+  // left. Collective; nothing but destruction may follow.
   Status finish();
   engine::Worker worker() const { return host_->worker(); }
   const std::string& background_reason() const { return background_reason_; }
 
-  // Restores all protected regions from that version and ends the restart. Everything is read once, straight to its
-  // place, and checked there: if a version turns out to be damaged on the way, and no other copy is intact, the next
-  // older one is taken. After Code::corrupt the regions hold nothing that can be used; after Code::mismatch they are as
-  // they were.
+  // Restores all protected regions from that version and ends the restart. Everything is read once,
+  // straight to its place, and checked there: if a version turns out to be damaged on the way, and
+  // no other copy is intact, the next older one is taken. After Code::corrupt the regions hold
+  // nothing that can be used; after Code::mismatch they are as they were.
   Status restart(std::uint64_t version, RestartInfo& info);
-  // The newest version with a number of at most this one, by the manifests alone. Code::not_found if there is none.
+  // The newest version with a number of at most this one, by the manifests alone. Code::not_found
+  // if there is none.
   Result<std::uint64_t> newest(std::uint64_t at_most);
   // In steps: all is checked before restart_begin() returns, and then read again by restore().
-  Status restart_begin(std::uint64_t version, RestartInfo& info, engine::Purpose purpose = engine::Purpose::copy);
+  Status restart_begin(std::uint64_t version, RestartInfo& info,
+                       engine::Purpose purpose = engine::Purpose::copy);
   Status restore(const std::vector<std::string>& names);
   Status restart_end();
   // A stored region as memory that lives until unmap() or this object's end. Not collective.
   Result<std::byte*> map(const std::string& region);
   Status unmap(std::byte* data) { return session_->unmap(data); }
-  // Whether all that a restart left to be checked is sound; waits for it. The same on all ranks, also when asked again.
-  // Collective.
+  // Whether all that a restart left to be checked is sound; waits for it. The same on all ranks,
+  // also when asked again. Collective.
   Status scrub_wait() { return session_->wait_for_scrub(); }
-  const format::ImageIndex* stored() const { return session_->is_open() ? &session_->get().image().index() : nullptr; }
+  const format::ImageIndex* stored() const {
+    return session_->is_open() ? &session_->get().image().index() : nullptr;
+  }
   const std::string& restart_reason() const { return session_->reason(); }
 
   Status inject_bit_flip(const std::string& region, std::uint64_t element, std::uint32_t bit) {
@@ -177,7 +193,8 @@ class Engine {
 
   // ---- open (open.cpp)
   static Result<Opened> open_instance(OpenRequest& request);
-  static Result<Opened> open_beside_dedicated(std::unique_ptr<engine::Context> whole, OpenRequest& request);
+  static Result<Opened> open_beside_dedicated(std::unique_ptr<engine::Context> whole,
+                                              OpenRequest& request);
   Status start(std::unique_ptr<engine::Host> host, OpenRequest& request);
   Status watch_deadline(OpenRequest& request);
   void write_open_record();
@@ -193,12 +210,14 @@ class Engine {
 
   // ---- checkpoint (checkpoint.cpp)
   Status usable() const;
-  // Returns the status, and turns the instance off if it says that the ranks cannot communicate any more.
+  // Returns the status, and turns the instance off if it says that the ranks cannot communicate any
+  // more.
   Status turn_off_if_cut_off(Status result);
   Status none_is_open() const;
   Status end_checkpoint(Status ready, CheckpointInfo& info);
   Status capture(Status ready, const OpenCheckpoint& open, double called_s, CheckpointInfo& info);
-  Result<engine::Decision> begin(std::uint64_t version, int level, std::uint64_t next_bytes, CheckpointInfo& info);
+  Result<engine::Decision> begin(std::uint64_t version, int level, std::uint64_t next_bytes,
+                                 CheckpointInfo& info);
   Status checkpoint_from(Subject subject, const engine::Decision& decision, CheckpointInfo& info);
   void catch_up();
   void finish_flights();
@@ -238,20 +257,21 @@ class Engine {
   engine::Decider decider_;
   std::optional<Error> off_;  // why the instance turned itself off
   bool told_too_few_nodes_ = false;
-  bool is_slot_ready_ = false;            // or was asked for, since regions or versions in flight have changed
+  // Or was asked for, since regions or versions in flight have changed.
+  bool is_slot_ready_ = false;
   static constexpr double kPeriod_s = 1;  // the least length of a period of the energy account
   double period_from_s_ = 0;              // rank 0: when the present period began
   double opened_s_ = 0;
 
-  // All three are there once the instance has started. The capture is destroyed first because it may still be handing
-  // over.
+  // All three are there once the instance has started. The capture is destroyed first because it
+  // may still be handing over.
   std::unique_ptr<RestartSession> session_;
   std::unique_ptr<VersionsInFlight> flights_;
   std::unique_ptr<ImageCapture> capture_;
 };
 
-// The two things that a rank can become when it opens an instance: a rank that computes, or the dedicated one of its
-// node.
+// The two things that a rank can become when it opens an instance: a rank that computes, or the
+// dedicated one of its node.
 struct Opened {
   std::unique_ptr<Engine> engine;  // null on a rank set aside
   std::unique_ptr<engine::DedicatedRank> dedicated;

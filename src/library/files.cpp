@@ -21,8 +21,9 @@ Status list_below(const sys::Directory& directory, const std::string& path, std:
     if (store::kFilePrefix.size() + name.size() > kLongestName || depth == store::kDeepestFile) {
       return fail(
           Code::argument,
-          fmt::format("{}/{}: the path of a file in a version has at most {} bytes and {} parts", directory.path(),
-                      entry.name, kLongestName - store::kFilePrefix.size(), store::kDeepestFile));
+          fmt::format("{}/{}: the path of a file in a version has at most {} bytes and {} parts",
+                      directory.path(), entry.name, kLongestName - store::kFilePrefix.size(),
+                      store::kDeepestFile));
     }
     if (entry.is_directory) {
       DIAPAUSE_TRY_ASSIGN(const sys::Directory child, directory.open_own_child(entry.name));
@@ -40,9 +41,10 @@ Status list_below(const sys::Directory& directory, const std::string& path, std:
   return {};
 }
 
-Status write_file(const sys::Directory& root, const std::vector<std::string>& path, store::ImageReader& image,
-                  std::size_t region) {
-  DIAPAUSE_TRY_ASSIGN(const sys::File file, store::open_below(root, path, store::Opening::new_file));
+Status write_file(const sys::Directory& root, const std::vector<std::string>& path,
+                  store::ImageReader& image, std::size_t region) {
+  DIAPAUSE_TRY_ASSIGN(const sys::File file,
+                      store::open_below(root, path, store::Opening::new_file));
   if (image.index().regions[region].raw_bytes() == 0) return {};
   DIAPAUSE_TRY_ASSIGN(const sys::PrivateMemory content, image.own_memory(region));
   return file.write_all(content.bytes(), 0);
@@ -73,7 +75,9 @@ void Files::remove(const std::string& name) {
   if (!removed) context_.log(Severity::warning, removed.error().message);
 }
 
-void Files::clear(const store::Tier& of_node) { (void)of_node.directory().remove_child(kFilesName); }
+void Files::clear(const store::Tier& of_node) {
+  (void)of_node.directory().remove_child(kFilesName);
+}
 
 Result<std::string> Files::begin() {
   DIAPAUSE_TRY_ASSIGN(out_, make_empty(out_name()));

@@ -18,12 +18,15 @@ std::uint64_t next_random(std::uint64_t& state) {
 
 }  // namespace
 
-Status flip_bit(RegionTable& regions, const std::string& name, std::uint64_t element, std::uint32_t bit) {
+Status flip_bit(RegionTable& regions, const std::string& name, std::uint64_t element,
+                std::uint32_t bit) {
   DIAPAUSE_TRY_ASSIGN(ProtectedRegion* const region, regions.get(name));
   const format::Region& r = region->description;
   if (element >= r.count || bit >= 8 * r.element_bytes) {
-    return fail(Code::argument, fmt::format("bit {} of element {} is outside region '{}' of {} elements of {} bytes",
-                                            bit, element, name, r.count, r.element_bytes));
+    return fail(
+        Code::argument,
+        fmt::format("bit {} of element {} is outside region '{}' of {} elements of {} bytes", bit,
+                    element, name, r.count, r.element_bytes));
   }
   region->data[element * r.element_bytes + bit / 8] ^= std::byte{1} << (bit % 8);
   return {};

@@ -13,7 +13,8 @@ namespace diapause::library {
 
 // Flips one bit of one element of a region. Code::not_found if there is no such region,
 // Code::argument for an element or a bit outside of it.
-Status flip_bit(RegionTable& regions, const std::string& region, std::uint64_t element, std::uint32_t bit);
+Status flip_bit(RegionTable& regions, const std::string& region, std::uint64_t element,
+                std::uint32_t bit);
 
 class FlipInjector {
  public:

@@ -17,7 +17,8 @@ namespace {
 // is wanted.
 class DirectImage : public engine::RawImageSource {
  public:
-  DirectImage(const engine::Context& context, capture::BlockSource& source, const engine::ImagePlan& plan)
+  DirectImage(const engine::Context& context, capture::BlockSource& source,
+              const engine::ImagePlan& plan)
       : context_(context), source_(source), plan_(plan) {}
 
   std::uint32_t rank() const override { return context_.rank(); }
@@ -25,32 +26,39 @@ class DirectImage : public engine::RawImageSource {
   Result<engine::GlobalFacts> write(const engine::GlobalTarget& to) override {
     if (is_written_by_mpi()) return write_by_mpi(to);
     DIAPAUSE_TRY_ASSIGN(const capture::Captured captured,
-                        capture::capture_to_file(source_, plan_.index, plan_.index_offset, plan_.identity, to.range));
+                        capture::capture_to_file(source_, plan_.index, plan_.index_offset,
+                                                 plan_.identity, to.range));
     return engine::GlobalFacts{engine::facts_of(captured.header, captured.index), {}, 0};
   }
 
   // Writes by MPI are collective and must have a size that is known in advance, so nothing is
   // compressed.
-  const format::ImageIndex* index() const override { return is_written_by_mpi() ? nullptr : &plan_.index; }
+  const format::ImageIndex* index() const override {
+    return is_written_by_mpi() ? nullptr : &plan_.index;
+  }
   Result<ByteView> read(std::size_t region, std::uint64_t offset, MutableBytes scratch) override {
     DIAPAUSE_TRY(source_.copy(region, offset, scratch));
     return ByteView(scratch);
   }
   Result<Whole> open() override {
-    DIAPAUSE_TRY_ASSIGN(capture::Captured captured,
-                        capture::capture_in_place(source_, plan_.index, plan_.index_offset, plan_.identity));
+    DIAPAUSE_TRY_ASSIGN(
+        capture::Captured captured,
+        capture::capture_in_place(source_, plan_.index, plan_.index_offset, plan_.identity));
     const engine::ImageFacts facts = engine::facts_of(captured.header, captured.index);
     bytes_ = capture::captured_bytes(std::move(captured), source_);
     return Whole{facts, bytes_.get()};
   }
 
  private:
-  bool is_written_by_mpi() const { return context_.settings.global_mode == config::GlobalMode::mpi_io; }
+  bool is_written_by_mpi() const {
+    return context_.settings.global_mode == config::GlobalMode::mpi_io;
+  }
 
   Result<engine::GlobalFacts> write_by_mpi(const engine::GlobalTarget& to) {
     const auto image = open();
     DIAPAUSE_TRY(agree(context_, image ? Status{} : fail(image.error())));
-    DIAPAUSE_TRY(context_.comm->write_files({to.range.file.path(), to.file, to.range.begin}, *image->bytes));
+    DIAPAUSE_TRY(
+        context_.comm->write_files({to.range.file.path(), to.file, to.range.begin}, *image->bytes));
     return engine::GlobalFacts{image->facts, {}, 0};
   }
 
@@ -62,24 +70,30 @@ class DirectImage : public engine::RawImageSource {
 
 }  // namespace
 
-Result<std::unique_ptr<ImageCapture>> ImageCapture::open(const engine::Context& context, engine::Host& host,
+Result<std::unique_ptr<ImageCapture>> ImageCapture::open(const engine::Context& context,
+                                                         engine::Host& host,
                                                          engine::LedgerWriter& ledger) {
   const std::uint32_t leader = context.comm->node_leader();
-  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> leaders, engine::gather_one(*context.comm, leader));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> leaders,
+                      engine::gather_one(*context.comm, leader));
   capture::CapturerOptions options;
   options.settings = context.settings.capture;
   options.ranks_on_node = static_cast<unsigned>(std::ranges::count(leaders, leader));
-  options.drain_host = host.is_background() ? capture::DrainHost::own_thread : capture::DrainHost::caller;
-  options.log = [&context](Severity severity, const std::string& text) { context.log(severity, text); };
+  options.drain_host =
+      host.is_background() ? capture::DrainHost::own_thread : capture::DrainHost::caller;
+  options.log = [&context](Severity severity, const std::string& text) {
+    context.log(severity, text);
+  };
   std::unique_ptr<ImageCapture> capture(new ImageCapture(context, host, ledger));
   capture->ranks_on_machine_ = options.ranks_on_node;
   capture->capturer_ = std::make_unique<capture::Capturer>(std::move(options));
   const std::string device = sys::device_that_writes_memory("");
   capture->are_devices_about_ = !device.empty();
   if (capture->are_devices_about_ && context.rank() == 0) {
-    context.log(Severity::information, device +
-                                           " may write to memory behind the processor's back: captures use neither "
-                                           "write protection nor write tracking");
+    context.log(Severity::information,
+                device +
+                    " may write to memory behind the processor's back: captures use neither "
+                    "write protection nor write tracking");
   }
   return capture;
 }
@@ -88,12 +102,14 @@ Result<std::unique_ptr<ImageCapture>> ImageCapture::open(const engine::Context& 
 Status ImageCapture::begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
                            engine::Captures& captures) {
   const bool is_memory = subject.memory.size() == plan.index.regions.size();
-  if (slot.mapping().empty() || !is_memory) return engine::add_image(captures, plan, subject.source, std::move(slot));
+  if (slot.mapping().empty() || !is_memory)
+    return engine::add_image(captures, plan, subject.source, std::move(slot));
   if (slot.content() == 0) slot.set_content(++slot_contents_);
   captures.images.push_back({{}, std::move(slot), nullptr});
   const store::Slot& to = captures.images.front().slot;
   if (ledger_.is_open()) unreported_ = plan.identity.version;
-  return capturer_->begin({subject.memory, plan.index, plan.index_offset, plan.identity, to.mapping(), to.content()});
+  return capturer_->begin(
+      {subject.memory, plan.index, plan.index_offset, plan.identity, to.mapping(), to.content()});
 }
 
 // Completes the capture, unless that was done before. Errors are returned and not thrown, because
@@ -109,9 +125,10 @@ Status ImageCapture::end(engine::Captures& captures) try {
   return fail(Code::internal, std::string("the capture: ") + error.what());
 }
 
-// Does the part of a capture that the program waits for: all of it, unless the rest can be done in the background.
-void ImageCapture::capture_now(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
-                               engine::Captures& captures) {
+// Does the part of a capture that the program waits for: all of it, unless the rest can be done in
+// the background.
+void ImageCapture::capture_now(const Subject& subject, const engine::ImagePlan& plan,
+                               store::Slot slot, engine::Captures& captures) {
   governor::PhaseGuard phase = host_.begin_capture(plan.bytes());
   captures.result = begin(subject, plan, std::move(slot), captures);
   if (captures.result && !goes_on_behind()) captures.result = end(captures);
@@ -155,17 +172,21 @@ std::uint64_t ImageCapture::hand_over(engine::Captures captures) {
 // Finds a slot in the first tier that has room for the image. With work in the background that is
 // the memory tier, if possible; otherwise it is the tier where the image is to lie finally. An
 // image that should be kept in memory and finds no room there is kept on the node's disk.
-Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use) {
+Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::uint64_t bytes,
+                                               store::SlotUse use) {
   std::vector<config::TierKind> tiers = {captures.node_tier};
   if (host_.is_background()) {
-    if (captures.node_tier != config::TierKind::memory) tiers.insert(tiers.begin(), config::TierKind::memory);
+    if (captures.node_tier != config::TierKind::memory)
+      tiers.insert(tiers.begin(), config::TierKind::memory);
     if (captures.decision.level == 4) tiers.push_back(config::TierKind::global);
   }
   const bool has_disk = !context_.settings.local_path.empty();
-  if (tiers.back() == config::TierKind::memory && has_disk) tiers.push_back(config::TierKind::local);
+  if (tiers.back() == config::TierKind::memory && has_disk)
+    tiers.push_back(config::TierKind::local);
   std::optional<Error> why;
   for (const config::TierKind kind : tiers) {
-    const bool is_instead = kind == config::TierKind::local && captures.node_tier == config::TierKind::memory;
+    const bool is_instead =
+        kind == config::TierKind::local && captures.node_tier == config::TierKind::memory;
     if (is_instead && why->code != Code::full) break;  // a broken tier has to be repaired
     if (captures.decision.suspect != 0) DIAPAUSE_TRY(host_.check_tier(kind));
     auto slot = host_.acquire(kind, bytes, use);
@@ -173,8 +194,9 @@ Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::
       captures.capture_tier = kind;
       if (is_instead) captures.node_tier = kind;
       if (why && std::exchange(told_of_capture_in_, kind) != kind && context_.rank() == 0) {
-        context_.log(Severity::warning, fmt::format("captures are written to the {} tier while the program waits: {}",
-                                                    store::tier_name(kind), why->message));
+        context_.log(Severity::warning,
+                     fmt::format("captures are written to the {} tier while the program waits: {}",
+                                 store::tier_name(kind), why->message));
       }
       return slot;
     }
@@ -186,9 +208,9 @@ Result<store::Slot> ImageCapture::acquire_slot(engine::Captures& captures, std::
 Result<Taken> ImageCapture::take(Subject subject, const engine::Decision& decision) {
   end_preparation();
   using Planned = Result<engine::ImagePlan>;
-  const Planned planned = subject.ready
-                              ? engine::plan_image(context_, host_.incarnation(), decision, std::move(subject.index))
-                              : Planned(fail(subject.ready.error()));
+  const Planned planned = subject.ready ? engine::plan_image(context_, host_.incarnation(),
+                                                             decision, std::move(subject.index))
+                                        : Planned(fail(subject.ready.error()));
   engine::Captures captures = engine::begin_captures(context_, decision, subject.called_s);
   const double start = captures.times.begun_s;
   DIAPAUSE_TRY(agree(context_, planned ? Status{} : fail(planned.error())));
@@ -218,8 +240,9 @@ void ImageCapture::keep_slot_ready(format::ImageIndex index) {
   if (!index_offset) return;  // the checkpoint will report the error
   const std::uint64_t bytes = capture::image_bytes(index, *index_offset);
   const std::uint64_t least_free = 2 * bytes * ranks_on_machine_;
-  preparation_.start(context_.settings.async,
-                     [this, bytes, least_free] { host_.keep_slot_ready(bytes, least_free, stops_preparing_); });
+  preparation_.start(context_.settings.async, [this, bytes, least_free] {
+    host_.keep_slot_ready(bytes, least_free, stops_preparing_);
+  });
 }
 
 void ImageCapture::end_preparation() {
@@ -229,30 +252,34 @@ void ImageCapture::end_preparation() {
 }
 
 // Copies the image into the slot in `captures`, which returns to its tier if this fails.
-Status ImageCapture::copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source) try {
+Status ImageCapture::copy(engine::Captures& captures, const engine::ImagePlan& plan,
+                          capture::BlockSource& source) try {
   engine::Image& image = captures.images.front();
   DIAPAUSE_TRY(image.slot.prepare());
   const MutableBytes mapping = image.slot.mapping();
-  DIAPAUSE_TRY_ASSIGN(
-      const capture::Captured captured,
-      mapping.empty()
-          ? capture::capture_to_file(source, plan.index, plan.index_offset, plan.identity, image.slot.file())
-          : capture::capture_to_mapping(source, plan.index, plan.index_offset, plan.identity, mapping));
+  DIAPAUSE_TRY_ASSIGN(const capture::Captured captured,
+                      mapping.empty()
+                          ? capture::capture_to_file(source, plan.index, plan.index_offset,
+                                                     plan.identity, image.slot.file())
+                          : capture::capture_to_mapping(source, plan.index, plan.index_offset,
+                                                        plan.identity, mapping));
   image.facts = engine::facts_of(captured.header, captured.index);
   return {};
 } catch (const std::exception& error) {
   return fail(Code::internal, std::string("the copy of an image: ") + error.what());
 }
 
-Result<Taken> ImageCapture::take_behind(std::shared_ptr<capture::BlockSource> source, format::ImageIndex index,
-                                        const engine::Decision& decision, std::function<void()> handed_over) {
+Result<Taken> ImageCapture::take_behind(std::shared_ptr<capture::BlockSource> source,
+                                        format::ImageIndex index, const engine::Decision& decision,
+                                        std::function<void()> handed_over) {
   end_preparation();
   auto planned = engine::plan_image(context_, host_.incarnation(), decision, std::move(index));
   DIAPAUSE_TRY(agree(context_, planned ? Status{} : fail(planned.error())));
-  const auto captures =
-      std::make_shared<engine::Captures>(engine::begin_captures(context_, decision, sys::monotonic_s()));
+  const auto captures = std::make_shared<engine::Captures>(
+      engine::begin_captures(context_, decision, sys::monotonic_s()));
   const double start = captures->times.begun_s;
-  DIAPAUSE_TRY_ASSIGN(store::Slot slot, acquire_slot(*captures, planned->bytes(), store::SlotUse::later));
+  DIAPAUSE_TRY_ASSIGN(store::Slot slot,
+                      acquire_slot(*captures, planned->bytes(), store::SlotUse::later));
   captures->images.push_back({{}, std::move(slot), nullptr});
   const double blocked_s = sys::monotonic_s() - start;
   captures->capture_s = captures->times.blocked_s = blocked_s;
@@ -261,15 +288,16 @@ Result<Taken> ImageCapture::take_behind(std::shared_ptr<capture::BlockSource> so
   taken.image_bytes = planned->bytes();
   taken.request = host_.next_number();
   const auto plan = std::make_shared<engine::ImagePlan>(std::move(*planned));
-  drain_.start(context_.settings.async, [this, captures, plan, source, handed_over = std::move(handed_over)] {
-    const double copied_from_s = sys::monotonic_s();
-    captures->result = copy(*captures, *plan, *source);
-    captures->times.drain_begun_s = copied_from_s;
-    captures->times.drain_s = sys::monotonic_s() - copied_from_s;
-    captures->capture_s += captures->times.drain_s;
-    host_.submit(std::move(*captures));
-    handed_over();
-  });
+  drain_.start(context_.settings.async,
+               [this, captures, plan, source, handed_over = std::move(handed_over)] {
+                 const double copied_from_s = sys::monotonic_s();
+                 captures->result = copy(*captures, *plan, *source);
+                 captures->times.drain_begun_s = copied_from_s;
+                 captures->times.drain_s = sys::monotonic_s() - copied_from_s;
+                 captures->capture_s += captures->times.drain_s;
+                 host_.submit(std::move(*captures));
+                 handed_over();
+               });
   return taken;
 }
 
@@ -308,15 +336,16 @@ engine::Image image_in(store::Slot slot, const format::RankRecord& record, std::
 
 }  // namespace
 
-// The image as it is, to the last byte, into the slot that lies in `captures` already. Whoever keeps it checks it
-// there.
+// The image as it is, to the last byte, into the slot that lies in `captures` already. Whoever
+// keeps it checks it there.
 Status ImageCapture::copy_whole(engine::Captures& captures, const format::RankRecord& record,
                                 const std::shared_ptr<store::ImageReader>& image) try {
   engine::Image& to = captures.images.front();
   DIAPAUSE_TRY(to.slot.prepare());
   auto bytes = std::make_unique<SharedImage>(image);
   const MutableBytes mapping = to.slot.mapping();
-  DIAPAUSE_TRY(mapping.empty() ? capture::write_bytes(*bytes, to.slot.file()) : copy_to(*bytes, mapping));
+  DIAPAUSE_TRY(mapping.empty() ? capture::write_bytes(*bytes, to.slot.file())
+                               : copy_to(*bytes, mapping));
   to.facts = {image->header().owner, record.protected_bytes, record.image};
   to.bytes = std::move(bytes);
   return {};
@@ -324,8 +353,8 @@ Status ImageCapture::copy_whole(engine::Captures& captures, const format::RankRe
   return fail(Code::internal, std::string("the copy of an image: ") + error.what());
 }
 
-Result<Taken> ImageCapture::put_back(Fetched fetched, const format::Manifest& manifest, config::TierKind tier,
-                                     std::function<void()> handed_over) {
+Result<Taken> ImageCapture::put_back(Fetched fetched, const format::Manifest& manifest,
+                                     config::TierKind tier, std::function<void()> handed_over) {
   end_preparation();
   const auto captures = std::make_shared<engine::Captures>();
   captures->completes = manifest.version;
@@ -342,7 +371,8 @@ Result<Taken> ImageCapture::put_back(Fetched fetched, const format::Manifest& ma
     return fail(slot.error());
   }
   if (is_copied) captures->images.push_back({{}, std::move(*slot), nullptr});
-  if (fetched.slot) captures->images.push_back(image_in(std::move(*fetched.slot), record, context_.rank()));
+  if (fetched.slot)
+    captures->images.push_back(image_in(std::move(*fetched.slot), record, context_.rank()));
   const double blocked_s = sys::monotonic_s() - captures->times.begun_s;
   captures->capture_s = captures->times.blocked_s = blocked_s;
   captures->blocked_s = [blocked_s] { return blocked_s; };

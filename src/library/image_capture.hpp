@@ -34,7 +34,8 @@ struct Subject {
 struct Taken {
   std::uint64_t request = 0;      // its number at the host
   std::uint64_t image_bytes = 0;  // of this rank
-  Status captured;                // why this rank has no image for the background; the request exists all the same
+  // Why this rank has no image for the background; the request exists all the same.
+  Status captured;
 };
 
 // All calls come from the program's thread. Any other code that posts jobs to the host must call
@@ -43,7 +44,8 @@ class ImageCapture {
  public:
   // Opens the capture. Ranks that share a machine share its cores, whatever nodes are emulated. All
   // arguments must outlive the object. Collective.
-  static Result<std::unique_ptr<ImageCapture>> open(const engine::Context& context, engine::Host& host,
+  static Result<std::unique_ptr<ImageCapture>> open(const engine::Context& context,
+                                                    engine::Host& host,
                                                     engine::LedgerWriter& ledger);
   ImageCapture(const ImageCapture&) = delete;
   ImageCapture& operator=(const ImageCapture&) = delete;
@@ -67,8 +69,8 @@ class ImageCapture {
     std::shared_ptr<store::ImageReader> image;  // null if this rank's image is not missing
     std::optional<store::Slot> slot;
   };
-  // Hands over that files of a version are missing in that tier, to be put back. An image without a slot is copied like
-  // that of take_behind(), or, without a background, in the call. Collective.
+  // Hands over that files of a version are missing in that tier, to be put back. An image without a
+  // slot is copied like that of take_behind(), or, without a background, in the call. Collective.
   Result<Taken> put_back(Fetched fetched, const format::Manifest& manifest, config::TierKind tier,
                          std::function<void()> handed_over);
 
@@ -91,14 +93,18 @@ class ImageCapture {
  private:
   ImageCapture(const engine::Context& context, engine::Host& host, engine::LedgerWriter& ledger)
       : context_(context), host_(host), ledger_(ledger) {}
-  Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes, store::SlotUse use);
-  static Status copy(engine::Captures& captures, const engine::ImagePlan& plan, capture::BlockSource& source);
+  Result<store::Slot> acquire_slot(engine::Captures& captures, std::uint64_t bytes,
+                                   store::SlotUse use);
+  static Status copy(engine::Captures& captures, const engine::ImagePlan& plan,
+                     capture::BlockSource& source);
   static Status copy_whole(engine::Captures& captures, const format::RankRecord& record,
                            const std::shared_ptr<store::ImageReader>& image);
   void end_preparation();
-  Status begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
+  Status begin(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
+               engine::Captures& captures);
   Status end(engine::Captures& captures);
-  void capture_now(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot, engine::Captures& captures);
+  void capture_now(const Subject& subject, const engine::ImagePlan& plan, store::Slot slot,
+                   engine::Captures& captures);
   bool goes_on_behind() const { return host_.is_background() && capturer_->has_bytes_left(); }
   std::uint64_t hand_over(engine::Captures captures);
   std::uint64_t complete(engine::Captures captures);

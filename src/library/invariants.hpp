@@ -35,7 +35,8 @@ class Invariants {
   // Evaluates all invariants on the values that a version with this index would restore. If one
   // does not hold, its regions lose their permission in `index`. They lose it on all ranks alike,
   // because all ranks must store a decomposed field in the same way. Collective.
-  Status apply(const engine::Context& context, RegionTable& regions, format::ImageIndex& index) const;
+  Status apply(const engine::Context& context, RegionTable& regions,
+               format::ImageIndex& index) const;
 
  private:
   std::vector<Invariant> all_;

@@ -19,12 +19,14 @@ namespace {
 Status check_name(const std::string& name) {
   const bool sound = !name.empty() && name.size() <= 64 && name != "." && name != ".." &&
                      std::all_of(name.begin(), name.end(), [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                              c == '_' || c == '-';
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
                      });
   if (sound) return {};
-  return fail(Code::argument,
-              fmt::format("'{}' cannot name an instance: use 1 to 64 letters, digits, '.', '_' and '-'", name));
+  return fail(
+      Code::argument,
+      fmt::format("'{}' cannot name an instance: use 1 to 64 letters, digits, '.', '_' and '-'",
+                  name));
 }
 
 // Only rank 0 reads the file, so that thousands of ranks do not.
@@ -39,9 +41,11 @@ Result<std::string> shared_config_text(OpenRequest& request) {
   // The message is one byte of status and the text.
   std::string message = (mine ? "+" + text : "-" + mine.error().message);
   if (request.comm->rank() != 0) message.clear();
-  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all, engine::gather_one(*request.comm, message));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> all,
+                      engine::gather_one(*request.comm, message));
   const std::string& from_root = all[0];
-  if (from_root.empty() || from_root[0] == '-') return fail(Code::config, from_root.empty() ? "" : from_root.substr(1));
+  if (from_root.empty() || from_root[0] == '-')
+    return fail(Code::config, from_root.empty() ? "" : from_root.substr(1));
   return from_root.substr(1);
 }
 
@@ -64,7 +68,8 @@ bool writes_directly(const engine::Context& context) {
   return context.settings.global_mode != config::GlobalMode::staged;
 }
 
-Result<std::unique_ptr<engine::Host>> open_inline_host(engine::Context& context, engine::LedgerWriter& ledger,
+Result<std::unique_ptr<engine::Host>> open_inline_host(engine::Context& context,
+                                                       engine::LedgerWriter& ledger,
                                                        const std::string& why) {
   if (context.rank() == 0) {
     context.log(Severity::warning, "checkpoints hold the program up until they are done: " + why);
@@ -74,19 +79,25 @@ Result<std::unique_ptr<engine::Host>> open_inline_host(engine::Context& context,
 
 // Opens a host in the background if that is asked for and possible. Otherwise opens one that works
 // in the program's calls, and logs why.
-Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine::LedgerWriter& ledger) {
+Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context,
+                                                engine::LedgerWriter& ledger) {
   if (context.settings.async.mode == config::AsyncMode::off || writes_directly(context)) {
     return open_inline_host(context, ledger);
   }
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all, context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
-  auto host = open_thread_host(context, ledger,
-                               all == 1 ? engine::ThreadsMay::communicate : engine::ThreadsMay::not_communicate);
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t all,
+                      context.comm->all_min(context.comm->is_concurrent() ? 1 : 0));
+  auto host = open_thread_host(
+      context, ledger,
+      all == 1 ? engine::ThreadsMay::communicate : engine::ThreadsMay::not_communicate);
   // On a single node the background has nobody to communicate with.
   if (host && all == 0 && context.rank() == 0 && context.topology.node_names.size() > 1) {
     context.log(Severity::warning,
-                "MPI was not initialised with MPI_THREAD_MULTIPLE: what the background has to communicate is done in "
-                "the program's next calls of Diapause; to have it done beside the program, initialise MPI with "
-                "MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) or set async.mode = \"rank\"");
+                "MPI was not initialised with MPI_THREAD_MULTIPLE: what the background has to "
+                "communicate is done in "
+                "the program's next calls of Diapause; to have it done beside the program, "
+                "initialise MPI with "
+                "MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) or set async.mode = "
+                "\"rank\"");
   }
   if (host || !engine::can_go_inline(host.error())) return host;
   return open_inline_host(context, ledger, host.error().message);
@@ -94,7 +105,8 @@ Result<std::unique_ptr<engine::Host>> open_host(engine::Context& context, engine
 
 // Opens the host of a computing rank if each node has a dedicated rank. The dedicated ranks make
 // the same collective calls over `whole` in DedicatedRank::open().
-Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context, engine::LedgerWriter& ledger,
+Result<std::unique_ptr<engine::Host>> open_host_of_rank(engine::Context& context,
+                                                        engine::LedgerWriter& ledger,
                                                         const engine::Context& whole) {
   std::string why = "global.mode asks for direct writing";
   if (!writes_directly(context)) {
@@ -114,7 +126,8 @@ void tell_of_unknown_variables(const engine::Context& context) {
   const std::vector<std::string>& names = context.settings.unknown_variables;
   if (names.empty()) return;
   context.log(Severity::information,
-              fmt::format("nothing is known of the environment variable{} {}: not used (docs/configuration.md lists "
+              fmt::format("nothing is known of the environment variable{} {}: not used "
+                          "(docs/configuration.md lists "
                           "those that are)",
                           names.size() == 1 ? "" : "s", fmt::join(names, ", ")));
 }
@@ -126,7 +139,8 @@ void choose_memory_root(engine::Context& context, std::uint32_t user_id) {
   if (path != config::default_settings(user_id).memory_path) return;
   const std::string own = store::own_root(context.kernel, path);
   if (own != path && context.comm->node_leader() == context.comm->rank()) {
-    context.log(Severity::warning, fmt::format("{} is not this user's: the memory tier is {}", path, own));
+    context.log(Severity::warning,
+                fmt::format("{} is not this user's: the memory tier is {}", path, own));
   }
   path = own;
 }
@@ -140,29 +154,36 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
   if (!text) return fail(std::move(text.error()));
   Status mine = check_name(request.name);
   if (mine) {
-    auto settings = config::parse_settings(*text, request.config_path, request.environment, request.user_id);
+    auto settings =
+        config::parse_settings(*text, request.config_path, request.environment, request.user_id);
     if (settings) context->settings = std::move(*settings);
     if (!settings) mine = fail(std::move(settings.error()));
   }
-  if (context->settings.global_mode == config::GlobalMode::mpi_io && !request.comm->has_file_writes()) {
+  if (context->settings.global_mode == config::GlobalMode::mpi_io &&
+      !request.comm->has_file_writes()) {
     mine = fail(Code::config,
-                "global.mode is \"mpi-io\", and this instance is opened without MPI; set it to \"direct\", or open "
+                "global.mode is \"mpi-io\", and this instance is opened without MPI; set it to "
+                "\"direct\", or open "
                 "the instance on a communicator");
   }
   context->comm = std::move(request.comm);
   DIAPAUSE_TRY(agree(*context, mine));
   if (context->comm->rank() == 0) tell_of_unknown_variables(*context);
-  context->settings.global_path = absolute(context->settings.global_path, request.working_directory);
+  context->settings.global_path =
+      absolute(context->settings.global_path, request.working_directory);
   choose_memory_root(*context, request.user_id);
-  DIAPAUSE_TRY_ASSIGN(context->topology, engine::find_topology(*context->comm, context->settings, request.host_name));
-  const std::string key =
-      fmt::format("{}/{}/{}/{}", request.name, static_cast<int>(context->settings.async.mode),
-                  static_cast<int>(context->settings.governor.policy), context->settings.global_path);
+  DIAPAUSE_TRY_ASSIGN(context->topology,
+                      engine::find_topology(*context->comm, context->settings, request.host_name));
+  const std::string key = fmt::format(
+      "{}/{}/{}/{}", request.name, static_cast<int>(context->settings.async.mode),
+      static_cast<int>(context->settings.governor.policy), context->settings.global_path);
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> keys, engine::gather_one(*context->comm, key));
-  const bool same = std::all_of(keys.begin(), keys.end(), [&](const std::string& one) { return one == keys[0]; });
+  const bool same =
+      std::all_of(keys.begin(), keys.end(), [&](const std::string& one) { return one == keys[0]; });
   if (!same) {
     return fail(Code::argument,
-                "ranks disagree on the instance's name, the global directory, async.mode or governor.policy; they must "
+                "ranks disagree on the instance's name, the global directory, async.mode or "
+                "governor.policy; they must "
                 "be the same on all");
   }
   DIAPAUSE_TRY_ASSIGN(context->identity, engine::find_identity(*context));
@@ -177,13 +198,14 @@ namespace {
 // Tells `diapause run --finish` the job and its places: a line of words separated by tabs. If that
 // fails, the versions of the job stay.
 void tell_launcher(const engine::Context& context, const OpenRequest& request) {
-  const auto file = std::ranges::find_if(
-      request.environment, [](const auto& variable) { return variable.first == "DIAPAUSE_RUN_JOBS_FILE"; });
+  const auto file = std::ranges::find_if(request.environment, [](const auto& variable) {
+    return variable.first == "DIAPAUSE_RUN_JOBS_FILE";
+  });
   if (file == request.environment.end() || context.rank() != 0) return;
   const config::Settings& settings = context.settings;
-  const std::string line =
-      fmt::format("{}\t{}\t{}\t{}\t{}", context.job_key(), settings.memory_path, settings.local_path,
-                  settings.global_path, static_cast<int>(settings.finish_keep));
+  const std::string line = fmt::format(
+      "{}\t{}\t{}\t{}\t{}", context.job_key(), settings.memory_path, settings.local_path,
+      settings.global_path, static_cast<int>(settings.finish_keep));
   if (std::ranges::count(line, '\t') != 4) return;
   const Status told = sys::append_line(context.kernel, file->second, line);
   if (!told) context.log(Severity::warning, told.error().message);
@@ -195,8 +217,9 @@ Status Engine::start(std::unique_ptr<engine::Host> host, OpenRequest& request) {
   host_ = std::move(host);
   DIAPAUSE_TRY_ASSIGN(capture_, ImageCapture::open(*context_, *host_, ledger_));
   flights_ = std::make_unique<VersionsInFlight>(
-      *context_, *host_,
-      [this](int level, std::uint64_t bytes, double seconds) { deadline_.learn(level, bytes, seconds); });
+      *context_, *host_, [this](int level, std::uint64_t bytes, double seconds) {
+        deadline_.learn(level, bytes, seconds);
+      });
   session_ = std::make_unique<RestartSession>(*context_, *host_, regions_, again_note_);
   write_open_record();
   if (context_->settings.auto_schedule.is_on && context_->rank() == 0) {
@@ -221,18 +244,21 @@ Result<Opened> Engine::open_instance(OpenRequest& request) {
     return open_beside_dedicated(std::move(context), request);
   Opened opened;
   opened.engine.reset(new Engine(std::move(context)));
-  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Host> host, open_host(*opened.engine->context_, opened.engine->ledger_));
+  DIAPAUSE_TRY_ASSIGN(std::unique_ptr<engine::Host> host,
+                      open_host(*opened.engine->context_, opened.engine->ledger_));
   DIAPAUSE_TRY(opened.engine->start(std::move(host), request));
   return opened;
 }
 
-Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> whole, OpenRequest& request) {
+Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> whole,
+                                             OpenRequest& request) {
   DIAPAUSE_TRY_ASSIGN(engine::Parted parted, set_last_ranks_aside(whole->topology));
   using Part = comm::Comm::Part;
   const auto part = [](bool joins, Part as) { return joins ? std::optional(as) : std::nullopt; };
   const Part worker{whole->topology.node, comm::Waiting::patient};
   DIAPAUSE_TRY_ASSIGN(auto workers, whole->comm->split(part(parted.is_dedicated, worker)));
-  DIAPAUSE_TRY_ASSIGN(auto ranks, whole->comm->split(part(!parted.is_dedicated, {0, comm::Waiting::alert})));
+  DIAPAUSE_TRY_ASSIGN(auto ranks,
+                      whole->comm->split(part(!parted.is_dedicated, {0, comm::Waiting::alert})));
   auto context = std::make_unique<engine::Context>(engine::Context{whole->kernel,
                                                                    std::move(ranks),
                                                                    whole->settings,
@@ -246,8 +272,9 @@ Result<Opened> Engine::open_beside_dedicated(std::unique_ptr<engine::Context> wh
   Opened opened;
   Status mine;
   if (parted.is_dedicated) {
-    DIAPAUSE_TRY_ASSIGN(opened.dedicated, engine::DedicatedRank::open(*whole, *context, std::move(workers),
-                                                                      std::move(request.stop_signals)));
+    DIAPAUSE_TRY_ASSIGN(opened.dedicated,
+                        engine::DedicatedRank::open(*whole, *context, std::move(workers),
+                                                    std::move(request.stop_signals)));
   } else {
     opened.engine.reset(new Engine(std::move(context)));
     Engine& engine = *opened.engine;
@@ -264,7 +291,8 @@ namespace {
 // Signals of this process, and of the process that acts for its node.
 class SignalsOfNode final : public sys::StopSignals {
  public:
-  SignalsOfNode(std::unique_ptr<sys::StopSignals> own, const engine::Host& host) : own_(std::move(own)), host_(host) {}
+  SignalsOfNode(std::unique_ptr<sys::StopSignals> own, const engine::Host& host)
+      : own_(std::move(own)), host_(host) {}
 
   Status take(std::span<const int> numbers) override { return own_->take(numbers); }
   int received() const override {
@@ -284,8 +312,9 @@ Status Engine::watch_deadline(OpenRequest& request) {
   if (signals && host_->worker() == engine::Worker::rank)
     signals = std::make_unique<SignalsOfNode>(std::move(signals), *host_);
 
-  const auto note = std::ranges::find_if(
-      request.environment, [](const auto& variable) { return variable.first == "DIAPAUSE_RUN_STOP_FILE"; });
+  const auto note = std::ranges::find_if(request.environment, [](const auto& variable) {
+    return variable.first == "DIAPAUSE_RUN_STOP_FILE";
+  });
   DIAPAUSE_TRY(deadline_.open(*context_, std::move(request.stop_signals),
                               note == request.environment.end() ? "" : note->second));
   if (deadline_.watches()) schedule_.agree_every(Deadline::kAgreeEvery_s);
@@ -317,9 +346,9 @@ void Engine::write_open_record() {
   }
   ledger_.open(context);
   if (!ledger_.is_open()) return;
-  ledger_.append(context,
-                 engine::open_line({host_->incarnation(), context.rank_count(), context.topology.node_names.size(),
-                                    host_->worker(), engine::slurm_job()}));
+  ledger_.append(context, engine::open_line({host_->incarnation(), context.rank_count(),
+                                             context.topology.node_names.size(), host_->worker(),
+                                             engine::slurm_job()}));
 }
 
 Engine::~Engine() {

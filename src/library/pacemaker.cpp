@@ -30,17 +30,20 @@ model::Powers powers_of_profile(const engine::Context& context) {
   }
   // If all powers are equal, joules are proportional to seconds.
   if (!(busy_w > 0)) idle_w = busy_w = 1;
-  return model::assumed_powers(static_cast<double>(context.topology.node_names.size()), idle_w, busy_w);
+  return model::assumed_powers(static_cast<double>(context.topology.node_names.size()), idle_w,
+                               busy_w);
 }
 
 bool can_take(const engine::Context& context, int level) {
   const bool has_tier = level < 4 || context.tiers.find(config::TierKind::global) != nullptr;
-  return has_tier && context.topology.node_names.size() >= policy::nodes_needed(context.settings, level);
+  return has_tier &&
+         context.topology.node_names.size() >= policy::nodes_needed(context.settings, level);
 }
 
 }  // namespace
 
-Pacemaker::Pacemaker(const engine::Context& context, engine::LedgerWriter& writer, std::uint32_t incarnation)
+Pacemaker::Pacemaker(const engine::Context& context, engine::LedgerWriter& writer,
+                     std::uint32_t incarnation)
     : context_(context),
       writer_(writer),
       incarnation_(incarnation),
@@ -55,7 +58,8 @@ Pacemaker::Pacemaker(const engine::Context& context, engine::LedgerWriter& write
   }
   if (!ledger_) {
     context.log(Severity::warning,
-                "schedule = \"auto\": there is no ledger to learn from, because the global directory cannot be used; "
+                "schedule = \"auto\": there is no ledger to learn from, because the global "
+                "directory cannot be used; "
                 "the intervals follow from assumed costs");
   }
 }
@@ -68,7 +72,8 @@ void Pacemaker::consider(std::uint64_t bytes) {
   Word word;
   // Rank 0 assumes that all ranks have as much as itself.
   word.bytes = static_cast<double>(bytes) * context_.rank_count();
-  for (int level = 1; level <= 4; ++level) word.possible[static_cast<std::size_t>(level)] = can_take(context_, level);
+  for (int level = 1; level <= 4; ++level)
+    word.possible[static_cast<std::size_t>(level)] = can_take(context_, level);
   worker_.post([this, word] {
     choose(word);
     const std::lock_guard lock(mutex_);
@@ -135,8 +140,9 @@ policy::PaceInputs Pacemaker::inputs(const Word& word, const energy::MeasuredJob
     level.blocked_s = seen.blocked_s.value_or(capture_s + (is_background ? 0 : assumed.behind_s));
     level.behind_s = seen.behind_s.value_or(is_background ? assumed.behind_s : 0);
     level.slowed = level.behind_s > 0 ? model::kAssumedSlowed : 0;
-    level.restart_s = seen.restart_s.value_or(seen.blocked_s ? level.blocked_s + level.behind_s
-                                                             : std::max(assumed.restart_s, level.blocked_s));
+    level.restart_s =
+        seen.restart_s.value_or(seen.blocked_s ? level.blocked_s + level.behind_s
+                                               : std::max(assumed.restart_s, level.blocked_s));
     level.failures_per_s = rates_[index];
     levels.push_back(level);
     present.push_back(word.possible[index]);
@@ -157,7 +163,8 @@ void Pacemaker::choose(const Word& word) {
   pace_ = decision->pace;
 }
 
-void Pacemaker::write_down(const policy::PaceDecision& decision, const energy::MeasuredJob& measured) {
+void Pacemaker::write_down(const policy::PaceDecision& decision,
+                           const energy::MeasuredJob& measured) {
   engine::ScheduleLine line;
   line.incarnation = incarnation_;
   line.goal = context_.settings.auto_schedule;

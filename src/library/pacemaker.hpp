@@ -20,9 +20,10 @@ namespace diapause::library {
 
 class Pacemaker {
  public:
-  // `context` and `writer` must outlive the object. The ledger is read from now on; without a ledger
-  // nothing is measured, which is logged.
-  Pacemaker(const engine::Context& context, engine::LedgerWriter& writer, std::uint32_t incarnation);
+  // `context` and `writer` must outlive the object. The ledger is read from now on; without a
+  // ledger nothing is measured, which is logged.
+  Pacemaker(const engine::Context& context, engine::LedgerWriter& writer,
+            std::uint32_t incarnation);
 
   // Reports that something may have changed, for example that a checkpoint was taken. `bytes` are
   // those protected on this rank. The caller only leaves this message.

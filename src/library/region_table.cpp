@@ -18,35 +18,42 @@ Status check(const ProtectedRegion& region) {
     return fail(Code::argument, "a region's name has 1 to 255 bytes");
   }
   if (description.name.starts_with(store::kFilePrefix)) {
-    return fail(Code::argument, fmt::format("region '{}': names that begin with '{}' are those of files",
-                                            description.name, store::kFilePrefix));
+    return fail(Code::argument,
+                fmt::format("region '{}': names that begin with '{}' are those of files",
+                            description.name, store::kFilePrefix));
   }
   if (description.element_bytes == 0) {
-    return fail(Code::argument, fmt::format("region '{}': an element has at least 1 byte", description.name));
+    return fail(Code::argument,
+                fmt::format("region '{}': an element has at least 1 byte", description.name));
   }
   constexpr std::uint64_t kAddressSpaceBytes = std::uint64_t{1} << 47;
   if (description.count > kAddressSpaceBytes / description.element_bytes) {
-    return fail(Code::argument, fmt::format("region '{}': {} elements of {} bytes are more than there can be",
-                                            description.name, description.count, description.element_bytes));
+    return fail(Code::argument,
+                fmt::format("region '{}': {} elements of {} bytes are more than there can be",
+                            description.name, description.count, description.element_bytes));
   }
   if (region.data == nullptr && description.count > 0) {
-    return fail(Code::argument,
-                fmt::format("region '{}': no address for {} elements", description.name, description.count));
+    return fail(Code::argument, fmt::format("region '{}': no address for {} elements",
+                                            description.name, description.count));
   }
   return {};
 }
 
-ByteView memory_of(const ProtectedRegion& region) { return {region.data, region.description.stored_bytes}; }
+ByteView memory_of(const ProtectedRegion& region) {
+  return {region.data, region.description.stored_bytes};
+}
 
 Status check_readable_as(const ProtectedRegion& region, const std::string& why) {
   if (why.empty()) return {};
-  return fail(Code::argument, fmt::format("region '{}' cannot be read: {}", region.description.name, why));
+  return fail(Code::argument,
+              fmt::format("region '{}' cannot be read: {}", region.description.name, why));
 }
 
 }  // namespace
 
-// Asks the kernel for a few small pieces of memory, which is cheaper than to read all mappings of the process. Returns
-// false where the regions are large or scattered, or one of them cannot be read.
+// Asks the kernel for a few small pieces of memory, which is cheaper than to read all mappings of
+// the process. Returns false where the regions are large or scattered, or one of them cannot be
+// read.
 bool RegionTable::are_surely_readable() const {
   constexpr std::uint64_t kMostBytes = 16 * kMiB;
   constexpr std::size_t kMostPieces = 64;
@@ -95,7 +102,8 @@ Status RegionTable::protect(ProtectedRegion region) {
 
 Status RegionTable::unprotect(const std::string& name) {
   const auto known = by_name_.find(name);
-  if (known == by_name_.end()) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  if (known == by_name_.end())
+    return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
   const Regions::iterator place = known->second;
   remove(place);
   regions_.erase(place);
@@ -116,13 +124,15 @@ void RegionTable::remove(Regions::iterator region) {
 
 Result<ProtectedRegion*> RegionTable::get(const std::string& name) {
   const auto known = by_name_.find(name);
-  if (known == by_name_.end()) return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
+  if (known == by_name_.end())
+    return fail(Code::not_found, fmt::format("region '{}' is not protected", name));
   return &*known->second;
 }
 
 const ProtectedRegion* RegionTable::find_in(ByteView memory) const {
   const auto first = by_address_.lower_bound({memory.data(), nullptr});
-  if (first == by_address_.end() || !std::less<>()(first->first, memory.data() + memory.size())) return nullptr;
+  if (first == by_address_.end() || !std::less<>()(first->first, memory.data() + memory.size()))
+    return nullptr;
   return first->second;
 }
 

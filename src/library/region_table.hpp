@@ -63,7 +63,8 @@ class RegionTable {
   void remove(Regions::iterator region);
 
   Regions regions_;
-  std::unordered_map<std::string_view, Regions::iterator> by_name_;  // the names are those in regions_
+  // The names are those in regions_.
+  std::unordered_map<std::string_view, Regions::iterator> by_name_;
   std::set<std::pair<const std::byte*, const ProtectedRegion*>> by_address_;
   std::uint64_t bytes_ = 0;
 };

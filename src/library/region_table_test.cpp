@@ -28,7 +28,8 @@ std::vector<std::string> names(const RegionTable& table) {
 TEST(RegionTable, KeepsTheOrderAndAReplacedRegionItsPlace) {
   std::array<std::byte, 8> memory{};
   RegionTable table;
-  for (const char* name : {"a", "b", "c", "d"}) ASSERT_TRUE(table.protect(region(name, memory.data(), 2)));
+  for (const char* name : {"a", "b", "c", "d"})
+    ASSERT_TRUE(table.protect(region(name, memory.data(), 2)));
   ASSERT_TRUE(table.protect(region("b", memory.data() + 4, 3)));
   ASSERT_TRUE(table.unprotect("c"));
   EXPECT_THAT(names(table), ElementsAre("a", "b", "d"));
@@ -44,7 +45,8 @@ TEST(RegionTable, RefusesWhatCannotBeAndStaysAsItWas) {
   ASSERT_TRUE(table.protect(region("a", memory.data(), 2)));
   EXPECT_EQ(table.protect(region("", memory.data(), 2)).error().code, Code::argument);
   EXPECT_EQ(table.protect(region("a", nullptr, 2)).error().code, Code::argument);
-  EXPECT_EQ(table.protect(region("a", memory.data(), std::uint64_t{1} << 60)).error().code, Code::argument);
+  EXPECT_EQ(table.protect(region("a", memory.data(), std::uint64_t{1} << 60)).error().code,
+            Code::argument);
   EXPECT_EQ((*table.get("a"))->data, memory.data());
   EXPECT_EQ(table.size(), 1u);
 }

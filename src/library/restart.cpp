@@ -60,8 +60,10 @@ Status Engine::restart(std::uint64_t version, RestartInfo& info) {
   while (true) {
     Status begun = restart_begin(version, info, engine::Purpose::place);
     if (!begun) {
-      if (session_->has_lost()) begun.error().message += "; the protected memory holds nothing that can be used";
-      if (begun.error().code == Code::not_found) keep_slot_ready();  // the program begins from its beginning
+      if (session_->has_lost())
+        begun.error().message += "; the protected memory holds nothing that can be used";
+      if (begun.error().code == Code::not_found)
+        keep_slot_ready();  // the program begins from its beginning
       return begun;
     }
     const Status restored = restore({});
@@ -83,9 +85,11 @@ Status Engine::restart_end() {
   const engine::FetchedVersion& fetched = restart.fetched;
   if (fetched.greatest_error > 0) ++lossy_restarts_;
   if (ledger_.is_open()) {
-    ledger_.append(*context_, engine::restart_line({host_->incarnation(), &fetched.manifest, restart.stepped_back,
-                                                    session_->reason(), fetched.sources, fetched.needs_healing,
-                                                    sys::monotonic_s() - restart.started_s, fetched.greatest_error}));
+    ledger_.append(
+        *context_,
+        engine::restart_line({host_->incarnation(), &fetched.manifest, restart.stepped_back,
+                              session_->reason(), fetched.sources, fetched.needs_healing,
+                              sys::monotonic_s() - restart.started_s, fetched.greatest_error}));
   }
   if (fetched.needs_healing) {
     heal();

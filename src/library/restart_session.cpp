@@ -12,24 +12,28 @@
 namespace diapause::library {
 namespace {
 
-Status check_fits(const format::Region& stored, const format::Region& wanted, const std::string& job) {
-  if (stored.type == wanted.type && stored.element_bytes == wanted.element_bytes && stored.count == wanted.count) {
+Status check_fits(const format::Region& stored, const format::Region& wanted,
+                  const std::string& job) {
+  if (stored.type == wanted.type && stored.element_bytes == wanted.element_bytes &&
+      stored.count == wanted.count) {
     return {};
   }
-  return fail(
-      Code::mismatch,
-      fmt::format(
-          "region '{}' is stored as {} elements of {} ({} bytes each) and protected as {} of {} ({} bytes each). If "
-          "these are the checkpoints of another problem: go on with that one as it was started, open this one under "
-          "another name, or remove them with 'diapause prune {} --all'",
-          stored.name, stored.count, format::element_type_name(stored.type), stored.element_bytes, wanted.count,
-          format::element_type_name(wanted.type), wanted.element_bytes, job));
+  return fail(Code::mismatch,
+              fmt::format("region '{}' is stored as {} elements of {} ({} bytes each) and "
+                          "protected as {} of {} ({} bytes each). If "
+                          "these are the checkpoints of another problem: go on with that one as it "
+                          "was started, open this one under "
+                          "another name, or remove them with 'diapause prune {} --all'",
+                          stored.name, stored.count, format::element_type_name(stored.type),
+                          stored.element_bytes, wanted.count,
+                          format::element_type_name(wanted.type), wanted.element_bytes, job));
 }
 
 Status check_writable(const ProtectedRegion& region, const sys::Mappings& mappings) {
   const std::string why = mappings.why_unwritable({region.data, region.description.stored_bytes});
   if (why.empty()) return {};
-  return fail(Code::argument, fmt::format("region '{}' cannot be restored: {}", region.description.name, why));
+  return fail(Code::argument,
+              fmt::format("region '{}' cannot be restored: {}", region.description.name, why));
 }
 
 Status agree_on_call(const engine::Context& context, const WantedVersion& wanted) {
@@ -39,7 +43,8 @@ Status agree_on_call(const engine::Context& context, const WantedVersion& wanted
   if (std::ranges::equal(mine, of_root)) return engine::agree(context, {});
   return engine::agree(
       context,
-      fail(Code::argument, "asks for another version, or another way to restart, than rank 0: all must ask alike"));
+      fail(Code::argument,
+           "asks for another version, or another way to restart, than rank 0: all must ask alike"));
 }
 
 }  // namespace
@@ -51,7 +56,8 @@ Status RestartSession::check_open(const char* what_for) const {
 
 Status RestartSession::begin(const WantedVersion& wanted) {
   reason_.clear();
-  if (restart_) return fail(Code::argument, "a restart is open already: end it with restart_end first");
+  if (restart_)
+    return fail(Code::argument, "a restart is open already: end it with restart_end first");
   DIAPAUSE_TRY(agree_on_call(context_, wanted));
   VersionSearch search(context_, wanted, lost_);
   auto found = search.run();
@@ -64,15 +70,17 @@ Status RestartSession::begin(const WantedVersion& wanted) {
   return {};
 }
 
-// Turns a shortage into the error that tells the program to try again, and leaves a note for the command that has
-// started it. Versions that could not be read may be sound, and newer than all that could: to go on without them would
-// lose them.
+// Turns a shortage into the error that tells the program to try again, and leaves a note for the
+// command that has started it. Versions that could not be read may be sound, and newer than all
+// that could: to go on without them would lose them.
 Error RestartSession::for_now(const Error& why) const {
   if (!is_of_the_moment(why.code)) return why;
   again_note_.leave(why.message);
-  return {Code::again, fmt::format("{}\nthe system is short of something for the moment: nothing of '{}' was given up "
-                                   "or removed; try again",
-                                   why.message, context_.job)};
+  return {Code::again,
+          fmt::format(
+              "{}\nthe system is short of something for the moment: nothing of '{}' was given up "
+              "or removed; try again",
+              why.message, context_.job)};
 }
 
 Status RestartSession::restore(const std::vector<std::string>& names) {
@@ -97,8 +105,9 @@ Result<std::vector<std::byte*>> RestartSession::targets_of(const std::vector<std
   const auto aim_at = [&](const ProtectedRegion& region) -> Status {
     const std::optional<std::size_t> place = places.find(region.description.name, next);
     if (!place) {
-      return fail(Code::mismatch, fmt::format("region '{}' is protected, but version {} does not hold it",
-                                              region.description.name, restart_->fetched.manifest.version.number));
+      return fail(Code::mismatch,
+                  fmt::format("region '{}' is protected, but version {} does not hold it",
+                              region.description.name, restart_->fetched.manifest.version.number));
     }
     DIAPAUSE_TRY(check_fits(stored[*place], region.description, context_.job));
     if (mappings) DIAPAUSE_TRY(check_writable(region, *mappings));
@@ -116,8 +125,8 @@ Result<std::vector<std::byte*>> RestartSession::targets_of(const std::vector<std
   return targets;
 }
 
-// With engine::Purpose::place, an image that turns out to be damaged while it is read is taken from elsewhere, until
-// nothing is left. Then Restart::lost says why.
+// With engine::Purpose::place, an image that turns out to be damaged while it is read is taken from
+// elsewhere, until nothing is left. Then Restart::lost says why.
 Status RestartSession::deliver(const std::vector<std::byte*>& targets) {
   while (true) {
     engine::FetchedVersion& fetched = restart_->fetched;
@@ -165,11 +174,12 @@ Result<std::byte*> RestartSession::map(const std::string& region) {
   const std::vector<format::Region>& stored = restart_->image().index().regions;
   const auto found = std::ranges::find(stored, region, &format::Region::name);
   if (found == stored.end()) {
-    return fail(Code::not_found,
-                fmt::format("version {} holds no region '{}'", restart_->fetched.manifest.version.number, region));
+    return fail(Code::not_found, fmt::format("version {} holds no region '{}'",
+                                             restart_->fetched.manifest.version.number, region));
   }
-  DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory,
-                      restart_->image().own_memory(static_cast<std::size_t>(found - stored.begin())));
+  DIAPAUSE_TRY_ASSIGN(
+      sys::PrivateMemory memory,
+      restart_->image().own_memory(static_cast<std::size_t>(found - stored.begin())));
   std::byte* const data = memory.bytes().data();
   mapped_.emplace(data, std::move(memory));
   return data;
@@ -177,10 +187,12 @@ Result<std::byte*> RestartSession::map(const std::string& region) {
 
 Status RestartSession::unmap(std::byte* data) {
   const auto found = mapped_.find(data);
-  if (found == mapped_.end()) return fail(Code::argument, "this is no address that was mapped, or it was unmapped");
+  if (found == mapped_.end())
+    return fail(Code::argument, "this is no address that was mapped, or it was unmapped");
   if (const ProtectedRegion* const region = regions_.find_in(found->second.bytes())) {
     return fail(Code::argument,
-                fmt::format("region '{}' is protected in this memory: unprotect it first", region->description.name));
+                fmt::format("region '{}' is protected in this memory: unprotect it first",
+                            region->description.name));
   }
   mapped_.erase(found);
   return {};
@@ -204,9 +216,10 @@ Status RestartSession::wait_for_scrub() {
     if (!found) scrub_found_ = std::move(found.error());
   }
   if (!scrub_found_) return {};
-  return fail(scrub_found_->code, scrub_found_->message +
-                                      "; what was mapped by the last restart may be wrong, and no checkpoint is taken "
-                                      "of it: restart again");
+  return fail(scrub_found_->code,
+              scrub_found_->message +
+                  "; what was mapped by the last restart may be wrong, and no checkpoint is taken "
+                  "of it: restart again");
 }
 
 }  // namespace diapause::library

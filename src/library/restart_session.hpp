@@ -1,5 +1,5 @@
-// The restart of an instance: the version that was chosen, its regions on their way into the program's memory, and what
-// of it was mapped and may still have to be checked.
+// The restart of an instance: the version that was chosen, its regions on their way into the
+// program's memory, and what of it was mapped and may still have to be checked.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,25 @@
 
 namespace diapause::library {
 
-// All calls come from the program's thread. Calls that are marked collective give the same status on all ranks.
+// All calls come from the program's thread. Calls that are marked collective give the same status
+// on all ranks.
 class RestartSession {
  public:
   // All of these must outlive the object.
-  RestartSession(const engine::Context& context, engine::Host& host, RegionTable& regions, const AgainNote& note)
+  RestartSession(const engine::Context& context, engine::Host& host, RegionTable& regions,
+                 const AgainNote& note)
       : context_(context), host_(host), regions_(regions), again_note_(note) {}
 
-  // Chooses a version, fetches its images and pins it, so that the restart is open. The versions that turned out to be
-  // lost since forget_lost() are passed over. Errors: those of VersionSearch::run(); Code::argument if a restart is
-  // open or the ranks do not ask alike. Collective.
+  // Chooses a version, fetches its images and pins it, so that the restart is open. The versions
+  // that turned out to be lost since forget_lost() are passed over. Errors: those of
+  // VersionSearch::run(); Code::argument if a restart is open or the ranks do not ask alike.
+  // Collective.
   Status begin(const WantedVersion& wanted);
-  // Reads these protected regions, or all of them if there are no names, into the program's memory. Nothing is written
-  // on any rank before the regions of all ranks fit. Code::mismatch and Code::argument name the region that does not.
-  // With engine::Purpose::place, an image that turns out to be damaged is taken from elsewhere; if that is impossible,
-  // the version is lost. Collective.
+  // Reads these protected regions, or all of them if there are no names, into the program's memory.
+  // Nothing is written on any rank before the regions of all ranks fit. Code::mismatch and
+  // Code::argument name the region that does not. With engine::Purpose::place, an image that turns
+  // out to be damaged is taken from elsewhere; if that is impossible, the version is lost.
+  // Collective.
   Status restore(const std::vector<std::string>& names);
   // Leaves the phases of the restart to the account of energy. The restart is open until end().
   void account();
@@ -53,13 +57,13 @@ class RestartSession {
   bool has_lost() const { return !lost_.empty(); }
   void forget_lost() { lost_.clear(); }
 
-  // Gives a stored region as memory of the program, which lives until unmap() or the end of this object. Not
-  // collective.
+  // Gives a stored region as memory of the program, which lives until unmap() or the end of this
+  // object. Not collective.
   Result<std::byte*> map(const std::string& region);
   // Code::argument if nothing was mapped at this address, or a region is protected there.
   Status unmap(std::byte* data);
-  // Waits until everything that begin() left to be checked is checked, and returns whether it is sound; later calls
-  // return the same. Collective.
+  // Waits until everything that begin() left to be checked is checked, and returns whether it is
+  // sound; later calls return the same. Collective.
   Status wait_for_scrub();
 
  private:
@@ -77,9 +81,9 @@ class RestartSession {
   LostVersions lost_;
   std::string reason_;
   std::map<std::byte*, sys::PrivateMemory> mapped_;  // by its first byte
-  std::unique_ptr<engine::Scrub> scrub_;             // of this rank's image, if it was left to be checked
-  bool is_scrubbed_ = true;                          // and all ranks know the result
-  std::optional<Error> scrub_found_;                 // until another restart succeeds
+  std::unique_ptr<engine::Scrub> scrub_;  // of this rank's image, if it was left to be checked
+  bool is_scrubbed_ = true;               // and all ranks know the result
+  std::optional<Error> scrub_found_;      // until another restart succeeds
 };
 
 }  // namespace diapause::library

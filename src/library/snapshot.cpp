@@ -16,7 +16,8 @@ Result<double> Engine::agree_on_time() {
     double now_s;
     policy::Pace pace;
     policy::Schedule::Times times;
-  } of_root{sys::monotonic_s() - opened_s_, pacemaker_ ? pacemaker_->pace() : policy::Pace{}, schedule_.times()};
+  } of_root{sys::monotonic_s() - opened_s_, pacemaker_ ? pacemaker_->pace() : policy::Pace{},
+            schedule_.times()};
   DIAPAUSE_TRY(context_->comm->broadcast(std::as_writable_bytes(std::span(&of_root, 1)), 0));
   schedule_.follow(of_root.times);
   schedule_.follow(of_root.pace);
@@ -47,7 +48,8 @@ Result<bool> Engine::is_due() {
 }
 
 Result<bool> Engine::has_nodes_for(int level) const {
-  if (level < 1 || level > 4) return fail(Code::argument, fmt::format("level {}: levels are 1 to 4", level));
+  if (level < 1 || level > 4)
+    return fail(Code::argument, fmt::format("level {}: levels are 1 to 4", level));
   return context_->topology.node_names.size() >= policy::nodes_needed(context_->settings, level);
 }
 
@@ -71,9 +73,11 @@ Status Engine::snapshot(std::uint64_t version, CheckpointInfo& info) {
     info.level_reached = flights_->newest().progress.deepest_level();
     if (result) result = flights_->newest().progress.result;
   }
-  const std::optional<Stop> stop = deadline_.note_checkpoint(*context_, version, info.level_reached);
+  const std::optional<Stop> stop =
+      deadline_.note_checkpoint(*context_, version, info.level_reached);
   if (stop && ledger_.is_open()) {
-    ledger_.append(*context_, engine::stop_line({host_->incarnation(), in_words(*stop), version, info.level_reached}));
+    ledger_.append(*context_, engine::stop_line({host_->incarnation(), in_words(*stop), version,
+                                                 info.level_reached}));
   }
   return result;
 }
@@ -99,10 +103,12 @@ void Engine::tell_of_too_few_nodes() {
     if (!is_scheduled || nodes >= needed) continue;
     needs += fmt::format("{}level {} needs {} nodes", needs.empty() ? "" : ", ", level, needed);
   }
-  context_->log(Severity::information,
-                fmt::format("this job runs on {} node{}, and the schedule names levels that mean nothing here ({}): "
-                            "level 1 is taken when they are due",
-                            nodes, nodes == 1 ? "" : "s", needs));
+  context_->log(
+      Severity::information,
+      fmt::format(
+          "this job runs on {} node{}, and the schedule names levels that mean nothing here ({}): "
+          "level 1 is taken when they are due",
+          nodes, nodes == 1 ? "" : "s", needs));
 }
 
 }  // namespace diapause::library

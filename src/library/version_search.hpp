@@ -23,20 +23,22 @@ struct WantedVersion {
   double asked_s = 0;  // when the program asked, by the monotonic clock
 };
 
-// The error of a job that has no version of this number, or none at all. `unread`: why a tier was left out that may
-// hold versions.
-Error no_version(const engine::Context& context, std::uint64_t number, const std::optional<Error>& unread);
+// The error of a job that has no version of this number, or none at all. `unread`: why a tier was
+// left out that may hold versions.
+Error no_version(const engine::Context& context, std::uint64_t number,
+                 const std::optional<Error>& unread);
 
 class VersionSearch {
  public:
   // `context` and `lost` must outlive the object. The versions in `lost` are passed over.
-  VersionSearch(const engine::Context& context, const WantedVersion& wanted, const LostVersions& lost)
+  VersionSearch(const engine::Context& context, const WantedVersion& wanted,
+                const LostVersions& lost)
       : context_(context), wanted_(wanted), lost_(lost) {}
 
-  // Fetches the newest version of the number that is wanted whose images all ranks can have. Errors: Code::not_found;
-  // Code::mismatch if another number of ranks has written the version; Code::corrupt or Code::io if none can be had;
-  // Code::comm; Code::again if the system was short of something, so that a version may be sound and could not be read.
-  // Called once. Collective.
+  // Fetches the newest version of the number that is wanted whose images all ranks can have.
+  // Errors: Code::not_found; Code::mismatch if another number of ranks has written the version;
+  // Code::corrupt or Code::io if none can be had; Code::comm; Code::again if the system was short
+  // of something, so that a version may be sound and could not be read. Called once. Collective.
   Result<engine::Restart> run();
 
   // A line for each tier and version that was passed over, with the cause.
@@ -53,7 +55,8 @@ class VersionSearch {
   const LostVersions& lost_;
   engine::Inventory inventory_;
   std::vector<format::VersionId> damaged_;
-  Code refusal_ = Code::not_found;  // of the versions that were passed over; Code::not_found if there were none
+  // Of the versions that were passed over; Code::not_found if there were none.
+  Code refusal_ = Code::not_found;
   bool is_stepping_back_ = false;
   std::string reason_;
 };

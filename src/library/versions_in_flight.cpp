@@ -38,12 +38,14 @@ void VersionsInFlight::note_failure(const Flight& flight) {
   if (flight.progress.levels == 0) is_suspect_ = true;
   if (context_.rank() != 0) return;
   if (flight.is_repair) {
-    context_.log(Severity::warning, fmt::format("the redundancy of version {} that was lost could not be put back: {}",
-                                                flight.version, error.message));
+    context_.log(Severity::warning,
+                 fmt::format("the redundancy of version {} that was lost could not be put back: {}",
+                             flight.version, error.message));
     return;
   }
-  context_.log(Severity::warning, fmt::format("version {} reached level {} of {}: {}", flight.version,
-                                              flight.progress.deepest_level(), flight.level, error.message));
+  context_.log(Severity::warning,
+               fmt::format("version {} reached level {} of {}: {}", flight.version,
+                           flight.progress.deepest_level(), flight.level, error.message));
 }
 
 void VersionsInFlight::finish() {
@@ -59,13 +61,14 @@ void VersionsInFlight::finish_within(double at_most_s) {
     const double left_s = end_s - sys::monotonic_s();
     if (!progress_of(one).is_done) host_.wait(one.request, 0, std::max(left_s, 0.0));
   }
-  if (!std::ranges::all_of(taken_, [this](const Flight& one) { return progress_of(one).is_done; })) host_.give_up();
+  if (!std::ranges::all_of(taken_, [this](const Flight& one) { return progress_of(one).is_done; }))
+    host_.give_up();
   finish();
 }
 
 Result<const Flight*> VersionsInFlight::get(std::uint64_t version) const {
-  const auto found =
-      std::find_if(taken_.rbegin(), taken_.rend(), [&](const Flight& one) { return one.version == version; });
+  const auto found = std::find_if(taken_.rbegin(), taken_.rend(),
+                                  [&](const Flight& one) { return one.version == version; });
   if (found == taken_.rend())
     return fail(Code::not_found, fmt::format("version {} was not taken here lately", version));
   return &*found;
@@ -78,19 +81,21 @@ engine::Progress VersionsInFlight::progress_of(const Flight& flight) const {
 Status VersionsInFlight::wait(const Flight& flight, int level, double at_most_s) {
   const std::uint64_t version = flight.version;
   if (level > flight.level) {
-    return fail(Code::argument, fmt::format("version {} was taken at level {} and will not reach level {}", version,
-                                            flight.level, level));
+    return fail(Code::argument,
+                fmt::format("version {} was taken at level {} and will not reach level {}", version,
+                            flight.level, level));
   }
   if (!flight.progress.is_done) host_.wait(flight.request, this_or_deeper(level), at_most_s);
   const engine::Progress now = progress_of(flight);
   catch_up();
   if (now.deepest_level() >= level) return {};
   if (!now.is_done) {
-    return fail(Code::timeout,
-                fmt::format("version {} is at level {} after {:.3g} s", version, now.deepest_level(), at_most_s));
+    return fail(Code::timeout, fmt::format("version {} is at level {} after {:.3g} s", version,
+                                           now.deepest_level(), at_most_s));
   }
   if (failed_ && failed_->version == version) failed_.reset();  // this call tells the program
-  return now.result ? fail(Code::internal, "a level was not reached, and nobody says why") : now.result;
+  return now.result ? fail(Code::internal, "a level was not reached, and nobody says why")
+                    : now.result;
 }
 
 bool VersionsInFlight::are_done() const {
@@ -109,14 +114,18 @@ bool VersionsInFlight::is_full(std::uint64_t next_bytes) const {
   if (count == 0) return false;
   const auto& nodes = context_.topology.node_of_rank;
   const auto here = static_cast<std::uint64_t>(std::ranges::count(nodes, context_.topology.node));
-  return count >= async.in_flight || (async.in_flight_mib != 0 && bytes * here > async.in_flight_mib * kMiB);
+  return count >= async.in_flight ||
+         (async.in_flight_mib != 0 && bytes * here > async.in_flight_mib * kMiB);
 }
 
 void VersionsInFlight::wait_for_oldest() {
-  const auto oldest = std::ranges::find_if(taken_, [](const Flight& one) { return !one.progress.is_done; });
+  const auto oldest =
+      std::ranges::find_if(taken_, [](const Flight& one) { return !one.progress.is_done; });
   host_.wait(oldest->request, 0, kForever_s);
 }
 
-std::optional<Flight> VersionsInFlight::take_failure() { return std::exchange(failed_, std::nullopt); }
+std::optional<Flight> VersionsInFlight::take_failure() {
+  return std::exchange(failed_, std::nullopt);
+}
 
 }  // namespace diapause::library

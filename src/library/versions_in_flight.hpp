@@ -18,7 +18,8 @@ struct Flight {
   int level = 0;
   std::uint64_t bytes = 0;  // of this rank's image
   engine::Progress progress;
-  bool is_repair = false;  // the version was restored, and is taken again to put back its redundancy
+  // The version was restored, and is taken again to put back its redundancy.
+  bool is_repair = false;
 };
 
 // All calls come from the program's thread.
@@ -46,7 +47,8 @@ class VersionsInFlight {
   Result<const Flight*> get(std::uint64_t version) const;
   const Flight& newest() const { return taken_.back(); }
   engine::Progress progress_of(const Flight& flight) const;
-  // Waits until the version holds at `level` or deeper. Returns the error that kept it from doing so, or Code::timeout.
+  // Waits until the version holds at `level` or deeper. Returns the error that kept it from doing
+  // so, or Code::timeout.
   Status wait(const Flight& flight, int level, double at_most_s);
 
   // Returns whether no version is in flight, as of the last catch_up().
@@ -62,7 +64,8 @@ class VersionsInFlight {
   // Returns the first failure that the program has not been told of. It counts as told from then
   // on.
   std::optional<Flight> take_failure();
-  // Returns whether a version was not kept at all since the last call, which may be because its tier is gone.
+  // Returns whether a version was not kept at all since the last call, which may be because its
+  // tier is gone.
   bool take_suspicion() { return std::exchange(is_suspect_, false); }
   // Returns why the ranks cannot communicate any more; nullopt if they can.
   const std::optional<Error>& cut_off() const { return cut_off_; }

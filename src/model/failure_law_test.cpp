@@ -8,8 +8,9 @@ namespace diapause::model {
 namespace {
 
 TEST(FailureLaw, AgesAndHazardsAreInversesOfEachOther) {
-  for (const FailureLaw& law : {FailureLaw{LawKind::exponential, 1000, 1}, FailureLaw{LawKind::weibull, 1000, 0.7},
-                                FailureLaw{LawKind::lognormal, 1000, 1.8}}) {
+  for (const FailureLaw& law :
+       {FailureLaw{LawKind::exponential, 1000, 1}, FailureLaw{LawKind::weibull, 1000, 0.7},
+        FailureLaw{LawKind::lognormal, 1000, 1.8}}) {
     for (const double hazard : {1e-12, 1e-6, 0.1, 1.0, 30.0, 600.0}) {
       EXPECT_NEAR(law.cumulative_hazard(law.age_at(hazard)) / hazard, 1, 1e-8) << hazard;
     }
@@ -17,8 +18,9 @@ TEST(FailureLaw, AgesAndHazardsAreInversesOfEachOther) {
 }
 
 TEST(FailureLaw, TheMeanIsWhatWasAskedFor) {
-  for (const FailureLaw& law : {FailureLaw{LawKind::exponential, 1000, 1}, FailureLaw{LawKind::weibull, 1000, 0.7},
-                                FailureLaw{LawKind::weibull, 1000, 2}, FailureLaw{LawKind::lognormal, 1000, 1.2}}) {
+  for (const FailureLaw& law :
+       {FailureLaw{LawKind::exponential, 1000, 1}, FailureLaw{LawKind::weibull, 1000, 0.7},
+        FailureLaw{LawKind::weibull, 1000, 2}, FailureLaw{LawKind::lognormal, 1000, 1.2}}) {
     // The mean is the integral of P(alive) over age. Here it is the integral of the age over
     // P(alive), computed by the midpoint rule.
     double sum_s = 0;

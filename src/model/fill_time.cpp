@@ -2,7 +2,9 @@
 
 namespace diapause::model {
 
-double device_fill_time_s(const Storage& storage) { return storage.device_bytes / storage.device_bytes_per_s; }
+double device_fill_time_s(const Storage& storage) {
+  return storage.device_bytes / storage.device_bytes_per_s;
+}
 
 double fill_time_s(const Storage& storage, double written_bytes) {
   return written_bytes / storage.capacity_bytes * device_fill_time_s(storage);

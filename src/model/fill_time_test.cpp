@@ -29,7 +29,9 @@ constexpr Published kPublished[] = {
 };
 
 Storage storage_of(const Published& row) {
-  const double capacity_tb = row.storage_tb > 0 ? row.storage_tb : row.memory_tb > 0 ? row.memory_tb / row.ratio : 1;
+  const double capacity_tb = row.storage_tb > 0  ? row.storage_tb
+                             : row.memory_tb > 0 ? row.memory_tb / row.ratio
+                                                 : 1;
   return {capacity_tb * kTb, row.device_tb * kTb, row.device_mb_s * kMb};
 }
 
@@ -63,7 +65,8 @@ TEST(FillTime, SingleDevicesFillAsPrintedButForTwoRows) {
     const double fill_min = device_fill_time_s(storage_of(row)) / kMinute_s;
     const bool off = std::abs(fill_min / row.fill_min - 1) > 0.005;
     const std::string machine = row.machine;
-    EXPECT_EQ(off, machine == "4-core node with an SSD" || machine == "exascale in theory") << machine << fill_min;
+    EXPECT_EQ(off, machine == "4-core node with an SSD" || machine == "exascale in theory")
+        << machine << fill_min;
   }
 }
 
@@ -78,7 +81,8 @@ TEST(FillTime, TheRowOfTheSsdNodeIsThatOfItsOwnDisk) {
 }
 
 TEST(FillTime, TheExascaleRowIsRoundedDown) {
-  // 4 TB at 4 GB/s are 16.7 minutes, printed 16 (and 17 elsewhere in the text), so a tenth is 1.67 and not 1.6.
+  // 4 TB at 4 GB/s are 16.7 minutes, printed 16 (and 17 elsewhere in the text), so a tenth is 1.67
+  // and not 1.6.
   EXPECT_NEAR(predicted_min(published("exascale in theory")), 1.667, 0.001);
 }
 

@@ -28,7 +28,8 @@ double expected_before_failure(double rate, double length_s) {
 // Extends an outcome by another uninterrupted stretch of `length_s`; returns its expected duration.
 double extend(Outcome& outcome, const std::vector<Level>& levels, double rate, double length_s) {
   const double spent_s = outcome.succeeds * expected_before_failure(rate, length_s);
-  for (std::size_t i = 0; i < levels.size(); ++i) outcome.left[i] += levels[i].failures_per_s * spent_s;
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    outcome.left[i] += levels[i].failures_per_s * spent_s;
   outcome.succeeds *= std::exp(-rate * length_s);
   return spent_s;
 }
@@ -91,7 +92,8 @@ struct Again {
 // Returns the outcome of a recovery: downtime, restart and the work that had been done while the
 // checkpoint became durable, repeated until it succeeds or a failure of a class deeper than that of
 // levels[own] ends it. The checkpoint is one of levels[from], and includes level 1.
-Outcome recovery(const std::vector<Level>& levels, std::size_t own, std::size_t from, const Again& again) {
+Outcome recovery(const std::vector<Level>& levels, std::size_t own, std::size_t from,
+                 const Again& again) {
   const double rate = total_rate(levels);
   const Level& level = levels[levels[own].number == 1 ? own : from];
   double again_s = (1 - level.slowed) * level.behind_s;
@@ -174,14 +176,17 @@ double Pattern::period_work_s(std::size_t level) const {
   return work;
 }
 
-double Pattern::work_of_all_s() const { return every.empty() ? work_s : period_work_s(every.size() - 1); }
+double Pattern::work_of_all_s() const {
+  return every.empty() ? work_s : period_work_s(every.size() - 1);
+}
 
 Cost cost_of(const std::vector<Level>& levels, const Pattern& pattern) {
   const std::size_t count = levels.size();
   // blocks[s][e] begins behind a checkpoint of levels[s] and ends with one of levels[e].
   std::array<std::array<Outcome, kMostLevels>, kMostLevels> blocks;
   std::array<Outcome, kMostLevels> recovers_from;
-  for (std::size_t start = 0; start < count; ++start) recovers_from[start] = recovery(levels, 0, start, {});
+  for (std::size_t start = 0; start < count; ++start)
+    recovers_from[start] = recovery(levels, 0, start, {});
   for (std::size_t end = 0; end < count; ++end) {
     const Outcome work = segment(levels, levels[end], pattern.work_s);
     for (std::size_t start = 0; start < count; ++start) {
@@ -209,7 +214,8 @@ Cost cost_of(const std::vector<Level>& levels, const Pattern& pattern) {
   return {pattern.work_of_all_s(), blocks[count - 1][count - 1].times};
 }
 
-std::vector<Level> only_present(const std::vector<Level>& levels, const std::vector<bool>& present) {
+std::vector<Level> only_present(const std::vector<Level>& levels,
+                                const std::vector<bool>& present) {
   std::vector<Level> kept;
   double passed_on = 0;
   for (std::size_t i = 0; i < levels.size(); ++i) {

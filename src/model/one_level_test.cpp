@@ -49,7 +49,9 @@ TEST(OneLevel, WithoutFailuresOnlyTheCheckpointIsAdded) {
 TEST(OneLevel, TheClosedFormIsWhereASearchFindsTheLeastTime) {
   for (const double checkpoint_s : {0.01, 10.0, 600.0, 86400.0, 1e6}) {
     const OneLevel job{kJob.mtbf_s, checkpoint_s, 900, 120};
-    const auto per_work = [&](double work_s) { return expected_times(job, work_s).wall_s() / work_s; };
+    const auto per_work = [&](double work_s) {
+      return expected_times(job, work_s).wall_s() / work_s;
+    };
     // A function is flat around its minimum: the place is known only to the square root of the
     // precision of the values.
     EXPECT_NEAR(least_place(per_work, 1, 1e7) / time_optimal_work_s(job), 1, 1e-4) << checkpoint_s;
@@ -59,8 +61,11 @@ TEST(OneLevel, TheClosedFormIsWhereASearchFindsTheLeastTime) {
 TEST(OneLevel, TheClosedFormIsWhereASearchFindsTheLeastEnergy) {
   for (const double checkpoint_w : {20.0, 150.0, 400.0, 4000.0}) {
     const Powers powers{300, checkpoint_w, 200, 80, 0};
-    const auto per_work = [&](double work_s) { return expected_times(kJob, work_s).joules(powers) / work_s; };
-    EXPECT_NEAR(least_place(per_work, 1, 1e7) / energy_optimal_work_s(kJob, powers), 1, 1e-4) << checkpoint_w;
+    const auto per_work = [&](double work_s) {
+      return expected_times(kJob, work_s).joules(powers) / work_s;
+    };
+    EXPECT_NEAR(least_place(per_work, 1, 1e7) / energy_optimal_work_s(kJob, powers), 1, 1e-4)
+        << checkpoint_w;
   }
 }
 

@@ -21,7 +21,8 @@ struct Objective {
 
   double operator()(const Pattern& pattern) const {
     const Cost cost = cost_of(levels, pattern);
-    const double value = (of_seconds * cost.times.wall_s() + of_joules * cost.times.joules(powers)) / cost.work_s;
+    const double value =
+        (of_seconds * cost.times.wall_s() + of_joules * cost.times.joules(powers)) / cost.work_s;
     return std::isfinite(value) ? value : std::numeric_limits<double>::infinity();
   }
 };
@@ -46,7 +47,8 @@ Pattern young_pattern(const std::vector<Level>& levels) {
   }
   Pattern pattern;
   // A deeper level is never more frequent than a shallower one.
-  for (std::size_t i = periods.size(); i-- > 1;) periods[i - 1] = std::min(periods[i - 1], periods[i]);
+  for (std::size_t i = periods.size(); i-- > 1;)
+    periods[i - 1] = std::min(periods[i - 1], periods[i]);
   pattern.work_s = periods[0];
   pattern.every.push_back(1);
   for (std::size_t i = 1; i < periods.size(); ++i) {
@@ -72,14 +74,16 @@ double least_work_s(const std::vector<Level>& levels, const Pattern& pattern) {
 constexpr double kRough = 1e-4;
 
 // Optimizes the work within a factor of `reach` of the work that the pattern has.
-Pattern with_best_work(const Objective& objective, Pattern pattern, double reach, double tolerance) {
+Pattern with_best_work(const Objective& objective, Pattern pattern, double reach,
+                       double tolerance) {
   const double least_s = least_work_s(objective.levels, pattern);
   const auto at = [&](double work_s) {
     pattern.work_s = work_s;
     return objective(pattern);
   };
   const double around_s = std::max(pattern.work_s, least_s);
-  pattern.work_s = std::max(least_s, least_place(at, std::max(least_s, around_s / reach), around_s * reach, tolerance));
+  pattern.work_s = std::max(
+      least_s, least_place(at, std::max(least_s, around_s / reach), around_s * reach, tolerance));
   return pattern;
 }
 
@@ -96,7 +100,8 @@ Pattern best_real(const Objective& objective, Pattern pattern) {
         pattern.work_s = std::max(pattern.work_s, least_work_s(objective.levels, pattern));
         return objective(pattern);
       };
-      const double found = least_place(at, std::max(1.0, now / 8), std::clamp(now * 8, 1.0 + 1e-6, kMostEvery), 0.01);
+      const double found = least_place(at, std::max(1.0, now / 8),
+                                       std::clamp(now * 8, 1.0 + 1e-6, kMostEvery), 0.01);
       pattern.every[i] = found;
     }
     const double value = objective(pattern);
@@ -109,7 +114,8 @@ Pattern best_real(const Objective& objective, Pattern pattern) {
 struct Found {
   Pattern pattern;
   double value = std::numeric_limits<double>::infinity();
-  std::set<std::vector<double>> tried = {};  // numbers of checkpoints whose best work is known to be no better
+  // Numbers of checkpoints whose best work is known to be no better.
+  std::set<std::vector<double>> tried = {};
 };
 
 void try_pattern(const Objective& objective, const Pattern& candidate, Found& best) {
@@ -163,7 +169,8 @@ Plan improved(Plan plan, const Powers& powers, double of_seconds, double of_joul
   return plan;
 }
 
-std::optional<Plan> least(const std::vector<Level>& all, const Powers& powers, double of_seconds, double of_joules) {
+std::optional<Plan> least(const std::vector<Level>& all, const Powers& powers, double of_seconds,
+                          double of_joules) {
   Plan plan;
   plan.levels = failing(all);
   if (plan.levels.empty()) return std::nullopt;
@@ -174,7 +181,8 @@ std::optional<Plan> least(const std::vector<Level>& all, const Powers& powers, d
 }
 
 // Returns the plan with the least energy within the bound on the time.
-Plan mixed_plan(const Plan& shortest, const Plan& cheapest, const Powers& powers, double most_longer) {
+Plan mixed_plan(const Plan& shortest, const Plan& cheapest, const Powers& powers,
+                double most_longer) {
   const double most = shortest.wall_per_work() * (1 + most_longer);
   if (cheapest.wall_per_work() <= most) return cheapest;
   // Bisection for the weight of a joule at which the time reaches the bound.
@@ -187,7 +195,8 @@ Plan mixed_plan(const Plan& shortest, const Plan& cheapest, const Powers& powers
     Plan plan = improved(best, powers, 1 - weight, weight * scale);
     if (plan.wall_per_work() <= most) {
       low = weight;
-      if (plan.cost.watts_per_work(powers) <= best.cost.watts_per_work(powers)) best = std::move(plan);
+      if (plan.cost.watts_per_work(powers) <= best.cost.watts_per_work(powers))
+        best = std::move(plan);
     } else {
       high = weight;
     }
@@ -202,13 +211,15 @@ std::optional<Plan> best_plan(const std::vector<Level>& levels, const Powers& po
   return least(levels, powers, by_time ? 1 : 0, by_time ? 0 : 1);
 }
 
-std::optional<Plan> best_plan_within(const std::vector<Level>& levels, const Powers& powers, double most_longer) {
+std::optional<Plan> best_plan_within(const std::vector<Level>& levels, const Powers& powers,
+                                     double most_longer) {
   auto plans = best_plans(levels, powers, most_longer);
   if (!plans) return std::nullopt;
   return std::move(plans->mixed);
 }
 
-std::optional<Plans> best_plans(const std::vector<Level>& levels, const Powers& powers, double most_longer) {
+std::optional<Plans> best_plans(const std::vector<Level>& levels, const Powers& powers,
+                                double most_longer) {
   auto shortest = best_plan(levels, powers, Goal::time);
   auto cheapest = best_plan(levels, powers, Goal::energy);
   if (!shortest || !cheapest) return std::nullopt;

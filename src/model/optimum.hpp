@@ -33,12 +33,14 @@ std::optional<Plan> best_plan(const std::vector<Level>& levels, const Powers& po
 // Returns the plan with the least energy among the patterns whose expected time is at most (1 +
 // most_longer) times the shortest, as far as patterns lie on the lower hull of time and energy.
 // most_longer = 0 gives the shortest.
-std::optional<Plan> best_plan_within(const std::vector<Level>& levels, const Powers& powers, double most_longer);
+std::optional<Plan> best_plan_within(const std::vector<Level>& levels, const Powers& powers,
+                                     double most_longer);
 
 // The three plans of a job.
 struct Plans {
   Plan shortest, cheapest, mixed;
 };
-std::optional<Plans> best_plans(const std::vector<Level>& levels, const Powers& powers, double most_longer);
+std::optional<Plans> best_plans(const std::vector<Level>& levels, const Powers& powers,
+                                double most_longer);
 
 }  // namespace diapause::model

@@ -16,8 +16,11 @@ TEST(Optimum, OfOneLevelIsTheClosedForm) {
   const OneLevel job{5000, 40, 70, 15};
   const std::vector<Level> levels = {{1, 40, 0, 0, 70, 15, 1 / 5000.}};
   const Powers powers{300, 120, 200, 80, 0};
-  EXPECT_NEAR(best_plan(levels, powers, Goal::time)->pattern.work_s / time_optimal_work_s(job), 1, 1e-4);
-  EXPECT_NEAR(best_plan(levels, powers, Goal::energy)->pattern.work_s / energy_optimal_work_s(job, powers), 1, 1e-4);
+  EXPECT_NEAR(best_plan(levels, powers, Goal::time)->pattern.work_s / time_optimal_work_s(job), 1,
+              1e-4);
+  EXPECT_NEAR(
+      best_plan(levels, powers, Goal::energy)->pattern.work_s / energy_optimal_work_s(job, powers),
+      1, 1e-4);
 }
 
 TEST(Optimum, NoPatternOfAGridIsBetter) {
@@ -59,7 +62,8 @@ TEST(Optimum, WithoutFailuresThereIsNone) {
 }
 
 TEST(Optimum, ACheckpointHoldsBeforeTheNextOneOfItsLevelBegins) {
-  const std::vector<Level> levels = {{1, 0.1, 0, 0, 1, 0, 1 / 1000.}, {4, 0.2, 600, 0.02, 60, 0, 1 / 2000.}};
+  const std::vector<Level> levels = {{1, 0.1, 0, 0, 1, 0, 1 / 1000.},
+                                     {4, 0.2, 600, 0.02, 60, 0, 1 / 2000.}};
   const auto plan = best_plan(levels, {}, Goal::time);
   EXPECT_GE(plan->pattern.period_work_s(1), 0.98 * 600 * (1 - 1e-9));
 }

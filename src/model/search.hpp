@@ -46,7 +46,8 @@ double least_place(Function function, double low, double high, double tolerance 
       step_before = best.at < middle ? right - best.at : left - best.at;
       step = kGolden * step_before;
     }
-    const Point now = point(best.at + (std::abs(step) >= least_step ? step : std::copysign(least_step, step)));
+    const Point now =
+        point(best.at + (std::abs(step) >= least_step ? step : std::copysign(least_step, step)));
     if (std::isinf(now.value) && std::isinf(best.value)) {
       // If the values are equal, the shorter one is preferred.
       right = std::max(now.at, best.at);

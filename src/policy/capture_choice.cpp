@@ -35,8 +35,8 @@ double copy_on_write_price(const RegionFacts& region, const CaptureCosts& costs)
   const auto unit = static_cast<double>(costs.fault_bytes);
   const double fault_s = costs.fault_s.value_or(kFaultS + unit * *costs.copy_s_per_byte);
   const double drain_s = bytes * costs.drain_s_per_byte.value_or(*costs.copy_s_per_byte);
-  return bytes * costs.arm_s_per_byte.value_or(kArmSPerByte) + *region.changed * bytes / unit * fault_s +
-         (costs.core_to_spare ? 0 : drain_s);
+  return bytes * costs.arm_s_per_byte.value_or(kArmSPerByte) +
+         *region.changed * bytes / unit * fault_s + (costs.core_to_spare ? 0 : drain_s);
 }
 
 double incremental_price(const RegionFacts& region, const CaptureCosts& costs) {
@@ -66,7 +66,8 @@ CaptureChoice cheapest(const RegionFacts& region, const CaptureCosts& costs) {
   std::string reason = fmt::format("{:.0f} % changed; expected", 100 * *region.changed);
   const char* separator = " ";
   for (const Price& price : prices) {
-    reason += fmt::format("{}{} {:.1f} ms", separator, capture_method_name(price.method), 1e3 * price.seconds);
+    reason += fmt::format("{}{} {:.1f} ms", separator, capture_method_name(price.method),
+                          1e3 * price.seconds);
     separator = ", ";
   }
   return {best->method, reason};
@@ -88,7 +89,8 @@ const char* capture_method_name(CaptureMethod method) {
   return "";
 }
 
-CaptureChoice choose_capture(config::CaptureStrategy strategy, const RegionFacts& region, const CaptureCosts& costs) {
+CaptureChoice choose_capture(config::CaptureStrategy strategy, const RegionFacts& region,
+                             const CaptureCosts& costs) {
   const std::string_view name = config::capture_strategy_name(strategy);
   switch (strategy) {
     case config::CaptureStrategy::copy:
@@ -103,7 +105,8 @@ CaptureChoice choose_capture(config::CaptureStrategy strategy, const RegionFacts
       break;
   }
   if (region.bytes < kSmallBytes) return {CaptureMethod::copy, "small"};
-  if (!region.changed || !costs.copy_s_per_byte) return {CaptureMethod::copy, "nothing is known of its changes yet"};
+  if (!region.changed || !costs.copy_s_per_byte)
+    return {CaptureMethod::copy, "nothing is known of its changes yet"};
   return cheapest(region, costs);
 }
 

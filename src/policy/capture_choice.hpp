@@ -22,9 +22,9 @@ const char* capture_method_name(CaptureMethod method);  // such as "copy-on-writ
 struct RegionFacts {
   std::uint64_t bytes = 0;
   CaptureMethod present = CaptureMethod::copy;  // the method of the last capture
-  std::optional<double> changed;                // fraction (0..1) of it that was found changed between captures
-  std::string copy_on_write_refusal;            // why copy-on-write is impossible; empty: it is possible
-  std::string tracking_refusal;                 // why the kernel cannot track changes; empty: it can
+  std::optional<double> changed;  // fraction (0..1) of it that was found changed between captures
+  std::string copy_on_write_refusal;  // why copy-on-write is impossible; empty: it is possible
+  std::string tracking_refusal;       // why the kernel cannot track changes; empty: it can
 };
 
 // Costs measured in this process, in seconds; nullopt if not measured yet.
@@ -49,13 +49,15 @@ inline constexpr std::uint64_t kSmallBytes = std::uint64_t{4} << 20;
 // Returns whether the choice depends on the refusals, which may be costly to find out. If not, the
 // choice is to copy.
 inline bool asks_for_refusals(config::CaptureStrategy strategy, const RegionFacts& region) {
-  if (strategy == config::CaptureStrategy::automatic) return region.bytes >= kSmallBytes && region.changed;
+  if (strategy == config::CaptureStrategy::automatic)
+    return region.bytes >= kSmallBytes && region.changed;
   return strategy != config::CaptureStrategy::copy;
 }
 
 // Returns a configured strategy unless it is refused. Otherwise returns the method whose expected
 // cost to the program is lowest; the present method is kept unless another costs clearly less.
 // Without history the choice is to copy.
-CaptureChoice choose_capture(config::CaptureStrategy strategy, const RegionFacts& region, const CaptureCosts& costs);
+CaptureChoice choose_capture(config::CaptureStrategy strategy, const RegionFacts& region,
+                             const CaptureCosts& costs);
 
 }  // namespace diapause::policy

@@ -82,9 +82,12 @@ TEST(CaptureChoice, SaysWhatEachMethodWouldCost) {
 
 TEST(CaptureChoice, ObeysTheConfigurationWhereItCan) {
   RegionFacts region = a_gigabyte({});
-  EXPECT_EQ(choose_capture(CaptureStrategy::copy_on_write, region, {}).method, CaptureMethod::copy_on_write);
-  EXPECT_EQ(choose_capture(CaptureStrategy::incremental, region, {}).method, CaptureMethod::incremental);
-  EXPECT_EQ(choose_capture(CaptureStrategy::copy, a_gigabyte(0.0), measured()).method, CaptureMethod::copy);
+  EXPECT_EQ(choose_capture(CaptureStrategy::copy_on_write, region, {}).method,
+            CaptureMethod::copy_on_write);
+  EXPECT_EQ(choose_capture(CaptureStrategy::incremental, region, {}).method,
+            CaptureMethod::incremental);
+  EXPECT_EQ(choose_capture(CaptureStrategy::copy, a_gigabyte(0.0), measured()).method,
+            CaptureMethod::copy);
 }
 
 TEST(CaptureChoice, SaysWhyItDoesNotObey) {

@@ -44,10 +44,12 @@ struct CodecChoice {
 };
 
 // Returns the rate of the storage below which the codec saves; 0 if it never does.
-double break_even_bytes_per_s(const CodecSample& sample, CodecGoal goal, const StorageFacts& storage);
+double break_even_bytes_per_s(const CodecSample& sample, CodecGoal goal,
+                              const StorageFacts& storage);
 
 // Returns the codec that costs least if that is clearly less than storing the region uncompressed.
 // Returns none if the rate of the storage, or for energy the powers, are unknown.
-CodecChoice choose_codec(CodecGoal goal, std::span<const CodecSample> samples, const StorageFacts& storage);
+CodecChoice choose_codec(CodecGoal goal, std::span<const CodecSample> samples,
+                         const StorageFacts& storage);
 
 }  // namespace diapause::policy

@@ -13,10 +13,12 @@ using testing::HasSubstr;
 
 constexpr double kGb = 1e9;
 
-const std::vector<CodecSample> kSamples = {
-    {"shuffle+lz4", 1.12, 1.9 * kGb}, {"shuffle+zstd", 1.16, 0.84 * kGb}, {"lattice", 8, 0.8 * kGb}};
+const std::vector<CodecSample> kSamples = {{"shuffle+lz4", 1.12, 1.9 * kGb},
+                                           {"shuffle+zstd", 1.16, 0.84 * kGb},
+                                           {"lattice", 8, 0.8 * kGb}};
 
-std::string chosen(CodecGoal goal, const std::vector<CodecSample>& samples, const StorageFacts& storage) {
+std::string chosen(CodecGoal goal, const std::vector<CodecSample>& samples,
+                   const StorageFacts& storage) {
   const CodecChoice choice = choose_codec(goal, samples, storage);
   return choice.codec ? samples[*choice.codec].name : "none";
 }
@@ -48,7 +50,8 @@ TEST(CodecChoice, MayCostEnergyWhereItSavesTime) {
 }
 
 TEST(CodecChoice, StoresAsItIsWhatNothingIsKnownOf) {
-  EXPECT_THAT(choose_codec(CodecGoal::time, kSamples, {}).reason, HasSubstr("has not been measured"));
+  EXPECT_THAT(choose_codec(CodecGoal::time, kSamples, {}).reason,
+              HasSubstr("has not been measured"));
   EXPECT_EQ(chosen(CodecGoal::time, kSamples, {0.0, {}, {}}), "none");
   EXPECT_EQ(chosen(CodecGoal::energy, kSamples, {0.1 * kGb, {}, 100}), "none");
   EXPECT_EQ(chosen(CodecGoal::time, {}, {0.1 * kGb, {}, {}}), "none");
@@ -61,20 +64,21 @@ TEST(CodecChoice, IgnoresCodecsThatGainNothingOrWereNotMeasured) {
 }
 
 TEST(CodecChoice, SaysWithWhichPowersItHasReckoned) {
-  EXPECT_THAT(
-      choose_codec(CodecGoal::energy, kSamples, {0.1 * kGb, 110, 100, "measured"}).reason,
-      HasSubstr("a GB takes 1e+03 J as it is, at 0.10 GB/s, writing at 100 W and compressing at 110 W (measured);"));
+  EXPECT_THAT(choose_codec(CodecGoal::energy, kSamples, {0.1 * kGb, 110, 100, "measured"}).reason,
+              HasSubstr("a GB takes 1e+03 J as it is, at 0.10 GB/s, writing at 100 W and "
+                        "compressing at 110 W (measured);"));
   EXPECT_EQ(choose_codec(CodecGoal::energy, kSamples, {0.1 * kGb, {}, {}, "no meter"}).reason,
             "not compressed: what compressing and writing draw is not known: no meter");
 }
 
 TEST(CodecChoice, SaysItsNumbers) {
   const std::string reason = choose_codec(CodecGoal::time, kSamples, {0.1 * kGb, {}, {}}).reason;
-  EXPECT_EQ(
-      reason,
-      "lattice: a GB takes 10 s as it is, at 0.10 GB/s; shuffle+lz4 9.45 s (ratio 1.12 at 1.90 GB/s, saves below 0.20 "
-      "GB/s); shuffle+zstd 9.81 s (ratio 1.16 at 0.84 GB/s, saves below 0.12 GB/s); lattice 2.5 s (ratio 8.00 at 0.80 "
-      "GB/s, saves below 0.70 GB/s)");
+  EXPECT_EQ(reason,
+            "lattice: a GB takes 10 s as it is, at 0.10 GB/s; shuffle+lz4 9.45 s (ratio 1.12 at "
+            "1.90 GB/s, saves below 0.20 "
+            "GB/s); shuffle+zstd 9.81 s (ratio 1.16 at 0.84 GB/s, saves below 0.12 GB/s); lattice "
+            "2.5 s (ratio 8.00 at 0.80 "
+            "GB/s, saves below 0.70 GB/s)");
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ constexpr double kMostShare = 0.25;
 
 double scaled(double seconds, std::uint64_t from_bytes, std::uint64_t to_bytes) {
   if (to_bytes <= from_bytes) return seconds;
-  return seconds * static_cast<double>(to_bytes) / static_cast<double>(std::max<std::uint64_t>(from_bytes, 1));
+  return seconds * static_cast<double>(to_bytes) /
+         static_cast<double>(std::max<std::uint64_t>(from_bytes, 1));
 }
 
 }  // namespace
@@ -28,7 +29,8 @@ void CheckpointTimes::learn(int level, std::uint64_t bytes, double seconds) {
 double CheckpointTimes::expect(int level, std::uint64_t bytes, std::uint64_t nodes) const {
   const auto index = static_cast<std::size_t>(level);
   if (const auto& seen = seen_[index]) return kSafety * scaled(seen->seconds, seen->bytes, bytes);
-  const double node_bytes = static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(nodes, 1));
+  const double node_bytes =
+      static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(nodes, 1));
   return kGuessedSeconds + node_bytes / kGuessedBytesPerSecond[index];
 }
 
@@ -45,6 +47,8 @@ double lead_s(const LevelSeconds& levels, double whole_s) {
   return levels[static_cast<std::size_t>(level)].value_or(0);
 }
 
-bool must_begin(double left_s, double lead_s, double next_s) { return left_s <= lead_s + 2 * next_s; }
+bool must_begin(double left_s, double lead_s, double next_s) {
+  return left_s <= lead_s + 2 * next_s;
+}
 
 }  // namespace diapause::policy

@@ -7,7 +7,9 @@ namespace {
 
 constexpr std::uint64_t kGB = 1'000'000'000;
 
-LevelSeconds taking(double l1, double l2, double l3, double l4) { return {std::nullopt, l1, l2, l3, l4}; }
+LevelSeconds taking(double l1, double l2, double l3, double l4) {
+  return {std::nullopt, l1, l2, l3, l4};
+}
 
 TEST(CheckpointTimes, BelievesASlowerOneAtOnceAndAFasterOneByHalves) {
   CheckpointTimes times;
@@ -71,7 +73,8 @@ TEST(DeepestInTime, LeavesOutWhatCannotBeTaken) {
 
 TEST(Lead, IsThatOfTheDeepestLevelWorthItsTime) {
   EXPECT_DOUBLE_EQ(lead_s(taking(1, 4, 8, 60), 3600), 60);
-  EXPECT_DOUBLE_EQ(lead_s(taking(1, 4, 8, 60), 120), 8) << "half of the allocation is too much for one checkpoint";
+  EXPECT_DOUBLE_EQ(lead_s(taking(1, 4, 8, 60), 120), 8)
+      << "half of the allocation is too much for one checkpoint";
   EXPECT_DOUBLE_EQ(lead_s(taking(1, 4, 8, 60), 2), 1);
 }
 

@@ -19,13 +19,14 @@ struct Change {
   double factor = 1;  // by which it has grown or shrunk, above 1
 };
 
-void compare(const std::string& what, const char* unit, double before, double now, std::vector<Change>& changes) {
+void compare(const std::string& what, const char* unit, double before, double now,
+             std::vector<Change>& changes) {
   if (before == now) return;
   // Below a millisecond, or a milliwatt, a difference does not matter.
   constexpr double kNothing = 1e-3;
   const double factor = std::max(now, kNothing) / std::max(before, kNothing);
-  changes.push_back(
-      {fmt::format("{}: {:.3g} {}, before {:.3g}", what, now, unit, before), std::max(factor, 1 / factor)});
+  changes.push_back({fmt::format("{}: {:.3g} {}, before {:.3g}", what, now, unit, before),
+                     std::max(factor, 1 / factor)});
 }
 
 // Returns the changes, the largest first.
@@ -38,8 +39,8 @@ std::vector<Change> changes_between(const PaceInputs& before, const PaceInputs& 
     compare(level + "blocks", "s", was.blocked_s, is.blocked_s, changes);
     compare(level + "works behind the program", "s", was.behind_s, is.behind_s, changes);
     compare(level + "restarts in", "s", was.restart_s, is.restart_s, changes);
-    compare("mean time between failures for level " + std::to_string(is.number), "s", 1 / was.failures_per_s,
-            1 / is.failures_per_s, changes);
+    compare("mean time between failures for level " + std::to_string(is.number), "s",
+            1 / was.failures_per_s, 1 / is.failures_per_s, changes);
   }
   compare("computing draws", "W", before.powers.compute_w, now.powers.compute_w, changes);
   compare("a checkpoint draws", "W", before.powers.checkpoint_w, now.powers.checkpoint_w, changes);
@@ -48,8 +49,9 @@ std::vector<Change> changes_between(const PaceInputs& before, const PaceInputs& 
 }
 
 bool has_same_levels(const PaceInputs& one, const PaceInputs& other) {
-  return std::ranges::equal(one.levels, other.levels,
-                            [](const model::Level& a, const model::Level& b) { return a.number == b.number; });
+  return std::ranges::equal(
+      one.levels, other.levels,
+      [](const model::Level& a, const model::Level& b) { return a.number == b.number; });
 }
 
 std::string levels_text(const PaceInputs& inputs) {
@@ -60,7 +62,8 @@ std::string levels_text(const PaceInputs& inputs) {
 
 std::string reason_of(const std::optional<PaceInputs>& before, const PaceInputs& now) {
   if (!before) return "the first choice of this start";
-  if (!has_same_levels(*before, now)) return fmt::format("the levels that can be taken are now {}", levels_text(now));
+  if (!has_same_levels(*before, now))
+    return fmt::format("the levels that can be taken are now {}", levels_text(now));
   std::vector<std::string> texts;
   for (const Change& change : changes_between(*before, now)) {
     if (texts.size() < kMostNamed) texts.push_back(change.text);
@@ -75,7 +78,8 @@ Pace pace_of(const model::Plan& plan, std::uint32_t number) {
   double one_in = 1;
   for (std::size_t i = 0; i < plan.levels.size(); ++i) {
     one_in = std::min(kMostOneIn, one_in * plan.pattern.every[i]);
-    pace.one_in[static_cast<std::size_t>(plan.levels[i].number)] = static_cast<std::uint64_t>(one_in);
+    pace.one_in[static_cast<std::size_t>(plan.levels[i].number)] =
+        static_cast<std::uint64_t>(one_in);
   }
   return pace;
 }
@@ -87,7 +91,8 @@ FailureRates failure_rates(const config::FailureSettings& settings, std::size_t 
   double others = 0;
   for (std::size_t level = 1; level < rates.size(); ++level) {
     if (settings.mtbf_s[level] > 0) rates[level] = 1 / settings.mtbf_s[level];
-    if (level == 2 && settings.node_mtbf_s > 0) rates[level] = static_cast<double>(nodes) / settings.node_mtbf_s;
+    if (level == 2 && settings.node_mtbf_s > 0)
+      rates[level] = static_cast<double>(nodes) / settings.node_mtbf_s;
     if (level < 4) others += rates[level];
   }
   if (rates[4] == 0) rates[4] = kSystemShare * others;
@@ -99,7 +104,8 @@ std::optional<model::Plan> PaceChoice::best(const PaceInputs& inputs) const {
     return model::best_plan_within(inputs.levels, inputs.powers, settings_.bound_percent / 100);
   }
   const bool by_time = settings_.goal == config::ScheduleGoal::time;
-  return model::best_plan(inputs.levels, inputs.powers, by_time ? model::Goal::time : model::Goal::energy);
+  return model::best_plan(inputs.levels, inputs.powers,
+                          by_time ? model::Goal::time : model::Goal::energy);
 }
 
 PaceChoice::Value PaceChoice::value_of(const model::Cost& cost, const model::Powers& powers) const {
@@ -110,7 +116,8 @@ PaceChoice::Value PaceChoice::value_of(const model::Cost& cost, const model::Pow
 bool PaceChoice::breaks_bound(const PaceInputs& inputs, const model::Cost& cost) const {
   if (settings_.goal != config::ScheduleGoal::mixed) return false;
   const auto shortest = model::best_plan(inputs.levels, inputs.powers, model::Goal::time);
-  return shortest && cost.wall_per_work() > shortest->wall_per_work() * (1 + settings_.bound_percent / 100);
+  return shortest &&
+         cost.wall_per_work() > shortest->wall_per_work() * (1 + settings_.bound_percent / 100);
 }
 
 std::optional<double> PaceChoice::saved_by(const model::Plan& best, const PaceInputs& now) const {
@@ -136,9 +143,11 @@ std::optional<PaceDecision> PaceChoice::consider(PaceInputs now) {
   if (saved) {
     const Value value = value_of(plan->cost, now.powers);
     const bool is_worth_it = *saved * value.least > kWorthIt * (value.least - value.bare);
-    if (!is_worth_it && !breaks_bound(now, model::cost_of(now.levels, plan_->pattern))) return std::nullopt;
+    if (!is_worth_it && !breaks_bound(now, model::cost_of(now.levels, plan_->pattern)))
+      return std::nullopt;
   }
-  PaceDecision decision{pace_of(*plan, ++number_), *plan, now.powers, reason_of(decided_, now), saved.value_or(0)};
+  PaceDecision decision{pace_of(*plan, ++number_), *plan, now.powers, reason_of(decided_, now),
+                        saved.value_or(0)};
   decided_ = now;
   plan_ = std::move(plan);
   return decision;

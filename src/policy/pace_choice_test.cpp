@@ -11,7 +11,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-config::AutoSchedule goal(config::ScheduleGoal goal, double bound_percent = 2) { return {true, goal, bound_percent}; }
+config::AutoSchedule goal(config::ScheduleGoal goal, double bound_percent = 2) {
+  return {true, goal, bound_percent};
+}
 
 // Checkpoints of level 4 become durable long after they are taken.
 const PaceInputs kJob{{{1, 2, 0, 0, 3, 0, 1 / 5000.}, {4, 2, 600, 0.05, 600, 60, 1 / 100000.}},
@@ -67,7 +69,8 @@ TEST(PaceChoice, ComparesWithWhatItLastThoughtAbout) {
   ASSERT_TRUE(choice.consider(kJob));
   int changes = 0;
   double blocked_s = 2;
-  for (int step = 0; step < 60; ++step) changes += choice.consider(with_blocked(kJob, 0, blocked_s *= 1.05)) ? 1 : 0;
+  for (int step = 0; step < 60; ++step)
+    changes += choice.consider(with_blocked(kJob, 0, blocked_s *= 1.05)) ? 1 : 0;
   EXPECT_GE(changes, 2);
   EXPECT_LE(changes, 10);
 }
@@ -102,7 +105,8 @@ TEST(PaceChoice, MixedStaysWithinItsBoundOfTheShortestTime) {
   const auto mixed = PaceChoice(goal(config::ScheduleGoal::mixed, 0.5)).consider(dear);
   EXPECT_GT(cheapest->plan.wall_per_work(), 1.005 * shortest->plan.wall_per_work());
   EXPECT_LE(mixed->plan.wall_per_work(), 1.005 * shortest->plan.wall_per_work());
-  EXPECT_LT(mixed->plan.cost.watts_per_work(dear.powers), shortest->plan.cost.watts_per_work(dear.powers));
+  EXPECT_LT(mixed->plan.cost.watts_per_work(dear.powers),
+            shortest->plan.cost.watts_per_work(dear.powers));
 }
 
 TEST(PaceChoice, HasNoneWhereNothingFails) {
@@ -157,7 +161,8 @@ TEST(PacedSchedule, TakesEachLevelInItsTurn) {
   EXPECT_FALSE(program.schedule.wants_pace());
   program.run_until(1300);
   EXPECT_THAT(program.levels, ElementsAre(1, 1, 3, 1, 1, 4, 1, 1, 3, 1, 1, 4));
-  for (std::size_t i = 1; i < program.at_s.size(); ++i) EXPECT_NEAR(program.at_s[i] - program.at_s[i - 1], 103, 2);
+  for (std::size_t i = 1; i < program.at_s.size(); ++i)
+    EXPECT_NEAR(program.at_s[i] - program.at_s[i - 1], 103, 2);
 }
 
 TEST(PacedSchedule, GoesOnCountingWhereTheStartBeforeStopped) {

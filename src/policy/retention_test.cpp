@@ -19,7 +19,8 @@ config::Settings keeping(std::uint32_t l1, std::uint32_t l2, std::uint32_t l3, s
   return settings;
 }
 
-std::vector<std::uint32_t> kept(const std::vector<RetentionCandidate>& newest_first, const config::Settings& settings) {
+std::vector<std::uint32_t> kept(const std::vector<RetentionCandidate>& newest_first,
+                                const config::Settings& settings) {
   return kept_levels(newest_first, settings);
 }
 
@@ -34,8 +35,10 @@ TEST(Retention, CountsADeeperVersionForTheLevelsBelowItToo) {
 }
 
 TEST(Retention, KeepsAnOldDeepVersionUntilADeeperOrEqualOneFollows) {
-  EXPECT_THAT(kept({{kL1}, {kL1}, {kL1 | kL4}}, keeping(1, 1, 1, 1)), ElementsAre(kL1, 0, kL2 | kL3 | kL4));
-  EXPECT_THAT(kept({{kL1 | kL4}, {kL1}, {kL1 | kL4}}, keeping(1, 1, 1, 1)), ElementsAre(kL1 | kL2 | kL3 | kL4, 0, 0));
+  EXPECT_THAT(kept({{kL1}, {kL1}, {kL1 | kL4}}, keeping(1, 1, 1, 1)),
+              ElementsAre(kL1, 0, kL2 | kL3 | kL4));
+  EXPECT_THAT(kept({{kL1 | kL4}, {kL1}, {kL1 | kL4}}, keeping(1, 1, 1, 1)),
+              ElementsAre(kL1 | kL2 | kL3 | kL4, 0, 0));
 }
 
 TEST(Retention, LetsEachLevelKeepItsOwnNumber) {

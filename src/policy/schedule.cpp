@@ -17,20 +17,23 @@ std::size_t nodes_needed(const config::Settings& settings, int level) {
 }
 
 Schedule::Schedule(const config::Settings& settings) : is_paced_(settings.auto_schedule.is_on) {
-  for (std::size_t level = 1; level <= kDeepest; ++level) intervals_[level] = settings.levels[level].interval;
+  for (std::size_t level = 1; level <= kDeepest; ++level)
+    intervals_[level] = settings.levels[level].interval;
 }
 
 bool Schedule::any_interval() const {
   if (is_paced_) return true;
-  return std::ranges::any_of(
-      intervals_, [](const config::Interval& interval) { return interval.seconds > 0 || interval.calls > 0; });
+  return std::ranges::any_of(intervals_, [](const config::Interval& interval) {
+    return interval.seconds > 0 || interval.calls > 0;
+  });
 }
 
 bool Schedule::tick() {
   ++call_;
-  const bool by_time = is_paced_ || std::ranges::any_of(intervals_, [](const config::Interval& interval) {
-                         return interval.seconds > 0;
-                       });
+  const bool by_time =
+      is_paced_ || std::ranges::any_of(intervals_, [](const config::Interval& interval) {
+        return interval.seconds > 0;
+      });
   return call_ >= next_agreement_ && (by_time || agree_every_s_ > 0);
 }
 
@@ -42,7 +45,9 @@ void Schedule::follow(const Pace& pace) {
 
 void Schedule::agree_every(double seconds) { agree_every_s_ = seconds; }
 
-double Schedule::until_next_s() const { return call_s_.value_or(0) * static_cast<double>(next_agreement_ - call_); }
+double Schedule::until_next_s() const {
+  return call_s_.value_or(0) * static_cast<double>(next_agreement_ - call_);
+}
 
 int Schedule::calls_due() const {
   for (std::size_t level = kDeepest; level >= 1; --level) {
@@ -54,7 +59,8 @@ int Schedule::calls_due() const {
 }
 
 int Schedule::time_due(double now_s) const {
-  if (is_paced_) return pace_.number != 0 && now_s - last_s_[1] >= pace_.every_s ? pace_.next_level(since_) : 0;
+  if (is_paced_)
+    return pace_.number != 0 && now_s - last_s_[1] >= pace_.every_s ? pace_.next_level(since_) : 0;
   for (std::size_t level = kDeepest; level >= 1; --level) {
     if (intervals_[level].seconds > 0 && now_s - last_s_[level] >= intervals_[level].seconds) {
       return static_cast<int>(level);
@@ -64,7 +70,8 @@ int Schedule::time_due(double now_s) const {
 }
 
 std::optional<double> Schedule::seconds_left(double now_s) const {
-  if (is_paced_) return pace_.number != 0 ? pace_.every_s - (now_s - last_s_[1]) : 2 * kWaitForPace_s;
+  if (is_paced_)
+    return pace_.number != 0 ? pace_.every_s - (now_s - last_s_[1]) : 2 * kWaitForPace_s;
   std::optional<double> least;
   for (std::size_t level = 1; level <= kDeepest; ++level) {
     if (intervals_[level].seconds <= 0) continue;

@@ -33,8 +33,8 @@ std::size_t nodes_needed(const config::Settings& settings, int level);
 
 // The state of the intervals, equal on all ranks at agreed calls. Every time that is passed, except
 // where a function says otherwise, must be rank 0's and the same on all ranks; otherwise the ranks
-// would disagree on when to agree, and wait for each other for ever. docs/decisions has the reason for this design: a
-// collective in every iteration would cost more than the checkpoints.
+// would disagree on when to agree, and wait for each other for ever. docs/decisions has the reason
+// for this design: a collective in every iteration would cost more than the checkpoints.
 class Schedule {
  public:
   explicit Schedule(const config::Settings& settings);
@@ -61,8 +61,9 @@ class Schedule {
   // all levels up to it start again. Must also be called after a failed attempt, or else the level
   // stays due at every call. Level 0 has no effect.
   void taken(int level, double now_s);
-  // Reports the same where a rank knows only its own time, so that nobody waits for rank 0 at the end of a checkpoint.
-  // If time is needed, the ranks agree at the next call, and all follow() the times of rank 0 before they decide.
+  // Reports the same where a rank knows only its own time, so that nobody waits for rank 0 at the
+  // end of a checkpoint. If time is needed, the ranks agree at the next call, and all follow() the
+  // times of rank 0 before they decide.
   void taken_at_own_time(int level, double now_s);
 
   // What a schedule knows of the past, as plain bytes.

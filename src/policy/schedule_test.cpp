@@ -22,7 +22,8 @@ config::Settings every_s(double l1, double l2 = 0, double l3 = 0, double l4 = 0)
   return settings;
 }
 
-config::Settings every_calls(std::uint64_t l1, std::uint64_t l2 = 0, std::uint64_t l3 = 0, std::uint64_t l4 = 0) {
+config::Settings every_calls(std::uint64_t l1, std::uint64_t l2 = 0, std::uint64_t l3 = 0,
+                             std::uint64_t l4 = 0) {
   config::Settings settings;
   settings.level(1).interval.calls = l1;
   settings.level(2).interval.calls = l2;
@@ -106,7 +107,8 @@ TEST(Schedule, StaysPunctualWhileCallsVary) {
   EXPECT_EQ(program.checkpoints.size(), 29U);
 }
 
-// Two ranks, of which the second has another clock. Both agree at the same calls and on the same levels.
+// Two ranks, of which the second has another clock. Both agree at the same calls and on the same
+// levels.
 TEST(Schedule, DecidesAlikeOnRanksThatKnowOnlyTheirOwnTimeAfterACheckpoint) {
   Schedule root(every_s(10));
   Schedule other(every_s(10));
@@ -129,7 +131,8 @@ TEST(Schedule, DecidesAlikeOnRanksThatKnowOnlyTheirOwnTimeAfterACheckpoint) {
     other.taken_at_own_time(level, 1e6 - 3 * now_s);
   }
   ASSERT_GE(taken_s.size(), 12U);
-  for (std::size_t i = 1; i < taken_s.size(); ++i) EXPECT_NEAR(taken_s[i] - taken_s[i - 1], 11, 2e-2);
+  for (std::size_t i = 1; i < taken_s.size(); ++i)
+    EXPECT_NEAR(taken_s[i] - taken_s[i - 1], 11, 2e-2);
 }
 
 TEST(Schedule, AgreesAtTheCallAfterACheckpointOnlyIfTimeIsNeeded) {
@@ -186,7 +189,8 @@ TEST(Schedule, IsLateByAtMostHalfTheErrorWhenCallsSuddenlyTakeLonger) {
       // The plan in force was made with at most twice the time that was left when the slow calls
       // began.
       const double error_s = 2 * remaining_s * (slow_s / 1e-3 - 1);
-      EXPECT_LE(program.checkpoints[0].at_s, 10 + slow_s + error_s / 2) << slow_s << " from " << slow_from;
+      EXPECT_LE(program.checkpoints[0].at_s, 10 + slow_s + error_s / 2)
+          << slow_s << " from " << slow_from;
     }
   }
 }
@@ -313,7 +317,8 @@ TEST(Schedule, AgreesAsOftenAsAskedBesidesTheIntervals) {
         const int before = program.agreements;
         program.step(call_s);
         if (program.agreements == before) continue;
-        ASSERT_LE(program.now_s - last_s, std::max(1.0, call_s) + 1e-6) << "calls of " << call_s << " s";
+        ASSERT_LE(program.now_s - last_s, std::max(1.0, call_s) + 1e-6)
+            << "calls of " << call_s << " s";
         last_s = program.now_s;
       }
       EXPECT_LT(program.agreements, 1300) << "calls of " << call_s << " s";

@@ -62,7 +62,8 @@ double best_ratio(const NodePower& power, double phi, double lowest) {
   constexpr int kSteps = 1000;
   double best = 1;
   double least = energy_ratio(power, phi, 1);
-  for (int step = kSteps - 1; step >= static_cast<int>(std::ceil(lowest * kSteps)) && step > 0; --step) {
+  for (int step = kSteps - 1; step >= static_cast<int>(std::ceil(lowest * kSteps)) && step > 0;
+       --step) {
     const double ratio = static_cast<double>(step) / kSteps;
     const double energy = energy_ratio(power, phi, ratio);
     if (energy >= least) continue;
@@ -89,9 +90,11 @@ std::string_view why_text(Why why) {
     case Why::comparison:
       return "a comparison at the base clock";
     case Why::power_unknown:
-      return "nothing tells what the node draws; it takes a meter of the whole node (`diapause power` says what is "
+      return "nothing tells what the node draws; it takes a meter of the whole node (`diapause "
+             "power` says what is "
              "there "
-             "and what would help), or a profile of this machine (`diapause power calibrate`, then energy.profile)";
+             "and what would help), or a profile of this machine (`diapause power calibrate`, then "
+             "energy.profile)";
     case Why::cannot_be_told:
       return "whether it saves energy of the node cannot be told from noise";
     case Why::saves:
@@ -111,7 +114,9 @@ double Throttle::fixed_ratio(PhaseKind kind) const {
 std::optional<double> Throttle::phi() const {
   if (full_.empty() || slowed_.empty()) return std::nullopt;
   const double full = median_seconds(full_);
-  return median_of(slowed_, [&](const Sample& sample) { return cpu_bound_share(sample.seconds / full, sample.ratio); });
+  return median_of(slowed_, [&](const Sample& sample) {
+    return cpu_bound_share(sample.seconds / full, sample.ratio);
+  });
 }
 
 std::optional<double> Throttle::expected_s(std::uint64_t bytes) const {
@@ -126,7 +131,8 @@ Choice Throttle::choose(const PhaseAhead& phase, const std::optional<NodePower>&
   if (!expected) return {1, Why::duration_unknown};
   if (*expected < kShortestPhase_s) return {1, Why::too_short};
   if (doubts_ > 0) return {1, Why::comparison};
-  if (settings_.policy == config::ThrottlePolicy::measured) return choose_measured(phase, *expected, power);
+  if (settings_.policy == config::ThrottlePolicy::measured)
+    return choose_measured(phase, *expected, power);
   const double ratio = fixed_ratio(phase.kind);
   if (*expected * slowdown(phi().value_or(1), ratio) > phase.due_s) return {1, Why::no_time};
   return {ratio, Why::rule};
@@ -141,7 +147,8 @@ double Throttle::lowest_ratio(const PhaseAhead& phase, double expected_s) const 
   return std::max(kLowestRatio, share / (share + most - 1));
 }
 
-Choice Throttle::choose_measured(const PhaseAhead& phase, double expected_s, const std::optional<NodePower>& power) {
+Choice Throttle::choose_measured(const PhaseAhead& phase, double expected_s,
+                                 const std::optional<NodePower>& power) {
   const double fixed = fixed_ratio(phase.kind);
   const auto trial = [&]() -> Choice {
     // It is not known yet how much a trial slows the phase. In the worst case all of it scales with
@@ -157,7 +164,8 @@ Choice Throttle::choose_measured(const PhaseAhead& phase, double expected_s, con
   if (answer == Answer::open) return is_trial_next() ? trial() : Choice{1, Why::comparison};
   if (since_trial_ >= kCompareEvery) return {1, Why::comparison};
   const double lowest = lowest_ratio(phase, expected_s);
-  const double ratio = power && !has_counter_ ? best_ratio(*power, *phi(), lowest) : slowed_.back().ratio;
+  const double ratio =
+      power && !has_counter_ ? best_ratio(*power, *phi(), lowest) : slowed_.back().ratio;
   if (ratio >= kFull) return {1, Why::does_not_save_any};
   if (ratio < lowest) return {1, Why::no_time};
   return {ratio, Why::saves};
@@ -192,7 +200,8 @@ void Throttle::doubt(bool is_off) {
 void Throttle::pair_up(const PhaseSeen& seen, bool slowed) {
   has_counter_ = has_counter_ || seen.node_joules.has_value();
   std::optional<double> joules = seen.node_joules;
-  if (!joules && !has_counter_ && power_) joules = seen.seconds * (power_->cpu.at(seen.ratio) + power_->rest);
+  if (!joules && !has_counter_ && power_)
+    joules = seen.seconds * (power_->cpu.at(seen.ratio) + power_->rest);
   const bool slows = trials_.answer() == PairedTrials::Answer::saves;
   const bool is_other_way = slowed != slows;  // a trial, or a comparison
   since_trial_ = is_other_way ? 0 : since_trial_ + 1;
@@ -218,10 +227,12 @@ void Throttle::learn(const PhaseSeen& seen) {
     const auto share = phi();
     // For a phase that was never seen slowed, the longest possible time is assumed.
     const double longest = full * slowdown(share.value_or(1), sample.ratio);
-    doubt(share || !slowed ? is_off(sample.seconds, longest) : sample.seconds > (1 + kChanged) * longest);
+    doubt(share || !slowed ? is_off(sample.seconds, longest)
+                           : sample.seconds > (1 + kChanged) * longest);
   }
   const auto answer = trials_.answer();
-  const bool is_answered = answer == PairedTrials::Answer::does_not || answer == PairedTrials::Answer::cannot_be_told;
+  const bool is_answered =
+      answer == PairedTrials::Answer::does_not || answer == PairedTrials::Answer::cannot_be_told;
   if (is_answered && ++since_trial_ >= kRestForTrial * trials_done_) forget();
   if (slowed && full_.empty()) return;
   keep_last(slowed ? slowed_ : full_, sample);

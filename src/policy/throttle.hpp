@@ -75,7 +75,7 @@ enum class Why {
   saves,              // slowing saves joules of the node
   cannot_be_told,     // noise is larger than the saving
   does_not_save_any,  // slowing saves no joules of the node
-  shared_cores,       // the program runs on the same cores; set by callers that know where phases run
+  shared_cores,  // the program runs on the same cores; set by callers that know where phases run
 };
 std::string_view why_text(Why why);  // such as "saves energy of the node"
 
@@ -123,7 +123,8 @@ class Throttle {
   using Samples = std::vector<Sample>;
 
   double fixed_ratio(PhaseKind kind) const;
-  Choice choose_measured(const PhaseAhead& phase, double expected_s, const std::optional<NodePower>& power);
+  Choice choose_measured(const PhaseAhead& phase, double expected_s,
+                         const std::optional<NodePower>& power);
   double lowest_ratio(const PhaseAhead& phase, double expected_s) const;
   bool is_trial_next() const;
   void doubt(bool is_off);

@@ -13,7 +13,9 @@ using testing::DoubleNear;
 constexpr double kNodeWatts = 100;  // of the processor at the base clock
 
 // Returns a processor whose power falls with the cube of the clock, down to a half.
-NodePower node(double rest_watts) { return {{0.5 * kNodeWatts, 3, 0.5 * kNodeWatts, 1}, rest_watts}; }
+NodePower node(double rest_watts) {
+  return {{0.5 * kNodeWatts, 3, 0.5 * kNodeWatts, 1}, rest_watts};
+}
 
 config::GovernorSettings settings(ThrottlePolicy policy) {
   config::GovernorSettings result;
@@ -35,7 +37,9 @@ struct Machine {
   }
 };
 
-std::optional<NodePower> model_of(const Machine& machine) { return machine.has_counter ? std::nullopt : machine.power; }
+std::optional<NodePower> model_of(const Machine& machine) {
+  return machine.has_counter ? std::nullopt : machine.power;
+}
 
 constexpr int kUntilTold = 9;  // phases: four pairs, and the first that follows from them
 
@@ -55,7 +59,8 @@ TEST(ThrottleModel, FindsThePublishedShareFromThePublishedSlowdowns) {
 }
 
 TEST(ThrottleModel, TakesAShareFromTimesAsTimesFromAShare) {
-  for (const double phi : {0.0, 0.3, 1.0}) EXPECT_NEAR(cpu_bound_share(slowdown(phi, 0.8), 0.8), phi, 1e-12);
+  for (const double phi : {0.0, 0.3, 1.0})
+    EXPECT_NEAR(cpu_bound_share(slowdown(phi, 0.8), 0.8), phi, 1e-12);
 }
 
 TEST(ThrottleModel, TakesNoisyTimesForTheNearestShareThatCanBe) {
@@ -63,7 +68,9 @@ TEST(ThrottleModel, TakesNoisyTimesForTheNearestShareThatCanBe) {
   EXPECT_EQ(cpu_bound_share(1.5, 0.85), 1);
 }
 
-TEST(ThrottleModel, SlowsAPhaseThatOnlyWaitsAsFarAsItMay) { EXPECT_DOUBLE_EQ(best_ratio(node(0), 0, 0.6), 0.6); }
+TEST(ThrottleModel, SlowsAPhaseThatOnlyWaitsAsFarAsItMay) {
+  EXPECT_DOUBLE_EQ(best_ratio(node(0), 0, 0.6), 0.6);
+}
 
 TEST(ThrottleModel, LeavesABusyPhaseAloneWhereTheRestOfTheNodeDrawsMuch) {
   EXPECT_EQ(best_ratio(node(10 * kNodeWatts), 1, 0.5), 1);
@@ -72,7 +79,8 @@ TEST(ThrottleModel, LeavesABusyPhaseAloneWhereTheRestOfTheNodeDrawsMuch) {
 TEST(ThrottleModel, FindsTheRatioWithTheLeastEnergy) {
   const double best = best_ratio(node(20), 0.5, 0.5);
   for (double ratio = 0.5; ratio < 1; ratio += 0.01) {
-    EXPECT_LE(energy_ratio(node(20), 0.5, best), energy_ratio(node(20), 0.5, ratio) + 1e-6) << ratio;
+    EXPECT_LE(energy_ratio(node(20), 0.5, best), energy_ratio(node(20), 0.5, ratio) + 1e-6)
+        << ratio;
   }
 }
 
@@ -90,7 +98,8 @@ TEST(Throttle, TakesTheFixedRatioOfTheKindOncePhasesAreKnownToBeLongEnough) {
 }
 
 class EveryPolicy : public testing::TestWithParam<ThrottlePolicy> {};
-INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy, testing::Values(ThrottlePolicy::fixed, ThrottlePolicy::measured));
+INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy,
+                         testing::Values(ThrottlePolicy::fixed, ThrottlePolicy::measured));
 
 TEST_P(EveryPolicy, NeverSlowsAPhaseOfLessThan50Milliseconds) {
   Throttle throttle(settings(GetParam()));

@@ -13,7 +13,9 @@ namespace diapause::process {
 
 Status ask_kernel_for_sockets(ByteView request, const std::string& what,
                               const std::function<void(const nlmsghdr& answer)>& take) {
-  const auto failed = [&](int error) { return fail(os_error("asking the kernel for its " + what, error)); };
+  const auto failed = [&](int error) {
+    return fail(os_error("asking the kernel for its " + what, error));
+  };
   const Owned netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (netlink.number() < 0) return failed(errno);
   ByteVector message(NLMSG_SPACE(request.size()));
@@ -30,8 +32,8 @@ Status ask_kernel_for_sockets(ByteView request, const std::string& what,
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return failed(errno);
     auto left = static_cast<unsigned>(got);
-    for (const auto* answer = reinterpret_cast<const nlmsghdr*>(part.data()); NLMSG_OK(answer, left);
-         answer = NLMSG_NEXT(answer, left)) {
+    for (const auto* answer = reinterpret_cast<const nlmsghdr*>(part.data());
+         NLMSG_OK(answer, left); answer = NLMSG_NEXT(answer, left)) {
       if (answer->nlmsg_type == NLMSG_DONE) return {};
       if (answer->nlmsg_type == NLMSG_ERROR) {
         return failed(-static_cast<const nlmsgerr*>(NLMSG_DATA(answer))->error);

@@ -11,8 +11,8 @@
 
 namespace diapause::process {
 
-// Sends the request of one socket family, such as unix_diag_req, and calls `take` for each socket of the answer.
-// `what` names the sockets in the error.
+// Sends the request of one socket family, such as unix_diag_req, and calls `take` for each socket
+// of the answer. `what` names the sockets in the error.
 Status ask_kernel_for_sockets(ByteView request, const std::string& what,
                               const std::function<void(const nlmsghdr& answer)>& take);
 

@@ -14,7 +14,9 @@ Result<Borrowed> Borrowed::of(pid_t process, int number) {
   const auto borrowed = static_cast<int>(::syscall(SYS_pidfd_getfd, handle, number, 0));
   const int error = errno;
   ::close(handle);
-  if (borrowed < 0) return fail(os_error(fmt::format("borrowing descriptor {} of process {}", number, process), error));
+  if (borrowed < 0)
+    return fail(
+        os_error(fmt::format("borrowing descriptor {} of process {}", number, process), error));
   return Borrowed(borrowed);
 }
 

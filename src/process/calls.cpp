@@ -14,16 +14,18 @@ namespace {
 bool is_failure(std::int64_t result) { return result < 0 && result >= -4095; }
 
 Error call_error(const ThreadName& thread, const Call& call) {
-  return os_error(
-      fmt::format("thread {}: system call {} done for us", thread.thread, static_cast<std::uint32_t>(call.number)),
-      static_cast<int>(-call.result));
+  return os_error(fmt::format("thread {}: system call {} done for us", thread.thread,
+                              static_cast<std::uint32_t>(call.number)),
+                  static_cast<int>(-call.result));
 }
 
 }  // namespace
 
-Result<Calls> Calls::plant(const ThreadName& thread, std::uint64_t address, std::uint64_t instruction) {
+Result<Calls> Calls::plant(const ThreadName& thread, std::uint64_t address,
+                           std::uint64_t instruction) {
   Call map{SYS_mmap,
-           {address, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, ~0ull, 0},
+           {address, kBytes, PROT_READ | PROT_WRITE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, ~0ull, 0},
            0};
   DIAPAUSE_TRY(set_signal_mask(thread.here, kMaskInCalls));
   DIAPAUSE_TRY_ASSIGN(map.result, call_at(thread.here, instruction, map));
@@ -36,7 +38,8 @@ Result<Calls> Calls::plant(const ThreadName& thread, std::uint64_t address, std:
   return planted;
 }
 
-Status Calls::make_ready(const ThreadName& thread, std::span<Call> calls, std::uint64_t mask) const {
+Status Calls::make_ready(const ThreadName& thread, std::span<Call> calls,
+                         std::uint64_t mask) const {
   const std::uint64_t table = address_ + kCodeBytes;
   DIAPAUSE_TRY(write_memory(thread.here, table, std::as_bytes(calls)));
   DIAPAUSE_TRY(set_signal_mask(thread.here, mask));
@@ -50,7 +53,8 @@ Status Calls::run_away(const ThreadName& thread, std::span<Call> calls, std::uin
   return detach(thread.here);
 }
 
-Status Calls::run_part(const ThreadName& thread, std::span<Call> calls, std::vector<pid_t>* made) const {
+Status Calls::run_part(const ThreadName& thread, std::span<Call> calls,
+                       std::vector<pid_t>* made) const {
   const std::uint64_t table = address_ + kCodeBytes;
   DIAPAUSE_TRY(make_ready(thread, calls, kMaskInCalls));
   DIAPAUSE_TRY(run_table(thread.here, made));
@@ -61,7 +65,8 @@ Status Calls::run_part(const ThreadName& thread, std::span<Call> calls, std::vec
   return fail(call_error(thread, calls[calls.size() - left]));
 }
 
-Status Calls::run(const ThreadName& thread, std::vector<Call>& calls, std::vector<pid_t>* made) const {
+Status Calls::run(const ThreadName& thread, std::vector<Call>& calls,
+                  std::vector<pid_t>* made) const {
   for (std::size_t begin = 0; begin < calls.size(); begin += kMostCalls) {
     const std::size_t count = std::min(kMostCalls, calls.size() - begin);
     DIAPAUSE_TRY(run_part(thread, std::span(calls).subspan(begin, count), made));
@@ -69,7 +74,8 @@ Status Calls::run(const ThreadName& thread, std::vector<Call>& calls, std::vecto
   return {};
 }
 
-Result<std::uint64_t> Calls::one(const ThreadName& thread, const Call& call, std::vector<pid_t>* made) const {
+Result<std::uint64_t> Calls::one(const ThreadName& thread, const Call& call,
+                                 std::vector<pid_t>* made) const {
   std::vector<Call> calls = {call};
   DIAPAUSE_TRY(run(thread, calls, made));
   if (is_failure(calls[0].result)) return fail(call_error(thread, calls[0]));
@@ -83,11 +89,12 @@ Status Calls::remove(const ThreadName& thread, std::uint64_t instruction) const 
   return {};
 }
 
-// The vdso is searched first, because it is small and contains an instruction for system calls. Any other executable
-// mapping will do as well.
+// The vdso is searched first, because it is small and contains an instruction for system calls. Any
+// other executable mapping will do as well.
 Result<std::uint64_t> find_call_instruction_of(pid_t process) {
   DIAPAUSE_TRY_ASSIGN(std::vector<Mapping> mappings, places_of(process));
-  std::stable_partition(mappings.begin(), mappings.end(), [](const Mapping& one) { return one.name == "[vdso]"; });
+  std::stable_partition(mappings.begin(), mappings.end(),
+                        [](const Mapping& one) { return one.name == "[vdso]"; });
   for (const Mapping& mapping : mappings) {
     if ((mapping.protection & PROT_EXEC) == 0 || mapping.name == "[vsyscall]") continue;
     ByteVector code(mapping.end - mapping.begin);

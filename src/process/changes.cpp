@@ -9,20 +9,21 @@
 namespace diapause::process {
 namespace {
 
-// Returns whether an area is anonymous memory of its process alone. Other kinds may change without a write through
-// this mapping.
+// Returns whether an area is anonymous memory of its process alone. Other kinds may change without
+// a write through this mapping.
 bool can_be_watched(const Area& area) {
   const bool has_file = !area.name.empty() && !area.name.starts_with('[');
   return area.kind == AreaKind::memory && area.shared == kNone && !has_file;
 }
 
-// Returns whether only the process itself writes to its memory. A device that has pinned pages, or a read that the
-// kernel does behind (io_setup), writes to them without a fault.
+// Returns whether only the process itself writes to its memory. A device that has pinned pages, or
+// a read that the kernel does behind (io_setup), writes to them without a fault.
 bool is_written_by_itself_only(pid_t here, const Process& process) {
   const auto status = read_proc(fmt::format("/proc/{}/status", here));
   const bool has_pinned = !status || number_in(*status, "VmPin", 10).value_or(1) != 0;
-  return !has_pinned &&
-         std::ranges::none_of(process.areas, [](const Area& area) { return area.name.starts_with("/[aio]"); });
+  return !has_pinned && std::ranges::none_of(process.areas, [](const Area& area) {
+    return area.name.starts_with("/[aio]");
+  });
 }
 
 }  // namespace
@@ -38,8 +39,10 @@ Result<Changes::Watched*> Changes::watched(FrozenProcess& frozen) {
   const auto known = watched_.find(frozen.status.id);
   if (known != watched_.end()) return &known->second;
   DIAPAUSE_TRY(frozen.calls ? Status{} : fail(Code::internal, "a process is not ready for calls"));
-  DIAPAUSE_TRY_ASSIGN(ForeignUserfault made, ForeignUserfault::open(*frozen.calls, frozen.leader().name));
-  return &watched_.emplace(frozen.status.id, Watched{frozen.here, std::move(made), {}}).first->second;
+  DIAPAUSE_TRY_ASSIGN(ForeignUserfault made,
+                      ForeignUserfault::open(*frozen.calls, frozen.leader().name));
+  return &watched_.emplace(frozen.status.id, Watched{frozen.here, std::move(made), {}})
+              .first->second;
 }
 
 // Copies the numbers of pages that were not written since the last time, as far as they have one.
@@ -51,15 +54,18 @@ void Changes::carry(Range& range, const Extent& unwritten, const Ranges& before)
     const std::uint64_t begin = std::max(unwritten.begin, old->first);
     const std::uint64_t end = std::min(unwritten.end, old->second.end);
     if (begin >= end) continue;
-    std::copy_n(old->second.changed_in.begin() + static_cast<std::ptrdiff_t>((begin - old->first) / kPageBytes),
+    std::copy_n(old->second.changed_in.begin() +
+                    static_cast<std::ptrdiff_t>((begin - old->first) / kPageBytes),
                 (end - begin) / kPageBytes,
-                range.changed_in.begin() + static_cast<std::ptrdiff_t>((begin - begin_of_range) / kPageBytes));
+                range.changed_in.begin() +
+                    static_cast<std::ptrdiff_t>((begin - begin_of_range) / kPageBytes));
   }
 }
 
-// The pages are looked at before the area is watched: if a part of it was not, this look fails, and marks that it may
-// hold from elsewhere are not believed.
-Status Changes::note_area(Watched& watched, const Extent& area, const Ranges& before, std::uint32_t number) {
+// The pages are looked at before the area is watched: if a part of it was not, this look fails, and
+// marks that it may hold from elsewhere are not believed.
+Status Changes::note_area(Watched& watched, const Extent& area, const Ranges& before,
+                          std::uint32_t number) {
   const auto unwritten = unwritten_extents(watched.here, area);
   DIAPAUSE_TRY(watched.userfault.watch(area));
   DIAPAUSE_TRY(mark_unwritten(watched.here, area));
@@ -78,7 +84,8 @@ Status Changes::note(FrozenJob& frozen, const Dump& dump, std::uint64_t number) 
     const std::uint32_t id = process.status.id;
     const auto stored = std::ranges::find(dump.job.processes, id, &Process::id);
     if (stored == dump.job.processes.end()) continue;
-    if (const auto known = watched_.find(id); known != watched_.end() && known->second.here != process.here) {
+    if (const auto known = watched_.find(id);
+        known != watched_.end() && known->second.here != process.here) {
       watched_.erase(known);
     }
     auto found = watched(process);
@@ -96,12 +103,14 @@ Status Changes::note(FrozenJob& frozen, const Dump& dump, std::uint64_t number) 
     watched.ranges.clear();
     for (const Area& area : stored->areas) {
       if (!can_be_watched(area)) continue;
-      const Status noted = note_area(watched, {area.begin, area.end}, before, static_cast<std::uint32_t>(number));
+      const Status noted =
+          note_area(watched, {area.begin, area.end}, before, static_cast<std::uint32_t>(number));
       if (noted || noted.error().os_errno != EBUSY) continue;
-      return fail(Code::argument,
-                  fmt::format("the job holds what cannot be restored, and runs on without a checkpoint:\n"
-                              "  process {} ({}) has memory at {:#x} watched by userfaultfd",
-                              id, process.status.name, area.begin));
+      return fail(
+          Code::argument,
+          fmt::format("the job holds what cannot be restored, and runs on without a checkpoint:\n"
+                      "  process {} ({}) has memory at {:#x} watched by userfaultfd",
+                      id, process.status.name, area.begin));
     }
     // After exec the process has another memory, and a userfaultfd is for one only.
     if (watched.ranges.empty()) watched_.erase(id);
@@ -118,11 +127,14 @@ std::uint64_t Changes::last_change(std::uint32_t process, const Extent& memory) 
   --at;
   const Range& range = at->second;
   if (memory.end > range.end || memory.begin >= memory.end) return kAlways;
-  const auto begin = range.changed_in.begin() + static_cast<std::ptrdiff_t>((memory.begin - at->first) / kPageBytes);
-  return *std::max_element(begin, begin + static_cast<std::ptrdiff_t>((memory.end - memory.begin) / kPageBytes));
+  const auto begin = range.changed_in.begin() +
+                     static_cast<std::ptrdiff_t>((memory.begin - at->first) / kPageBytes);
+  return *std::max_element(
+      begin, begin + static_cast<std::ptrdiff_t>((memory.end - memory.begin) / kPageBytes));
 }
 
-std::uint64_t Changes::changed_bytes(std::uint32_t process, const Extent& memory, std::uint64_t number) const {
+std::uint64_t Changes::changed_bytes(std::uint32_t process, const Extent& memory,
+                                     std::uint64_t number) const {
   std::uint64_t bytes = 0;
   constexpr std::uint64_t kStep = 256 * kPageBytes;
   for (std::uint64_t at = memory.begin; at < memory.end; at += kStep) {

@@ -1,9 +1,11 @@
-// Which pages of a job's processes were written since when, without cost for what is not written: the kernel notes it
-// (userfaultfd in the mode WP_ASYNC, and PAGEMAP_SCAN; Linux 6.7, no privilege).
+// Which pages of a job's processes were written since when, without cost for what is not written:
+// the kernel notes it (userfaultfd in the mode WP_ASYNC, and PAGEMAP_SCAN; Linux 6.7, no
+// privilege).
 //
-// Only anonymous memory that a process does not share is watched. Anything that is not certain counts as written:
-// memory that is not watched, pages that are not there or are swapped out, processes that were forked or have called
-// exec, and memory that was unmapped, moved or mapped anew.
+// Only anonymous memory that a process does not share is watched. Anything that is not certain
+// counts as written: memory that is not watched, pages that are not there or are swapped out,
+// processes that were forked or have called exec, and memory that was unmapped, moved or mapped
+// anew.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +24,19 @@ class Changes {
   // Tells dump() whose memory is watched by this object. Before every dump().
   void announce(FrozenJob& frozen) const;
 
-  // Notes what has been written since the last call, and watches on. `number` is greater than in the calls before; a
-  // page that was written, or may have been, has it as its last change. After dump(), while the job stands still. Fails
-  // with Code::argument if a process itself watches memory by userfaultfd, which cannot be restored.
+  // Notes what has been written since the last call, and watches on. `number` is greater than in
+  // the calls before; a page that was written, or may have been, has it as its last change. After
+  // dump(), while the job stands still. Fails with Code::argument if a process itself watches
+  // memory by userfaultfd, which cannot be restored.
   Status note(FrozenJob& frozen, const Dump& dump, std::uint64_t number);
 
-  // Returns the number of the last note() that found a page of this memory changed; kAlways if that is not known.
+  // Returns the number of the last note() that found a page of this memory changed; kAlways if that
+  // is not known.
   static constexpr std::uint64_t kAlways = UINT64_MAX;
   std::uint64_t last_change(std::uint32_t process, const Extent& memory) const;
   // Returns how many bytes of this memory have changed in a note() of a greater number.
-  std::uint64_t changed_bytes(std::uint32_t process, const Extent& memory, std::uint64_t number) const;
+  std::uint64_t changed_bytes(std::uint32_t process, const Extent& memory,
+                              std::uint64_t number) const;
 
   // Returns why nothing is watched; empty if the kernel can do it.
   const std::string& refusal() const { return refusal_; }
@@ -50,7 +55,8 @@ class Changes {
     Ranges ranges;
   };
   Result<Watched*> watched(FrozenProcess& frozen);
-  static Status note_area(Watched& watched, const Extent& area, const Ranges& before, std::uint32_t number);
+  static Status note_area(Watched& watched, const Extent& area, const Ranges& before,
+                          std::uint32_t number);
   static void carry(Range& range, const Extent& unwritten, const Ranges& before);
 
   std::map<std::uint32_t, Watched> watched_;  // by process

@@ -42,12 +42,13 @@ std::vector<Connection> closed_connections(std::uint16_t port) {
     request.sdiag_protocol = IPPROTO_TCP;
     request.idiag_states = 1u << TCP_TIME_WAIT;
     request.id.idiag_sport = htons(port);
-    (void)ask_kernel_for_sockets(as_byte_view(request), "closed connections", [&](const nlmsghdr& answer) {
-      const auto& one = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&answer));
-      if (one.idiag_state != TCP_TIME_WAIT || one.id.idiag_sport != htons(port)) return;
-      found.push_back({address_of(one.idiag_family, one.id.idiag_src, one.id.idiag_sport),
-                       address_of(one.idiag_family, one.id.idiag_dst, one.id.idiag_dport)});
-    });
+    (void)ask_kernel_for_sockets(
+        as_byte_view(request), "closed connections", [&](const nlmsghdr& answer) {
+          const auto& one = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&answer));
+          if (one.idiag_state != TCP_TIME_WAIT || one.id.idiag_sport != htons(port)) return;
+          found.push_back({address_of(one.idiag_family, one.id.idiag_src, one.id.idiag_sport),
+                           address_of(one.idiag_family, one.id.idiag_dst, one.id.idiag_dport)});
+        });
   }
   return found;
 }
@@ -60,7 +61,8 @@ std::vector<Owned> end_closed_connections(std::uint16_t port) {
   std::vector<Owned> callers;
   for (const Connection& one : closed_connections(port)) {
     if (!is_own_address(one.remote)) continue;
-    Owned caller(::socket(address_in(one.remote)->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    Owned caller(
+        ::socket(address_in(one.remote)->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int yes = 1;
     ::setsockopt(caller.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (::bind(caller.number(), address_in(one.remote), length_of(one.remote)) != 0) continue;

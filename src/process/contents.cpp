@@ -12,8 +12,8 @@
 namespace diapause::process {
 namespace {
 
-// Reads from /proc/<pid>/fd of the process that has the file open, because the file may have no name. Bytes behind
-// the end of the file are set to zero.
+// Reads from /proc/<pid>/fd of the process that has the file open, because the file may have no
+// name. Bytes behind the end of the file are set to zero.
 Status read_open_file(const Contents& contents, std::uint64_t offset, MutableBytes to) {
   const std::string path = fmt::format("/proc/{}/fd/{}", contents.here, contents.descriptor);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -21,8 +21,8 @@ Status read_open_file(const Contents& contents, std::uint64_t offset, MutableByt
   std::uint64_t done = 0;
   int error = 0;
   while (done < to.size()) {
-    const ssize_t got =
-        ::pread(file, to.data() + done, to.size() - done, static_cast<off_t>(contents.begin + offset + done));
+    const ssize_t got = ::pread(file, to.data() + done, to.size() - done,
+                                static_cast<off_t>(contents.begin + offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) error = errno;
     if (got <= 0) break;
@@ -43,7 +43,8 @@ Status read_contents(const Contents& contents, std::uint64_t offset, MutableByte
   }
   if (contents.descriptor >= 0) return read_open_file(contents, offset, to);
   const std::uint64_t address = contents.begin + offset;
-  return contents.is_forced ? read_any_memory(contents.here, address, to) : read_memory(contents.here, address, to);
+  return contents.is_forced ? read_any_memory(contents.here, address, to)
+                            : read_memory(contents.here, address, to);
 }
 
 Status read_what_is_not_forked(Dump& dump) {

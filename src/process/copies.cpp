@@ -18,7 +18,8 @@ constexpr double kBirthLimit_s = 10;
 Result<ThreadName> make_child(const Calls& calls, const ThreadName& parent, std::uint64_t flags) {
   std::vector<pid_t> made;
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t id, calls.one(parent, {SYS_clone, {flags}, 0}, &made));
-  if (made.size() != 1) return fail(Code::internal, "a copy of a process was not seen when it was made");
+  if (made.size() != 1)
+    return fail(Code::internal, "a copy of a process was not seen when it was made");
   DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(made[0], kBirthLimit_s));
   if (!lives) return fail(Code::internal, "a copy of a process ended when it was made");
   return ThreadName{made[0], static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id)};
@@ -26,15 +27,16 @@ Result<ThreadName> make_child(const Calls& calls, const ThreadName& parent, std:
 
 }  // namespace
 
-// The copy must be a child of process 1. Therefore an aide that shares the memory of the process makes the copy and
-// then ends. The process gets no signal when either of them ends.
+// The copy must be a child of process 1. Therefore an aide that shares the memory of the process
+// makes the copy and then ends. The process gets no signal when either of them ends.
 Status Copies::add(FrozenProcess& frozen) {
   const Calls& calls = *frozen.calls;
   const ThreadName& leader = frozen.leader().name;
   DIAPAUSE_TRY_ASSIGN(const ThreadName aide, make_child(calls, leader, CLONE_VM));
-  Result<ThreadName> copy = calls.one(aide, {SYS_close_range, {0, ~0u}, 0}).and_then([&](std::uint64_t) {
-    return make_child(calls, aide, SIGCHLD);
-  });
+  Result<ThreadName> copy =
+      calls.one(aide, {SYS_close_range, {0, ~0u}, 0}).and_then([&](std::uint64_t) {
+        return make_child(calls, aide, SIGCHLD);
+      });
   if (copy) copies_.push_back({frozen.here, copy->here});
   end_traced(aide.here);
   DIAPAUSE_TRY(calls.one(leader, {SYS_wait4, {aide.process, 0, __WALL, 0}, 0}));
@@ -50,8 +52,8 @@ Result<Copies> Copies::make(FrozenJob& frozen) {
     DIAPAUSE_TRY(frozen.plant(process));
     Status added = copies.add(process);
     if (added) continue;
-    added.error().message = fmt::format("process {} ({}) cannot be copied: {}", process.status.id, process.status.name,
-                                        added.error().message);
+    added.error().message = fmt::format("process {} ({}) cannot be copied: {}", process.status.id,
+                                        process.status.name, added.error().message);
     return fail(std::move(added.error()));
   }
   return copies;
@@ -61,8 +63,8 @@ Copies::~Copies() {
   for (const Copy& copy : copies_) end_traced(copy.here);
 }
 
-// The copies are read as a debugger reads: process_vm_readv would first give a copy a page of its own for each page
-// that it shares with the process.
+// The copies are read as a debugger reads: process_vm_readv would first give a copy a page of its
+// own for each page that it shares with the process.
 void Copies::redirect(Dump& dump) const {
   for (Contents& contents : dump.contents) {
     const auto copy = std::ranges::find(copies_, contents.here, &Copy::original);

@@ -1,5 +1,5 @@
-// Forks copies of the processes of a frozen job. They keep the memory as it is while the job itself runs on: a page is
-// copied only when somebody writes to it.
+// Forks copies of the processes of a frozen job. They keep the memory as it is while the job itself
+// runs on: a page is copied only when somebody writes to it.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace diapause::process {
 
-// The copies never run, have no open files, and are children of process 1 of the job, whoever else might wait for its
-// children. They end with the object, or with this process.
+// The copies never run, have no open files, and are children of process 1 of the job, whoever else
+// might wait for its children. They end with the object, or with this process.
 class Copies {
  public:
   // Makes a copy of every process that runs. On failure there are none, and the job is as it was.

@@ -31,15 +31,18 @@ T read_result(ByteView bytes, std::uint64_t offset) {
   return value;
 }
 
-// Makes the process itself do the system calls for what no other process can ask the kernel: signal actions,
-// interval timers, the death signal, the subreaper and dumpable settings, the end of the heap, and the personality.
+// Makes the process itself do the system calls for what no other process can ask the kernel: signal
+// actions, interval timers, the death signal, the subreaper and dumpable settings, the end of the
+// heap, and the personality.
 Status ask_process(FrozenProcess& frozen, Process& process) {
   const std::uint64_t room = frozen.calls->room();
   const std::uint64_t actions = room, intervals = actions + kActions * sizeof(SignalAction);
   const std::uint64_t death = intervals + 3 * sizeof(itimerval), subreaper = death + 8;
   std::vector<Call> calls;
   for (std::uint64_t i = 0; i < kActions; ++i) {
-    calls.push_back({SYS_rt_sigaction | kMayFail, {i + 1, 0, actions + i * sizeof(SignalAction), kMaskBytes}, 0});
+    calls.push_back({SYS_rt_sigaction | kMayFail,
+                     {i + 1, 0, actions + i * sizeof(SignalAction), kMaskBytes},
+                     0});
   }
   for (std::uint64_t i = 0; i < 3; ++i) {
     calls.push_back({SYS_getitimer, {i, intervals + i * sizeof(itimerval)}, 0});
@@ -59,7 +62,8 @@ Status ask_process(FrozenProcess& frozen, Process& process) {
     const auto timer = read_result<itimerval>(answers, intervals - room + i * sizeof(itimerval));
     process.intervals[i] = {
         static_cast<std::uint64_t>(timer.it_value.tv_sec * 1'000'000 + timer.it_value.tv_usec),
-        static_cast<std::uint64_t>(timer.it_interval.tv_sec * 1'000'000 + timer.it_interval.tv_usec)};
+        static_cast<std::uint64_t>(timer.it_interval.tv_sec * 1'000'000 +
+                                   timer.it_interval.tv_usec)};
   }
   process.death_signal = read_result<std::uint32_t>(answers, death - room);
   process.subreaper = read_result<std::uint32_t>(answers, subreaper - room);
@@ -106,52 +110,65 @@ void refuse_what_is_strange(DumpWork& work, const FrozenProcess& frozen) {
   struct stat directory_now {
   }, directory_by_name{};
   const auto its_directory = read_link(directory + "/cwd");
-  const bool is_directory_there = its_directory && ::stat((directory + "/cwd").c_str(), &directory_now) == 0 &&
+  const bool is_directory_there = its_directory &&
+                                  ::stat((directory + "/cwd").c_str(), &directory_now) == 0 &&
                                   ::stat(its_directory->c_str(), &directory_by_name) == 0 &&
                                   directory_now.st_dev == directory_by_name.st_dev &&
                                   directory_now.st_ino == directory_by_name.st_ino;
   if (its_directory && !is_directory_there) {
-    work.refuse(frozen.status, "is in the directory " + *its_directory + ", which is not there by that name");
+    work.refuse(frozen.status,
+                "is in the directory " + *its_directory + ", which is not there by that name");
   }
   const auto root = read_link(directory + "/root");
   const auto own_root = read_link("/proc/self/root");
-  if (root && own_root && *root != *own_root) work.refuse(frozen.status, "has another root directory: " + *root);
+  if (root && own_root && *root != *own_root)
+    work.refuse(frozen.status, "has another root directory: " + *root);
   for (const char* space : {"user", "ipc", "mnt", "net", "uts", "cgroup"}) {
     const auto its = read_link(fmt::format("{}/ns/{}", directory, space));
-    const auto ours = read_link(fmt::format("/proc/{}/ns/{}", work.frozen.processes().front().here, space));
-    if (its && ours && *its != *ours) work.refuse(frozen.status, fmt::format("has a {} namespace of its own", space));
+    const auto ours =
+        read_link(fmt::format("/proc/{}/ns/{}", work.frozen.processes().front().here, space));
+    if (its && ours && *its != *ours)
+      work.refuse(frozen.status, fmt::format("has a {} namespace of its own", space));
   }
 }
 
-// Refuses processes and threads of other users or groups. Only a process of the same user may read all of their
-// state.
+// Refuses processes and threads of other users or groups. Only a process of the same user may read
+// all of their state.
 void refuse_other_users(DumpWork& work) {
   const auto own = status_of("/proc/self");
   for (const FrozenProcess& frozen : work.frozen.processes()) {
     if (own && frozen.status.users != own->users) {
-      work.refuse(frozen.status, "runs as another user, or in other groups, than the command that started the job");
+      work.refuse(
+          frozen.status,
+          "runs as another user, or in other groups, than the command that started the job");
     }
     for (const FrozenThread& thread : frozen.threads) {
       const auto status = status_of(fmt::format("/proc/{}/task/{}", frozen.here, thread.name.here));
       if (status && status->users != frozen.status.users) {
-        work.refuse(frozen.status, fmt::format("has a thread ({}) of another user or group", thread.name.thread));
+        work.refuse(frozen.status,
+                    fmt::format("has a thread ({}) of another user or group", thread.name.thread));
       }
     }
   }
 }
 
-bool is_same(pid_t one, pid_t other, int what) { return ::syscall(SYS_kcmp, one, other, what, 0, 0) == 0; }
+bool is_same(pid_t one, pid_t other, int what) {
+  return ::syscall(SYS_kcmp, one, other, what, 0, 0) == 0;
+}
 
-// Refuses threads that do not share the open files and the directory of their process, and processes that share
-// memory, open files, directory or signal handlers. A restart makes threads that share these things, and processes
-// that do not.
+// Refuses threads that do not share the open files and the directory of their process, and
+// processes that share memory, open files, directory or signal handlers. A restart makes threads
+// that share these things, and processes that do not.
 void refuse_strange_sharing(DumpWork& work) {
   for (const FrozenProcess& frozen : work.frozen.processes()) {
     for (const FrozenThread& thread : frozen.threads) {
       const pid_t leader = frozen.here, here = thread.name.here;
-      if (here == leader || (is_same(leader, here, KCMP_FILES) && is_same(leader, here, KCMP_FS))) continue;
-      work.refuse(frozen.status, fmt::format("has a thread ({}) with open files or a directory of its own (unshare)",
-                                             thread.name.thread));
+      if (here == leader || (is_same(leader, here, KCMP_FILES) && is_same(leader, here, KCMP_FS)))
+        continue;
+      work.refuse(
+          frozen.status,
+          fmt::format("has a thread ({}) with open files or a directory of its own (unshare)",
+                      thread.name.thread));
     }
   }
   for (const int what : {KCMP_VM, KCMP_FILES, KCMP_FS, KCMP_SIGHAND}) {
@@ -163,9 +180,10 @@ void refuse_strange_sharing(DumpWork& work) {
     for (const FrozenProcess& frozen : work.frozen.processes()) {
       const auto [same, is_new] = known.insert(&frozen);
       if (is_new || !is_same((*same)->here, frozen.here, what)) continue;
-      work.refuse(frozen.status, fmt::format("shares its memory, open files, directory or signal handlers with "
-                                             "process {} (clone)",
-                                             (*same)->status.id));
+      work.refuse(frozen.status,
+                  fmt::format("shares its memory, open files, directory or signal handlers with "
+                              "process {} (clone)",
+                              (*same)->status.id));
     }
   }
 }
@@ -196,7 +214,8 @@ Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   process.inheritable = frozen.status.inheritable;
   process.permitted = frozen.status.permitted;
   process.effective = frozen.status.effective;
-  DIAPAUSE_TRY_ASSIGN(const ProcStatus parent, status_of(fmt::format("/proc/{}", frozen.status.parent_here)));
+  DIAPAUSE_TRY_ASSIGN(const ProcStatus parent,
+                      status_of(fmt::format("/proc/{}", frozen.status.parent_here)));
   process.parent = parent.id;
   DIAPAUSE_TRY_ASSIGN(process.program, read_link(directory + "/exe"));
   DIAPAUSE_TRY_ASSIGN(process.directory, read_link(directory + "/cwd"));
@@ -215,11 +234,12 @@ Status dump_process(DumpWork& work, FrozenProcess& frozen) {
   return dump_threads(work, frozen, process);
 }
 
-// Records the ended processes that nobody has waited for. Children of process 1 are left out, because process 1
-// waits for them itself.
+// Records the ended processes that nobody has waited for. Children of process 1 are left out,
+// because process 1 waits for them itself.
 Status dump_zombies(DumpWork& work) {
   for (const Zombie& zombie : work.frozen.zombies()) {
-    DIAPAUSE_TRY_ASSIGN(const ProcStatus parent, status_of(fmt::format("/proc/{}", zombie.status.parent_here)));
+    DIAPAUSE_TRY_ASSIGN(const ProcStatus parent,
+                        status_of(fmt::format("/proc/{}", zombie.status.parent_here)));
     if (parent.id == 1) continue;
     DIAPAUSE_TRY_ASSIGN(const StatFields stat, StatFields::of(zombie.here));
     constexpr std::size_t kExitCode = 52;
@@ -235,20 +255,22 @@ Status dump_zombies(DumpWork& work) {
   return {};
 }
 
-// Sorts the processes so that each parent comes before its children, beginning with a child of process 1. Processes
-// that do not descend from process 1 come last.
+// Sorts the processes so that each parent comes before its children, beginning with a child of
+// process 1. Processes that do not descend from process 1 come last.
 void sort_by_descent(std::vector<Process>& processes) {
   std::vector<Process> sorted;
   std::vector<std::uint32_t> done = {1};
   while (!processes.empty()) {
-    const auto next = std::ranges::find_if(
-        processes, [&](const Process& one) { return std::ranges::find(done, one.parent) != done.end(); });
+    const auto next = std::ranges::find_if(processes, [&](const Process& one) {
+      return std::ranges::find(done, one.parent) != done.end();
+    });
     if (next == processes.end()) break;
     done.push_back(next->id);
     sorted.push_back(std::move(*next));
     processes.erase(next);
   }
-  processes.insert(processes.begin(), std::make_move_iterator(sorted.begin()), std::make_move_iterator(sorted.end()));
+  processes.insert(processes.begin(), std::make_move_iterator(sorted.begin()),
+                   std::make_move_iterator(sorted.end()));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Takes down everything about a frozen job except the contents of its memory, and says where these are.
+// Takes down everything about a frozen job except the contents of its memory, and says where these
+// are.
 #pragma once
 
 #include <string>
@@ -19,10 +20,12 @@ struct Contents {
   std::uint32_t process = 0;     // of the process alone: its id; 0: of a shared memory
   std::uint32_t shared = kNone;  // index of it
   std::uint64_t offset = 0;      // where it belongs: address, or offset in the shared memory
-  bool is_forced = false;        // to be read as a debugger does, because the process itself may not read it
-  int descriptor = -1;           // of the process, to read it from instead, from `begin` on; -1: from its memory
-  bool is_forked = false;        // a process forked from it has the same
-  ByteVector read = {};          // what it held, if that was read already
+  // To be read as a debugger does, because the process itself may not read it.
+  bool is_forced = false;
+  // Of the process, to read it from instead, from `begin` on; -1: from its memory.
+  int descriptor = -1;
+  bool is_forked = false;  // a process forked from it has the same
+  ByteVector read = {};    // what it held, if that was read already
 };
 
 struct Dump {
@@ -30,10 +33,11 @@ struct Dump {
   std::vector<Contents> contents;
 };
 
-// Process `standard` has the descriptors that the job was started with, under their numbers. If something cannot be
-// taken down, the error has a line for each thing, with its process and the reason. Its code is Code::again if all of
-// it may be gone once the job has run on a little, and Code::argument otherwise. The job must be thawed in any case.
-// `others`: the other nodes of the job, on which it stands still, too; null if there are none.
+// Process `standard` has the descriptors that the job was started with, under their numbers. If
+// something cannot be taken down, the error has a line for each thing, with its process and the
+// reason. Its code is Code::again if all of it may be gone once the job has run on a little, and
+// Code::argument otherwise. The job must be thawed in any case. `others`: the other nodes of the
+// job, on which it stands still, too; null if there are none.
 Result<Dump> dump(FrozenJob& frozen, pid_t standard, std::uint32_t command, OtherNodes* others);
 
 }  // namespace diapause::process

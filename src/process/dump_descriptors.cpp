@@ -23,7 +23,8 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::uint64_t kMostOfAFile = 64 * kMiB, kMostOfFiles = 256 * kMiB;  // limits for files open for writing
+constexpr std::uint64_t kMostOfAFile = 64 * kMiB,
+                        kMostOfFiles = 256 * kMiB;  // limits for files open for writing
 
 Result<Found> look_at(pid_t here, int number) {
   Found found{here, number, {}, {}, {}};
@@ -42,24 +43,28 @@ bool are_same(pid_t one, int number, pid_t other, int other_number) {
 std::optional<std::uint32_t> find_known(const DumpWork& work, const Found& found) {
   for (std::uint32_t i = 0; i < work.seen.size(); ++i) {
     const DumpWork::Seen& one = work.seen[i];
-    if (one.link == found.link && are_same(found.here, found.number, one.here, one.number)) return i;
+    if (one.link == found.link && are_same(found.here, found.number, one.here, one.number))
+      return i;
   }
   return std::nullopt;
 }
 
-// Returns the number of the descriptor that the job was started with and that is the same open file or the same
-// terminal. Returns nothing if there is none.
+// Returns the number of the descriptor that the job was started with and that is the same open file
+// or the same terminal. Returns nothing if there is none.
 std::optional<std::uint32_t> find_standard(const DumpWork& work, const Found& found) {
   for (int number = 0; number < 3; ++number) {
-    if (are_same(found.here, found.number, work.standard, number)) return static_cast<std::uint32_t>(number);
+    if (are_same(found.here, found.number, work.standard, number))
+      return static_cast<std::uint32_t>(number);
   }
-  if (are_same(found.here, found.number, work.standard, found.number)) return static_cast<std::uint32_t>(found.number);
+  if (are_same(found.here, found.number, work.standard, found.number))
+    return static_cast<std::uint32_t>(found.number);
   if (!S_ISCHR(found.stat.st_mode)) return std::nullopt;
   for (int number = 0; number < 3; ++number) {
     struct stat own {};
-    const bool is_terminal =
-        major(found.stat.st_rdev) == 4 || (major(found.stat.st_rdev) >= 136 && major(found.stat.st_rdev) <= 143);
-    if (is_terminal && ::fstat(number, &own) == 0 && S_ISCHR(own.st_mode) && own.st_rdev == found.stat.st_rdev) {
+    const bool is_terminal = major(found.stat.st_rdev) == 4 ||
+                             (major(found.stat.st_rdev) >= 136 && major(found.stat.st_rdev) <= 143);
+    if (is_terminal && ::fstat(number, &own) == 0 && S_ISCHR(own.st_mode) &&
+        own.st_rdev == found.stat.st_rdev) {
       return static_cast<std::uint32_t>(number);
     }
   }
@@ -67,8 +72,11 @@ std::optional<std::uint32_t> find_standard(const DumpWork& work, const Found& fo
 }
 
 std::string device_path(const struct stat& found) {
-  constexpr std::pair<unsigned, const char*> kMemoryDevices[] = {
-      {3, "/dev/null"}, {5, "/dev/zero"}, {7, "/dev/full"}, {8, "/dev/random"}, {9, "/dev/urandom"}};
+  constexpr std::pair<unsigned, const char*> kMemoryDevices[] = {{3, "/dev/null"},
+                                                                 {5, "/dev/zero"},
+                                                                 {7, "/dev/full"},
+                                                                 {8, "/dev/random"},
+                                                                 {9, "/dev/urandom"}};
   if (major(found.st_rdev) == 1) {
     for (const auto& [number, path] : kMemoryDevices) {
       if (minor(found.st_rdev) == number) return path;
@@ -78,20 +86,20 @@ std::string device_path(const struct stat& found) {
   return "";
 }
 
-// Adds the contents of a file to the image as a shared memory, which may be mapped as well. Returns the index of the
-// shared memory.
+// Adds the contents of a file to the image as a shared memory, which may be mapped as well. Returns
+// the index of the shared memory.
 std::uint32_t store_file(DumpWork& work, const Found& found, const SharedMemory& like) {
   std::vector<SharedMemory>& memories = work.result.job.memories;
-  const auto [known, is_new] =
-      work.memories.try_emplace({found.stat.st_dev, found.stat.st_ino}, static_cast<std::uint32_t>(memories.size()));
+  const auto [known, is_new] = work.memories.try_emplace(
+      {found.stat.st_dev, found.stat.st_ino}, static_cast<std::uint32_t>(memories.size()));
   if (is_new) memories.push_back(like);
   SharedMemory& memory = memories[known->second];
   memory.bytes = static_cast<std::uint64_t>(found.stat.st_size);
   memory.mode = found.stat.st_mode & 07777;
   memory.is_stored = memory.is_writable = true;
   for (const Extent& one : take_unstored(work, known->second, {0, memory.bytes})) {
-    work.result.contents.push_back(
-        {found.here, one.begin, one.end - one.begin, 0, known->second, one.begin, false, found.number});
+    work.result.contents.push_back({found.here, one.begin, one.end - one.begin, 0, known->second,
+                                    one.begin, false, found.number});
   }
   return known->second;
 }
@@ -102,13 +110,16 @@ void describe_nameless(DumpWork& work, const Found& found, Description& to) {
   to.which = store_file(work, found, {});
 }
 
-// Stores the contents of a file that the job may write to, because the file may hold something else at the restart.
-// Files over the limits above, or that cannot be read by their path, are not stored.
+// Stores the contents of a file that the job may write to, because the file may hold something else
+// at the restart. Files over the limits above, or that cannot be read by their path, are not
+// stored.
 void keep_contents(DumpWork& work, const Found& found, const Description& file) {
   const auto bytes = static_cast<std::uint64_t>(found.stat.st_size);
   const bool is_written = (file.flags & O_ACCMODE) != O_RDONLY && (file.flags & O_PATH) == 0;
   const bool is_much = bytes > kMostOfAFile || work.file_bytes + bytes > kMostOfFiles;
-  if (!is_written || !S_ISREG(found.stat.st_mode) || is_much || ::access(file.path.c_str(), R_OK) != 0) return;
+  if (!is_written || !S_ISREG(found.stat.st_mode) || is_much ||
+      ::access(file.path.c_str(), R_OK) != 0)
+    return;
   SharedMemory like;
   like.kind = SharedKind::file;
   like.path = file.path;
@@ -124,7 +135,8 @@ bool is_still_there(const Found& found) {
          by_path.st_dev == found.stat.st_dev;
 }
 
-// Records what may not be done to a memory any more. Programs that receive such memory rely on that.
+// Records what may not be done to a memory any more. Programs that receive such memory rely on
+// that.
 void dump_seals(DumpWork& work, const Found& found, std::uint32_t memory) {
   const auto borrowed = Borrowed::of(found.here, found.number);
   const int seals = borrowed ? ::fcntl(borrowed->number(), F_GET_SEALS) : -1;
@@ -133,7 +145,8 @@ void dump_seals(DumpWork& work, const Found& found, std::uint32_t memory) {
   if (seals > 0 && !is_known) all.push_back({memory, static_cast<std::uint32_t>(seals)});
 }
 
-Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& found,
+                     Description& to) {
   const bool is_nameless = found.stat.st_nlink == 0 || found.link.starts_with("/memfd:");
   if (is_nameless && S_ISREG(found.stat.st_mode)) {
     describe_nameless(work, found, to);
@@ -142,7 +155,8 @@ Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& f
   }
   const bool is_of_proc = found.link.starts_with("/proc/");
   const std::string why =
-      fmt::format("has descriptor {} ({}), which cannot be opened by that name again", found.number, found.link);
+      fmt::format("has descriptor {} ({}), which cannot be opened by that name again", found.number,
+                  found.link);
   if (is_of_proc) {
     work.refuse_for_now(frozen.status, why);  // programs open such files only for a moment
   } else if (!is_still_there(found)) {
@@ -155,18 +169,21 @@ Status describe_file(DumpWork& work, const FrozenProcess& frozen, const Found& f
   return {};
 }
 
-Status describe_pipe(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+Status describe_pipe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
+                     Description& to) {
   const bool is_named = !found.link.starts_with("pipe:");
   if (is_named && !is_still_there(found)) {
-    work.refuse(frozen.status, fmt::format("has descriptor {} open on the named pipe {}, which is another file by now "
-                                           "or none",
-                                           found.number, found.link));
+    work.refuse(
+        frozen.status,
+        fmt::format("has descriptor {} open on the named pipe {}, which is another file by now "
+                    "or none",
+                    found.number, found.link));
   }
   to.kind = DescriptionKind::pipe;
   to.is_write_end = (to.flags & O_ACCMODE) == O_WRONLY;
   std::vector<Channel>& channels = work.result.job.channels;
-  const auto [known, is_new] =
-      work.channels.try_emplace({found.stat.st_dev, found.stat.st_ino}, static_cast<std::uint32_t>(channels.size()));
+  const auto [known, is_new] = work.channels.try_emplace(
+      {found.stat.st_dev, found.stat.st_ino}, static_cast<std::uint32_t>(channels.size()));
   if (is_new) channels.emplace_back();
   to.which = known->second;
   if (is_named) {
@@ -177,7 +194,8 @@ Status describe_pipe(DumpWork& work, const FrozenProcess& frozen, const Found& f
 }
 
 // Describes either end of a pseudo-terminal. Returns false if the descriptor is neither.
-Result<bool> describe_terminal(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+Result<bool> describe_terminal(DumpWork& work, const FrozenProcess& frozen, const Found& found,
+                               Description& to) {
   constexpr unsigned kMultiplexer = 5, kFirst = 136, kLast = 143;
   const unsigned device = major(found.stat.st_rdev);
   const bool is_master = device == kMultiplexer && minor(found.stat.st_rdev) == 2;
@@ -204,7 +222,8 @@ Result<bool> describe_terminal(DumpWork& work, const FrozenProcess& frozen, cons
 }
 
 Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
-  to.flags = static_cast<std::uint32_t>(found.number_of("flags", 8)) & ~static_cast<std::uint32_t>(O_CLOEXEC);
+  to.flags = static_cast<std::uint32_t>(found.number_of("flags", 8)) &
+             ~static_cast<std::uint32_t>(O_CLOEXEC);
   to.offset = found.number_of("pos", 10);
   if (const auto which = find_standard(work, found)) {
     to.kind = DescriptionKind::standard;
@@ -212,11 +231,13 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
     return {};
   }
   if (found.link == "anon_inode:[pidfd]") return describe_pidfd(work, frozen, found, to);
-  if (S_ISREG(found.stat.st_mode) || S_ISDIR(found.stat.st_mode)) return describe_file(work, frozen, found, to);
+  if (S_ISREG(found.stat.st_mode) || S_ISDIR(found.stat.st_mode))
+    return describe_file(work, frozen, found, to);
   if (S_ISFIFO(found.stat.st_mode)) return describe_pipe(work, frozen, found, to);
   if (S_ISSOCK(found.stat.st_mode)) {
     const std::string place = fmt::format("descriptor {} ({})", found.number, found.link);
-    return describe_socket(work, {found.here, found.number, found.stat.st_ino, frozen.status, place}, to);
+    return describe_socket(work,
+                           {found.here, found.number, found.stat.st_ino, frozen.status, place}, to);
   }
   if (S_ISCHR(found.stat.st_mode) && !device_path(found.stat).empty()) {
     to.kind = DescriptionKind::device;
@@ -229,18 +250,20 @@ Status describe(DumpWork& work, const FrozenProcess& frozen, const Found& found,
   }
   DIAPAUSE_TRY_ASSIGN(const bool is_event_source, describe_event_source(work, frozen, found, to));
   if (is_event_source) return {};
-  work.refuse(frozen.status,
-              fmt::format("has descriptor {} ({}), which is not restored yet", found.number, found.link));
+  work.refuse(frozen.status, fmt::format("has descriptor {} ({}), which is not restored yet",
+                                         found.number, found.link));
   return {};
 }
 
-// Parses a lock such as "1: POSIX  ADVISORY  WRITE 30909 fe:00:9978613 5 14". The last two words are the first and the
-// last byte that is locked; the last one may be EOF. Returns nothing for a lease or for a line of another form.
+// Parses a lock such as "1: POSIX  ADVISORY  WRITE 30909 fe:00:9978613 5 14". The last two words
+// are the first and the last byte that is locked; the last one may be EOF. Returns nothing for a
+// lease or for a line of another form.
 std::optional<FileLock> parse_lock(const std::string& line) {
   std::istringstream words(line);
   std::string order, kind, advice, access, owner, file, end;
   FileLock lock;
-  if (!(words >> order >> kind >> advice >> access >> owner >> file >> lock.begin >> end)) return std::nullopt;
+  if (!(words >> order >> kind >> advice >> access >> owner >> file >> lock.begin >> end))
+    return std::nullopt;
   if (kind == "POSIX") {
     lock.kind = LockKind::process;
   } else if (kind == "OFDLCK") {
@@ -253,7 +276,8 @@ std::optional<FileLock> parse_lock(const std::string& line) {
   lock.is_exclusive = access == "WRITE";
   std::uint64_t last = 0;
   if (end == "EOF") return lock;
-  if (std::from_chars(end.data(), end.data() + end.size(), last).ec != std::errc() || last < lock.begin) {
+  if (std::from_chars(end.data(), end.data() + end.size(), last).ec != std::errc() ||
+      last < lock.begin) {
     return std::nullopt;
   }
   lock.bytes = last - lock.begin + 1;
@@ -261,12 +285,14 @@ std::optional<FileLock> parse_lock(const std::string& line) {
 }
 
 // Records every lock once, even if several descriptors show it.
-void dump_locks(DumpWork& work, const FrozenProcess& frozen, const Found& found, std::uint32_t description) {
+void dump_locks(DumpWork& work, const FrozenProcess& frozen, const Found& found,
+                std::uint32_t description) {
   for (const std::string& line : values_in(found.details, "lock")) {
     auto lock = parse_lock(line);
     if (!lock) {
-      work.refuse(frozen.status, fmt::format("holds a lock on descriptor {} ({}) that is not restored: {}",
-                                             found.number, found.link, line));
+      work.refuse(frozen.status,
+                  fmt::format("holds a lock on descriptor {} ({}) that is not restored: {}",
+                              found.number, found.link, line));
       continue;
     }
     lock->process = frozen.status.id;
@@ -300,7 +326,8 @@ Result<std::vector<ByteVector>> peek_pipe(int pipe, const Channel& channel) {
   std::vector<ByteVector> pieces;
   if (bytes == 0) return pieces;
   std::array<int, 2> copy{};
-  if (::pipe2(copy.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail(os_error("making a pipe", errno));
+  if (::pipe2(copy.data(), O_CLOEXEC | O_NONBLOCK) != 0)
+    return fail(os_error("making a pipe", errno));
   ::fcntl(copy[1], F_SETPIPE_SZ, channel.capacity_bytes);
   const ssize_t copied = ::tee(pipe, copy[1], static_cast<std::size_t>(bytes), SPLICE_F_NONBLOCK);
   int error = copied < 0 ? errno : 0;
@@ -325,7 +352,8 @@ Result<std::vector<ByteVector>> peek_pipe(int pipe, const Channel& channel) {
 }  // namespace
 
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> numbers, numbers_in(fmt::format("/proc/{}/fd", frozen.here)));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<pid_t> numbers,
+                      numbers_in(fmt::format("/proc/{}/fd", frozen.here)));
   for (const pid_t number : numbers) {
     DIAPAUSE_TRY_ASSIGN(const Found found, look_at(frozen.here, number));
     std::uint32_t index = 0;
@@ -368,7 +396,8 @@ Status dump_channels(DumpWork& work) {
     if (has_read_end != has_write_end && !is_alone && job.channels[i].path.empty()) {
       const auto status = status_of(fmt::format("/proc/{}", any->here));
       work.refuse(status.value_or(ProcStatus{}),
-                  fmt::format("has descriptor {} ({}), whose other end is outside of the job", any->number, any->link));
+                  fmt::format("has descriptor {} ({}), whose other end is outside of the job",
+                              any->number, any->link));
     }
     const int capacity = ::fcntl(pipe.number(), F_GETPIPE_SZ);
     job.channels[i].capacity_bytes = capacity < 0 ? 65536 : static_cast<std::uint32_t>(capacity);

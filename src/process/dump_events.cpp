@@ -1,4 +1,5 @@
-// Dumps descriptors that tell of events: counters, timers, signals, watched files and processes, and sets of them.
+// Dumps descriptors that tell of events: counters, timers, signals, watched files and processes,
+// and sets of them.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/kcmp.h>
@@ -16,8 +17,8 @@
 namespace diapause::process {
 namespace {
 
-// Returns the nanoseconds of a time such as "it_value: (3, 500)", which holds seconds and nanoseconds. Returns 0 if
-// there is no such line.
+// Returns the nanoseconds of a time such as "it_value: (3, 500)", which holds seconds and
+// nanoseconds. Returns 0 if there is no such line.
 std::uint64_t time_in(const Found& found, std::string_view key) {
   const std::vector<std::string> values = values_in(found.details, key);
   if (values.empty()) return 0;
@@ -41,13 +42,14 @@ Watched parse_watched(const std::string& line) {
     std::from_chars(line.data() + begin, line.data() + line.size(), number, base);
     return number;
   };
-  return {static_cast<std::uint32_t>(number_behind("", 10)), static_cast<std::uint32_t>(number_behind("events:", 16)),
-          number_behind("data:", 16)};
+  return {static_cast<std::uint32_t>(number_behind("", 10)),
+          static_cast<std::uint32_t>(number_behind("events:", 16)), number_behind("data:", 16)};
 }
 
 }  // namespace
 
-Result<bool> describe_event_source(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+Result<bool> describe_event_source(DumpWork& work, const FrozenProcess& frozen, const Found& found,
+                                   Description& to) {
   if (found.link == "anon_inode:[eventfd]") {
     to.kind = DescriptionKind::counter;
     to.count = found.number_of("eventfd-count", 16);
@@ -64,7 +66,8 @@ Result<bool> describe_event_source(DumpWork& work, const FrozenProcess& frozen, 
     to.count = found.number_of("sigmask", 16);
   } else if (found.link == "anon_inode:[eventpoll]") {
     to.kind = DescriptionKind::poll;
-    for (const std::string& line : values_in(found.details, "tfd")) to.watched.push_back(parse_watched(line));
+    for (const std::string& line : values_in(found.details, "tfd"))
+      to.watched.push_back(parse_watched(line));
   } else if (found.link == "anon_inode:inotify" || found.link == "anon_inode:[inotify]") {
     to.kind = DescriptionKind::notifications;
     DIAPAUSE_TRY(dump_watches(work, frozen, found));
@@ -75,7 +78,8 @@ Result<bool> describe_event_source(DumpWork& work, const FrozenProcess& frozen, 
 }
 
 // The last id of "NSpid" is the one by which the job knows the process.
-Status describe_pidfd(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to) {
+Status describe_pidfd(DumpWork& work, const FrozenProcess& frozen, const Found& found,
+                      Description& to) {
   to.kind = DescriptionKind::process;
   const std::vector<std::string> ids = values_in(found.details, "NSpid");
   if (!ids.empty()) {
@@ -85,14 +89,15 @@ Status describe_pidfd(DumpWork& work, const FrozenProcess& frozen, const Found& 
   }
   const bool is_of_thread = (to.flags & O_EXCL) != 0;  // PIDFD_THREAD
   if (to.which > 1 && !is_of_thread) return {};
-  work.refuse_for_now(frozen.status, fmt::format("has descriptor {} ({}) of {}", found.number, found.link,
-                                                 is_of_thread ? "a thread" : "a process that is gone"));
+  work.refuse_for_now(frozen.status,
+                      fmt::format("has descriptor {} ({}) of {}", found.number, found.link,
+                                  is_of_thread ? "a thread" : "a process that is gone"));
   return {};
 }
 
-// Refuses epoll sets that a restart could not make again. A set keeps a watched file under the number of the
-// descriptor by which it was added, even if that descriptor was closed or is another file by now. A restart adds the
-// file by that number, in the first process that has the set.
+// Refuses epoll sets that a restart could not make again. A set keeps a watched file under the
+// number of the descriptor by which it was added, even if that descriptor was closed or is another
+// file by now. A restart adds the file by that number, in the first process that has the set.
 void look_at_sets(DumpWork& work) {
   const Job& job = work.result.job;
   for (std::uint32_t index = 0; index < job.descriptions.size(); ++index) {
@@ -105,16 +110,20 @@ void look_at_sets(DumpWork& work) {
       return known != one.descriptors.end();
     });
     if (process == job.processes.end()) continue;
-    const auto frozen =
-        std::ranges::find(work.frozen.processes(), process->id, [](const FrozenProcess& one) { return one.status.id; });
-    std::map<std::uint32_t, std::uint32_t> count;  // entries seen so far with the same descriptor number
+    const auto frozen = std::ranges::find(work.frozen.processes(), process->id,
+                                          [](const FrozenProcess& one) { return one.status.id; });
+    // Entries seen so far with the same descriptor number.
+    std::map<std::uint32_t, std::uint32_t> count;
     for (const Watched& one : watched) {
       kcmp_epoll_slot slot{set->number, one.number, count[one.number]++};
-      const long differs = ::syscall(SYS_kcmp, frozen->here, frozen->here, KCMP_EPOLL_TFD, one.number, &slot);
+      const long differs =
+          ::syscall(SYS_kcmp, frozen->here, frozen->here, KCMP_EPOLL_TFD, one.number, &slot);
       if (differs == 0 || (differs < 0 && errno == EOPNOTSUPP)) continue;
-      work.refuse(frozen->status, fmt::format("has descriptor {} (anon_inode:[eventpoll]), which watches what was its "
-                                              "descriptor {} and is not any more",
-                                              set->number, one.number));
+      work.refuse(
+          frozen->status,
+          fmt::format("has descriptor {} (anon_inode:[eventpoll]), which watches what was its "
+                      "descriptor {} and is not any more",
+                      set->number, one.number));
     }
   }
 }

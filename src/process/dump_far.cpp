@@ -1,5 +1,5 @@
-// Dumps the connections of a frozen job that lead to its other nodes, where everything stands still, too: finds their
-// other ends, and takes down what is on its way.
+// Dumps the connections of a frozen job that lead to its other nodes, where everything stands
+// still, too: finds their other ends, and takes down what is on its way.
 #include <fmt/core.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -27,7 +27,8 @@ constexpr std::uint64_t kMostRounds = 20'000;
 
 std::uint64_t unacknowledged(int socket) {
   int count = 0;
-  return ::ioctl(socket, SIOCOUTQ, &count) == 0 && count > 0 ? static_cast<std::uint64_t>(count) : 0;
+  return ::ioctl(socket, SIOCOUTQ, &count) == 0 && count > 0 ? static_cast<std::uint64_t>(count)
+                                                             : 0;
 }
 
 ByteVector bytes_of(std::uint64_t value) {
@@ -50,9 +51,10 @@ void append_all_that_is_here(int socket, ByteVector& to) {
   }
 }
 
-// What is on its way on connections to other nodes is in one of two places: with the receiving kernel, which shows it,
-// or still with the sending one, which does not. So where a sender has bytes left, the receiver takes all bytes out
-// until the sender has none, and gives them back to the sender's node, which sends them once more.
+// What is on its way on connections to other nodes is in one of two places: with the receiving
+// kernel, which shows it, or still with the sending one, which does not. So where a sender has
+// bytes left, the receiver takes all bytes out until the sender has none, and gives them back to
+// the sender's node, which sends them once more.
 class FarDrain {
  public:
   FarDrain(DumpWork& work, OtherNodes& others) : work_(work), others_(others) {}
@@ -70,15 +72,19 @@ class FarDrain {
     if (drained) drained = give_back();
     if (drained || !has_taken_) return drained;
     for (const FrozenProcess& one : work_.frozen.processes()) ::kill(one.here, SIGKILL);
-    return fail(Code::internal, "what was under way between nodes cannot be put back: the job was ended; restart it (" +
-                                    drained.error().message + ")");
+    return fail(
+        Code::internal,
+        "what was under way between nodes cannot be put back: the job was ended; restart it (" +
+            drained.error().message + ")");
   }
 
  private:
-  // Returns how many bytes each end has sent that have not arrived, after a while for the acknowledgements.
+  // Returns how many bytes each end has sent that have not arrived, after a while for the
+  // acknowledgements.
   std::vector<std::uint64_t> look_at_senders() {
     const int now = 1;
-    for (const Borrowed& one : sockets_) ::setsockopt(one.number(), IPPROTO_TCP, TCP_QUICKACK, &now, sizeof now);
+    for (const Borrowed& one : sockets_)
+      ::setsockopt(one.number(), IPPROTO_TCP, TCP_QUICKACK, &now, sizeof now);
     std::vector<std::uint64_t> left;
     for (int waited_us = 0;; waited_us += kLook_us) {
       left.clear();
@@ -115,13 +121,16 @@ class FarDrain {
       const std::uint32_t index = work_.result.job.far_ends[i].socket;
       if (value_of(left[i]) == 0 || !work_.result.job.sockets[index].is_write_shut) continue;
       const DumpWork::SeenSocket& seen = work_.sockets[index];
-      none_is_shut = fail(Code::again, fmt::format("process {} ({}) has {}, which is shut, and from which bytes are on "
-                                                   "their way to another node: try again",
-                                                   seen.status.id, seen.status.name, seen.place));
+      none_is_shut =
+          fail(Code::again,
+               fmt::format("process {} ({}) has {}, which is shut, and from which bytes are on "
+                           "their way to another node: try again",
+                           seen.status.id, seen.status.name, seen.place));
     }
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t any, others_.greatest(none_is_shut ? 0 : 1));
     if (!none_is_shut || any == 0) return none_is_shut;
-    return fail(Code::again, "bytes are on their way between nodes from an end that is shut: try again");
+    return fail(Code::again,
+                "bytes are on their way between nodes from an end that is shut: try again");
   }
 
   void take(std::size_t end) {
@@ -163,7 +172,8 @@ class FarDrain {
   OtherNodes& others_;
   std::vector<Borrowed> sockets_;  // beside Job::far_ends
   std::vector<OtherNodes::Place> peers_;
-  std::vector<std::optional<ByteVector>> taken_;  // of ends that must be emptied: what came out of them
+  // Of ends that must be emptied: what came out of them.
+  std::vector<std::optional<ByteVector>> taken_;
   bool has_taken_ = false;
 };
 
@@ -181,7 +191,8 @@ Status find_far_ends(DumpWork& work, OtherNodes& others) {
     ends.push_back({plain_address(sockets[index].local), plain_address(sockets[index].remote)});
   }
   DIAPAUSE_TRY_ASSIGN(const std::vector<OtherNodes::Place> places, others.find(ends));
-  // The numbers are those of the lists that the nodes gave; an end whose peer is nowhere is not among the far ends.
+  // The numbers are those of the lists that the nodes gave; an end whose peer is nowhere is not
+  // among the far ends.
   std::vector<ByteVector> numbers(places.size());
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -200,6 +211,8 @@ Status find_far_ends(DumpWork& work, OtherNodes& others) {
   return {};
 }
 
-Status take_down_far_sockets(DumpWork& work, OtherNodes& others) { return FarDrain(work, others).run(); }
+Status take_down_far_sockets(DumpWork& work, OtherNodes& others) {
+  return FarDrain(work, others).run();
+}
 
 }  // namespace diapause::process

@@ -29,26 +29,32 @@ std::uint32_t flags_of(const Mapping& mapping) {
   return flags;
 }
 
-bool is_of_kernel(const Mapping& mapping) { return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar"); }
+bool is_of_kernel(const Mapping& mapping) {
+  return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar");
+}
 
 // Returns whether a mapping has no file. Its pages hold zeros until they are written to.
 bool is_anonymous(const Mapping& mapping) {
-  return mapping.inode == 0 || mapping.name.starts_with("[") || mapping.name.starts_with("/dev/zero") ||
-         mapping.name.starts_with("/anon_hugepage");
+  return mapping.inode == 0 || mapping.name.starts_with("[") ||
+         mapping.name.starts_with("/dev/zero") || mapping.name.starts_with("/anon_hugepage");
 }
 
 std::string place_of(const Mapping& mapping) {
-  return fmt::format("memory at {:#x} ({})", mapping.begin, mapping.name.empty() ? "no name" : mapping.name);
+  return fmt::format("memory at {:#x} ({})", mapping.begin,
+                     mapping.name.empty() ? "no name" : mapping.name);
 }
 
 // Returns why the memory of a mapping cannot be restored, or an empty text if it can.
 std::string refusal_of(const Mapping& mapping, bool is_watched) {
   if (mapping.has("io") || mapping.has("pf")) return is_of_kernel(mapping) ? "" : "of a device";
-  const bool is_ours = is_watched && !mapping.is_shared && is_anonymous(mapping);  // if not, Changes will find out
-  if (mapping.has("um") || mapping.has("ui") || (mapping.has("uw") && !is_ours)) return "watched by userfaultfd";
+  const bool is_ours =
+      is_watched && !mapping.is_shared && is_anonymous(mapping);  // if not, Changes will find out
+  if (mapping.has("um") || mapping.has("ui") || (mapping.has("uw") && !is_ours))
+    return "watched by userfaultfd";
   if (mapping.has("ss")) return "a shadow stack";
-  const bool is_device = mapping.name.starts_with("/dev/") && !mapping.name.starts_with("/dev/shm/") &&
-                         !mapping.name.starts_with("/dev/zero") && !mapping.name.starts_with("/dev/hugepages");
+  const bool is_device =
+      mapping.name.starts_with("/dev/") && !mapping.name.starts_with("/dev/shm/") &&
+      !mapping.name.starts_with("/dev/zero") && !mapping.name.starts_with("/dev/hugepages");
   if (is_device) return "of a device";
   if (mapping.name.starts_with("anon_inode:")) return "of " + mapping.name;
   return "";
@@ -73,8 +79,8 @@ std::string path_of(const Mapping& mapping) {
   return "";
 }
 
-// Returns whether a shared mapping is of a file whose name leads to another file by now, or to none. What the job
-// writes through this memory would not be in that file after a restart.
+// Returns whether a shared mapping is of a file whose name leads to another file by now, or to
+// none. What the job writes through this memory would not be in that file after a restart.
 bool is_lost(const Mapping& mapping) {
   return mapping.is_shared && mapping.name.starts_with('/') && !mapping.name.ends_with(kDeleted) &&
          path_of(mapping).empty();
@@ -82,11 +88,12 @@ bool is_lost(const Mapping& mapping) {
 
 bool lies_in_memory(const std::string& path) {
   struct statfs found {};
-  return ::statfs(path.c_str(), &found) == 0 && (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
+  return ::statfs(path.c_str(), &found) == 0 &&
+         (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
 }
 
-// Returns whether the pages of a mapping come from a file until the process writes to them. The pages of a mapping
-// of huge pages of a file all count as the process's own.
+// Returns whether the pages of a mapping come from a file until the process writes to them. The
+// pages of a mapping of huge pages of a file all count as the process's own.
 bool is_of_file(const Mapping& mapping) { return !is_anonymous(mapping) && !mapping.has("ht"); }
 
 // Returns whether writes of one process must be visible to other processes or in the file.
@@ -117,8 +124,8 @@ SharedMemory describe(const Mapping& mapping) {
 
 std::uint32_t shared_memory(DumpWork& work, const Mapping& mapping) {
   std::vector<SharedMemory>& memories = work.result.job.memories;
-  const auto [known, is_new] =
-      work.memories.try_emplace({mapping.device, mapping.inode}, static_cast<std::uint32_t>(memories.size()));
+  const auto [known, is_new] = work.memories.try_emplace(
+      {mapping.device, mapping.inode}, static_cast<std::uint32_t>(memories.size()));
   if (is_new) memories.push_back(describe(mapping));
   SharedMemory& memory = memories[known->second];
   const std::uint64_t end = mapping.offset + (mapping.end - mapping.begin);
@@ -126,12 +133,15 @@ std::uint32_t shared_memory(DumpWork& work, const Mapping& mapping) {
   return known->second;
 }
 
-void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping, const Area& area) {
+void store_shared(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping,
+                  const Area& area) {
   const std::uint64_t end = mapping.offset + (mapping.end - mapping.begin);
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
   for (const Extent& fresh : take_unstored(work, area.shared, {mapping.offset, end})) {
-    const Extent range{mapping.begin + fresh.begin - mapping.offset, mapping.begin + fresh.end - mapping.offset};
-    auto extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
+    const Extent range{mapping.begin + fresh.begin - mapping.offset,
+                       mapping.begin + fresh.end - mapping.offset};
+    auto extents =
+        is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
     // A file may hold something else at the restart, so its zeros are stored as well.
     const bool begins_empty = work.result.job.memories[area.shared].kind != SharedKind::file;
     if (begins_empty && !is_forced) extents = without_zeros(frozen.here, extents);
@@ -147,7 +157,8 @@ SharedMemory describe_pages(const Mapping& mapping) {
   memory.kind = SharedKind::file_pages;
   memory.is_stored = true;
   struct stat found {};
-  const bool has_file = !mapping.name.ends_with(kDeleted) && ::stat(mapping.name.c_str(), &found) == 0 &&
+  const bool has_file = !mapping.name.ends_with(kDeleted) &&
+                        ::stat(mapping.name.c_str(), &found) == 0 &&
                         found.st_ino == mapping.inode && S_ISREG(found.st_mode);
   if (!has_file) return memory;
   memory.path = mapping.name;
@@ -178,10 +189,10 @@ std::vector<Extent> rest_of(const Extent& range, const std::vector<Extent>& take
   return rest;
 }
 
-// Stores the pages of a file that this process sees and that no other process has given yet. There are none behind
-// the end of the file.
-void store_pages_of_file(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping, std::uint32_t shared,
-                         const Extent& range) {
+// Stores the pages of a file that this process sees and that no other process has given yet. There
+// are none behind the end of the file.
+void store_pages_of_file(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping,
+                         std::uint32_t shared, const Extent& range) {
   const SharedMemory& memory = work.result.job.memories[shared];
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
   const bool is_forked = (flags_of(mapping) & (kNotForked | kWipedByFork)) == 0;
@@ -193,16 +204,19 @@ void store_pages_of_file(DumpWork& work, const FrozenProcess& frozen, const Mapp
     std::vector<Extent> extents = {{begin, begin + fresh.end - fresh.begin}};
     const bool is_length_known = !memory.path.empty();
     if (!is_length_known) {
-      extents = is_forced ? forced_extents(frozen.here, extents[0]) : readable_extents(frozen.here, extents[0]);
+      extents = is_forced ? forced_extents(frozen.here, extents[0])
+                          : readable_extents(frozen.here, extents[0]);
     }
     for (const Extent& one : extents) {
       work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, 0, shared,
-                                      one.begin - mapping.begin + mapping.offset, is_forced, -1, is_forked});
+                                      one.begin - mapping.begin + mapping.offset, is_forced, -1,
+                                      is_forked});
     }
   }
 }
 
-Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping, Area& area) {
+Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping& mapping,
+                     Area& area) {
   const Extent range{mapping.begin, mapping.end};
   const bool is_forced = (mapping.protection & PROT_READ) == 0;
   std::vector<Extent> extents;
@@ -213,19 +227,21 @@ Status store_private(DumpWork& work, const FrozenProcess& frozen, const Mapping&
     DIAPAUSE_TRY_ASSIGN(extents, written_extents(frozen.here, range));
     area.shared = pages_of_file(work, mapping);
     area.offset = mapping.offset;
-    for (const Extent& one : rest_of(range, extents)) store_pages_of_file(work, frozen, mapping, area.shared, one);
+    for (const Extent& one : rest_of(range, extents))
+      store_pages_of_file(work, frozen, mapping, area.shared, one);
   } else {
     extents = is_forced ? forced_extents(frozen.here, range) : readable_extents(frozen.here, range);
   }
   const bool is_forked = (flags_of(mapping) & (kNotForked | kWipedByFork)) == 0;
   for (const Extent& one : extents) {
-    work.result.contents.push_back(
-        {frozen.here, one.begin, one.end - one.begin, frozen.status.id, kNone, one.begin, is_forced, -1, is_forked});
+    work.result.contents.push_back({frozen.here, one.begin, one.end - one.begin, frozen.status.id,
+                                    kNone, one.begin, is_forced, -1, is_forked});
   }
   return {};
 }
 
-Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mapping, Process& process) {
+Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mapping,
+                    Process& process) {
   Area area;
   area.begin = mapping.begin;
   area.end = mapping.end;
@@ -244,7 +260,8 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
   } else if (const std::string refusal = refusal_of(mapping, frozen.is_watched); !refusal.empty()) {
     work.refuse(frozen.status, "has " + place_of(mapping) + " " + refusal);
   } else if (is_lost(mapping)) {
-    work.refuse(frozen.status, "has " + place_of(mapping) + " of a file that cannot be found by that name");
+    work.refuse(frozen.status,
+                "has " + place_of(mapping) + " of a file that cannot be found by that name");
   } else if (is_really_shared(work, mapping)) {
     area.kind = AreaKind::shared;
     area.shared = shared_memory(work, mapping);
@@ -252,7 +269,8 @@ Status dump_mapping(DumpWork& work, FrozenProcess& frozen, const Mapping& mappin
     store_shared(work, frozen, mapping, area);
   } else {
     if (mapping.is_shared) {
-      work.only_read.push_back({frozen.status.id, mapping.begin, mapping.offset, {mapping.device, mapping.inode}});
+      work.only_read.push_back(
+          {frozen.status.id, mapping.begin, mapping.offset, {mapping.device, mapping.inode}});
     }
     DIAPAUSE_TRY(store_private(work, frozen, mapping, area));
   }
@@ -270,16 +288,19 @@ Status dump_guards(DumpWork& work, const FrozenProcess& frozen, const Process& p
   DIAPAUSE_TRY_ASSIGN(const std::vector<Extent> guards, guarded_extents(frozen.here, all));
   for (const Extent& one : guards) {
     work.result.job.guards.push_back({process.id, one.begin, one.end - one.begin});
-    // The kernel installs no guard pages in locked memory, and the image would not hold what a file has at guarded
-    // pages.
+    // The kernel installs no guard pages in locked memory, and the image would not hold what a file
+    // has at guarded pages.
     const bool is_plain = std::ranges::all_of(process.areas, [&](const Area& area) {
       const bool is_there = area.begin < one.end && area.end > one.begin;
-      return !is_there || (area.kind == AreaKind::memory && area.shared == kNone && (area.flags & kLocked) == 0);
+      return !is_there ||
+             (area.kind == AreaKind::memory && area.shared == kNone && (area.flags & kLocked) == 0);
     });
     if (is_plain) continue;
-    work.refuse(frozen.status, fmt::format("has guard pages (MADV_GUARD_INSTALL) at {:#x} in memory that is shared, "
-                                           "locked or of a file",
-                                           one.begin));
+    work.refuse(
+        frozen.status,
+        fmt::format("has guard pages (MADV_GUARD_INSTALL) at {:#x} in memory that is shared, "
+                    "locked or of a file",
+                    one.begin));
   }
   return {};
 }
@@ -301,7 +322,8 @@ std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent r
   return fresh;
 }
 
-// The contents of these mappings are those of the file, which are stored for the process that writes to it.
+// The contents of these mappings are those of the file, which are stored for the process that
+// writes to it.
 void share_what_is_only_read(DumpWork& work) {
   for (const DumpWork::OnlyRead& one : work.only_read) {
     const auto known = work.memories.find(one.file);
@@ -312,14 +334,16 @@ void share_what_is_only_read(DumpWork& work) {
     area->shared = known->second;
     area->offset = one.offset;
     std::erase_if(work.result.contents, [&](const Contents& contents) {
-      return contents.process == one.process && contents.offset >= area->begin && contents.offset < area->end;
+      return contents.process == one.process && contents.offset >= area->begin &&
+             contents.offset < area->end;
     });
   }
 }
 
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, mappings_of(frozen.here));
-  for (const Mapping& mapping : mappings) DIAPAUSE_TRY(dump_mapping(work, frozen, mapping, process));
+  for (const Mapping& mapping : mappings)
+    DIAPAUSE_TRY(dump_mapping(work, frozen, mapping, process));
   return dump_guards(work, frozen, process);
 }
 

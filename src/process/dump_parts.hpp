@@ -23,9 +23,12 @@ struct DumpWork {
   Dump result = {};
   std::vector<std::string> refusals = {};
   bool is_of_the_moment = true;  // whether all of them may be gone once the job has run on a little
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> memories = {};  // device and inode -> index
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> channels = {};  // the same of pipes
-  // Device, inode and name of files -> index of their pages. Some file systems use an inode number twice.
+  // Device and inode -> index.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> memories = {};
+  // The same of pipes.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> channels = {};
+  // Device, inode and name of files -> index of their pages. Some file systems use an inode number
+  // twice.
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, std::uint32_t> files = {};
   struct Seen {  // a description and one descriptor that has it
     pid_t here;
@@ -54,20 +57,23 @@ struct DumpWork {
     bool operator==(const SeenLock&) const = default;
   };
   std::vector<SeenLock> locks = {};
-  std::vector<SeenTerminal> terminals = {};                  // beside result.job.terminals
-  std::vector<SeenSocket> sockets = {};                      // beside result.job.sockets
-  std::map<std::uint32_t, UnixSocket> unix_sockets = {};     // of the machine, once there is one
-  std::map<std::uint32_t, std::vector<Extent>> stored = {};  // of shared memories: what `contents` holds already
-  std::uint64_t file_bytes = 0;                              // of files by name: what `contents` holds of them
-  std::vector<Seen> seen = {};                               // beside result.job.descriptions
-  // Files that are mapped to be read, shared: taken for memory of the process alone as long as nobody writes to them.
+  std::vector<SeenTerminal> terminals = {};               // beside result.job.terminals
+  std::vector<SeenSocket> sockets = {};                   // beside result.job.sockets
+  std::map<std::uint32_t, UnixSocket> unix_sockets = {};  // of the machine, once there is one
+  // Of shared memories: what `contents` holds already.
+  std::map<std::uint32_t, std::vector<Extent>> stored = {};
+  std::uint64_t file_bytes = 0;  // of files by name: what `contents` holds of them
+  std::vector<Seen> seen = {};   // beside result.job.descriptions
+  // Files that are mapped to be read, shared: taken for memory of the process alone as long as
+  // nobody writes to them.
   struct OnlyRead {
     std::uint32_t process;  // its id
     std::uint64_t begin, offset;
     std::pair<std::uint64_t, std::uint64_t> file;  // device and inode
   };
   std::vector<OnlyRead> only_read = {};
-  std::vector<std::uint32_t> unmatched = {};  // connected sockets whose other ends this node does not have
+  // Connected sockets whose other ends this node does not have.
+  std::vector<std::uint32_t> unmatched = {};
 
   void refuse(const ProcStatus& process, const std::string& what) {
     refuse_for_now(process, what);
@@ -85,14 +91,17 @@ struct Found {
   std::string link;
   std::string details;  // text of /proc/<pid>/fdinfo/<number>
   struct stat stat {};
-  std::uint64_t number_of(std::string_view key, int base) const { return number_in(details, key, base).value_or(0); }
+  std::uint64_t number_of(std::string_view key, int base) const {
+    return number_in(details, key, base).value_or(0);
+  }
 };
 
 Status dump_memory(DumpWork& work, FrozenProcess& frozen, Process& process);
-// Makes mappings of a file shared again if another process of the job writes to the file. Called when all processes are
-// known.
+// Makes mappings of a file shared again if another process of the job writes to the file. Called
+// when all processes are known.
 void share_what_is_only_read(DumpWork& work);
-// Checks whether epoll sets watch what their descriptors are. Called when all processes are known and in order.
+// Checks whether epoll sets watch what their descriptors are. Called when all processes are known
+// and in order.
 void look_at_sets(DumpWork& work);
 Status dump_threads(DumpWork& work, FrozenProcess& frozen, Process& process);
 Status dump_descriptors(DumpWork& work, FrozenProcess& frozen, Process& process);
@@ -108,10 +117,12 @@ Status dump_privileges(DumpWork& work, const FrozenProcess& frozen);
 Status dump_signal_owners(DumpWork& work, const FrozenProcess& frozen, const Process& process);
 // Called when all processes can do calls for us.
 Status dump_stops(DumpWork& work);
-// Describes an eventfd, timerfd, signalfd, epoll set or inotify. Returns false if the descriptor is none of these, or
-// cannot be restored.
-Result<bool> describe_event_source(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to);
-Status describe_pidfd(DumpWork& work, const FrozenProcess& frozen, const Found& found, Description& to);
+// Describes an eventfd, timerfd, signalfd, epoll set or inotify. Returns false if the descriptor is
+// none of these, or cannot be restored.
+Result<bool> describe_event_source(DumpWork& work, const FrozenProcess& frozen, const Found& found,
+                                   Description& to);
+Status describe_pidfd(DumpWork& work, const FrozenProcess& frozen, const Found& found,
+                      Description& to);
 // Takes down what an inotify watches. Its description is the next one of the job.
 Status dump_watches(DumpWork& work, const FrozenProcess& frozen, const Found& found);
 Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Description& to);
@@ -119,8 +130,8 @@ Status describe_socket(DumpWork& work, const DumpWork::SeenSocket& seen, Descrip
 Status connect_sockets(DumpWork& work);
 // Does the same for those that lead to other nodes.
 Status find_far_ends(DumpWork& work, OtherNodes& others);
-// Decides about connections whose other ends nobody in the job has: they wait to be accepted, or are refused. `others`:
-// null if there are no other nodes.
+// Decides about connections whose other ends nobody in the job has: they wait to be accepted, or
+// are refused. `others`: null if there are no other nodes.
 Status refuse_outsiders(DumpWork& work, const OtherNodes* others);
 // Returns all bytes that can be read from a stream, which stay there.
 Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket);
@@ -134,7 +145,8 @@ Status take_down_sockets(DumpWork& work);
 Status look_at_terminals(DumpWork& work);
 // Takes down what waits in the pseudo-terminals. Called when nothing is refused any more.
 Status take_down_terminals(DumpWork& work);
-// Returns the parts of a range of shared memory that are not in the contents yet. From then on they count as stored.
+// Returns the parts of a range of shared memory that are not in the contents yet. From then on they
+// count as stored.
 std::vector<Extent> take_unstored(DumpWork& work, std::uint32_t shared, Extent range);
 
 }  // namespace diapause::process

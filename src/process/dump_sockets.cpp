@@ -1,4 +1,5 @@
-// Dumps the sockets of a frozen job: their settings, what they are connected to, and the data that waits in them.
+// Dumps the sockets of a frozen job: their settings, what they are connected to, and the data that
+// waits in them.
 #include <fmt/core.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -25,8 +26,8 @@ namespace {
 
 // `state` is a TCP state as <netinet/tcp.h> numbers it.
 bool is_synchronized(std::uint32_t state) {
-  return state == TCP_ESTABLISHED || state == TCP_CLOSE_WAIT || state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 ||
-         state == TCP_LAST_ACK || state == TCP_CLOSING;
+  return state == TCP_ESTABLISHED || state == TCP_CLOSE_WAIT || state == TCP_FIN_WAIT1 ||
+         state == TCP_FIN_WAIT2 || state == TCP_LAST_ACK || state == TCP_CLOSING;
 }
 bool has_sent_its_end(std::uint32_t state) {
   return is_synchronized(state) && state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT;
@@ -68,18 +69,21 @@ class Describer {
     if (to_.family == AF_UNIX) return describe_unix();
     if (is_internet && to_.type == SOCK_STREAM && is_tcp(to_.protocol)) return describe_tcp();
     if (is_internet && to_.type == SOCK_DGRAM && to_.protocol == IPPROTO_UDP) return {};
-    refuse(fmt::format(", a socket of family {}, type {} and protocol {}, which is not restored yet", to_.family,
-                       to_.type, to_.protocol));
+    refuse(
+        fmt::format(", a socket of family {}, type {} and protocol {}, which is not restored yet",
+                    to_.family, to_.type, to_.protocol));
     return {};
   }
 
  private:
   void refuse(const std::string& why) { work_.refuse(seen_.status, "has " + seen_.place + why); }
-  void refuse_for_now(const std::string& why) { work_.refuse_for_now(seen_.status, "has " + seen_.place + why); }
+  void refuse_for_now(const std::string& why) {
+    work_.refuse_for_now(seen_.status, "has " + seen_.place + why);
+  }
 
   Status describe_tcp() {
-    // Without SO_REUSEADDR the kernel would keep the addresses of a killed job in use for a minute, and a restart
-    // could not have them.
+    // Without SO_REUSEADDR the kernel would keep the addresses of a killed job in use for a minute,
+    // and a restart could not have them.
     const int yes = 1;
     ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     tcp_info info{};
@@ -128,11 +132,12 @@ class Describer {
     const short state = poll_now(socket_, POLLRDHUP);
     to_.is_read_shut = (state & POLLRDHUP) != 0;
     const bool is_named = !to_.local.empty() || !to_.remote.empty();
-    if (to_.type == SOCK_DGRAM && is_named) refuse(", a datagram socket by name, which is not restored yet");
+    if (to_.type == SOCK_DGRAM && is_named)
+      refuse(", a datagram socket by name, which is not restored yet");
   }
 
-  // Records the mode of a bound socket's file. Refuses the socket if the file is gone or is another one, because a
-  // restart makes it again in its place.
+  // Records the mode of a bound socket's file. Refuses the socket if the file is gone or is another
+  // one, because a restart makes it again in its place.
   void describe_path(const UnixSocket& known) {
     std::string path = path_of_address(to_.local);
     if (path.empty()) return;
@@ -150,27 +155,34 @@ class Describer {
   Socket& to_;
 };
 
-// Returns the index of the other end of a connected socket, or kNone if the job does not have it. UNIX sockets are
-// matched by their inodes, internet sockets by their addresses.
+// Returns the index of the other end of a connected socket, or kNone if the job does not have it.
+// UNIX sockets are matched by their inodes, internet sockets by their addresses.
 std::uint32_t find_peer(const DumpWork& work, std::uint32_t index) {
   const std::vector<Socket>& sockets = work.result.job.sockets;
   const Socket& one = sockets[index];
   if (one.family == AF_UNIX) {
-    const auto known = work.unix_sockets.find(static_cast<std::uint32_t>(work.sockets[index].inode));
+    const auto known =
+        work.unix_sockets.find(static_cast<std::uint32_t>(work.sockets[index].inode));
     const std::uint32_t peer = known == work.unix_sockets.end() ? 0 : known->second.peer;
     const auto other = std::ranges::find(work.sockets, peer, &DumpWork::SeenSocket::inode);
-    return peer == 0 || other == work.sockets.end() ? kNone : static_cast<std::uint32_t>(other - work.sockets.begin());
+    return peer == 0 || other == work.sockets.end()
+               ? kNone
+               : static_cast<std::uint32_t>(other - work.sockets.begin());
   }
   const ByteVector local = plain_address(one.local), remote = plain_address(one.remote);
   for (std::uint32_t i = 0; i < sockets.size(); ++i) {
     const Socket& other = sockets[i];
-    const bool is_candidate = i != index && other.family != AF_UNIX && other.state == SocketState::connected;
-    if (is_candidate && plain_address(other.local) == remote && plain_address(other.remote) == local) return i;
+    const bool is_candidate =
+        i != index && other.family != AF_UNIX && other.state == SocketState::connected;
+    if (is_candidate && plain_address(other.local) == remote &&
+        plain_address(other.remote) == local)
+      return i;
   }
   return kNone;
 }
 
-// Returns the index of the listening socket that the connection may wait to be accepted from, or kNone.
+// Returns the index of the listening socket that the connection may wait to be accepted from, or
+// kNone.
 std::uint32_t find_listener(const DumpWork& work, const Socket& one) {
   const std::vector<Socket>& sockets = work.result.job.sockets;
   if (one.family != AF_UNIX && !is_own_address(one.remote)) return kNone;
@@ -182,8 +194,8 @@ std::uint32_t find_listener(const DumpWork& work, const Socket& one) {
   return found == sockets.end() ? kNone : static_cast<std::uint32_t>(found - sockets.begin());
 }
 
-// Returns whether a connection that nobody has accepted yet holds no bytes. Those that it holds could be seen only by
-// accepting it.
+// Returns whether a connection that nobody has accepted yet holds no bytes. Those that it holds
+// could be seen only by accepting it.
 bool is_still_empty(const Socket& one, int socket) {
   if (count_by(socket, FIONREAD) > 0) return false;
   if (one.family == AF_UNIX) return count_by(socket, SIOCOUTQ) == 0;
@@ -192,17 +204,20 @@ bool is_still_empty(const Socket& one, int socket) {
   std::array<std::byte, kSegments + sizeof(std::uint32_t)> info{};
   socklen_t length = info.size();
   std::uint32_t segments = 1;
-  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, info.data(), &length) != 0 || length < info.size()) return false;
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, info.data(), &length) != 0 ||
+      length < info.size())
+    return false;
   std::memcpy(&segments, info.data() + kSegments, sizeof segments);
   return segments == 0 && count_by(socket, SIOCOUTQ) == 0;
 }
 
-// Returns whether the other end, which no process of the job has, is closed. Nothing can come from a closed end any
-// more.
+// Returns whether the other end, which no process of the job has, is closed. Nothing can come from
+// a closed end any more.
 bool is_peer_closed(const DumpWork& work, std::uint32_t index, int socket) {
   const Socket& one = work.result.job.sockets[index];
   if (one.family == AF_UNIX) {
-    const auto known = work.unix_sockets.find(static_cast<std::uint32_t>(work.sockets[index].inode));
+    const auto known =
+        work.unix_sockets.find(static_cast<std::uint32_t>(work.sockets[index].inode));
     const bool has_other = known != work.unix_sockets.end() && known->second.peer != 0;
     return !has_other && (poll_now(socket, 0) & POLLHUP) != 0;
   }
@@ -212,15 +227,15 @@ bool is_peer_closed(const DumpWork& work, std::uint32_t index, int socket) {
   return info.tcpi_state == TCP_CLOSE_WAIT;
 }
 
-// Decides about a connected socket whose other end no process of the job has. `others`: the other nodes of the job, or
-// null.
+// Decides about a connected socket whose other end no process of the job has. `others`: the other
+// nodes of the job, or null.
 Status look_at_lonely(DumpWork& work, std::uint32_t index, const OtherNodes* others) {
   Socket& one = work.result.job.sockets[index];
   const DumpWork::SeenSocket& seen = work.sockets[index];
   DIAPAUSE_TRY_ASSIGN(const Borrowed socket, Borrowed::of(seen.here, seen.number));
   if (is_peer_closed(work, index, socket.number())) return {};
-  const std::string what =
-      fmt::format("has {}, whose other end ({}) is outside of the job", seen.place, text_of_address(one.remote));
+  const std::string what = fmt::format("has {}, whose other end ({}) is outside of the job",
+                                       seen.place, text_of_address(one.remote));
   const std::uint32_t listener = find_listener(work, one);
   if (listener == kNone) {
     const bool may_be_of_job = others != nullptr && others->is_of_job(one.remote);
@@ -231,9 +246,10 @@ Status look_at_lonely(DumpWork& work, std::uint32_t index, const OtherNodes* oth
     one.state = SocketState::waiting;
     --work.sockets[listener].queued;
   } else {
-    work.refuse_for_now(seen.status, fmt::format("has {}, a connection that was not accepted yet and holds bytes "
-                                                 "already",
-                                                 seen.place));
+    work.refuse_for_now(
+        seen.status, fmt::format("has {}, a connection that was not accepted yet and holds bytes "
+                                 "already",
+                                 seen.place));
   }
   return {};
 }
@@ -242,14 +258,17 @@ Status look_at_lonely(DumpWork& work, std::uint32_t index, const OtherNodes* oth
 void look_at_queues(DumpWork& work) {
   for (const DumpWork::SeenSocket& one : work.sockets) {
     if (one.queued == 0) continue;
-    work.refuse_for_now(one.status, fmt::format("has {}, in which connections of programs outside of the job, or that "
-                                                "are closed already, wait to be accepted",
-                                                one.place));
+    work.refuse_for_now(
+        one.status,
+        fmt::format("has {}, in which connections of programs outside of the job, or that "
+                    "are closed already, wait to be accepted",
+                    one.place));
   }
 }
 
-// Returns the number of bytes that the other end has sent and that have not arrived. Bytes that have arrived and
-// only lack the kernel's acknowledgement do not count, so acknowledgements are asked for and awaited for up to 5 ms.
+// Returns the number of bytes that the other end has sent and that have not arrived. Bytes that
+// have arrived and only lack the kernel's acknowledgement do not count, so acknowledgements are
+// asked for and awaited for up to 5 ms.
 int bytes_on_their_way(int reader, int writer) {
   const int now = 1;
   ::setsockopt(reader, IPPROTO_TCP, TCP_QUICKACK, &now, sizeof now);
@@ -269,9 +288,10 @@ Result<ByteVector> peek_stream(const DumpWork::SeenSocket& seen, int socket) {
   const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
   if (got < 0) return fail(os_error("looking at what waits in " + seen.place, errno));
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
-    return fail(Code::again, fmt::format("process {} ({}) has {}, in which descriptors or credentials are on "
-                                         "their way, which is not restored yet",
-                                         seen.status.id, seen.status.name, seen.place));
+    return fail(Code::again,
+                fmt::format("process {} ({}) has {}, in which descriptors or credentials are on "
+                            "their way, which is not restored yet",
+                            seen.status.id, seen.status.name, seen.place));
   }
   if (static_cast<std::size_t>(got) != bytes.size()) {
     return fail(Code::io, "less than was told of can be read from " + seen.place);
@@ -299,14 +319,17 @@ Status peek_messages(const DumpWork::SeenSocket& seen, int socket, Socket& to) {
     const bool is_end = got == 0 && (poll_now(socket, POLLRDHUP) & POLLRDHUP) != 0;
     if (got < 0 || is_end) break;
     if (got == 0 || (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
-      sound = fail(Code::again,
-                   fmt::format("process {} ({}) has {}, in which an empty message, or descriptors or credentials, "
-                               "wait to be read, which is not restored yet",
-                               seen.status.id, seen.status.name, seen.place));
+      sound = fail(
+          Code::again,
+          fmt::format(
+              "process {} ({}) has {}, in which an empty message, or descriptors or credentials, "
+              "wait to be read, which is not restored yet",
+              seen.status.id, seen.status.name, seen.place));
       break;
     }
     to.waiting.emplace_back(room.begin(), room.begin() + got);
-    const ByteView name = as_byte_view(sender).first(std::min<std::size_t>(message.msg_namelen, sizeof sender));
+    const ByteView name =
+        as_byte_view(sender).first(std::min<std::size_t>(message.msg_namelen, sizeof sender));
     to.senders.emplace_back(name.begin(), name.end());
   }
   ::setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &before, sizeof before);
@@ -350,16 +373,18 @@ bool put_back(int writer, ByteView bytes) {
 
 namespace {
 
-// Bytes that are still with their sender cannot be read in place. Therefore all bytes are taken out of the
-// connection and sent again by the end that they came from. If that fails, the job is killed, and the call fails
-// with Code::internal.
-Result<ByteVector> take_and_put_back(DumpWork& work, const DumpWork::SeenSocket& seen, int reader, int writer) {
+// Bytes that are still with their sender cannot be read in place. Therefore all bytes are taken out
+// of the connection and sent again by the end that they came from. If that fails, the job is
+// killed, and the call fails with Code::internal.
+Result<ByteVector> take_and_put_back(DumpWork& work, const DumpWork::SeenSocket& seen, int reader,
+                                     int writer) {
   DIAPAUSE_TRY_ASSIGN(ByteVector bytes, take_out(reader, writer));
   if (put_back(writer, bytes)) return bytes;
   for (const FrozenProcess& one : work.frozen.processes()) ::kill(one.here, SIGKILL);
-  return fail(Code::internal, fmt::format("what was under way in {} of process {} cannot be put back: the job was "
-                                          "ended; restart it",
-                                          seen.place, seen.status.id));
+  return fail(Code::internal,
+              fmt::format("what was under way in {} of process {} cannot be put back: the job was "
+                          "ended; restart it",
+                          seen.place, seen.status.id));
 }
 
 Status take_down_stream(DumpWork& work, std::uint32_t index, int socket) {
@@ -384,9 +409,11 @@ Status take_down_stream(DumpWork& work, std::uint32_t index, int socket) {
 Status check_senders(const DumpWork::SeenSocket& seen, const Socket& one) {
   for (const ByteVector& sender : one.senders) {
     if (is_own_address(sender)) continue;
-    return fail(Code::again, fmt::format("process {} ({}) has {}, in which a datagram from another machine waits to be "
-                                         "read ({})",
-                                         seen.status.id, seen.status.name, seen.place, text_of_address(sender)));
+    return fail(
+        Code::again,
+        fmt::format("process {} ({}) has {}, in which a datagram from another machine waits to be "
+                    "read ({})",
+                    seen.status.id, seen.status.name, seen.place, text_of_address(sender)));
   }
   return {};
 }
@@ -429,17 +456,20 @@ Status connect_sockets(DumpWork& work) {
     DIAPAUSE_TRY_ASSIGN(const Borrowed peer, Borrowed::of(other.here, other.number));
     if (one.family == AF_UNIX) {
       one.is_write_shut = (poll_now(peer.number(), POLLRDHUP) & POLLRDHUP) != 0;
-    } else if (sockets[one.peer].is_write_shut && bytes_on_their_way(socket.number(), peer.number()) > 0) {
-      work.refuse_for_now(seen.status, fmt::format("has {}, to which bytes are on their way from an end that is "
-                                                   "shut: try again",
-                                                   seen.place));
+    } else if (sockets[one.peer].is_write_shut &&
+               bytes_on_their_way(socket.number(), peer.number()) > 0) {
+      work.refuse_for_now(seen.status,
+                          fmt::format("has {}, to which bytes are on their way from an end that is "
+                                      "shut: try again",
+                                      seen.place));
     }
   }
   return {};
 }
 
 Status refuse_outsiders(DumpWork& work, const OtherNodes* others) {
-  for (const std::uint32_t index : work.unmatched) DIAPAUSE_TRY(look_at_lonely(work, index, others));
+  for (const std::uint32_t index : work.unmatched)
+    DIAPAUSE_TRY(look_at_lonely(work, index, others));
   look_at_queues(work);
   return {};
 }

@@ -12,8 +12,8 @@
 namespace diapause::process {
 namespace {
 
-// The controlling terminal of a process, and the process group in the foreground there by its id in the PID
-// namespace of this process.
+// The controlling terminal of a process, and the process group in the foreground there by its id in
+// the PID namespace of this process.
 struct Control {
   dev_t device = 0;
   std::uint64_t group_here = 0;
@@ -24,7 +24,8 @@ Result<Control> control_of(pid_t here) {
   constexpr std::size_t kDevice = 7, kForeground = 8;
   const std::uint64_t number = stat.number(kDevice);
   const auto minor_part = static_cast<unsigned>((number & 0xff) | (number >> 12 & 0xfff00));
-  return Control{makedev(static_cast<unsigned>(number >> 8 & 0xfff), minor_part), stat.number(kForeground)};
+  return Control{makedev(static_cast<unsigned>(number >> 8 & 0xfff), minor_part),
+                 stat.number(kForeground)};
 }
 
 // Returns the id by which the job knows a process group, or 0 if no process of the group runs.
@@ -58,7 +59,8 @@ Status look_at_terminals(DumpWork& work) {
       work.refuse_for_now(seen.status, "has " + seen.place + why);
     };
     if (seen.master_here == 0) {
-      work.refuse(seen.status, "has " + seen.place + ", a terminal whose other end is outside of the job");
+      work.refuse(seen.status,
+                  "has " + seen.place + ", a terminal whose other end is outside of the job");
       continue;
     }
     DIAPAUSE_TRY_ASSIGN(const Borrowed master, Borrowed::of(seen.master_here, seen.master_number));
@@ -68,12 +70,15 @@ Status look_at_terminals(DumpWork& work) {
     int waiting = 0;
     if (!terminal.has_packets) continue;
     if (::ioctl(master.number(), FIONREAD, &waiting) == 0 && waiting > 0) {
-      refuse_for_now(", a terminal that works with packets, in which some wait to be read: try again");
+      refuse_for_now(
+          ", a terminal that works with packets, in which some wait to be read: try again");
     }
     if (seen.here == 0) continue;
     DIAPAUSE_TRY_ASSIGN(const Borrowed end, Borrowed::of(seen.here, seen.descriptor));
     if (::ioctl(end.number(), FIONREAD, &waiting) == 0 && waiting > 0) {
-      refuse_for_now(", a terminal that works with packets, with input that no program has read yet: try again");
+      refuse_for_now(
+          ", a terminal that works with packets, with input that no program has read yet: try "
+          "again");
     }
   }
   return {};
@@ -83,8 +88,8 @@ Status take_down_terminals(DumpWork& work) {
   for (std::size_t i = 0; i < work.terminals.size(); ++i) {
     Terminal& terminal = work.result.job.terminals[i];
     if (terminal.has_packets) continue;
-    DIAPAUSE_TRY_ASSIGN(const Borrowed master,
-                        Borrowed::of(work.terminals[i].master_here, work.terminals[i].master_number));
+    DIAPAUSE_TRY_ASSIGN(const Borrowed master, Borrowed::of(work.terminals[i].master_here,
+                                                            work.terminals[i].master_number));
     DIAPAUSE_TRY_ASSIGN(terminal.output, take_output(master.number()));
     if (terminal.is_hung_up || work.terminals[i].here == 0) continue;
     DIAPAUSE_TRY_ASSIGN(std::vector<TypedInput> typed, take_input(master.number()));

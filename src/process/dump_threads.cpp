@@ -16,16 +16,20 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call
+constexpr std::int64_t kRestartBlock =
+    -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call
 
-// Returns how many nanoseconds a call was to last according to its arguments, or kForever if it was to last until
-// something happens. Returns nothing if that cannot be found out.
+// Returns how many nanoseconds a call was to last according to its arguments, or kForever if it was
+// to last until something happens. Returns nothing if that cannot be found out.
 constexpr std::uint64_t kForever = ~std::uint64_t{0};
-std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call, const Registers& registers) {
+std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call,
+                                            const Registers& registers) {
   const auto time_at = [&](std::uint64_t address) -> std::optional<std::uint64_t> {
     timespec length{};
-    if (!read_memory(process, address, std::as_writable_bytes(std::span(&length, 1)))) return std::nullopt;
-    return static_cast<std::uint64_t>(length.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(length.tv_nsec);
+    if (!read_memory(process, address, std::as_writable_bytes(std::span(&length, 1))))
+      return std::nullopt;
+    return static_cast<std::uint64_t>(length.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(length.tv_nsec);
   };
   switch (call) {
     case SYS_nanosleep:
@@ -37,8 +41,8 @@ std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call, co
       return milliseconds < 0 ? kForever : static_cast<std::uint64_t>(milliseconds) * 1'000'000;
     }
     case SYS_futex:
-      // Only FUTEX_WAIT takes a length of time. Other operations name the time at which they end, and are made again
-      // unchanged.
+      // Only FUTEX_WAIT takes a length of time. Other operations name the time at which they end,
+      // and are made again unchanged.
       return (registers.rsi & FUTEX_CMD_MASK) == FUTEX_WAIT ? time_at(registers.r10) : kForever;
     default:
       return std::nullopt;
@@ -46,13 +50,14 @@ std::optional<std::uint64_t> length_of_call(pid_t process, std::int64_t call, co
 }
 
 // Turns a call whose end time only the kernel knows into one that can be begun anew.
-void take_down_call(DumpWork& work, const FrozenProcess& frozen, const FrozenThread& thread, Registers& registers,
-                    Thread& to) {
+void take_down_call(DumpWork& work, const FrozenProcess& frozen, const FrozenThread& thread,
+                    Registers& registers, Thread& to) {
   if (call_under_way(registers) < 0 || result_of(registers) != kRestartBlock) return;
   const auto length_ns = length_of_call(frozen.here, thread.call, registers);
   if (!length_ns) {
-    work.refuse(frozen.status,
-                fmt::format("is in a call (thread {}) whose rest cannot be found out", thread.name.thread));
+    work.refuse(
+        frozen.status,
+        fmt::format("is in a call (thread {}) whose rest cannot be found out", thread.name.thread));
     return;
   }
   registers.orig_rax = static_cast<std::uint64_t>(thread.call);
@@ -72,16 +77,17 @@ void take_down_call(DumpWork& work, const FrozenProcess& frozen, const FrozenThr
   work.frozen.timed()[thread.name.here] = {registers.rsp, thread.call, end_ns};
 }
 
-// Makes the thread itself do the system calls for what no other thread can ask the kernel: its alternative signal
-// stack, and the address that set_tid_address has set.
+// Makes the thread itself do the system calls for what no other thread can ask the kernel: its
+// alternative signal stack, and the address that set_tid_address has set.
 Status ask_thread(const FrozenProcess& frozen, const FrozenThread& thread, Thread& to) {
   const std::uint64_t room = frozen.calls->room();
   struct Answers {
     stack_t stack;
     std::uint64_t cleared_address;
   } answers{};
-  std::vector<Call> calls = {{SYS_sigaltstack, {0, room}, 0},
-                             {SYS_prctl, {PR_GET_TID_ADDRESS, room + offsetof(Answers, cleared_address)}, 0}};
+  std::vector<Call> calls = {
+      {SYS_sigaltstack, {0, room}, 0},
+      {SYS_prctl, {PR_GET_TID_ADDRESS, room + offsetof(Answers, cleared_address)}, 0}};
   DIAPAUSE_TRY(frozen.calls->run(thread.name, calls));
   DIAPAUSE_TRY(read_memory(frozen.here, room, std::as_writable_bytes(std::span(&answers, 1))));
   to.stack_address = reinterpret_cast<std::uint64_t>(answers.stack.ss_sp);

@@ -54,7 +54,8 @@ std::uint32_t unused_id(const Job& job) {
 std::vector<FamilyTrouble> troubles_of_families(const Job& job) {
   std::vector<FamilyTrouble> troubles;
   for (const Process& process : job.processes) {
-    const std::string session = std::to_string(process.session), group = std::to_string(process.group);
+    const std::string session = std::to_string(process.session),
+                      group = std::to_string(process.group);
     const Process* parent = process_of(job, process.parent);
     const auto wanted = birth_session(job, process);
     if (parent != nullptr && wanted) {
@@ -69,11 +70,13 @@ std::vector<FamilyTrouble> troubles_of_families(const Job& job) {
     }
     const Process* of_session = process_of(job, process.session);
     if (process.session > 1 && of_session != nullptr && of_session->session != process.session) {
-      troubles.push_back({process.id, "is in session " + session + ", whose number another process has"});
+      troubles.push_back(
+          {process.id, "is in session " + session + ", whose number another process has"});
     }
     const Process* of_group = process_of(job, process.group);
     if (process.group > 1 && of_group != nullptr && of_group->group != process.group) {
-      troubles.push_back({process.id, "is in the process group " + group + ", whose first process has left it"});
+      troubles.push_back(
+          {process.id, "is in the process group " + group + ", whose first process has left it"});
     }
   }
   return troubles;

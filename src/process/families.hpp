@@ -1,5 +1,6 @@
-// Finds out how the sessions, process groups and parents of a job can be made again. Sessions and groups outlive the
-// processes that began them, and a process may have lost its parent. The functions are pure.
+// Finds out how the sessions, process groups and parents of a job can be made again. Sessions and
+// groups outlive the processes that began them, and a process may have lost its parent. The
+// functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,12 @@
 
 namespace diapause::process {
 
-// Returns the session that a process has to be born into, so that it and its children can have theirs. Returns nullopt
-// if any session will do.
+// Returns the session that a process has to be born into, so that it and its children can have
+// theirs. Returns nullopt if any session will do.
 std::optional<std::uint32_t> birth_session(const Job& job, const Process& process);
 
-// Returns whether a child that has to be born into `wanted` is made before its parent begins a session of its own.
+// Returns whether a child that has to be born into `wanted` is made before its parent begins a
+// session of its own.
 bool is_born_before(const Process& parent, const std::optional<std::uint32_t>& wanted);
 
 // Returns whether a session or group has one of its members as its leader.

@@ -9,7 +9,8 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-Process family_member(std::uint32_t id, std::uint32_t parent, std::uint32_t group, std::uint32_t session) {
+Process family_member(std::uint32_t id, std::uint32_t parent, std::uint32_t group,
+                      std::uint32_t session) {
   Process process;
   process.id = id;
   process.parent = parent;
@@ -34,7 +35,8 @@ TEST(Families, AreBornIntoTheSessionThatTheirOlderChildrenAreIn) {
 
 TEST(Families, CanBeOfDaemonsAndOfGroupsWithoutTheirFirstProcess) {
   Job job;
-  job.processes = {family_member(7, 1, 0, 0), family_member(20, 1, 19, 19), family_member(21, 7, 22, 0)};
+  job.processes = {family_member(7, 1, 0, 0), family_member(20, 1, 19, 19),
+                   family_member(21, 7, 22, 0)};
   EXPECT_THAT(troubles_of_families(job), IsEmpty());
   EXPECT_FALSE(has_group_leader(job, 22));
   EXPECT_EQ(unused_id(job), 2u);

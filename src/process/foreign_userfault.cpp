@@ -14,9 +14,10 @@ namespace diapause::process {
 namespace {
 
 // Numbers that are newer than the headers that this must build with.
-constexpr std::uint64_t kFeatureWpAsync = std::uint64_t{1} << 15;        // Linux 6.7
-constexpr std::uint64_t kFeatureWpUnpopulated = std::uint64_t{1} << 13;  // Linux 6.4, part of the former
-constexpr std::uint64_t kUserModeOnly = 1;                               // Linux 5.11
+constexpr std::uint64_t kFeatureWpAsync = std::uint64_t{1} << 15;  // Linux 6.7
+constexpr std::uint64_t kFeatureWpUnpopulated = std::uint64_t{1}
+                                                << 13;  // Linux 6.4, part of the former
+constexpr std::uint64_t kUserModeOnly = 1;              // Linux 5.11
 
 // Returns a descriptor of this process for what process `here` has open as `number`.
 Result<int> take_descriptor(pid_t here, std::uint64_t number) {
@@ -25,7 +26,8 @@ Result<int> take_descriptor(pid_t here, std::uint64_t number) {
   const int taken = static_cast<int>(::syscall(SYS_pidfd_getfd, process, number, 0));
   const int error = errno;
   ::close(process);
-  if (taken < 0) return fail(os_error(fmt::format("taking a descriptor of process {}", here), error));
+  if (taken < 0)
+    return fail(os_error(fmt::format("taking a descriptor of process {}", here), error));
   return taken;
 }
 
@@ -45,7 +47,8 @@ Result<ForeignUserfault> ForeignUserfault::open(const Calls& calls, const Thread
   return fail(os_error("userfaultfd cannot note writes (Linux 6.7 can)", errno));
 }
 
-ForeignUserfault::ForeignUserfault(ForeignUserfault&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+ForeignUserfault::ForeignUserfault(ForeignUserfault&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
 
 ForeignUserfault& ForeignUserfault::operator=(ForeignUserfault&& other) noexcept {
   std::swap(fd_, other.fd_);

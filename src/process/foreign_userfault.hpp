@@ -1,4 +1,5 @@
-// A userfaultfd of another process: the process makes it for us while it stands still, and has no descriptor of it.
+// A userfaultfd of another process: the process makes it for us while it stands still, and has no
+// descriptor of it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,17 @@ namespace diapause::process {
 
 class ForeignUserfault {
  public:
-  // It notes writes, and a page scan tells which pages were written (Linux 6.7, no privilege). `thread` is of the
-  // process, stands still, and has `calls`. Fails if the kernel cannot do it, or forbids it.
+  // It notes writes, and a page scan tells which pages were written (Linux 6.7, no privilege).
+  // `thread` is of the process, stands still, and has `calls`. Fails if the kernel cannot do it, or
+  // forbids it.
   static Result<ForeignUserfault> open(const Calls& calls, const ThreadName& thread);
   ForeignUserfault(ForeignUserfault&& other) noexcept;
   ForeignUserfault& operator=(ForeignUserfault&& other) noexcept;
   ~ForeignUserfault();  // all that it watches is as before
 
-  // Watches whole mappings from now on, also if it does already. Fails with EBUSY in os_errno if another userfaultfd
-  // has one of them, and with another error if the process has not this memory any more (it may have another one, by
-  // exec), or if memory of that kind cannot be watched.
+  // Watches whole mappings from now on, also if it does already. Fails with EBUSY in os_errno if
+  // another userfaultfd has one of them, and with another error if the process has not this memory
+  // any more (it may have another one, by exec), or if memory of that kind cannot be watched.
   Status watch(const Extent& range) const;
 
  private:

@@ -23,19 +23,21 @@ namespace {
 constexpr double kStopLimit_s = 5;
 constexpr std::int64_t kInterrupted = -EINTR;
 
-// Returns the number after a name in the text of /proc/<pid>/sched, as in "se.exec_start : 1051898.677847".
+// Returns the number after a name in the text of /proc/<pid>/sched, as in "se.exec_start :
+// 1051898.677847".
 std::optional<double> scheduler_value(const std::string& text, std::string_view name) {
   const std::size_t line = text.find(name);
   const std::size_t colon = line == std::string::npos ? line : text.find(':', line);
-  const std::size_t begin = colon == std::string::npos ? colon : text.find_first_not_of(" \t", colon + 1);
+  const std::size_t begin =
+      colon == std::string::npos ? colon : text.find_first_not_of(" \t", colon + 1);
   double value = 0;
   if (begin == std::string::npos) return std::nullopt;
   std::from_chars(text.data() + begin, text.data() + text.size(), value);
   return value;
 }
 
-// The time at which a thread last ran, by the clock of the processor that it ran on, and how often it has begun to
-// wait since it was created.
+// The time at which a thread last ran, by the clock of the processor that it ran on, and how often
+// it has begun to wait since it was created.
 struct LastRun {
   std::uint64_t ran_ns = 0;
   std::uint64_t waits = 0;
@@ -49,9 +51,9 @@ std::optional<LastRun> last_run(const std::string& directory) {
   return LastRun{static_cast<std::uint64_t>(*ran_ms * 1e6), static_cast<std::uint64_t>(*waits)};
 }
 
-// Returns what must be added to a time of a processor's clock to get CLOCK_MONOTONIC. The calling thread moves to
-// that processor. Such clocks stand still while a virtual machine gets no processor time, so the sum is too late
-// rather than too early, and a call lasts longer rather than shorter.
+// Returns what must be added to a time of a processor's clock to get CLOCK_MONOTONIC. The calling
+// thread moves to that processor. Such clocks stand still while a virtual machine gets no processor
+// time, so the sum is too late rather than too early, and a call lasts longer rather than shorter.
 std::optional<std::uint64_t> clock_offset_ns(std::uint64_t processor) {
   cpu_set_t only;
   CPU_ZERO(&only);
@@ -67,10 +69,11 @@ std::optional<std::uint64_t> clock_offset_ns(std::uint64_t processor) {
 // Returns whether an interruption ends the call with EINTR although no signal has come.
 bool is_ended_by_interruption(std::int64_t call) {
   constexpr std::int64_t kCalls[] = {
-      SYS_epoll_wait,   SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop,           SYS_semtimedop,   SYS_recvfrom,
-      SYS_recvmsg,      SYS_recvmmsg,    SYS_sendto,       SYS_sendmsg,         SYS_accept,       SYS_accept4,
-      SYS_connect,      SYS_read,        SYS_write,        SYS_rt_sigtimedwait, SYS_io_getevents, SYS_mq_timedreceive,
-      SYS_mq_timedsend, SYS_msgrcv,      SYS_msgsnd};
+      SYS_epoll_wait,      SYS_epoll_pwait,  SYS_epoll_pwait2,    SYS_semop,        SYS_semtimedop,
+      SYS_recvfrom,        SYS_recvmsg,      SYS_recvmmsg,        SYS_sendto,       SYS_sendmsg,
+      SYS_accept,          SYS_accept4,      SYS_connect,         SYS_read,         SYS_write,
+      SYS_rt_sigtimedwait, SYS_io_getevents, SYS_mq_timedreceive, SYS_mq_timedsend, SYS_msgrcv,
+      SYS_msgsnd};
   return std::ranges::find(kCalls, call) != std::end(kCalls);
 }
 
@@ -88,10 +91,13 @@ bool is_in_space(pid_t process, const std::string& space) {
   return its && *its == space;
 }
 
-std::string task_directory(pid_t process, pid_t thread) { return fmt::format("/proc/{}/task/{}", process, thread); }
+std::string task_directory(pid_t process, pid_t thread) {
+  return fmt::format("/proc/{}/task/{}", process, thread);
+}
 
-// Returns whether a thread that could not be attached to is still one that should be. It may have ended meanwhile, or
-// have been attached by the kernel, because the process that has just made it was.
+// Returns whether a thread that could not be attached to is still one that should be. It may have
+// ended meanwhile, or have been attached by the kernel, because the process that has just made it
+// was.
 bool can_be_attached(pid_t process, pid_t thread) {
   const auto now = status_of(task_directory(process, thread));
   return now && now->state != 'Z' && now->state != 'X' && now->tracer_here != ::getpid();
@@ -102,7 +108,8 @@ bool can_be_attached(pid_t process, pid_t thread) {
 std::uint64_t monotonic_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 Result<std::vector<pid_t>> processes_with(pid_t first) {
@@ -117,11 +124,12 @@ Result<std::vector<pid_t>> processes_with(pid_t first) {
 
 namespace {
 
-// Adds the processes that descend from `parent`, and that are not among `members` yet, to them. Returns whether the
-// kernel lists the children of processes.
+// Adds the processes that descend from `parent`, and that are not among `members` yet, to them.
+// Returns whether the kernel lists the children of processes.
 bool add_descendants(pid_t parent, std::set<pid_t>& members) {
   bool has_list = false;
-  for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", parent)).value_or(std::vector<pid_t>{})) {
+  for (const pid_t thread :
+       numbers_in(fmt::format("/proc/{}/task", parent)).value_or(std::vector<pid_t>{})) {
     const auto text = read_proc(task_directory(parent, thread) + "/children");
     if (!text) continue;  // the thread has ended, or there is no such file
     has_list = true;
@@ -135,12 +143,14 @@ bool add_descendants(pid_t parent, std::set<pid_t>& members) {
 
 }  // namespace
 
-// Looks at the children of processes, because a look at all processes of the machine would take most of the time for
-// which a small job stands still. Whoever loses its parent meanwhile becomes a child of `first`, so that `first` is
-// looked at twice. A process that has joined the namespace from outside is found among `known_` only.
+// Looks at the children of processes, because a look at all processes of the machine would take
+// most of the time for which a small job stands still. Whoever loses its parent meanwhile becomes a
+// child of `first`, so that `first` is looked at twice. A process that has joined the namespace
+// from outside is found among `known_` only.
 Result<std::vector<pid_t>> FrozenJob::members_of(pid_t first) const {
   std::set<pid_t> members = {first};
-  if (!add_descendants(first, members) || !add_descendants(first, members)) return processes_with(first);
+  if (!add_descendants(first, members) || !add_descendants(first, members))
+    return processes_with(first);
   DIAPAUSE_TRY_ASSIGN(const std::string space, read_link(fmt::format("/proc/{}/ns/pid", first)));
   for (const pid_t process : known_) {
     if (!members.contains(process) && is_in_space(process, space)) members.insert(process);
@@ -161,8 +171,8 @@ Result<FrozenJob> FrozenJob::freeze(pid_t first, TimedCalls& timed) {
 
 FrozenJob::~FrozenJob() { (void)thaw(); }
 
-// Notes since when the threads have been waiting. Must be called before any of them is stopped, because a stop ends
-// a wait.
+// Notes since when the threads have been waiting. Must be called before any of them is stopped,
+// because a stop ends a wait.
 Status FrozenJob::note_waits(pid_t first) {
   cpu_set_t before;
   if (::sched_getaffinity(0, sizeof before, &before) != 0) return {};
@@ -185,8 +195,8 @@ Status FrozenJob::note_waits(pid_t first) {
   return {};
 }
 
-// Returns since when a thread has been waiting (CLOCK_MONOTONIC in nanoseconds), or 0 if that is not known. It is
-// not known if the thread has begun another wait since note_waits() looked at it.
+// Returns since when a thread has been waiting (CLOCK_MONOTONIC in nanoseconds), or 0 if that is
+// not known. It is not known if the thread has begun another wait since note_waits() looked at it.
 std::uint64_t FrozenJob::waits_since(pid_t process, pid_t thread) const {
   const auto noted = waits_.find(thread);
   const auto now = noted == waits_.end() ? std::nullopt : last_run(task_directory(process, thread));
@@ -208,19 +218,24 @@ Status FrozenJob::stop_all(pid_t first) {
       const auto status = status_of(fmt::format("/proc/{}", process));
       if (!status) continue;  // the process has ended
       if (status->state == 'Z' || status->state == 'X') {
-        if (numbers_in(fmt::format("/proc/{}/task", process)).value_or(std::vector<pid_t>{}).size() > 1) {
+        if (numbers_in(fmt::format("/proc/{}/task", process))
+                .value_or(std::vector<pid_t>{})
+                .size() > 1) {
           // A process that is ending looks the same for a moment.
-          return fail(Code::again, fmt::format("process {} ({}) goes on in other threads than its first, which has "
-                                               "ended: that cannot be restored yet",
-                                               status->id, status->name));
+          return fail(
+              Code::again,
+              fmt::format("process {} ({}) goes on in other threads than its first, which has "
+                          "ended: that cannot be restored yet",
+                          status->id, status->name));
         }
         zombies_.push_back({process, *status});
         continue;
       }
-      // A parent may wait in vfork until its child has started a program. It could not stop if the child had stopped
-      // before it.
+      // A parent may wait in vfork until its child has started a program. It could not stop if the
+      // child had stopped before it.
       const pid_t parent = status->parent_here;
-      if (parent > process && parent != first && !is_stopped(parent) && std::ranges::binary_search(members, parent)) {
+      if (parent > process && parent != first && !is_stopped(parent) &&
+          std::ranges::binary_search(members, parent)) {
         is_new = true;
         continue;
       }
@@ -237,16 +252,18 @@ bool FrozenJob::is_stopped(pid_t process) const {
 
 // Stops the threads of a process that are not stopped yet. Returns whether there were any.
 Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
-  auto known = std::ranges::find_if(processes_, [&](const FrozenProcess& one) { return one.here == process; });
+  auto known = std::ranges::find_if(processes_,
+                                    [&](const FrozenProcess& one) { return one.here == process; });
   if (known == processes_.end()) {
     processes_.push_back({process, status, {}, std::nullopt, 0, status.state == 'T'});
     known = processes_.end() - 1;
   }
   std::vector<pid_t> fresh;
   bool has_changed = false;  // since its threads were listed
-  for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", process)).value_or(std::vector<pid_t>{})) {
-    const bool is_known =
-        std::ranges::any_of(known->threads, [&](const FrozenThread& one) { return one.name.here == thread; });
+  for (const pid_t thread :
+       numbers_in(fmt::format("/proc/{}/task", process)).value_or(std::vector<pid_t>{})) {
+    const bool is_known = std::ranges::any_of(
+        known->threads, [&](const FrozenThread& one) { return one.name.here == thread; });
     if (is_known) continue;
     const auto of_thread = status_of(task_directory(process, thread));
     if (!of_thread || of_thread->state == 'Z' || of_thread->state == 'X') continue;
@@ -258,8 +275,9 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
       }
       DIAPAUSE_TRY(ask_to_stop(thread));
     } else if (of_thread->tracer_here != ::getpid()) {
-      return fail(Code::denied, fmt::format("process {} ({}) is traced by process {}: let that one go first", status.id,
-                                            status.name, of_thread->tracer_here));
+      return fail(Code::denied,
+                  fmt::format("process {} ({}) is traced by process {}: let that one go first",
+                              status.id, status.name, of_thread->tracer_here));
     }
     known->threads.push_back({});
     known->threads.back().name = {thread, of_thread->id, of_thread->thread_id};
@@ -274,7 +292,9 @@ Result<bool> FrozenJob::stop_new(pid_t process, const ProcStatus& status) {
           status.id, status.name);
     }
     if (!lives) return fail(std::move(lives.error()));
-    if (!*lives) std::erase_if(known->threads, [&](const FrozenThread& one) { return one.name.here == thread; });
+    if (!*lives)
+      std::erase_if(known->threads,
+                    [&](const FrozenThread& one) { return one.name.here == thread; });
   }
   if (known->threads.empty()) processes_.erase(known);
   return has_changed || !fresh.empty();
@@ -292,14 +312,17 @@ Status FrozenJob::look(FrozenProcess& process) {
     DIAPAUSE_TRY_ASSIGN(thread.sequence, sequence_area_of(thread.name.here));
     if (thread.sequence.address != 0) {
       thread.section_address = thread.sequence.address + 8;  // offset of rseq_cs in struct rseq
-      DIAPAUSE_TRY(
-          read_memory(process.here, thread.section_address, std::as_writable_bytes(std::span(&thread.section, 1))));
+      DIAPAUSE_TRY(read_memory(process.here, thread.section_address,
+                               std::as_writable_bytes(std::span(&thread.section, 1))));
     }
     thread.call = call_under_way(thread.registers);
-    constexpr std::int64_t kRestartBlock = -516;  // ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call
+    // ERESTART_RESTARTBLOCK: the kernel keeps the end time of the call.
+    constexpr std::int64_t kRestartBlock = -516;
     const bool is_timed = thread.call >= 0 && result_of(thread.registers) == kRestartBlock;
-    const bool is_made_again = result_of(thread.registers) == kInterrupted && is_ended_by_interruption(thread.call);
-    if (is_timed || is_made_again) thread.slept_since_ns = waits_since(process.here, thread.name.here);
+    const bool is_made_again =
+        result_of(thread.registers) == kInterrupted && is_ended_by_interruption(thread.call);
+    if (is_timed || is_made_again)
+      thread.slept_since_ns = waits_since(process.here, thread.name.here);
     if (is_made_again && thread.slept_since_ns != 0 && thread.slept_since_ns < monotonic_ns_) {
       const std::uint64_t waited_ns = monotonic_ns_ - thread.slept_since_ns;
       thread.rest = rest_of_wait(process.here, thread.call, thread.registers, waited_ns);
@@ -321,9 +344,11 @@ Status FrozenJob::look(FrozenProcess& process) {
 // A call that a signal has ended is not made again, because the program's handler is about to run.
 Registers registers_to_go_on_with(const FrozenThread& thread) {
   Registers registers = thread.registers;
-  if (result_of(registers) != kInterrupted || !is_ended_by_interruption(thread.call)) return registers;
-  const bool has_signal = has_open_signal(waiting_signals_of(thread.name.here, Queue::thread), thread.mask) ||
-                          has_open_signal(waiting_signals_of(thread.name.here, Queue::process), thread.mask);
+  if (result_of(registers) != kInterrupted || !is_ended_by_interruption(thread.call))
+    return registers;
+  const bool has_signal =
+      has_open_signal(waiting_signals_of(thread.name.here, Queue::thread), thread.mask) ||
+      has_open_signal(waiting_signals_of(thread.name.here, Queue::process), thread.mask);
   if (has_signal) return registers;
   wind_back(registers);
   if (thread.rest) set_argument(registers, thread.rest->argument, thread.rest->value);
@@ -343,8 +368,9 @@ Status FrozenJob::plant(FrozenProcess& process) {
   for (FrozenThread& thread : process.threads) thread.is_touched = true;
   auto planted = Calls::plant(process.leader().name, address, process.instruction);
   if (!planted) {
-    planted.error().message = fmt::format("process {} ({}) has no room for the calls that it is to do for us: {}",
-                                          process.status.id, process.status.name, planted.error().message);
+    planted.error().message =
+        fmt::format("process {} ({}) has no room for the calls that it is to do for us: {}",
+                    process.status.id, process.status.name, planted.error().message);
     return fail(std::move(planted.error()));
   }
   process.calls = std::move(*planted);
@@ -364,7 +390,8 @@ Status FrozenJob::put_back(FrozenProcess& process) {
     const Registers registers = registers_to_go_on_with(thread);
     if (thread.is_touched) {
       note(stop_for_signals(here));
-      if (thread.section != 0) note(write_memory(process.here, thread.section_address, as_byte_view(thread.section)));
+      if (thread.section != 0)
+        note(write_memory(process.here, thread.section_address, as_byte_view(thread.section)));
     }
     thread.is_touched = false;
     note(set_registers(here, registers));

@@ -18,8 +18,8 @@
 
 namespace diapause::process {
 
-// Which calls threads are in and when those are to end, by the thread's id here: the kernel does not tell it of calls
-// that it has begun anew after an earlier freeze, or a restart.
+// Which calls threads are in and when those are to end, by the thread's id here: the kernel does
+// not tell it of calls that it has begun anew after an earlier freeze, or a restart.
 struct TimedCall {
   std::uint64_t stack = 0;  // pointer, by which the same call is known again
   std::int64_t call = -1;
@@ -31,8 +31,9 @@ struct FrozenThread {
   ThreadName name;
   Registers registers{};  // when it stopped
   std::uint64_t mask = 0;
-  std::int64_t call = -1;             // that it was stopped in, also where the kernel had begun it anew
-  std::uint64_t section_address = 0;  // where the kernel keeps the rseq section under way, and which it was
+  std::int64_t call = -1;  // that it was stopped in, also where the kernel had begun it anew
+  // Where the kernel keeps the rseq section under way, and which it was.
+  std::uint64_t section_address = 0;
   std::uint64_t section = 0;
   SequenceArea sequence;
   std::uint64_t slept_since_ns = 0;  // CLOCK_MONOTONIC; 0: not known
@@ -55,7 +56,8 @@ struct FrozenProcess {
   const FrozenThread& leader() const { return threads.front(); }
 };
 
-// What a thread is to have in its registers when it goes on: calls that the freeze has ended are done again.
+// What a thread is to have in its registers when it goes on: calls that the freeze has ended are
+// done again.
 Registers registers_to_go_on_with(const FrozenThread& thread);
 
 // An ended process that nobody has waited for.
@@ -66,8 +68,8 @@ struct Zombie {
 
 class FrozenJob {
  public:
-  // Stops all processes in the PID namespace of process `first`, but that one. On failure all run on.
-  // `timed`: from the last time; must outlive the object, which adds to it.
+  // Stops all processes in the PID namespace of process `first`, but that one. On failure all run
+  // on. `timed`: from the last time; must outlive the object, which adds to it.
   static Result<FrozenJob> freeze(pid_t first, TimedCalls& timed);
   FrozenJob(FrozenJob&&) noexcept = default;
   FrozenJob& operator=(FrozenJob&&) = delete;
@@ -82,7 +84,8 @@ class FrozenJob {
 
   // Makes a process ready to do calls for us.
   Status plant(FrozenProcess& process);
-  // Puts everything back as it was, but lets nothing run on yet. If this process dies from here on, the job lives.
+  // Puts everything back as it was, but lets nothing run on yet. If this process dies from here on,
+  // the job lives.
   Status put_back();
   // Lets all run on as if nothing had happened; the first failure.
   Status thaw();

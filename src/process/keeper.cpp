@@ -35,10 +35,11 @@ Result<Pipe> make_pipe() {
   return Pipe{ends[0], ends[1]};
 }
 
-// The orders for process 1. It is forked from a process that may have threads, so it must not call anything that
-// allocates memory or takes a lock.
+// The orders for process 1. It is forked from a process that may have threads, so it must not call
+// anything that allocates memory or takes a lock.
 struct Orders {
-  Pipe from_maker;                  // gives the id of the command; of a restored job again, when its processes exist
+  // Gives the id of the command; of a restored job again, when its processes exist.
+  Pipe from_maker;
   Pipe report;                      // takes the errno of a failure
   char* const* command = nullptr;   // arguments of the command; null: the job is restored
   sigset_t mask{};                  // signal mask of the command
@@ -46,7 +47,9 @@ struct Orders {
   std::size_t host_name_bytes = 0;
 };
 
-void report(const Orders& orders, int error) { (void)!::write(orders.report.write, &error, sizeof error); }
+void report(const Orders& orders, int error) {
+  (void)!::write(orders.report.write, &error, sizeof error);
+}
 
 [[noreturn]] void run_command(const Orders& orders) {
   ::sigprocmask(SIG_SETMASK, &orders.mask, nullptr);
@@ -55,14 +58,15 @@ void report(const Orders& orders, int error) { (void)!::write(orders.report.writ
   ::_exit(kNoStart);
 }
 
-// Mounts a /proc that shows the processes of the job. If the machine forbids that, the /proc of the whole machine
-// stays.
+// Mounts a /proc that shows the processes of the job. If the machine forbids that, the /proc of the
+// whole machine stays.
 void mount_proc() {
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
   (void)::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
 }
 
-// Replaces the standard streams of process 1 by /dev/null. They would keep pipes of the job's surroundings open.
+// Replaces the standard streams of process 1 by /dev/null. They would keep pipes of the job's
+// surroundings open.
 void let_go_of_streams() {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int stream = 0; stream < 3; ++stream) {
@@ -76,7 +80,8 @@ void let_go_of_streams() {
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, __WALL);
     if (ended < 0 && errno == ECHILD) ::_exit(kNoStart);
-    if (ended == command) ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    if (ended == command)
+      ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
   }
 }
 
@@ -120,20 +125,23 @@ Status write_text(const std::string& path, const std::string& text) {
   return {};
 }
 
-// Maps the effective user and group of this process to themselves, so that the process keeps its ids.
+// Maps the effective user and group of this process to themselves, so that the process keeps its
+// ids.
 Status map_ids(pid_t process) {
   const std::string directory = fmt::format("/proc/{}", process);
-  DIAPAUSE_TRY(write_text(directory + "/uid_map", fmt::format("{} {} 1\n", ::geteuid(), ::geteuid())));
+  DIAPAUSE_TRY(
+      write_text(directory + "/uid_map", fmt::format("{} {} 1\n", ::geteuid(), ::geteuid())));
   DIAPAUSE_TRY(write_text(directory + "/setgroups", "deny"));
   return write_text(directory + "/gid_map", fmt::format("{} {} 1\n", ::getegid(), ::getegid()));
 }
 
-// Returns whether this process can do without a user namespace. Root with its usual capabilities needs none, and
-// would lose rights in one.
+// Returns whether this process can do without a user namespace. Root with its usual capabilities
+// needs none, and would lose rights in one.
 bool may_without_user_namespace() {
   constexpr std::uint64_t kAdmin = 21, kTrace = 19;  // CAP_SYS_ADMIN, CAP_SYS_PTRACE
   const auto own = status_of("/proc/self");
-  return ::geteuid() == 0 && own && (own->effective >> kAdmin & 1) != 0 && (own->effective >> kTrace & 1) != 0;
+  return ::geteuid() == 0 && own && (own->effective >> kAdmin & 1) != 0 &&
+         (own->effective >> kTrace & 1) != 0;
 }
 
 Error namespace_error(int error) {
@@ -149,7 +157,8 @@ Error namespace_error(int error) {
 
 }  // namespace
 
-Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch& watch, const std::string& host_name) {
+Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch& watch,
+                            const std::string& host_name) {
   std::vector<char*> arguments;
   if (command != nullptr) {
     for (const std::string& word : *command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -163,7 +172,8 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   if (!host_name.empty()) orders.host_name = host_name.c_str();
   orders.host_name_bytes = host_name.size();
   const bool is_user_space_new = !may_without_user_namespace();
-  const int flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | (is_user_space_new ? CLONE_NEWUSER : 0) |
+  const int flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS |
+                    (is_user_space_new ? CLONE_NEWUSER : 0) |
                     (host_name.empty() ? 0 : CLONE_NEWUTS);
   const auto process = static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
   if (process == 0) be_process_1(orders);
@@ -181,10 +191,11 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   };
   if (process < 0) return give_up(namespace_error(error));
   if (is_user_space_new) {
-    if (Status mapped = map_ids(process); !mapped) return give_up(namespace_error(mapped.error().os_errno));
+    if (Status mapped = map_ids(process); !mapped)
+      return give_up(namespace_error(mapped.error().os_errno));
   }
-  // The command gets the id that process 1 has outside of the job. Programs name files in /tmp and /dev/shm by
-  // process ids, and no two running jobs have the same id in this way.
+  // The command gets the id that process 1 has outside of the job. Programs name files in /tmp and
+  // /dev/shm by process ids, and no two running jobs have the same id in this way.
   keeper.command_ = static_cast<std::uint32_t>(process);
   (void)!::write(keeper.orders_, &keeper.command_, sizeof keeper.command_);
   int reported = 0;
@@ -207,7 +218,9 @@ Result<Keeper> Keeper::wait_for_processes(const Watch& watch, const std::string&
 }
 
 Keeper::Keeper(Keeper&& other) noexcept
-    : process_(std::exchange(other.process_, 0)), orders_(std::exchange(other.orders_, -1)), command_(other.command_) {}
+    : process_(std::exchange(other.process_, 0)),
+      orders_(std::exchange(other.orders_, -1)),
+      command_(other.command_) {}
 
 Keeper::~Keeper() {
   if (orders_ >= 0) ::close(orders_);
@@ -234,8 +247,8 @@ void Keeper::signal_command(int number) const {
 
 std::optional<int> Keeper::exit_status() {
   let_stragglers_go();
-  // When a traced process is killed, its tracer must wait for it before its parent can. Therefore every process that
-  // has ended is waited for here.
+  // When a traced process is killed, its tracer must wait for it before its parent can. Therefore
+  // every process that has ended is waited for here.
   while (!exit_status_) {
     siginfo_t ended{};
     if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | __WALL) != 0 || ended.si_pid == 0) break;

@@ -1,5 +1,6 @@
-// Process 1 of a job: it owns the job's namespaces, starts its command or waits until that is restored, buries orphans,
-// and ends with the command. It lives on if the process that made it dies, and the job with it.
+// Process 1 of a job: it owns the job's namespaces, starts its command or waits until that is
+// restored, buries orphans, and ends with the command. It lives on if the process that made it
+// dies, and the job with it.
 #pragma once
 
 #include <sys/types.h>
@@ -16,9 +17,10 @@ namespace diapause::process {
 
 class Keeper {
  public:
-  // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user namespace
-  // unless this process may do without. Code::denied says what the machine forbids; Code::not_found: no such command.
-  // `host_name` is what the job sees as the name of its machine; empty: the name that it has.
+  // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user
+  // namespace unless this process may do without. Code::denied says what the machine forbids;
+  // Code::not_found: no such command. `host_name` is what the job sees as the name of its machine;
+  // empty: the name that it has.
   static Result<Keeper> launch(const std::vector<std::string>& command, const Watch& watch,
                                const std::string& host_name);
   // Does the same without a command: process 1 waits. It inherits the descriptors of this process.
@@ -30,20 +32,22 @@ class Keeper {
   pid_t process() const { return process_; }
   // Returns the id of the command in the job.
   std::uint32_t command() const { return command_; }
-  // Tells process 1, after wait_for_processes(), that the processes exist and that the job ends with `command`.
+  // Tells process 1, after wait_for_processes(), that the processes exist and that the job ends
+  // with `command`.
   Status begin(std::uint32_t command);
   // Ends the job, with all its processes.
   void end() const;
   void signal_command(int number) const;
 
-  // Returns the status of the job as a shell gives it (128 + N after signal N) once the job has ended. Until then,
-  // takes note of the processes that were killed while this process traced them: the job does not end before. Not to be
-  // called while the job is frozen.
+  // Returns the status of the job as a shell gives it (128 + N after signal N) once the job has
+  // ended. Until then, takes note of the processes that were killed while this process traced them:
+  // the job does not end before. Not to be called while the job is frozen.
   std::optional<int> exit_status();
 
  private:
   Keeper(pid_t process, int orders) : process_(process), orders_(orders) {}
-  static Result<Keeper> make(const std::vector<std::string>* command, const Watch& watch, const std::string& host_name);
+  static Result<Keeper> make(const std::vector<std::string>* command, const Watch& watch,
+                             const std::string& host_name);
 
   pid_t process_;
   int orders_;  // pipe to it

@@ -15,18 +15,22 @@
 namespace diapause::process {
 namespace {
 
-constexpr int kClosedLimit_ms = 65'000, kPause_ms = 100;  // the kernel keeps closed connections for 60 s
+constexpr int kClosedLimit_ms = 65'000,
+              kPause_ms = 100;  // the kernel keeps closed connections for 60 s
 
-// Removes a socket file that a killed job has left at the path. A socket to which a process listens stays.
+// Removes a socket file that a killed job has left at the path. A socket to which a process listens
+// stays.
 void remove_stale(const std::string& path, int type) {
   struct stat found {};
   if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return;
   Owned probe(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_storage address{};
   address.ss_family = AF_UNIX;
-  std::memcpy(reinterpret_cast<char*>(&address) + sizeof(sa_family_t), path.c_str(), path.size() + 1);
+  std::memcpy(reinterpret_cast<char*>(&address) + sizeof(sa_family_t), path.c_str(),
+              path.size() + 1);
   const auto length = static_cast<socklen_t>(sizeof(sa_family_t) + path.size() + 1);
-  const bool is_alive = ::connect(probe.number(), reinterpret_cast<const sockaddr*>(&address), length) == 0;
+  const bool is_alive =
+      ::connect(probe.number(), reinterpret_cast<const sockaddr*>(&address), length) == 0;
   if (!is_alive && errno == ECONNREFUSED) ::unlink(path.c_str());
 }
 
@@ -79,7 +83,8 @@ Result<Owned> make_socket(const Socket& from) {
   if (made.number() < 0) return fail(os_error("making a socket", errno));
   DIAPAUSE_TRY(set_options(made.number(), from.options, OptionTime::before_binding));
   const int yes = 1;
-  if (from.family != AF_UNIX) ::setsockopt(made.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (from.family != AF_UNIX)
+    ::setsockopt(made.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   return made;
 }
 
@@ -99,16 +104,20 @@ Status bind_to(int socket, const Socket& from, const ByteVector& address) {
   return {};
 }
 
-bool is_bound(const Socket& one) { return one.family == AF_UNIX ? !one.local.empty() : port_of(one.local) != 0; }
+bool is_bound(const Socket& one) {
+  return one.family == AF_UNIX ? !one.local.empty() : port_of(one.local) != 0;
+}
 
 Result<Owned> open_single(const Socket& from, const LogSink& log) {
   DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(from));
   Status bound;
   if (is_bound(from)) bound = bind_to(made.number(), from, from.local);
-  for (int waited_ms = 0; is_held_by_closed(bound, from.local) && waited_ms < kClosedLimit_ms; waited_ms += kPause_ms) {
+  for (int waited_ms = 0; is_held_by_closed(bound, from.local) && waited_ms < kClosedLimit_ms;
+       waited_ms += kPause_ms) {
     if (waited_ms == 0) {
       log(Severity::warning,
-          "waiting for up to a minute, until the kernel has forgotten connections of the killed job "
+          "waiting for up to a minute, until the kernel has forgotten connections of the killed "
+          "job "
           "to " +
               text_of_address(from.local));
     }
@@ -116,11 +125,13 @@ Result<Owned> open_single(const Socket& from, const LogSink& log) {
     bound = bind_to(made.number(), from, from.local);
   }
   DIAPAUSE_TRY(bound);
-  if (from.state == SocketState::listening && ::listen(made.number(), static_cast<int>(from.backlog)) != 0) {
+  if (from.state == SocketState::listening &&
+      ::listen(made.number(), static_cast<int>(from.backlog)) != 0) {
     return fail(socket_error(from.local, errno));
   }
   const bool leads_somewhere = from.state == SocketState::idle && !from.remote.empty();
-  if (leads_somewhere && ::connect(made.number(), address_in(from.remote), length_of(from.remote)) != 0) {
+  if (leads_somewhere &&
+      ::connect(made.number(), address_in(from.remote), length_of(from.remote)) != 0) {
     return fail(socket_error(from.remote, errno));
   }
   return made;
@@ -128,14 +139,16 @@ Result<Owned> open_single(const Socket& from, const LogSink& log) {
 
 void widen(int socket, Buffer which, std::size_t bytes) {
   const bool sends = which == Buffer::of_sender;
-  const int name = sends ? SO_SNDBUF : SO_RCVBUF, forced_name = sends ? SO_SNDBUFFORCE : SO_RCVBUFFORCE;
+  const int name = sends ? SO_SNDBUF : SO_RCVBUF,
+            forced_name = sends ? SO_SNDBUFFORCE : SO_RCVBUFFORCE;
   constexpr int kBufLock = 72;  // SO_BUF_LOCK
   int now = 0, locked = 0;
   socklen_t length = sizeof now;
   ::getsockopt(socket, SOL_SOCKET, name, &now, &length);
   length = sizeof locked;
   ::getsockopt(socket, SOL_SOCKET, kBufLock, &locked, &length);
-  const auto wanted = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(now) + bytes, 1u << 30));
+  const auto wanted =
+      static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(now) + bytes, 1u << 30));
   if (::setsockopt(socket, SOL_SOCKET, forced_name, &wanted, sizeof wanted) != 0) {
     ::setsockopt(socket, SOL_SOCKET, name, &wanted, sizeof wanted);
   }

@@ -32,8 +32,8 @@ class Owned {
   int number_;
 };
 
-// Changes the current directory for its lifetime, unless the given one is empty. Relative paths of sockets start
-// from the directory of the process that had them.
+// Changes the current directory for its lifetime, unless the given one is empty. Relative paths of
+// sockets start from the directory of the process that had them.
 class Visit {
  public:
   explicit Visit(const std::string& directory);
@@ -45,7 +45,9 @@ class Visit {
   int before_ = -1;
 };
 
-inline const sockaddr* address_in(const ByteVector& bytes) { return reinterpret_cast<const sockaddr*>(bytes.data()); }
+inline const sockaddr* address_in(const ByteVector& bytes) {
+  return reinterpret_cast<const sockaddr*>(bytes.data());
+}
 inline socklen_t length_of(const ByteVector& bytes) { return static_cast<socklen_t>(bytes.size()); }
 // Of a socket that has this address; says that another program has it if `error` does.
 Error socket_error(const ByteVector& address, int error);
@@ -54,14 +56,15 @@ Error socket_error(const ByteVector& address, int error);
 Result<Owned> make_socket(const Socket& from);
 // Closed connections within this machine that hold the port are ended.
 Status bind_to(int socket, const Socket& from, const ByteVector& address);
-// A socket that is not connected to another one of the job. If only closed connections hold its port, the call waits
-// until the kernel has forgotten them, for about a minute at most, and says so in the log.
+// A socket that is not connected to another one of the job. If only closed connections hold its
+// port, the call waits until the kernel has forgotten them, for about a minute at most, and says so
+// in the log.
 Result<Owned> open_single(const Socket& from, const LogSink& log);
 bool is_bound(const Socket& one);
 
 enum class Buffer { of_sender, of_receiver };
-// Enlarges a buffer of a socket by `bytes`. The program has not asked for that, so the kernel goes on to change the
-// size by itself if it did.
+// Enlarges a buffer of a socket by `bytes`. The program has not asked for that, so the kernel goes
+// on to change the size by itself if it did.
 void widen(int socket, Buffer which, std::size_t bytes);
 
 }  // namespace diapause::process

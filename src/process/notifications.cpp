@@ -1,5 +1,5 @@
-// Dumps what the inotify descriptors of a process watch. The kernel names watched files by their inodes, so their paths
-// are looked for where programs usually have them from.
+// Dumps what the inotify descriptors of a process watch. The kernel names watched files by their
+// inodes, so their paths are looked for where programs usually have them from.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -60,17 +60,19 @@ ByteVector handle_of(std::string_view line) {
   return handle;
 }
 
-// Parses "3 ino:9e7e sdev:800013 mask:800afce ignored_mask:0 fhandle-bytes:8 fhandle-type:1 f_handle:7e9e00...", in
-// which all numbers are hexadecimal.
+// Parses "3 ino:9e7e sdev:800013 mask:800afce ignored_mask:0 fhandle-bytes:8 fhandle-type:1
+// f_handle:7e9e00...", in which all numbers are hexadecimal.
 Wanted parse_watch(const std::string& line, std::uint32_t description) {
   constexpr std::uint64_t kEvents = IN_ALL_EVENTS | IN_EXCL_UNLINK | IN_ONESHOT;
   Wanted wanted;
   wanted.watch.description = description;
   wanted.watch.number = static_cast<std::uint32_t>(hexadecimal_behind(line, ""));
   wanted.watch.events = static_cast<std::uint32_t>(hexadecimal_behind(line, "mask:") & kEvents);
-  const std::uint64_t device = hexadecimal_behind(line, "sdev:");  // 20 bits of it are the minor number
-  wanted.file = {makedev(static_cast<unsigned>(device >> 20), static_cast<unsigned>(device & 0xfffff)),
-                 hexadecimal_behind(line, "ino:")};
+  const std::uint64_t device =
+      hexadecimal_behind(line, "sdev:");  // 20 bits of it are the minor number
+  wanted.file = {
+      makedev(static_cast<unsigned>(device >> 20), static_cast<unsigned>(device & 0xfffff)),
+      hexadecimal_behind(line, "ino:")};
   wanted.handle = handle_of(line);
   return wanted;
 }
@@ -81,13 +83,15 @@ std::optional<File> file_at(const std::string& path) {
   return File{found.st_dev, found.st_ino};
 }
 
-// Opens the file by its handle, which root may do, and asks for its path. `near` is on the same file system.
+// Opens the file by its handle, which root may do, and asks for its path. `near` is on the same
+// file system.
 std::string path_by_handle(const Wanted& wanted, const std::string& near) {
   if (wanted.handle.empty()) return "";
   const int mount = ::open(near.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (mount < 0) return "";
   ByteVector handle = wanted.handle;
-  const int file = ::open_by_handle_at(mount, reinterpret_cast<file_handle*>(handle.data()), O_PATH | O_CLOEXEC);
+  const int file =
+      ::open_by_handle_at(mount, reinterpret_cast<file_handle*>(handle.data()), O_PATH | O_CLOEXEC);
   ::close(mount);
   if (file < 0) return "";
   const std::string path = read_link(fmt::format("/proc/self/fd/{}", file)).value_or("");
@@ -109,7 +113,8 @@ class Search {
     if (::lstat(path.c_str(), &found) != 0) return;
     take({found.st_dev, found.st_ino}, path);
     for (auto one = missing_.begin(); one != missing_.end();) {
-      const std::string by_handle = found.st_dev == one->first.first ? path_by_handle(*one->second, path) : "";
+      const std::string by_handle =
+          found.st_dev == one->first.first ? path_by_handle(*one->second, path) : "";
       if (!by_handle.empty()) one->second->watch.path = by_handle;
       one = by_handle.empty() ? std::next(one) : missing_.erase(one);
     }
@@ -137,8 +142,8 @@ class Search {
     const std::string_view name = entry.d_name;
     if (name == "." || name == "..") return;
     const std::string path = (directory == "/" ? "" : directory) + "/" + std::string(name);
-    const bool may_be_wanted =
-        std::ranges::any_of(missing_, [&](const auto& one) { return one.first.second == entry.d_ino; });
+    const bool may_be_wanted = std::ranges::any_of(
+        missing_, [&](const auto& one) { return one.first.second == entry.d_ino; });
     if (may_be_wanted) {
       if (const auto file = file_at(path)) take(*file, path);
     }
@@ -174,11 +179,13 @@ void search_all(Search& search, const FrozenProcess& frozen) {
   for (const pid_t number : numbers_in(directory + "/fd").value_or(std::vector<pid_t>{})) {
     search.look_at(read_link(fmt::format("{}/fd/{}", directory, number)).value_or(""));
   }
-  for_each_text(directory + "/cmdline",
-                [&](const std::string& text) { search.look_at(text.starts_with('/') ? text : current + "/" + text); });
+  for_each_text(directory + "/cmdline", [&](const std::string& text) {
+    search.look_at(text.starts_with('/') ? text : current + "/" + text);
+  });
   for_each_text(directory + "/environ",
                 [&](const std::string& text) { search.look_at(text.substr(text.find('=') + 1)); });
-  for (const char* const usual : {"/etc", "/tmp", "/var/tmp", "/run", "/dev", "/dev/shm", "/sys/class"})
+  for (const char* const usual :
+       {"/etc", "/tmp", "/var/tmp", "/run", "/dev", "/dev/shm", "/sys/class"})
     search.look_at(usual);
   search.look_into_directories();
 }
@@ -189,9 +196,11 @@ Status dump_watches(DumpWork& work, const FrozenProcess& frozen, const Found& fo
   DIAPAUSE_TRY_ASSIGN(const Borrowed notifications, Borrowed::of(found.here, found.number));
   int waiting = 0;
   if (::ioctl(notifications.number(), FIONREAD, &waiting) == 0 && waiting > 0) {
-    work.refuse_for_now(frozen.status, fmt::format("has descriptor {} (anon_inode:inotify), in which events wait to be "
-                                                   "read: try again",
-                                                   found.number));
+    work.refuse_for_now(
+        frozen.status,
+        fmt::format("has descriptor {} (anon_inode:inotify), in which events wait to be "
+                    "read: try again",
+                    found.number));
   }
   const auto description = static_cast<std::uint32_t>(work.result.job.descriptions.size());
   std::vector<Wanted> wanted;
@@ -202,9 +211,11 @@ Status dump_watches(DumpWork& work, const FrozenProcess& frozen, const Found& fo
   if (!search.is_done()) search_all(search, frozen);
   for (Wanted& one : wanted) {
     if (one.watch.path.empty()) {
-      work.refuse(frozen.status, fmt::format("has descriptor {} (anon_inode:inotify), which watches a file whose path "
-                                             "is not known (inode {})",
-                                             found.number, one.file.second));
+      work.refuse(
+          frozen.status,
+          fmt::format("has descriptor {} (anon_inode:inotify), which watches a file whose path "
+                      "is not known (inode {})",
+                      found.number, one.file.second));
     }
     work.result.job.watches.push_back(std::move(one.watch));
   }

@@ -49,7 +49,9 @@ class FarOpener {
     std::uint32_t best = kNone;
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& other = job_.sockets[i];
-      if (other.state != SocketState::listening || other.family == AF_UNIX || other.type != one.type) continue;
+      if (other.state != SocketState::listening || other.family == AF_UNIX ||
+          other.type != one.type)
+        continue;
       if (plain_address(other.local) == plain_address(one.local)) return i;
       if (port_of(other.local) == port_of(one.local)) best = i;
     }
@@ -72,7 +74,8 @@ class FarOpener {
     return {};
   }
 
-  // Opens doors for the connections that are accepted here, and tells the other ends where they are.
+  // Opens doors for the connections that are accepted here, and tells the other ends where they
+  // are.
   Status listen() {
     std::vector<ByteVector> mine(peers_.size());
     for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -115,21 +118,24 @@ class FarOpener {
     return {};
   }
 
-  // From the port that the socket had. If another program has that, from another one, with a warning.
+  // From the port that the socket had. If another program has that, from another one, with a
+  // warning.
   Result<Owned> connect_to(const ByteVector& target, const Socket& from) {
     for (int waited_ms = 0;; waited_ms += 100) {
       auto made = connect_from(target, from, from.local);
-      const bool is_busy = !made && (made.error().os_errno == EADDRINUSE || made.error().os_errno == EADDRNOTAVAIL);
+      const bool is_busy =
+          !made && (made.error().os_errno == EADDRINUSE || made.error().os_errno == EADDRNOTAVAIL);
       if (!is_busy) return made;
       if (waited_ms >= kBusyLimit_ms || made.error().os_errno == EADDRINUSE) break;
       ::usleep(100'000);
     }
-    log_(Severity::warning,
-         "a connection of the job comes from another port now: " + text_of_address(from.local) + " is in use");
+    log_(Severity::warning, "a connection of the job comes from another port now: " +
+                                text_of_address(from.local) + " is in use");
     return connect_from(target, from, {});
   }
 
-  static Result<Owned> connect_from(const ByteVector& target, const Socket& from, const ByteVector& local) {
+  static Result<Owned> connect_from(const ByteVector& target, const Socket& from,
+                                    const ByteVector& local) {
     DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(from));
     if (!local.empty()) DIAPAUSE_TRY(bind_to(made.number(), from, local));
     // An address of IPv4 may have to be given as one of IPv6.
@@ -138,7 +144,8 @@ class FarOpener {
     return fail(socket_error(target, errno));
   }
 
-  // Accepts until all that belong here have come. Connections that another program has made are closed.
+  // Accepts until all that belong here have come. Connections that another program has made are
+  // closed.
   Status accept() {
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       if (!accepts_[i]) continue;
@@ -174,11 +181,14 @@ class FarOpener {
   Status fill() {
     std::vector<ByteVector> mine(peers_.size());
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      for (const ByteVector& piece : stored(i).waiting) mine[i].insert(mine[i].end(), piece.begin(), piece.end());
-      if (mine[i].size() > kMostAnyway) widen(sockets_[job_.far_ends[i].socket], Buffer::of_receiver, mine[i].size());
+      for (const ByteVector& piece : stored(i).waiting)
+        mine[i].insert(mine[i].end(), piece.begin(), piece.end());
+      if (mine[i].size() > kMostAnyway)
+        widen(sockets_[job_.far_ends[i].socket], Buffer::of_receiver, mine[i].size());
     }
     DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> theirs, others_.swap(peers_, mine));
-    for (std::size_t i = 0; i < peers_.size(); ++i) DIAPAUSE_TRY(send(sockets_[job_.far_ends[i].socket], theirs[i]));
+    for (std::size_t i = 0; i < peers_.size(); ++i)
+      DIAPAUSE_TRY(send(sockets_[job_.far_ends[i].socket], theirs[i]));
     return {};
   }
 
@@ -194,10 +204,11 @@ class FarOpener {
       ::usleep(1000);
     }
     if (bytes.empty()) return {};
-    return fail(Code::mismatch,
-                fmt::format("{} bytes that were on their way between nodes do not fit into a connection "
-                            "here (net.core.wmem_max, net.core.rmem_max)",
-                            all));
+    return fail(
+        Code::mismatch,
+        fmt::format("{} bytes that were on their way between nodes do not fit into a connection "
+                    "here (net.core.wmem_max, net.core.rmem_max)",
+                    all));
   }
 
   static constexpr std::size_t kMostAnyway = 32 * 1024;  // fits without a larger buffer
@@ -208,7 +219,8 @@ class FarOpener {
   std::vector<int>& sockets_;
   // Beside Job::far_ends:
   std::vector<OtherNodes::Place> peers_;
-  std::vector<std::uint32_t> listeners_;  // socket of the job that listens at this end's port, or kNone
+  // Socket of the job that listens at this end's port, or kNone.
+  std::vector<std::uint32_t> listeners_;
   std::vector<bool> accepts_;
   std::vector<int> doors_;
   std::vector<ByteVector> targets_, comers_;  // addresses to connect to, and addresses that connect
@@ -217,7 +229,8 @@ class FarOpener {
 
 }  // namespace
 
-Status open_far_sockets(const Job& job, const LogSink& log, OtherNodes& others, std::vector<int>& sockets) {
+Status open_far_sockets(const Job& job, const LogSink& log, OtherNodes& others,
+                        std::vector<int>& sockets) {
   return FarOpener(job, log, others, sockets).open();
 }
 

@@ -29,7 +29,8 @@ struct Ends {
 
 class Opener {
  public:
-  Opener(const Job& job, const LogSink& log, std::vector<int>& sockets) : job_(job), log_(log), sockets_(sockets) {}
+  Opener(const Job& job, const LogSink& log, std::vector<int>& sockets)
+      : job_(job), log_(log), sockets_(sockets) {}
 
   Status open() {
     sockets_.assign(job_.sockets.size(), -1);
@@ -42,7 +43,8 @@ class Opener {
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& one = job_.sockets[i];
-      const bool is_first_end = one.state == SocketState::connected && (one.peer == kNone || one.peer > i);
+      const bool is_first_end =
+          one.state == SocketState::connected && (one.peer == kNone || one.peer > i);
       if (is_first_end && !is_far(job_, i)) DIAPAUSE_TRY(open_pair(i));
       if (one.state == SocketState::ended) DIAPAUSE_TRY(open_ended(i));
     }
@@ -54,9 +56,11 @@ class Opener {
       if (one.state == SocketState::idle && one.family == AF_UNIX) DIAPAUSE_TRY(send_datagrams(i));
     }
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
-      if (!is_far(job_, i)) DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
+      if (!is_far(job_, i))
+        DIAPAUSE_TRY(set_options(sockets_[i], job_.sockets[i].options, OptionTime::at_the_end));
     }
-    // The kernel throws away datagrams for which a socket has no room, so it has all of its room by now.
+    // The kernel throws away datagrams for which a socket has no room, so it has all of its room by
+    // now.
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& one = job_.sockets[i];
       if (one.state == SocketState::idle && one.family != AF_UNIX) DIAPAUSE_TRY(send_udp(i));
@@ -65,13 +69,15 @@ class Opener {
   }
 
  private:
-  // Returns the index of the job's socket that accepts connections to the local address of `accepting`, or kNone if
-  // there is none any more.
+  // Returns the index of the job's socket that accepts connections to the local address of
+  // `accepting`, or kNone if there is none any more.
   std::uint32_t find_listener(const Socket& accepting) const {
     std::uint32_t best = kNone;
     for (std::uint32_t i = 0; i < job_.sockets.size(); ++i) {
       const Socket& one = job_.sockets[i];
-      if (one.state != SocketState::listening || one.type != accepting.type || one.family != accepting.family) continue;
+      if (one.state != SocketState::listening || one.type != accepting.type ||
+          one.family != accepting.family)
+        continue;
       if (one.local == accepting.local) return i;
       if (one.family != AF_UNIX && port_of(one.local) == port_of(accepting.local)) best = i;
     }
@@ -92,11 +98,12 @@ class Opener {
     const Socket other = one.peer == kNone ? mirror(one) : job_.sockets[one.peer];
     Ends ends;
     const bool is_named = one.family != AF_UNIX || !one.local.empty() || !other.local.empty();
-    // The end that has the address of a listening socket was accepted there. If neither has, the end that is bound
-    // accepts.
-    // An end that is closed may have been on another machine, so the one that is left accepts.
+    // The end that has the address of a listening socket was accepted there. If neither has, the
+    // end that is bound accepts. An end that is closed may have been on another machine, so the one
+    // that is left accepts.
     const bool is_left = one.peer == kNone && one.family != AF_UNIX;
-    const bool accepts = is_left || find_listener(one) != kNone || (find_listener(other) == kNone && is_bound(one));
+    const bool accepts =
+        is_left || find_listener(one) != kNone || (find_listener(other) == kNone && is_bound(one));
     if (!is_named) {
       DIAPAUSE_TRY_ASSIGN(ends, make_pair(one));
     } else if (accepts) {
@@ -117,8 +124,8 @@ class Opener {
     return {};
   }
 
-  // Sends the waiting datagrams again, each from the socket that has the address of its sender, or from one without
-  // an address.
+  // Sends the waiting datagrams again, each from the socket that has the address of its sender, or
+  // from one without an address.
   Status send_datagrams(std::uint32_t index) {
     const Socket& one = job_.sockets[index];
     const Owned nobody(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -127,8 +134,8 @@ class Opener {
       int from = nobody.number();
       for (std::uint32_t k = 0; k < job_.sockets.size() && i < one.senders.size(); ++k) {
         const Socket& other = job_.sockets[k];
-        const bool is_sender = other.type == SOCK_DGRAM && other.state == SocketState::idle && !other.local.empty() &&
-                               other.local == one.senders[i];
+        const bool is_sender = other.type == SOCK_DGRAM && other.state == SocketState::idle &&
+                               !other.local.empty() && other.local == one.senders[i];
         if (is_sender) from = sockets_[k];
       }
       const ByteVector& bytes = one.waiting[i];
@@ -139,18 +146,21 @@ class Opener {
     return {};
   }
 
-  // Makes a connection that nobody accepts now. Must be called when all others to that listening socket are accepted.
+  // Makes a connection that nobody accepts now. Must be called when all others to that listening
+  // socket are accepted.
   Status open_waiting(std::uint32_t index) {
     const Socket& one = job_.sockets[index];
     const Socket accepting = mirror(one);
-    if (find_listener(accepting) == kNone) return fail(Code::corrupt, "a connection to a socket that does not listen");
+    if (find_listener(accepting) == kNone)
+      return fail(Code::corrupt, "a connection to a socket that does not listen");
     DIAPAUSE_TRY_ASSIGN(Owned made, connect_to(accepting, one));
     shut(made.number(), one);
     sockets_[index] = made.take();
     return {};
   }
 
-  // Sends the waiting datagrams of a socket of UDP again, each from a socket that has the address of its sender.
+  // Sends the waiting datagrams of a socket of UDP again, each from a socket that has the address
+  // of its sender.
   Status send_udp(std::uint32_t index) {
     const Socket& one = job_.sockets[index];
     for (std::size_t i = 0; i < one.waiting.size() && i < one.senders.size(); ++i) {
@@ -159,24 +169,29 @@ class Opener {
       int from = -1;
       for (std::uint32_t k = 0; k < job_.sockets.size(); ++k) {
         const Socket& other = job_.sockets[k];
-        const bool may_send = other.type == SOCK_DGRAM && other.family == one.family && other.remote.empty();
+        const bool may_send =
+            other.type == SOCK_DGRAM && other.family == one.family && other.remote.empty();
         if (may_send && port_of(other.local) == port_of(sender)) from = sockets_[k];
       }
       if (from < 0) {
         DIAPAUSE_TRY_ASSIGN(stand_in, make_socket(one));
         from = stand_in.number();
         const bool has_address = ::bind(from, address_in(sender), length_of(sender)) == 0;
-        if (!has_address) log_(Severity::warning, "a datagram comes from another port now: " + text_of_address(sender));
+        if (!has_address)
+          log_(Severity::warning,
+               "a datagram comes from another port now: " + text_of_address(sender));
       }
       const ByteVector to = reachable(one.local, sender);
       const ByteVector& bytes = one.waiting[i];
-      const ssize_t sent = ::sendto(from, bytes.data(), bytes.size(), MSG_NOSIGNAL, address_in(to), length_of(to));
+      const ssize_t sent =
+          ::sendto(from, bytes.data(), bytes.size(), MSG_NOSIGNAL, address_in(to), length_of(to));
       if (sent != static_cast<ssize_t>(bytes.size())) return fail(socket_error(to, errno));
     }
     return {};
   }
 
-  // Returns the address of a socket, or that of its sender with its port if it is bound to all addresses.
+  // Returns the address of a socket, or that of its sender with its port if it is bound to all
+  // addresses.
   static ByteVector reachable(const ByteVector& local, const ByteVector& sender) {
     ByteVector plain = local;
     const std::size_t address = local.size() == sizeof(sockaddr_in6) ? 8 : 4,
@@ -218,19 +233,20 @@ class Opener {
     return ends;
   }
 
-  // Connects from the address that the socket had, if possible. If that is in use, an internet socket gets another
-  // port, with a warning.
+  // Connects from the address that the socket had, if possible. If that is in use, an internet
+  // socket gets another port, with a warning.
   Result<Owned> connect_to(const Socket& accepting, const Socket& connecting) {
     auto made = connect_from(connecting.local, accepting, connecting);
     // The kernel keeps the ends of a connection of the killed job for at least a second.
-    for (int waited_ms = 0; is_in_use(made) && made.error().os_errno == EADDRNOTAVAIL && waited_ms < 2000;) {
+    for (int waited_ms = 0;
+         is_in_use(made) && made.error().os_errno == EADDRNOTAVAIL && waited_ms < 2000;) {
       ::usleep(100'000);
       waited_ms += 100;
       made = connect_from(connecting.local, accepting, connecting);
     }
     if (connecting.family == AF_UNIX || !is_in_use(made)) return made;
-    log_(Severity::warning,
-         "a connection of the job comes from another port now: " + text_of_address(connecting.local) + " is in use");
+    log_(Severity::warning, "a connection of the job comes from another port now: " +
+                                text_of_address(connecting.local) + " is in use");
     return connect_from({}, accepting, connecting);
   }
 
@@ -238,7 +254,8 @@ class Opener {
     return !made && (made.error().os_errno == EADDRINUSE || made.error().os_errno == EADDRNOTAVAIL);
   }
 
-  static Result<Owned> connect_from(const ByteVector& from, const Socket& accepting, const Socket& connecting) {
+  static Result<Owned> connect_from(const ByteVector& from, const Socket& accepting,
+                                    const Socket& connecting) {
     DIAPAUSE_TRY_ASSIGN(Owned made, make_socket(connecting));
     if (!from.empty()) DIAPAUSE_TRY(bind_to(made.number(), connecting, from));
     const Visit visit(accepting.directory);
@@ -247,7 +264,8 @@ class Opener {
     return fail(socket_error(to, errno));
   }
 
-  // Accepts the connection of `connecting`. An internet connection that another program has made first is closed.
+  // Accepts the connection of `connecting`. An internet connection that another program has made
+  // first is closed.
   static Result<Owned> accept_from(int listener, int connecting) {
     sockaddr_storage own{};
     socklen_t own_length = sizeof own;
@@ -255,10 +273,12 @@ class Opener {
     const ByteVector expected = plain(own, own_length);
     for (;;) {
       pollfd asked{listener, POLLIN, 0};
-      if (::poll(&asked, 1, kConnectLimit_ms) <= 0) return fail(Code::timeout, "no connection to a socket of the job");
+      if (::poll(&asked, 1, kConnectLimit_ms) <= 0)
+        return fail(Code::timeout, "no connection to a socket of the job");
       sockaddr_storage from{};
       socklen_t length = sizeof from;
-      Owned accepted(::accept4(listener, reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC));
+      Owned accepted(
+          ::accept4(listener, reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC));
       if (accepted.number() < 0) return fail(os_error("accepting a connection of the job", errno));
       if (own.ss_family == AF_UNIX || plain(from, length) == expected) return accepted;
     }
@@ -285,9 +305,10 @@ class Opener {
         ++waited_ms;
       }
       if (!left.empty()) {
-        return fail(Code::mismatch, fmt::format("{} bytes that waited in a socket of the job do not fit into one "
-                                                "here (net.core.wmem_max, net.core.rmem_max)",
-                                                piece.size()));
+        return fail(Code::mismatch,
+                    fmt::format("{} bytes that waited in a socket of the job do not fit into one "
+                                "here (net.core.wmem_max, net.core.rmem_max)",
+                                piece.size()));
       }
     }
     return {};
@@ -298,8 +319,8 @@ class Opener {
     if (from.is_read_shut) ::shutdown(socket, SHUT_RD);
   }
 
-  // Makes a socket whose connection is over. To a reader it is at its end, and not a socket that was never
-  // connected.
+  // Makes a socket whose connection is over. To a reader it is at its end, and not a socket that
+  // was never connected.
   Status open_ended(std::uint32_t index) {
     Socket listener = job_.sockets[index];
     listener.state = SocketState::listening;

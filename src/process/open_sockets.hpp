@@ -10,12 +10,13 @@
 
 namespace diapause::process {
 
-// Fills in the numbers beside Job::sockets, and what waits in the sockets. The caller closes them, also after a
-// failure. Every connection has the addresses that it had. If somebody else has the port of the connecting end by now,
-// the kernel gives another one, and `log` tells of it.
-// The ends of Job::far_ends are left out.
+// Fills in the numbers beside Job::sockets, and what waits in the sockets. The caller closes them,
+// also after a failure. Every connection has the addresses that it had. If somebody else has the
+// port of the connecting end by now, the kernel gives another one, and `log` tells of it. The ends
+// of Job::far_ends are left out.
 Status open_sockets(const Job& job, const LogSink& log, std::vector<int>& sockets);
 // Makes these, too, together with the other nodes. All other sockets are there already.
-Status open_far_sockets(const Job& job, const LogSink& log, OtherNodes& others, std::vector<int>& sockets);
+Status open_far_sockets(const Job& job, const LogSink& log, OtherNodes& others,
+                        std::vector<int>& sockets);
 
 }  // namespace diapause::process

@@ -27,8 +27,8 @@
 namespace diapause::process {
 namespace {
 
-// The flags that F_GETFL reports and F_SETFL changes. O_ASYNC is for the processes themselves to set, because the
-// signal tells by which descriptor that was done.
+// The flags that F_GETFL reports and F_SETFL changes. O_ASYNC is for the processes themselves to
+// set, because the signal tells by which descriptor that was done.
 constexpr std::uint32_t kChangeable = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 Status write_all(int file, std::uint64_t offset, ByteView bytes) {
@@ -42,15 +42,19 @@ Status write_all(int file, std::uint64_t offset, ByteView bytes) {
   return {};
 }
 
-// Watches a file under the number by which the program knows that. The kernel gives each watch the next number.
+// Watches a file under the number by which the program knows that. The kernel gives each watch the
+// next number.
 Status watch_again(int notifications, const FileWatch& watch) {
   for (;;) {
-    const int made = ::inotify_add_watch(notifications, watch.path.c_str(), watch.events | IN_DONT_FOLLOW);
-    if (made < 0) return fail(os_error("watching " + watch.path + ", which the job watched (inotify)", errno));
+    const int made =
+        ::inotify_add_watch(notifications, watch.path.c_str(), watch.events | IN_DONT_FOLLOW);
+    if (made < 0)
+      return fail(os_error("watching " + watch.path + ", which the job watched (inotify)", errno));
     if (made == static_cast<int>(watch.number)) return {};
     ::inotify_rm_watch(notifications, made);
     if (made > static_cast<int>(watch.number)) {
-      return fail(Code::mismatch, "the kernel gives the watch of " + watch.path + " another number");
+      return fail(Code::mismatch,
+                  "the kernel gives the watch of " + watch.path + " another number");
     }
   }
 }
@@ -63,11 +67,12 @@ void forget_events(int notifications) {
 }
 
 timespec to_timespec(std::uint64_t nanoseconds) {
-  return {static_cast<time_t>(nanoseconds / 1'000'000'000), static_cast<long>(nanoseconds % 1'000'000'000)};
+  return {static_cast<time_t>(nanoseconds / 1'000'000'000),
+          static_cast<long>(nanoseconds % 1'000'000'000)};
 }
 
-// Makes the directories above a path. A program may have had them only for as long as it ran, such as a directory of
-// its session.
+// Makes the directories above a path. A program may have had them only for as long as it ran, such
+// as a directory of its session.
 void make_directories_of(const std::string& path) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
@@ -100,15 +105,16 @@ Result<int> open_timer(const Description& one) {
 
 Result<int> open_signals(const Description& one) {
   // The kernel's signal set has 8 bytes, and that of the C library has more.
-  const auto opened = static_cast<int>(::syscall(SYS_signalfd4, -1, &one.count, sizeof one.count, SFD_CLOEXEC));
+  const auto opened =
+      static_cast<int>(::syscall(SYS_signalfd4, -1, &one.count, sizeof one.count, SFD_CLOEXEC));
   if (opened < 0) return fail(os_error("making a signalfd", errno));
   return opened;
 }
 
 }  // namespace
 
-// Moves a descriptor to a number above all numbers that the job uses, so that these can be given out in any order.
-// Closes `number` in any case.
+// Moves a descriptor to a number above all numbers that the job uses, so that these can be given
+// out in any order. Closes `number` in any case.
 Result<int> Openings::raise(int number) const {
   const int raised = ::fcntl(number, F_DUPFD_CLOEXEC, lowest_);
   const int error = errno;
@@ -125,8 +131,10 @@ Status Openings::open_memory(const SharedMemory& memory) {
   }
   if (memory.kind == SharedKind::file) {
     make_directories_of(memory.path);
-    opened = ::open(memory.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, static_cast<mode_t>(memory.mode));
-    if (opened < 0) return fail(os_error("opening " + memory.path + ", which the job had mapped", errno));
+    opened =
+        ::open(memory.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, static_cast<mode_t>(memory.mode));
+    if (opened < 0)
+      return fail(os_error("opening " + memory.path + ", which the job had mapped", errno));
   } else {
     opened = ::memfd_create("diapause", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (opened < 0) return fail(os_error("making shared memory", errno));
@@ -134,13 +142,16 @@ Status Openings::open_memory(const SharedMemory& memory) {
   DIAPAUSE_TRY_ASSIGN(opened, raise(opened));
   memories_.push_back(opened);
   if (::ftruncate(opened, static_cast<off_t>(memory.bytes)) == 0) return {};
-  return fail(os_error("making shared memory of " + std::to_string(memory.bytes) + " bytes", errno));
+  return fail(
+      os_error("making shared memory of " + std::to_string(memory.bytes) + " bytes", errno));
 }
 
-// Opens the file that pages come from, if it still holds all that the image has of them. The pages then need no
-// memory of the job, and its next checkpoints need not hold them. Returns -1 if the pages must be made from the
-// image. Fails if the image does not hold them and the file cannot be opened.
-Result<int> Openings::open_same_file(const SharedMemory& memory, const Parts& parts, const ReadContents& read) const {
+// Opens the file that pages come from, if it still holds all that the image has of them. The pages
+// then need no memory of the job, and its next checkpoints need not hold them. Returns -1 if the
+// pages must be made from the image. Fails if the image does not hold them and the file cannot be
+// opened.
+Result<int> Openings::open_same_file(const SharedMemory& memory, const Parts& parts,
+                                     const ReadContents& read) const {
   if (memory.path.empty()) return -1;
   const auto file = open_mapped_file(memory.path);
   if (!file && memory.is_stored) return -1;
@@ -149,7 +160,8 @@ Result<int> Openings::open_same_file(const SharedMemory& memory, const Parts& pa
   for (const StoredContents* one : parts) {
     DIAPAUSE_TRY(read(*one, [&](std::uint64_t offset, ByteView bytes) -> Status {
       ByteVector held(bytes.size());
-      is_same = is_same && file->read_exact(held, one->offset + offset) && std::ranges::equal(held, bytes);
+      is_same = is_same && file->read_exact(held, one->offset + offset) &&
+                std::ranges::equal(held, bytes);
       return {};
     }));
   }
@@ -159,7 +171,8 @@ Result<int> Openings::open_same_file(const SharedMemory& memory, const Parts& pa
   return raised;
 }
 
-Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read) {
+Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>& contents,
+                               const ReadContents& read) {
   std::vector<Parts> parts(job.memories.size());
   for (const StoredContents& one : contents) {
     if (one.process == 0) parts[one.shared].push_back(&one);
@@ -175,17 +188,20 @@ Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>
     const int to = memories_.back();
     if (to < 0) continue;
     for (const StoredContents* one : parts[i]) {
-      DIAPAUSE_TRY(
-          read(*one, [&](std::uint64_t offset, ByteView bytes) { return write_all(to, one->offset + offset, bytes); }));
+      DIAPAUSE_TRY(read(*one, [&](std::uint64_t offset, ByteView bytes) {
+        return write_all(to, one->offset + offset, bytes);
+      }));
     }
   }
   return {};
 }
 
-// Opens a file as it was when the image was made. The offset is the same, and a writable file is cut to the length
-// that it had: what was written to it since is lost. Fails with Code::mismatch if the file is shorter now.
+// Opens a file as it was when the image was made. The offset is the same, and a writable file is
+// cut to the length that it had: what was written to it since is lost. Fails with Code::mismatch if
+// the file is shorter now.
 Result<int> Openings::open_file(const Description& one) const {
-  const auto flags = static_cast<int>(one.flags & ~static_cast<std::uint32_t>(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY));
+  const auto flags = static_cast<int>(
+      one.flags & ~static_cast<std::uint32_t>(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY));
   const int file = ::open(one.path.c_str(), flags | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + one.path + ", which the job had open", errno));
   struct stat now {};
@@ -197,9 +213,11 @@ Result<int> Openings::open_file(const Description& one) const {
   const bool is_writable = (flags & O_ACCMODE) != O_RDONLY;
   Status sound;
   if (bytes < one.bytes) {
-    sound = fail(Code::mismatch,
-                 fmt::format("{} had {} bytes when the image was made, and has {} now", one.path, one.bytes, bytes));
-  } else if (is_writable && bytes > one.bytes && ::ftruncate(file, static_cast<off_t>(one.bytes)) != 0) {
+    sound =
+        fail(Code::mismatch, fmt::format("{} had {} bytes when the image was made, and has {} now",
+                                         one.path, one.bytes, bytes));
+  } else if (is_writable && bytes > one.bytes &&
+             ::ftruncate(file, static_cast<off_t>(one.bytes)) != 0) {
     sound = fail(os_error("cutting " + one.path + " to the length that it had", errno));
   }
   if (!sound) {
@@ -210,18 +228,21 @@ Result<int> Openings::open_file(const Description& one) const {
   return file;
 }
 
-// Opens a named pipe by its path, and makes it if it is not there. It stays a named pipe, whoever else has it open.
+// Opens a named pipe by its path, and makes it if it is not there. It stays a named pipe, whoever
+// else has it open.
 Status Openings::open_named_pipe(const Channel& channel) {
   make_directories_of(channel.path);
   const bool is_made = ::mkfifo(channel.path.c_str(), static_cast<mode_t>(channel.mode)) == 0;
-  if (!is_made && errno != EEXIST) return fail(os_error("making the named pipe " + channel.path, errno));
+  if (!is_made && errno != EEXIST)
+    return fail(os_error("making the named pipe " + channel.path, errno));
   Ends& made = channels_.emplace_back();
   const int opened = ::open(channel.path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (opened < 0) return fail(os_error("opening the named pipe " + channel.path, errno));
   struct stat found {};
   if (::fstat(opened, &found) != 0 || !S_ISFIFO(found.st_mode)) {
     ::close(opened);
-    return fail(Code::mismatch, channel.path + " was a named pipe of the job, and is another file now");
+    return fail(Code::mismatch,
+                channel.path + " was a named pipe of the job, and is another file now");
   }
   DIAPAUSE_TRY_ASSIGN(made.write, raise(opened));
   return {};
@@ -265,8 +286,8 @@ Status Openings::open_terminals(const Job& job) {
   return {};
 }
 
-// Opens an end of a pipe for a description. The ends with which the pipe was made are given out once. If a program
-// had opened an end again, that description gets an open file of its own.
+// Opens an end of a pipe for a description. The ends with which the pipe was made are given out
+// once. If a program had opened an end again, that description gets an open file of its own.
 int Openings::open_end_of_pipe(const Description& one) {
   Ends& ends = channels_[one.which];
   const int end = one.is_write_end ? ends.write : ends.read;
@@ -285,7 +306,8 @@ Result<int> Openings::open_end_of_terminal(const Description& one) {
 
 Status Openings::open_all_sockets(const Job& job, const Surroundings& around) {
   DIAPAUSE_TRY(open_sockets(job, around.log, sockets_));
-  if (around.others != nullptr) DIAPAUSE_TRY(open_far_sockets(job, around.log, *around.others, sockets_));
+  if (around.others != nullptr)
+    DIAPAUSE_TRY(open_far_sockets(job, around.log, *around.others, sockets_));
   for (int& socket : sockets_) {
     DIAPAUSE_TRY_ASSIGN(socket, raise(std::exchange(socket, -1)));
   }
@@ -308,7 +330,8 @@ Result<int> Openings::open_description(const Description& one) {
       if (one.path.empty()) {
         opened = open_end_of_pipe(one);
       } else {
-        opened = ::open(one.path.c_str(), static_cast<int>(one.flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC);
+        opened = ::open(one.path.c_str(),
+                        static_cast<int>(one.flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC);
       }
       break;
     case DescriptionKind::counter:
@@ -317,7 +340,8 @@ Result<int> Openings::open_description(const Description& one) {
       break;
     case DescriptionKind::memory: {
       const std::string path = fmt::format("/proc/self/fd/{}", memories_[one.which]);
-      opened = ::open(path.c_str(), static_cast<int>(one.flags & (O_ACCMODE | O_APPEND)) | O_CLOEXEC);
+      opened =
+          ::open(path.c_str(), static_cast<int>(one.flags & (O_ACCMODE | O_APPEND)) | O_CLOEXEC);
       if (opened >= 0) ::lseek(opened, static_cast<off_t>(one.offset), SEEK_SET);
       break;
     }
@@ -339,12 +363,13 @@ Result<int> Openings::open_description(const Description& one) {
     case DescriptionKind::process:
       break;
   }
-  if (opened < 0) return fail(os_error("opening a file of the job again (" + one.path + ")", errno));
+  if (opened < 0)
+    return fail(os_error("opening a file of the job again (" + one.path + ")", errno));
   return opened;
 }
 
-Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read,
-                                const Surroundings& around) {
+Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents>& contents,
+                                const ReadContents& read, const Surroundings& around) {
   Openings openings;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -390,11 +415,13 @@ Openings::Openings(Openings&& other) noexcept
 
 Openings::~Openings() { close_all(); }
 
-// Must be called when all files are open, because a program is not told what the restart does to watched files.
+// Must be called when all files are open, because a program is not told what the restart does to
+// watched files.
 Status Openings::open_notifications(const Job& job) {
   std::vector<FileWatch> watches = job.watches;
   std::ranges::sort(watches, {}, &FileWatch::number);
-  for (const FileWatch& one : watches) DIAPAUSE_TRY(watch_again(descriptions_[one.description], one));
+  for (const FileWatch& one : watches)
+    DIAPAUSE_TRY(watch_again(descriptions_[one.description], one));
   for (std::size_t i = 0; i < job.descriptions.size(); ++i) {
     if (job.descriptions[i].kind != DescriptionKind::notifications) continue;
     forget_events(descriptions_[i]);

@@ -1,5 +1,5 @@
-// Opens all files and shared memories of a stored job again in this process. Processes that are made from it inherit
-// them, and so share them as they did.
+// Opens all files and shared memories of a stored job again in this process. Processes that are
+// made from it inherit them, and so share them as they did.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct StoredContents {
   std::uint64_t bytes = 0;
   std::size_t region = 0;  // by which it is read
 };
-// Reads the contents, and calls `take` with each piece: its offset from the beginning, and its bytes.
+// Reads the contents, and calls `take` with each piece: its offset from the beginning, and its
+// bytes.
 using TakePiece = std::function<Status(std::uint64_t, ByteView)>;
 using ReadContents = std::function<Status(const StoredContents&, const TakePiece&)>;
 
@@ -33,21 +34,22 @@ struct Surroundings {
 
 class Openings {
  public:
-  // Opens everything. Files that the job could write to are cut to the length that they had. Code::mismatch names a
-  // file that does not exist any more or is shorter.
-  static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read,
-                               const Surroundings& around);
+  // Opens everything. Files that the job could write to are cut to the length that they had.
+  // Code::mismatch names a file that does not exist any more or is shorter.
+  static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents,
+                               const ReadContents& read, const Surroundings& around);
   Openings(Openings&& other) noexcept;
   Openings& operator=(Openings&&) = delete;
   ~Openings();  // closes what was not closed
   // Closes everything here. It stays open in the processes that have inherited it.
   void close_all();
 
-  // These return numbers in this process, all above those that the job uses, or -1 for none. A description is none if
-  // only the processes that have it can open it.
+  // These return numbers in this process, all above those that the job uses, or -1 for none. A
+  // description is none if only the processes that have it can open it.
   int of_description(std::uint32_t index) const { return descriptions_[index]; }
   std::vector<int> numbers() const;
-  // Returns the end that programs have, or -1 if nobody in the job has it as its controlling terminal.
+  // Returns the end that programs have, or -1 if nobody in the job has it as its controlling
+  // terminal.
   int of_terminal(std::uint32_t index) const { return controlling_[index]; }
   // Returns -1 for a segment of System V.
   int of_memory(std::uint32_t index) const { return memories_[index]; }
@@ -58,8 +60,10 @@ class Openings {
   Openings() = default;
   using Parts = std::vector<const StoredContents*>;
   Status open_memory(const SharedMemory& memory);
-  Result<int> open_same_file(const SharedMemory& memory, const Parts& parts, const ReadContents& read) const;
-  Status fill_memories(const Job& job, const std::vector<StoredContents>& contents, const ReadContents& read);
+  Result<int> open_same_file(const SharedMemory& memory, const Parts& parts,
+                             const ReadContents& read) const;
+  Status fill_memories(const Job& job, const std::vector<StoredContents>& contents,
+                       const ReadContents& read);
   Result<int> open_description(const Description& one);
   Status open_notifications(const Job& job);
   Result<int> open_file(const Description& one) const;

@@ -1,4 +1,5 @@
-// Dumps and restores the timers that a process has made by timer_create, with the ids by which it knows them.
+// Dumps and restores the timers that a process has made by timer_create, with the ids by which it
+// knows them.
 #include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -27,11 +28,13 @@ struct Event {
 static_assert(sizeof(Event) == 64);
 
 std::uint64_t to_ns(const timespec& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * kSecond_ns + static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * kSecond_ns +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 timespec to_time(std::uint64_t nanoseconds) {
-  return {static_cast<time_t>(nanoseconds / kSecond_ns), static_cast<long>(nanoseconds % kSecond_ns)};
+  return {static_cast<time_t>(nanoseconds / kSecond_ns),
+          static_cast<long>(nanoseconds % kSecond_ns)};
 }
 
 template <class T>
@@ -59,7 +62,8 @@ Timer parse_timer(std::string_view text, const FrozenProcess& frozen) {
   const std::string_view notification = behind(text, "notify: ");
   if (notification.starts_with("none")) timer.notification = SIGEV_NONE;
   if (notification.starts_with("thread")) timer.notification = SIGEV_THREAD;
-  if (const std::string_view thread = behind(notification.substr(0, notification.find('\n')), "/tid.");
+  if (const std::string_view thread =
+          behind(notification.substr(0, notification.find('\n')), "/tid.");
       !thread.empty()) {
     const auto known = std::ranges::find(frozen.threads, number_of<pid_t>(thread),
                                          [](const FrozenThread& one) { return one.name.here; });
@@ -71,23 +75,26 @@ Timer parse_timer(std::string_view text, const FrozenProcess& frozen) {
 }
 
 // Makes a timer that has the next free id. Returns that id.
-Result<std::uint32_t> make_timer(const RestoreWork& work, const ThreadName& thread, const Timer& timer) {
+Result<std::uint32_t> make_timer(const RestoreWork& work, const ThreadName& thread,
+                                 const Timer& timer) {
   struct {
     Event event;
     std::uint32_t number;
   } argument{};
   argument.event = {timer.value, timer.signal, timer.notification, timer.thread, {}};
   argument.number = timer.number;
-  const std::uint64_t room = work.calls.room(), number = room + offsetof(decltype(argument), number);
+  const std::uint64_t room = work.calls.room(),
+                      number = room + offsetof(decltype(argument), number);
   const auto clock = static_cast<std::uint64_t>(static_cast<std::int32_t>(timer.clock));
-  DIAPAUSE_TRY(call_with(work, thread, as_byte_view(argument), {SYS_timer_create, {clock, room, number}, 0}));
+  DIAPAUSE_TRY(call_with(work, thread, as_byte_view(argument),
+                         {SYS_timer_create, {clock, room, number}, 0}));
   std::uint32_t made = 0;
   DIAPAUSE_TRY(read_memory(thread.here, number, std::as_writable_bytes(std::span(&made, 1))));
   return made;
 }
 
-// Makes a timer with its id. A kernel that cannot be told the id gives ids in rising order, so timers are made and
-// deleted until the id is reached.
+// Makes a timer with its id. A kernel that cannot be told the id gives ids in rising order, so
+// timers are made and deleted until the id is reached.
 Status make_timer_with_id(const RestoreWork& work, const ThreadName& thread, const Timer& timer) {
   constexpr int kMostTries = 1 << 16;
   for (int i = 0; i < kMostTries; ++i) {
@@ -96,14 +103,15 @@ Status make_timer_with_id(const RestoreWork& work, const ThreadName& thread, con
     DIAPAUSE_TRY(work.calls.one(thread, {SYS_timer_delete, {made}, 0}));
     if (made > timer.number) break;
   }
-  return fail(Code::mismatch,
-              fmt::format("the kernel gives timer {} of process {} another id", timer.number, timer.process));
+  return fail(Code::mismatch, fmt::format("the kernel gives timer {} of process {} another id",
+                                          timer.number, timer.process));
 }
 
 Status start_timer(const RestoreWork& work, const ThreadName& thread, const Timer& timer) {
   if (timer.left_ns == 0 && timer.period_ns == 0) return {};
   // A timer with a period and no time left has expired: it goes on with its next period.
-  const itimerspec setting{to_time(timer.period_ns), to_time(std::max<std::uint64_t>(timer.left_ns, 1))};
+  const itimerspec setting{to_time(timer.period_ns),
+                           to_time(std::max<std::uint64_t>(timer.left_ns, 1))};
   const Call start{SYS_timer_settime, {timer.number, 0, work.calls.room(), 0}, 0};
   return call_with(work, thread, as_byte_view(setting), start).map([](std::uint64_t) {});
 }
@@ -119,7 +127,8 @@ Status dump_timers(DumpWork& work, const FrozenProcess& frozen) {
     const std::size_t end = rest.find("\nID: ");
     Timer timer = parse_timer(rest.substr(kBegin.size(), end), frozen);
     const std::uint64_t room = frozen.calls->room();
-    DIAPAUSE_TRY(frozen.calls->one(frozen.leader().name, {SYS_timer_gettime, {timer.number, room}, 0}));
+    DIAPAUSE_TRY(
+        frozen.calls->one(frozen.leader().name, {SYS_timer_gettime, {timer.number, room}, 0}));
     itimerspec now{};
     DIAPAUSE_TRY(read_memory(frozen.here, room, std::as_writable_bytes(std::span(&now, 1))));
     timer.left_ns = to_ns(now.it_value);
@@ -130,8 +139,8 @@ Status dump_timers(DumpWork& work, const FrozenProcess& frozen) {
   return {};
 }
 
-// A timer of the processor time of a thread counts that of the thread that makes it, which is the one that it
-// signals as a rule.
+// A timer of the processor time of a thread counts that of the thread that makes it, which is the
+// one that it signals as a rule.
 Status restore_timers(const RestoreWork& work, const Made& made) {
   std::vector<const Timer*> timers;
   for (const Timer& one : work.job.timers) {

@@ -1,4 +1,5 @@
-// Dumps and restores what a process may do beside its capabilities, and the barriers that it has registered for.
+// Dumps and restores what a process may do beside its capabilities, and the barriers that it has
+// registered for.
 #include <fmt/core.h>
 #include <linux/membarrier.h>
 #include <sys/prctl.h>
@@ -11,7 +12,8 @@ namespace diapause::process {
 namespace {
 
 constexpr std::uint64_t kCapabilities = 64;
-constexpr std::uint64_t kGetRegistrations = 512;  // MEMBARRIER_CMD_GET_REGISTRATIONS, since Linux 6.3
+constexpr std::uint64_t kGetRegistrations =
+    512;  // MEMBARRIER_CMD_GET_REGISTRATIONS, since Linux 6.3
 
 bool has(std::uint64_t set, std::uint64_t number) { return (set >> number & 1) != 0; }
 
@@ -21,7 +23,8 @@ const Privileges* privileges_of(const Job& job, std::uint32_t process) {
 }
 
 // What is lost is told when the restart has succeeded.
-Status run_and_tell(RestoreWork& work, const ThreadName& thread, std::vector<Call>& calls, const std::string& what) {
+Status run_and_tell(RestoreWork& work, const ThreadName& thread, std::vector<Call>& calls,
+                    const std::string& what) {
   DIAPAUSE_TRY(work.calls.run(thread, calls));
   const bool is_lost = std::ranges::any_of(calls, [](const Call& call) { return call.result < 0; });
   if (is_lost) work.lost[what].push_back(thread.thread);
@@ -51,7 +54,8 @@ Status restore_barriers(const RestoreWork& work, const Made& made) {
   if (own == nullptr) return {};
   std::vector<Call> calls;
   for (std::uint64_t bit = 0; bit < 32; ++bit) {
-    if (has(own->barriers, bit)) calls.push_back({SYS_membarrier | kMayFail, {std::uint64_t{1} << bit, 0}, 0});
+    if (has(own->barriers, bit))
+      calls.push_back({SYS_membarrier | kMayFail, {std::uint64_t{1} << bit, 0}, 0});
   }
   return work.calls.run(made.leader(), calls);
 }
@@ -66,8 +70,10 @@ Status restore_limits_of_capabilities(RestoreWork& work, const Made& made) {
       const bool is_to_go = has(now.bounding, i) && !has(own->bounding, i);
       if (is_to_go) calls.push_back({SYS_prctl | kMayFail, {PR_CAPBSET_DROP, i}, 0});
     }
-    if (own->secure_bits != 0) calls.push_back({SYS_prctl | kMayFail, {PR_SET_SECUREBITS, own->secure_bits}, 0});
-    DIAPAUSE_TRY(run_and_tell(work, thread, calls, "its bounding capabilities or securebits (see capabilities(7))"));
+    if (own->secure_bits != 0)
+      calls.push_back({SYS_prctl | kMayFail, {PR_SET_SECUREBITS, own->secure_bits}, 0});
+    DIAPAUSE_TRY(run_and_tell(work, thread, calls,
+                              "its bounding capabilities or securebits (see capabilities(7))"));
   }
   return {};
 }

@@ -25,9 +25,11 @@ namespace {
 constexpr std::uint64_t kPagePresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kPageSwapped = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPageOfFile = std::uint64_t{1} << 61;
-constexpr std::uint64_t kPageGuarded = std::uint64_t{1} << 58;  // since Linux 6.15; such a page counts as swapped, too
+constexpr std::uint64_t kPageGuarded =
+    std::uint64_t{1} << 58;  // since Linux 6.15; such a page counts as swapped, too
 
-// The structures of <linux/fs.h> of Linux 6.7. The oldest headers that must suffice to build this do not have them.
+// The structures of <linux/fs.h> of Linux 6.7. The oldest headers that must suffice to build this
+// do not have them.
 struct PageScanArguments {
   std::uint64_t size, flags, start, end;
   std::uint64_t walk_end;  // output: address at which the walk stopped
@@ -39,8 +41,8 @@ struct PageRun {
 };
 constexpr unsigned long kPageScan = _IOWR('f', 16, PageScanArguments);
 constexpr std::uint64_t kScanProtect = 1, kScanOnlyWatched = 2;  // flags
-constexpr std::uint64_t kScanWritten = 2, kScanFile = 4, kScanPresent = 8, kScanSwapped = 16, kScanZero = 32,
-                        kScanGuarded = 256;
+constexpr std::uint64_t kScanWritten = 2, kScanFile = 4, kScanPresent = 8, kScanSwapped = 16,
+                        kScanZero = 32, kScanGuarded = 256;
 static_assert(sizeof(PageScanArguments) == 96 && sizeof(PageRun) == 24);
 
 std::string_view next_word(std::string_view& rest) {
@@ -73,8 +75,8 @@ std::string last_word(std::string_view text) {
   return std::string(space == std::string_view::npos ? text : text.substr(space + 1));
 }
 
-// Parses a line such as "7f0000000000-7f0000001000 r-xp 00000000 08:01 1234   /lib/x.so". Returns nothing if the
-// line is no mapping.
+// Parses a line such as "7f0000000000-7f0000001000 r-xp 00000000 08:01 1234   /lib/x.so". Returns
+// nothing if the line is no mapping.
 std::optional<Mapping> parse_mapping(std::string_view line) {
   std::string_view rest = line;
   const std::string_view range = next_word(rest);
@@ -85,8 +87,8 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
   Mapping found;
   found.begin = to_number(range.substr(0, dash), 16);
   found.end = to_number(range.substr(dash + 1), 16);
-  found.protection =
-      (rights[0] == 'r' ? PROT_READ : 0u) | (rights[1] == 'w' ? PROT_WRITE : 0u) | (rights[2] == 'x' ? PROT_EXEC : 0u);
+  found.protection = (rights[0] == 'r' ? PROT_READ : 0u) | (rights[1] == 'w' ? PROT_WRITE : 0u) |
+                     (rights[2] == 'x' ? PROT_EXEC : 0u);
   found.is_shared = rights[3] == 's';
   found.offset = to_number(next_word(rest), 16);
   const std::string_view device = next_word(rest);
@@ -102,8 +104,10 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
 // A few empty pages between two runs take less room in the image than another run.
 constexpr std::uint64_t kSmallGapBytes = 8 * kPageBytes;
 
-// Adds a run of pages. It becomes part of the last run if no more than `gap_bytes` lie between them.
-void extend(std::vector<Extent>& extents, std::uint64_t gap_bytes, std::uint64_t begin, std::uint64_t end) {
+// Adds a run of pages. It becomes part of the last run if no more than `gap_bytes` lie between
+// them.
+void extend(std::vector<Extent>& extents, std::uint64_t gap_bytes, std::uint64_t begin,
+            std::uint64_t end) {
   if (!extents.empty() && begin - extents.back().end <= gap_bytes) {
     extents.back().end = end;
   } else {
@@ -144,7 +148,8 @@ Result<std::vector<pid_t>> numbers_in(const std::string& directory) {
     const std::string_view name = entry->d_name;
     pid_t number = 0;
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) numbers.push_back(number);
+    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size())
+      numbers.push_back(number);
   }
   std::ranges::sort(numbers);
   return numbers;
@@ -173,7 +178,8 @@ Result<ProcStatus> status_of(const std::string& directory) {
   DIAPAUSE_TRY_ASSIGN(const std::string text, read_proc(directory + "/status"));
   const auto innermost = [&](std::string_view key) -> std::uint32_t {
     const std::vector<std::string> values = values_in(text, key);
-    return values.empty() ? 0 : static_cast<std::uint32_t>(to_number(last_word(values.front()), 10));
+    return values.empty() ? 0
+                          : static_cast<std::uint32_t>(to_number(last_word(values.front()), 10));
   };
   ProcStatus status;
   status.id = innermost("NStgid");
@@ -186,7 +192,8 @@ Result<ProcStatus> status_of(const std::string& directory) {
   if (!state.empty() && !state.front().empty()) status.state = state.front().front();
   status.mask = static_cast<std::uint32_t>(number_in(text, "Umask", 8).value_or(022));
   status.seccomp = static_cast<std::uint32_t>(number_in(text, "Seccomp", 10).value_or(0));
-  status.no_new_privileges = static_cast<std::uint32_t>(number_in(text, "NoNewPrivs", 10).value_or(0));
+  status.no_new_privileges =
+      static_cast<std::uint32_t>(number_in(text, "NoNewPrivs", 10).value_or(0));
   status.inheritable = number_in(text, "CapInh", 16).value_or(0);
   status.permitted = number_in(text, "CapPrm", 16).value_or(0);
   status.effective = number_in(text, "CapEff", 16).value_or(0);
@@ -200,13 +207,14 @@ Result<ProcStatus> status_of(const std::string& directory) {
   return status;
 }
 
-// The second field is a name in parentheses that may contain any characters, so the fields behind its last ")" are
-// read.
+// The second field is a name in parentheses that may contain any characters, so the fields behind
+// its last ")" are read.
 Result<StatFields> StatFields::of(pid_t process) {
   DIAPAUSE_TRY_ASSIGN(const std::string text, read_proc(fmt::format("/proc/{}/stat", process)));
   StatFields found;
   const std::size_t name_end = text.rfind(')');
-  std::string_view rest = std::string_view(text).substr(name_end == std::string::npos ? text.size() : name_end + 1);
+  std::string_view rest =
+      std::string_view(text).substr(name_end == std::string::npos ? text.size() : name_end + 1);
   while (!rest.empty()) {
     const std::string_view word = next_word(rest);
     if (!word.empty() && word != "\n") found.fields_.emplace_back(word);
@@ -253,11 +261,12 @@ struct PageChoice {
   std::uint64_t gap_bytes = 0;    // bytes that may lie between two pages of a run
 };
 
-// Adds runs of pages to `extents`, in ascending order. Guarded pages hold nothing and cannot be read, so no run
-// extends over them.
+// Adds runs of pages to `extents`, in ascending order. Guarded pages hold nothing and cannot be
+// read, so no run extends over them.
 class PageList {
  public:
-  PageList(std::uint64_t gap_bytes, std::vector<Extent>& extents) : gap_bytes_(gap_bytes), extents_(extents) {}
+  PageList(std::uint64_t gap_bytes, std::vector<Extent>& extents)
+      : gap_bytes_(gap_bytes), extents_(extents) {}
 
   void add(std::uint64_t begin, std::uint64_t end) {
     const bool has_guard_before = !extents_.empty() && extents_.back().end < guard_end_;
@@ -271,18 +280,22 @@ class PageList {
   std::uint64_t guard_end_ = 0;
 };
 
-// Finds pages by reading eight bytes for each from pagemap, which is all that kernels before 6.7 offer. Returns 0 or
-// an errno.
-int list_pages(int file, const Extent& range, const PageChoice& choice, std::vector<Extent>& extents) {
+// Finds pages by reading eight bytes for each from pagemap, which is all that kernels before 6.7
+// offer. Returns 0 or an errno.
+int list_pages(int file, const Extent& range, const PageChoice& choice,
+               std::vector<Extent>& extents) {
   std::vector<std::uint64_t> entries(4096);
   PageList list(choice.gap_bytes, extents);
   for (std::uint64_t at = range.begin; at < range.end;) {
-    const std::uint64_t pages = std::min<std::uint64_t>(entries.size(), (range.end - at) / kPageBytes);
+    const std::uint64_t pages =
+        std::min<std::uint64_t>(entries.size(), (range.end - at) / kPageBytes);
     const ssize_t got = ::pread(file, entries.data(), pages * sizeof entries[0],
                                 static_cast<off_t>(at / kPageBytes * sizeof entries[0]));
     if (got <= 0) return got == 0 ? EIO : errno;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(got) / sizeof entries[0]; ++i, at += kPageBytes) {
-      const bool is_chosen = (entries[i] & (kPagePresent | kPageSwapped)) != 0 && (entries[i] & choice.not_listed) == 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(got) / sizeof entries[0];
+         ++i, at += kPageBytes) {
+      const bool is_chosen = (entries[i] & (kPagePresent | kPageSwapped)) != 0 &&
+                             (entries[i] & choice.not_listed) == 0;
       if ((entries[i] & kPageGuarded) != 0) {
         list.add_guard(at + kPageBytes);
       } else if (is_chosen) {
@@ -293,8 +306,8 @@ int list_pages(int file, const Extent& range, const PageChoice& choice, std::vec
   return 0;
 }
 
-// Finds pages by a page scan. `guarded` is the category of guarded pages, or 0 if the kernel does not know them.
-// Returns 0 or an errno.
+// Finds pages by a page scan. `guarded` is the category of guarded pages, or 0 if the kernel does
+// not know them. Returns 0 or an errno.
 int scan_pages(int file, const Extent& range, const PageChoice& choice, std::uint64_t guarded,
                std::vector<Extent>& extents) {
   std::vector<PageRun> runs(512);
@@ -323,7 +336,8 @@ int scan_pages(int file, const Extent& range, const PageChoice& choice, std::uin
   return 0;
 }
 
-Result<std::vector<Extent>> chosen_extents(pid_t process, const Extent& range, const PageChoice& choice) {
+Result<std::vector<Extent>> chosen_extents(pid_t process, const Extent& range,
+                                           const PageChoice& choice) {
   const std::string path = fmt::format("/proc/{}/pagemap", process);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + path, errno));
@@ -353,7 +367,8 @@ Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range) 
 namespace {
 
 // Scans a range of a process for the pages that `scan` asks for, and lists them if it says where.
-Status scan_all(pid_t process, const Extent& range, PageScanArguments scan, std::vector<Extent>* extents) {
+Status scan_all(pid_t process, const Extent& range, PageScanArguments scan,
+                std::vector<Extent>* extents) {
   const std::string path = fmt::format("/proc/{}/pagemap", process);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + path, errno));
@@ -406,7 +421,8 @@ Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range) 
   scan.category_mask = scan.return_mask = kScanGuarded;
   std::vector<Extent> extents;
   const Status scanned = scan_all(process, range, scan, &extents);
-  const bool is_unknown = !scanned && (scanned.error().os_errno == ENOTTY || scanned.error().os_errno == EINVAL);
+  const bool is_unknown =
+      !scanned && (scanned.error().os_errno == ENOTTY || scanned.error().os_errno == EINVAL);
   if (!scanned && !is_unknown) return fail(scanned.error());
   return extents;
 }
@@ -423,7 +439,8 @@ std::vector<Extent> forced_extents(pid_t process, const Extent& range) {
 std::vector<Extent> readable_extents(pid_t process, const Extent& range) {
   constexpr std::size_t kProbes = 512;
   std::vector<Extent> extents;
-  std::array<std::byte, kProbes> bytes;  // NOLINT(cppcoreguidelines-pro-type-member-init): only written to
+  // NOLINT(cppcoreguidelines-pro-type-member-init): only written to.
+  std::array<std::byte, kProbes> bytes;
   std::uint64_t at = range.begin;
   while (at < range.end) {
     std::vector<iovec> pages;

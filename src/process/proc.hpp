@@ -31,7 +31,8 @@ struct ProcStatus {
   std::uint32_t mask = 0;
   std::uint32_t seccomp = 0;
   std::uint32_t no_new_privileges = 0;
-  std::uint64_t inheritable = 0, permitted = 0, effective = 0, bounding = 0, ambient = 0;  // capabilities
+  std::uint64_t inheritable = 0, permitted = 0, effective = 0, bounding = 0,
+                ambient = 0;  // capabilities
   std::string name;
   std::string users;  // user, group and other groups, with their kinds, as text to compare
 };
@@ -62,26 +63,29 @@ Result<std::vector<Mapping>> mappings_of(pid_t process);
 // Returns the same without flags, for which the kernel would have to look at every page.
 Result<std::vector<Mapping>> places_of(pid_t process);
 
-// Each of the following returns runs of pages that hold something, in [begin, end) of memory that is not shared.
+// Each of the following returns runs of pages that hold something, in [begin, end) of memory that
+// is not shared.
 struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
 // In anonymous memory, pages that were never written are left out.
 Result<std::vector<Extent>> populated_extents(pid_t process, const Extent& range);
-// In a private mapping of a file, these are the pages that the process has written to and so has for itself.
+// In a private mapping of a file, these are the pages that the process has written to and so has
+// for itself.
 Result<std::vector<Extent>> written_extents(pid_t process, const Extent& range);
-// In a mapping of a file, these are the pages that can be read; pages behind the end of the file cannot.
+// In a mapping of a file, these are the pages that can be read; pages behind the end of the file
+// cannot.
 std::vector<Extent> readable_extents(pid_t process, const Extent& range);
 
-// In memory that a userfaultfd watches for writes, these are the pages that are there and were not written since
-// mark_unwritten().
-// Fails if a part of the range is not watched so, or if the kernel cannot tell (before Linux 6.7).
+// In memory that a userfaultfd watches for writes, these are the pages that are there and were not
+// written since mark_unwritten(). Fails if a part of the range is not watched so, or if the kernel
+// cannot tell (before Linux 6.7).
 Result<std::vector<Extent>> unwritten_extents(pid_t process, const Extent& range);
 // From now on the pages that are there count as unwritten.
 Status mark_unwritten(pid_t process, const Extent& range);
 
-// Returns the guarded pages (MADV_GUARD_INSTALL) of any memory. Kernels before 6.15 do not tell of them, and the result
-// is empty there.
+// Returns the guarded pages (MADV_GUARD_INSTALL) of any memory. Kernels before 6.15 do not tell of
+// them, and the result is empty there.
 Result<std::vector<Extent>> guarded_extents(pid_t process, const Extent& range);
 
 // Returns the same of pages that the process itself must not read now.

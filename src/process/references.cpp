@@ -18,17 +18,23 @@ namespace {
 
 constexpr std::uint64_t kPartBytes = kMiB;  // bytes that have one checksum and are read at once
 
-std::uint64_t part_bytes(std::uint64_t all, std::uint64_t at) { return std::min(kPartBytes, all - at); }
+std::uint64_t part_bytes(std::uint64_t all, std::uint64_t at) {
+  return std::min(kPartBytes, all - at);
+}
 
-std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec; }
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+}
 
 tl::unexpected<Error> not_the_same(const std::string& path, const std::string& why) {
   return fail(
       Code::mismatch,
-      fmt::format("{}, which the job had mapped and which the checkpoint does not hold, is not the file that it "
-                  "was ({}). Restart where it is, or from a version of level 4, which holds such files; "
-                  "with capture.referenced_files = [] all versions do",
-                  path, why));
+      fmt::format(
+          "{}, which the job had mapped and which the checkpoint does not hold, is not the file "
+          "that it "
+          "was ({}). Restart where it is, or from a version of level 4, which holds such files; "
+          "with capture.referenced_files = [] all versions do",
+          path, why));
 }
 
 }  // namespace
@@ -47,7 +53,8 @@ Result<sys::File> open_mapped_file(const std::string& path) {
 
 bool References::is_below(const std::string& path) const {
   return std::ranges::any_of(directories_, [&](const std::string& directory) {
-    const bool ends = directory.ends_with('/') || path.size() <= directory.size() || path[directory.size()] == '/';
+    const bool ends = directory.ends_with('/') || path.size() <= directory.size() ||
+                      path[directory.size()] == '/';
     return path.starts_with(directory) && ends;
   });
 }
@@ -61,8 +68,8 @@ void References::forget_other_files(Dump& dump) const {
 Result<References::Identity> References::identity_of(const sys::File& file) {
   struct stat found {};
   if (::fstat(file.fd(), &found) != 0) return fail(os_error("asking for " + file.path(), errno));
-  return Identity{found.st_dev, found.st_ino, static_cast<std::uint64_t>(found.st_size), nanoseconds(found.st_mtim),
-                  nanoseconds(found.st_ctim)};
+  return Identity{found.st_dev, found.st_ino, static_cast<std::uint64_t>(found.st_size),
+                  nanoseconds(found.st_mtim), nanoseconds(found.st_ctim)};
 }
 
 std::vector<References::Range> References::parts_of(const Contents& pages) {
@@ -74,7 +81,8 @@ std::vector<References::Range> References::parts_of(const Contents& pages) {
 }
 
 bool References::knows(const Known& known, const Contents& pages) {
-  return std::ranges::all_of(parts_of(pages), [&](const Range& part) { return known.checksums.contains(part); });
+  return std::ranges::all_of(parts_of(pages),
+                             [&](const Range& part) { return known.checksums.contains(part); });
 }
 
 Status References::compare(const sys::File& file, const Contents& pages, Known& known) {
@@ -84,13 +92,15 @@ Status References::compare(const sys::File& file, const Contents& pages, Known& 
     of_memory.resize(range.bytes);
     DIAPAUSE_TRY(file.read_exact(of_file, range.offset));
     DIAPAUSE_TRY(read_contents(pages, range.offset - pages.offset, of_memory));
-    if (of_file != of_memory) return fail(Code::mismatch, file.path() + " holds something else than was mapped");
+    if (of_file != of_memory)
+      return fail(Code::mismatch, file.path() + " holds something else than was mapped");
     known.checksums[range] = format::checksum64(of_file);
   }
   return {};
 }
 
-const References::Known* References::find_out(const std::string& path, const Pages& pages, Effort effort) {
+const References::Known* References::find_out(const std::string& path, const Pages& pages,
+                                              Effort effort) {
   const auto file = open_mapped_file(path);
   if (!file) return nullptr;
   const auto identity = identity_of(*file);
@@ -112,7 +122,8 @@ void References::apply(Dump& dump, Effort effort) {
   }
   for (std::uint32_t i = 0; i < job.memories.size(); ++i) {
     SharedMemory& memory = job.memories[i];
-    const bool is_held = memory.kind == SharedKind::file_pages && !memory.path.empty() && !pages[i].empty();
+    const bool is_held =
+        memory.kind == SharedKind::file_pages && !memory.path.empty() && !pages[i].empty();
     const Known* const known = is_held ? find_out(memory.path, pages[i], effort) : nullptr;
     if (known == nullptr) continue;
     memory.is_stored = false;
@@ -122,7 +133,8 @@ void References::apply(Dump& dump, Effort effort) {
       }
     }
   }
-  std::ranges::sort(job.file_parts, {}, [](const FilePart& part) { return std::tuple(part.memory, part.offset); });
+  std::ranges::sort(job.file_parts, {},
+                    [](const FilePart& part) { return std::tuple(part.memory, part.offset); });
   std::erase_if(dump.contents, [&](const Contents& one) {
     return one.process == 0 && job.memories[one.shared].kind == SharedKind::file_pages &&
            !job.memories[one.shared].is_stored;

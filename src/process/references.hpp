@@ -1,4 +1,5 @@
-// Finds pages that an image need not hold, because files of the machine (libraries and programs) hold them.
+// Finds pages that an image need not hold, because files of the machine (libraries and programs)
+// hold them.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,11 @@ namespace diapause::process {
 class References {
  public:
   // `directories` are absolute paths; files below them belong to the machine and not to the job.
-  explicit References(std::vector<std::string> directories) : directories_(std::move(directories)) {}
+  explicit References(std::vector<std::string> directories)
+      : directories_(std::move(directories)) {}
 
-  // Drops the names of files elsewhere. Their pages are in the image, and a restart does not look for the files.
+  // Drops the names of files elsewhere. Their pages are in the image, and a restart does not look
+  // for the files.
   void forget_other_files(Dump& dump) const;
 
   // Says what may be done to find out whether a file holds the pages of a dump.
@@ -25,7 +28,8 @@ class References {
     look,  // at the file's times: enough if it was read before
     read   // the file and the pages. `dump` may have been redirected to copies
   };
-  // Takes out of `dump` the pages that files hold, and notes there what the files must hold at the restart.
+  // Takes out of `dump` the pages that files hold, and notes there what the files must hold at the
+  // restart.
   void apply(Dump& dump, Effort effort);
 
  private:
@@ -58,11 +62,12 @@ class References {
   std::map<std::string, Known> known_;  // by path
 };
 
-// Opens a file that the job had mapped, to read it; anything but a regular file is refused, and not waited for.
+// Opens a file that the job had mapped, to read it; anything but a regular file is refused, and not
+// waited for.
 Result<sys::File> open_mapped_file(const std::string& path);
 
-// Checks that the files which the image relies on hold what they must. Called before any process is made.
-// Code::mismatch names a file that does not.
+// Checks that the files which the image relies on hold what they must. Called before any process is
+// made. Code::mismatch names a file that does not.
 Status check_files(const Job& job);
 
 }  // namespace diapause::process

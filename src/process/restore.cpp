@@ -22,8 +22,8 @@
 namespace diapause::process {
 namespace {
 
-// Returns the lowest address at which the code for system calls collides with no mapping in `mappings` or in a
-// process of the job.
+// Returns the lowest address at which the code for system calls collides with no mapping in
+// `mappings` or in a process of the job.
 std::uint64_t find_free_address(const Job& job, const std::vector<Mapping>& mappings) {
   std::vector<Extent> taken;
   for (const Mapping& one : mappings) taken.push_back({one.begin, one.end});
@@ -42,15 +42,16 @@ std::uint64_t find_free_address(const Job& job, const std::vector<Mapping>& mapp
 
 }  // namespace
 
-Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id,
-                        Birth birth) {
+Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags,
+                        std::uint32_t id, Birth birth) {
   struct {
     clone_args arguments;
     pid_t id;
   } room{};
   const std::uint64_t address = work.calls.room();
   room.arguments.flags = flags;
-  room.arguments.exit_signal = (flags & CLONE_THREAD) != 0 || birth == Birth::of_helper ? 0 : SIGCHLD;
+  room.arguments.exit_signal =
+      (flags & CLONE_THREAD) != 0 || birth == Birth::of_helper ? 0 : SIGCHLD;
   room.arguments.set_tid = address + offsetof(decltype(room), id);
   room.arguments.set_tid_size = 1;
   room.id = static_cast<pid_t>(id);
@@ -61,7 +62,8 @@ Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::
     return fail(Code::busy, fmt::format("process id {} is in use in the new namespace", id));
   }
   if (!done) return fail(std::move(done.error()));
-  if (made.size() != 1) return fail(Code::internal, fmt::format("process {} was not seen when it was made", id));
+  if (made.size() != 1)
+    return fail(Code::internal, fmt::format("process {} was not seen when it was made", id));
   DIAPAUSE_TRY_ASSIGN(const bool lives, await_stillness(made[0], 10));
   if (!lives) return fail(Code::internal, fmt::format("process {} ended when it was made", id));
   return made[0];
@@ -69,8 +71,8 @@ Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::
 
 namespace {
 
-// Makes a process and its descendants. Sessions are inherited: children that are in the session into which their
-// parent was born are made before the parent begins its own.
+// Makes a process and its descendants. Sessions are inherited: children that are in the session
+// into which their parent was born are made before the parent begins its own.
 Status make_process(RestoreWork& work, const ThreadName& parent, const Process& process) {
   DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, process.id));
   const ThreadName leader{here, process.id, process.id};
@@ -88,36 +90,44 @@ Status make_process(RestoreWork& work, const ThreadName& parent, const Process& 
   return {};
 }
 
-// Makes a process that is needed only for a moment, to begin a session or a group or to have a child there.
-Result<ThreadName> make_helper(const RestoreWork& work, const ThreadName& parent, std::uint32_t id) {
+// Makes a process that is needed only for a moment, to begin a session or a group or to have a
+// child there.
+Result<ThreadName> make_helper(const RestoreWork& work, const ThreadName& parent,
+                               std::uint32_t id) {
   DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, parent, 0, id, Birth::of_helper));
   return ThreadName{here, id, id};
 }
 
-// Ends a helper and waits for it in its parent. The children of the helper become children of process 1.
+// Ends a helper and waits for it in its parent. The children of the helper become children of
+// process 1.
 Status end_helper(const RestoreWork& work, const ThreadName& helper, const ThreadName& parent) {
   end_traced(helper.here);
-  return work.calls.one(parent, {SYS_wait4, {helper.process, 0, __WALL, 0}, 0}).map([](std::uint64_t) {});
+  return work.calls.one(parent, {SYS_wait4, {helper.process, 0, __WALL, 0}, 0})
+      .map([](std::uint64_t) {});
 }
 
 const Made* made_of(const RestoreWork& work, std::uint32_t id) {
-  const auto found = std::ranges::find_if(work.made, [&](const Made& one) { return one.stored->id == id; });
+  const auto found =
+      std::ranges::find_if(work.made, [&](const Made& one) { return one.stored->id == id; });
   return found == work.made.end() ? nullptr : &*found;
 }
 
-// Makes processes whose parent was process 1 in the end, but which were born into a session of the job. A helper
-// makes them, which is a child of the leader of the session, or takes the place of a leader that has ended.
+// Makes processes whose parent was process 1 in the end, but which were born into a session of the
+// job. A helper makes them, which is a child of the leader of the session, or takes the place of a
+// leader that has ended.
 Status make_orphans(RestoreWork& work, const ThreadName& keeper, std::uint32_t session,
                     const std::vector<const Process*>& orphans) {
   const bool has_leader = has_session_leader(work.job, session);
   const ThreadName parent = has_leader ? made_of(work, session)->leader() : keeper;
-  DIAPAUSE_TRY_ASSIGN(const ThreadName helper, make_helper(work, parent, has_leader ? unused_id(work.job) : session));
+  DIAPAUSE_TRY_ASSIGN(const ThreadName helper,
+                      make_helper(work, parent, has_leader ? unused_id(work.job) : session));
   if (!has_leader) DIAPAUSE_TRY(work.calls.one(helper, {SYS_setsid, {}, 0}));
   for (const Process* orphan : orphans) DIAPAUSE_TRY(make_process(work, helper, *orphan));
   return end_helper(work, helper, parent);
 }
 
-// Makes all processes of the job. The orphans of a session that has a leader are made when the leader exists.
+// Makes all processes of the job. The orphans of a session that has a leader are made when the
+// leader exists.
 Status make_processes(RestoreWork& work, const ThreadName& keeper) {
   std::map<std::uint32_t, std::vector<const Process*>> orphans;  // by id of the session
   for (const Process& process : work.job.processes) {
@@ -133,19 +143,22 @@ Status make_processes(RestoreWork& work, const ThreadName& keeper) {
     const auto next = std::ranges::find_if(orphans, [&](const auto& one) {
       return !has_session_leader(work.job, one.first) || made_of(work, one.first) != nullptr;
     });
-    if (next == orphans.end()) return fail(Code::corrupt, "sessions of the image begin in each other");
+    if (next == orphans.end())
+      return fail(Code::corrupt, "sessions of the image begin in each other");
     DIAPAUSE_TRY(make_orphans(work, keeper, next->first, next->second));
     orphans.erase(next);
   }
   return {};
 }
 
-// Begins the groups whose first process has ended, each with a helper that has the number of the group.
+// Begins the groups whose first process has ended, each with a helper that has the number of the
+// group.
 Status begin_groups(RestoreWork& work) {
   std::map<std::uint32_t, std::vector<const Made*>> groups;
   for (const Made& made : work.made) {
     const Process& process = *made.stored;
-    const bool is_of_session = process.group == process.session;  // a helper has begun such a group with its session
+    const bool is_of_session =
+        process.group == process.session;  // a helper has begun such a group with its session
     if (process.group > 1 && !is_of_session && !has_group_leader(work.job, process.group)) {
       groups[process.group].push_back(&made);
     }
@@ -154,7 +167,8 @@ Status begin_groups(RestoreWork& work) {
     const ThreadName& parent = members.front()->leader();
     DIAPAUSE_TRY_ASSIGN(const ThreadName helper, make_helper(work, parent, group));
     DIAPAUSE_TRY(work.calls.one(helper, {SYS_setpgid, {0, 0}, 0}));
-    for (const Made* member : members) DIAPAUSE_TRY(work.calls.one(member->leader(), {SYS_setpgid, {0, group}, 0}));
+    for (const Made* member : members)
+      DIAPAUSE_TRY(work.calls.one(member->leader(), {SYS_setpgid, {0, group}, 0}));
     DIAPAUSE_TRY(end_helper(work, helper, parent));
   }
   return {};
@@ -174,8 +188,8 @@ Status restore_groups(RestoreWork& work) {
   return {};
 }
 
-// Lets a process that has ended in the image end again in the same way. Its parent is signalled a second time, and
-// must not see that.
+// Lets a process that has ended in the image end again in the same way. Its parent is signalled a
+// second time, and must not see that.
 Status end_process(const RestoreWork& work, const Made& made, const Made& parent) {
   const ThreadName& leader = made.leader();
   const std::uint32_t status = made.stored->exit_status;
@@ -188,7 +202,8 @@ Status end_process(const RestoreWork& work, const Made& made, const Made& parent
   for (int look = 0;; ++look) {
     DIAPAUSE_TRY_ASSIGN(const ProcStatus now, status_of(directory));
     if (now.state == 'Z') break;
-    if (look > 10'000) return fail(Code::timeout, fmt::format("process {} does not end", made.stored->id));
+    if (look > 10'000)
+      return fail(Code::timeout, fmt::format("process {} does not end", made.stored->id));
     ::usleep(100);
   }
   return take_child_signal(work, parent.leader());
@@ -197,17 +212,18 @@ Status end_process(const RestoreWork& work, const Made& made, const Made& parent
 Status end_processes(RestoreWork& work) {
   for (const Made& made : work.made) {
     if (!made.stored->has_ended) continue;
-    const auto parent =
-        std::ranges::find_if(work.made, [&](const Made& one) { return one.stored->id == made.stored->parent; });
-    if (parent == work.made.end()) return fail(Code::corrupt, "a process that has ended has no parent");
+    const auto parent = std::ranges::find_if(
+        work.made, [&](const Made& one) { return one.stored->id == made.stored->parent; });
+    if (parent == work.made.end())
+      return fail(Code::corrupt, "a process that has ended has no parent");
     DIAPAUSE_TRY(end_process(work, made, *parent));
   }
   std::erase_if(work.made, [](const Made& one) { return one.stored->has_ended; });
   return {};
 }
 
-Status let_go(RestoreWork& work, const ThreadName& first, const Registers& registers, std::uint64_t mask,
-              std::uint64_t instruction) {
+Status let_go(RestoreWork& work, const ThreadName& first, const Registers& registers,
+              std::uint64_t mask, std::uint64_t instruction) {
   // Process 1 must not keep pipes open that its children close.
   std::vector<Call> closes;
   for (const int number : work.openings.numbers()) {
@@ -231,9 +247,10 @@ Status let_go(RestoreWork& work, const ThreadName& first, const Registers& regis
 
 void tell_what_is_lost(const RestoreWork& work, const LogSink& log) {
   for (const auto& [what, threads] : work.lost) {
-    const std::string others = threads.size() == 1 ? "" : fmt::format(" and {} others", threads.size() - 1);
-    log(Severity::warning,
-        fmt::format("thread {}{} goes on without what it had of its own: {}", threads.front(), others, what));
+    const std::string others =
+        threads.size() == 1 ? "" : fmt::format(" and {} others", threads.size() - 1);
+    log(Severity::warning, fmt::format("thread {}{} goes on without what it had of its own: {}",
+                                       threads.front(), others, what));
   }
 }
 
@@ -247,19 +264,23 @@ Status take_child_signal(const RestoreWork& work, const ThreadName& thread) {
   const std::uint64_t room = work.calls.room();
   DIAPAUSE_TRY(write_memory(thread.here, room, as_byte_view(argument)));
   std::vector<Call> take = {
-      {SYS_rt_sigtimedwait | kMayFail, {room, 0, room + offsetof(decltype(argument), limit), sizeof argument.set}, 0}};
+      {SYS_rt_sigtimedwait | kMayFail,
+       {room, 0, room + offsetof(decltype(argument), limit), sizeof argument.set},
+       0}};
   return work.calls.run(thread, take);
 }
 
-Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread, ByteView argument,
-                                const Call& call) {
-  if (argument.size() > Calls::room_bytes()) return fail(Code::corrupt, "an argument in the image is too long");
+Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread,
+                                ByteView argument, const Call& call) {
+  if (argument.size() > Calls::room_bytes())
+    return fail(Code::corrupt, "an argument in the image is too long");
   DIAPAUSE_TRY(write_memory(thread.here, work.calls.room(), argument));
   return work.calls.one(thread, call);
 }
 
-Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
-                           const ReadContents& read, const Birthplace& place) {
+Result<TimedCalls> restore(const Job& job, const Openings& openings,
+                           const std::vector<StoredContents>& contents, const ReadContents& read,
+                           const Birthplace& place) {
   const pid_t first = place.first;
   DIAPAUSE_TRY(attach(first));
   DIAPAUSE_TRY(ask_to_stop(first));
@@ -270,7 +291,8 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(first));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t instruction, find_call_instruction_of(first));
   const ThreadName keeper{first, 1, 1};
-  DIAPAUSE_TRY_ASSIGN(const Calls calls, Calls::plant(keeper, find_free_address(job, mappings), instruction));
+  DIAPAUSE_TRY_ASSIGN(const Calls calls,
+                      Calls::plant(keeper, find_free_address(job, mappings), instruction));
   RestoreWork work{job, openings, contents, read, schedule_of(::getpid()), calls};
   work.made.reserve(job.processes.size());
   work.filled.resize(job.memories.size());
@@ -296,16 +318,19 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::
 }
 
 Status check_machine(const Job& job) {
-  if (job.machine != "x86_64") return fail(Code::mismatch, "the image is of a machine of the kind " + job.machine);
+  if (job.machine != "x86_64")
+    return fail(Code::mismatch, "the image is of a machine of the kind " + job.machine);
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(::getpid()));
   for (const Process& process : job.processes) {
     for (const Thread& thread : process.threads) {
       if (process.has_ended) continue;
-      if (thread.registers.size() != sizeof(Registers)) return fail(Code::corrupt, "registers of another length");
+      if (thread.registers.size() != sizeof(Registers))
+        return fail(Code::corrupt, "registers of another length");
     }
     for (const Area& area : process.areas) {
       if (area.kind != AreaKind::kernel) continue;
-      const auto own = std::ranges::find_if(mappings, [&](const Mapping& one) { return one.name == area.name; });
+      const auto own =
+          std::ranges::find_if(mappings, [&](const Mapping& one) { return one.name == area.name; });
       const bool is_there = own != mappings.end() && own->end - own->begin == area.end - area.begin;
       ByteVector code;
       if (is_there && area.checksum != 0) {
@@ -313,9 +338,11 @@ Status check_machine(const Job& job) {
         DIAPAUSE_TRY(read_memory(::getpid(), own->begin, code));
       }
       if (is_there && (area.checksum == 0 || format::checksum64(code) == area.checksum)) continue;
-      return fail(Code::mismatch, fmt::format("the kernel here gives processes another {} than the one that the image "
-                                              "was made under: restart under that kernel",
-                                              area.name));
+      return fail(
+          Code::mismatch,
+          fmt::format("the kernel here gives processes another {} than the one that the image "
+                      "was made under: restart under that kernel",
+                      area.name));
     }
   }
   return {};

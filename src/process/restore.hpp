@@ -1,4 +1,5 @@
-// Makes the processes of a stored job again, in the namespaces of a process 1 that waits, with the ids they had.
+// Makes the processes of a stored job again, in the namespaces of a process 1 that waits, with the
+// ids they had.
 #pragma once
 
 #include <sys/types.h>
@@ -19,15 +20,17 @@ struct Birthplace {
   std::function<Status()> go;
 };
 
-// `place.first` is process 1 of the new namespaces. It was forked from this process after `openings` were made, and
-// waits. `contents` are those of processes. When all are complete, `place.go` is called, and they run if it succeeds.
-// The result has the calls that wait until a time. On failure no process runs, and `place.first` has to be ended.
-// `place.log` is told what differs from before.
-Result<TimedCalls> restore(const Job& job, const Openings& openings, const std::vector<StoredContents>& contents,
-                           const ReadContents& read, const Birthplace& place);
+// `place.first` is process 1 of the new namespaces. It was forked from this process after
+// `openings` were made, and waits. `contents` are those of processes. When all are complete,
+// `place.go` is called, and they run if it succeeds. The result has the calls that wait until a
+// time. On failure no process runs, and `place.first` has to be ended. `place.log` is told what
+// differs from before.
+Result<TimedCalls> restore(const Job& job, const Openings& openings,
+                           const std::vector<StoredContents>& contents, const ReadContents& read,
+                           const Birthplace& place);
 
-// Checks that this machine has the kind of processor and the kernel code that the image needs. Called before any
-// process is made.
+// Checks that this machine has the kind of processor and the kernel code that the image needs.
+// Called before any process is made.
 Status check_machine(const Job& job);
 
 }  // namespace diapause::process

@@ -14,45 +14,57 @@
 namespace diapause::process {
 namespace {
 
-bool overlaps(const Extent& one, const Extent& other) { return one.begin < other.end && other.begin < one.end; }
+bool overlaps(const Extent& one, const Extent& other) {
+  return one.begin < other.end && other.begin < one.end;
+}
 
-bool is_of_kernel_here(const Mapping& mapping) { return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar"); }
+bool is_of_kernel_here(const Mapping& mapping) {
+  return mapping.name == "[vdso]" || mapping.name.starts_with("[vvar");
+}
 
-// Returns where the kernel's code can stay while it is moved: behind the code for system calls and its room.
-std::uint64_t waiting_place(const RestoreWork& work) { return work.calls.address() + Calls::kBytes; }
+// Returns where the kernel's code can stay while it is moved: behind the code for system calls and
+// its room.
+std::uint64_t waiting_place(const RestoreWork& work) {
+  return work.calls.address() + Calls::kBytes;
+}
 
-// Moves the kernel's own code to where the process knows it. What the process does not know is unmapped. Everything
-// else moves by way of a free place, because old and new places may overlap.
-Status move_kernel_code(const RestoreWork& work, const Made& made, const std::vector<Mapping>& mappings) {
+// Moves the kernel's own code to where the process knows it. What the process does not know is
+// unmapped. Everything else moves by way of a free place, because old and new places may overlap.
+Status move_kernel_code(const RestoreWork& work, const Made& made,
+                        const std::vector<Mapping>& mappings) {
   std::vector<Call> calls;
   std::uint64_t spare = waiting_place(work) + kPageBytes;
   for (const Mapping& mapping : mappings) {
     if (!is_of_kernel_here(mapping)) continue;
-    const auto area = std::ranges::find_if(
-        made.stored->areas, [&](const Area& one) { return one.kind == AreaKind::kernel && one.name == mapping.name; });
+    const auto area = std::ranges::find_if(made.stored->areas, [&](const Area& one) {
+      return one.kind == AreaKind::kernel && one.name == mapping.name;
+    });
     const std::uint64_t bytes = mapping.end - mapping.begin;
     if (area == made.stored->areas.end()) {
       calls.push_back({SYS_munmap, {mapping.begin, bytes}, 0});
       continue;
     }
-    calls.push_back({SYS_mremap, {mapping.begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, spare}, 0});
+    calls.push_back(
+        {SYS_mremap, {mapping.begin, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, spare}, 0});
     spare += bytes + kPageBytes;
   }
   spare = waiting_place(work) + kPageBytes;
   for (const Mapping& mapping : mappings) {
     if (!is_of_kernel_here(mapping)) continue;
-    const auto area = std::ranges::find_if(
-        made.stored->areas, [&](const Area& one) { return one.kind == AreaKind::kernel && one.name == mapping.name; });
+    const auto area = std::ranges::find_if(made.stored->areas, [&](const Area& one) {
+      return one.kind == AreaKind::kernel && one.name == mapping.name;
+    });
     if (area == made.stored->areas.end()) continue;
     const std::uint64_t bytes = mapping.end - mapping.begin;
-    calls.push_back({SYS_mremap, {spare, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, area->begin}, 0});
+    calls.push_back(
+        {SYS_mremap, {spare, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, area->begin}, 0});
     spare += bytes + kPageBytes;
   }
   return work.calls.run(made.leader(), calls);
 }
 
-// Unregisters restartable sequences. A forked process inherits the address to which the kernel writes the number of
-// its processor, and that memory is about to be unmapped.
+// Unregisters restartable sequences. A forked process inherits the address to which the kernel
+// writes the number of its processor, and that memory is about to be unmapped.
 Status end_sequences(const RestoreWork& work, const Made& made) {
   constexpr std::uint64_t kUnregister = 1;
   DIAPAUSE_TRY_ASSIGN(const SequenceArea area, sequence_area_of(made.leader().here));
@@ -62,11 +74,13 @@ Status end_sequences(const RestoreWork& work, const Made& made) {
   return {};
 }
 
-Status unmap_everything(const RestoreWork& work, const Made& made, const std::vector<Mapping>& mappings) {
+Status unmap_everything(const RestoreWork& work, const Made& made,
+                        const std::vector<Mapping>& mappings) {
   const Extent own{work.calls.address(), work.calls.address() + Calls::kBytes};
   std::vector<Call> calls;
   for (const Mapping& mapping : mappings) {
-    if (is_of_kernel_here(mapping) || mapping.name == "[vsyscall]" || overlaps(own, {mapping.begin, mapping.end})) {
+    if (is_of_kernel_here(mapping) || mapping.name == "[vsyscall]" ||
+        overlaps(own, {mapping.begin, mapping.end})) {
       continue;
     }
     calls.push_back({SYS_munmap, {mapping.begin, mapping.end - mapping.begin}, 0});
@@ -75,11 +89,13 @@ Status unmap_everything(const RestoreWork& work, const Made& made, const std::ve
 }
 
 bool is_segment(const RestoreWork& work, const Area& area) {
-  return area.kind == AreaKind::shared && work.job.memories[area.shared].kind == SharedKind::system_v;
+  return area.kind == AreaKind::shared &&
+         work.job.memories[area.shared].kind == SharedKind::system_v;
 }
 
 Call mapping_call(const RestoreWork& work, const Area& area, bool has_contents) {
-  if (is_segment(work, area)) return {SYS_shmat, {work.job.memories[area.shared].id, area.begin, 0}, 0};
+  if (is_segment(work, area))
+    return {SYS_shmat, {work.job.memories[area.shared].id, area.begin, 0}, 0};
   std::uint64_t flags = MAP_FIXED_NOREPLACE;
   std::uint64_t protection = area.protection;
   std::uint64_t file = ~std::uint64_t{0};
@@ -112,11 +128,14 @@ void add_advice(const Area& area, std::vector<Call>& calls) {
   for (const auto& [flag, advice] : kAdvice) {
     // Advice about huge pages may fail: nothing is lost on a machine that has none.
     const std::uint64_t may_fail = flag == kHuge || flag == kNoHuge ? kMayFail : 0;
-    if ((area.flags & flag) != 0) calls.push_back({SYS_madvise | may_fail, {area.begin, bytes, advice}, 0});
+    if ((area.flags & flag) != 0)
+      calls.push_back({SYS_madvise | may_fail, {area.begin, bytes, advice}, 0});
   }
 }
 
-bool is_mapped(const Area& area) { return area.kind == AreaKind::memory || area.kind == AreaKind::shared; }
+bool is_mapped(const Area& area) {
+  return area.kind == AreaKind::memory || area.kind == AreaKind::shared;
+}
 
 // Fills a segment of System V, through the first process that has it.
 Status fill_segment(RestoreWork& work, const Made& made, const Area& area) {
@@ -144,8 +163,8 @@ Status fill_memory(RestoreWork& work, const Made& made) {
   return {};
 }
 
-// Installs the guard pages of a process. If the kernel has no guard pages, the rights to these pages are taken away
-// instead, which has the same effect.
+// Installs the guard pages of a process. If the kernel has no guard pages, the rights to these
+// pages are taken away instead, which has the same effect.
 Status install_guards(const RestoreWork& work, const Made& made) {
   constexpr std::uint64_t kInstall = 102;  // MADV_GUARD_INSTALL
   std::vector<Call> calls;
@@ -156,7 +175,8 @@ Status install_guards(const RestoreWork& work, const Made& made) {
   DIAPAUSE_TRY(work.calls.run(made.leader(), calls));
   std::vector<Call> instead;
   for (const Call& call : calls) {
-    if (call.result < 0) instead.push_back({SYS_mprotect, {call.arguments[0], call.arguments[1], PROT_NONE}, 0});
+    if (call.result < 0)
+      instead.push_back({SYS_mprotect, {call.arguments[0], call.arguments[1], PROT_NONE}, 0});
   }
   return work.calls.run(made.leader(), instead);
 }
@@ -210,7 +230,8 @@ Status describe_to_kernel(const RestoreWork& work, const Made& made) {
   ByteVector path(made.stored->program.size() + 1);
   std::memcpy(path.data(), made.stored->program.data(), made.stored->program.size());
   const std::uint64_t at_cwd = static_cast<std::uint64_t>(AT_FDCWD);
-  const auto program = call_with(work, leader, path, {SYS_openat, {at_cwd, work.calls.room(), O_RDONLY}, 0});
+  const auto program =
+      call_with(work, leader, path, {SYS_openat, {at_cwd, work.calls.room(), O_RDONLY}, 0});
   if (program) map.exe_fd = static_cast<__u32>(*program);
   ByteVector argument(sizeof map + from.auxiliary.size());
   std::memcpy(argument.data(), &map, sizeof map);
@@ -218,8 +239,8 @@ Status describe_to_kernel(const RestoreWork& work, const Made& made) {
   const Call set{SYS_prctl, {PR_SET_MM, PR_SET_MM_MAP, work.calls.room(), sizeof map, 0}, 0};
   auto done = call_with(work, leader, argument, set);
   if (!done) {
-    done.error().message =
-        fmt::format("process {} ({}): {}", made.stored->id, made.stored->program, done.error().message);
+    done.error().message = fmt::format("process {} ({}): {}", made.stored->id, made.stored->program,
+                                       done.error().message);
     return fail(std::move(done.error()));
   }
   if (program) DIAPAUSE_TRY(work.calls.one(leader, {SYS_close, {*program}, 0}));

@@ -29,21 +29,24 @@ struct RestoreWork {
   Calls calls;     // at the same address in all
   std::vector<Made> made = {};
   TimedCalls timed = {};
-  std::map<std::string, std::vector<std::uint32_t>> lost = {};  // what of the threads could not be restored, and why
-  std::vector<bool> filled = {};  // beside job.memories: segments of System V that have their contents
+  // What of the threads could not be restored, and why.
+  std::map<std::string, std::vector<std::uint32_t>> lost = {};
+  // Beside job.memories: segments of System V that have their contents.
+  std::vector<bool> filled = {};
 };
 
 // Does a call that has a text or a structure among its arguments, which is put at room().
-Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread, ByteView argument, const Call& call);
+Result<std::uint64_t> call_with(const RestoreWork& work, const ThreadName& thread,
+                                ByteView argument, const Call& call);
 
-// Makes a process or thread with an id of our choice, by clone3 in `parent`. It stands still. The parent is not told
-// when a helper ends.
+// Makes a process or thread with an id of our choice, by clone3 in `parent`. It stands still. The
+// parent is not told when a helper ends.
 enum class Birth { of_job, of_helper };
-Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags, std::uint32_t id,
-                        Birth birth = Birth::of_job);
+Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags,
+                        std::uint32_t id, Birth birth = Birth::of_job);
 
-// Process 1 makes the segments of System V, which are empty at first. In the end it removes those that no process has,
-// if they were to end with the last process that has them.
+// Process 1 makes the segments of System V, which are empty at first. In the end it removes those
+// that no process has, if they were to end with the last process that has them.
 Status make_segments(const RestoreWork& work, const ThreadName& keeper);
 Status forget_segments(RestoreWork& work, const ThreadName& keeper);
 // Tells the kernel which id the next object of System V is to have. `file`: in /proc/sys/kernel.

@@ -39,12 +39,13 @@ Status restore_actions(const RestoreWork& work, const Made& made) {
     if (i + 1 == SIGKILL || i + 1 == SIGSTOP) continue;
     calls.push_back({SYS_rt_sigaction, {i + 1, room + i * sizeof(SignalAction), 0, kSetBytes}, 0});
   }
-  DIAPAUSE_TRY(write_memory(made.leader().here, room, std::as_bytes(std::span(made.stored->actions))));
+  DIAPAUSE_TRY(
+      write_memory(made.leader().here, room, std::as_bytes(std::span(made.stored->actions))));
   return work.calls.run(made.leader(), calls);
 }
 
-Status queue_signals(const RestoreWork& work, const ThreadName& thread, const std::vector<ByteVector>& waiting,
-                     Queue queue) {
+Status queue_signals(const RestoreWork& work, const ThreadName& thread,
+                     const std::vector<ByteVector>& waiting, Queue queue) {
   for (const ByteVector& one : waiting) {
     std::uint32_t number = 0;
     if (one.size() != sizeof(siginfo_t)) return fail(Code::corrupt, "a signal of another length");
@@ -67,16 +68,18 @@ Status restore_limits(const Made& made) {
       continue;
     }
     // A hard limit that is lower here is not raised.
-    const rlimit wanted{std::min<rlim_t>(stored.soft, now.rlim_max), std::min<rlim_t>(stored.hard, now.rlim_max)};
+    const rlimit wanted{std::min<rlim_t>(stored.soft, now.rlim_max),
+                        std::min<rlim_t>(stored.hard, now.rlim_max)};
     if (::prlimit(made.leader().here, which, &wanted, nullptr) != 0) {
-      return fail(os_error(fmt::format("setting the limits of process {}", made.stored->id), errno));
+      return fail(
+          os_error(fmt::format("setting the limits of process {}", made.stored->id), errno));
     }
   }
   return {};
 }
 
-// Sets the capabilities of the threads as they were stored, which is how exec would have left them for an ordinary
-// user.
+// Sets the capabilities of the threads as they were stored, which is how exec would have left them
+// for an ordinary user.
 Status restore_capabilities(const RestoreWork& work, const Made& made) {
   struct {
     __user_cap_header_struct header;
@@ -84,11 +87,11 @@ Status restore_capabilities(const RestoreWork& work, const Made& made) {
   } argument{};
   argument.header.version = _LINUX_CAPABILITY_VERSION_3;
   const Process& stored = *made.stored;
-  // A thread that sets them gets credentials of its own, even if they are the same, and drivers of InfiniBand take
-  // calls only from threads that share those of whoever opened the adapter.
+  // A thread that sets them gets credentials of its own, even if they are the same, and drivers of
+  // InfiniBand take calls only from threads that share those of whoever opened the adapter.
   DIAPAUSE_TRY_ASSIGN(const ProcStatus now, status_of(fmt::format("/proc/{}", made.leader().here)));
-  const bool is_same =
-      now.inheritable == stored.inheritable && now.permitted == stored.permitted && now.effective == stored.effective;
+  const bool is_same = now.inheritable == stored.inheritable && now.permitted == stored.permitted &&
+                       now.effective == stored.effective;
   if (is_same) return {};
   for (int half = 0; half < 2; ++half) {
     argument.data[half].effective = static_cast<__u32>(stored.effective >> (32 * half));
@@ -97,8 +100,8 @@ Status restore_capabilities(const RestoreWork& work, const Made& made) {
   }
   const std::uint64_t room = work.calls.room();
   for (const ThreadName& thread : made.threads) {
-    DIAPAUSE_TRY(
-        call_with(work, thread, as_byte_view(argument), {SYS_capset, {room, room + sizeof argument.header}, 0}));
+    DIAPAUSE_TRY(call_with(work, thread, as_byte_view(argument),
+                           {SYS_capset, {room, room + sizeof argument.header}, 0}));
   }
   return {};
 }
@@ -109,32 +112,39 @@ Status restore_thread(const RestoreWork& work, const ThreadName& name, const Thr
     stack_t stack;
     char name[16];
   } argument{};
-  constexpr std::uint32_t kOnStack = 1;  // SS_ONSTACK: says that the thread runs on the stack, and cannot be set
+  // SS_ONSTACK: says that the thread runs on the stack, and cannot be set.
+  constexpr std::uint32_t kOnStack = 1;
   argument.stack.ss_sp = reinterpret_cast<void*>(thread.stack_address);
   argument.stack.ss_flags = static_cast<int>(thread.stack_flags & ~kOnStack);
   argument.stack.ss_size = thread.stack_bytes;
-  std::memcpy(argument.name, thread.name.data(), std::min<std::size_t>(thread.name.size(), sizeof argument.name - 1));
-  std::vector<Call> calls = {{SYS_set_tid_address, {thread.cleared_address}, 0},
-                             {SYS_set_robust_list | (thread.robust_list == 0 ? kMayFail : 0),
-                              {thread.robust_list, thread.robust_list_bytes},
-                              0},
-                             {SYS_sigaltstack, {room, 0}, 0},
-                             {SYS_prctl, {PR_SET_NAME, room + offsetof(decltype(argument), name)}, 0}};
+  std::memcpy(argument.name, thread.name.data(),
+              std::min<std::size_t>(thread.name.size(), sizeof argument.name - 1));
+  std::vector<Call> calls = {
+      {SYS_set_tid_address, {thread.cleared_address}, 0},
+      {SYS_set_robust_list | (thread.robust_list == 0 ? kMayFail : 0),
+       {thread.robust_list, thread.robust_list_bytes},
+       0},
+      {SYS_sigaltstack, {room, 0}, 0},
+      {SYS_prctl, {PR_SET_NAME, room + offsetof(decltype(argument), name)}, 0}};
   if (thread.sequence_address != 0) {
-    calls.push_back({SYS_rseq, {thread.sequence_address, thread.sequence_bytes, 0, thread.sequence_signature}, 0});
+    calls.push_back({SYS_rseq,
+                     {thread.sequence_address, thread.sequence_bytes, 0, thread.sequence_signature},
+                     0});
   }
   DIAPAUSE_TRY(write_memory(name.here, room, as_byte_view(argument)));
   DIAPAUSE_TRY(work.calls.run(name, calls));
   return queue_signals(work, name, thread.waiting_signals, Queue::thread);
 }
 
-// Begins a call that was to last until a certain time, for the rest of that time, and interrupts it. From then on
-// the kernel knows when the call ends, as it did before. If the call has ended at once, `registers` hold what it has
-// returned.
-Status begin_timed_call(const RestoreWork& work, const ThreadName& name, const Thread& thread, Registers& registers) {
-  Call call{static_cast<std::uint64_t>(thread.timed_call),
-            {registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9},
-            0};
+// Begins a call that was to last until a certain time, for the rest of that time, and interrupts
+// it. From then on the kernel knows when the call ends, as it did before. If the call has ended at
+// once, `registers` hold what it has returned.
+Status begin_timed_call(const RestoreWork& work, const ThreadName& name, const Thread& thread,
+                        Registers& registers) {
+  Call call{
+      static_cast<std::uint64_t>(thread.timed_call),
+      {registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9},
+      0};
   const timespec left{static_cast<time_t>(thread.left_ns / 1'000'000'000),
                       static_cast<long>(thread.left_ns % 1'000'000'000)};
   const std::uint64_t room = work.calls.room();
@@ -164,8 +174,8 @@ void restore_schedules(RestoreWork& work, const Made& made) {
   }
 }
 
-// Makes terminals the controlling ones of a session, by the leader of the session. Must be called while the leader
-// still has all descriptors that were opened for it.
+// Makes terminals the controlling ones of a session, by the leader of the session. Must be called
+// while the leader still has all descriptors that were opened for it.
 Status restore_controlling_terminal(const RestoreWork& work, const Made& made) {
   const Process& process = *made.stored;
   if (process.session != process.id) return {};
@@ -181,8 +191,8 @@ Status restore_controlling_terminal(const RestoreWork& work, const Made& made) {
   return {};
 }
 
-// Takes the locks of a process again. Must be called after its last descriptor was closed, because a process loses
-// its locks on a file when it closes any descriptor of the file.
+// Takes the locks of a process again. Must be called after its last descriptor was closed, because
+// a process loses its locks on a file when it closes any descriptor of the file.
 Status restore_locks(const RestoreWork& work, const Made& made) {
   for (const FileLock& lock : work.job.locks) {
     if (lock.process != made.stored->id) continue;
@@ -198,9 +208,12 @@ Status restore_locks(const RestoreWork& work, const Made& made) {
                           : Call{SYS_fcntl, {lock.number, set, work.calls.room()}, 0};
     const auto taken = call_with(work, made.leader(), as_byte_view(range), take);
     if (taken) continue;
-    const auto known = std::ranges::find(made.stored->descriptors, lock.number, &Descriptor::number);
-    return fail(Code::busy, fmt::format("the lock that process {} had on {} cannot be taken again: {}", lock.process,
-                                        work.job.descriptions[known->description].path, taken.error().message));
+    const auto known =
+        std::ranges::find(made.stored->descriptors, lock.number, &Descriptor::number);
+    return fail(
+        Code::busy,
+        fmt::format("the lock that process {} had on {} cannot be taken again: {}", lock.process,
+                    work.job.descriptions[known->description].path, taken.error().message));
   }
   return {};
 }
@@ -209,11 +222,12 @@ Status restore_locks(const RestoreWork& work, const Made& made) {
 
 namespace {
 
-// Returns whether a process is the first of the job that has an epoll set. The set watches the descriptors of that
-// one.
+// Returns whether a process is the first of the job that has an epoll set. The set watches the
+// descriptors of that one.
 bool is_first_with(const Job& job, const Process& process, std::uint32_t description) {
   const auto has_it = [&](const Process& one) {
-    return std::ranges::find(one.descriptors, description, &Descriptor::description) != one.descriptors.end();
+    return std::ranges::find(one.descriptors, description, &Descriptor::description) !=
+           one.descriptors.end();
   };
   const auto first = std::ranges::find_if(job.processes, has_it);
   return first != job.processes.end() && first->id == process.id;
@@ -227,14 +241,16 @@ bool is_pidfd(const RestoreWork& work, const Descriptor& one) {
 Status open_pidfd(const RestoreWork& work, const Made& made, const Descriptor& one) {
   const Description& description = work.job.descriptions[one.description];
   const std::uint64_t flags = description.flags & O_NONBLOCK;
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t opened,
-                      work.calls.one(made.leader(), {SYS_pidfd_open, {description.which, flags}, 0}));
+  DIAPAUSE_TRY_ASSIGN(
+      const std::uint64_t opened,
+      work.calls.one(made.leader(), {SYS_pidfd_open, {description.which, flags}, 0}));
   const std::uint64_t closes = one.closes_on_exec ? FD_CLOEXEC : 0;
   std::vector<Call> calls;
   if (opened == one.number) {
     calls.push_back({SYS_fcntl, {opened, F_SETFD, closes}, 0});
   } else {
-    calls.push_back({SYS_dup3, {opened, one.number, one.closes_on_exec ? std::uint64_t{O_CLOEXEC} : 0}, 0});
+    calls.push_back(
+        {SYS_dup3, {opened, one.number, one.closes_on_exec ? std::uint64_t{O_CLOEXEC} : 0}, 0});
     calls.push_back({SYS_close, {opened}, 0});
   }
   return work.calls.run(made.leader(), calls);
@@ -268,7 +284,8 @@ Status restore_descriptors(RestoreWork& work, Made& made) {
       epoll_event event{};
       event.events = watched.events;
       event.data.u64 = watched.data;
-      const Call add{SYS_epoll_ctl, {one.number, EPOLL_CTL_ADD, watched.number, work.calls.room()}, 0};
+      const Call add{
+          SYS_epoll_ctl, {one.number, EPOLL_CTL_ADD, watched.number, work.calls.room()}, 0};
       const auto added = call_with(work, made.leader(), as_byte_view(event), add);
       // EEXIST: the file was added already, by another descriptor of the same set.
       if (!added && added.error().os_errno != EEXIST) return fail(added.error());
@@ -283,8 +300,8 @@ Status restore_attributes(RestoreWork& work, Made& made) {
   const std::uint64_t room = work.calls.room();
   auto moved = call_with(work, leader, with_end(stored.directory), {SYS_chdir, {room}, 0});
   if (!moved) {
-    moved.error().message =
-        fmt::format("process {}: its directory {}: {}", stored.id, stored.directory, moved.error().message);
+    moved.error().message = fmt::format("process {}: its directory {}: {}", stored.id,
+                                        stored.directory, moved.error().message);
     return fail(std::move(moved.error()));
   }
   DIAPAUSE_TRY(restore_actions(work, made));
@@ -304,13 +321,15 @@ Status restore_attributes(RestoreWork& work, Made& made) {
 }
 
 Status restore_threads(RestoreWork& work, Made& made) {
-  constexpr std::uint64_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+  constexpr std::uint64_t kThread =
+      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
   const std::vector<Thread>& threads = made.stored->threads;
   for (std::size_t i = 1; i < threads.size(); ++i) {
     DIAPAUSE_TRY_ASSIGN(const pid_t here, make_task(work, made.leader(), kThread, threads[i].id));
     made.threads.push_back({here, made.stored->id, threads[i].id});
   }
-  for (std::size_t i = 0; i < threads.size(); ++i) DIAPAUSE_TRY(restore_thread(work, made.threads[i], threads[i]));
+  for (std::size_t i = 0; i < threads.size(); ++i)
+    DIAPAUSE_TRY(restore_thread(work, made.threads[i], threads[i]));
   return {};
 }
 
@@ -321,9 +340,11 @@ Status finish_threads(RestoreWork& work, Made& made) {
   for (std::size_t i = 0; i < 3; ++i) {
     const Interval& one = stored.intervals[i];
     if (one.left_us == 0 && one.period_us == 0) continue;
-    // A periodic timer with no time left has expired. It goes on when its signal, which waits, has been taken.
+    // A periodic timer with no time left has expired. It goes on when its signal, which waits, has
+    // been taken.
     const std::uint64_t left_us = std::max<std::uint64_t>(one.left_us, 1);
-    settings[i].it_value = {static_cast<time_t>(left_us / 1'000'000), static_cast<suseconds_t>(left_us % 1'000'000)};
+    settings[i].it_value = {static_cast<time_t>(left_us / 1'000'000),
+                            static_cast<suseconds_t>(left_us % 1'000'000)};
     settings[i].it_interval = {static_cast<time_t>(one.period_us / 1'000'000),
                                static_cast<suseconds_t>(one.period_us % 1'000'000)};
     timers.push_back({SYS_setitimer, {i, work.calls.room() + i * sizeof(itimerval), 0}, 0});
@@ -346,7 +367,8 @@ Status finish_threads(RestoreWork& work, Made& made) {
     const pid_t here = made.threads[i].here;
     DIAPAUSE_TRY(stop_for_signals(here));
     if (thread.sequence_section != 0) {
-      DIAPAUSE_TRY(write_memory(here, thread.sequence_address + 8, as_byte_view(thread.sequence_section)));
+      DIAPAUSE_TRY(
+          write_memory(here, thread.sequence_address + 8, as_byte_view(thread.sequence_section)));
     }
     DIAPAUSE_TRY(set_extended_registers(here, thread.extended_registers));
     DIAPAUSE_TRY(set_registers(here, registers[i]));

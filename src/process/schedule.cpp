@@ -27,7 +27,8 @@ static_assert(sizeof(Policy) == kPolicyBytes);
 constexpr int kOfThread = 1;  // IOPRIO_WHO_PROCESS
 
 bool is_fair(const Policy& policy) {
-  return policy.policy == SCHED_OTHER || policy.policy == SCHED_BATCH || policy.policy == SCHED_IDLE;
+  return policy.policy == SCHED_OTHER || policy.policy == SCHED_BATCH ||
+         policy.policy == SCHED_IDLE;
 }
 
 Policy policy_in(const ByteVector& bytes) {
@@ -55,7 +56,8 @@ Schedule schedule_of(pid_t thread) {
     policy.nice = 0;
     schedule.policy = bytes_of(policy);
   }
-  schedule.niceness = static_cast<std::uint32_t>(std::max(::syscall(SYS_getpriority, PRIO_PROCESS, thread), 0L));
+  schedule.niceness =
+      static_cast<std::uint32_t>(std::max(::syscall(SYS_getpriority, PRIO_PROCESS, thread), 0L));
   const long io_priority = ::syscall(SYS_ioprio_get, kOfThread, thread);
   if (io_priority >= 0) schedule.io_priority = static_cast<std::uint32_t>(io_priority);
   return schedule;
@@ -69,7 +71,8 @@ Schedule own_part(Schedule own, const Schedule& given) {
   if (own.policy.empty()) return own;
   // The kernel reports its usual time slice as if it had been asked for, so that one is left out.
   Policy policy = policy_in(own.policy);
-  if (is_fair(policy) && policy.runtime_ns == policy_in(given.policy).runtime_ns) policy.runtime_ns = 0;
+  if (is_fair(policy) && policy.runtime_ns == policy_in(given.policy).runtime_ns)
+    policy.runtime_ns = 0;
   own.policy = bytes_of(policy);
   return own;
 }
@@ -82,7 +85,8 @@ bool is_empty(const Schedule& schedule) {
 ByteVector common_processors(ByteView one, ByteView other) {
   ByteVector common(std::min(one.size(), other.size()));
   for (std::size_t i = 0; i < common.size(); ++i) common[i] = one[i] & other[i];
-  const bool has_any = std::ranges::any_of(common, [](std::byte byte) { return byte != std::byte{}; });
+  const bool has_any =
+      std::ranges::any_of(common, [](std::byte byte) { return byte != std::byte{}; });
   return has_any ? common : ByteVector{};
 }
 
@@ -93,7 +97,8 @@ void set_schedule(pid_t thread, const Schedule& own, const Schedule& given,
     const long niceness = ::syscall(SYS_getpriority, PRIO_PROCESS, thread);
     constexpr long kFrom = 20;  // the system call itself returns 20 minus the niceness
     if (niceness > 0 && is_fair(policy)) policy.nice = static_cast<std::int32_t>(kFrom - niceness);
-    if (::syscall(SYS_sched_setattr, thread, &policy, 0) != 0) lost(os_error("the scheduling policy", errno).message);
+    if (::syscall(SYS_sched_setattr, thread, &policy, 0) != 0)
+      lost(os_error("the scheduling policy", errno).message);
   }
   if (own.niceness != 0) {
     const int niceness = 20 - static_cast<int>(own.niceness);
@@ -101,7 +106,8 @@ void set_schedule(pid_t thread, const Schedule& own, const Schedule& given,
       lost(os_error("the niceness", errno).message);
     }
   }
-  if (own.io_priority != kNone && ::syscall(SYS_ioprio_set, kOfThread, thread, own.io_priority) != 0) {
+  if (own.io_priority != kNone &&
+      ::syscall(SYS_ioprio_set, kOfThread, thread, own.io_priority) != 0) {
     lost(os_error("the priority at disks", errno).message);
   }
   if (!own.processors.empty()) {

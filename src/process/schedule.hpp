@@ -1,4 +1,5 @@
-// How threads are scheduled: which processors they may use, and how soon they get them and the disks.
+// How threads are scheduled: which processors they may use, and how soon they get them and the
+// disks.
 #pragma once
 
 #include <sys/types.h>
@@ -20,8 +21,8 @@ bool is_empty(const Schedule& schedule);
 // Returns the processors that are in both masks. The result is empty if there is none.
 ByteVector common_processors(ByteView one, ByteView other);
 
-// Schedules a thread, which is scheduled as `given` says, by `own`. Where the machine does not allow that, the thread
-// keeps what was given, and `lost` is told what it lacks and why.
+// Schedules a thread, which is scheduled as `given` says, by `own`. Where the machine does not
+// allow that, the thread keeps what was given, and `lost` is told what it lacks and why.
 void set_schedule(pid_t thread, const Schedule& own, const Schedule& given,
                   const std::function<void(const std::string&)>& lost);
 

@@ -1,5 +1,5 @@
-// Dumps and restores shared memory of System V: the segments of the job's IPC namespace, with the ids by which
-// programs know them.
+// Dumps and restores shared memory of System V: the segments of the job's IPC namespace, with the
+// ids by which programs know them.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ipc.h>
@@ -15,18 +15,23 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::uint32_t kIsToGo = 01000;  // SHM_DEST of shm_perm.mode: the segment ends with its last process
+constexpr std::uint32_t kIsToGo =
+    01000;  // SHM_DEST of shm_perm.mode: the segment ends with its last process
 
-std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+std::uint64_t whole_pages(std::uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
-// Asks for the key, mode and size of a segment through the first process of the job, as every process of it can.
+// Asks for the key, mode and size of a segment through the first process of the job, as every
+// process of it can.
 Status look_at_segment(DumpWork& work, SharedMemory& memory) {
   FrozenProcess& asked = work.frozen.processes().front();
   const std::uint64_t room = asked.calls->room();
   auto done = asked.calls->one(asked.leader().name, {SYS_shmctl, {memory.id, IPC_STAT, room}, 0});
   if (!done) {
-    work.refuse(asked.status, fmt::format("shares the System V segment {}, which cannot be asked for: {}", memory.id,
-                                          done.error().message));
+    work.refuse(asked.status,
+                fmt::format("shares the System V segment {}, which cannot be asked for: {}",
+                            memory.id, done.error().message));
     return {};
   }
   shmid_ds found{};
@@ -41,9 +46,11 @@ Status look_at_segment(DumpWork& work, SharedMemory& memory) {
 Status dump_unattached(DumpWork& work, std::uint32_t id, const shmid_ds& found) {
   FrozenProcess& asked = work.frozen.processes().front();
   const ThreadName& thread = asked.leader().name;
-  SharedMemory memory{SharedKind::system_v, "", found.shm_segsz, found.shm_perm.mode, 0, id, true, true};
+  SharedMemory memory{
+      SharedKind::system_v, "", found.shm_segsz, found.shm_perm.mode, 0, id, true, true};
   memory.key = static_cast<std::uint32_t>(found.shm_perm.__key);
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t at, asked.calls->one(thread, {SYS_shmat, {id, 0, SHM_RDONLY}, 0}));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t at,
+                      asked.calls->one(thread, {SYS_shmat, {id, 0, SHM_RDONLY}, 0}));
   ByteVector bytes(found.shm_segsz);
   const Status read = read_memory(asked.here, at, bytes);
   DIAPAUSE_TRY(asked.calls->one(thread, {SYS_shmdt, {at}, 0}));
@@ -67,7 +74,8 @@ Status dump_unattached_segments(DumpWork& work) {
     if (!id) continue;  // there is none at this place
     shmid_ds found{};
     DIAPAUSE_TRY(read_memory(asked.here, room, std::as_writable_bytes(std::span(&found, 1))));
-    if (found.shm_nattch == 0) DIAPAUSE_TRY(dump_unattached(work, static_cast<std::uint32_t>(*id), found));
+    if (found.shm_nattch == 0)
+      DIAPAUSE_TRY(dump_unattached(work, static_cast<std::uint32_t>(*id), found));
   }
   return {};
 }
@@ -75,7 +83,8 @@ Status dump_unattached_segments(DumpWork& work) {
 // Fills the segments that no process of the job has attached, through process 1.
 Status fill_unattached(RestoreWork& work, const ThreadName& keeper, std::uint32_t index) {
   const SharedMemory& memory = work.job.memories[index];
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t at, work.calls.one(keeper, {SYS_shmat, {memory.id, 0, 0}, 0}));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t at,
+                      work.calls.one(keeper, {SYS_shmat, {memory.id, 0, 0}, 0}));
   for (const StoredContents& one : work.contents) {
     if (one.process != 0 || one.shared != index) continue;
     DIAPAUSE_TRY(work.read(one, [&](std::uint64_t offset, ByteView bytes) {
@@ -94,14 +103,17 @@ Status look_at_segments(DumpWork& work) {
   }
   for (const Process& process : job.processes) {
     for (const Area& area : process.areas) {
-      if (area.kind != AreaKind::shared || job.memories[area.shared].kind != SharedKind::system_v) continue;
-      const bool is_whole = area.offset == 0 && area.end - area.begin == whole_pages(job.memories[area.shared].bytes);
+      if (area.kind != AreaKind::shared || job.memories[area.shared].kind != SharedKind::system_v)
+        continue;
+      const bool is_whole =
+          area.offset == 0 && area.end - area.begin == whole_pages(job.memories[area.shared].bytes);
       if (is_whole) continue;
       const auto status = std::ranges::find(work.frozen.processes(), process.id,
                                             [](const FrozenProcess& one) { return one.status.id; });
-      work.refuse(status->status, fmt::format("has memory at {:#x} of a System V segment, of which other parts are "
-                                              "mapped in another way or not at all",
-                                              area.begin));
+      work.refuse(status->status,
+                  fmt::format("has memory at {:#x} of a System V segment, of which other parts are "
+                              "mapped in another way or not at all",
+                              area.begin));
     }
   }
   return dump_unattached_segments(work);
@@ -115,7 +127,8 @@ Status make_segments(const RestoreWork& work, const ThreadName& keeper) {
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t id,
                         work.calls.one(keeper, {SYS_shmget, {memory.key, memory.bytes, flags}, 0}));
     if (id == memory.id) continue;
-    return fail(Code::mismatch, fmt::format("the kernel gives System V segment {} the id {}", memory.id, id));
+    return fail(Code::mismatch,
+                fmt::format("the kernel gives System V segment {} the id {}", memory.id, id));
   }
   return {};
 }

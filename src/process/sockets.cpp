@@ -25,7 +25,8 @@ namespace {
 #ifndef SO_BUF_LOCK
 constexpr int SO_BUF_LOCK = 72;  // since Linux 5.14
 #endif
-constexpr int kSendLocked = 1, kReceiveLocked = 2;  // bits of SO_BUF_LOCK: the program has set the size
+constexpr int kSendLocked = 1,
+              kReceiveLocked = 2;  // bits of SO_BUF_LOCK: the program has set the size
 
 struct KnownOption {
   int level, name;
@@ -84,9 +85,12 @@ ByteVector option_of(int socket, int level, int name) {
   return {value.begin(), value.begin() + length};
 }
 
-bool is_size(int level, int name) { return level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_RCVBUF); }
+bool is_size(int level, int name) {
+  return level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_RCVBUF);
+}
 
-// Returns half of a buffer size. The kernel sets twice the size that it is given, to have room for its own data.
+// Returns half of a buffer size. The kernel sets twice the size that it is given, to have room for
+// its own data.
 ByteVector half_of(const ByteVector& value) {
   int number = 0;
   std::memcpy(&number, value.data(), std::min(value.size(), sizeof number));
@@ -103,10 +107,12 @@ T address_as(const ByteVector& address) {
 }
 
 sa_family_t family_of(const ByteVector& address) {
-  return address.size() < sizeof(sa_family_t) ? sa_family_t{AF_UNSPEC} : address_as<sockaddr>(address).sa_family;
+  return address.size() < sizeof(sa_family_t) ? sa_family_t{AF_UNSPEC}
+                                              : address_as<sockaddr>(address).sa_family;
 }
 
-// Returns what follows the family in an address of a UNIX socket: a path, or a name that begins with NUL.
+// Returns what follows the family in an address of a UNIX socket: a path, or a name that begins
+// with NUL.
 std::string name_of_unix(const ByteVector& address) {
   constexpr std::size_t kStart = offsetof(sockaddr_un, sun_path);
   if (family_of(address) != AF_UNIX || address.size() <= kStart) return "";
@@ -222,8 +228,8 @@ bool is_own_address(const ByteVector& address) {
   std::memcpy(&any_port, address.data(), std::min(address.size(), sizeof any_port));
   // The port is at the same place in both families.
   reinterpret_cast<sockaddr_in*>(&any_port)->sin_port = 0;
-  const bool can_be_bound =
-      ::bind(socket, reinterpret_cast<const sockaddr*>(&any_port), static_cast<socklen_t>(address.size())) == 0;
+  const bool can_be_bound = ::bind(socket, reinterpret_cast<const sockaddr*>(&any_port),
+                                   static_cast<socklen_t>(address.size())) == 0;
   ::close(socket);
   return can_be_bound;
 }
@@ -243,7 +249,8 @@ std::vector<SocketOption> options_of(int socket) {
     if (is_size(one.level, one.name) && !is_locked) continue;
     ByteVector value = option_of(socket, one.level, one.name);
     if (value.empty()) continue;
-    options.push_back({static_cast<std::uint32_t>(one.level), static_cast<std::uint32_t>(one.name), std::move(value)});
+    options.push_back({static_cast<std::uint32_t>(one.level), static_cast<std::uint32_t>(one.name),
+                       std::move(value)});
   }
   return options;
 }
@@ -251,14 +258,17 @@ std::vector<SocketOption> options_of(int socket) {
 Status set_options(int socket, const std::vector<SocketOption>& options, OptionTime time) {
   for (const SocketOption& one : options) {
     const auto level = static_cast<int>(one.level), name = static_cast<int>(one.name);
-    const auto* known = std::ranges::find_if(
-        kRestoredOptions, [&](const KnownOption& option) { return option.level == level && option.name == name; });
+    const auto* known = std::ranges::find_if(kRestoredOptions, [&](const KnownOption& option) {
+      return option.level == level && option.name == name;
+    });
     if (known == std::end(kRestoredOptions))
       return fail(Code::corrupt, "a socket in the image has an option that none has");
     if (known->time != time || option_of(socket, level, name) == one.value) continue;
     const ByteVector& value = is_size(level, name) ? half_of(one.value) : one.value;
-    if (::setsockopt(socket, level, name, value.data(), static_cast<socklen_t>(value.size())) == 0) continue;
-    return fail(os_error(fmt::format("setting option {} of level {} of a socket", name, level), errno));
+    if (::setsockopt(socket, level, name, value.data(), static_cast<socklen_t>(value.size())) == 0)
+      continue;
+    return fail(
+        os_error(fmt::format("setting option {} of level {} of a socket", name, level), errno));
   }
   return {};
 }
@@ -270,8 +280,10 @@ Result<std::map<std::uint32_t, UnixSocket>> list_unix_sockets() {
   request.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN | UDIAG_SHOW_VFS;
   std::map<std::uint32_t, UnixSocket> sockets;
   DIAPAUSE_TRY(ask_kernel_for_sockets(
-      as_byte_view(request), "UNIX sockets (sock_diag, module unix_diag)", [&](const nlmsghdr& answer) {
-        sockets[static_cast<const unix_diag_msg*>(NLMSG_DATA(&answer))->udiag_ino] = parse_unix(answer);
+      as_byte_view(request), "UNIX sockets (sock_diag, module unix_diag)",
+      [&](const nlmsghdr& answer) {
+        sockets[static_cast<const unix_diag_msg*>(NLMSG_DATA(&answer))->udiag_ino] =
+            parse_unix(answer);
       }));
   return sockets;
 }

@@ -14,7 +14,8 @@
 
 namespace diapause::process {
 
-// Returns the name of an address in messages: "the port 127.0.0.1:80", "the socket /run/x", "the socket @x".
+// Returns the name of an address in messages: "the port 127.0.0.1:80", "the socket /run/x", "the
+// socket @x".
 std::string text_of_address(const ByteVector& address);
 // Returns an internet address without its port ("127.0.0.1"), and nothing for another family.
 std::string host_of_address(const ByteVector& address);
@@ -26,17 +27,20 @@ ByteVector plain_address(const ByteVector& address);
 ByteVector address_for_family(const ByteVector& plain, std::uint32_t family);
 // Returns whether a socket of this machine can have the address.
 bool is_own_address(const ByteVector& address);
-// Returns an address of a socket, and nothing if it has none. `ask` is ::getsockname or ::getpeername.
+// Returns an address of a socket, and nothing if it has none. `ask` is ::getsockname or
+// ::getpeername.
 using AskAddress = int(int, sockaddr*, socklen_t*);
 ByteVector address_by(int socket, AskAddress& ask);
-// Returns whether the other end of a socket is on another node of the job. `index`: in Job::sockets.
+// Returns whether the other end of a socket is on another node of the job. `index`: in
+// Job::sockets.
 bool is_far(const Job& job, std::uint32_t index);
 // Returns the path of an AF_UNIX address. It is empty if the socket is not in the file system.
 std::string path_of_address(const ByteVector& address);
 
 // Returns the options that a restart restores, as the socket has them.
 std::vector<SocketOption> options_of(int socket);
-// Sets the options that differ from those of the socket. Returns Code::corrupt for an option that is never restored.
+// Sets the options that differ from those of the socket. Returns Code::corrupt for an option that
+// is never restored.
 enum class OptionTime { before_binding, at_the_end };
 Status set_options(int socket, const std::vector<SocketOption>& options, OptionTime time);
 

@@ -1,5 +1,5 @@
-// All of a job that is not the contents of its memory, as plain values: what an image keeps of processes, threads,
-// mappings and descriptors. docs/formats/processes.md says how it is stored.
+// All of a job that is not the contents of its memory, as plain values: what an image keeps of
+// processes, threads, mappings and descriptors. docs/formats/processes.md says how it is stored.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@ inline constexpr std::uint32_t kNone = 0xffffffff;
 
 // How a range of addresses came to be. The numbers are stored.
 enum class AreaKind : std::uint32_t {
-  memory = 0,   // of the process alone, whatever it was at first; pages of a file where it has not written to them
+  memory = 0,   // of the process alone, whatever it was at first; pages of a file where it has not
+                // written to them
   shared = 1,   // a range of one of the job's shared memories
   kernel = 2,   // code and data that the kernel gives to every process: vdso, vvar
   foreign = 3,  // at an address that no process can change: vsyscall
@@ -37,24 +38,27 @@ struct Area {
   std::uint32_t protection = 0;  // PROT_READ | PROT_WRITE | PROT_EXEC
   AreaKind kind = AreaKind::memory;
   std::uint32_t flags = 0;
-  std::uint32_t shared = kNone;  // index of the shared memory; of AreaKind::memory: of the pages of a file
-  std::uint64_t offset = 0;      // in it
-  std::string name;              // as the kernel calls it; of AreaKind::kernel, what it must be called
-  std::uint64_t checksum = 0;    // of the vdso's contents; 0: none
+  // Index of the shared memory; of AreaKind::memory: of the pages of a file.
+  std::uint32_t shared = kNone;
+  std::uint64_t offset = 0;  // in it
+  std::string name;          // as the kernel calls it; of AreaKind::kernel, what it must be called
+  std::uint64_t checksum = 0;  // of the vdso's contents; 0: none
 };
 
 // Memory that several processes may have, or that has a descriptor.
 enum class SharedKind : std::uint32_t {
   anonymous = 0,  // without a name: of MAP_SHARED | MAP_ANONYMOUS, or of memfd_create
-  file = 1,       // a file that has a name; contents that are not of a memory file system are not stored
-  system_v = 2,   // a segment with a key and an id
+  file = 1,  // a file that has a name; contents that are not of a memory file system are not stored
+  system_v = 2,  // a segment with a key and an id
   // From format version 4 on:
-  file_pages = 3,  // of a file, for processes that have mapped it for themselves: nobody writes to them
+  // Of a file, for processes that have mapped it for themselves: nobody writes to them.
+  file_pages = 3,
 };
 
 struct SharedMemory {
   SharedKind kind = SharedKind::anonymous;
-  std::string path;         // of a file; of file_pages: where the file may be the same at the restart, or nothing
+  // Of a file; of file_pages: where the file may be the same at the restart, or nothing.
+  std::string path;
   std::uint64_t bytes = 0;  // its length
   std::uint32_t mode = 0;
   std::uint64_t key = 0;   // system_v
@@ -63,7 +67,8 @@ struct SharedMemory {
   bool is_writable = false;
 };
 
-// What a file must hold so that it can be mapped again: of SharedKind::file_pages that are not in the image.
+// What a file must hold so that it can be mapped again: of SharedKind::file_pages that are not in
+// the image.
 struct FilePart {
   std::uint32_t memory = 0;  // index of them
   std::uint64_t offset = 0, bytes = 0;
@@ -96,7 +101,8 @@ struct Thread {
   std::uint64_t left_ns = 0;
 };
 
-// Pages that a process may not touch, though they are among memory of its own that it may (MADV_GUARD_INSTALL).
+// Pages that a process may not touch, though they are among memory of its own that it may
+// (MADV_GUARD_INSTALL).
 struct Guard {
   std::uint32_t process = 0;  // its id
   std::uint64_t begin = 0, bytes = 0;
@@ -116,7 +122,8 @@ struct Schedule {
 
 // What prctl(PR_SET_MM_MAP) takes, but the descriptor of the program.
 struct MemoryMap {
-  std::uint64_t start_code = 0, end_code = 0, start_data = 0, end_data = 0, start_brk = 0, brk = 0, start_stack = 0;
+  std::uint64_t start_code = 0, end_code = 0, start_data = 0, end_data = 0, start_brk = 0, brk = 0,
+                start_stack = 0;
   std::uint64_t arg_start = 0, arg_end = 0, env_start = 0, env_end = 0;
   ByteVector auxiliary;
 };
@@ -203,8 +210,10 @@ struct Description {
   std::uint32_t flags = 0;  // as fcntl(F_GETFL)
   std::string path;
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // of a file, when it was stored. timer: how often it has expired since it was last read
-  // standard: its number. pipe, socket, terminal: index of the channel, the socket, the terminal. process: its id
+  // Of a file, when it was stored. timer: how often it has expired since it was last read.
+  std::uint64_t bytes = 0;
+  // standard: its number. pipe, socket, terminal: index of the channel, the socket, the terminal.
+  // process: its id
   std::uint32_t which = 0;
   std::uint64_t count = 0;                   // counter. signals: the mask. timer: the clock
   bool is_semaphore = false;                 // counter
@@ -217,7 +226,7 @@ struct Description {
 inline constexpr std::uint32_t kPackets = 1;  // of Channel::type
 struct Channel {
   std::uint32_t capacity_bytes = 0;
-  std::uint32_t type = 0;                     // from format version 6 on kPackets: each piece is a packet (O_DIRECT)
+  std::uint32_t type = 0;  // from format version 6 on kPackets: each piece is a packet (O_DIRECT)
   std::vector<ByteVector> forward, backward;  // pieces in their order; only `forward` is used
   // Of a named pipe. From format version 2 on:
   std::string path;
@@ -243,11 +252,12 @@ struct SocketOption {
 struct Socket {
   std::uint32_t family = 0, type = 0, protocol = 0;
   SocketState state = SocketState::idle;
-  ByteVector local, remote;    // struct sockaddr; empty: none
-  std::string directory;       // AF_UNIX: that a relative path starts from
-  std::uint32_t mode = 0;      // of the file of that path
-  std::uint32_t backlog = 0;   // of one that listens
-  std::uint32_t peer = kNone;  // of one that is connected: index of the other end; kNone: that is closed
+  ByteVector local, remote;   // struct sockaddr; empty: none
+  std::string directory;      // AF_UNIX: that a relative path starts from
+  std::uint32_t mode = 0;     // of the file of that path
+  std::uint32_t backlog = 0;  // of one that listens
+  // Of one that is connected: index of the other end; kNone: that is closed.
+  std::uint32_t peer = kNone;
   bool is_read_shut = false, is_write_shut = false;
   std::vector<SocketOption> options;
   std::vector<ByteVector> waiting;  // what is to be read from it, in pieces
@@ -275,12 +285,13 @@ struct FarEnd {
 
 // A timer of timer_create.
 struct Timer {
-  std::uint32_t process = 0, number = 0;       // its id
-  std::uint32_t clock = 0;                     // as timer_create takes it
-  std::uint32_t notification = 0, signal = 0;  // SIGEV_SIGNAL or another, and the number of the signal
-  std::uint32_t thread = 0;                    // that is signalled; 0: any
-  std::uint64_t value = 0;                     // that comes with the signal
-  std::uint64_t left_ns = 0, period_ns = 0;    // both 0: it stands still
+  std::uint32_t process = 0, number = 0;  // its id
+  std::uint32_t clock = 0;                // as timer_create takes it
+  std::uint32_t notification = 0,
+                signal = 0;  // SIGEV_SIGNAL or another, and the number of the signal
+  std::uint32_t thread = 0;  // that is signalled; 0: any
+  std::uint64_t value = 0;   // that comes with the signal
+  std::uint64_t left_ns = 0, period_ns = 0;  // both 0: it stands still
   bool operator==(const Timer&) const = default;
 };
 
@@ -336,12 +347,13 @@ struct FileWatch {
   bool operator==(const FileWatch&) const = default;
 };
 
-// What was typed at a pseudo-terminal, and no program has read: in their order the lines that are complete, and what
-// follows them.
+// What was typed at a pseudo-terminal, and no program has read: in their order the lines that are
+// complete, and what follows them.
 struct TypedInput {
   std::uint32_t terminal = 0;  // its index
   bool is_line = false;
-  ByteVector bytes;  // of a line that was ended by the character for the end of the file, without it
+  // Of a line that was ended by the character for the end of the file, without it.
+  ByteVector bytes;
   bool operator==(const TypedInput&) const = default;
 };
 
@@ -389,7 +401,8 @@ inline constexpr std::uint32_t kProcessesFormatVersion = 6;
 
 // With magic, version and checksum.
 ByteVector encode_job(const Job& job);
-// Believes nothing. Code::corrupt for what is damaged or cannot be, Code::mismatch for a newer version.
+// Believes nothing. Code::corrupt for what is damaged or cannot be, Code::mismatch for a newer
+// version.
 Result<Job> decode_job(ByteView data);
 
 }  // namespace diapause::process

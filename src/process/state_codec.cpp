@@ -18,8 +18,8 @@ constexpr std::uint64_t kDigestBytes = 16;
 constexpr std::uint64_t kMostTextBytes = 1 << 20;
 constexpr std::uint64_t kAddressSpaceEnd = std::uint64_t{1} << 57;
 
-// These functions list the fields of every structure in the order in which they are stored, once for both
-// directions.
+// These functions list the fields of every structure in the order in which they are stored, once
+// for both directions.
 template <class A>
 void fields(A& a, Area& x) {
   a(x.begin, x.end, x.protection, x.kind, x.flags, x.shared, x.offset, x.name, x.checksum);
@@ -34,8 +34,10 @@ void fields(A& a, SignalAction& x) {
 }
 template <class A>
 void fields(A& a, Thread& x) {
-  a(x.id, x.name, x.registers, x.extended_registers, x.signal_mask, x.robust_list, x.robust_list_bytes);
-  a(x.cleared_address, x.sequence_address, x.sequence_bytes, x.sequence_signature, x.sequence_section);
+  a(x.id, x.name, x.registers, x.extended_registers, x.signal_mask, x.robust_list,
+    x.robust_list_bytes);
+  a(x.cleared_address, x.sequence_address, x.sequence_bytes, x.sequence_signature,
+    x.sequence_section);
   a(x.stack_address, x.stack_bytes, x.stack_flags, x.waiting_signals, x.timed_call, x.left_ns);
 }
 template <class A>
@@ -57,8 +59,10 @@ void fields(A& a, Descriptor& x) {
 }
 template <class A>
 void fields(A& a, Process& x) {
-  a(x.id, x.parent, x.group, x.session, x.has_ended, x.exit_status, x.program, x.directory, x.mask, x.personality);
-  a(x.death_signal, x.dumpable, x.no_new_privileges, x.subreaper, x.inheritable, x.permitted, x.effective);
+  a(x.id, x.parent, x.group, x.session, x.has_ended, x.exit_status, x.program, x.directory, x.mask,
+    x.personality);
+  a(x.death_signal, x.dumpable, x.no_new_privileges, x.subreaper, x.inheritable, x.permitted,
+    x.effective);
   a(x.threads, x.areas, x.map, x.actions, x.limits, x.intervals, x.waiting_signals, x.descriptors);
 }
 template <class A>
@@ -81,7 +85,8 @@ void fields(A& a, SocketOption& x) {
 }
 template <class A>
 void fields(A& a, Socket& x) {
-  a(x.family, x.type, x.protocol, x.state, x.local, x.remote, x.directory, x.mode, x.backlog, x.peer);
+  a(x.family, x.type, x.protocol, x.state, x.local, x.remote, x.directory, x.mode, x.backlog,
+    x.peer);
   a(x.is_read_shut, x.is_write_shut, x.options, x.waiting, x.senders);
 }
 template <class A>
@@ -110,7 +115,8 @@ void fields(A& a, FarEnd& x) {
 }
 template <class A>
 void fields(A& a, Timer& x) {
-  a(x.process, x.number, x.clock, x.notification, x.signal, x.thread, x.value, x.left_ns, x.period_ns);
+  a(x.process, x.number, x.clock, x.notification, x.signal, x.thread, x.value, x.left_ns,
+    x.period_ns);
 }
 template <class A>
 void fields(A& a, SemaphoreSet& x) {
@@ -156,7 +162,8 @@ void fields(A& a, Job& x) {
   if (a.version() >= 4) a(x.file_parts);
   if (a.version() >= 5) a(x.schedules, x.guards);
   if (a.version() < 6) return;
-  a(x.far_ends, x.timers, x.semaphores, x.queues, x.stopped, x.owners, x.seals, x.watches, x.typed, x.privileges);
+  a(x.far_ends, x.timers, x.semaphores, x.queues, x.stopped, x.owners, x.seals, x.watches, x.typed,
+    x.privileges);
 }
 
 class Encoder {
@@ -233,7 +240,8 @@ class Decoder {
     const ByteView view = from_.take(from_.u64());
     bytes.assign(view.begin(), view.end());
   }
-  // Every item takes at least four bytes, so a count that does not fit into what follows is refused.
+  // Every item takes at least four bytes, so a count that does not fit into what follows is
+  // refused.
   template <class T>
   void one(std::vector<T>& items) {
     const std::uint64_t count = from_.u64();
@@ -265,16 +273,19 @@ tl::unexpected<Error> unsound(const std::string& what) {
 Status check_areas(const Job& job, const Process& process) {
   std::uint64_t end = 0;
   for (const Area& area : process.areas) {
-    const bool is_range = area.begin < area.end && area.begin % kPageBytes == 0 && area.end % kPageBytes == 0;
+    const bool is_range =
+        area.begin < area.end && area.begin % kPageBytes == 0 && area.end % kPageBytes == 0;
     const bool is_foreign = area.kind == AreaKind::foreign;
-    if (!is_range || area.begin < end || (!is_foreign && area.end > kAddressSpaceEnd) || area.protection > 7 ||
-        area.kind > AreaKind::foreign) {
-      return unsound(fmt::format("process {} has memory from {:#x} to {:#x}", process.id, area.begin, area.end));
+    if (!is_range || area.begin < end || (!is_foreign && area.end > kAddressSpaceEnd) ||
+        area.protection > 7 || area.kind > AreaKind::foreign) {
+      return unsound(fmt::format("process {} has memory from {:#x} to {:#x}", process.id,
+                                 area.begin, area.end));
     }
     end = area.end;
     const bool is_of_file = area.kind == AreaKind::memory && area.shared != kNone;
     if (area.kind != AreaKind::shared && !is_of_file) continue;
-    if (area.shared >= job.memories.size() || area.offset % kPageBytes != 0 || area.offset > format::kMaxFileBytes ||
+    if (area.shared >= job.memories.size() || area.offset % kPageBytes != 0 ||
+        area.offset > format::kMaxFileBytes ||
         is_of_file != (job.memories[area.shared].kind == SharedKind::file_pages)) {
       return unsound(fmt::format("process {} shares a memory that is not there", process.id));
     }
@@ -285,7 +296,8 @@ Status check_areas(const Job& job, const Process& process) {
 Status check_descriptors(const Job& job, const Process& process) {
   std::set<std::uint32_t> numbers;
   for (const Descriptor& one : process.descriptors) {
-    if (one.number >= (1u << 20) || one.description >= job.descriptions.size() || !numbers.insert(one.number).second) {
+    if (one.number >= (1u << 20) || one.description >= job.descriptions.size() ||
+        !numbers.insert(one.number).second) {
       return unsound(fmt::format("descriptor {} of process {}", one.number, process.id));
     }
   }
@@ -330,7 +342,9 @@ std::size_t count_of(const Job& job, DescriptionKind kind) {
 Status check_description(const Job& job, const Description& one) {
   constexpr std::uint32_t kNeverUsed = 9;
   const auto kind = static_cast<std::uint32_t>(one.kind);
-  if (one.kind <= DescriptionKind::process && kind != kNeverUsed && one.which < count_of(job, one.kind)) return {};
+  if (one.kind <= DescriptionKind::process && kind != kNeverUsed &&
+      one.which < count_of(job, one.kind))
+    return {};
   return unsound(fmt::format("an open file of kind {}", kind));
 }
 
@@ -339,27 +353,34 @@ Status check_socket(const Job& job, std::uint32_t index) {
   constexpr std::size_t kMostAddressBytes = 128;  // sizeof(sockaddr_storage)
   constexpr std::size_t kMostValueBytes = 64;
   const Socket& one = job.sockets[index];
-  const bool is_address = one.local.size() <= kMostAddressBytes && one.remote.size() <= kMostAddressBytes;
+  const bool is_address =
+      one.local.size() <= kMostAddressBytes && one.remote.size() <= kMostAddressBytes;
   const bool has_peer = one.peer != kNone;
   const bool is_peer =
-      !has_peer || (one.state == SocketState::connected && one.peer < job.sockets.size() && one.peer != index &&
-                    job.sockets[one.peer].peer == index && job.sockets[one.peer].state == SocketState::connected);
-  const bool is_option = std::ranges::all_of(
-      one.options, [](const SocketOption& option) { return option.value.size() <= kMostValueBytes; });
+      !has_peer || (one.state == SocketState::connected && one.peer < job.sockets.size() &&
+                    one.peer != index && job.sockets[one.peer].peer == index &&
+                    job.sockets[one.peer].state == SocketState::connected);
+  const bool is_option = std::ranges::all_of(one.options, [](const SocketOption& option) {
+    return option.value.size() <= kMostValueBytes;
+  });
   const bool has_senders = one.senders.empty() || one.senders.size() == one.waiting.size();
-  const bool are_addresses =
-      std::ranges::all_of(one.senders, [](const ByteVector& sender) { return sender.size() <= kMostAddressBytes; });
-  if (is_address && is_peer && is_option && has_senders && are_addresses && one.state <= SocketState::waiting)
+  const bool are_addresses = std::ranges::all_of(
+      one.senders, [](const ByteVector& sender) { return sender.size() <= kMostAddressBytes; });
+  if (is_address && is_peer && is_option && has_senders && are_addresses &&
+      one.state <= SocketState::waiting)
     return {};
   return unsound(fmt::format("socket {}", index));
 }
 
-// Checks that the parts of a memory do not overlap, so that whoever reads them reads no more than the file.
+// Checks that the parts of a memory do not overlap, so that whoever reads them reads no more than
+// the file.
 Status check_file_parts(const Job& job) {
   std::vector<std::uint64_t> ends(job.memories.size());
   for (const FilePart& part : job.file_parts) {
-    const bool is_one = part.memory < job.memories.size() && job.memories[part.memory].kind == SharedKind::file_pages &&
-                        part.offset >= ends[part.memory] && part.offset <= job.memories[part.memory].bytes &&
+    const bool is_one = part.memory < job.memories.size() &&
+                        job.memories[part.memory].kind == SharedKind::file_pages &&
+                        part.offset >= ends[part.memory] &&
+                        part.offset <= job.memories[part.memory].bytes &&
                         part.bytes <= job.memories[part.memory].bytes - part.offset;
     if (!is_one) return unsound("a part of a file");
     ends[part.memory] = part.offset + part.bytes;
@@ -376,26 +397,31 @@ bool is_sound(const SharedMemory& memory) {
 bool is_sound(const Schedule& schedule, const std::set<std::uint32_t>& threads) {
   constexpr std::uint32_t kMostNiceness = 40;
   return threads.contains(schedule.thread) && schedule.processors.size() <= kMostProcessorBytes &&
-         (schedule.policy.empty() || schedule.policy.size() == kPolicyBytes) && schedule.niceness <= kMostNiceness;
+         (schedule.policy.empty() || schedule.policy.size() == kPolicyBytes) &&
+         schedule.niceness <= kMostNiceness;
 }
 
 bool is_sound(const Guard& guard, const Job& job) {
-  const bool is_range = guard.begin % kPageBytes == 0 && guard.bytes % kPageBytes == 0 && guard.bytes != 0 &&
-                        guard.begin < kAddressSpaceEnd && guard.bytes <= kAddressSpaceEnd - guard.begin;
-  return is_range && std::ranges::find(job.processes, guard.process, &Process::id) != job.processes.end();
+  const bool is_range = guard.begin % kPageBytes == 0 && guard.bytes % kPageBytes == 0 &&
+                        guard.bytes != 0 && guard.begin < kAddressSpaceEnd &&
+                        guard.bytes <= kAddressSpaceEnd - guard.begin;
+  return is_range &&
+         std::ranges::find(job.processes, guard.process, &Process::id) != job.processes.end();
 }
 
 bool is_sound(const FarEnd& end, const Job& job) {
   if (end.socket >= job.sockets.size()) return false;
   const Socket& socket = job.sockets[end.socket];
   constexpr std::uint32_t kLocalFamily = 1;  // AF_UNIX
-  return socket.state == SocketState::connected && socket.peer == kNone && socket.family != kLocalFamily;
+  return socket.state == SocketState::connected && socket.peer == kNone &&
+         socket.family != kLocalFamily;
 }
 
 Status check_far_ends(const Job& job) {
   std::set<std::uint32_t> sockets;
   for (const FarEnd& one : job.far_ends) {
-    if (!is_sound(one, job) || !sockets.insert(one.socket).second) return unsound("a connection to another node");
+    if (!is_sound(one, job) || !sockets.insert(one.socket).second)
+      return unsound("a connection to another node");
   }
   return {};
 }
@@ -411,11 +437,15 @@ Status check_names(const Job& job) {
       std::ranges::all_of(job.timers, is_process, &Timer::process) &&
       std::ranges::all_of(job.stopped, is_process, &StoppedProcess::process) &&
       std::ranges::all_of(job.privileges, is_process, &Privileges::process) &&
+      std::ranges::all_of(job.owners,
+                          [&](const SignalOwner& one) {
+                            return one.description < job.descriptions.size() &&
+                                   one.kind <= kMostKind;
+                          }) &&
+      std::ranges::all_of(job.seals,
+                          [&](const Seals& one) { return one.memory < job.memories.size(); }) &&
       std::ranges::all_of(
-          job.owners,
-          [&](const SignalOwner& one) { return one.description < job.descriptions.size() && one.kind <= kMostKind; }) &&
-      std::ranges::all_of(job.seals, [&](const Seals& one) { return one.memory < job.memories.size(); }) &&
-      std::ranges::all_of(job.typed, [&](const TypedInput& one) { return one.terminal < job.terminals.size(); }) &&
+          job.typed, [&](const TypedInput& one) { return one.terminal < job.terminals.size(); }) &&
       std::ranges::all_of(job.watches, [&](const FileWatch& one) {
         return one.number < kMostWatches && one.description < job.descriptions.size() &&
                job.descriptions[one.description].kind == DescriptionKind::notifications;
@@ -440,9 +470,9 @@ Status check_job(const Job& job) {
   DIAPAUSE_TRY(check_file_parts(job));
   for (const FileLock& lock : job.locks) {
     const auto owner = std::ranges::find(job.processes, lock.process, &Process::id);
-    const bool has_descriptor =
-        owner != job.processes.end() &&
-        std::ranges::find(owner->descriptors, lock.number, &Descriptor::number) != owner->descriptors.end();
+    const bool has_descriptor = owner != job.processes.end() &&
+                                std::ranges::find(owner->descriptors, lock.number,
+                                                  &Descriptor::number) != owner->descriptors.end();
     if (!has_descriptor || lock.kind > LockKind::whole_description) return unsound("a lock");
   }
   DIAPAUSE_TRY(check_far_ends(job));
@@ -472,7 +502,8 @@ ByteVector encode_job(const Job& job) {
 }
 
 Result<Job> decode_job(ByteView data) {
-  if (data.size() < kHeadBytes + kDigestBytes || std::memcmp(data.data(), kMagic, sizeof kMagic) != 0) {
+  if (data.size() < kHeadBytes + kDigestBytes ||
+      std::memcmp(data.data(), kMagic, sizeof kMagic) != 0) {
     return unsound("it does not begin as such");
   }
   format::Reader head(data.subspan(sizeof kMagic));
@@ -480,9 +511,10 @@ Result<Job> decode_job(ByteView data) {
   head.u32();
   const std::uint64_t length = head.u64();
   if (version > kProcessesFormatVersion) {
-    return fail(Code::mismatch, fmt::format("the processes of the image are stored in format version {}, and this "
-                                            "program knows {}",
-                                            version, kProcessesFormatVersion));
+    return fail(Code::mismatch,
+                fmt::format("the processes of the image are stored in format version {}, and this "
+                            "program knows {}",
+                            version, kProcessesFormatVersion));
   }
   if (version == 0 || length != data.size()) return unsound("its length or version");
   const ByteView digested = data.first(data.size() - kDigestBytes);

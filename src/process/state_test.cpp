@@ -77,7 +77,8 @@ Job job_with_library() {
   return job;
 }
 
-// Returns the message with which a decoder refuses a job that was encoded although it is impossible.
+// Returns the message with which a decoder refuses a job that was encoded although it is
+// impossible.
 std::string refusal(const Job& job) {
   const auto decoded = decode_job(encode_job(job));
   EXPECT_FALSE(decoded);
@@ -96,7 +97,8 @@ TEST(ProcessesOfAnImage, AreRefusedWithImpossibleConnectionsToOtherNodes) {
   local.sockets[2].family = 1;
   twice.far_ends.push_back(twice.far_ends[0]);
   paired.far_ends[0].socket = 0;
-  for (const Job& job : {none, local, twice, paired}) EXPECT_THAT(refusal(job), HasSubstr("to another node"));
+  for (const Job& job : {none, local, twice, paired})
+    EXPECT_THAT(refusal(job), HasSubstr("to another node"));
 }
 
 TEST(ProcessesOfAnImage, ComeBackAsTheyWere) {
@@ -140,8 +142,9 @@ TEST(ProcessesOfAnImage, AreRefusedIfTheirFilesCannotBe) {
   job.processes[0].areas[0].shared = 1;
   EXPECT_THAT(refusal(job), HasSubstr("shares a memory"));
 
-  for (const FilePart part : {FilePart{1, 0, 1, 0}, FilePart{0, 0x31ff, 1, 0}, FilePart{0, 0x3200, 1, 0},
-                              FilePart{0, 0x3201, ~std::uint64_t{0}, 0}}) {
+  for (const FilePart part :
+       {FilePart{1, 0, 1, 0}, FilePart{0, 0x31ff, 1, 0}, FilePart{0, 0x3200, 1, 0},
+        FilePart{0, 0x3201, ~std::uint64_t{0}, 0}}) {
     job = job_with_library();
     job.file_parts.push_back(part);
     EXPECT_THAT(refusal(job), HasSubstr("a part of a file"));
@@ -245,27 +248,28 @@ TEST(ProcessesOfAnImage, AreRefusedIfTheyCannotBe) {
 }
 
 TEST(ProcessesOfAnImage, AreRefusedIfAPartOfThemBelongsToNothing) {
-  for (const auto& spoil : std::vector<std::function<void(Job&)>>{[](Job& one) {
-                                                                    one.timers = {{3, 0, 1, 0, 34, 0, 0, 0, 0}};
-                                                                  },
-                                                                  [](Job& one) {
-                                                                    one.stopped = {{3, true}};
-                                                                  },
-                                                                  [](Job& one) {
-                                                                    one.privileges = {{3, 0, 0, 0, 0}};
-                                                                  },
-                                                                  [](Job& one) {
-                                                                    one.owners = {{0, 3, 2, 0}};
-                                                                  },
-                                                                  [](Job& one) {
-                                                                    one.seals = {{0, 1}};
-                                                                  },
-                                                                  [](Job& one) {
-                                                                    one.typed = {{0, false, {}}};
-                                                                  },
-                                                                  [](Job& one) {
-                                                                    one.watches = {{0, 1, 2, "/etc"}};
-                                                                  }}) {
+  for (const auto& spoil :
+       std::vector<std::function<void(Job&)>>{[](Job& one) {
+                                                one.timers = {{3, 0, 1, 0, 34, 0, 0, 0, 0}};
+                                              },
+                                              [](Job& one) {
+                                                one.stopped = {{3, true}};
+                                              },
+                                              [](Job& one) {
+                                                one.privileges = {{3, 0, 0, 0, 0}};
+                                              },
+                                              [](Job& one) {
+                                                one.owners = {{0, 3, 2, 0}};
+                                              },
+                                              [](Job& one) {
+                                                one.seals = {{0, 1}};
+                                              },
+                                              [](Job& one) {
+                                                one.typed = {{0, false, {}}};
+                                              },
+                                              [](Job& one) {
+                                                one.watches = {{0, 1, 2, "/etc"}};
+                                              }}) {
     Job job = small_job();
     spoil(job);
     EXPECT_THAT(refusal(job), HasSubstr("belongs to nothing"));

@@ -44,9 +44,10 @@ Status await_stop_of(const Made& made) {
   return fail(Code::timeout, fmt::format("process {} does not stop", made.stored->id));
 }
 
-// The parent is told of the stop a second time, and must not see that. The kernel tells it a moment after the last
-// thread has stopped.
-Status hide_from_parent(const RestoreWork& work, const Made& parent, const StoppedProcess& stopped) {
+// The parent is told of the stop a second time, and must not see that. The kernel tells it a moment
+// after the last thread has stopped.
+Status hide_from_parent(const RestoreWork& work, const Made& parent,
+                        const StoppedProcess& stopped) {
   const bool has_signal = !is_signalled(*parent.stored) || has_child_signal(*parent.stored);
   if (!has_signal) DIAPAUSE_TRY(take_child_signal(work, parent.leader()));
   if (!stopped.is_told) return {};
@@ -55,11 +56,13 @@ Status hide_from_parent(const RestoreWork& work, const Made& parent, const Stopp
   for (int look = 0; look < kMostLooks; ++look) {
     siginfo_t found{};
     DIAPAUSE_TRY(call_with(work, parent.leader(), as_byte_view(found), wait));
-    DIAPAUSE_TRY(read_memory(parent.leader().here, room, std::as_writable_bytes(std::span(&found, 1))));
+    DIAPAUSE_TRY(
+        read_memory(parent.leader().here, room, std::as_writable_bytes(std::span(&found, 1))));
     if (found.si_pid != 0) return {};
     ::usleep(100);
   }
-  return fail(Code::timeout, fmt::format("the parent of process {} is not told that it has stopped", stopped.process));
+  return fail(Code::timeout, fmt::format("the parent of process {} is not told that it has stopped",
+                                         stopped.process));
 }
 
 }  // namespace
@@ -68,12 +71,14 @@ Status dump_stops(DumpWork& work) {
   for (const FrozenProcess& one : work.frozen.processes()) {
     if (!one.was_stopped) continue;
     StoppedProcess stopped{one.status.id, true};
-    const auto parent = std::ranges::find(work.frozen.processes(), one.status.parent_here, &FrozenProcess::here);
+    const auto parent =
+        std::ranges::find(work.frozen.processes(), one.status.parent_here, &FrozenProcess::here);
     if (parent != work.frozen.processes().end()) {
       const std::uint64_t room = parent->calls->room(), how = WSTOPPED | WNOHANG | WNOWAIT;
       siginfo_t found{};
       DIAPAUSE_TRY(write_memory(parent->here, room, as_byte_view(found)));
-      DIAPAUSE_TRY(parent->calls->one(parent->leader().name, {SYS_waitid, {P_PID, one.status.id, room, how, 0}, 0}));
+      DIAPAUSE_TRY(parent->calls->one(parent->leader().name,
+                                      {SYS_waitid, {P_PID, one.status.id, room, how, 0}, 0}));
       DIAPAUSE_TRY(read_memory(parent->here, room, std::as_writable_bytes(std::span(&found, 1))));
       stopped.is_told = found.si_pid == 0;
     }
@@ -82,22 +87,25 @@ Status dump_stops(DumpWork& work) {
   return {};
 }
 
-// Lets go of the processes that are to stand still, while their parents can still be made to do calls. Children come
-// before their parents.
+// Lets go of the processes that are to stand still, while their parents can still be made to do
+// calls. Children come before their parents.
 Status restore_stops(RestoreWork& work) {
   for (auto made = work.made.rbegin(); made != work.made.rend(); ++made) {
-    const auto stopped = std::ranges::find(work.job.stopped, made->stored->id, &StoppedProcess::process);
+    const auto stopped =
+        std::ranges::find(work.job.stopped, made->stored->id, &StoppedProcess::process);
     if (stopped == work.job.stopped.end()) continue;
     DIAPAUSE_TRY(finish_threads(work, *made));
-    if (::kill(made->leader().here, SIGSTOP) != 0) return fail(os_error("stopping a process again", errno));
+    if (::kill(made->leader().here, SIGSTOP) != 0)
+      return fail(os_error("stopping a process again", errno));
     for (const ThreadName& thread : made->threads) DIAPAUSE_TRY(detach(thread.here));
     DIAPAUSE_TRY(await_stop_of(*made));
-    const auto parent =
-        std::ranges::find_if(work.made, [&](const Made& one) { return one.stored->id == made->stored->parent; });
+    const auto parent = std::ranges::find_if(
+        work.made, [&](const Made& one) { return one.stored->id == made->stored->parent; });
     if (parent != work.made.end()) DIAPAUSE_TRY(hide_from_parent(work, *parent, *stopped));
   }
   std::erase_if(work.made, [&](const Made& one) {
-    return std::ranges::find(work.job.stopped, one.stored->id, &StoppedProcess::process) != work.job.stopped.end();
+    return std::ranges::find(work.job.stopped, one.stored->id, &StoppedProcess::process) !=
+           work.job.stopped.end();
   });
   return {};
 }

@@ -1,5 +1,6 @@
-// Dumps and restores semaphores and message queues of System V. They belong to the IPC namespace of the job and to no
-// process, so the first process is asked for them, and process 1 makes them again.
+// Dumps and restores semaphores and message queues of System V. They belong to the IPC namespace of
+// the job and to no process, so the first process is asked for them, and process 1 makes them
+// again.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ipc.h>
@@ -21,7 +22,8 @@ constexpr std::uint32_t kRights = 0777;
 template <class T>
 Result<T> read_room(const FrozenProcess& asked) {
   T found{};
-  DIAPAUSE_TRY(read_memory(asked.here, asked.calls->room(), std::as_writable_bytes(std::span(&found, 1))));
+  DIAPAUSE_TRY(
+      read_memory(asked.here, asked.calls->room(), std::as_writable_bytes(std::span(&found, 1))));
   return found;
 }
 
@@ -32,32 +34,40 @@ Status dump_semaphores(const FrozenProcess& asked, std::uint32_t id, SemaphoreSe
   to.mode = found.sem_perm.mode & kRights;
   std::vector<std::uint16_t> values(found.sem_nsems);
   if (values.size() * sizeof(std::uint16_t) > Calls::room_bytes()) {
-    return fail(Code::argument, fmt::format("the set of semaphores {} has {} of them: only {} are stored", id,
-                                            values.size(), Calls::room_bytes() / sizeof(std::uint16_t)));
+    return fail(Code::argument,
+                fmt::format("the set of semaphores {} has {} of them: only {} are stored", id,
+                            values.size(), Calls::room_bytes() / sizeof(std::uint16_t)));
   }
-  DIAPAUSE_TRY(asked.calls->one(asked.leader().name, {SYS_semctl, {id, 0, GETALL, asked.calls->room()}, 0}));
-  DIAPAUSE_TRY(read_memory(asked.here, asked.calls->room(), std::as_writable_bytes(std::span(values))));
+  DIAPAUSE_TRY(
+      asked.calls->one(asked.leader().name, {SYS_semctl, {id, 0, GETALL, asked.calls->room()}, 0}));
+  DIAPAUSE_TRY(
+      read_memory(asked.here, asked.calls->room(), std::as_writable_bytes(std::span(values))));
   to.values.assign(values.begin(), values.end());
   return {};
 }
 
 // Reads the messages of a queue in their order, and leaves them there.
 Status dump_messages(const FrozenProcess& asked, MessageQueue& to) {
-  const std::uint64_t room = asked.calls->room(), most_bytes = Calls::room_bytes() - sizeof(std::uint64_t);
+  const std::uint64_t room = asked.calls->room(),
+                      most_bytes = Calls::room_bytes() - sizeof(std::uint64_t);
   for (std::uint64_t i = 0;; ++i) {
     const Call copy{SYS_msgrcv, {to.id, room, most_bytes, i, MSG_COPY | IPC_NOWAIT}, 0};
     auto bytes = asked.calls->one(asked.leader().name, copy);
     if (!bytes && bytes.error().os_errno == ENOMSG) return {};
     if (!bytes && bytes.error().os_errno == E2BIG) {
-      return fail(Code::argument, fmt::format("the message queue {} of System V holds a message of more than {} bytes: "
-                                              "that is not stored",
-                                              to.id, most_bytes));
+      return fail(
+          Code::argument,
+          fmt::format("the message queue {} of System V holds a message of more than {} bytes: "
+                      "that is not stored",
+                      to.id, most_bytes));
     }
     if (!bytes) return fail(std::move(bytes.error()));
     Message& message = to.messages.emplace_back();
-    DIAPAUSE_TRY(read_memory(asked.here, room, std::as_writable_bytes(std::span(&message.type, 1))));
+    DIAPAUSE_TRY(
+        read_memory(asked.here, room, std::as_writable_bytes(std::span(&message.type, 1))));
     message.bytes.resize(*bytes);
-    if (*bytes > 0) DIAPAUSE_TRY(read_memory(asked.here, room + sizeof message.type, message.bytes));
+    if (*bytes > 0)
+      DIAPAUSE_TRY(read_memory(asked.here, room + sizeof message.type, message.bytes));
   }
 }
 
@@ -72,7 +82,8 @@ Status dump_queue(const FrozenProcess& asked, std::uint32_t id, MessageQueue& to
 
 Status check_id(const char* what, std::uint32_t id, std::uint64_t made) {
   if (made == id) return {};
-  return fail(Code::mismatch, fmt::format("the kernel gives {} {} of System V the id {}", what, id, made));
+  return fail(Code::mismatch,
+              fmt::format("the kernel gives {} {} of System V the id {}", what, id, made));
 }
 
 Status make_semaphores(const RestoreWork& work, const ThreadName& keeper, const SemaphoreSet& set) {
@@ -86,7 +97,8 @@ Status make_semaphores(const RestoreWork& work, const ThreadName& keeper, const 
   return call_with(work, keeper, std::as_bytes(std::span(values)), fill).map([](std::uint64_t) {});
 }
 
-Status send_message(const RestoreWork& work, const ThreadName& keeper, std::uint32_t queue, const Message& message) {
+Status send_message(const RestoreWork& work, const ThreadName& keeper, std::uint32_t queue,
+                    const Message& message) {
   ByteVector argument(sizeof message.type + message.bytes.size());
   std::memcpy(argument.data(), &message.type, sizeof message.type);
   if (!message.bytes.empty()) {
@@ -99,14 +111,16 @@ Status send_message(const RestoreWork& work, const ThreadName& keeper, std::uint
 Status make_queue(const RestoreWork& work, const ThreadName& keeper, const MessageQueue& queue) {
   DIAPAUSE_TRY(write_next_id(work, keeper, {"/proc/sys/kernel/msg_next_id", queue.id}));
   const std::uint64_t flags = IPC_CREAT | IPC_EXCL | queue.mode;
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t id, work.calls.one(keeper, {SYS_msgget, {queue.key, flags}, 0}));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t id,
+                      work.calls.one(keeper, {SYS_msgget, {queue.key, flags}, 0}));
   DIAPAUSE_TRY(check_id("the message queue", queue.id, id));
   const std::uint64_t room = work.calls.room();
   DIAPAUSE_TRY(work.calls.one(keeper, {SYS_msgctl, {queue.id, IPC_STAT, room}, 0}));
   msqid_ds settings{};
   DIAPAUSE_TRY(read_memory(keeper.here, room, std::as_writable_bytes(std::span(&settings, 1))));
   settings.msg_qbytes = queue.most_bytes;
-  DIAPAUSE_TRY(call_with(work, keeper, as_byte_view(settings), {SYS_msgctl, {queue.id, IPC_SET, room}, 0}));
+  DIAPAUSE_TRY(
+      call_with(work, keeper, as_byte_view(settings), {SYS_msgctl, {queue.id, IPC_SET, room}, 0}));
   for (const Message& one : queue.messages) DIAPAUSE_TRY(send_message(work, keeper, queue.id, one));
   return {};
 }
@@ -117,17 +131,21 @@ Status dump_system_v(DumpWork& work) {
   const FrozenProcess& asked = work.frozen.processes().front();
   const ThreadName& thread = asked.leader().name;
   const std::uint64_t room = asked.calls->room();
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t last_set, asked.calls->one(thread, {SYS_semctl, {0, 0, SEM_INFO, room}, 0}));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t last_set,
+                      asked.calls->one(thread, {SYS_semctl, {0, 0, SEM_INFO, room}, 0}));
   for (std::uint64_t index = 0; index <= last_set; ++index) {
     const auto id = asked.calls->one(thread, {SYS_semctl, {index, 0, SEM_STAT, room}, 0});
     if (!id) continue;  // there is none at this place
-    DIAPAUSE_TRY(dump_semaphores(asked, static_cast<std::uint32_t>(*id), work.result.job.semaphores.emplace_back()));
+    DIAPAUSE_TRY(dump_semaphores(asked, static_cast<std::uint32_t>(*id),
+                                 work.result.job.semaphores.emplace_back()));
   }
-  DIAPAUSE_TRY_ASSIGN(const std::uint64_t last_queue, asked.calls->one(thread, {SYS_msgctl, {0, MSG_INFO, room}, 0}));
+  DIAPAUSE_TRY_ASSIGN(const std::uint64_t last_queue,
+                      asked.calls->one(thread, {SYS_msgctl, {0, MSG_INFO, room}, 0}));
   for (std::uint64_t index = 0; index <= last_queue; ++index) {
     const auto id = asked.calls->one(thread, {SYS_msgctl, {index, MSG_STAT, room}, 0});
     if (!id) continue;
-    DIAPAUSE_TRY(dump_queue(asked, static_cast<std::uint32_t>(*id), work.result.job.queues.emplace_back()));
+    DIAPAUSE_TRY(
+        dump_queue(asked, static_cast<std::uint32_t>(*id), work.result.job.queues.emplace_back()));
   }
   return {};
 }
@@ -140,14 +158,16 @@ Status write_next_id(const RestoreWork& work, const ThreadName& keeper, const Ne
   std::memcpy(path.data(), next.file, path.size());
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t file,
                       call_with(work, keeper, path, {SYS_openat, {at_cwd, room, O_WRONLY}, 0}));
-  const auto written = call_with(work, keeper, as_byte_view(text), {SYS_write, {file, room, text.size()}, 0});
+  const auto written =
+      call_with(work, keeper, as_byte_view(text), {SYS_write, {file, room, text.size()}, 0});
   DIAPAUSE_TRY(work.calls.one(keeper, {SYS_close, {file}, 0}));
   DIAPAUSE_TRY(written);
   return {};
 }
 
 Status make_system_v(const RestoreWork& work, const ThreadName& keeper) {
-  for (const SemaphoreSet& one : work.job.semaphores) DIAPAUSE_TRY(make_semaphores(work, keeper, one));
+  for (const SemaphoreSet& one : work.job.semaphores)
+    DIAPAUSE_TRY(make_semaphores(work, keeper, one));
   for (const MessageQueue& one : work.job.queues) DIAPAUSE_TRY(make_queue(work, keeper, one));
   return {};
 }

@@ -56,7 +56,8 @@ Status write_as_it_is(int master, ByteView bytes) {
   }
   ::tcsetattr(file, TCSANOW, &before);
   ::close(file);
-  if (!bytes.empty()) return fail(Code::io, "the output that waited in a pseudo-terminal does not fit into it");
+  if (!bytes.empty())
+    return fail(Code::io, "the output that waited in a pseudo-terminal does not fit into it");
   return {};
 }
 
@@ -67,7 +68,8 @@ class OpenEnd {
     DIAPAUSE_TRY_ASSIGN(const int file, open_other_end(master, O_RDWR | O_NONBLOCK));
     return OpenEnd(file);
   }
-  OpenEnd(OpenEnd&& other) noexcept : file_(std::exchange(other.file_, -1)), settings_(other.settings_) {}
+  OpenEnd(OpenEnd&& other) noexcept
+      : file_(std::exchange(other.file_, -1)), settings_(other.settings_) {}
   OpenEnd& operator=(OpenEnd&&) = delete;
   ~OpenEnd() {
     if (file_ < 0) return;
@@ -91,7 +93,8 @@ class OpenEnd {
     int waiting = 0;
     return ::ioctl(file_, FIONREAD, &waiting) == 0 && waiting > 0;
   }
-  // The kernel passes on what was typed in a thread of its own. To be asked for input lets it do so first.
+  // The kernel passes on what was typed in a thread of its own. To be asked for input lets it do so
+  // first.
   void await_input() const { poll_for(file_, POLLIN, 0); }
 
  private:
@@ -241,7 +244,8 @@ Result<int> open_terminal(const Terminal& from, const std::vector<TypedInput>& t
   winsize size{};
   std::memcpy(&settings, from.settings.data(), std::min(from.settings.size(), sizeof settings));
   std::memcpy(&size, from.size.data(), std::min(from.size.size(), sizeof size));
-  if (done && (::tcsetattr(master, TCSANOW, &settings) != 0 || ::ioctl(master, TIOCSWINSZ, &size) != 0)) {
+  if (done &&
+      (::tcsetattr(master, TCSANOW, &settings) != 0 || ::ioctl(master, TIOCSWINSZ, &size) != 0)) {
     done = fail(os_error("setting up a pseudo-terminal", errno));
   }
   if (done) done = type_all_again(master, typed);
@@ -252,6 +256,8 @@ Result<int> open_terminal(const Terminal& from, const std::vector<TypedInput>& t
   return fail(std::move(done.error()));
 }
 
-Result<int> open_terminal_again(int master, std::uint32_t flags) { return open_other_end(master, flags); }
+Result<int> open_terminal_again(int master, std::uint32_t flags) {
+  return open_other_end(master, flags);
+}
 
 }  // namespace diapause::process

@@ -1,5 +1,5 @@
-// Functions on pseudo-terminals that dump and restore share. A terminal is known by the end that reads what programs
-// write.
+// Functions on pseudo-terminals that dump and restore share. A terminal is known by the end that
+// reads what programs write.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace diapause::process {
 std::optional<std::uint32_t> number_of_terminal(int master);
 // Returns everything about the terminal except its output and its owner.
 Result<Terminal> look_at_terminal(int master);
-// Returns the output that nobody has read. It can be seen only by reading it, and is therefore written once more. This
-// is not possible for a terminal in packet mode.
+// Returns the output that nobody has read. It can be seen only by reading it, and is therefore
+// written once more. This is not possible for a terminal in packet mode.
 Result<ByteVector> take_output(int master);
 
-// Returns what was typed and no program has read: lines that are complete, each by itself, then the rest. It can be
-// seen only by reading it, and is typed once more. `TypedInput::terminal` is not set. A program must have the other end
-// open.
+// Returns what was typed and no program has read: lines that are complete, each by itself, then the
+// rest. It can be seen only by reading it, and is typed once more. `TypedInput::terminal` is not
+// set. A program must have the other end open.
 Result<std::vector<TypedInput>> take_input(int master);
 
 // Makes a terminal, and returns the number of its reading end, which the caller closes.

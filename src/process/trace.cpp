@@ -30,7 +30,8 @@ tl::unexpected<Error> trace_error(pid_t thread, const char* what, int error) {
 void* as_pointer(unsigned long value) { return reinterpret_cast<void*>(value); }
 
 Status request(int number, pid_t thread, unsigned long address, void* data, const char* what) {
-  if (::ptrace(static_cast<__ptrace_request>(number), thread, as_pointer(address), data) == 0) return {};
+  if (::ptrace(static_cast<__ptrace_request>(number), thread, as_pointer(address), data) == 0)
+    return {};
   return trace_error(thread, what, errno);
 }
 
@@ -50,7 +51,8 @@ Status transfer_memory(pid_t process, std::uint64_t address, MutableBytes bytes,
   return {};
 }
 
-Status transfer_any_memory(pid_t process, std::uint64_t address, MutableBytes bytes, bool is_write) {
+Status transfer_any_memory(pid_t process, std::uint64_t address, MutableBytes bytes,
+                           bool is_write) {
   const std::string path = fmt::format("/proc/{}/mem", process);
   const int file = ::open(path.c_str(), (is_write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
   if (file < 0) return fail(os_error("opening " + path, errno));
@@ -67,21 +69,28 @@ Status transfer_any_memory(pid_t process, std::uint64_t address, MutableBytes by
     address += static_cast<std::uint64_t>(moved);
   }
   ::close(file);
-  if (error != 0) return fail(os_error(fmt::format("process {}: memory at {:#x}", process, address), error));
+  if (error != 0)
+    return fail(os_error(fmt::format("process {}: memory at {:#x}", process, address), error));
   return {};
 }
 
-MutableBytes without_const(ByteView bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
+MutableBytes without_const(ByteView bytes) {
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace
 
-Status attach(pid_t thread) { return request(PTRACE_SEIZE, thread, 0, as_pointer(kOptions), "cannot be attached to"); }
+Status attach(pid_t thread) {
+  return request(PTRACE_SEIZE, thread, 0, as_pointer(kOptions), "cannot be attached to");
+}
 
-Status ask_to_stop(pid_t thread) { return request(PTRACE_INTERRUPT, thread, 0, nullptr, "cannot be stopped"); }
+Status ask_to_stop(pid_t thread) {
+  return request(PTRACE_INTERRUPT, thread, 0, nullptr, "cannot be stopped");
+}
 
-// Most stops come within microseconds, in which this thread looks again and again. It then sleeps until a signal says
-// that something has happened to a child: one that yields the processor instead gets it back only when others, which
-// may compute beside the job, have used up their time.
+// Most stops come within microseconds, in which this thread looks again and again. It then sleeps
+// until a signal says that something has happened to a child: one that yields the processor instead
+// gets it back only when others, which may compute beside the job, have used up their time.
 Result<Stop> await_stop(pid_t thread, double limit_s) {
   constexpr int kLooks = 20;
   const double end_s = sys::monotonic_s() + limit_s;
@@ -97,7 +106,8 @@ Result<Stop> await_stop(pid_t thread, double limit_s) {
       return Stop{true, 0, 0};
     }
     if (look < kLooks) continue;
-    if (sys::monotonic_s() > end_s) return fail(Code::timeout, fmt::format("thread {} does not stop", thread));
+    if (sys::monotonic_s() > end_s)
+      return fail(Code::timeout, fmt::format("thread {} does not stop", thread));
     sigset_t of_children;
     sigemptyset(&of_children);
     sigaddset(&of_children, SIGCHLD);
@@ -108,8 +118,8 @@ Result<Stop> await_stop(pid_t thread, double limit_s) {
 
 namespace {
 
-// Lets go of a child that was just made by vfork. Its parent cannot stop before the child has started a program or
-// ended, and the kernel has attached the child to this process as well.
+// Lets go of a child that was just made by vfork. Its parent cannot stop before the child has
+// started a program or ended, and the kernel has attached the child to this process as well.
 Status let_child_go(pid_t parent) {
   unsigned long child = 0;
   DIAPAUSE_TRY(request(PTRACE_GETEVENTMSG, parent, 0, &child, "does not tell what it has made"));
@@ -132,26 +142,31 @@ Result<bool> await_stillness(pid_t thread, double limit_s) {
 }
 
 Status run_on(pid_t thread, int signal) {
-  return request(PTRACE_CONT, thread, 0, as_pointer(static_cast<unsigned long>(signal)), "cannot be run on");
+  return request(PTRACE_CONT, thread, 0, as_pointer(static_cast<unsigned long>(signal)),
+                 "cannot be run on");
 }
 
-Status detach(pid_t thread) { return request(PTRACE_DETACH, thread, 0, nullptr, "cannot be let go"); }
+Status detach(pid_t thread) {
+  return request(PTRACE_DETACH, thread, 0, nullptr, "cannot be let go");
+}
 
 void let_stragglers_go() {
   for (;;) {
     siginfo_t stopped{};
-    if (::waitid(P_ALL, 0, &stopped, WSTOPPED | WNOHANG | __WALL) != 0 || stopped.si_pid == 0) return;
+    if (::waitid(P_ALL, 0, &stopped, WSTOPPED | WNOHANG | __WALL) != 0 || stopped.si_pid == 0)
+      return;
     const int event = stopped.si_status >> 8, signal = stopped.si_status & 0x7f;
     const int to_deliver = event == 0 && signal != SIGTRAP ? signal : 0;
-    (void)request(PTRACE_DETACH, stopped.si_pid, 0, as_pointer(static_cast<unsigned long>(to_deliver)),
-                  "cannot be let go");
+    (void)request(PTRACE_DETACH, stopped.si_pid, 0,
+                  as_pointer(static_cast<unsigned long>(to_deliver)), "cannot be let go");
   }
 }
 
 Result<Registers> registers_of(pid_t thread) {
   Registers registers{};
   iovec place{&registers, sizeof registers};
-  DIAPAUSE_TRY(request(PTRACE_GETREGSET, thread, NT_PRSTATUS, &place, "its registers cannot be read"));
+  DIAPAUSE_TRY(
+      request(PTRACE_GETREGSET, thread, NT_PRSTATUS, &place, "its registers cannot be read"));
   return registers;
 }
 
@@ -163,19 +178,22 @@ Status set_registers(pid_t thread, const Registers& registers) {
 Result<ByteVector> extended_registers_of(pid_t thread) {
   ByteVector bytes(kMostExtendedBytes);
   iovec place{bytes.data(), bytes.size()};
-  DIAPAUSE_TRY(request(PTRACE_GETREGSET, thread, NT_X86_XSTATE, &place, "its vector registers cannot be read"));
+  DIAPAUSE_TRY(request(PTRACE_GETREGSET, thread, NT_X86_XSTATE, &place,
+                       "its vector registers cannot be read"));
   bytes.resize(place.iov_len);
   return bytes;
 }
 
 Status set_extended_registers(pid_t thread, ByteView data) {
   iovec place{without_const(data).data(), data.size()};
-  return request(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &place, "its vector registers cannot be set");
+  return request(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &place,
+                 "its vector registers cannot be set");
 }
 
 Result<std::uint64_t> signal_mask_of(pid_t thread) {
   std::uint64_t mask = 0;
-  DIAPAUSE_TRY(request(PTRACE_GETSIGMASK, thread, sizeof mask, &mask, "its signal mask cannot be read"));
+  DIAPAUSE_TRY(
+      request(PTRACE_GETSIGMASK, thread, sizeof mask, &mask, "its signal mask cannot be read"));
   return mask;
 }
 
@@ -213,7 +231,8 @@ Result<std::int64_t> call_at(pid_t thread, std::uint64_t instruction, const Call
   for (int stops = 0; stops < 2;) {
     DIAPAUSE_TRY(request(PTRACE_SYSCALL, thread, 0, nullptr, "cannot be run to a call"));
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
-    if (stop.has_ended) return fail(Code::internal, fmt::format("thread {} ended in a call for us", thread));
+    if (stop.has_ended)
+      return fail(Code::internal, fmt::format("thread {} ended in a call for us", thread));
     if (stop.event == 0 && stop.signal == (SIGTRAP | 0x80)) ++stops;
   }
   DIAPAUSE_TRY_ASSIGN(const Registers after, registers_of(thread));
@@ -224,7 +243,8 @@ Status enter_call(pid_t thread) {
   for (;;) {
     DIAPAUSE_TRY(request(PTRACE_SYSCALL, thread, 0, nullptr, "cannot be run to a call"));
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
-    if (stop.has_ended) return fail(Code::internal, fmt::format("thread {} ended in a call for us", thread));
+    if (stop.has_ended)
+      return fail(Code::internal, fmt::format("thread {} ended in a call for us", thread));
     if (stop.event == 0 && stop.signal == (SIGTRAP | 0x80)) return {};
   }
 }
@@ -233,10 +253,12 @@ Status run_table(pid_t thread, std::vector<pid_t>* made) {
   for (;;) {
     DIAPAUSE_TRY(run_on(thread));
     DIAPAUSE_TRY_ASSIGN(const Stop stop, await_stop(thread, kCallLimit_s));
-    if (stop.has_ended) return fail(Code::internal, fmt::format("thread {} ended in calls for us", thread));
+    if (stop.has_ended)
+      return fail(Code::internal, fmt::format("thread {} ended in calls for us", thread));
     if (stop.event == 0 && stop.signal == SIGTRAP) return {};
     if (stop.event == 0) {
-      return fail(Code::internal, fmt::format("thread {} got signal {} in calls for us", thread, stop.signal));
+      return fail(Code::internal,
+                  fmt::format("thread {} got signal {} in calls for us", thread, stop.signal));
     }
     const bool is_birth = stop.event == PTRACE_EVENT_CLONE || stop.event == PTRACE_EVENT_FORK;
     if (!is_birth || made == nullptr) continue;
@@ -265,7 +287,8 @@ void end_traced(pid_t process) {
 }
 
 Status end_with_tracer(pid_t thread) {
-  return request(PTRACE_SETOPTIONS, thread, 0, as_pointer(kOptions | PTRACE_O_EXITKILL), "cannot be tied to us");
+  return request(PTRACE_SETOPTIONS, thread, 0, as_pointer(kOptions | PTRACE_O_EXITKILL),
+                 "cannot be tied to us");
 }
 
 Status read_memory(pid_t process, std::uint64_t address, MutableBytes to) {

@@ -33,8 +33,9 @@ std::optional<Rest> rest_in_memory(pid_t process, const TimedWait& wait, const R
   const std::uint64_t address = argument_of(registers, wait.argument);
   if (address == 0 || !read_memory(process, address, std::as_writable_bytes(std::span(&length, 1))))
     return std::nullopt;
-  const std::uint64_t left_ns =
-      less(static_cast<std::uint64_t>(length.tv_sec) * kSecond + static_cast<std::uint64_t>(length.tv_nsec), waited_ns);
+  const std::uint64_t left_ns = less(static_cast<std::uint64_t>(length.tv_sec) * kSecond +
+                                         static_cast<std::uint64_t>(length.tv_nsec),
+                                     waited_ns);
   const timespec left{static_cast<time_t>(left_ns / kSecond), static_cast<long>(left_ns % kSecond)};
   // The timespec of the program is not changed: it may be constant, or be used for another call.
   const std::uint64_t place = below_stack(registers, sizeof left);
@@ -51,7 +52,8 @@ std::optional<Rest> rest_of_wait(pid_t process, std::int64_t call, const Registe
   if (wait->is_in_memory) return rest_in_memory(process, *wait, registers, waited_ns);
   const auto milliseconds = static_cast<std::int32_t>(argument_of(registers, wait->argument));
   if (milliseconds < 0) return std::nullopt;
-  const std::uint64_t left_ns = less(static_cast<std::uint64_t>(milliseconds) * kMillisecond, waited_ns);
+  const std::uint64_t left_ns =
+      less(static_cast<std::uint64_t>(milliseconds) * kMillisecond, waited_ns);
   return Rest{wait->argument, (left_ns + kMillisecond - 1) / kMillisecond};
 }
 

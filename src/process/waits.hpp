@@ -1,5 +1,5 @@
-// Shortens calls that wait. If a thread is stopped in such a call, the call is made again, and must then wait only for
-// the rest of its time.
+// Shortens calls that wait. If a thread is stopped in such a call, the call is made again, and must
+// then wait only for the rest of its time.
 #pragma once
 
 #include <sys/types.h>
@@ -17,9 +17,10 @@ struct Rest {
   std::uint64_t value = 0;
 };
 
-// Returns how the call has to be made again after it has waited for `waited_ns`. A time that is passed in memory is
-// written below the part of the stack that the thread uses. Returns nullopt if the call waits for ever, or if its time
-// cannot be changed.
-std::optional<Rest> rest_of_wait(pid_t process, std::int64_t call, const Registers& registers, std::uint64_t waited_ns);
+// Returns how the call has to be made again after it has waited for `waited_ns`. A time that is
+// passed in memory is written below the part of the stack that the thread uses. Returns nullopt if
+// the call waits for ever, or if its time cannot be changed.
+std::optional<Rest> rest_of_wait(pid_t process, std::int64_t call, const Registers& registers,
+                                 std::uint64_t waited_ns);
 
 }  // namespace diapause::process

@@ -12,7 +12,8 @@
 namespace diapause::process {
 namespace {
 
-constexpr std::array kHandedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGTSTP};
+constexpr std::array kHandedOn = {SIGINT,  SIGTERM, SIGHUP,   SIGQUIT, SIGUSR1,
+                                  SIGUSR2, SIGCONT, SIGWINCH, SIGTSTP};
 
 }  // namespace
 
@@ -22,7 +23,8 @@ Result<Watch> Watch::begin() {
   sigaddset(&taken, SIGCHLD);
   for (const int number : kHandedOn) sigaddset(&taken, number);
   sigset_t before;
-  if (::sigprocmask(SIG_BLOCK, &taken, &before) != 0) return fail(os_error("blocking signals", errno));
+  if (::sigprocmask(SIG_BLOCK, &taken, &before) != 0)
+    return fail(os_error("blocking signals", errno));
   const int signals = ::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0) {
     const int error = errno;
@@ -32,7 +34,8 @@ Result<Watch> Watch::begin() {
   return Watch(signals, before);
 }
 
-Watch::Watch(Watch&& other) noexcept : signals_(std::exchange(other.signals_, -1)), mask_before_(other.mask_before_) {}
+Watch::Watch(Watch&& other) noexcept
+    : signals_(std::exchange(other.signals_, -1)), mask_before_(other.mask_before_) {}
 
 Watch::~Watch() {
   if (signals_ < 0) return;
@@ -52,7 +55,8 @@ std::optional<Event> Watch::wait(int door, std::optional<double> most_s) {
   if (signal.ssi_signo == SIGCHLD) {
     event.is_child = true;
   } else if (signal.ssi_code != SI_KERNEL) {
-    // A signal that the terminal sends (SI_KERNEL) has reached the job already and is not handed on.
+    // A signal that the terminal sends (SI_KERNEL) has reached the job already and is not handed
+    // on.
     event.signal = static_cast<int>(signal.ssi_signo);
   }
   return event;

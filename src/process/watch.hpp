@@ -1,5 +1,6 @@
-// Waits for the events of a process that looks after a job: signals, the end of its children, and requests at a
-// descriptor. Only the command may use this, because it blocks signals of the calling thread.
+// Waits for the events of a process that looks after a job: signals, the end of its children, and
+// requests at a descriptor. Only the command may use this, because it blocks signals of the calling
+// thread.
 #pragma once
 
 #include <csignal>
@@ -26,8 +27,8 @@ class Watch {
   ~Watch();  // signals do what they did before
 
   const sigset_t& mask_before() const { return mask_before_; }
-  // Waits until something happens, and returns nullopt after `most_s`. `door` is a descriptor at which requests arrive;
-  // -1 stands for none.
+  // Waits until something happens, and returns nullopt after `most_s`. `door` is a descriptor at
+  // which requests arrive; -1 stands for none.
   std::optional<Event> wait(int door, std::optional<double> most_s);
 
  private:

@@ -16,14 +16,15 @@ constexpr std::size_t kProbeBytes = 64;
 constexpr std::size_t kProbes = 256;  // probes in one call
 
 bool is_all_zero(ByteView bytes) {
-  return bytes.empty() ||
-         (bytes.front() == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+  return bytes.empty() || (bytes.front() == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-// Returns the addresses of those groups that begin with zeros, among the `count` groups from `begin` on. Memory that
-// is in use hardly ever does.
+// Returns the addresses of those groups that begin with zeros, among the `count` groups from
+// `begin` on. Memory that is in use hardly ever does.
 std::vector<std::uint64_t> suspects(pid_t process, std::uint64_t begin, std::size_t count) {
-  std::array<std::byte, kProbes * kProbeBytes> found;  // NOLINT(cppcoreguidelines-pro-type-member-init): written to
+  // NOLINT(cppcoreguidelines-pro-type-member-init): written to.
+  std::array<std::byte, kProbes * kProbeBytes> found;
   std::vector<iovec> there;
   for (std::size_t i = 0; i < count; ++i) {
     there.push_back({reinterpret_cast<void*>(begin + i * kGroupBytes), kProbeBytes});
@@ -33,7 +34,8 @@ std::vector<std::uint64_t> suspects(pid_t process, std::uint64_t begin, std::siz
   const std::size_t probed = got < 0 ? 0 : static_cast<std::size_t>(got) / kProbeBytes;
   std::vector<std::uint64_t> result;
   for (std::size_t i = 0; i < probed; ++i) {
-    if (is_all_zero(ByteView(found).subspan(i * kProbeBytes, kProbeBytes))) result.push_back(begin + i * kGroupBytes);
+    if (is_all_zero(ByteView(found).subspan(i * kProbeBytes, kProbeBytes)))
+      result.push_back(begin + i * kGroupBytes);
   }
   return result;
 }

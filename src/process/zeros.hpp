@@ -9,8 +9,8 @@
 
 namespace diapause::process {
 
-// Returns `extents` without the aligned parts of 64 KiB that are all zero. Smaller parts would cost more in the image
-// than they save. Memory that cannot be read counts as not zero.
+// Returns `extents` without the aligned parts of 64 KiB that are all zero. Smaller parts would cost
+// more in the image than they save. Memory that cannot be read counts as not zero.
 std::vector<Extent> without_zeros(pid_t process, const std::vector<Extent>& extents);
 
 }  // namespace diapause::process

@@ -23,7 +23,8 @@ class Zeros : public ::testing::Test {
 
   void write_at(std::uint64_t offset) { *reinterpret_cast<char*>(begin_ + offset) = 1; }
   // Returns what without_zeros() leaves of [from, to), as offsets from `begin_`.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> left_of(std::uint64_t from, std::uint64_t to) const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> left_of(std::uint64_t from,
+                                                               std::uint64_t to) const {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> result;
     for (const Extent& one : without_zeros(::getpid(), {{begin_ + from, begin_ + to}})) {
       result.emplace_back(one.begin - begin_, one.end - begin_);
@@ -40,15 +41,17 @@ using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 TEST_F(Zeros, OfMemoryThatIsAllZeroOnlyTheRaggedEndsAreLeft) {
   EXPECT_EQ(left_of(0, 600 * kGroup), Ranges{});
-  EXPECT_EQ(left_of(4096, 3 * kGroup + 8192), (Ranges{{4096, kGroup}, {3 * kGroup, 3 * kGroup + 8192}}));
+  EXPECT_EQ(left_of(4096, 3 * kGroup + 8192),
+            (Ranges{{4096, kGroup}, {3 * kGroup, 3 * kGroup + 8192}}));
 }
 
 TEST_F(Zeros, AByteAnywhereKeepsItsGroup) {
   write_at(2 * kGroup);
   write_at(5 * kGroup + 40'000);
   write_at(600 * kGroup - 1);
-  EXPECT_EQ(left_of(0, 600 * kGroup),
-            (Ranges{{2 * kGroup, 3 * kGroup}, {5 * kGroup, 6 * kGroup}, {599 * kGroup, 600 * kGroup}}));
+  EXPECT_EQ(
+      left_of(0, 600 * kGroup),
+      (Ranges{{2 * kGroup, 3 * kGroup}, {5 * kGroup, 6 * kGroup}, {599 * kGroup, 600 * kGroup}}));
 }
 
 TEST_F(Zeros, MemoryThatCannotBeReadIsKept) {

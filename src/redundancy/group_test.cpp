@@ -29,7 +29,8 @@ struct StoredGroup {
 StoredGroup random_group(std::uint32_t n, std::uint32_t m, std::uint32_t seed) {
   StoredGroup group{*GroupLayout::create(n, m), *ReedSolomon::create(n - m, m), 0, {}, {}, {}};
   std::mt19937 random(seed);
-  for (std::uint32_t member = 0; member < n; ++member) group.sizes.push_back(member == seed % n ? 0 : random() % 20000);
+  for (std::uint32_t member = 0; member < n; ++member)
+    group.sizes.push_back(member == seed % n ? 0 : random() % 20000);
   group.chunk_bytes = group.layout.chunk_bytes(*std::ranges::max_element(group.sizes));
   group.parities.assign(n, ByteVector(m * group.chunk_bytes));
   group.padded_images.assign(n, ByteVector(group.layout.k() * group.chunk_bytes));
@@ -95,8 +96,10 @@ TEST(Group, GivesBackEveryImageAndParityAfterAnyLossOfAtMostMMembers) {
         StoredGroup group = original;
         erase(group, erased);
         rebuild(group, erased);
-        ASSERT_EQ(group.padded_images, original.padded_images) << "n " << n << " m " << m << " erased " << erased;
-        ASSERT_EQ(group.parities, original.parities) << "n " << n << " m " << m << " erased " << erased;
+        ASSERT_EQ(group.padded_images, original.padded_images)
+            << "n " << n << " m " << m << " erased " << erased;
+        ASSERT_EQ(group.parities, original.parities)
+            << "n " << n << " m " << m << " erased " << erased;
       }
     }
   }

@@ -76,7 +76,7 @@ NodeSet node_set_of(std::uint32_t node, std::uint32_t node_count, std::uint32_t 
 // the sets, so that a set may be larger; fewer nodes than asked for form one set. In each set, the
 // i-th ranks of all nodes form a group with parity = m; chunk_bytes and parities stay 0 and empty.
 // Code::argument, naming both numbers, if a set would have m or fewer nodes or more than 255.
-Result<std::vector<format::Group>> groups(std::span<const std::uint32_t> node_of_rank, std::uint32_t group_nodes,
-                                          std::uint32_t parity);
+Result<std::vector<format::Group>> groups(std::span<const std::uint32_t> node_of_rank,
+                                          std::uint32_t group_nodes, std::uint32_t parity);
 
 }  // namespace diapause::redundancy

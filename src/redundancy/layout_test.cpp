@@ -89,8 +89,8 @@ TEST(GroupLayout, ChunksArePagesAndCoverTheLargestImageAndNoMore) {
 }
 
 TEST(GroupLayout, RefusesGroupsThatCannotBe) {
-  for (const auto& [n, m] :
-       {std::pair{0U, 0U}, std::pair{4U, 0U}, std::pair{4U, 4U}, std::pair{2U, 3U}, std::pair{256U, 1U}}) {
+  for (const auto& [n, m] : {std::pair{0U, 0U}, std::pair{4U, 0U}, std::pair{4U, 4U},
+                             std::pair{2U, 3U}, std::pair{256U, 1U}}) {
     EXPECT_EQ(GroupLayout::create(n, m).error().code, Code::argument);
   }
   EXPECT_TRUE(GroupLayout::create(255, 254).has_value());
@@ -106,7 +106,8 @@ TEST(Partners, ShareTheRanksOfASmallerNode) {
 }
 
 TEST(Partners, NeedTwoNodesNumberedWithoutGaps) {
-  EXPECT_THAT(partners(std::vector{0U, 0U}).error().message, HasSubstr("at least 2 nodes; there is 1"));
+  EXPECT_THAT(partners(std::vector{0U, 0U}).error().message,
+              HasSubstr("at least 2 nodes; there is 1"));
   EXPECT_EQ(partners(std::vector{0U, 2U, 2U}).error().code, Code::argument);
   EXPECT_EQ(partners(std::vector{0U, 0xffffffffU}).error().code, Code::argument);
   EXPECT_EQ(partners({}).error().code, Code::argument);

@@ -6,13 +6,14 @@
 
 namespace diapause::redundancy {
 
-std::vector<Holdings> places(const format::Manifest& manifest, std::span<const std::uint32_t> node_of_rank,
-                             std::size_t node_count) {
+std::vector<Holdings> places(const format::Manifest& manifest,
+                             std::span<const std::uint32_t> node_of_rank, std::size_t node_count) {
   std::vector<Holdings> nodes(node_count);
   for (std::uint32_t rank = 0; rank < node_of_rank.size(); ++rank) {
     nodes[node_of_rank[rank]].images.insert(rank);
     const std::uint32_t partner = manifest.ranks[rank].partner;
-    if (manifest.has_level(2) && partner < node_of_rank.size()) nodes[node_of_rank[partner]].images.insert(rank);
+    if (manifest.has_level(2) && partner < node_of_rank.size())
+      nodes[node_of_rank[partner]].images.insert(rank);
   }
   for (std::uint32_t g = 0; manifest.has_level(3) && g < manifest.groups.size(); ++g) {
     const format::Group& group = manifest.groups[g];
@@ -25,8 +26,9 @@ std::vector<Holdings> places(const format::Manifest& manifest, std::span<const s
   return nodes;
 }
 
-bool is_laid_out_alike(const format::Manifest& manifest, std::span<const std::uint32_t> node_of_rank,
-                       std::uint32_t group_nodes, std::uint32_t parity) {
+bool is_laid_out_alike(const format::Manifest& manifest,
+                       std::span<const std::uint32_t> node_of_rank, std::uint32_t group_nodes,
+                       std::uint32_t parity) {
   if (manifest.has_level(2)) {
     const auto now = partners(node_of_rank);
     if (!now) return false;
@@ -36,13 +38,16 @@ bool is_laid_out_alike(const format::Manifest& manifest, std::span<const std::ui
   }
   if (!manifest.has_level(3)) return true;
   const auto now = groups(node_of_rank, group_nodes, parity);
-  return now && std::ranges::equal(manifest.groups, *now, [&](const format::Group& then, const format::Group& group) {
-           return then.members == group.members && then.nodes == group.nodes && then.parity == parity;
-         });
+  return now && std::ranges::equal(manifest.groups, *now,
+                                   [&](const format::Group& then, const format::Group& group) {
+                                     return then.members == group.members &&
+                                            then.nodes == group.nodes && then.parity == parity;
+                                   });
 }
 
 bool is_part_of(const Holdings& some, const Holdings& all) {
-  return std::ranges::includes(all.images, some.images) && std::ranges::includes(all.parities, some.parities);
+  return std::ranges::includes(all.images, some.images) &&
+         std::ranges::includes(all.parities, some.parities);
 }
 
 }  // namespace diapause::redundancy

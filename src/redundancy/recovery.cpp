@@ -16,7 +16,8 @@ struct Survivors {
 // Returns the members of the group whose image is missing and can be decoded.
 std::set<std::uint32_t> rebuildable_ranks(const format::Group& group, std::uint32_t group_index,
                                           const Survivors& survivors) {
-  const auto layout = GroupLayout::create(static_cast<std::uint32_t>(group.members.size()), group.parity);
+  const auto layout =
+      GroupLayout::create(static_cast<std::uint32_t>(group.members.size()), group.parity);
   if (!layout) return {};  // level 3 was not reached, so there is no parity
   const std::uint32_t n = layout->n();
   std::vector<char> has_image(n), has_parity(n), decodable(n, 1);
@@ -44,8 +45,8 @@ std::set<std::uint32_t> rebuildable_ranks(const format::Group& group, std::uint3
 
 constexpr std::uint32_t kNowhere = UINT32_MAX;
 
-// Returns for each rank the lowest node that has its image. To look through the nodes for each rank would take longer
-// with every rank and every node.
+// Returns for each rank the lowest node that has its image. To look through the nodes for each rank
+// would take longer with every rank and every node.
 std::vector<std::uint32_t> lowest_holders(std::span<const Holdings> nodes, std::size_t rank_count) {
   std::vector<std::uint32_t> holders(rank_count, kNowhere);
   for (std::uint32_t node = 0; node < nodes.size(); ++node) {
@@ -82,12 +83,14 @@ std::vector<std::uint32_t> RecoveryPlan::missing() const {
   return ranks;
 }
 
-RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Holdings> nodes, const Holdings& global,
+RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Holdings> nodes,
+                           const Holdings& global,
                            std::span<const std::uint32_t> node_of_rank_now) {
   RecoveryPlan plan;
   plan.sources.resize(manifest.ranks.size());
   Survivors survivors{{}, global.parities};
-  for (const Holdings& node : nodes) survivors.parities.insert(node.parities.begin(), node.parities.end());
+  for (const Holdings& node : nodes)
+    survivors.parities.insert(node.parities.begin(), node.parities.end());
   const auto rebuild_what_can_be = [&] {
     for (std::uint32_t group = 0; group < manifest.groups.size(); ++group) {
       for (const std::uint32_t rank : rebuildable_ranks(manifest.groups[group], group, survivors)) {
@@ -105,7 +108,8 @@ RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Hol
     } else if (holders[rank] != kNowhere) {
       plan.sources[rank] = {SourceKind::peer_node, holders[rank]};
     }
-    if (plan.sources[rank].kind != SourceKind::none) survivors.images.insert(survivors.images.end(), rank);
+    if (plan.sources[rank].kind != SourceKind::none)
+      survivors.images.insert(survivors.images.end(), rank);
   }
   rebuild_what_can_be();
   // Only images that cannot be had from the nodes come from the global tier, and only those help to

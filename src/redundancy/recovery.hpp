@@ -27,7 +27,8 @@ enum class SourceKind {
   global,     // the global tier
   none        // lost
 };
-const char* source_kind_name(SourceKind kind);  // "own node", "peer node", "parity", "global", "none"
+const char* source_kind_name(
+    SourceKind kind);  // "own node", "peer node", "parity", "global", "none"
 
 struct Source {
   SourceKind kind = SourceKind::none;
@@ -47,7 +48,7 @@ struct RecoveryPlan {
 // those whose source is `global` and which are not compressed, if the nodes alone do not suffice.
 // So a rebuild never waits for another rebuild. A rank whose image is in the global tier is read
 // from there rather than rebuilt with the help of other global images.
-RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Holdings> nodes, const Holdings& global,
-                           std::span<const std::uint32_t> node_of_rank_now);
+RecoveryPlan plan_recovery(const format::Manifest& manifest, std::span<const Holdings> nodes,
+                           const Holdings& global, std::span<const std::uint32_t> node_of_rank_now);
 
 }  // namespace diapause::redundancy

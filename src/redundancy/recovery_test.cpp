@@ -47,7 +47,8 @@ Stored stored_at_level_1(std::vector<std::uint32_t> node_of_rank, std::uint32_t 
   Stored stored;
   stored.manifest.ranks.resize(node_of_rank.size());
   stored.nodes.resize(nodes);
-  for (std::uint32_t rank = 0; rank < node_of_rank.size(); ++rank) stored.nodes[node_of_rank[rank]].images.insert(rank);
+  for (std::uint32_t rank = 0; rank < node_of_rank.size(); ++rank)
+    stored.nodes[node_of_rank[rank]].images.insert(rank);
   stored.node_of_rank = std::move(node_of_rank);
   return stored;
 }

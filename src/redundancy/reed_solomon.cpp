@@ -39,7 +39,9 @@ int int_of(std::size_t value) {
 }
 
 // ISA-L only reads the tables, although its prototypes are not const.
-unsigned char* writable(const std::vector<std::uint8_t>& tables) { return const_cast<unsigned char*>(tables.data()); }
+unsigned char* writable(const std::vector<std::uint8_t>& tables) {
+  return const_cast<unsigned char*>(tables.data());
+}
 
 std::vector<std::uint8_t> expand(std::uint32_t k, std::uint32_t rows, std::uint8_t* coefficients) {
   std::vector<std::uint8_t> tables(kTableBytes * k * rows);
@@ -47,11 +49,13 @@ std::vector<std::uint8_t> expand(std::uint32_t k, std::uint32_t rows, std::uint8
   return tables;
 }
 
-Status check_indices(std::span<const std::uint32_t> indices, std::uint32_t chunks, const char* what) {
+Status check_indices(std::span<const std::uint32_t> indices, std::uint32_t chunks,
+                     const char* what) {
   for (const std::uint32_t index : indices) {
     if (index >= chunks) {
       return fail(Code::argument, std::string(what) + " chunk " + std::to_string(index) +
-                                      ": the codeword has chunks 0 to " + std::to_string(chunks - 1));
+                                      ": the codeword has chunks 0 to " +
+                                      std::to_string(chunks - 1));
     }
   }
   return {};
@@ -61,8 +65,9 @@ Status check_indices(std::span<const std::uint32_t> indices, std::uint32_t chunk
 
 Result<ReedSolomon> ReedSolomon::create(std::uint32_t k, std::uint32_t m) {
   if (k < 1 || m < 1 || k > kMaxChunks || m > kMaxChunks - k) {
-    return fail(Code::argument, "Reed-Solomon code of " + std::to_string(k) + " data and " + std::to_string(m) +
-                                    " parity chunks: at least one of each and at most 255 together are possible");
+    return fail(Code::argument,
+                "Reed-Solomon code of " + std::to_string(k) + " data and " + std::to_string(m) +
+                    " parity chunks: at least one of each and at most 255 together are possible");
   }
   ReedSolomon code;
   code.k_ = k;
@@ -81,37 +86,43 @@ void ReedSolomon::encode(std::span<const std::byte* const> data, std::span<std::
   if (length == 0) return;
   Pointers sources = sources_of(data);
   Pointers targets = targets_of(parity);
-  ec_encode_data(int_of(length), int_of(k_), int_of(m_), writable(encode_tables_), sources.data(), targets.data());
+  ec_encode_data(int_of(length), int_of(k_), int_of(m_), writable(encode_tables_), sources.data(),
+                 targets.data());
 }
 
-void ReedSolomon::encode_one(std::uint32_t parity_index, std::span<const std::byte* const> data, std::byte* target,
-                             std::size_t length) const {
+void ReedSolomon::encode_one(std::uint32_t parity_index, std::span<const std::byte* const> data,
+                             std::byte* target, std::size_t length) const {
   assert(data.size() == k_ && parity_index < m_);
   if (length == 0) return;
   Pointers sources = sources_of(data);
   auto* destination = reinterpret_cast<unsigned char*>(target);
-  ec_encode_data(int_of(length), int_of(k_), 1, writable(row_tables_[parity_index]), sources.data(), &destination);
+  ec_encode_data(int_of(length), int_of(k_), 1, writable(row_tables_[parity_index]), sources.data(),
+                 &destination);
 }
 
-void ReedSolomon::accumulate(std::uint32_t data_index, ByteView chunk, std::span<std::byte* const> parity) const {
+void ReedSolomon::accumulate(std::uint32_t data_index, ByteView chunk,
+                             std::span<std::byte* const> parity) const {
   assert(data_index < k_ && parity.size() == m_);
   if (chunk.empty()) return;
   const std::byte* const source = chunk.data();
   Pointers sources = sources_of(std::span(&source, 1));
   Pointers targets = targets_of(parity);
-  ec_encode_data_update(int_of(chunk.size()), int_of(k_), int_of(m_), int_of(data_index), writable(encode_tables_),
-                        sources[0], targets.data());
+  ec_encode_data_update(int_of(chunk.size()), int_of(k_), int_of(m_), int_of(data_index),
+                        writable(encode_tables_), sources[0], targets.data());
 }
 
-Result<ReedSolomon::Decoder> ReedSolomon::decoder(std::span<const std::uint32_t> available_indices,
-                                                  std::span<const std::uint32_t> wanted_indices) const {
+Result<ReedSolomon::Decoder> ReedSolomon::decoder(
+    std::span<const std::uint32_t> available_indices,
+    std::span<const std::uint32_t> wanted_indices) const {
   DIAPAUSE_TRY(check_indices(available_indices, k_ + m_, "available"));
   DIAPAUSE_TRY(check_indices(wanted_indices, k_ + m_, "wanted"));
   std::vector<std::uint32_t> different(available_indices.begin(), available_indices.end());
   std::ranges::sort(different);
   different.erase(std::unique(different.begin(), different.end()), different.end());
-  if (available_indices.size() != k_ || different.size() != k_ || wanted_indices.size() > kMaxChunks) {
-    return fail(Code::argument, "decoding needs " + std::to_string(k_) + " different chunks and gives at most 255; " +
+  if (available_indices.size() != k_ || different.size() != k_ ||
+      wanted_indices.size() > kMaxChunks) {
+    return fail(Code::argument, "decoding needs " + std::to_string(k_) +
+                                    " different chunks and gives at most 255; " +
                                     std::to_string(different.size()) + " different ones of " +
                                     std::to_string(available_indices.size()) + " were named, and " +
                                     std::to_string(wanted_indices.size()) + " are wanted");
@@ -144,13 +155,14 @@ Result<ReedSolomon::Decoder> ReedSolomon::decoder(std::span<const std::uint32_t>
   return decoder;
 }
 
-void ReedSolomon::Decoder::decode(std::span<const std::byte* const> available, std::span<std::byte* const> wanted,
-                                  std::size_t length) const {
+void ReedSolomon::Decoder::decode(std::span<const std::byte* const> available,
+                                  std::span<std::byte* const> wanted, std::size_t length) const {
   assert(available.size() == k_ && wanted.size() == wanted_);
   if (length == 0 || wanted_ == 0) return;
   Pointers sources = sources_of(available);
   Pointers targets = targets_of(wanted);
-  ec_encode_data(int_of(length), int_of(k_), int_of(wanted_), writable(tables_), sources.data(), targets.data());
+  ec_encode_data(int_of(length), int_of(k_), int_of(wanted_), writable(tables_), sources.data(),
+                 targets.data());
 }
 
 }  // namespace diapause::redundancy

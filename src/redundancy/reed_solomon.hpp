@@ -21,15 +21,17 @@ class ReedSolomon {
 
   // Computes parity[j] = sum over i of c(j,i) * data[i]. All chunks have the same length, at most 2
   // GiB - 1. Pointers need no alignment.
-  void encode(std::span<const std::byte* const> data, std::span<std::byte* const> parity, std::size_t length) const;
+  void encode(std::span<const std::byte* const> data, std::span<std::byte* const> parity,
+              std::size_t length) const;
 
   // Computes a single parity chunk: `target` becomes parity[parity_index] of encode().
-  void encode_one(std::uint32_t parity_index, std::span<const std::byte* const> data, std::byte* target,
-                  std::size_t length) const;
+  void encode_one(std::uint32_t parity_index, std::span<const std::byte* const> data,
+                  std::byte* target, std::size_t length) const;
 
   // Computes parity[j] += c(j,data_index) * chunk: the same sum, one data chunk at a time, in any
   // order, on parity that begins as zeros.
-  void accumulate(std::uint32_t data_index, ByteView chunk, std::span<std::byte* const> parity) const;
+  void accumulate(std::uint32_t data_index, ByteView chunk,
+                  std::span<std::byte* const> parity) const;
 
   // Computes the `wanted` chunks (indices 0..k+m-1, data first) from k available ones.
   // `available_indices` must have exactly k different indices; Code::argument otherwise.

@@ -78,7 +78,8 @@ TEST(ReedSolomon, DecodesEveryErasurePatternOfAtMostMChunks) {
       const Chunks word = codeword(*code, kLength, k * 10 + m);
       for (std::uint32_t erased = 0; erased < 1U << (k + m); ++erased) {
         if (std::popcount(erased) > static_cast<int>(m)) continue;
-        ASSERT_EQ(decoded(*code, word, erased), chosen(word, erased)) << "k " << k << " m " << m << " mask " << erased;
+        ASSERT_EQ(decoded(*code, word, erased), chosen(word, erased))
+            << "k " << k << " m " << m << " mask " << erased;
       }
     }
   }
@@ -155,7 +156,8 @@ TEST(ReedSolomon, NothingHappensToChunksOfNoLength) {
 }
 
 TEST(ReedSolomon, RefusesSizesThatDoNotExist) {
-  for (const auto& [k, m] : {std::pair{0U, 1U}, std::pair{1U, 0U}, std::pair{255U, 1U}, std::pair{1U, 0xffffffffU}}) {
+  for (const auto& [k, m] :
+       {std::pair{0U, 1U}, std::pair{1U, 0U}, std::pair{255U, 1U}, std::pair{1U, 0xffffffffU}}) {
     const auto code = ReedSolomon::create(k, m);
     ASSERT_FALSE(code.has_value());
     EXPECT_EQ(code.error().code, Code::argument);

@@ -27,10 +27,11 @@ Result<SharedLayout> lay_out_files(std::span<const std::uint64_t> image_bytes,
     std::uint64_t& end = layout.file_bytes[file];
     layout.places.push_back({file, end});
     if (image_bytes[rank] > kLargestFile || end > kLargestFile - image_bytes[rank]) {
-      return fail(Code::argument,
-                  fmt::format("shared file {} would be larger than a file can be at the image of rank {}; "
-                              "use more files (global.files)",
-                              file, rank));
+      return fail(
+          Code::argument,
+          fmt::format("shared file {} would be larger than a file can be at the image of rank {}; "
+                      "use more files (global.files)",
+                      file, rank));
     }
     end += round_up(image_bytes[rank], kPageBytes);
   }

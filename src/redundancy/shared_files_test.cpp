@@ -44,7 +44,8 @@ TEST(SharedFiles, HoldImagesOneAfterTheOtherOnWholePages) {
 
 TEST(SharedFiles, NeverOverlap) {
   std::vector<std::uint64_t> sizes;
-  for (std::uint64_t rank = 0; rank < 50; ++rank) sizes.push_back(4096 + rank * rank * 977 % 100000);
+  for (std::uint64_t rank = 0; rank < 50; ++rank)
+    sizes.push_back(4096 + rank * rank * 977 % 100000);
   const auto layout = lay_out_files(sizes, spread_over_files(50, 7));
   ASSERT_TRUE(layout);
   for (std::size_t rank = 1; rank < sizes.size(); ++rank) {

@@ -6,7 +6,9 @@
 namespace diapause::redundancy {
 namespace {
 
-bool contains(const Loss& lost, std::uint32_t node) { return std::binary_search(lost.begin(), lost.end(), node); }
+bool contains(const Loss& lost, std::uint32_t node) {
+  return std::binary_search(lost.begin(), lost.end(), node);
+}
 
 }  // namespace
 
@@ -14,7 +16,8 @@ Remains::Remains(std::vector<Evidence> evidence) : evidence_(std::move(evidence)
   if (const format::Manifest* manifest = deepest_manifest({})) nodes_ = manifest->node_names;
   for (const Evidence& one : evidence_) {
     if (one.node.empty()) continue;
-    if (std::find(nodes_.begin(), nodes_.end(), one.node) == nodes_.end()) nodes_.push_back(one.node);
+    if (std::find(nodes_.begin(), nodes_.end(), one.node) == nodes_.end())
+      nodes_.push_back(one.node);
   }
 }
 
@@ -22,7 +25,8 @@ std::set<std::uint32_t> Remains::reached() const {
   std::set<std::uint32_t> found;
   for (const Evidence& one : evidence_) {
     if (one.node.empty()) continue;
-    found.insert(static_cast<std::uint32_t>(std::find(nodes_.begin(), nodes_.end(), one.node) - nodes_.begin()));
+    found.insert(static_cast<std::uint32_t>(std::find(nodes_.begin(), nodes_.end(), one.node) -
+                                            nodes_.begin()));
   }
   return found;
 }
@@ -33,7 +37,8 @@ const format::Manifest* Remains::deepest_manifest(const Loss& lost) const {
     if (one.manifest == nullptr) continue;
     const auto node = std::find(nodes_.begin(), nodes_.end(), one.node) - nodes_.begin();
     if (!one.node.empty() && contains(lost, static_cast<std::uint32_t>(node))) continue;
-    if (best == nullptr || one.manifest->deepest_level() > best->deepest_level()) best = one.manifest;
+    if (best == nullptr || one.manifest->deepest_level() > best->deepest_level())
+      best = one.manifest;
   }
   return best;
 }
@@ -44,7 +49,8 @@ std::optional<RecoveryPlan> Remains::plan_after(const Loss& lost) const {
   std::vector<Holdings> nodes(nodes_.size());
   Holdings global;
   for (const Evidence& one : evidence_) {
-    const auto node = static_cast<std::size_t>(std::find(nodes_.begin(), nodes_.end(), one.node) - nodes_.begin());
+    const auto node = static_cast<std::size_t>(std::find(nodes_.begin(), nodes_.end(), one.node) -
+                                               nodes_.begin());
     if (!one.node.empty() && contains(lost, static_cast<std::uint32_t>(node))) continue;
     Holdings& to = one.node.empty() ? global : nodes[node];
     to.images.insert(one.holdings.images.begin(), one.holdings.images.end());
@@ -77,7 +83,8 @@ Assessment assess(const Remains& remains) {
     for (std::uint32_t second = first + 1; second < count; ++second) {
       if (remains.survives({first, second})) continue;
       ++result.fatal_pairs;
-      if (result.fatal_pair_examples.size() < kMostExamples) result.fatal_pair_examples.push_back({first, second});
+      if (result.fatal_pair_examples.size() < kMostExamples)
+        result.fatal_pair_examples.push_back({first, second});
     }
   }
   Loss all(count);

@@ -50,8 +50,8 @@ struct Assessment {
   std::vector<std::uint32_t> missing;      // ranks that are missing, if it is not restorable
   std::vector<Source> sources;             // one per rank; empty if no manifest is left
   std::vector<std::uint32_t> fatal_nodes;  // nodes whose loss alone is fatal
-  bool pairs_tried = false;                // false: there are fewer than two nodes, or too many pairs to try
-  std::uint64_t pairs = 0;                 // how many pairs there are
+  bool pairs_tried = false;  // false: there are fewer than two nodes, or too many pairs to try
+  std::uint64_t pairs = 0;   // how many pairs there are
   std::uint64_t fatal_pairs = 0;
   std::vector<Loss> fatal_pair_examples;  // the first kMostExamples
   bool survives_all_nodes = false;        // it survives if only the global tier is left

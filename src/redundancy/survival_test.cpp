@@ -43,7 +43,8 @@ TEST(Assessment, FindsThePairsThatHoldBothCopies) {
   const format::Manifest manifest = manifest_of_four_nodes(1u << 2);
   const Assessment found = assess(Remains(images(manifest, true)));
   EXPECT_THAT(found.fatal_nodes, IsEmpty());
-  EXPECT_THAT(found.fatal_pair_examples, ElementsAre(Loss{0, 1}, Loss{0, 3}, Loss{1, 2}, Loss{2, 3}));
+  EXPECT_THAT(found.fatal_pair_examples,
+              ElementsAre(Loss{0, 1}, Loss{0, 3}, Loss{1, 2}, Loss{2, 3}));
   EXPECT_EQ(found.pairs, 6);
 }
 

@@ -5,7 +5,9 @@
 
 namespace diapause::simulate {
 
-Failures::Failures(const std::vector<FailureClass>& classes, std::uint32_t nodes, std::uint64_t seed) : nodes_(nodes) {
+Failures::Failures(const std::vector<FailureClass>& classes, std::uint32_t nodes,
+                   std::uint64_t seed)
+    : nodes_(nodes) {
   Random seeds(seed);
   for (const FailureClass& one : classes) {
     const std::uint64_t each = std::max<std::uint32_t>(one.nodes_each, 1);

@@ -13,7 +13,9 @@ namespace diapause::simulate {
 class Fate {
  public:
   Fate(const Machine& machine, std::uint64_t seed)
-      : machine_(machine), failures_(machine.classes, machine.placement.nodes, seed), from_law_(failures_.next()) {
+      : machine_(machine),
+        failures_(machine.classes, machine.placement.nodes, seed),
+        from_law_(failures_.next()) {
     take_recorded();
   }
 
@@ -38,11 +40,13 @@ class Fate {
 
  private:
   void take_recorded() {
-    if (place_ == machine_.record.size() && machine_.record_period_s > 0 && !machine_.record.empty()) {
+    if (place_ == machine_.record.size() && machine_.record_period_s > 0 &&
+        !machine_.record.empty()) {
       place_ = 0;
       round_s_ += machine_.record_period_s;
     }
-    recorded_s_ = place_ < machine_.record.size() ? round_s_ + machine_.record[place_].time_s : kNever_s;
+    recorded_s_ =
+        place_ < machine_.record.size() ? round_s_ + machine_.record[place_].time_s : kNever_s;
   }
 
   const Machine& machine_;
@@ -56,7 +60,8 @@ class Fate {
 // Bursts of other jobs on the global tier. Times must be asked for in ascending order.
 class Bursts {
  public:
-  Bursts(const Contention& contention, std::uint64_t seed) : contention_(contention), random_(seed) {
+  Bursts(const Contention& contention, std::uint64_t seed)
+      : contention_(contention), random_(seed) {
     ends_s_ = contention.quiet_s > 0 ? contention.quiet_s * random_.exponential() : kNever_s;
   }
 

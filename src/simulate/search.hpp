@@ -13,13 +13,14 @@ namespace diapause::simulate {
 
 // Simulates the pattern with seeds from `first_seed` on and returns each run's cost per useful
 // work.
-using Play = std::function<std::vector<double>(const model::Pattern& pattern, std::uint64_t first_seed)>;
+using Play =
+    std::function<std::vector<double>(const model::Pattern& pattern, std::uint64_t first_seed)>;
 
 struct Found {
   model::Pattern pattern;
   Estimate value;        // of that pattern
   Estimate start_value;  // of the pattern that the search began with
-  Estimate saved;        // by that pattern, as a share of the same run's cost with the initial pattern
+  Estimate saved;  // by that pattern, as a share of the same run's cost with the initial pattern
 };
 
 // Searches from `start`, whose `every` are whole numbers, in steps that become smaller: all

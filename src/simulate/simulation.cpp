@@ -12,8 +12,8 @@
 namespace diapause::simulate {
 namespace {
 
-constexpr std::array<std::string_view, kActivities> kActivityNames = {"compute", "slowed", "checkpoint",
-                                                                      "restart", "down",   "queue"};
+constexpr std::array<std::string_view, kActivities> kActivityNames = {
+    "compute", "slowed", "checkpoint", "restart", "down", "queue"};
 
 struct Version {
   double work_s = 0;        // useful work that was done when it was captured
@@ -75,7 +75,8 @@ class Simulation {
   }
 
   void note(const Event& event) {
-    if (run_.events.size() < most_events_ && (event.end_s > event.begin_s || event.nodes > 0 || event.what == "lost")) {
+    if (run_.events.size() < most_events_ &&
+        (event.end_s > event.begin_s || event.nodes > 0 || event.what == "lost")) {
       run_.events.push_back(event);
     }
   }
@@ -104,7 +105,8 @@ class Simulation {
       const bool whole = pass(Activity::compute, until_s);
       const double passed_s = now_s_ - from_s;
       take_slowed(passed_s * lost);
-      done_s_ = whole && !turns && !stops && now_s_ >= until_s ? target_s : done_s_ + passed_s * rate;
+      done_s_ =
+          whole && !turns && !stops && now_s_ >= until_s ? target_s : done_s_ + passed_s * rate;
       computed_s_ += passed_s * rate;
       run_.behind_s += passed_s * behind.running;
       if (!whole) return Step::failed;
@@ -141,7 +143,8 @@ class Simulation {
     if (allocation_ends_s_ == kNever_s) return kNever_s;
     const model::Level& deepest = job_.levels.back();
     const double slowest = 1 / (1 - machine_.contention.share);
-    return allocation_ends_s_ - (deepest.blocked_s + deepest.behind_s) * job_.throttling.time_factor * slowest;
+    return allocation_ends_s_ -
+           (deepest.blocked_s + deepest.behind_s) * job_.throttling.time_factor * slowest;
   }
 
   std::size_t due_level(std::uint64_t count) const {
@@ -171,7 +174,8 @@ class Simulation {
       run_.behind_s += now_s_ - from_s;
       if (!waited) return false;
     }
-    if (!pass(Activity::checkpoint, end_at_level(index, now_s_, level.blocked_s), level.number)) return false;
+    if (!pass(Activity::checkpoint, end_at_level(index, now_s_, level.blocked_s), level.number))
+      return false;
     if (now_s_ >= job_.horizon_s) return true;
     ++run_.checkpoints[index];
     count_ = count;
@@ -179,7 +183,8 @@ class Simulation {
     const double holds_s = end_at_level(index, now_s_, level.behind_s);
     const model::Level& first = job_.levels.front();
     const bool has_first = first.number == 1 && index > 0;
-    const double shallow_s = has_first ? now_s_ + first.behind_s * job_.throttling.time_factor : holds_s;
+    const double shallow_s =
+        has_first ? now_s_ + first.behind_s * job_.throttling.time_factor : holds_s;
     auto& kept = newest_[index];
     kept[0] = kept[1];
     kept[1] = Version{done_s_, count_, index, holds_s, shallow_s};
@@ -188,7 +193,8 @@ class Simulation {
   }
 
   bool stand_in_queue(double holds_s) {
-    if (!pass(Activity::checkpoint, std::max(now_s_, holds_s), job_.levels.back().number)) return false;
+    if (!pass(Activity::checkpoint, std::max(now_s_, holds_s), job_.levels.back().number))
+      return false;
     behind_ends_s_.assign(job_.levels.size(), 0);
     spend(Activity::queue, std::min(now_s_ + machine_.queue_s, job_.horizon_s), 0);
     while (fate_.next_s() <= now_s_) strike();
@@ -207,8 +213,8 @@ class Simulation {
     const FailureClass* const of = is_recorded ? nullptr : &machine_.classes[failure.of_class];
     const Takes takes = is_recorded ? fate_.recorded().takes : of->takes;
     const double repair_s = is_recorded ? fate_.recorded().repair_s : of->repair_s;
-    note({failure.time_s, failure.time_s, "failure", 0, is_recorded ? "record" : std::string_view(of->name),
-          failure.first_node, failure.nodes});
+    note({failure.time_s, failure.time_s, "failure", 0,
+          is_recorded ? "record" : std::string_view(of->name), failure.first_node, failure.nodes});
     if (of) least_level_ = std::max(least_level_, of->least_level);
     if (takes == Takes::process || (of && of->least_level > 0)) return failure.time_s;
     losses_.all_nodes |= takes != Takes::nodes;
@@ -287,7 +293,8 @@ class Simulation {
     }
     return_repaired();
     const bool shrinks = machine_.without_spare == WithoutSpare::shrink;
-    while (out_ + wanted_ > *machine_.spares && !repairs_.empty() && !shrinks && now_s_ < job_.horizon_s) {
+    while (out_ + wanted_ > *machine_.spares && !repairs_.empty() && !shrinks &&
+           now_s_ < job_.horizon_s) {
       spend(Activity::down, std::min(std::max(now_s_, repairs_.top()), job_.horizon_s), 0);
       return_repaired();
     }
@@ -312,8 +319,10 @@ class Simulation {
   bool restart() {
     const Choice choice = choose(failed_at_s_);
     const std::size_t level = choice.version ? choice.level : job_.levels.size() - 1;
-    const Version from = choice.version ? *choice.version : Version{0, 0, job_.levels.size() - 1, 0, 0};
-    if (!pass(Activity::restart, now_s_ + job_.levels[level].restart_s, job_.levels[level].number)) return false;
+    const Version from =
+        choice.version ? *choice.version : Version{0, 0, job_.levels.size() - 1, 0, 0};
+    if (!pass(Activity::restart, now_s_ + job_.levels[level].restart_s, job_.levels[level].number))
+      return false;
     if (now_s_ >= job_.horizon_s) return true;
     ++run_.restarts[level];
     if (!choice.version) {
@@ -391,38 +400,49 @@ Status wrong(const std::string& what) { return fail(Code::argument, "simulation:
 bool is_time(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
 
 Status check_levels(const Job& job) {
-  if (job.levels.empty() || job.levels.size() > model::kMostLevels) return wrong("1 to 6 levels are needed");
-  if (job.pattern.every.size() != job.levels.size()) return wrong("the pattern has not as many levels as the job");
+  if (job.levels.empty() || job.levels.size() > model::kMostLevels)
+    return wrong("1 to 6 levels are needed");
+  if (job.pattern.every.size() != job.levels.size())
+    return wrong("the pattern has not as many levels as the job");
   if (!(job.pattern.work_s > 0)) return wrong("the work between checkpoints must be above 0 s");
   for (std::size_t i = 0; i < job.levels.size(); ++i) {
     const model::Level& level = job.levels[i];
-    const bool times =
-        is_time(level.blocked_s) && is_time(level.behind_s) && is_time(level.restart_s) && is_time(level.downtime_s);
-    if (!times) return wrong("a time of level " + std::to_string(level.number) + " is negative or endless");
-    if (!(level.slowed >= 0 && level.slowed < 1)) return wrong("a program is slowed by a share from 0 to below 1");
+    const bool times = is_time(level.blocked_s) && is_time(level.behind_s) &&
+                       is_time(level.restart_s) && is_time(level.downtime_s);
+    if (!times)
+      return wrong("a time of level " + std::to_string(level.number) + " is negative or endless");
+    if (!(level.slowed >= 0 && level.slowed < 1))
+      return wrong("a program is slowed by a share from 0 to below 1");
     const double every = job.pattern.every[i];
-    if (!(every >= 1 && every <= 1e9 && every == std::floor(every))) return wrong("counts are whole, from 1 to 1e9");
+    if (!(every >= 1 && every <= 1e9 && every == std::floor(every)))
+      return wrong("counts are whole, from 1 to 1e9");
   }
   return {};
 }
 
 }  // namespace
 
-std::string_view activity_name(Activity activity) { return kActivityNames[static_cast<std::size_t>(activity)]; }
+std::string_view activity_name(Activity activity) {
+  return kActivityNames[static_cast<std::size_t>(activity)];
+}
 
-double History::total_joules() const { return std::accumulate(joules.begin(), joules.end(), behind_j); }
+double History::total_joules() const {
+  return std::accumulate(joules.begin(), joules.end(), behind_j);
+}
 
 Status check(const Job& job, const Machine& machine) {
   DIAPAUSE_TRY(check_levels(job));
   if (!(job.work_s > 0 && job.horizon_s > 0)) return wrong("work and horizon must be above 0 s");
-  if (!std::isfinite(job.work_s) && !std::isfinite(job.horizon_s)) return wrong("the run needs an end");
+  if (!std::isfinite(job.work_s) && !std::isfinite(job.horizon_s))
+    return wrong("the run needs an end");
   if (machine.placement.nodes == 0) return wrong("there must be a node");
   for (const FailureClass& one : machine.classes) {
     if (!(one.law.mean_s > 0 && one.law.shape > 0))
       return wrong("the law of '" + one.name + "' needs a mean and a shape");
     if (!(one.hit_share >= 0 && one.hit_share <= 1)) return wrong("a share is from 0 to 1");
   }
-  if (!(machine.contention.share >= 0 && machine.contention.share < 1)) return wrong("others leave some of the rate");
+  if (!(machine.contention.share >= 0 && machine.contention.share < 1))
+    return wrong("others leave some of the rate");
   const model::Level& deepest = job.levels.back();
   const double last_s = (deepest.blocked_s + deepest.behind_s) * job.throttling.time_factor;
   if (machine.allocation_s <= 2 * (last_s / (1 - machine.contention.share) + deepest.restart_s)) {
@@ -431,7 +451,8 @@ Status check(const Job& job, const Machine& machine) {
   return {};
 }
 
-History simulate(const Job& job, const Machine& machine, std::uint64_t seed, std::size_t most_events) {
+History simulate(const Job& job, const Machine& machine, std::uint64_t seed,
+                 std::size_t most_events) {
   return Simulation(job, machine, seed, most_events).play();
 }
 

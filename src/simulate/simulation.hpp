@@ -51,6 +51,7 @@ struct History {
 
 // Simulates one run. The first `most_events` events are kept. The job and the machine must have
 // passed check().
-History simulate(const Job& job, const Machine& machine, std::uint64_t seed, std::size_t most_events = 0);
+History simulate(const Job& job, const Machine& machine, std::uint64_t seed,
+                 std::size_t most_events = 0);
 
 }  // namespace diapause::simulate

@@ -70,7 +70,9 @@ TEST(Simulation, TimesOfEachKindAreThoseExpected) {
   const History run = simulate(job, machine_of(job.levels), 3);
   const model::Times expected = model::cost_of(job.levels, job.pattern).times;
   const double segments = run.work_s / job.pattern.work_s;
-  const auto seconds = [&](Activity activity) { return run.seconds[static_cast<std::size_t>(activity)] / segments; };
+  const auto seconds = [&](Activity activity) {
+    return run.seconds[static_cast<std::size_t>(activity)] / segments;
+  };
   EXPECT_NEAR(seconds(Activity::compute) / expected.computing_s, 1, 0.01);
   EXPECT_NEAR(seconds(Activity::checkpoint) / expected.checkpointing_s, 1, 0.01);
   EXPECT_NEAR(seconds(Activity::restart) / expected.restarting_s, 1, 0.02);
@@ -96,8 +98,9 @@ TEST(Simulation, CheckpointsThatHoldLaterTakeTheExpectedTime) {
 
 TEST(Simulation, SeveralLevelsThatHoldLaterTakeTheExpectedTime) {
   Job job;
-  job.levels = {
-      {1, 2, 0, 0, 3, 1, 1 / 1500.}, {2, 4, 30, 0.1, 8, 10, 1 / 9000.}, {4, 10, 900, 0.05, 80, 60, 1 / 40000.}};
+  job.levels = {{1, 2, 0, 0, 3, 1, 1 / 1500.},
+                {2, 4, 30, 0.1, 8, 10, 1 / 9000.},
+                {4, 10, 900, 0.05, 80, 60, 1 / 40000.}};
   job.pattern = {90, {1, 3, 12}};
   job.work_s = job.pattern.work_of_all_s() * 4000;
   expect_agreement(job);
@@ -134,7 +137,8 @@ TEST(Simulation, AllSecondsAreAccountedFor) {
   job.powers = {100, 50, 70, 20, 5};
   Machine machine;
   machine.placement = {64, 4, 1};
-  machine.classes = {{"node", Takes::nodes, 1, {LawKind::weibull, 64 * 40000., 0.7}, 0, 1, 20000, 0}};
+  machine.classes = {
+      {"node", Takes::nodes, 1, {LawKind::weibull, 64 * 40000., 0.7}, 0, 1, 20000, 0}};
   machine.spares = 1;
   machine.allocation_s = 86400;
   machine.queue_s = 3600;
@@ -235,8 +239,9 @@ TEST(Failures, MemoryGrowsWithWhatFailsAndNotWithTheMachine) {
 }
 
 TEST(Failures, ManyUnitsFailAsOftenAsTheirLawSays) {
-  for (const FailureLaw& law : {FailureLaw{LawKind::exponential, 1e7, 1}, FailureLaw{LawKind::weibull, 1e7, 0.7},
-                                FailureLaw{LawKind::lognormal, 1e7, 1.5}}) {
+  for (const FailureLaw& law :
+       {FailureLaw{LawKind::exponential, 1e7, 1}, FailureLaw{LawKind::weibull, 1e7, 0.7},
+        FailureLaw{LawKind::lognormal, 1e7, 1.5}}) {
     Failures failures({{"node", Takes::nodes, 1, law}}, 100'000, 2);
     // These are first failures of 100000 units until the cumulative hazard of one is 0.05.
     const double until_s = law.age_at(0.05);

@@ -5,7 +5,8 @@
 namespace diapause::simulate {
 
 double student_t_95(std::size_t degrees_of_freedom) {
-  constexpr double kFew[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281};
+  constexpr double kFew[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706,
+                             2.4469,  2.3646, 2.3060, 2.2622, 2.2281};
   if (degrees_of_freedom <= 10) return kFew[degrees_of_freedom - 1];
   // The expansion around the normal quantile z (Abramowitz and Stegun, 26.7.5) is off by less than
   // 1e-4 from here on.

@@ -65,7 +65,8 @@ std::optional<double> seconds_of_date(std::string_view text) {
   }
   auto [month, day, year, hour, minute] = parts;
   if (year < 100) year += year < 70 ? 2000 : 1900;
-  if (month < 1 || month > 12 || day < 1 || day > 31 || year > 9999 || hour > 23 || minute > 59) return std::nullopt;
+  if (month < 1 || month > 12 || day < 1 || day > 31 || year > 9999 || hour > 23 || minute > 59)
+    return std::nullopt;
   return static_cast<double>(days_of(year, month, day)) * 86400 + hour * 3600.0 + minute * 60.0;
 }
 
@@ -119,7 +120,8 @@ class TraceReader {
     trace_.kind = TraceKind::failure_trace_archive;
     if (has({"node_id", "event_type", "event_start_time"})) return {};
     return wrong(
-        "names neither the columns time_s, class, node, nor those of Los Alamos (nodenumz, Prob Started, Prob "
+        "names neither the columns time_s, class, node, nor those of Los Alamos (nodenumz, Prob "
+        "Started, Prob "
         "Fixed), nor those of the Failure Trace Archive (node_id, event_type, event_start_time)");
   }
 
@@ -141,13 +143,15 @@ class TraceReader {
   // Returns an empty text if the line has no such column.
   std::string_view cell(const char* column) const {
     const auto at = columns_.find(column);
-    return at == columns_.end() || at->second >= cells_.size() ? std::string_view() : cells_[at->second];
+    return at == columns_.end() || at->second >= cells_.size() ? std::string_view()
+                                                               : cells_[at->second];
   }
 
   Result<double> seconds(const char* column) const {
     const auto value = number_in<double>(cell(column));
     if (!value || !(std::abs(*value) <= kMostSeconds)) {
-      return wrong(std::string(column) + " is " + shown(cell(column)) + ", which is no number of seconds");
+      return wrong(std::string(column) + " is " + shown(cell(column)) +
+                   ", which is no number of seconds");
     }
     return *value;
   }
@@ -155,21 +159,23 @@ class TraceReader {
   Result<double> date(const char* column) const {
     const auto value = seconds_of_date(cell(column));
     if (!value)
-      return wrong(std::string(column) + " is " + shown(cell(column)) + ", which is no month/day/year hour:minute");
+      return wrong(std::string(column) + " is " + shown(cell(column)) +
+                   ", which is no month/day/year hour:minute");
     return *value;
   }
 
   Result<std::uint32_t> count(const char* column, std::uint32_t most) const {
     const auto value = number_in<std::uint32_t>(cell(column));
     if (!value || *value > most) {
-      return wrong(std::string(column) + " is " + shown(cell(column)) + ", which is no whole number from 0 to " +
-                   std::to_string(most));
+      return wrong(std::string(column) + " is " + shown(cell(column)) +
+                   ", which is no whole number from 0 to " + std::to_string(most));
     }
     return *value;
   }
 
   Status add(const RecordedFailure& failure) {
-    if (failure.nodes == 0 || failure.nodes > kMostNodes - failure.first_node) return wrong("has no such nodes");
+    if (failure.nodes == 0 || failure.nodes > kMostNodes - failure.first_node)
+      return wrong("has no such nodes");
     trace_.nodes = std::max(trace_.nodes, failure.first_node + failure.nodes);
     trace_.failures.push_back(failure);
     return {};
@@ -186,7 +192,8 @@ class TraceReader {
     if (failure.time_s < 0) return wrong("time_s is negative");
     const auto takes = kClasses.find(cell("class"));
     if (takes == kClasses.end()) {
-      return wrong("class is " + shown(cell("class")) + ", not process, node, nodes, system or site");
+      return wrong("class is " + shown(cell("class")) +
+                   ", not process, node, nodes, system or site");
     }
     failure.takes = takes->second;
     DIAPAUSE_TRY_ASSIGN(failure.first_node, count("node", kMostNodes));

@@ -40,9 +40,11 @@ std::vector<Piece> cut(const format::ImageIndex& index, const std::vector<bool>&
     if (!is_wanted[r]) continue;
     for (std::uint64_t number = 0; number < region.block_count(); ++number) {
       const std::uint64_t within = number * format::kBlockBytes;
-      const std::uint64_t length = std::min<std::uint64_t>(format::kBlockBytes, region.stored_bytes - within);
+      const std::uint64_t length =
+          std::min<std::uint64_t>(format::kBlockBytes, region.stored_bytes - within);
       const Block block{r, number, region.offset + within, length};
-      // The page after a block's end belongs to the image, because at least the index lies behind it.
+      // The page after a block's end belongs to the image, because at least the index lies behind
+      // it.
       const std::uint64_t end = round_up(block.offset + length, kPageBytes);
       if (pieces.empty() || end - pieces.back().offset > kPieceBytes) {
         pieces.push_back({block.offset / kPageBytes * kPageBytes, 0, {}});
@@ -68,7 +70,8 @@ class PieceReader {
   Status visit(std::span<const Piece> pieces, const Take& take) {
     DIAPAUSE_TRY(prepare());
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      while (submitted_ < pieces.size() && submitted_ - finished_ < kDepth) DIAPAUSE_TRY(submit(pieces[submitted_]));
+      while (submitted_ < pieces.size() && submitted_ - finished_ < kDepth)
+        DIAPAUSE_TRY(submit(pieces[submitted_]));
       DIAPAUSE_TRY_ASSIGN(const ByteView bytes, finish(pieces[i]));
       DIAPAUSE_TRY(take(pieces[i], bytes));
     }
@@ -97,7 +100,8 @@ class PieceReader {
     const MutableBytes to = buffers_[place].bytes().first(piece.length);
     const int error = queue_->wait(tickets_[place]);
     if (error == 0) return ByteView(to);
-    // A file system may grant O_DIRECT at open and refuse it here. The file then reads through the page cache.
+    // A file system may grant O_DIRECT at open and refuse it here. The file then reads through the
+    // page cache.
     if (error == -EINVAL) {
       DIAPAUSE_TRY(file_.read_exact(to, begin_ + piece.offset));
       return ByteView(to);
@@ -135,24 +139,27 @@ Status DirectImage::deliver(const format::ImageIndex& index, std::span<std::byte
   return visit_blocks(index, is_wanted, targets, threads);
 }
 
-Status DirectImage::visit_blocks(const format::ImageIndex& index, const std::vector<bool>& is_wanted,
+Status DirectImage::visit_blocks(const format::ImageIndex& index,
+                                 const std::vector<bool>& is_wanted,
                                  std::span<std::byte* const> targets, unsigned threads) const {
   const auto take = [&](const Piece& piece, ByteView bytes) -> Status {
     for (const Block& block : piece.blocks) {
       const format::Region& region = index.regions[block.region];
       const ByteView data = bytes.subspan(block.offset - piece.offset, block.length);
       if (format::checksum64(data) != region.block_checksums[block.number]) {
-        return fail(Code::corrupt,
-                    fmt::format("{}: block {} of region '{}' is damaged", name_, block.number, region.name));
+        return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_,
+                                               block.number, region.name));
       }
       std::byte* const target = targets[block.region];
-      if (target != nullptr) std::memcpy(target + block.number * format::kBlockBytes, data.data(), data.size());
+      if (target != nullptr)
+        std::memcpy(target + block.number * format::kBlockBytes, data.data(), data.size());
     }
     return {};
   };
   const std::vector<Piece> pieces = cut(index, is_wanted);
   return sys::in_shares(pieces.size(), threads, kDepth, [&](std::size_t begin, std::size_t end) {
-    return PieceReader(file_, begin_, name_).visit(std::span(pieces).subspan(begin, end - begin), take);
+    return PieceReader(file_, begin_, name_)
+        .visit(std::span(pieces).subspan(begin, end - begin), take);
   });
 }
 

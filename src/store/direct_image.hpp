@@ -1,7 +1,9 @@
-// An image on a disk, read past the page cache and far ahead of the copy. Every block is checked in a small buffer
-// before it is copied to where it belongs, so no wrong byte is ever written, and no memory is needed but the buffers.
+// An image on a disk, read past the page cache and far ahead of the copy. Every block is checked in
+// a small buffer before it is copied to where it belongs, so no wrong byte is ever written, and no
+// memory is needed but the buffers.
 //
-// Several threads share the work where the caller allows it: a disk is faster than one thread can touch fresh memory.
+// Several threads share the work where the caller allows it: a disk is faster than one thread can
+// touch fresh memory.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +22,20 @@ namespace diapause::store {
 
 class DirectImage {
  public:
-  // `file` holds the image from byte `begin` (the start of a page) on. It is opened for direct access where the file
-  // system allows that. `name` is used in messages. All calls must give the index of that image.
+  // `file` holds the image from byte `begin` (the start of a page) on. It is opened for direct
+  // access where the file system allows that. `name` is used in messages. All calls must give the
+  // index of that image.
   DirectImage(sys::File file, std::uint64_t begin, std::string name)
       : file_(std::move(file)), begin_(begin), name_(std::move(name)) {}
 
-  // Reads and checks every block in up to `threads` threads. Code::corrupt names the first damaged block that was met.
+  // Reads and checks every block in up to `threads` threads. Code::corrupt names the first damaged
+  // block that was met.
   Status verify(const format::ImageIndex& index, unsigned threads) const;
 
-  // Copies every region r with targets[r] not null there, block by block, each after its check. After a failure some
-  // blocks may have been copied.
-  Status deliver(const format::ImageIndex& index, std::span<std::byte* const> targets, unsigned threads) const;
+  // Copies every region r with targets[r] not null there, block by block, each after its check.
+  // After a failure some blocks may have been copied.
+  Status deliver(const format::ImageIndex& index, std::span<std::byte* const> targets,
+                 unsigned threads) const;
 
   // A region as memory that is backed by the file. Nothing is read or checked.
   Result<sys::PrivateMemory> map(const format::Region& region) const {

@@ -44,7 +44,9 @@ class DiskQueue : public sys::ReadQueue {
 class DiskKernel : public sys::Kernel {
  public:
   explicit DiskKernel(Disk& disk) : disk_(disk) {}
-  std::unique_ptr<sys::ReadQueue> read_queue(unsigned) override { return std::make_unique<DiskQueue>(disk_); }
+  std::unique_ptr<sys::ReadQueue> read_queue(unsigned) override {
+    return std::make_unique<DiskQueue>(disk_);
+  }
   int close(int) override { return 0; }
 
   int openat(int, const char*, int, mode_t) override { return -ENOSYS; }
@@ -83,11 +85,12 @@ class DirectImageTest : public testing::Test {
       index_.regions.push_back(region);
     }
     disk_.bytes.resize(*format::lay_out(index_));
-    for (std::size_t i = 0; i < disk_.bytes.size(); ++i) disk_.bytes[i] = static_cast<std::byte>(i * 31 / 7);
+    for (std::size_t i = 0; i < disk_.bytes.size(); ++i)
+      disk_.bytes[i] = static_cast<std::byte>(i * 31 / 7);
     for (format::Region& region : index_.regions) {
       for (std::size_t b = 0; b < region.block_checksums.size(); ++b) {
-        region.block_checksums[b] = format::checksum64(
-            stored(region).subspan(b * kMiB, std::min<std::uint64_t>(kMiB, region.stored_bytes - b * kMiB)));
+        region.block_checksums[b] = format::checksum64(stored(region).subspan(
+            b * kMiB, std::min<std::uint64_t>(kMiB, region.stored_bytes - b * kMiB)));
       }
       delivered_.emplace_back(region.stored_bytes);
     }
@@ -104,7 +107,8 @@ class DirectImageTest : public testing::Test {
   }
   bool is_delivered(std::size_t region) {
     const ByteVector& found = delivered_[region];
-    return found.empty() || std::memcmp(found.data(), stored(index_.regions[region]).data(), found.size()) == 0;
+    return found.empty() ||
+           std::memcmp(found.data(), stored(index_.regions[region]).data(), found.size()) == 0;
   }
   bool all_delivered() {
     bool all = true;
@@ -149,7 +153,8 @@ TEST_F(DirectImageTest, SaysThatABlockIsDamagedWhicheverThreadMeetsIt) {
     const Status delivered = deliver_all(3);
     ASSERT_FALSE(delivered);
     EXPECT_EQ(delivered.error().code, Code::corrupt);
-    EXPECT_THAT(delivered.error().message, HasSubstr("block " + std::to_string(block) + " of region 'r2'"));
+    EXPECT_THAT(delivered.error().message,
+                HasSubstr("block " + std::to_string(block) + " of region 'r2'"));
     index_.regions[2].block_checksums[block] ^= 1;
   }
 }

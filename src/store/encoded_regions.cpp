@@ -9,11 +9,13 @@
 namespace diapause::store {
 namespace {
 
-// Whether a decoder can be had at all: what a block then says of itself is checked when it is decoded.
+// Whether a decoder can be had at all: what a block then says of itself is checked when it is
+// decoded.
 Status check_codec(const format::Region& region) {
   const auto codec = codec::make_codec(static_cast<codec::CodecId>(region.compression.codec));
   if (codec) return {};
-  return fail(codec.error().code, fmt::format("region '{}': {}", region.name, codec.error().message));
+  return fail(codec.error().code,
+              fmt::format("region '{}': {}", region.name, codec.error().message));
 }
 
 }  // namespace
@@ -35,27 +37,31 @@ Result<EncodedRegions> EncodedRegions::of(const format::ImageIndex& index) {
       begin += size;
     }
     if (!is_sound) {
-      return fail(Code::corrupt, fmt::format("region '{}': its compressed blocks are not those of {} elements",
-                                             region.name, region.count));
+      return fail(Code::corrupt,
+                  fmt::format("region '{}': its compressed blocks are not those of {} elements",
+                              region.name, region.count));
     }
     encoded.regions_.back() = std::move(known);
   }
   return encoded;
 }
 
-Status EncodedRegions::decode(Workspace& workspace, const format::Region& described, std::size_t region,
-                              std::uint64_t block, ByteSource& image, MutableBytes to) const {
+Status EncodedRegions::decode(Workspace& workspace, const format::Region& described,
+                              std::size_t region, std::uint64_t block, ByteSource& image,
+                              MutableBytes to) const {
   const std::uint64_t size = described.encoded.sizes[block];
   workspace.stored.resize(std::max<std::size_t>(workspace.stored.size(), size));
-  DIAPAUSE_TRY_ASSIGN(const ByteView stored,
-                      image.view(regions_[region]->begins[block], MutableBytes(workspace.stored).first(size)));
+  DIAPAUSE_TRY_ASSIGN(
+      const ByteView stored,
+      image.view(regions_[region]->begins[block], MutableBytes(workspace.stored).first(size)));
   if (format::checksum64(stored) != described.block_checksums[block]) {
-    return fail(Code::corrupt, fmt::format("block {} of region '{}' is damaged", block, described.name));
+    return fail(Code::corrupt,
+                fmt::format("block {} of region '{}' is damaged", block, described.name));
   }
   Status decoded = workspace.decoder.decode(stored, regions_[region]->plan.shape_of(block), to);
   if (decoded) return {};
-  return fail(decoded.error().code,
-              fmt::format("block {} of region '{}': {}", block, described.name, decoded.error().message));
+  return fail(decoded.error().code, fmt::format("block {} of region '{}': {}", block,
+                                                described.name, decoded.error().message));
 }
 
 }  // namespace diapause::store

@@ -16,12 +16,14 @@ namespace diapause::store {
 // Several threads may decode at once, each with a workspace of its own.
 class EncodedRegions {
  public:
-  // Code::mismatch or Code::config, naming the region, for a codec that this build does not have; Code::corrupt for
-  // blocks that cannot be those of the region.
+  // Code::mismatch or Code::config, naming the region, for a codec that this build does not have;
+  // Code::corrupt for blocks that cannot be those of the region.
   static Result<EncodedRegions> of(const format::ImageIndex& index);
 
   // Whether region `region` lies in compressed blocks; the others here are for such regions.
-  bool holds(std::size_t region) const { return region < regions_.size() && regions_[region].has_value(); }
+  bool holds(std::size_t region) const {
+    return region < regions_.size() && regions_[region].has_value();
+  }
   bool is_empty() const { return regions_.empty(); }
 
   // In decoded bytes, at most format::kBlockBytes of them, from `offset` in the region on.
@@ -38,9 +40,10 @@ class EncodedRegions {
     ByteVector stored;
   };
 
-  // Fills `to`, which has the block's length. Code::corrupt if the stored bytes or the values have not their checksums.
-  Status decode(Workspace& workspace, const format::Region& described, std::size_t region, std::uint64_t block,
-                ByteSource& image, MutableBytes to) const;
+  // Fills `to`, which has the block's length. Code::corrupt if the stored bytes or the values have
+  // not their checksums.
+  Status decode(Workspace& workspace, const format::Region& described, std::size_t region,
+                std::uint64_t block, ByteSource& image, MutableBytes to) const;
 
  private:
   struct Region {

@@ -30,8 +30,9 @@ TEST(PathInName, LeadsNowhereElse) {
     return path + "a";
   }();
   for (const std::string& name :
-       {std::string("file:"), std::string("file:/etc/passwd"), std::string("file:../x"), std::string("file:a/../x"),
-        std::string("file:a//b"), std::string("file:a/"), std::string("file:."), with_zero, deep}) {
+       {std::string("file:"), std::string("file:/etc/passwd"), std::string("file:../x"),
+        std::string("file:a/../x"), std::string("file:a//b"), std::string("file:a/"),
+        std::string("file:."), with_zero, deep}) {
     const auto path = path_in_name(name);
     ASSERT_FALSE(path) << name;
     EXPECT_EQ(path.error().code, Code::corrupt);

@@ -28,7 +28,8 @@ std::optional<std::string_view> take_line(std::string_view& text, std::string_vi
 }
 
 std::optional<FinishedMark> parse(std::string_view text) {
-  if (!text.starts_with(kFirstLine) || !text.substr(kFirstLine.size()).starts_with('\n')) return std::nullopt;
+  if (!text.starts_with(kFirstLine) || !text.substr(kFirstLine.size()).starts_with('\n'))
+    return std::nullopt;
   text.remove_prefix(kFirstLine.size() + 1);
   const auto incarnation = take_line(text, "incarnation");
   const auto archive = take_line(text, "archive");

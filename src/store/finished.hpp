@@ -1,4 +1,5 @@
-// The end of a job: the file `finished` in the job's directory of the global tier. docs/formats/finished.md.
+// The end of a job: the file `finished` in the job's directory of the global tier.
+// docs/formats/finished.md.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace diapause::store {
 
 inline constexpr const char* kFinishedName = "finished";
 
-// What the program has said when its job was over. Versions of the starts up to this one are leftovers, wherever they
-// are found; one of them may be kept.
+// What the program has said when its job was over. Versions of the starts up to this one are
+// leftovers, wherever they are found; one of them may be kept.
 struct FinishedMark {
   std::uint32_t incarnation = 0;  // 0: the job was never finished
   std::optional<format::VersionId> archive;

@@ -14,10 +14,12 @@ namespace {
 constexpr std::uint64_t kLargestSmallFile = 2 * kMiB;
 
 template <class Decoder>
-auto read_small_file(const sys::Directory& job, const char* name, Decoder decode) -> decltype(decode(ByteView())) {
+auto read_small_file(const sys::Directory& job, const char* name, Decoder decode)
+    -> decltype(decode(ByteView())) {
   DIAPAUSE_TRY_ASSIGN(const sys::File file, job.open_file(name, sys::Access::read));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
-  if (size > kLargestSmallFile) return fail(Code::corrupt, fmt::format("{} has {} bytes", file.path(), size));
+  if (size > kLargestSmallFile)
+    return fail(Code::corrupt, fmt::format("{} has {} bytes", file.path(), size));
   ByteVector bytes(size);
   DIAPAUSE_TRY(file.read_exact(bytes, 0));
   auto decoded = decode(bytes);
@@ -73,10 +75,12 @@ Result<format::Starts> read_starts(const sys::Directory& job) {
 }
 
 Status write_starts(const sys::Directory& job, const format::Starts& starts) {
-  return sys::publish_file(job, kStartsName, format::encode_starts(starts), std::string(kStartsName) + ".tmp");
+  return sys::publish_file(job, kStartsName, format::encode_starts(starts),
+                           std::string(kStartsName) + ".tmp");
 }
 
-Status write_identity(const sys::Directory& job, const format::JobIdentity& identity, std::string_view writer) {
+Status write_identity(const sys::Directory& job, const format::JobIdentity& identity,
+                      std::string_view writer) {
   return sys::publish_file(job, kIdentityName, format::encode_identity(identity),
                            fmt::format("{}.tmp-{}", kIdentityName, writer));
 }
@@ -91,13 +95,15 @@ Result<format::JobIdentity> draw_identity(std::string_view job, std::string_view
   return identity;
 }
 
-// A path that cannot be looked at may be that of another user's directory, from which this one was copied; only one
-// that leads nowhere, or to another job, says that nothing was left behind.
-Standing standing_of(const sys::Directory& root, const sys::Directory& job, const format::JobIdentity& identity) {
+// A path that cannot be looked at may be that of another user's directory, from which this one was
+// copied; only one that leads nowhere, or to another job, says that nothing was left behind.
+Standing standing_of(const sys::Directory& root, const sys::Directory& job,
+                     const format::JobIdentity& identity) {
   if (identity.home == root.real_path()) return Standing::home;
   const std::string path = identity.home + "/" + identity.key;
   const auto original = sys::Directory::open_private(root.kernel(), path);
-  if (!original) return sys::Directory::may_exist(root.kernel(), path) ? Standing::copy : Standing::moved;
+  if (!original)
+    return sys::Directory::may_exist(root.kernel(), path) ? Standing::copy : Standing::moved;
   if (original->is_same_as(job)) return Standing::home;
   const auto its = read_identity(*original);
   return its && its->id == identity.id ? Standing::copy : Standing::moved;
@@ -107,10 +113,12 @@ Result<std::vector<FoundJob>> find_jobs(const sys::Directory& root, std::string_
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, root.list());
   std::vector<FoundJob> found;
   for (const sys::DirectoryEntry& entry : entries) {
-    if (!is_key_of(entry.name, name)) continue;  // also a link or a file in its place: it shows when it is opened
+    if (!is_key_of(entry.name, name))
+      continue;  // also a link or a file in its place: it shows when it is opened
     FoundJob one = look_at_job(root, entry.name);
     const bool is_named = one.standing != Standing::unnamed;
-    const bool is_second = is_named && one.identity.key != one.directory && exists(root, one.identity.key);
+    const bool is_second =
+        is_named && one.identity.key != one.directory && exists(root, one.identity.key);
     if (!is_second) found.push_back(std::move(one));
   }
   return found;
@@ -134,7 +142,8 @@ std::string own_root(sys::Kernel& kernel, const std::string& usual) {
     if (directory) return name;
     const bool is_free = directory.error().code == Code::not_found;
     if (is_free && first_free.empty()) first_free = name;
-    // Behind a free name there can be one of this user's only if the other user's directory has gone meanwhile.
+    // Behind a free name there can be one of this user's only if the other user's directory has
+    // gone meanwhile.
     if (!is_free && directory.error().code != Code::denied) break;
   }
   return first_free.empty() ? usual : first_free;
@@ -142,8 +151,8 @@ std::string own_root(sys::Kernel& kernel, const std::string& usual) {
 
 namespace {
 
-// Moves what is called `name` from one directory to the other, or, where that has a directory of this name, what it
-// lacks. Files that both have stay where they are.
+// Moves what is called `name` from one directory to the other, or, where that has a directory of
+// this name, what it lacks. Files that both have stay where they are.
 Status move_over(const sys::Directory& from, const std::string& name, const sys::Directory& to) {
   if (!exists(to, name)) return from.rename(name, to, name);
   DIAPAUSE_TRY_ASSIGN(const sys::Directory source, from.open_child(name));
@@ -159,8 +168,10 @@ Status move_over(const sys::Directory& from, const std::string& name, const sys:
 
 Status absorb(const sys::Directory& job, const std::string& old_name, const std::string& node) {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory old_place, job.open_child(old_name));
-  const std::string holder = fmt::format("process {}, which takes over what {} left\n", sys::process_id(), old_name);
-  DIAPAUSE_TRY_ASSIGN(const sys::FileLock lock, sys::FileLock::acquire(old_place, kLockName, holder, 0));
+  const std::string holder =
+      fmt::format("process {}, which takes over what {} left\n", sys::process_id(), old_name);
+  DIAPAUSE_TRY_ASSIGN(const sys::FileLock lock,
+                      sys::FileLock::acquire(old_place, kLockName, holder, 0));
   if (!exists(job, node)) {
     DIAPAUSE_TRY(job.rename(old_name, job, node));
     return job.sync();
@@ -177,17 +188,20 @@ Status absorb(const sys::Directory& job, const std::string& old_name, const std:
 
 }  // namespace
 
-Result<std::vector<std::string>> take_over_renamed(const sys::Directory& job, const std::string& node,
+Result<std::vector<std::string>> take_over_renamed(const sys::Directory& job,
+                                                   const std::string& node,
                                                    const std::set<std::string>& nodes_there_are) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, job.list());
   std::vector<std::string> taken;
   for (const sys::DirectoryEntry& entry : entries) {
-    if (!entry.is_directory || entry.name == kSpareDirectory || parse_version_directory(entry.name)) continue;
+    if (!entry.is_directory || entry.name == kSpareDirectory || parse_version_directory(entry.name))
+      continue;
     if (nodes_there_are.contains(entry.name)) continue;
     const Status absorbed = absorb(job, entry.name, node);
     if (absorbed) taken.push_back(entry.name);
-    const bool is_others = !absorbed && (absorbed.error().code == Code::busy ||      // a job works there
-                                         absorbed.error().code == Code::not_found);  // another rank was faster
+    const bool is_others =
+        !absorbed && (absorbed.error().code == Code::busy ||      // a job works there
+                      absorbed.error().code == Code::not_found);  // another rank was faster
     if (!absorbed && !is_others) return fail(absorbed.error());
   }
   return taken;

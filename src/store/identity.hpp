@@ -1,5 +1,5 @@
-// Which directory in a tier is a job's. The identity in it says so, whatever path leads there and whatever the
-// machines are called; docs/decisions/0030-identity-lies-in-the-directory.md.
+// Which directory in a tier is a job's. The identity in it says so, whatever path leads there and
+// whatever the machines are called; docs/decisions/0030-identity-lies-in-the-directory.md.
 #pragma once
 
 #include <set>
@@ -31,8 +31,10 @@ struct FoundJob {
 
 // Code::not_found where there is none.
 Result<format::JobIdentity> read_identity(const sys::Directory& job);
-// Durable when this returns. `writer` keeps those apart who write to one directory at the same time.
-Status write_identity(const sys::Directory& job, const format::JobIdentity& identity, std::string_view writer);
+// Durable when this returns. `writer` keeps those apart who write to one directory at the same
+// time.
+Status write_identity(const sys::Directory& job, const format::JobIdentity& identity,
+                      std::string_view writer);
 
 // The same of the starts, in the global tier.
 Result<format::Starts> read_starts(const sys::Directory& job);
@@ -42,23 +44,27 @@ Status write_starts(const sys::Directory& job, const format::Starts& starts);
 Result<format::JobIdentity> draw_identity(std::string_view job, std::string_view home);
 
 // How `job`, a directory in the root of a global tier, stands to `identity`.
-Standing standing_of(const sys::Directory& root, const sys::Directory& job, const format::JobIdentity& identity);
+Standing standing_of(const sys::Directory& root, const sys::Directory& job,
+                     const format::JobIdentity& identity);
 
-// The directories of jobs of that name in the root of a global tier, in no order. A second directory of one identity
-// in the same root is left out.
+// The directories of jobs of that name in the root of a global tier, in no order. A second
+// directory of one identity in the same root is left out.
 Result<std::vector<FoundJob>> find_jobs(const sys::Directory& root, std::string_view name);
 
-// Of several, the one to go on with: one that has an identity before others, then that with the newest version.
+// Of several, the one to go on with: one that has an identity before others, then that with the
+// newest version.
 const FoundJob& choose_job(const sys::Directory& root, const std::vector<FoundJob>& found);
 
-// The root of a tier that nobody has chosen: `usual`, or, where another user has made a directory of that name, the
-// first of "<usual>-1", "<usual>-2", ... that is this user's or that nobody has. The same for everybody who asks on
-// this machine, as long as it is there.
+// The root of a tier that nobody has chosen: `usual`, or, where another user has made a directory
+// of that name, the first of "<usual>-1", "<usual>-2", ... that is this user's or that nobody has.
+// The same for everybody who asks on this machine, as long as it is there.
 std::string own_root(sys::Kernel& kernel, const std::string& usual);
 
-// A node's directories in `job`, of a node tier, that bear no name of a node that there is: this machine had another
-// name when it made them. What lies in them becomes `node`'s; those in use are left alone. Returns the old names.
-Result<std::vector<std::string>> take_over_renamed(const sys::Directory& job, const std::string& node,
+// A node's directories in `job`, of a node tier, that bear no name of a node that there is: this
+// machine had another name when it made them. What lies in them becomes `node`'s; those in use are
+// left alone. Returns the old names.
+Result<std::vector<std::string>> take_over_renamed(const sys::Directory& job,
+                                                   const std::string& node,
                                                    const std::set<std::string>& nodes_there_are);
 
 }  // namespace diapause::store

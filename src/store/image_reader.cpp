@@ -23,7 +23,8 @@ class FileBytes : public ByteSource {
       : file_(std::move(file)), begin_(begin), size_(size) {}
   std::uint64_t size() const override { return size_; }
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
-    const std::uint64_t inside = offset < size_ ? std::min<std::uint64_t>(scratch.size(), size_ - offset) : 0;
+    const std::uint64_t inside =
+        offset < size_ ? std::min<std::uint64_t>(scratch.size(), size_ - offset) : 0;
     if (inside > 0) DIAPAUSE_TRY(file_.read_exact(scratch.first(inside), begin_ + offset));
     std::ranges::fill(scratch.subspan(inside), std::byte{0});
     return ByteView(scratch);
@@ -35,15 +36,19 @@ class FileBytes : public ByteSource {
   std::uint64_t size_;
 };
 
-Status check_identity(const format::ImageHeader& header, const ExpectedImage& expected, const std::string& name) {
+Status check_identity(const format::ImageHeader& header, const ExpectedImage& expected,
+                      const std::string& name) {
   if (header.version != expected.version) {
-    return fail(Code::corrupt, fmt::format("{} is of another checkpoint (version {}, commit {})", name,
-                                           header.version.number, header.version.commit.hex()));
+    return fail(Code::corrupt,
+                fmt::format("{} is of another checkpoint (version {}, commit {})", name,
+                            header.version.number, header.version.commit.hex()));
   }
-  if (header.kind != expected.kind || header.owner != expected.owner || header.part != expected.part) {
-    return fail(Code::corrupt, fmt::format("{} holds the image of {} {}, not of {}", name,
-                                           header.kind == format::ImageKind::data ? "rank" : "parity member",
-                                           header.owner, expected.owner));
+  if (header.kind != expected.kind || header.owner != expected.owner ||
+      header.part != expected.part) {
+    return fail(Code::corrupt,
+                fmt::format("{} holds the image of {} {}, not of {}", name,
+                            header.kind == format::ImageKind::data ? "rank" : "parity member",
+                            header.owner, expected.owner));
   }
   if (header.rank_count != expected.rank_count || header.file_bytes != expected.record.file_bytes ||
       header.index_digest != expected.record.index_digest) {
@@ -58,7 +63,8 @@ std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t offset, std
   return std::make_unique<FileBytes>(std::move(file), offset, size);
 }
 
-LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifest, std::uint32_t rank) {
+LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifest,
+                          std::uint32_t rank) {
   LocatedImage located{image_name(rank), expected_image(manifest, rank)};
   if (kind != config::TierKind::global) return located;
   const format::RankRecord& record = manifest.ranks[rank];
@@ -71,11 +77,16 @@ LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifes
 }
 
 ExpectedImage expected_image(const format::Manifest& manifest, std::uint32_t rank) {
-  return {format::ImageKind::data,   manifest.version, rank, 0, static_cast<std::uint32_t>(manifest.ranks.size()),
+  return {format::ImageKind::data,
+          manifest.version,
+          rank,
+          0,
+          static_cast<std::uint32_t>(manifest.ranks.size()),
           manifest.ranks[rank].image};
 }
 
-ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t group, std::uint32_t member) {
+ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t group,
+                              std::uint32_t member) {
   return {format::ImageKind::parity,
           manifest.version,
           member,
@@ -88,8 +99,8 @@ Result<ImageReader> ImageReader::open(std::unique_ptr<ByteSource> bytes, std::st
                                       const ExpectedImage& expected) {
   ImageReader reader(std::move(bytes), std::move(name));
   if (reader.bytes_->size() < expected.record.file_bytes) {
-    return fail(Code::corrupt, fmt::format("{} ends after {} of {} bytes", reader.name_, reader.bytes_->size(),
-                                           expected.record.file_bytes));
+    return fail(Code::corrupt, fmt::format("{} ends after {} of {} bytes", reader.name_,
+                                           reader.bytes_->size(), expected.record.file_bytes));
   }
   ByteVector page(format::kHeaderBytes);
   DIAPAUSE_TRY_ASSIGN(const ByteView header_view, reader.bytes_->view(0, page));
@@ -99,7 +110,8 @@ Result<ImageReader> ImageReader::open(std::unique_ptr<ByteSource> bytes, std::st
   DIAPAUSE_TRY(check_identity(reader.header_, expected, reader.name_));
 
   ByteVector index_room(reader.header_.index_bytes);
-  DIAPAUSE_TRY_ASSIGN(const ByteView index_view, reader.bytes_->view(reader.header_.index_offset, index_room));
+  DIAPAUSE_TRY_ASSIGN(const ByteView index_view,
+                      reader.bytes_->view(reader.header_.index_offset, index_room));
   if (format::digest128(index_view) != reader.header_.index_digest) {
     return fail(Code::corrupt, reader.name_ + ": its index is damaged");
   }
@@ -122,7 +134,8 @@ std::uint64_t ImageReader::block_offset(std::size_t region, std::uint64_t block)
   return encoded_.holds(region) ? encoded_.offset(region, block) : block * format::kBlockBytes;
 }
 
-Result<ByteView> ImageReader::read_block(std::size_t region, std::uint64_t block, MutableBytes scratch) {
+Result<ByteView> ImageReader::read_block(std::size_t region, std::uint64_t block,
+                                         MutableBytes scratch) {
   return read_block_with(workspace_, {region, block}, scratch);
 }
 
@@ -147,7 +160,8 @@ std::uint64_t ImageReader::offset_in_image(BlockName block) const {
 Status ImageReader::check(BlockName block, ByteView data) const {
   const format::Region& region = index_.regions[block.region];
   if (format::checksum64(data) == region.block_checksums[block.number]) return {};
-  return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_, block.number, region.name));
+  return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_,
+                                         block.number, region.name));
 }
 
 Status ImageReader::verify(unsigned threads) {
@@ -159,8 +173,10 @@ Status ImageReader::verify(unsigned threads) {
 Status ImageReader::verify_through_cache(const std::function<bool()>& go_on) {
   ByteVector scratch(format::kBlockBytes);
   for (std::size_t region = 0; region < index_.regions.size(); ++region) {
-    for (std::uint64_t block = 0; block < index_.regions[region].block_count() && go_on(); ++block) {
-      DIAPAUSE_TRY(read_block(region, block, MutableBytes(scratch).first(block_length(region, block))));
+    for (std::uint64_t block = 0; block < index_.regions[region].block_count() && go_on();
+         ++block) {
+      DIAPAUSE_TRY(
+          read_block(region, block, MutableBytes(scratch).first(block_length(region, block))));
     }
   }
   return {};
@@ -186,24 +202,27 @@ Status ImageReader::deliver(std::span<std::byte* const> targets, unsigned thread
   return visit_blocks(is_wanted, targets, threads);
 }
 
-Status ImageReader::visit_blocks(const std::vector<bool>& is_wanted, std::span<std::byte* const> targets,
-                                 unsigned threads) const {
+Status ImageReader::visit_blocks(const std::vector<bool>& is_wanted,
+                                 std::span<std::byte* const> targets, unsigned threads) const {
   std::vector<BlockName> blocks;
   for (std::size_t region = 0; region < index_.regions.size(); ++region) {
     const std::uint64_t count = is_wanted[region] ? index_.regions[region].block_count() : 0;
     for (std::uint64_t number = 0; number < count; ++number) blocks.push_back({region, number});
   }
-  return sys::in_shares(blocks.size(), threads, kLeastShare, [&](std::size_t begin, std::size_t end) -> Status {
-    EncodedRegions::Workspace workspace;
-    ByteVector scratch;
-    for (auto left = std::span<const BlockName>(blocks).subspan(begin, end - begin); !left.empty();) {
-      const std::size_t together = count_neighbours(left);
-      DIAPAUSE_TRY(together > 1 ? visit_neighbours(left.first(together), targets, scratch)
-                                : visit_block(left[0], targets[left[0].region], workspace, scratch));
-      left = left.subspan(together);
-    }
-    return {};
-  });
+  return sys::in_shares(
+      blocks.size(), threads, kLeastShare, [&](std::size_t begin, std::size_t end) -> Status {
+        EncodedRegions::Workspace workspace;
+        ByteVector scratch;
+        for (auto left = std::span<const BlockName>(blocks).subspan(begin, end - begin);
+             !left.empty();) {
+          const std::size_t together = count_neighbours(left);
+          DIAPAUSE_TRY(together > 1
+                           ? visit_neighbours(left.first(together), targets, scratch)
+                           : visit_block(left[0], targets[left[0].region], workspace, scratch));
+          left = left.subspan(together);
+        }
+        return {};
+      });
 }
 
 // How many of the first blocks are best read together.
@@ -219,32 +238,38 @@ std::size_t ImageReader::count_neighbours(std::span<const BlockName> blocks) con
   return std::max<std::size_t>(count, 1);
 }
 
-Status ImageReader::visit_neighbours(std::span<const BlockName> blocks, std::span<std::byte* const> targets,
+Status ImageReader::visit_neighbours(std::span<const BlockName> blocks,
+                                     std::span<std::byte* const> targets,
                                      ByteVector& scratch) const {
   const std::uint64_t begin = offset_in_image(blocks.front());
   scratch.resize(std::max<std::size_t>(scratch.size(), kTogetherBytes));
-  const std::uint64_t end = offset_in_image(blocks.back()) + block_length(blocks.back().region, blocks.back().number);
-  DIAPAUSE_TRY_ASSIGN(const ByteView all, bytes_->view(begin, MutableBytes(scratch).first(end - begin)));
+  const std::uint64_t end =
+      offset_in_image(blocks.back()) + block_length(blocks.back().region, blocks.back().number);
+  DIAPAUSE_TRY_ASSIGN(const ByteView all,
+                      bytes_->view(begin, MutableBytes(scratch).first(end - begin)));
   for (const BlockName& block : blocks) {
     const std::uint64_t length = block_length(block.region, block.number);
     const ByteView data = all.subspan(offset_in_image(block) - begin, length);
     DIAPAUSE_TRY(check(block, data));
     std::byte* const target = targets[block.region];
-    if (target != nullptr) std::memcpy(target + block_offset(block.region, block.number), data.data(), length);
+    if (target != nullptr)
+      std::memcpy(target + block_offset(block.region, block.number), data.data(), length);
   }
   return {};
 }
 
 // Without a target the block is only checked.
-Status ImageReader::visit_block(BlockName block, std::byte* target, EncodedRegions::Workspace& workspace,
-                                ByteVector& scratch) const {
+Status ImageReader::visit_block(BlockName block, std::byte* target,
+                                EncodedRegions::Workspace& workspace, ByteVector& scratch) const {
   const std::uint64_t length = block_length(block.region, block.number);
   if (target == nullptr) scratch.resize(std::max<std::size_t>(scratch.size(), length));
-  const MutableBytes to = target == nullptr ? MutableBytes(scratch).first(length)
-                                            : MutableBytes(target + block_offset(block.region, block.number), length);
+  const MutableBytes to =
+      target == nullptr ? MutableBytes(scratch).first(length)
+                        : MutableBytes(target + block_offset(block.region, block.number), length);
   DIAPAUSE_TRY_ASSIGN(const ByteView view, read_block_with(workspace, block, to));
   // Memory that holds the image already is seen where it is, and not copied by the read.
-  if (target != nullptr && view.data() != to.data()) std::memcpy(to.data(), view.data(), view.size());
+  if (target != nullptr && view.data() != to.data())
+    std::memcpy(to.data(), view.data(), view.size());
   return {};
 }
 

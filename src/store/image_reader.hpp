@@ -1,4 +1,5 @@
-// Reads an image and believes nothing: header, index and every block are checked before they are handed on.
+// Reads an image and believes nothing: header, index and every block are checked before they are
+// handed on.
 #pragma once
 
 #include <functional>
@@ -29,7 +30,8 @@ struct ExpectedImage {
 
 // A rank's image in a file of its own.
 ExpectedImage expected_image(const format::Manifest& manifest, std::uint32_t rank);
-ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t group, std::uint32_t member);
+ExpectedImage expected_parity(const format::Manifest& manifest, std::uint32_t group,
+                              std::uint32_t member);
 
 // One block of an image.
 struct BlockName {
@@ -39,17 +41,20 @@ struct BlockName {
 
 class ImageReader {
  public:
-  // `name` is for messages. Code::corrupt if the bytes are not that image: damaged, cut short, another rank's, or of
-  // another checkpoint. Code::mismatch or Code::config for what this build cannot decode.
-  static Result<ImageReader> open(std::unique_ptr<ByteSource> bytes, std::string name, const ExpectedImage& expected);
+  // `name` is for messages. Code::corrupt if the bytes are not that image: damaged, cut short,
+  // another rank's, or of another checkpoint. Code::mismatch or Code::config for what this build
+  // cannot decode.
+  static Result<ImageReader> open(std::unique_ptr<ByteSource> bytes, std::string name,
+                                  const ExpectedImage& expected);
 
   const format::ImageHeader& header() const { return header_; }
   const format::ImageIndex& index() const { return index_; }
   const std::string& name() const { return name_; }
   ByteSource& bytes() { return *bytes_; }
 
-  // Reads one block of a region into `scratch` (of the block's length) and checks it. Compressed ones are decoded: what
-  // they give, their length and where it begins in the region are of the program's bytes. At most format::kBlockBytes.
+  // Reads one block of a region into `scratch` (of the block's length) and checks it. Compressed
+  // ones are decoded: what they give, their length and where it begins in the region are of the
+  // program's bytes. At most format::kBlockBytes.
   Result<ByteView> read_block(std::size_t region, std::uint64_t block, MutableBytes scratch);
   std::uint64_t block_length(std::size_t region, std::uint64_t block) const;
   std::uint64_t block_offset(std::size_t region, std::uint64_t block) const;
@@ -57,37 +62,43 @@ class ImageReader {
   // Reads and checks every block, in up to `threads` threads.
   Status verify(unsigned threads = 1);
 
-  // The same by ordinary reads, after which the pages of a mapping are at hand. `go_on` is asked between blocks; a
-  // false ends it with success.
+  // The same by ordinary reads, after which the pages of a mapping are at hand. `go_on` is asked
+  // between blocks; a false ends it with success.
   Status verify_through_cache(const std::function<bool()>& go_on);
 
-  // A region as memory of the caller's own. Where its file can be mapped, nothing is read and so nothing is checked;
-  // else, and if it is compressed, it is read, with all checks, into anonymous memory.
+  // A region as memory of the caller's own. Where its file can be mapped, nothing is read and so
+  // nothing is checked; else, and if it is compressed, it is read, with all checks, into anonymous
+  // memory.
   Result<sys::PrivateMemory> own_memory(std::size_t region);
 
-  // Reads every region r with targets[r] not null straight to that place, and checks every block, in up to `threads`
-  // threads. After a failure the targets hold no data that can be used: damaged blocks may have been written to them.
+  // Reads every region r with targets[r] not null straight to that place, and checks every block,
+  // in up to `threads` threads. After a failure the targets hold no data that can be used: damaged
+  // blocks may have been written to them.
   Status deliver(std::span<std::byte* const> targets, unsigned threads = 1);
 
   // Where the file of `bytes` lies, which is what decides how it is read fastest.
   enum class Storage { disk, memory };
-  // The file of `bytes`, opened for direct access, and where the image begins in it. own_memory() then maps it, and
-  // from a disk verify() and deliver() read past the page cache and far ahead.
+  // The file of `bytes`, opened for direct access, and where the image begins in it. own_memory()
+  // then maps it, and from a disk verify() and deliver() read past the page cache and far ahead.
   void read_from(sys::File file, std::uint64_t offset, Storage storage) {
-    if (!encoded_.is_empty()) return;  // where storage is so slow that compression pays, decoding is not the limit
+    if (!encoded_.is_empty())
+      return;  // where storage is so slow that compression pays, decoding is not the limit
     direct_ = std::make_unique<DirectImage>(std::move(file), offset, name_);
     storage_ = storage;
   }
 
  private:
-  ImageReader(std::unique_ptr<ByteSource> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
+  ImageReader(std::unique_ptr<ByteSource> bytes, std::string name)
+      : bytes_(std::move(bytes)), name_(std::move(name)) {}
 
   bool reads_past_cache() const { return direct_ != nullptr && storage_ == Storage::disk; }
 
   // read_block() for several threads, each of which has a workspace.
-  Result<ByteView> read_block_with(EncodedRegions::Workspace& workspace, BlockName block, MutableBytes scratch) const;
+  Result<ByteView> read_block_with(EncodedRegions::Workspace& workspace, BlockName block,
+                                   MutableBytes scratch) const;
   // Checks the blocks of the wanted regions, and copies those that have a target.
-  Status visit_blocks(const std::vector<bool>& is_wanted, std::span<std::byte* const> targets, unsigned threads) const;
+  Status visit_blocks(const std::vector<bool>& is_wanted, std::span<std::byte* const> targets,
+                      unsigned threads) const;
   Status visit_block(BlockName block, std::byte* target, EncodedRegions::Workspace& workspace,
                      ByteVector& scratch) const;
   std::size_t count_neighbours(std::span<const BlockName> blocks) const;
@@ -111,7 +122,8 @@ struct LocatedImage {
   std::string file;
   ExpectedImage expected;
 };
-LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifest, std::uint32_t rank);
+LocatedImage locate_image(config::TierKind kind, const format::Manifest& manifest,
+                          std::uint32_t rank);
 
 // `size` bytes of a file from `offset` on.
 std::unique_ptr<ByteSource> file_bytes(sys::File file, std::uint64_t offset, std::uint64_t size);

@@ -20,7 +20,8 @@ class VectorBytes : public ByteSource {
   explicit VectorBytes(ByteVector bytes) : bytes_(std::move(bytes)) {}
   std::uint64_t size() const override { return bytes_.size(); }
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
-    if (offset + scratch.size() > bytes_.size()) return fail(Code::internal, "a view behind the end was asked");
+    if (offset + scratch.size() > bytes_.size())
+      return fail(Code::internal, "a view behind the end was asked");
     return ByteView(bytes_).subspan(offset, scratch.size());
   }
 
@@ -32,7 +33,9 @@ class UnreadableBytes : public ByteSource {
  public:
   explicit UnreadableBytes(std::uint64_t size) : size_(size) {}
   std::uint64_t size() const override { return size_; }
-  Result<ByteView> view(std::uint64_t, MutableBytes) override { return fail(Code::io, "the disk is on fire", EIO); }
+  Result<ByteView> view(std::uint64_t, MutableBytes) override {
+    return fail(Code::io, "the disk is on fire", EIO);
+  }
 
  private:
   std::uint64_t size_;
@@ -59,10 +62,12 @@ Image make_image(std::vector<format::Region> regions) {
   image.file.resize(index_offset);
   for (format::Region& region : image.index.regions) {
     const MutableBytes data = MutableBytes(image.file).subspan(region.offset, region.stored_bytes);
-    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>((region.offset + i * 7) % 251);
+    for (std::size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<std::byte>((region.offset + i * 7) % 251);
     for (std::uint64_t block = 0; block < region.block_count(); ++block) {
       const std::uint64_t offset = block * format::kBlockBytes;
-      const std::uint64_t length = std::min<std::uint64_t>(format::kBlockBytes, data.size() - offset);
+      const std::uint64_t length =
+          std::min<std::uint64_t>(format::kBlockBytes, data.size() - offset);
       region.block_checksums[block] = format::checksum64(data.subspan(offset, length));
     }
   }
@@ -84,7 +89,8 @@ Image make_image(std::vector<format::Region> regions) {
 }
 
 Image usual_image() {
-  return make_image({region_of("grid", format::kBlockBytes + 100), region_of("none", 0), region_of("step", 8)});
+  return make_image(
+      {region_of("grid", format::kBlockBytes + 100), region_of("none", 0), region_of("step", 8)});
 }
 
 Result<ImageReader> open(const ByteVector& file, const ExpectedImage& expected) {
@@ -126,14 +132,16 @@ TEST(ImageReader, HandsOnTheBytesOfEveryBlock) {
   ByteVector scratch(100);
   const auto view = reader->read_block(0, 1, scratch);
   ASSERT_TRUE(view) << view.error().message;
-  const ByteView written = ByteView(image.file).subspan(image.index.regions[0].offset + format::kBlockBytes, 100);
+  const ByteView written =
+      ByteView(image.file).subspan(image.index.regions[0].offset + format::kBlockBytes, 100);
   EXPECT_TRUE(std::ranges::equal(*view, written));
 }
 
 Image image_of_many() {
   std::vector<format::Region> regions;
   for (std::uint64_t i = 0; i < 3000; ++i) {
-    regions.push_back(region_of("v" + std::to_string(i), i % 1000 == 999 ? format::kBlockBytes + i : i % 1500));
+    regions.push_back(
+        region_of("v" + std::to_string(i), i % 1000 == 999 ? format::kBlockBytes + i : i % 1500));
   }
   return make_image(std::move(regions));
 }
@@ -153,7 +161,8 @@ TEST(ImageReader, DeliversManySmallRegionsAndLargeOnesBetweenThem) {
     ASSERT_TRUE(delivered) << delivered.error().message;
     for (std::size_t r = 0; r < targets.size(); ++r) {
       if (targets[r] == nullptr) continue;
-      const auto stored = ByteView(image.file).subspan(image.index.regions[r].offset, memory[r].size());
+      const auto stored =
+          ByteView(image.file).subspan(image.index.regions[r].offset, memory[r].size());
       ASSERT_TRUE(std::ranges::equal(memory[r], stored)) << r;
     }
   }
@@ -162,7 +171,8 @@ TEST(ImageReader, DeliversManySmallRegionsAndLargeOnesBetweenThem) {
 TEST(ImageReader, NamesTheDamagedOneOfManySmallRegions) {
   Image image = image_of_many();
   image.file[image.index.regions[1234].offset + 7] ^= std::byte{1};
-  expect_corrupt(open_and_verify(image.file, image.expected), "block 0 of region 'v1234' is damaged");
+  expect_corrupt(open_and_verify(image.file, image.expected),
+                 "block 0 of region 'v1234' is damaged");
 }
 
 TEST(ImageReader, FindsAFlippedBitInEveryByteOfHeaderAndIndex) {
@@ -182,7 +192,8 @@ TEST(ImageReader, FindsAFlippedBitInEveryByteOfHeaderAndIndex) {
 TEST(ImageReader, FindsAFlippedBitInABlockAndSaysWhere) {
   Image image = usual_image();
   image.file[image.index.regions[0].offset + format::kBlockBytes + 99] ^= std::byte{1};
-  expect_corrupt(open_and_verify(image.file, image.expected), "block 1 of region 'grid' is damaged");
+  expect_corrupt(open_and_verify(image.file, image.expected),
+                 "block 1 of region 'grid' is damaged");
 }
 
 TEST(ImageReader, HandsOnSoundBlocksOfADamagedImage) {
@@ -203,9 +214,11 @@ TEST(ImageReader, DoesNotLookAtWhatLiesBehindTheImage) {
 
 TEST(ImageReader, RefusesAFileCutShortAnywhere) {
   const Image image = make_image({region_of("step", 8)});
-  for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{1}, kPageBytes - 1, kPageBytes, kPageBytes + 8,
-                                   2 * kPageBytes, image.expected.record.file_bytes - 1}) {
-    const ByteVector cut(image.file.begin(), image.file.begin() + static_cast<std::ptrdiff_t>(size));
+  for (const std::uint64_t size :
+       {std::uint64_t{0}, std::uint64_t{1}, kPageBytes - 1, kPageBytes, kPageBytes + 8,
+        2 * kPageBytes, image.expected.record.file_bytes - 1}) {
+    const ByteVector cut(image.file.begin(),
+                         image.file.begin() + static_cast<std::ptrdiff_t>(size));
     expect_corrupt(open_and_verify(cut, image.expected),
                    fmt::format("ends after {} of {} bytes", size, image.file.size()));
   }
@@ -215,7 +228,8 @@ TEST(ImageReader, RefusesTheImageOfAnotherCheckpoint) {
   const Image image = usual_image();
   ExpectedImage other = image.expected;
   other.version.commit.bytes[15] ^= 1;
-  expect_corrupt(open_and_verify(image.file, other), "is of another checkpoint (version 240, commit 0000");
+  expect_corrupt(open_and_verify(image.file, other),
+                 "is of another checkpoint (version 240, commit 0000");
   other = image.expected;
   ++other.version.number;
   expect_corrupt(open_and_verify(image.file, other), "is of another checkpoint");
@@ -252,7 +266,8 @@ TEST(ImageReader, RefusesASoundImageThatIsNotTheOneOfTheManifest) {
 
 TEST(ImageReader, SaysWhyBytesCannotBeRead) {
   const Image image = usual_image();
-  const auto reader = ImageReader::open(std::make_unique<UnreadableBytes>(image.file.size()), "r2.img", image.expected);
+  const auto reader = ImageReader::open(std::make_unique<UnreadableBytes>(image.file.size()),
+                                        "r2.img", image.expected);
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.error().code, Code::io);
   EXPECT_EQ(reader.error().message, "the disk is on fire");
@@ -281,7 +296,8 @@ TEST(ExpectedImages, AreWhatTheManifestSays) {
 class FileBytesTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "diapause-store-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "diapause-store-XXXXXX").string();
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     path_ = pattern;
     auto opened = sys::Directory::open_private(sys::real_kernel(), pattern);

@@ -14,7 +14,8 @@ constexpr std::size_t kKeyDigits = 8;
 // Takes a decimal number without leading zeros off the front of `text`.
 template <class Number>
 bool take_number(std::string_view& text, Number& out) {
-  if (text.empty() || (text[0] == '0' && text.size() > 1 && text[1] >= '0' && text[1] <= '9')) return false;
+  if (text.empty() || (text[0] == '0' && text.size() > 1 && text[1] >= '0' && text[1] <= '9'))
+    return false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc{}) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
@@ -45,8 +46,8 @@ std::string version_directory(const format::VersionId& version) {
 
 std::optional<format::VersionId> parse_version_directory(std::string_view name) {
   format::VersionId id;
-  if (take(name, "v") && take_number(name, id.number) && take(name, "-i") && take_number(name, id.incarnation) &&
-      take(name, "-") && parse_hex(name, id.commit)) {
+  if (take(name, "v") && take_number(name, id.number) && take(name, "-i") &&
+      take_number(name, id.incarnation) && take(name, "-") && parse_hex(name, id.commit)) {
     return id;
   }
   return std::nullopt;
@@ -60,12 +61,15 @@ std::optional<std::uint32_t> parse_image_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::string parity_name(std::uint32_t group, std::uint32_t member) { return fmt::format("g{}-p{}.img", group, member); }
+std::string parity_name(std::uint32_t group, std::uint32_t member) {
+  return fmt::format("g{}-p{}.img", group, member);
+}
 
 std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_parity_name(std::string_view name) {
   std::uint32_t group = 0;
   std::uint32_t member = 0;
-  if (take(name, "g") && take_number(name, group) && take(name, "-p") && take_number(name, member) && name == ".img") {
+  if (take(name, "g") && take_number(name, group) && take(name, "-p") &&
+      take_number(name, member) && name == ".img") {
     return std::pair(group, member);
   }
   return std::nullopt;
@@ -93,7 +97,9 @@ bool is_job_key(std::string_view key) {
   return key.substr(key.size() - kKeyDigits).find_first_not_of("0123456789abcdef") == key.npos;
 }
 
-std::string name_in_key(std::string_view key) { return std::string(key.substr(0, key.size() - kKeyDigits - 1)); }
+std::string name_in_key(std::string_view key) {
+  return std::string(key.substr(0, key.size() - kKeyDigits - 1));
+}
 
 bool is_key_of(std::string_view key, std::string_view job) {
   return is_job_key(key) && key.substr(0, key.size() - kKeyDigits - 1) == job;

@@ -1,12 +1,14 @@
-// Names of directories and files in a tier. Nothing read from a checkpoint file ever becomes a path: names are made
-// here, and names found in a directory count only if they parse.
+// Names of directories and files in a tier. Nothing read from a checkpoint file ever becomes a
+// path: names are made here, and names found in a directory count only if they parse.
 //
-//   <root>/<job key>[/<node>]/ v<number>-i<incarnation>-<commit id>/ r<rank>.img  g<group>-p<member>.img  manifest.a
-//   manifest.b
-//                                                   a<number>.img   (global: images of several ranks)
+//   <root>/<job key>[/<node>]/ v<number>-i<incarnation>-<commit id>/ r<rank>.img
+//   g<group>-p<member>.img  manifest.a manifest.b
+//                                                   a<number>.img   (global: images of several
+//                                                   ranks)
 //                              spare/   files being written, or kept for reuse
 //                              lock     ranks
-//   <root>/<job key>/identity  which job this is (store/identity.hpp); global: starts, those of the job
+//   <root>/<job key>/identity  which job this is (store/identity.hpp); global: starts, those of the
+//   job
 #pragma once
 
 #include <optional>
@@ -32,9 +34,11 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_parity_name(std::st
 std::string shared_name(std::uint32_t number);
 std::optional<std::uint32_t> parse_shared_name(std::string_view name);
 
-// The name of a job's directory in every tier, "<name>-<8 hex digits>": the first digits of its identity.
+// The name of a job's directory in every tier, "<name>-<8 hex digits>": the first digits of its
+// identity.
 std::string job_key(std::string_view name, const format::JobId& id);
-// What releases without identities called it: by the path of its global directory, as it was spelled.
+// What releases without identities called it: by the path of its global directory, as it was
+// spelled.
 std::string old_job_key(std::string_view name, std::string_view absolute_global_path);
 bool is_job_key(std::string_view key);
 // The job's name; the key must be one.

@@ -8,7 +8,8 @@ namespace {
 
 using MaybeHeader = std::optional<format::ImageHeader>;
 
-// Nothing, for what is no image of a rank, or cannot be read; fails if it may be read a moment later.
+// Nothing, for what is no image of a rank, or cannot be read; fails if it may be read a moment
+// later.
 Result<MaybeHeader> read_header(const sys::Directory& directory, const std::string& name) {
   const auto give_up = [](const Error& why) -> Result<MaybeHeader> {
     if (is_of_the_moment(why.code)) return fail(why);
@@ -23,7 +24,8 @@ Result<MaybeHeader> read_header(const sys::Directory& directory, const std::stri
   return MaybeHeader(*header);
 }
 
-Status look_in(const sys::Directory& place, const std::string& name, std::vector<OrphanedImage>& orphans) {
+Status look_in(const sys::Directory& place, const std::string& name,
+               std::vector<OrphanedImage>& orphans) {
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, place.open_child(name));
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, directory.list());
   for (const sys::DirectoryEntry& entry : entries) {

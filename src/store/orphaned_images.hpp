@@ -18,7 +18,8 @@ struct OrphanedImage {
   std::string file;
 };
 
-// The images of ranks among what lies in spare/ and in the directories of what never became a version.
+// The images of ranks among what lies in spare/ and in the directories of what never became a
+// version.
 Result<std::vector<OrphanedImage>> find_orphaned_images(const sys::Directory& place);
 
 // One that was found before; Code::not_found if it is not there any more.
@@ -28,7 +29,8 @@ Result<OrphanedImage> find_orphaned_image(const sys::Directory& place, const std
 // Code::corrupt if index and header do not belong together.
 Result<ImageReader> open_orphaned_image(const sys::Directory& place, const OrphanedImage& orphan);
 
-// Syncs it and gives it its name in the directory of its version, which is made. Not durable before that is synced.
+// Syncs it and gives it its name in the directory of its version, which is made. Not durable before
+// that is synced.
 Status settle_orphaned_image(const sys::Directory& place, const OrphanedImage& orphan);
 
 }  // namespace diapause::store

@@ -1,8 +1,9 @@
-// A file of this process in a tier, kept open and, in a memory tier, mapped, so that its pages are warm when it is used
-// again: a first touch of fresh memory costs ten times a copy into warm pages.
+// A file of this process in a tier, kept open and, in a memory tier, mapped, so that its pages are
+// warm when it is used again: a first touch of fresh memory costs ten times a copy into warm pages.
 //
-// File, mapping and name belong together as long as the slot lives: its name in spare/ is never given to another file
-// in this process, whatever becomes of the tier object, and it returns under that name when its version goes.
+// File, mapping and name belong together as long as the slot lives: its name in spare/ is never
+// given to another file in this process, whatever becomes of the tier object, and it returns under
+// that name when its version goes.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@
 
 namespace diapause::store {
 
-// What a slot is wanted for: a capture may need to copy less where an earlier one lies; for what may become smaller
-// than is asked for, the room is there and not reserved; what is filled `later` gets its memory from Slot::prepare(),
-// which may take as long as the copy itself.
+// What a slot is wanted for: a capture may need to copy less where an earlier one lies; for what
+// may become smaller than is asked for, the room is there and not reserved; what is filled `later`
+// gets its memory from Slot::prepare(), which may take as long as the copy itself.
 enum class SlotUse { capture, other, shrinking, later };
 
 class Slot {
@@ -33,16 +34,17 @@ class Slot {
   bool is_settled() const { return is_settled_; }    // part of a version, and not in spare/
   bool is_open() const { return file_.is_open(); }
 
-  // Which capture it was given to last, by a number of the caller's; 0: to none, or it has been something else since.
+  // Which capture it was given to last, by a number of the caller's; 0: to none, or it has been
+  // something else since.
   std::uint64_t content() const { return content_; }
   void set_content(std::uint64_t number) { content_ = number; }
 
-  // Whether the file still has all that is mapped of it: beyond its end a write would end the program. Something else
-  // may have cut it.
+  // Whether the file still has all that is mapped of it: beyond its end a write would end the
+  // program. Something else may have cut it.
   bool is_whole() const;
 
-  // Reserves and maps what SlotUse::later has left open; nothing to do for a slot that was used before. Code::full if
-  // there is no room any more.
+  // Reserves and maps what SlotUse::later has left open; nothing to do for a slot that was used
+  // before. Code::full if there is no room any more.
   Status prepare();
 
   // Cuts off what was not needed; for slots that are not mapped.

@@ -18,10 +18,12 @@ struct Expected {
   std::string_view job_key;  // "": of any
 };
 
-Result<format::Manifest> read_manifest(const sys::Directory& directory, const char* name, const Expected& expected) {
+Result<format::Manifest> read_manifest(const sys::Directory& directory, const char* name,
+                                       const Expected& expected) {
   DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.open_file(name, sys::Access::read));
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
-  if (size > kLargestManifest) return fail(Code::corrupt, fmt::format("{} has {} bytes", file.path(), size));
+  if (size > kLargestManifest)
+    return fail(Code::corrupt, fmt::format("{} has {} bytes", file.path(), size));
   ByteVector bytes(size);
   DIAPAUSE_TRY(file.read_exact(bytes, 0));
   auto manifest = format::decode_manifest(bytes);
@@ -30,12 +32,14 @@ Result<format::Manifest> read_manifest(const sys::Directory& directory, const ch
     return fail(Code::corrupt, file.path() + " is the manifest of another version");
   }
   if (!expected.job_key.empty() && !is_key_of(expected.job_key, manifest->job)) {
-    return fail(Code::corrupt, fmt::format("{} is the manifest of another job, '{}'", file.path(), manifest->job));
+    return fail(Code::corrupt,
+                fmt::format("{} is the manifest of another job, '{}'", file.path(), manifest->job));
   }
   return manifest;
 }
 
-void read_manifests(const sys::Directory& directory, std::string_view job_key, FoundVersion& found) {
+void read_manifests(const sys::Directory& directory, std::string_view job_key,
+                    FoundVersion& found) {
   std::string missing;
   for (const char* copy : kManifestNames) {
     auto manifest = read_manifest(directory, copy, {found.id, job_key});
@@ -44,7 +48,8 @@ void read_manifests(const sys::Directory& directory, std::string_view job_key, F
     } else if (manifest.error().code == Code::not_found) {
       missing = fmt::format("{}/{} is missing", directory.path(), copy);
     } else {
-      found.damaged_manifests.push_back({fmt::format("{}/{}", directory.path(), copy), manifest.error().message});
+      found.damaged_manifests.push_back(
+          {fmt::format("{}/{}", directory.path(), copy), manifest.error().message});
       if (manifest.error().code != Code::corrupt) found.is_unreadable = true;
       if (is_of_the_moment(manifest.error().code)) found.is_of_the_moment = true;
     }
@@ -56,7 +61,8 @@ void read_manifests(const sys::Directory& directory, std::string_view job_key, F
   }
 }
 
-Result<FoundVersion> read_version(const sys::Directory& parent, const std::string& name, const Expected& expected) {
+Result<FoundVersion> read_version(const sys::Directory& parent, const std::string& name,
+                                  const Expected& expected) {
   FoundVersion found;
   found.id = expected.id;
   DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, parent.open_child(name));
@@ -79,7 +85,9 @@ FoundVersion unreadable_version(const format::VersionId& id, const Error& why) {
   return found;
 }
 
-bool is_node_name(std::string_view name) { return name != kSpareDirectory && !parse_version_directory(name); }
+bool is_node_name(std::string_view name) {
+  return name != kSpareDirectory && !parse_version_directory(name);
+}
 
 class Surveyor {
  public:
@@ -147,7 +155,8 @@ class Surveyor {
   }
 
   void problem(const Error& error) {
-    if (error.code != Code::not_found) survey_.problems.push_back(error.message);  // else gone while we looked
+    if (error.code != Code::not_found)
+      survey_.problems.push_back(error.message);  // else gone while we looked
   }
 
   config::TierKind kind_;
@@ -167,9 +176,12 @@ Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string
   return survey;
 }
 
-bool is_in_use(const SurveyedPlace& place) { return sys::FileLock::is_held(place.directory, kLockName); }
+bool is_in_use(const SurveyedPlace& place) {
+  return sys::FileLock::is_held(place.directory, kLockName);
+}
 
-Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place, std::string_view job_key) {
+Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place,
+                                                std::string_view job_key) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> entries, place.list());
   std::vector<FoundVersion> versions;
   for (const sys::DirectoryEntry& entry : entries) {
@@ -178,15 +190,18 @@ Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place, std
     auto found = read_version(place, entry.name, {*id, job_key});
     if (found) {
       versions.push_back(std::move(*found));
-    } else if (found.error().code != Code::not_found) {  // cannot be read: as good as not there, but said
+    } else if (found.error().code !=
+               Code::not_found) {  // cannot be read: as good as not there, but said
       versions.push_back(unreadable_version(*id, found.error()));
     }
   }
-  std::sort(versions.begin(), versions.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
+  std::sort(versions.begin(), versions.end(),
+            [](const auto& a, const auto& b) { return a.id > b.id; });
   return versions;
 }
 
-Result<FoundVersion> scan_version(const sys::Directory& place, const format::VersionId& id, std::string_view job_key) {
+Result<FoundVersion> scan_version(const sys::Directory& place, const format::VersionId& id,
+                                  std::string_view job_key) {
   auto found = read_version(place, version_directory(id), {id, job_key});
   if (found || found.error().code == Code::not_found) return found;
   return unreadable_version(id, found.error());
@@ -206,7 +221,8 @@ Result<ImageReader> open_image_at(const sys::Directory& directory, const std::st
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   const std::string path = file.path();
   const std::uint64_t there = size - std::min(size, expected.offset);
-  auto bytes = file_bytes(std::move(file), expected.offset, std::min(there, expected.record.file_bytes));
+  auto bytes =
+      file_bytes(std::move(file), expected.offset, std::min(there, expected.record.file_bytes));
   DIAPAUSE_TRY_ASSIGN(ImageReader reader, ImageReader::open(std::move(bytes), path, expected));
   const auto space = directory.space();
   const bool is_memory = space && space->is_memory;

@@ -1,5 +1,5 @@
-// Looking without being part of a job: keeps no lock, makes and changes nothing, and may run beside jobs. What it finds
-// may be gone when it is opened.
+// Looking without being part of a job: keeps no lock, makes and changes nothing, and may run beside
+// jobs. What it finds may be gone when it is opened.
 #pragma once
 
 #include <set>
@@ -14,13 +14,15 @@
 
 namespace diapause::store {
 
-// One directory in which versions lie: of one job in the global tier, or of one job and node in another.
+// One directory in which versions lie: of one job in the global tier, or of one job and node in
+// another.
 struct SurveyedPlace {
   config::TierKind kind = config::TierKind::memory;
   std::string job;   // its job key
   std::string node;  // empty in the global tier
-  // Of a job in the global tier: the directory that it is a copy of, if that is still there; else empty. Started, it
-  // goes on as a job of its own, and what the nodes hold under this key is the original's (store/identity.hpp).
+  // Of a job in the global tier: the directory that it is a copy of, if that is still there; else
+  // empty. Started, it goes on as a job of its own, and what the nodes hold under this key is the
+  // original's (store/identity.hpp).
   std::string original;
   sys::Directory directory;
   std::vector<FoundVersion> versions;  // newest first
@@ -37,16 +39,17 @@ Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string
 // Whether a job works there now, as far as this machine can tell.
 bool is_in_use(const SurveyedPlace& place);
 
-// Every version directory in `place`, newest first. A manifest of another job than that of this key is taken for
-// damaged; "": it may be of any.
-Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place, std::string_view job_key = "");
+// Every version directory in `place`, newest first. A manifest of another job than that of this key
+// is taken for damaged; "": it may be of any.
+Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place,
+                                                std::string_view job_key = "");
 
 // One of them by its number. Code::not_found if it is not there.
 Result<FoundVersion> scan_version(const sys::Directory& place, const format::VersionId& id,
                                   std::string_view job_key = "");
 
-// The ranks whose images lie there, in files of their own or in shared ones, if this is the version's manifest (null:
-// there is none).
+// The ranks whose images lie there, in files of their own or in shared ones, if this is the
+// version's manifest (null: there is none).
 std::set<std::uint32_t> ranks_in(const FoundVersion& found, const format::Manifest* manifest);
 
 Result<ImageReader> open_image_at(const sys::Directory& directory, const std::string& file,

@@ -25,13 +25,14 @@ const char* tier_name(config::TierKind kind) {
   return "unknown";
 }
 
-Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::string& root, const std::string& job,
-                        const std::string& node, bool create) {
+Result<Tier> Tier::open(sys::Kernel& kernel, config::TierKind kind, const std::string& root,
+                        const std::string& job, const std::string& node, bool create) {
   const auto descend = [&](const sys::Directory& from, const std::string& name) {
     return create ? from.make_child(name) : from.open_child(name);
   };
-  DIAPAUSE_TRY_ASSIGN(sys::Directory directory,
-                      create ? sys::Directory::make_private(kernel, root) : sys::Directory::open_private(kernel, root));
+  DIAPAUSE_TRY_ASSIGN(sys::Directory directory, create
+                                                    ? sys::Directory::make_private(kernel, root)
+                                                    : sys::Directory::open_private(kernel, root));
   directory.ask_storage();
   DIAPAUSE_TRY_ASSIGN(directory, descend(directory, job));
   sys::Directory of_job;
@@ -77,9 +78,12 @@ bool Tier::is_in_memory() const {
 
 namespace {
 
-// The program and its libraries grow without asking, so a part of the memory stays free. Libraries grow by some
-// megabytes whatever the limit is, therefore the part is greater where the limit is small.
-std::uint64_t left_to_others(std::uint64_t limit) { return std::max(limit / 64, std::min(limit / 32, 32 * kMiB)); }
+// The program and its libraries grow without asking, so a part of the memory stays free. Libraries
+// grow by some megabytes whatever the limit is, therefore the part is greater where the limit is
+// small.
+std::uint64_t left_to_others(std::uint64_t limit) {
+  return std::max(limit / 64, std::min(limit / 32, 32 * kMiB));
+}
 
 std::uint64_t left_in(const sys::MemoryRoom& room) {
   return room.left - std::min(room.left, left_to_others(room.limit));
@@ -94,38 +98,43 @@ Result<std::uint64_t> Tier::free_bytes(std::uint64_t own_promise) const {
   return space.free_bytes;
 }
 
-// In memory, what the file system would still take may be more than the machine has, or than a job may have of it:
-// filling it would end in the program being killed.
+// In memory, what the file system would still take may be more than the machine has, or than a job
+// may have of it: filling it would end in the program being killed.
 Result<std::uint64_t> Tier::free_memory_bytes(std::uint64_t own_promise) const {
-  std::uint64_t promised = promised_bytes();  // first, so that what is filled meanwhile counts twice, not never
+  // First, so that what is filled meanwhile counts twice, not never.
+  std::uint64_t promised = promised_bytes();
   promised -= std::min(promised, own_promise);
   DIAPAUSE_TRY_ASSIGN(const sys::FileSystemSpace space, directory_.space());
   std::uint64_t free = space.free_bytes;
-  if (const auto machine = sys::memory_of_machine(directory_.kernel())) free = std::min(free, left_in(*machine));
+  if (const auto machine = sys::memory_of_machine(directory_.kernel()))
+    free = std::min(free, left_in(*machine));
   for (const sys::MemoryRoom& group : sys::memory_of_cgroups(directory_.kernel())) {
     free = std::min(free, left_in(group));
   }
   return free - std::min(free, promised);
 }
 
-// Slots that ranks of the job have acquired on this machine and not filled yet: their files have their size from the
-// start. Nodes that are emulated share a machine.
+// Slots that ranks of the job have acquired on this machine and not filled yet: their files have
+// their size from the start. Nodes that are emulated share a machine.
 std::uint64_t Tier::promised_bytes() const {
   std::uint64_t promised = 0;
   const auto nodes = of_job_.list();
   if (!nodes) return 0;
   for (const sys::DirectoryEntry& node : *nodes) {
-    const auto place = node.is_directory ? of_job_.open_child(node.name) : fail(Code::not_found, node.name);
-    const auto spare = place ? place->open_child(kSpareDirectory) : fail(Code::not_found, node.name);
+    const auto place =
+        node.is_directory ? of_job_.open_child(node.name) : fail(Code::not_found, node.name);
+    const auto spare =
+        place ? place->open_child(kSpareDirectory) : fail(Code::not_found, node.name);
     const auto files = spare ? spare->list() : fail(Code::not_found, node.name);
     if (!files) continue;
-    for (const sys::DirectoryEntry& file : *files) promised += spare->missing_bytes_of(file.name).value_or(0);
+    for (const sys::DirectoryEntry& file : *files)
+      promised += spare->missing_bytes_of(file.name).value_or(0);
   }
   return promised;
 }
 
-// Makes a new slot one that counts, if there is room for it. Ranks that do so at the same time see each other: both
-// may find that there is too little, but never both that there is enough.
+// Makes a new slot one that counts, if there is room for it. Ranks that do so at the same time see
+// each other: both may find that there is too little, but never both that there is enough.
 Status Tier::promise(Slot& slot, std::uint64_t bytes) {
   const Status promised = kind_ == config::TierKind::memory ? slot.file_.truncate(bytes) : Status();
   const std::uint64_t own_promise = kind_ == config::TierKind::memory && promised ? bytes : 0;
@@ -138,21 +147,25 @@ Status Tier::promise(Slot& slot, std::uint64_t bytes) {
 }
 
 Error Tier::no_room(std::uint64_t needed, std::uint64_t free) const {
-  return {Code::full, fmt::format("the {} tier {} is full: {} bytes needed, {} free; make room, lower 'keep', or "
-                                  "choose another path",
-                                  tier_name(kind_), path(), needed, free)};
+  return {
+      Code::full,
+      fmt::format("the {} tier {} is full: {} bytes needed, {} free; make room, lower 'keep', or "
+                  "choose another path",
+                  tier_name(kind_), path(), needed, free)};
 }
 
-// The best spare that is large enough and would not waste more than half of itself: for a capture that with the newest
-// content, else one without; of those the smallest.
+// The best spare that is large enough and would not waste more than half of itself: for a capture
+// that with the newest content, else one without; of those the smallest.
 std::optional<Slot> Tier::take_spare(std::uint64_t wanted, SlotUse use) {
   const auto rank = [use](const Slot& slot) {
-    const std::uint64_t content = use == SlotUse::capture ? UINT64_MAX - slot.content_ : slot.content_;
+    const std::uint64_t content =
+        use == SlotUse::capture ? UINT64_MAX - slot.content_ : slot.content_;
     return std::pair(content, slot.capacity_);
   };
   auto best = spares_.end();
   for (auto it = spares_.begin(); it != spares_.end(); ++it) {
-    const bool fits = it->capacity_ >= wanted && (it->capacity_ <= 2 * wanted || it->capacity_ <= kMiB);
+    const bool fits =
+        it->capacity_ >= wanted && (it->capacity_ <= 2 * wanted || it->capacity_ <= kMiB);
     if (fits && (best == spares_.end() || rank(*it) < rank(*best))) best = it;
   }
   if (best == spares_.end()) return std::nullopt;
@@ -170,14 +183,17 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
     drop_spares();
   } else {
     while (auto spare = take_spare(wanted, use)) {
-      if (spare->is_whole() && (use == SlotUse::later || spare->prepare())) return std::move(*spare);
+      if (spare->is_whole() && (use == SlotUse::later || spare->prepare()))
+        return std::move(*spare);
       discard(std::move(*spare));
     }
   }
   if (const std::uint64_t limit = sys::file_size_limit(); wanted > limit) {
-    return fail(Code::io, fmt::format("{}: a file of {} bytes is needed, and this process may only make files of {}; "
-                                      "raise the limit (ulimit -f)",
-                                      path(), wanted, limit));
+    return fail(
+        Code::io,
+        fmt::format("{}: a file of {} bytes is needed, and this process may only make files of {}; "
+                    "raise the limit (ulimit -f)",
+                    path(), wanted, limit));
   }
   DIAPAUSE_TRY_ASSIGN(Slot slot, create_slot(owner));
   if (Status room = promise(slot, wanted); !room) {
@@ -195,7 +211,8 @@ Result<Slot> Tier::acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use
   }
   if (Status sized = slot.resize(wanted, mapped); !sized) {
     discard(std::move(slot));
-    return fail(sized.error().code == Code::full ? no_room(wanted, free_bytes().value_or(0)) : sized.error());
+    return fail(sized.error().code == Code::full ? no_room(wanted, free_bytes().value_or(0))
+                                                 : sized.error());
   }
   return slot;
 }
@@ -216,12 +233,13 @@ void Tier::keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_
   give_back(std::move(*slot));
 }
 
-// In steps, as whoever needs the slot at once does the rest faster than a thread that gives way to all others, and as
-// the program may come to need the memory itself.
+// In steps, as whoever needs the slot at once does the rest faster than a thread that gives way to
+// all others, and as the program may come to need the memory itself.
 Status Tier::prepare_until(Slot& slot, const std::atomic<bool>& stop) const {
   constexpr std::uint64_t kLeastStep = 64 * kMiB;
   const std::uint64_t wanted = slot.unprepared_;
-  const std::uint64_t step = std::max(kLeastStep, wanted / 8);  // each step looks at all pages of those before
+  const std::uint64_t step =
+      std::max(kLeastStep, wanted / 8);  // each step looks at all pages of those before
   for (std::uint64_t done = step; done < wanted && !stop; done += step) {
     DIAPAUSE_TRY(slot.file_.reserve_front(done));
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t free, free_bytes(wanted - done));
@@ -256,7 +274,8 @@ void Tier::lend(Slot slot) { lent_.push_back(std::move(slot)); }
 
 namespace {
 
-// What a borrowed slot is called once it is free again: the name that it was lent under would say that it is not.
+// What a borrowed slot is called once it is free again: the name that it was lent under would say
+// that it is not.
 std::string returned_name(const std::string& lent_name) { return lent_name + ".free"; }
 
 }  // namespace
@@ -285,7 +304,8 @@ Result<Slot> Tier::borrow(const std::string& name, const sys::FileId& id) const 
   Slot slot;
   DIAPAUSE_TRY_ASSIGN(slot.file_, spare_.open_file(name, sys::Access::read_write, direct));
   if (slot.file_.id() != id) {
-    return fail(Code::io, slot.file_.path() + " is another file than the one that was captured into");
+    return fail(Code::io,
+                slot.file_.path() + " is another file than the one that was captured into");
   }
   DIAPAUSE_TRY_ASSIGN(slot.capacity_, slot.file_.size());
   slot.name_ = name;
@@ -293,13 +313,17 @@ Result<Slot> Tier::borrow(const std::string& name, const sys::FileId& id) const 
   return slot;
 }
 
-void Tier::return_unused(const std::string& name) const { (void)spare_.rename(name, spare_, returned_name(name)); }
+void Tier::return_unused(const std::string& name) const {
+  (void)spare_.rename(name, spare_, returned_name(name));
+}
 
 Result<sys::File> Tier::open_spare(const std::string& name) const {
   return spare_.open_file(name, sys::Access::read_write, true);
 }
 
-Result<sys::File> Tier::read_spare(const std::string& name) const { return spare_.open_file(name, sys::Access::read); }
+Result<sys::File> Tier::read_spare(const std::string& name) const {
+  return spare_.open_file(name, sys::Access::read);
+}
 
 Status Tier::make_version(const format::VersionId& version) {
   DIAPAUSE_TRY_ASSIGN(sys::Directory directory, directory_.make_child(version_directory(version)));
@@ -307,7 +331,8 @@ Status Tier::make_version(const format::VersionId& version) {
   return {};
 }
 
-Result<const sys::Directory*> Tier::directory_of(const format::VersionId& version, sys::Directory& opened) const {
+Result<const sys::Directory*> Tier::directory_of(const format::VersionId& version,
+                                                 sys::Directory& opened) const {
   if (made_ && made_->first == version) return &made_->second;
   DIAPAUSE_TRY_ASSIGN(opened, directory_.open_child(version_directory(version)));
   return &opened;
@@ -322,7 +347,8 @@ Status Tier::settle(Slot& slot, const format::VersionId& version, const std::str
   return compare(slot, *directory, name);
 }
 
-Status Tier::prove(const Slot& slot, const format::VersionId& version, const std::string& name) const {
+Status Tier::prove(const Slot& slot, const format::VersionId& version,
+                   const std::string& name) const {
   sys::Directory opened;
   DIAPAUSE_TRY_ASSIGN(const sys::Directory* const directory, directory_of(version, opened));
   return compare(slot, *directory, name);
@@ -331,8 +357,10 @@ Status Tier::prove(const Slot& slot, const format::VersionId& version, const std
 Status Tier::compare(const Slot& slot, const sys::Directory& directory, const std::string& name) {
   DIAPAUSE_TRY_ASSIGN(const sys::FileId there, directory.id_of(name));
   if (there == slot.file_.id()) return {};
-  return fail(Code::io, fmt::format("{}/{} is not the file that was written: something else renames files there",
-                                    directory.path(), name));
+  return fail(
+      Code::io,
+      fmt::format("{}/{} is not the file that was written: something else renames files there",
+                  directory.path(), name));
 }
 
 Status Tier::sync_version(const format::VersionId& version) const {
@@ -341,11 +369,13 @@ Status Tier::sync_version(const format::VersionId& version) const {
   return directory->sync();
 }
 
-// What is written to a directory that was moved away is found by nobody: a version there must not be told as held.
+// What is written to a directory that was moved away is found by nobody: a version there must not
+// be told as held.
 Status Tier::publish(const format::Manifest& manifest) const {
   const std::string name = version_directory(manifest.version);
   sys::Directory opened;
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory* const directory, directory_of(manifest.version, opened));
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory* const directory,
+                      directory_of(manifest.version, opened));
   DIAPAUSE_TRY_ASSIGN(const sys::FileId there, directory_.id_of(name));
   const auto moved = [](const sys::Directory& one) {
     return fail(Code::io, one.path() + " was moved away, or is another directory by now");
@@ -375,8 +405,9 @@ void Tier::give_back(Slot slot) {
   if (slot.is_borrowed_) return return_unused(slot.name_);
   spares_.push_back(std::move(slot));
   if (spares_.size() <= kSpares) return;
-  const auto smallest = std::min_element(spares_.begin(), spares_.end(),
-                                         [](const Slot& a, const Slot& b) { return a.capacity_ < b.capacity_; });
+  const auto smallest =
+      std::min_element(spares_.begin(), spares_.end(),
+                       [](const Slot& a, const Slot& b) { return a.capacity_ < b.capacity_; });
   discard(std::move(*smallest));
   spares_.erase(smallest);
 }
@@ -397,7 +428,8 @@ Status Tier::unpublish(const format::VersionId& version) const {
 }
 
 Status Tier::remove_file(const format::VersionId& version, const std::string& name) const {
-  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory, directory_.open_child(version_directory(version)));
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory directory,
+                      directory_.open_child(version_directory(version)));
   return directory.remove_file(name);
 }
 

@@ -1,10 +1,11 @@
-// A place that holds versions of one job: a node's memory or local disk, or the global directory. Knows how files
-// become visible and how they go away; nothing of levels.
+// A place that holds versions of one job: a node's memory or local disk, or the global directory.
+// Knows how files become visible and how they go away; nothing of levels.
 //
-// Publication: every file is written under spare/, synced, renamed into its version directory, and what lies there
-// under its name is proven to be this file; when all ranks have done so, the directory is synced and the manifest is
-// written the same way, twice. A version exists when one of its manifests does. Removal goes backwards: manifests
-// first, then the directory's sync, then the rest. On a file system in memory nothing is synced.
+// Publication: every file is written under spare/, synced, renamed into its version directory, and
+// what lies there under its name is proven to be this file; when all ranks have done so, the
+// directory is synced and the manifest is written the same way, twice. A version exists when one of
+// its manifests does. Removal goes backwards: manifests first, then the directory's sync, then the
+// rest. On a file system in memory nothing is synced.
 //
 // Each rank has a Tier object of its own over the same directory. Not thread-safe.
 #pragma once
@@ -32,7 +33,8 @@ struct DamagedFile {
   bool operator==(const DamagedFile&) const = default;
 };
 
-// What lies in a tier under one version's name, judged by names alone: images are verified when they are opened.
+// What lies in a tier under one version's name, judged by names alone: images are verified when
+// they are opened.
 struct FoundVersion {
   format::VersionId id;
   std::optional<format::Manifest> manifest;  // sound, and of this version and job
@@ -40,30 +42,33 @@ struct FoundVersion {
   std::set<std::uint32_t> shared_files;      // global: which images they hold, the manifest says
   std::set<std::pair<std::uint32_t, std::uint32_t>> parities;
   std::vector<DamagedFile> damaged_manifests;  // copies that are there and damaged
-  // Why there is no manifest though there was one, or which copy of it is damaged or missing. Empty if all is well, and
-  // if there never was one: a checkpoint that did not come to its end.
+  // Why there is no manifest though there was one, or which copy of it is damaged or missing. Empty
+  // if all is well, and if there never was one: a checkpoint that did not come to its end.
   std::string problem;
-  bool is_unreadable = false;     // it cannot be read, and may be sound
-  bool is_of_the_moment = false;  // and `problem` may be none a moment later: diapause::is_of_the_moment
+  bool is_unreadable = false;  // it cannot be read, and may be sound
+  // And `problem` may be none a moment later: diapause::is_of_the_moment.
+  bool is_of_the_moment = false;
 
   bool operator==(const FoundVersion&) const = default;
 };
 
 class Tier {
  public:
-  // `job` is a job_key; `node` is empty for the global tier. `create` makes what is missing; one rank of the node does
-  // that before the others open with false.
-  static Result<Tier> open(sys::Kernel& kernel, config::TierKind kind, const std::string& root, const std::string& job,
-                           const std::string& node, bool create);
+  // `job` is a job_key; `node` is empty for the global tier. `create` makes what is missing; one
+  // rank of the node does that before the others open with false.
+  static Result<Tier> open(sys::Kernel& kernel, config::TierKind kind, const std::string& root,
+                           const std::string& job, const std::string& node, bool create);
 
   config::TierKind kind() const { return kind_; }
   const std::string& path() const { return directory_.path(); }
   const sys::Directory& directory() const { return directory_; }
   bool is_in_memory() const;  // of this machine: false if that cannot be asked
 
-  // By one process of the node (global: of the job): takes the lock for as long as this object lives.
+  // By one process of the node (global: of the job): takes the lock for as long as this object
+  // lives.
   Status lock(const std::string& holder, double wait_s);
-  // Removes what earlier processes left in spare/. By the holder of the lock, before anybody acquires.
+  // Removes what earlier processes left in spare/. By the holder of the lock, before anybody
+  // acquires.
   Status clear_spares() const;
 
   // Every version directory, newest first.
@@ -71,29 +76,31 @@ class Tier {
   Result<ImageReader> open_image(const format::VersionId& version, const std::string& file,
                                  const ExpectedImage& expected) const;
 
-  // A file of at least `bytes`, recycled or new, under spare/. `owner` keeps the names of different ranks apart.
-  // Code::full names the tier, what is needed and what there is. In memory a file counts from here on, also with other
-  // ranks of the node, whenever it is filled.
+  // A file of at least `bytes`, recycled or new, under spare/. `owner` keeps the names of different
+  // ranks apart. Code::full names the tier, what is needed and what there is. In memory a file
+  // counts from here on, also with other ranks of the node, whenever it is filled.
   Result<Slot> acquire(std::uint64_t bytes, std::uint32_t owner, SlotUse use = SlotUse::other);
   void give_back(Slot slot);  // one that was acquired and not settled
   void discard(Slot slot);    // the same, of one that is not to be used again
 
-  // Between captures: of the slots that are free, keeps the one that the next capture of `bytes` would get, and gives
-  // the memory of the others back. Makes one if there is none, so that its pages are warm when it is needed; but not if
-  // less than `least_free` is free. A slot that cannot be made is no error: acquire() will say what is wrong. Once
-  // `stop` is true, the rest is left to acquire().
+  // Between captures: of the slots that are free, keeps the one that the next capture of `bytes`
+  // would get, and gives the memory of the others back. Makes one if there is none, so that its
+  // pages are warm when it is needed; but not if less than `least_free` is free. A slot that cannot
+  // be made is no error: acquire() will say what is wrong. Once `stop` is true, the rest is left to
+  // acquire().
   void keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_t least_free,
                       const std::atomic<bool>& stop);
 
-  // A slot that another process is to publish: it stays known here, and acquire() hands it out again when the other has
-  // put it back. The other borrows it under its name, unmapped: what is only published is never touched. Code::io if
-  // that name has become another file's.
+  // A slot that another process is to publish: it stays known here, and acquire() hands it out
+  // again when the other has put it back. The other borrows it under its name, unmapped: what is
+  // only published is never touched. Code::io if that name has become another file's.
   void lend(Slot slot);
   Result<Slot> borrow(const std::string& name, const sys::FileId& id) const;
   void return_unused(const std::string& name) const;  // one that was lent and not borrowed
 
-  // From the object that this one replaces, of the same tier, in the same process: it no longer is of any use. What was
-  // lent is waited for on, where the directory is still the same; no name is given twice.
+  // From the object that this one replaces, of the same tier, in the same process: it no longer is
+  // of any use. What was lent is waited for on, where the directory is still the same; no name is
+  // given twice.
   void succeed(Tier before);
   void unlock() { lock_.reset(); }
 
@@ -104,7 +111,8 @@ class Tier {
   Status make_version(const format::VersionId& version);
   // Syncs the slot, gives it its final name and proves it. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
-  // That what is called `name` in the version is this slot's file. Code::io names the path where it is not.
+  // That what is called `name` in the version is this slot's file. Code::io names the path where it
+  // is not.
   Status prove(const Slot& slot, const format::VersionId& version, const std::string& name) const;
   Status sync_version(const format::VersionId& version) const;
   Status publish(const format::Manifest& manifest) const;
@@ -114,12 +122,16 @@ class Tier {
   Status unpublish(const format::VersionId& version) const;  // absent is fine
   Status remove_file(const format::VersionId& version, const std::string& name) const;
   Status remove_version(const format::VersionId& version) const;
-  Status remove_unpublished(const format::VersionId& version) const;  // what is left after unpublish()
+  Status remove_unpublished(
+      const format::VersionId& version) const;  // what is left after unpublish()
   void drop_spares();
 
  private:
   Tier(config::TierKind kind, std::string job, sys::Directory directory, sys::Directory spare)
-      : kind_(kind), job_(std::move(job)), directory_(std::move(directory)), spare_(std::move(spare)) {}
+      : kind_(kind),
+        job_(std::move(job)),
+        directory_(std::move(directory)),
+        spare_(std::move(spare)) {}
   Result<std::uint64_t> free_bytes(std::uint64_t own_promise = 0) const;
   Result<std::uint64_t> free_memory_bytes(std::uint64_t own_promise) const;
   std::uint64_t promised_bytes() const;
@@ -128,8 +140,10 @@ class Tier {
   bool take_back(const Slot& slot) const;
   Result<Slot> create_slot(std::uint32_t owner);
   Status prepare_until(Slot& slot, const std::atomic<bool>& stop) const;
-  // The directory of a version: the one that make_version() has left open, or `opened`, which receives it.
-  Result<const sys::Directory*> directory_of(const format::VersionId& version, sys::Directory& opened) const;
+  // The directory of a version: the one that make_version() has left open, or `opened`, which
+  // receives it.
+  Result<const sys::Directory*> directory_of(const format::VersionId& version,
+                                             sys::Directory& opened) const;
   static Status compare(const Slot& slot, const sys::Directory& directory, const std::string& name);
   std::optional<Slot> take_spare(std::uint64_t wanted, SlotUse use);
   Error no_room(std::uint64_t needed, std::uint64_t free) const;

@@ -20,7 +20,8 @@ struct Dialect {
   std::string_view reclaimable;  // key in memory.stat
 };
 constexpr Dialect kVersion2{{"memory.max", "memory.high"}, "memory.current", "inactive_file"};
-constexpr Dialect kVersion1{{"memory.limit_in_bytes", ""}, "memory.usage_in_bytes", "total_inactive_file"};
+constexpr Dialect kVersion1{
+    {"memory.limit_in_bytes", ""}, "memory.usage_in_bytes", "total_inactive_file"};
 
 std::optional<std::string> text_of(Kernel& kernel, const std::string& path) {
   const int fd = kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC, 0);
@@ -71,24 +72,27 @@ std::uint64_t reclaimable_in(Kernel& kernel, const std::string& group, std::stri
   return found;
 }
 
-std::optional<MemoryRoom> room_in(Kernel& kernel, const std::string& group, const Dialect& dialect) {
+std::optional<MemoryRoom> room_in(Kernel& kernel, const std::string& group,
+                                  const Dialect& dialect) {
   std::optional<std::uint64_t> limit;
   for (const std::string_view name : dialect.limits) {
-    const auto one = name.empty() ? std::nullopt : number_of_file(kernel, group + "/" + std::string(name));
+    const auto one =
+        name.empty() ? std::nullopt : number_of_file(kernel, group + "/" + std::string(name));
     if (one) limit = std::min(limit.value_or(*one), *one);
   }
   if (!limit) return std::nullopt;
   const auto usage = number_of_file(kernel, group + "/" + std::string(dialect.usage));
   if (!usage) return std::nullopt;
-  const std::uint64_t needed = *usage - std::min(*usage, reclaimable_in(kernel, group, dialect.reclaimable));
+  const std::uint64_t needed =
+      *usage - std::min(*usage, reclaimable_in(kernel, group, dialect.reclaimable));
   return MemoryRoom{*limit, *limit - std::min(*limit, needed)};
 }
 
 // Adds the memory of the group at `path` and of its parents. A process in a container may see its
 // host's path while the container's own group lies at the mount, so groups that do not exist are
 // skipped, and the mount itself is always read.
-void add_rooms(Kernel& kernel, const std::string& mount, std::string_view path, const Dialect& dialect,
-               std::vector<MemoryRoom>& rooms) {
+void add_rooms(Kernel& kernel, const std::string& mount, std::string_view path,
+               const Dialect& dialect, std::vector<MemoryRoom>& rooms) {
   while (true) {
     const auto room = room_in(kernel, mount + std::string(path), dialect);
     if (room) rooms.push_back(*room);

@@ -28,7 +28,8 @@ constexpr int kPipeBytes = 1 << 20;
 
 }  // namespace
 
-Result<std::int64_t> start_with_input(const std::vector<std::string>& words, const std::string& input) {
+Result<std::int64_t> start_with_input(const std::vector<std::string>& words,
+                                      const std::string& input) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -74,7 +75,8 @@ Result<std::string> take_standard_input(std::size_t most_bytes) {
 }
 
 Status make_link(const std::string& target, const std::string& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail(os_error("replacing " + path, errno));
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    return fail(os_error("replacing " + path, errno));
   if (::symlink(target.c_str(), path.c_str()) == 0 || errno == EEXIST) return {};
   return fail(os_error("making the link " + path, errno));
 }
@@ -86,6 +88,8 @@ Status change_directory(const std::string& path) {
   return fail(os_error("going to the directory " + path, errno));
 }
 
-void set_environment(const std::string& name, const std::string& value) { ::setenv(name.c_str(), value.c_str(), 1); }
+void set_environment(const std::string& name, const std::string& value) {
+  ::setenv(name.c_str(), value.c_str(), 1);
+}
 
 }  // namespace diapause::sys

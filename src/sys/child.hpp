@@ -10,11 +10,12 @@
 
 namespace diapause::sys {
 
-// Starts a command (looked up in PATH) with `input` as its standard input; it gets the other streams of this process,
-// and signals from nobody's terminal. Returns its process id.
-Result<std::int64_t> start_with_input(const std::vector<std::string>& words, const std::string& input);
-// Returns how the command has ended, as a shell gives it; nothing while it runs, and 0 if somebody else has asked
-// before.
+// Starts a command (looked up in PATH) with `input` as its standard input; it gets the other
+// streams of this process, and signals from nobody's terminal. Returns its process id.
+Result<std::int64_t> start_with_input(const std::vector<std::string>& words,
+                                      const std::string& input);
+// Returns how the command has ended, as a shell gives it; nothing while it runs, and 0 if somebody
+// else has asked before.
 std::optional<int> status_if_ended(std::int64_t process);
 void kill_child(std::int64_t process);
 // Reads the standard input of this process to its end, and replaces it by /dev/null.

@@ -18,7 +18,8 @@ namespace {
 // Returns the arguments as exec and spawn expect them. The pointers refer to `command`.
 std::vector<char*> pointers_to(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   return arguments;
 }
@@ -37,7 +38,8 @@ int spawn(const std::vector<std::string>& command, int output, pid_t& child) {
   // The caller may have blocked some.
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   ::posix_spawnattr_setsigmask(&attributes, &none);
-  const int error = ::posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environ);
+  const int error =
+      ::posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   return error;

@@ -20,7 +20,9 @@ TEST(OutputOf, IsAnErrorOfACommandThatFailsOrIsNotThere) {
 
 TEST(OutputOf, EndsWithACommandThatPrintsWithoutEnd) { EXPECT_FALSE(output_of({"yes"})); }
 
-TEST(OutputOf, LeavesTheCommandNothingToRead) { EXPECT_EQ(output_of({"cat"}).value_or("failed"), ""); }
+TEST(OutputOf, LeavesTheCommandNothingToRead) {
+  EXPECT_EQ(output_of({"cat"}).value_or("failed"), "");
+}
 
 }  // namespace
 }  // namespace diapause::sys

@@ -25,15 +25,16 @@ class DevicesTest : public testing::Test {
 
 TEST_F(DevicesTest, AreNoneWhereThereAreOnlyHarmlessOnes) {
   EXPECT_EQ(device_that_writes_memory(root_), "");
-  for (const char* path : {"/dev/null", "/dev/infiniband/rdma_cm", "/dev/nvidia-caps/x", "/dev/cxi", "/dev/shm/kfd"}) {
+  for (const char* path :
+       {"/dev/null", "/dev/infiniband/rdma_cm", "/dev/nvidia-caps/x", "/dev/cxi", "/dev/shm/kfd"}) {
     add(path);
   }
   EXPECT_EQ(device_that_writes_memory(root_), "");
 }
 
 TEST_F(DevicesTest, AreFoundByTheirNames) {
-  for (const char* path :
-       {"/dev/infiniband/uverbs1", "/dev/hfi1_0", "/dev/cxi2", "/dev/nvidia0", "/dev/kfd", "/dev/xpmem", "/dev/knem"}) {
+  for (const char* path : {"/dev/infiniband/uverbs1", "/dev/hfi1_0", "/dev/cxi2", "/dev/nvidia0",
+                           "/dev/kfd", "/dev/xpmem", "/dev/knem"}) {
     add(path);
     EXPECT_EQ(device_that_writes_memory(root_), root_ + path);
     std::filesystem::remove(root_ + path);

@@ -16,7 +16,8 @@ constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 constexpr int kDeepestRemoval = 64;
 
 int open_directory(Kernel& kernel, int base, const std::string& path, int extra_flags) {
-  return uninterrupted([&] { return kernel.openat(base, path.c_str(), kOpenDirectory | extra_flags, 0); });
+  return uninterrupted(
+      [&] { return kernel.openat(base, path.c_str(), kOpenDirectory | extra_flags, 0); });
 }
 
 // Returns the parent as a path that can be opened: "." for "a", "/" for "/a".
@@ -42,26 +43,29 @@ int sync_directory(Kernel& kernel, int fd) {
 
 Status check_owner(const Directory& directory, const struct stat& status) {
   if (status.st_uid != directory.user()) {
-    return fail(Code::denied,
-                fmt::format("{} belongs to user {} and not to user {}, who runs this program; choose a directory of "
-                            "your own",
-                            directory.path(), status.st_uid, directory.user()));
+    return fail(Code::denied, fmt::format("{} belongs to user {} and not to user {}, who runs this "
+                                          "program; choose a directory of "
+                                          "your own",
+                                          directory.path(), status.st_uid, directory.user()));
   }
   return {};
 }
 
 Status check_mode(const Directory& directory, const struct stat& status) {
   if ((status.st_mode & 022) != 0) {
-    return fail(Code::denied, fmt::format("{} is writable by other users (mode {:04o}); run: chmod go-w {}",
-                                          directory.path(), status.st_mode & 07777, directory.path()));
+    return fail(Code::denied,
+                fmt::format("{} is writable by other users (mode {:04o}); run: chmod go-w {}",
+                            directory.path(), status.st_mode & 07777, directory.path()));
   }
   return {};
 }
 
 Error open_error(const std::string& path, int result) {
   if (result != -ENOTDIR) return path_error("open directory", path, result);
-  return Error{Code::denied,
-               fmt::format("{} is not a directory, or is a symbolic link; give the path it points to", path), ENOTDIR};
+  return Error{
+      Code::denied,
+      fmt::format("{} is not a directory, or is a symbolic link; give the path it points to", path),
+      ENOTDIR};
 }
 
 // Makes the entry at `path` durable in its parent, also if it existed before: the process that made
@@ -80,7 +84,9 @@ Status sync_parent_of(Kernel& kernel, const std::string& path) {
 
 Status make_with_parents(Kernel& kernel, const std::string& path) {
   const std::string parent = parent_of(path);
-  const auto make = [&] { return uninterrupted([&] { return kernel.mkdirat(AT_FDCWD, path.c_str(), 0700); }); };
+  const auto make = [&] {
+    return uninterrupted([&] { return kernel.mkdirat(AT_FDCWD, path.c_str(), 0700); });
+  };
   int result = make();
   if (result == -ENOENT && parent != path && parent != ".") {
     DIAPAUSE_TRY(make_with_parents(kernel, parent));
@@ -92,7 +98,8 @@ Status make_with_parents(Kernel& kernel, const std::string& path) {
   return sync_parent_of(kernel, path);
 }
 
-Status remove_tree(Kernel& kernel, int base, const std::string& name, const std::string& path, int depth);
+Status remove_tree(Kernel& kernel, int base, const std::string& name, const std::string& path,
+                   int depth);
 
 Status remove_content(Kernel& kernel, int fd, const std::string& path, int depth) {
   std::vector<DirectoryEntry> entries;
@@ -105,9 +112,12 @@ Status remove_content(Kernel& kernel, int fd, const std::string& path, int depth
 }
 
 // Removes the file or directory `name` recursively. Of a symbolic link it removes the link itself.
-Status remove_tree(Kernel& kernel, int base, const std::string& name, const std::string& path, int depth) {
+Status remove_tree(Kernel& kernel, int base, const std::string& name, const std::string& path,
+                   int depth) {
   if (depth > kDeepestRemoval) {
-    return fail(Code::denied, fmt::format("{} is nested deeper than anything made here; remove it yourself", path));
+    return fail(
+        Code::denied,
+        fmt::format("{} is nested deeper than anything made here; remove it yourself", path));
   }
   const auto unlink = [&](int flags) {
     return uninterrupted([&] { return kernel.unlinkat(base, name.c_str(), flags); });
@@ -191,7 +201,8 @@ Result<Directory> Directory::make_child(std::string_view name) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
   const int result = uninterrupted([&] { return kernel_->mkdirat(fd_, component.c_str(), 0700); });
-  if (result < 0 && result != -EEXIST) return fail(path_error("make directory", path_ + "/" + component, result));
+  if (result < 0 && result != -EEXIST)
+    return fail(path_error("make directory", path_ + "/" + component, result));
   // The directory is synced also if it existed before: the process that made it may have died
   // before its own sync.
   DIAPAUSE_TRY(sync());
@@ -207,9 +218,13 @@ Result<Directory> Directory::open_inside(std::string_view name, Writers writers)
   return child;
 }
 
-Result<Directory> Directory::open_child(std::string_view name) const { return open_inside(name, Writers::owner); }
+Result<Directory> Directory::open_child(std::string_view name) const {
+  return open_inside(name, Writers::owner);
+}
 
-Result<Directory> Directory::open_own_child(std::string_view name) const { return open_inside(name, Writers::anybody); }
+Result<Directory> Directory::open_own_child(std::string_view name) const {
+  return open_inside(name, Writers::anybody);
+}
 
 Result<File> Directory::open_file(std::string_view name, Access access, bool direct) const {
   // Without O_NONBLOCK, opening a named pipe that was put in a file's place would block for ever.
@@ -228,22 +243,26 @@ Result<File> Directory::create_new_file(std::string_view name, bool direct) cons
   return open_checked(*this, name, O_RDWR | O_CREAT | O_EXCL | (direct ? O_DIRECT : 0));
 }
 
-Status Directory::rename(std::string_view from, const Directory& to_directory, std::string_view to) const {
+Status Directory::rename(std::string_view from, const Directory& to_directory,
+                         std::string_view to) const {
   DIAPAUSE_TRY(check_plain_name(from, *this));
   DIAPAUSE_TRY(check_plain_name(to, to_directory));
   const std::string from_name(from);
   const std::string to_name(to);
-  const int result =
-      uninterrupted([&] { return kernel_->renameat(fd_, from_name.c_str(), to_directory.fd(), to_name.c_str()); });
+  const int result = uninterrupted([&] {
+    return kernel_->renameat(fd_, from_name.c_str(), to_directory.fd(), to_name.c_str());
+  });
   if (result == 0) return {};
-  return fail(path_error("rename", fmt::format("{}/{} to {}/{}", path_, from, to_directory.path(), to), result));
+  return fail(path_error(
+      "rename", fmt::format("{}/{} to {}/{}", path_, from, to_directory.path(), to), result));
 }
 
 Status Directory::remove_file(std::string_view name) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
   const int result = uninterrupted([&] { return kernel_->unlinkat(fd_, component.c_str(), 0); });
-  if (result < 0 && result != -ENOENT) return fail(path_error("remove", path_ + "/" + component, result));
+  if (result < 0 && result != -ENOENT)
+    return fail(path_error("remove", path_ + "/" + component, result));
   return {};
 }
 
@@ -251,7 +270,8 @@ Status Directory::remove_child(std::string_view name) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
   // Of what was emptied before, nothing is left to look for.
-  if (uninterrupted([&] { return kernel_->unlinkat(fd_, component.c_str(), AT_REMOVEDIR); }) == 0) return {};
+  if (uninterrupted([&] { return kernel_->unlinkat(fd_, component.c_str(), AT_REMOVEDIR); }) == 0)
+    return {};
   return remove_tree(*kernel_, fd_, component, path_ + "/" + component, 0);
 }
 
@@ -273,7 +293,8 @@ Result<FileId> Directory::id_of(std::string_view name) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
   struct stat status;
-  const int result = uninterrupted([&] { return kernel_->fstatat(fd_, component.c_str(), &status); });
+  const int result =
+      uninterrupted([&] { return kernel_->fstatat(fd_, component.c_str(), &status); });
   if (result < 0) return fail(path_error("inspect", path_ + "/" + component, result));
   return FileId{status.st_dev, status.st_ino};
 }
@@ -282,7 +303,8 @@ Result<std::uint64_t> Directory::missing_bytes_of(std::string_view name) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
   struct stat status;
-  const int result = uninterrupted([&] { return kernel_->fstatat(fd_, component.c_str(), &status); });
+  const int result =
+      uninterrupted([&] { return kernel_->fstatat(fd_, component.c_str(), &status); });
   if (result < 0) return fail(path_error("inspect", path_ + "/" + component, result));
   constexpr std::uint64_t kStatBlockBytes = 512;
   const auto present = static_cast<std::uint64_t>(status.st_blocks) * kStatBlockBytes;
@@ -302,7 +324,8 @@ bool Directory::has_no_name() const {
   return uninterrupted([&] { return kernel_->fstat(fd_, &status); }) >= 0 && status.st_nlink == 0;
 }
 
-Status publish_file(const Directory& directory, std::string_view name, ByteView bytes, std::string_view temporary) {
+Status publish_file(const Directory& directory, std::string_view name, ByteView bytes,
+                    std::string_view temporary) {
   DIAPAUSE_TRY_ASSIGN(const File file, directory.create_file(temporary));
   DIAPAUSE_TRY(file.write_all(bytes, 0));
   DIAPAUSE_TRY(file.sync());
@@ -310,10 +333,12 @@ Status publish_file(const Directory& directory, std::string_view name, ByteView 
   return directory.sync();
 }
 
-// Asks for the id of both, because a file system of layers may change it when something is made in a directory.
+// Asks for the id of both, because a file system of layers may change it when something is made in
+// a directory.
 bool Directory::was_moved() const {
   struct stat there;
-  const int result = uninterrupted([&] { return kernel_->fstatat(AT_FDCWD, path_.c_str(), &there); });
+  const int result =
+      uninterrupted([&] { return kernel_->fstatat(AT_FDCWD, path_.c_str(), &there); });
   if (result < 0) return result == -ENOENT;
   struct stat here;
   if (uninterrupted([&] { return kernel_->fstat(fd_, &here); }) < 0) return false;

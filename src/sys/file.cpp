@@ -39,15 +39,17 @@ bool File::is_direct() const { return (flags_ & O_DIRECT) != 0; }
 // Returns whether `result` was a refusal of O_DIRECT and the transfer is worth repeating without
 // it.
 bool File::stops_direct(std::int64_t result) const {
-  if (result != -EINVAL || !is_direct() || uninterrupted([&] { return kernel_->stop_direct(fd_); }) < 0) return false;
+  if (result != -EINVAL || !is_direct() ||
+      uninterrupted([&] { return kernel_->stop_direct(fd_); }) < 0)
+    return false;
   flags_ &= ~O_DIRECT;
   return true;
 }
 
 Status File::read_exact(MutableBytes data, std::uint64_t offset) const {
   const auto ends_at = [&](std::uint64_t end) {
-    return fail(Code::corrupt,
-                fmt::format("{} ends at byte {}, before byte {} that is needed", path_, end, offset + data.size()));
+    return fail(Code::corrupt, fmt::format("{} ends at byte {}, before byte {} that is needed",
+                                           path_, end, offset + data.size()));
   };
   while (!data.empty()) {
     const std::int64_t count = uninterrupted([&] { return kernel_->pread(fd_, data, offset); });

@@ -57,7 +57,8 @@ class File {
   bool has_no_name() const;  // no directory refers to it any more
 
  private:
-  friend Result<File> open_checked(const class Directory& directory, std::string_view name, int flags);
+  friend Result<File> open_checked(const class Directory& directory, std::string_view name,
+                                   int flags);
   bool stops_direct(std::int64_t result) const;
   Kernel* kernel_ = nullptr;
   int fd_ = -1;
@@ -115,8 +116,8 @@ class Directory {
   bool has_no_name() const;  // it was removed
   // Returns whether both are the same directory, whatever paths they were opened by.
   bool is_same_as(const Directory& other) const { return id_ == other.id_; }
-  // Returns whether the path that it was opened by leads elsewhere by now, or nowhere. False if that
-  // cannot be asked.
+  // Returns whether the path that it was opened by leads elsewhere by now, or nowhere. False if
+  // that cannot be asked.
   bool was_moved() const;
   // Returns the absolute path without links where the kernel tells it; otherwise the path that the
   // directory was opened by, in plain spelling.
@@ -157,7 +158,8 @@ bool is_plain_name(std::string_view name);
 
 // Puts a file of that name with these bytes into `directory`, atomically, and durable on return.
 // Concurrent callers need different `temporary` names.
-Status publish_file(const Directory& directory, std::string_view name, ByteView bytes, std::string_view temporary);
+Status publish_file(const Directory& directory, std::string_view name, ByteView bytes,
+                    std::string_view temporary);
 
 class HeldFile;
 
@@ -168,8 +170,8 @@ class FileLock {
  public:
   // Tries for at most `wait_s` seconds. Code::busy names the path and the text that the holder
   // wrote into it.
-  static Result<FileLock> acquire(const Directory& directory, std::string_view name, std::string_view holder_text,
-                                  double wait_s);
+  static Result<FileLock> acquire(const Directory& directory, std::string_view name,
+                                  std::string_view holder_text, double wait_s);
   // Returns whether somebody holds the lock. Makes no file. A process that acquires the lock at the
   // same moment may have to try again.
   static bool is_held(const Directory& directory, std::string_view name);

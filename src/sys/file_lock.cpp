@@ -22,7 +22,8 @@ constexpr std::size_t kLongestQuote = 200;
 std::string holder_of(const File& file) {
   std::array<char, kLongestQuote> text{};
   const auto bytes = std::as_writable_bytes(std::span(text));
-  const std::int64_t count = uninterrupted([&] { return file.kernel().pread(file.fd(), bytes, 0); });
+  const std::int64_t count =
+      uninterrupted([&] { return file.kernel().pread(file.fd(), bytes, 0); });
   if (count <= 0) return "somebody who has not written a name into it yet";
   std::string line(text.data(), static_cast<std::size_t>(count));
   line.resize(std::min(line.size(), line.find('\n')));
@@ -33,7 +34,9 @@ std::string holder_of(const File& file) {
 
 // Returns whether the file system, or its mount, has no such lock (Lustre without -o flock, old
 // NFS).
-bool has_none(int result) { return result == -ENOSYS || result == -EOPNOTSUPP || result == -ENOLCK; }
+bool has_none(int result) {
+  return result == -ENOSYS || result == -EOPNOTSUPP || result == -ENOLCK;
+}
 
 enum class Kind { flock, range, file };
 
@@ -44,7 +47,8 @@ struct Attempt {
 };
 
 // The result is 0, -EWOULDBLOCK or another -errno.
-Attempt attempt(const Directory& directory, const File& file, const std::string& name, HeldFile::Watch& watch) {
+Attempt attempt(const Directory& directory, const File& file, const std::string& name,
+                HeldFile::Watch& watch) {
   Kernel& kernel = directory.kernel();
   Attempt done;
   done.result = uninterrupted([&] { return kernel.try_lock(file.fd()); });
@@ -59,8 +63,9 @@ Attempt attempt(const Directory& directory, const File& file, const std::string&
     done.result = 0;
     done.held = std::make_unique<HeldFile>(std::move(*held));
   } else {
-    done.result =
-        held.error().code == Code::busy ? -EWOULDBLOCK : -(held.error().os_errno != 0 ? held.error().os_errno : EIO);
+    done.result = held.error().code == Code::busy
+                      ? -EWOULDBLOCK
+                      : -(held.error().os_errno != 0 ? held.error().os_errno : EIO);
   }
   return done;
 }
@@ -71,16 +76,18 @@ std::string who_holds(const File& file) {
   const std::string written = holder_of(file);
   const std::string now = lock_holders(file);
   const std::string taker = written.substr(0, written.find(" on "));  // "process 4711"
-  if (now.empty() || (taker.starts_with("process ") && now.find(taker + " ") != std::string::npos)) return written;
-  return fmt::format("{}; it is held now by {}, which has inherited it: end that first", written, now);
+  if (now.empty() || (taker.starts_with("process ") && now.find(taker + " ") != std::string::npos))
+    return written;
+  return fmt::format("{}; it is held now by {}, which has inherited it: end that first", written,
+                     now);
 }
 
 }  // namespace
 
 FileLock::FileLock(File file) : file_(std::move(file)) {}
 
-Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view name, std::string_view holder_text,
-                                   double wait_s) {
+Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view name,
+                                   std::string_view holder_text, double wait_s) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   // The file is not truncated: its text belongs to whoever holds the lock.
@@ -99,9 +106,11 @@ Result<FileLock> FileLock::acquire(const Directory& directory, std::string_view 
     }
     if (done.result != -EWOULDBLOCK) return fail(path_error("lock", file.path(), done.result));
     // A stale file of another machine shows only by not changing for a while.
-    const double patience_s = done.kind == Kind::file && wait_s > 0 ? std::max(wait_s, HeldFile::kDead_s + 1) : wait_s;
+    const double patience_s =
+        done.kind == Kind::file && wait_s > 0 ? std::max(wait_s, HeldFile::kDead_s + 1) : wait_s;
     if (std::chrono::duration<double>(Clock::now() - start).count() >= patience_s) {
-      return fail(Code::busy, fmt::format("{} is locked by: {}", file.path(), who_holds(file)), EWOULDBLOCK);
+      return fail(Code::busy, fmt::format("{} is locked by: {}", file.path(), who_holds(file)),
+                  EWOULDBLOCK);
     }
     std::this_thread::sleep_for(kPollInterval);
   }

@@ -40,7 +40,9 @@ class WithoutLocks final : public Kernel {
   }
   int fsync(int fd) override { return real_kernel().fsync(fd); }
   int fallocate(int, std::uint64_t, std::uint64_t) override { return -ENOSYS; }
-  int ftruncate(int fd, std::uint64_t length) override { return real_kernel().ftruncate(fd, length); }
+  int ftruncate(int fd, std::uint64_t length) override {
+    return real_kernel().ftruncate(fd, length);
+  }
   int fstat(int fd, struct stat* out) override { return real_kernel().fstat(fd, out); }
   int fstatvfs(int fd, FileSystemSpace* out) override { return real_kernel().fstatvfs(fd, out); }
   int renameat(int from_directory, const char* from, int to_directory, const char* to) override {
@@ -52,11 +54,17 @@ class WithoutLocks final : public Kernel {
   int mkdirat(int directory, const char* path, mode_t mode) override {
     return real_kernel().mkdirat(directory, path, mode);
   }
-  int list(int directory, std::vector<DirectoryEntry>* out) override { return real_kernel().list(directory, out); }
+  int list(int directory, std::vector<DirectoryEntry>* out) override {
+    return real_kernel().list(directory, out);
+  }
   int try_lock(int) override { return -ENOSYS; }
   int unlock(int) override { return -ENOSYS; }
-  int try_range_lock(int fd) override { return has_range_locks ? real_kernel().try_range_lock(fd) : -ENOSYS; }
-  int unlock_range(int fd) override { return has_range_locks ? real_kernel().unlock_range(fd) : -ENOSYS; }
+  int try_range_lock(int fd) override {
+    return has_range_locks ? real_kernel().try_range_lock(fd) : -ENOSYS;
+  }
+  int unlock_range(int fd) override {
+    return has_range_locks ? real_kernel().unlock_range(fd) : -ENOSYS;
+  }
   std::byte* map_shared(int, std::uint64_t, int* error) override {
     *error = ENOSYS;
     return nullptr;
@@ -67,14 +75,19 @@ class WithoutLocks final : public Kernel {
 class Locks : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "diapause-locks-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "diapause-locks-XXXXXX").string();
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     path_ = pattern;
   }
   void TearDown() override { std::filesystem::remove_all(path_); }
-  Directory open(Kernel& kernel) const { return std::move(*Directory::open_private(kernel, path_)); }
+  Directory open(Kernel& kernel) const {
+    return std::move(*Directory::open_private(kernel, path_));
+  }
   bool has_held_file() const { return std::filesystem::exists(path_ + "/lock.held"); }
-  void leave_held_file(const std::string& text) const { std::ofstream(path_ + "/lock.held") << text; }
+  void leave_held_file(const std::string& text) const {
+    std::ofstream(path_ + "/lock.held") << text;
+  }
 
   std::string path_;
 };
@@ -147,7 +160,8 @@ pid_t leave_a_child_with_the_lock(const Directory& directory) {
   if (::pipe(pipe) != 0) return -1;
   const pid_t parent = ::fork();
   if (parent == 0) {
-    const auto lock = FileLock::acquire(directory, "lock", "process " + std::to_string(::getpid()) + " on here\n", 0);
+    const auto lock = FileLock::acquire(directory, "lock",
+                                        "process " + std::to_string(::getpid()) + " on here\n", 0);
     const pid_t child = lock ? ::fork() : -1;
     if (child == 0) {
       ::close(pipe[0]);
@@ -172,12 +186,14 @@ TEST_F(Locks, NameTheChildThatHasInheritedThem) {
   const auto lock = FileLock::acquire(directory, "lock", "x\n", 0);
   ::kill(child, SIGKILL);
   ASSERT_FALSE(lock);
-  EXPECT_THAT(lock.error().message, HasSubstr("held now by process " + std::to_string(child) + " ("));
+  EXPECT_THAT(lock.error().message,
+              HasSubstr("held now by process " + std::to_string(child) + " ("));
 }
 
 TEST_F(Locks, NameTheirHolderOnceWhereItLives) {
   const Directory directory = open(real_kernel());
-  const auto first = FileLock::acquire(directory, "lock", "process " + std::to_string(::getpid()) + " on here\n", 0);
+  const auto first = FileLock::acquire(directory, "lock",
+                                       "process " + std::to_string(::getpid()) + " on here\n", 0);
   ASSERT_TRUE(first);
   const auto second = FileLock::acquire(directory, "lock", "x\n", 0);
   ASSERT_FALSE(second);

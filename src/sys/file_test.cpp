@@ -47,7 +47,8 @@ class FileOnDisk : public testing::Test {
 };
 
 TEST_F(FileOnDisk, DoesNotFollowALinkInAFilesPlace) {
-  ASSERT_TRUE(root_.create_file("victim")->write_all(as_byte_view(std::string_view("precious")), 0));
+  ASSERT_TRUE(
+      root_.create_file("victim")->write_all(as_byte_view(std::string_view("precious")), 0));
   fs::create_symlink("victim", path_ / "link");
   expect_denied(root_.create_file("link"), "/link: it is a symbolic link");
   expect_denied(root_.open_file("link", Access::read_write), "/link: it is a symbolic link");
@@ -62,12 +63,15 @@ TEST_F(FileOnDisk, RefusesWhatIsLargerThanFilesMayBeAndTheProcessLives) {
     const rlimit limit{10000, 10000};
     const auto file = root_.create_file("large");
     if (!file || ::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(1);
-    const auto is_refused = [](const Status& done) { return !done && done.error().os_errno == EFBIG; };
+    const auto is_refused = [](const Status& done) {
+      return !done && done.error().os_errno == EFBIG;
+    };
     if (!is_refused(file->write_all(as_byte_view(std::string_view("text")), 10000))) ::_exit(2);
     if (!is_refused(file->truncate(10001))) ::_exit(3);
     if (!is_refused(file->reserve(10001))) ::_exit(4);
     sigset_t blocked;
-    if (::sigprocmask(SIG_BLOCK, nullptr, &blocked) != 0 || ::sigismember(&blocked, SIGXFSZ) != 0) ::_exit(5);
+    if (::sigprocmask(SIG_BLOCK, nullptr, &blocked) != 0 || ::sigismember(&blocked, SIGXFSZ) != 0)
+      ::_exit(5);
     ::_exit(file->write_all(as_byte_view(std::string_view("text")), 0) ? 0 : 6);
   }
   int status = 0;
@@ -81,8 +85,10 @@ TEST_F(FileOnDisk, DoesNotFollowALinkInADirectorysPlace) {
   expect_denied(root_.open_child("link"), "symbolic link");
   expect_denied(root_.make_child("link"), "symbolic link");
   expect_denied(Directory::make_private(real_kernel(), path_ / "link"), "symbolic link");
-  expect_denied(Directory::open_private(real_kernel(), (path_ / "link").string() + "/"), "symbolic link");
-  EXPECT_TRUE(Directory::make_private(real_kernel(), path_ / "link" / "below")) << "links further up are the site's";
+  expect_denied(Directory::open_private(real_kernel(), (path_ / "link").string() + "/"),
+                "symbolic link");
+  EXPECT_TRUE(Directory::make_private(real_kernel(), path_ / "link" / "below"))
+      << "links further up are the site's";
 }
 
 TEST_F(FileOnDisk, RemovesLinksAndNotWhatTheyPointTo) {
@@ -112,7 +118,8 @@ TEST_F(FileOnDisk, RefusesWhatBelongsToAnotherUser) {
   expect_denied(root_.open_file("a", Access::read), "/a belongs to user 4711 and not to user 0");
   expect_denied(root_.create_file("a"), "/a belongs to user 4711 and not to user 0");
   expect_denied(root_.open_child("d"), "/d belongs to user 4711 and not to user 0");
-  expect_denied(Directory::make_private(real_kernel(), path_ / "d"), "choose a directory of your own");
+  expect_denied(Directory::make_private(real_kernel(), path_ / "d"),
+                "choose a directory of your own");
 }
 
 TEST_F(FileOnDisk, MakesThingsNobodyElseCanRead) {
@@ -173,7 +180,8 @@ TEST_F(FileOnDisk, WaitsForTheLockAsLongAsAsked) {
   ASSERT_TRUE(held);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_FALSE(FileLock::acquire(root_, "lock", "next", 0.1));
-  const double waited_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double waited_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   EXPECT_GE(waited_s, 0.1);
 }
 

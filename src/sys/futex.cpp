@@ -13,7 +13,8 @@ namespace {
 
 // Returns the address of the four bytes, which the kernel expects.
 std::uint32_t* address_of(const std::atomic<std::uint32_t>& word) {
-  static_assert(sizeof word == sizeof(std::uint32_t) && std::atomic<std::uint32_t>::is_always_lock_free);
+  static_assert(sizeof word == sizeof(std::uint32_t) &&
+                std::atomic<std::uint32_t>::is_always_lock_free);
   return const_cast<std::uint32_t*>(reinterpret_cast<const std::uint32_t*>(&word));
 }
 

@@ -25,8 +25,8 @@ std::string text_of(const Directory& directory, const std::string& name) {
   const auto file = directory.open_file(name, Access::read);
   if (!file) return "";
   std::array<char, 512> text{};
-  const auto count =
-      uninterrupted([&] { return file->kernel().pread(file->fd(), std::as_writable_bytes(std::span(text)), 0); });
+  const auto count = uninterrupted(
+      [&] { return file->kernel().pread(file->fd(), std::as_writable_bytes(std::span(text)), 0); });
   return {text.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
 }
 
@@ -65,7 +65,8 @@ Result<File> HeldFile::make(const Directory& directory, const std::string& name)
   return file;
 }
 
-Result<HeldFile> HeldFile::acquire(const Directory& directory, const std::string& name, Watch& watch) {
+Result<HeldFile> HeldFile::acquire(const Directory& directory, const std::string& name,
+                                   Watch& watch) {
   auto file = make(directory, name);
   if (!file && file.error().os_errno != EEXIST) return fail(file.error());
   if (!file) {
@@ -84,7 +85,9 @@ Result<HeldFile> HeldFile::acquire(const Directory& directory, const std::string
     }
     DIAPAUSE_TRY(directory.remove_file(aside));
     file = make(directory, name);
-    if (!file) return fail(file.error().os_errno == EEXIST ? Error{Code::busy, file.error().message} : file.error());
+    if (!file)
+      return fail(file.error().os_errno == EEXIST ? Error{Code::busy, file.error().message}
+                                                  : file.error());
   }
   DIAPAUSE_TRY_ASSIGN(Directory own, Directory::open_private(directory.kernel(), directory.path()));
   auto beating = std::make_unique<Beating>();

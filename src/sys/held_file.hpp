@@ -21,7 +21,8 @@ class HeldFile {
     std::string seen;
     double since_s = 0;
   };
-  static Result<HeldFile> acquire(const Directory& directory, const std::string& name, Watch& watch);
+  static Result<HeldFile> acquire(const Directory& directory, const std::string& name,
+                                  Watch& watch);
   // Returns whether a file exists that does not count as stale, as far as can be told at once.
   static bool is_held(const Directory& directory, const std::string& name);
 

@@ -18,7 +18,8 @@ class IpmiDevice {
   static Result<IpmiDevice> open(Kernel& kernel, const std::string& path);
 
   // Sends one command to the controller itself. The answer carries the same `id`.
-  Status send(std::uint8_t function, std::uint8_t command, std::span<const std::uint8_t> data, long id) const;
+  Status send(std::uint8_t function, std::uint8_t command, std::span<const std::uint8_t> data,
+              long id) const;
 
   struct Answer {
     long id;

@@ -47,8 +47,9 @@ class PlainReads final : public ReadQueue {
   explicit PlainReads(Kernel& kernel) : kernel_(kernel) {}
 
   std::int64_t submit(int fd, MutableBytes data, std::uint64_t offset) override {
-    return results_.put(move_all(data, offset, -ENODATA,
-                                 [&](MutableBytes rest, std::uint64_t at) { return kernel_.pread(fd, rest, at); }));
+    return results_.put(move_all(data, offset, -ENODATA, [&](MutableBytes rest, std::uint64_t at) {
+      return kernel_.pread(fd, rest, at);
+    }));
   }
   int wait(std::int64_t ticket) override { return results_.take(ticket); }
 
@@ -62,8 +63,9 @@ class PlainWrites final : public WriteQueue {
   explicit PlainWrites(Kernel& kernel) : kernel_(kernel) {}
 
   std::int64_t submit(int fd, ByteView data, std::uint64_t offset) override {
-    return results_.put(
-        move_all(data, offset, -EIO, [&](ByteView rest, std::uint64_t at) { return kernel_.pwrite(fd, rest, at); }));
+    return results_.put(move_all(data, offset, -EIO, [&](ByteView rest, std::uint64_t at) {
+      return kernel_.pwrite(fd, rest, at);
+    }));
   }
   int wait(std::int64_t ticket) override { return results_.take(ticket); }
 
@@ -96,7 +98,11 @@ int Kernel::perf_counter(std::uint32_t, std::uint64_t, int) { return -ENOSYS; }
 std::int64_t Kernel::read(int, MutableBytes) { return -ENOSYS; }
 int Kernel::ioctl(int, unsigned long, void*) { return -ENOSYS; }
 
-std::unique_ptr<ReadQueue> Kernel::read_queue(unsigned) { return std::make_unique<PlainReads>(*this); }
-std::unique_ptr<WriteQueue> Kernel::write_queue(unsigned) { return std::make_unique<PlainWrites>(*this); }
+std::unique_ptr<ReadQueue> Kernel::read_queue(unsigned) {
+  return std::make_unique<PlainReads>(*this);
+}
+std::unique_ptr<WriteQueue> Kernel::write_queue(unsigned) {
+  return std::make_unique<PlainWrites>(*this);
+}
 
 }  // namespace diapause::sys

@@ -30,7 +30,8 @@ int to_poll_ms(double seconds) {
 // Returns 0, or the errno of the call that failed.
 int spawn(const std::vector<std::string>& command, int input, pid_t& child) {
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
@@ -45,10 +46,12 @@ int spawn(const std::vector<std::string>& command, int input, pid_t& child) {
   ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
   ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
-  const int error = ::posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environ);
+  const int error =
+      ::posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   return error;
@@ -103,7 +106,8 @@ Status Lifeline::tell(const std::string& line) {
 }
 
 Result<Attendance> Attendance::begin(std::int64_t watched_process, std::uint64_t its_start_ticks) {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP, SIGXCPU}) {
+  for (const int number :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP, SIGXCPU}) {
     ::signal(number, SIG_IGN);
   }
   const pid_t child = ::fork();
@@ -148,7 +152,8 @@ std::optional<Attendance::News> Attendance::wait(double timeout_s) {
   std::array<char, 512> text{};
   const ssize_t got = ::recv(socket_, text.data(), text.size(), MSG_DONTWAIT);
   if (got > 0) news.lines.assign(text.data(), static_cast<std::size_t>(got));
-  news.has_ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || (ends[1].revents != 0 && got <= 0);
+  news.has_ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) ||
+                   (ends[1].revents != 0 && got <= 0);
   return news;
 }
 

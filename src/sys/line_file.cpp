@@ -25,9 +25,11 @@ Result<std::optional<std::string>> LineFile::next() {
     }
     pending_.erase(0, given_);
     given_ = 0;
-    if (pending_.size() > kMiB) return fail(Code::corrupt, path() + " has a line of more than 1 MiB");
-    const auto got = uninterrupted(
-        [&] { return file_.kernel().pread(file_.fd(), std::as_writable_bytes(std::span(block)), offset_); });
+    if (pending_.size() > kMiB)
+      return fail(Code::corrupt, path() + " has a line of more than 1 MiB");
+    const auto got = uninterrupted([&] {
+      return file_.kernel().pread(file_.fd(), std::as_writable_bytes(std::span(block)), offset_);
+    });
     if (got < 0) return fail(path_error("read", path(), got));
     if (got == 0) return std::optional<std::string>();
     pending_.append(block.data(), static_cast<std::size_t>(got));

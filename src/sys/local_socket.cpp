@@ -25,12 +25,15 @@ Result<sockaddr_un> address_of(const Directory& directory, const std::string& na
   const std::string path = fmt::format("/proc/self/fd/{}/{}", directory.fd(), name);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return fail(Code::argument, "the name " + name + " is too long");
+  if (path.size() >= sizeof address.sun_path)
+    return fail(Code::argument, "the name " + name + " is too long");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
 }
 
-const sockaddr* as_address(const sockaddr_un& address) { return reinterpret_cast<const sockaddr*>(&address); }
+const sockaddr* as_address(const sockaddr_un& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
 
 bool is_same_user(int fd) {
   ucred peer{};
@@ -40,7 +43,8 @@ bool is_same_user(int fd) {
 
 }  // namespace
 
-LocalConnection::LocalConnection(LocalConnection&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+LocalConnection::LocalConnection(LocalConnection&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
 LocalConnection::~LocalConnection() {
   if (fd_ >= 0) ::close(fd_);
 }
@@ -110,10 +114,12 @@ Result<LocalConnection> connect_local(const Directory& directory, const std::str
   if (made.fd_ < 0) return fail(os_error("making a socket", errno));
   if (::connect(made.fd_, as_address(address), sizeof address) != 0) {
     const bool is_nobody = errno == ENOENT || errno == ECONNREFUSED;
-    if (is_nobody) return fail(Code::not_found, "nobody listens at " + directory.path() + "/" + name);
+    if (is_nobody)
+      return fail(Code::not_found, "nobody listens at " + directory.path() + "/" + name);
     return fail(os_error("connecting to " + directory.path() + "/" + name, errno));
   }
-  if (!is_same_user(made.fd_)) return fail(Code::denied, directory.path() + "/" + name + " belongs to another user");
+  if (!is_same_user(made.fd_))
+    return fail(Code::denied, directory.path() + "/" + name + " belongs to another user");
   return made;
 }
 

@@ -17,19 +17,24 @@ bool is_number(const std::string& name) {
 }
 
 // Returns whether a descriptor of another process refers to the file and holds a lock on it.
-bool holds_lock(const std::string& process, const std::string& descriptor, const struct stat& file) {
+bool holds_lock(const std::string& process, const std::string& descriptor,
+                const struct stat& file) {
   const std::string link = fmt::format("/proc/{}/fd/{}", process, descriptor);
   struct stat its;
-  if (::stat(link.c_str(), &its) != 0 || its.st_dev != file.st_dev || its.st_ino != file.st_ino) return false;
-  const auto facts = read_value(real_kernel(), fmt::format("/proc/{}/fdinfo/{}", process, descriptor));
-  return facts && (facts->find("FLOCK") != std::string::npos || facts->find("OFDLCK") != std::string::npos);
+  if (::stat(link.c_str(), &its) != 0 || its.st_dev != file.st_dev || its.st_ino != file.st_ino)
+    return false;
+  const auto facts =
+      read_value(real_kernel(), fmt::format("/proc/{}/fdinfo/{}", process, descriptor));
+  return facts &&
+         (facts->find("FLOCK") != std::string::npos || facts->find("OFDLCK") != std::string::npos);
 }
 
 bool holds_lock(const std::string& process, const struct stat& file) {
   const auto descriptors = list_names(real_kernel(), fmt::format("/proc/{}/fd", process));
   if (!descriptors) return false;  // it belongs to another user, or has ended
-  return std::ranges::any_of(*descriptors,
-                             [&](const std::string& descriptor) { return holds_lock(process, descriptor, file); });
+  return std::ranges::any_of(*descriptors, [&](const std::string& descriptor) {
+    return holds_lock(process, descriptor, file);
+  });
 }
 
 // Returns the name of the process in the process table. It may be anything, so only printable ASCII

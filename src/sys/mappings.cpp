@@ -55,8 +55,10 @@ Result<std::string> read_all(Kernel& kernel, const char* path) {
     constexpr std::size_t kPiece = std::size_t{64} * 1024;
     const std::size_t before = text.size();
     text.resize(before + kPiece);
-    const std::int64_t got = kernel.pread(fd, std::as_writable_bytes(std::span(text)).subspan(before), before);
-    if (got < 0 && got != -EINTR) return fail(os_error(std::string("cannot read ") + path, static_cast<int>(-got)));
+    const std::int64_t got =
+        kernel.pread(fd, std::as_writable_bytes(std::span(text)).subspan(before), before);
+    if (got < 0 && got != -EINTR)
+      return fail(os_error(std::string("cannot read ") + path, static_cast<int>(-got)));
     text.resize(before + static_cast<std::size_t>(std::max<std::int64_t>(got, 0)));
     if (got == 0) return text;
   }
@@ -95,13 +97,16 @@ Result<Mappings> Mappings::read() {
       return fail(Code::io, "a line of /proc/self/maps is not understood");
     }
     start = end + 1;
-    const std::string device =
-        line.name.starts_with("/dev/") && !line.name.starts_with("/dev/shm/") && !line.name.starts_with("/dev/zero")
-            ? std::string(line.name)
-            : "";
-    mappings.all_.push_back({line.range, line.rights.starts_with("r"), line.rights.substr(1).starts_with("w"),
+    const std::string device = line.name.starts_with("/dev/") &&
+                                       !line.name.starts_with("/dev/shm/") &&
+                                       !line.name.starts_with("/dev/zero")
+                                   ? std::string(line.name)
+                                   : "";
+    mappings.all_.push_back({line.range, line.rights.starts_with("r"),
+                             line.rights.substr(1).starts_with("w"),
                              line.inode != "0" && device.empty(), device});
-    if (line.inode != "0" || !line.rights.starts_with("rw") || !line.rights.ends_with('p')) continue;
+    if (line.inode != "0" || !line.rights.starts_with("rw") || !line.rights.ends_with('p'))
+      continue;
     if (!known.empty() && known.back().end == line.range.begin) {
       known.back().end = line.range.end;
     } else {
@@ -112,29 +117,40 @@ Result<Mappings> Mappings::read() {
 }
 
 bool Mappings::is_private_anonymous(PageRange range) const {
-  const auto behind = std::ranges::upper_bound(private_anonymous_, range.begin, {}, &PageRange::begin);
+  const auto behind =
+      std::ranges::upper_bound(private_anonymous_, range.begin, {}, &PageRange::begin);
   return behind != private_anonymous_.begin() && std::prev(behind)->end >= range.end;
 }
 
-std::string Mappings::why_unreadable(ByteView memory) const { return why_refused(memory, Right::read); }
-std::string Mappings::why_unwritable(ByteView memory) const { return why_refused(memory, Right::write); }
+std::string Mappings::why_unreadable(ByteView memory) const {
+  return why_refused(memory, Right::read);
+}
+std::string Mappings::why_unwritable(ByteView memory) const {
+  return why_refused(memory, Right::write);
+}
 
 std::string Mappings::why_refused(ByteView memory, Right right) const {
   if (memory.empty()) return "";
   auto at = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::uintptr_t end = at + memory.size();
-  auto mapping = std::ranges::upper_bound(all_, at, {}, [](const Mapping& one) { return one.range.end; });
+  auto mapping =
+      std::ranges::upper_bound(all_, at, {}, [](const Mapping& one) { return one.range.end; });
   for (; at < end; ++mapping) {
-    if (mapping == all_.end() || mapping->range.begin > at) return fmt::format("no memory at {:#x}{}", at, hint());
+    if (mapping == all_.end() || mapping->range.begin > at)
+      return fmt::format("no memory at {:#x}{}", at, hint());
     const bool allowed = right == Right::read ? mapping->is_readable : mapping->is_writable;
     if (!allowed && !mapping->device.empty()) {
       return fmt::format("the memory at {:#x} belongs to the device {}", at, mapping->device);
     }
-    if (!allowed && mapping->is_readable) return fmt::format("the memory at {:#x} is read-only", at);
-    if (!allowed) return fmt::format("the memory at {:#x} is protected from every access (PROT_NONE){}", at, hint());
+    if (!allowed && mapping->is_readable)
+      return fmt::format("the memory at {:#x} is read-only", at);
+    if (!allowed)
+      return fmt::format("the memory at {:#x} is protected from every access (PROT_NONE){}", at,
+                         hint());
     // A file may have become shorter since it was mapped, which takes the pages at its end.
     std::byte room{};
-    const auto* const last = reinterpret_cast<const std::byte*>(std::min(end, mapping->range.end) - 1);  // NOLINT
+    const auto* const last =
+        reinterpret_cast<const std::byte*>(std::min(end, mapping->range.end) - 1);  // NOLINT
     if (mapping->is_file && !copy_if_mapped(MutableBytes(&room, 1), ByteView(last, 1))) {
       return fmt::format("the file that is mapped at {:#x} has become too short", at);
     }
@@ -151,8 +167,10 @@ std::string Mappings::hint() const {
            one.device.starts_with("/dev/dri/");
   });
   if (gpu == all_.end()) return "";
-  return fmt::format(", which may be an address of a GPU ({} is in use): copy such data to the host's memory first",
-                     gpu->device);
+  return fmt::format(
+      ", which may be an address of a GPU ({} is in use): copy such data to the host's memory "
+      "first",
+      gpu->device);
 }
 
 std::string why_ends_are_unreadable(ByteView memory) {

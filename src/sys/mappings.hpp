@@ -28,9 +28,9 @@ PageRange whole_pages_in(ByteView memory);
 // Returns the pages that hold any of `memory`.
 PageRange pages_of(ByteView memory);
 
-// Returns whether all these pages can be read, and brings them in where they are not there. False means that only
-// Mappings can tell. This costs some nanoseconds for each page, where Mappings::read() costs about a microsecond for
-// each mapping of the process.
+// Returns whether all these pages can be read, and brings them in where they are not there. False
+// means that only Mappings can tell. This costs some nanoseconds for each page, where
+// Mappings::read() costs about a microsecond for each mapping of the process.
 bool are_surely_readable(PageRange pages);
 
 // A snapshot of /proc/self/maps.

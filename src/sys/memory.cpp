@@ -20,7 +20,8 @@ namespace {
 // Returns the bytes of a line such as "MemTotal:       24684544 kB".
 std::optional<std::uint64_t> bytes_at(std::string_view meminfo, std::string_view key) {
   const std::size_t line = meminfo.find(key);
-  const std::size_t digits = line == meminfo.npos ? line : meminfo.find_first_not_of(' ', line + key.size());
+  const std::size_t digits =
+      line == meminfo.npos ? line : meminfo.find_first_not_of(' ', line + key.size());
   std::uint64_t kib = 0;
   if (digits == meminfo.npos) return std::nullopt;
   const auto read = std::from_chars(meminfo.data() + digits, meminfo.data() + meminfo.size(), kib);
@@ -40,7 +41,8 @@ Result<MemoryRoom> memory_of_machine(Kernel& kernel) {
   const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
   const auto total = bytes_at(text, "MemTotal:");
   const auto available = bytes_at(text, "MemAvailable:");
-  if (!total || !available) return fail(Code::io, "/proc/meminfo does not say MemTotal and MemAvailable");
+  if (!total || !available)
+    return fail(Code::io, "/proc/meminfo does not say MemTotal and MemAvailable");
   return MemoryRoom{*total, *available};
 }
 
@@ -56,7 +58,8 @@ Status copy_if_mapped(MutableBytes to, ByteView from) {
       std::memcpy(to.data() + done, from.data() + done, from.size() - done);
       return {};
     }
-    if (copied <= 0) return fail(os_error("cannot read memory of this process", copied == 0 ? EFAULT : errno));
+    if (copied <= 0)
+      return fail(os_error("cannot read memory of this process", copied == 0 ? EFAULT : errno));
     done += static_cast<std::size_t>(copied);
   }
   return {};

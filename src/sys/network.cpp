@@ -37,13 +37,16 @@ bool wait_for(int fd, short events, double end_s) {
 
 std::string text_of(const sockaddr* address, socklen_t length) {
   std::array<char, NI_MAXHOST> text{};
-  if (::getnameinfo(address, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) return "";
+  if (::getnameinfo(address, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return "";
   const std::string_view mapped = "::ffff:";
   const std::string whole(text.data());
   return whole.starts_with(mapped) ? whole.substr(mapped.size()) : whole;
 }
 
-void set_number(int fd, int level, int name, int value) { ::setsockopt(fd, level, name, &value, sizeof value); }
+void set_number(int fd, int level, int name, int value) {
+  ::setsockopt(fd, level, name, &value, sizeof value);
+}
 
 }  // namespace
 
@@ -76,7 +79,8 @@ Result<Stream> Stream::connect(const std::string& address, std::uint16_t port, d
   ::freeaddrinfo(found);
   const std::string what = fmt::format("connecting to {} at port {}", address, port);
   if (error == EINPROGRESS) {
-    if (!wait_for(made.fd_, POLLOUT, monotonic_s() + most_s)) return fail(Code::timeout, what + ": no answer");
+    if (!wait_for(made.fd_, POLLOUT, monotonic_s() + most_s))
+      return fail(Code::timeout, what + ": no answer");
     socklen_t length = sizeof error;
     ::getsockopt(made.fd_, SOL_SOCKET, SO_ERROR, &error, &length);
   }
@@ -111,7 +115,8 @@ Status Stream::send_all(ByteView data, double most_s) {
   while (!data.empty()) {
     DIAPAUSE_TRY_ASSIGN(const std::size_t sent, send_some(data));
     data = data.subspan(sent);
-    if (sent == 0 && !wait_for(fd_, POLLOUT, end_s)) return fail(Code::timeout, "nothing is taken any more");
+    if (sent == 0 && !wait_for(fd_, POLLOUT, end_s))
+      return fail(Code::timeout, "nothing is taken any more");
   }
   return {};
 }
@@ -121,7 +126,8 @@ Status Stream::receive_all(MutableBytes data, double most_s) {
   while (!data.empty()) {
     DIAPAUSE_TRY_ASSIGN(const std::size_t got, receive_some(data));
     data = data.subspan(got);
-    if (got == 0 && !wait_for(fd_, POLLIN, end_s)) return fail(Code::timeout, "nothing comes any more");
+    if (got == 0 && !wait_for(fd_, POLLIN, end_s))
+      return fail(Code::timeout, "nothing comes any more");
   }
   return {};
 }
@@ -147,11 +153,13 @@ Result<Listener> Listener::open() {
   }
   Listener made(fd, 0);
   length = sizeof address;
-  if (::listen(fd, SOMAXCONN) != 0 || ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+  if (::listen(fd, SOMAXCONN) != 0 ||
+      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     return fail(os_error("listening at a port", errno));
   }
-  made.port_ = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
-                                                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+  made.port_ =
+      ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                                          : reinterpret_cast<const sockaddr_in&>(address).sin_port);
   return made;
 }
 
@@ -165,7 +173,8 @@ Result<Stream> Listener::accept(double most_s) {
     const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) return Stream(fd);
     const bool is_of_one_connection = errno == ECONNABORTED || errno == EINTR;
-    if (errno != EAGAIN && !is_of_one_connection) return fail(os_error("accepting a connection", errno));
+    if (errno != EAGAIN && !is_of_one_connection)
+      return fail(os_error("accepting a connection", errno));
     if (!wait_for(fd_, POLLIN, end_s)) return fail(Code::timeout, "nobody has connected");
   }
 }
@@ -212,14 +221,16 @@ std::vector<std::string> own_addresses() {
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
     const bool is_up = (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
     if (one->ifa_addr == nullptr || !is_up) continue;
-    if (one->ifa_addr->sa_family == AF_INET) addresses.push_back(text_of(one->ifa_addr, sizeof(sockaddr_in)));
+    if (one->ifa_addr->sa_family == AF_INET)
+      addresses.push_back(text_of(one->ifa_addr, sizeof(sockaddr_in)));
     const auto* six = reinterpret_cast<const sockaddr_in6*>(one->ifa_addr);
     if (one->ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) {
       addresses.push_back(text_of(one->ifa_addr, sizeof(sockaddr_in6)));
     }
   }
   ::freeifaddrs(all);
-  std::ranges::stable_sort(addresses, {}, [](const std::string& one) { return one.find(':') != std::string::npos; });
+  std::ranges::stable_sort(
+      addresses, {}, [](const std::string& one) { return one.find(':') != std::string::npos; });
   return addresses;
 }
 

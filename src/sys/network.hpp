@@ -12,11 +12,12 @@
 
 namespace diapause::sys {
 
-// A connection without delays for small messages. The kernel looks after its other end: that a machine is gone shows
-// after half a minute.
+// A connection without delays for small messages. The kernel looks after its other end: that a
+// machine is gone shows after half a minute.
 class Stream {
  public:
-  // `address` is a number, as own_addresses() and peer_address() give them. Code::timeout after `most_s`.
+  // `address` is a number, as own_addresses() and peer_address() give them. Code::timeout after
+  // `most_s`.
   static Result<Stream> connect(const std::string& address, std::uint16_t port, double most_s);
   Stream(Stream&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Stream& operator=(Stream&& other) noexcept {
@@ -27,7 +28,8 @@ class Stream {
 
   int fd() const { return fd_; }
   std::string peer_address() const;
-  // Send and receive what is possible now, without waiting; 0: nothing. Code::io: the connection is over.
+  // Send and receive what is possible now, without waiting; 0: nothing. Code::io: the connection is
+  // over.
   Result<std::size_t> send_some(ByteView data);
   Result<std::size_t> receive_some(MutableBytes data);
   // All of it; Code::timeout after `most_s`.
@@ -61,7 +63,8 @@ class Listener {
   std::uint16_t port_;
 };
 
-// A set of descriptors that are waited for together. Its own descriptor is readable if one of them is.
+// A set of descriptors that are waited for together. Its own descriptor is readable if one of them
+// is.
 class WaitSet {
  public:
   static Result<WaitSet> open();

@@ -18,7 +18,8 @@ namespace {
 class Pages {
  public:
   explicit Pages(std::size_t count, int sharing = MAP_PRIVATE) : bytes_(count * page_bytes()) {
-    void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                          sharing | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     data_ = static_cast<std::byte*>(memory);
   }
   Pages(const Pages&) = delete;
@@ -95,7 +96,8 @@ TEST(ThreadTest, GetsNoSignals) {
   EXPECT_EQ(::sigismember(&mask, SIGTERM), 0);
 }
 
-// Reads what a thread is about to write that the kernel holds back; the thread sanitizer sees only that both touch it.
+// Reads what a thread is about to write that the kernel holds back; the thread sanitizer sees only
+// that both touch it.
 #if defined(__clang__)
 __attribute__((no_sanitize("thread")))
 #endif
@@ -179,7 +181,8 @@ TEST_F(NotedWrites, AreFoundOnce) {
 }
 
 TEST_F(NotedWrites, AreFoundHoweverManyThereAre) {
-  for (std::size_t page = 0; page < 1200; page += 2) pages_.bytes()[page * page_bytes()] = std::byte{1};
+  for (std::size_t page = 0; page < 1200; page += 2)
+    pages_.bytes()[page * page_bytes()] = std::byte{1};
   EXPECT_EQ(scan_->written_and_protect(pages_.range())->size(), 600U);
 }
 

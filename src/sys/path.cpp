@@ -41,7 +41,8 @@ Result<File> open_existing_file(Kernel& kernel, const std::string& path) {
   struct stat status;
   const int result = uninterrupted([&] { return kernel.fstat(fd, &status); });
   if (result < 0) return fail(path_error("inspect", path, result));
-  if (!S_ISREG(status.st_mode)) return fail(Code::denied, fmt::format("{} is not a regular file", path));
+  if (!S_ISREG(status.st_mode))
+    return fail(Code::denied, fmt::format("{} is not a regular file", path));
   return file;
 }
 

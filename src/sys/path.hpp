@@ -15,7 +15,8 @@ Result<std::string> canonical_path(const std::string& path);
 // are not resolved.
 std::string plain_spelling(const std::string& path);
 
-// Opens an existing regular file for reading and writing. The last component must not be a link; anybody may own it.
+// Opens an existing regular file for reading and writing. The last component must not be a link;
+// anybody may own it.
 Result<File> open_existing_file(Kernel& kernel, const std::string& path);
 
 // Opens an open file once more, for reading, whatever its name is now.

@@ -4,8 +4,8 @@
 
 namespace diapause::sys {
 
-Result<PerfCounter> PerfCounter::open(Kernel& kernel, std::uint32_t type, std::uint64_t config, int cpu,
-                                      const std::string& what) {
+Result<PerfCounter> PerfCounter::open(Kernel& kernel, std::uint32_t type, std::uint64_t config,
+                                      int cpu, const std::string& what) {
   const int fd = uninterrupted([&] { return kernel.perf_counter(type, config, cpu); });
   if (fd < 0) return fail(path_error("open", what, fd));
   return PerfCounter(File(kernel, fd, what));

@@ -8,7 +8,8 @@
 
 namespace diapause::sys {
 
-Result<PrivateMemory> PrivateMemory::of_file(const File& file, std::uint64_t offset, std::uint64_t bytes) {
+Result<PrivateMemory> PrivateMemory::of_file(const File& file, std::uint64_t offset,
+                                             std::uint64_t bytes) {
   // A mapping begins at a page of the machine, which may be larger than 4096 bytes.
   const std::uint64_t before = offset % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   PrivateMemory memory;

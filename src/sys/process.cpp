@@ -32,7 +32,8 @@ std::string current_directory() {
 
 std::uint64_t file_size_limit() {
   rlimit limit;
-  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                                   : UINT64_MAX;
 }
 
 std::string own_program() {
@@ -46,7 +47,8 @@ std::int64_t process_id() { return getpid(); }
 
 std::uint64_t unix_time_ns() {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count());
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count());
 }
 
 bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
@@ -66,7 +68,8 @@ double ticks_per_second() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
 Result<double> processor_s_of(std::int64_t process) {
   clockid_t clock{};
   timespec had{};
-  const bool is_known = process > 0 && clock_getcpuclockid(static_cast<pid_t>(process), &clock) == 0;
+  const bool is_known =
+      process > 0 && clock_getcpuclockid(static_cast<pid_t>(process), &clock) == 0;
   if (!is_known || clock_gettime(clock, &had) != 0) {
     return fail(Code::not_found, "process " + std::to_string(process) + " cannot be seen");
   }
@@ -85,7 +88,8 @@ ProcessorTime processor_time() {
   (void)std::fclose(file);
   const auto* const second = std::find(line.begin(), line.begin() + length, ' ');
   std::uint64_t waited_ns = 0;
-  if (second != line.begin() + length) std::from_chars(second + 1, line.begin() + length, waited_ns);
+  if (second != line.begin() + length)
+    std::from_chars(second + 1, line.begin() + length, waited_ns);
   time.waited_s = 1e-9 * static_cast<double>(waited_ns);
   return time;
 }
@@ -105,7 +109,8 @@ std::vector<std::pair<std::string, std::string>> environment() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
-    if (equals != text.npos) variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    if (equals != text.npos)
+      variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return variables;
 }

@@ -34,7 +34,8 @@ T value_or_errno(T value) {
 bool is_directory(int directory, const dirent& entry) {
   if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
   struct stat status;
-  return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+  return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISDIR(status.st_mode);
 }
 
 int read_entries(DIR* stream, std::vector<DirectoryEntry>* out) {
@@ -43,7 +44,8 @@ int read_entries(DIR* stream, std::vector<DirectoryEntry>* out) {
     const dirent* entry = ::readdir(stream);
     if (entry == nullptr) return -errno;
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") out->push_back({std::string(name), is_directory(::dirfd(stream), *entry)});
+    if (name != "." && name != "..")
+      out->push_back({std::string(name), is_directory(::dirfd(stream), *entry)});
   }
 }
 
@@ -55,8 +57,8 @@ int set_range_lock(int fd, short type) {
   return value_or_errno(::fcntl(fd, F_OFD_SETLK, &lock));
 }
 
-// A file that gets larger than `ulimit -f` allows ends the process by a signal to the thread that writes. While one of
-// these lives, the call returns EFBIG and nothing else happens.
+// A file that gets larger than `ulimit -f` allows ends the process by a signal to the thread that
+// writes. While one of these lives, the call returns EFBIG and nothing else happens.
 class WithoutSizeSignal {
  public:
   WithoutSizeSignal() {
@@ -91,11 +93,13 @@ class RealKernel final : public Kernel {
   }
   int close(int fd) override { return value_or_errno(::close(fd)); }
   std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override {
-    return value_or_errno(std::int64_t{::pread(fd, data.data(), data.size(), static_cast<off_t>(offset))});
+    return value_or_errno(
+        std::int64_t{::pread(fd, data.data(), data.size(), static_cast<off_t>(offset))});
   }
   std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override {
     const WithoutSizeSignal guard;
-    return value_or_errno(std::int64_t{::pwrite(fd, data.data(), data.size(), static_cast<off_t>(offset))});
+    return value_or_errno(
+        std::int64_t{::pwrite(fd, data.data(), data.size(), static_cast<off_t>(offset))});
   }
   int stop_direct(int fd) override {
     const int flags = ::fcntl(fd, F_GETFL);
@@ -104,7 +108,8 @@ class RealKernel final : public Kernel {
   int fsync(int fd) override { return value_or_errno(::fsync(fd)); }
   int fallocate(int fd, std::uint64_t offset, std::uint64_t length) override {
     const WithoutSizeSignal guard;
-    return value_or_errno(::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(length)));
+    return value_or_errno(
+        ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(length)));
   }
   int ftruncate(int fd, std::uint64_t length) override {
     const WithoutSizeSignal guard;
@@ -151,7 +156,8 @@ class RealKernel final : public Kernel {
 
   int real_path(int directory, std::string* out) override {
     std::error_code error;
-    const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(directory), error);
+    const auto path =
+        std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(directory), error);
     if (error) return -error.value();
     *out = path.string();
     return 0;
@@ -171,13 +177,15 @@ class RealKernel final : public Kernel {
   std::byte* map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) override {
     // MAP_NORESERVE is set because a program that only reads needs no memory for copies of all
     // pages.
-    void* base =
-        ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, static_cast<off_t>(offset));
+    void* base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd,
+                        static_cast<off_t>(offset));
     if (base != MAP_FAILED) return static_cast<std::byte*>(base);
     *error = errno;
     return nullptr;
   }
-  int unmap(std::byte* base, std::uint64_t length) override { return value_or_errno(::munmap(base, length)); }
+  int unmap(std::byte* base, std::uint64_t length) override {
+    return value_or_errno(::munmap(base, length));
+  }
 
   int perf_counter(std::uint32_t type, std::uint64_t config, int cpu) override {
     perf_event_attr attributes{};

@@ -128,7 +128,8 @@ Result<int> run_remotely(Stream& stream, const std::string& command) {
   DIAPAUSE_TRY(send_frame(stream, Kind::command, as_byte_view(std::string_view(command))));
   bool has_input = true;
   for (;;) {
-    std::array<pollfd, 2> asked = {pollfd{stream.fd(), POLLIN, 0}, pollfd{has_input ? STDIN_FILENO : -1, POLLIN, 0}};
+    std::array<pollfd, 2> asked = {pollfd{stream.fd(), POLLIN, 0},
+                                   pollfd{has_input ? STDIN_FILENO : -1, POLLIN, 0}};
     if (::poll(asked.data(), asked.size(), -1) < 0) continue;
     if (has_input && asked[1].revents != 0) {
       DIAPAUSE_TRY_ASSIGN(has_input, forward(STDIN_FILENO, stream, Kind::input));
@@ -140,7 +141,8 @@ Result<int> run_remotely(Stream& stream, const std::string& command) {
     if (frame.kind == Kind::errors) write_all(STDERR_FILENO, frame.data);
     if (frame.kind == Kind::status) {
       std::int32_t status = 0;
-      if (frame.data.size() == sizeof status) std::memcpy(&status, frame.data.data(), sizeof status);
+      if (frame.data.size() == sizeof status)
+        std::memcpy(&status, frame.data.data(), sizeof status);
       return status;
     }
   }

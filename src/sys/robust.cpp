@@ -21,7 +21,8 @@ Error path_error(std::string_view action, const std::string& path, std::int64_t 
   const int os_errno = static_cast<int>(-result);
   const std::string what = fmt::format("cannot {} {}", action, path);
   if (os_errno == ELOOP) {
-    return Error{Code::denied, what + ": it is a symbolic link; give the path it points to", os_errno};
+    return Error{Code::denied, what + ": it is a symbolic link; give the path it points to",
+                 os_errno};
   }
   Error error = os_error(what, os_errno);
   if (os_errno == ENOENT) error.code = Code::not_found;
@@ -36,22 +37,26 @@ bool is_plain_name(std::string_view name) {
 
 Status check_plain_name(std::string_view name, const Directory& directory) {
   if (is_plain_name(name)) return {};
-  return fail(Code::argument, fmt::format("'{}' is not a plain name for an entry of {}", name, directory.path()));
+  return fail(Code::argument,
+              fmt::format("'{}' is not a plain name for an entry of {}", name, directory.path()));
 }
 
 namespace {
 
 Result<FileId> check_own_regular_file(const File& file, std::uint32_t user) {
   struct stat status;
-  if (const int result = uninterrupted([&] { return file.kernel().fstat(file.fd(), &status); }); result < 0) {
+  if (const int result = uninterrupted([&] { return file.kernel().fstat(file.fd(), &status); });
+      result < 0) {
     return fail(path_error("inspect", file.path(), result));
   }
   if (!S_ISREG(status.st_mode)) {
     return fail(Code::denied, file.path() + " is not a regular file; remove it");
   }
   if (status.st_uid != user) {
-    return fail(Code::denied, fmt::format("{} belongs to user {} and not to user {}, who runs this program; remove it",
-                                          file.path(), status.st_uid, user));
+    return fail(
+        Code::denied,
+        fmt::format("{} belongs to user {} and not to user {}, who runs this program; remove it",
+                    file.path(), status.st_uid, user));
   }
   return FileId{status.st_dev, status.st_ino};
 }
@@ -63,7 +68,8 @@ Result<File> open_checked(const Directory& directory, std::string_view name, int
   const std::string component(name);
   Kernel& kernel = directory.kernel();
   const auto open = [&](int all_flags) {
-    return uninterrupted([&] { return kernel.openat(directory.fd(), component.c_str(), all_flags, 0600); });
+    return uninterrupted(
+        [&] { return kernel.openat(directory.fd(), component.c_str(), all_flags, 0600); });
   };
   flags |= O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
   int fd = open(flags);

@@ -21,8 +21,8 @@ auto uninterrupted(Call call) {
 }
 
 // Descriptors 0 to 2 are those of the standard streams, also in a program that was started without
-// them: what it prints must not get into a file of ours. Moves a descriptor that is one of them, and
-// returns the new number, or -errno. Returns everything else as it is.
+// them: what it prints must not get into a file of ours. Moves a descriptor that is one of them,
+// and returns the new number, or -errno. Returns everything else as it is.
 int above_standard_streams(int fd);
 
 // Returns the error "cannot <action> <path>: <strerror>". `result` is the -errno that the kernel

@@ -26,13 +26,16 @@ Result<SharedMemory> SharedMemory::create(std::uint64_t bytes) {
 }
 
 Result<SharedMemory> SharedMemory::open(const Handle& handle, std::uint64_t bytes) {
-  const std::string path = "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.descriptor);
+  const std::string path =
+      "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.descriptor);
   // Numbers of processes may mean others here, and opening what is not known can block or do harm.
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return fail(os_error(path, errno));
-  const bool is_same = found.st_dev == handle.device && found.st_ino == handle.inode && S_ISREG(found.st_mode);
+  const bool is_same =
+      found.st_dev == handle.device && found.st_ino == handle.inode && S_ISREG(found.st_mode);
   if (!is_same || static_cast<std::uint64_t>(found.st_size) != bytes) {
-    return fail(Code::not_found, path + " is not the memory that another process of the job shares");
+    return fail(Code::not_found,
+                path + " is not the memory that another process of the job shares");
   }
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail(os_error(path, errno));

@@ -1,5 +1,5 @@
-// Memory that processes of one machine share. It has no name in any file system, so nothing of it is left when the
-// processes end, however they end.
+// Memory that processes of one machine share. It has no name in any file system, so nothing of it
+// is left when the processes end, however they end.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ class SharedMemory {
 
   // Makes so many bytes, all zeros.
   static Result<SharedMemory> create(std::uint64_t bytes);
-  // Opens the memory that another process has created with as many bytes, while that process holds its handle open.
-  // Fails if the handle leads to anything else, as it does where processes do not see each other.
+  // Opens the memory that another process has created with as many bytes, while that process holds
+  // its handle open. Fails if the handle leads to anything else, as it does where processes do not
+  // see each other.
   static Result<SharedMemory> open(const Handle& handle, std::uint64_t bytes);
 
   SharedMemory(SharedMemory&& other) noexcept;

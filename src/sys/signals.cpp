@@ -34,7 +34,8 @@ struct Table {
 constinit Table table;
 
 bool has_handler(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
 void note_signal(int number, siginfo_t* info, void* context) {
@@ -64,7 +65,7 @@ Status install(int number, Entry& entry) {
     return fail(os_error(fmt::format("cannot take over {}", signal_name(number)), errno));
   }
   if (entry.installed && has_handler(now)) return {};
-  entry.before = now;           // set here, because the handler may run before the next call returns
+  entry.before = now;  // set here, because the handler may run before the next call returns
   struct sigaction ours = now;  // keeps the mask and the SA_RESTART of the program's handler
   if (!has_handler(now)) ours.sa_flags = SA_RESTART;
   ours.sa_flags |= SA_SIGINFO | SA_ONSTACK;
@@ -96,7 +97,8 @@ class ProcessStopSignals final : public StopSignals {
   Status take(std::span<const int> numbers) override {
     const std::lock_guard lock(table.mutex);
     for (const int number : numbers) {
-      if (number < 1 || number >= NSIG) return fail(Code::argument, fmt::format("{} is no signal", number));
+      if (number < 1 || number >= NSIG)
+        return fail(Code::argument, fmt::format("{} is no signal", number));
       Entry& entry = table.entries[static_cast<std::size_t>(number)];
       DIAPAUSE_TRY(install(number, entry));
       ++entry.users;
@@ -132,6 +134,8 @@ std::optional<int> signal_number(const std::string& name) {
   return std::nullopt;
 }
 
-std::unique_ptr<StopSignals> process_stop_signals() { return std::make_unique<ProcessStopSignals>(); }
+std::unique_ptr<StopSignals> process_stop_signals() {
+  return std::make_unique<ProcessStopSignals>();
+}
 
 }  // namespace diapause::sys

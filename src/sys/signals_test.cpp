@@ -13,7 +13,9 @@ namespace {
 std::atomic<int> heard;  // incremented by the handlers of "the program" below
 
 void count_plain(int) { ++heard; }
-void count_with_info(int number, siginfo_t* info, void*) { heard += info != nullptr && info->si_signo == number; }
+void count_with_info(int number, siginfo_t* info, void*) {
+  heard += info != nullptr && info->si_signo == number;
+}
 
 struct sigaction action_of(int number) {
   struct sigaction action {};

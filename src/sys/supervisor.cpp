@@ -20,10 +20,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::array kSignals = {
-    ReceivedSignal{SIGCHLD, SignalMeaning::child_ended}, ReceivedSignal{SIGINT, SignalMeaning::end},
-    ReceivedSignal{SIGTERM, SignalMeaning::end},         ReceivedSignal{SIGHUP, SignalMeaning::end},
-    ReceivedSignal{SIGQUIT, SignalMeaning::end},         ReceivedSignal{SIGTSTP, SignalMeaning::stop},
-    ReceivedSignal{SIGCONT, SignalMeaning::notice},      ReceivedSignal{SIGUSR1, SignalMeaning::notice},
+    ReceivedSignal{SIGCHLD, SignalMeaning::child_ended},
+    ReceivedSignal{SIGINT, SignalMeaning::end},
+    ReceivedSignal{SIGTERM, SignalMeaning::end},
+    ReceivedSignal{SIGHUP, SignalMeaning::end},
+    ReceivedSignal{SIGQUIT, SignalMeaning::end},
+    ReceivedSignal{SIGTSTP, SignalMeaning::stop},
+    ReceivedSignal{SIGCONT, SignalMeaning::notice},
+    ReceivedSignal{SIGUSR1, SignalMeaning::notice},
     ReceivedSignal{SIGUSR2, SignalMeaning::notice},
 };
 
@@ -40,8 +44,8 @@ bool is_ignored(int number) {
 
 // Runs in the child between fork and exec. Reports a failure to the parent through `report`.
 [[noreturn]] void become_command(const std::vector<char*>& arguments,
-                                 const std::vector<Supervisor::Variable>& variables, const sigset_t& mask, pid_t parent,
-                                 int report) {
+                                 const std::vector<Supervisor::Variable>& variables,
+                                 const sigset_t& mask, pid_t parent, int report) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent died before the line above
@@ -82,14 +86,16 @@ Result<Supervisor> Supervisor::create() {
   // A parent that ignores SIGCHLD passes that on, and then children cannot be waited for.
   struct sigaction normal {};
   normal.sa_handler = SIG_DFL;
-  if (::sigaction(SIGCHLD, &normal, nullptr) != 0) return fail(os_error("cannot set the action of SIGCHLD", errno));
+  if (::sigaction(SIGCHLD, &normal, nullptr) != 0)
+    return fail(os_error("cannot set the action of SIGCHLD", errno));
   if (::sigprocmask(SIG_BLOCK, &supervisor.waited_, &supervisor.mask_before_) != 0) {
     return fail(os_error("cannot block signals", errno));
   }
   supervisor.restores_mask_ = true;
   // This process must reap leftovers of the group whose parents are gone. Where process 1 does not
   // do that (in containers), a group of dead processes would never look empty.
-  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return fail(os_error("cannot adopt orphaned processes", errno));
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+    return fail(os_error("cannot adopt orphaned processes", errno));
   return supervisor;
 }
 
@@ -105,9 +111,11 @@ Supervisor::~Supervisor() {
   ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-Status Supervisor::start(const std::vector<std::string>& command, const std::vector<Variable>& variables) {
+Status Supervisor::start(const std::vector<std::string>& command,
+                         const std::vector<Variable>& variables) {
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   std::array<int, 2> report{};
   if (::pipe2(report.data(), O_CLOEXEC) != 0) return fail(os_error("cannot make a pipe", errno));
@@ -157,7 +165,8 @@ std::optional<ProcessExit> Supervisor::bury() {
     if (ended < 0 && errno == EINTR) continue;
     if (ended <= 0) return exit;
     if (ended != group_) continue;
-    exit = WIFSIGNALED(status) ? ProcessExit{true, WTERMSIG(status)} : ProcessExit{false, WEXITSTATUS(status)};
+    exit = WIFSIGNALED(status) ? ProcessExit{true, WTERMSIG(status)}
+                               : ProcessExit{false, WEXITSTATUS(status)};
   }
 }
 
@@ -165,9 +174,13 @@ void Supervisor::signal_group(int number) const {
   if (group_ > 0) ::kill(-group_, number);
 }
 
-void Supervisor::signal_process(std::int64_t process, int number) { ::kill(static_cast<pid_t>(process), number); }
+void Supervisor::signal_process(std::int64_t process, int number) {
+  ::kill(static_cast<pid_t>(process), number);
+}
 
-bool Supervisor::group_has_processes() const { return group_ > 0 && (::kill(-group_, 0) == 0 || errno == EPERM); }
+bool Supervisor::group_has_processes() const {
+  return group_ > 0 && (::kill(-group_, 0) == 0 || errno == EPERM);
+}
 
 bool Supervisor::wait_for_empty_group(double limit_s) {
   // A leftover whose parent is outside of the group is not our child and causes no signal here, so

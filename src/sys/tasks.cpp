@@ -55,7 +55,8 @@ std::vector<std::uint32_t> usable_cpus() {
     const bool known = ::sched_getaffinity(0, bytes, set) == 0;
     std::vector<std::uint32_t> cpus;
     for (int cpu = 0; known && cpu < most; ++cpu) {
-      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) cpus.push_back(static_cast<std::uint32_t>(cpu));
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set))
+        cpus.push_back(static_cast<std::uint32_t>(cpu));
     }
     CPU_FREE(set);
     if (known) return cpus;
@@ -111,20 +112,25 @@ Result<std::uint64_t> start_ticks(Kernel& kernel, std::int64_t process) {
   }
   rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(' ')));
   std::uint64_t ticks = 0;
-  if (!parse(rest.substr(0, rest.find(' ')), ticks)) return fail(Code::io, path + " does not say when it started");
+  if (!parse(rest.substr(0, rest.find(' ')), ticks))
+    return fail(Code::io, path + " does not say when it started");
   return ticks;
 }
 
-Result<std::string> boot_id(Kernel& kernel) { return read_value(kernel, "/proc/sys/kernel/random/boot_id"); }
+Result<std::string> boot_id(Kernel& kernel) {
+  return read_value(kernel, "/proc/sys/kernel/random/boot_id");
+}
 
 Result<std::uint32_t> utilisation_cap(std::int64_t thread) {
   SchedulingAttributes attributes{};
   // A kernel without caps does not fill the last two fields.
   attributes.utilisation_most = UINT32_MAX;
   if (::syscall(SYS_sched_getattr, thread, &attributes, sizeof attributes, 0) != 0) {
-    return fail(os_error(fmt::format("cannot read the utilisation cap of thread {}", thread), errno));
+    return fail(
+        os_error(fmt::format("cannot read the utilisation cap of thread {}", thread), errno));
   }
-  if (attributes.size < sizeof attributes) return fail(Code::io, "the kernel has no utilisation cap");
+  if (attributes.size < sizeof attributes)
+    return fail(Code::io, "the kernel has no utilisation cap");
   return attributes.utilisation_most;
 }
 
@@ -136,7 +142,8 @@ Status cap_utilisation(std::int64_t thread, std::uint32_t most) {
   if (::syscall(SYS_sched_setattr, thread, &attributes, 0) == 0) return {};
   const int error = errno;
   const std::string what = fmt::format("cannot cap the utilisation of thread {}", thread);
-  if (error == EOPNOTSUPP) return fail(Code::io, what + ": the kernel was built without CONFIG_UCLAMP_TASK", error);
+  if (error == EOPNOTSUPP)
+    return fail(Code::io, what + ": the kernel was built without CONFIG_UCLAMP_TASK", error);
   return fail(os_error(what, error));
 }
 

@@ -12,13 +12,15 @@ namespace diapause::sys {
 
 Result<std::string> read_text_file(Kernel& kernel, const std::string& path) {
   // Without O_NONBLOCK, opening a named pipe would block for ever.
-  const int fd = kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+  const int fd =
+      kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
   if (fd < 0) return fail(os_error("cannot read " + path, -fd));
   const File file(kernel, fd, path);
   struct stat status;
   const int result = uninterrupted([&] { return kernel.fstat(fd, &status); });
   if (result < 0) return fail(path_error("inspect", path, result));
-  if (S_ISFIFO(status.st_mode)) return fail(Code::io, path + " is a pipe: what is in it must be in a file");
+  if (S_ISFIFO(status.st_mode))
+    return fail(Code::io, path + " is a pipe: what is in it must be in a file");
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, file.size());
   if (size > kMiB) return fail(Code::io, path + " is larger than 1 MiB");
   std::string text(size, '\0');
@@ -52,7 +54,8 @@ class LineSplitter {
   explicit LineSplitter(const std::function<void(std::string_view)>& each) : each_(each) {}
 
   void add(std::string_view piece) {
-    for (std::size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+    for (std::size_t end = piece.find('\n'); end != std::string_view::npos;
+         end = piece.find('\n')) {
       keep(piece.substr(0, end));
       finish();
       piece.remove_prefix(end + 1);
@@ -80,7 +83,8 @@ class LineSplitter {
 
 }  // namespace
 
-Status read_lines(Kernel& kernel, const std::string& path, const std::function<void(std::string_view)>& each) {
+Status read_lines(Kernel& kernel, const std::string& path,
+                  const std::function<void(std::string_view)>& each) {
   // O_NONBLOCK: a named pipe does not block.
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   DIAPAUSE_TRY_ASSIGN(const File file, open_regular(kernel, path, kFlags, 0));
@@ -89,7 +93,8 @@ Status read_lines(Kernel& kernel, const std::string& path, const std::function<v
   std::string piece;
   for (std::uint64_t offset = 0; offset < size; offset += piece.size()) {
     piece.resize(std::min<std::uint64_t>(size - offset, kMiB));
-    DIAPAUSE_TRY(file.read_exact(std::as_writable_bytes(std::span(piece.data(), piece.size())), offset));
+    DIAPAUSE_TRY(
+        file.read_exact(std::as_writable_bytes(std::span(piece.data(), piece.size())), offset));
     lines.add(piece);
   }
   lines.finish();
@@ -108,7 +113,8 @@ Status replace_text_file(Kernel& kernel, const std::string& path, const std::str
     DIAPAUSE_TRY_ASSIGN(const File file, open_to_write(kernel, fresh, O_TRUNC, 0644));
     DIAPAUSE_TRY(file.write_all(as_byte_view(text), 0));
   }
-  const int result = uninterrupted([&] { return kernel.renameat(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str()); });
+  const int result = uninterrupted(
+      [&] { return kernel.renameat(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str()); });
   if (result < 0) return fail(path_error("replace", path, result));
   return {};
 }

@@ -18,7 +18,8 @@ Result<std::string> read_text_file(Kernel& kernel, const std::string& path);
 // Calls `each` with every non-empty line, without its end, of a regular file of any size, up to the
 // size that the file has at the beginning of the call. Lines of more than 16 MiB are skipped. Links
 // are followed, and anybody may own the file. Errors name the path.
-Status read_lines(Kernel& kernel, const std::string& path, const std::function<void(std::string_view)>& each);
+Status read_lines(Kernel& kernel, const std::string& path,
+                  const std::function<void(std::string_view)>& each);
 
 // Appends a line to the file, which is made with mode 0600 if it does not exist. A link is not
 // followed, and an existing file must be a regular one. The file is not synced. Errors name the

@@ -21,7 +21,8 @@ class ReadLines : public testing::Test {
   std::vector<std::string> lines_of(const std::string& text) {
     std::ofstream(path_) << text;
     std::vector<std::string> lines;
-    EXPECT_TRUE(read_lines(real_kernel(), path_, [&](std::string_view line) { lines.emplace_back(line); }));
+    EXPECT_TRUE(
+        read_lines(real_kernel(), path_, [&](std::string_view line) { lines.emplace_back(line); }));
     return lines;
   }
 

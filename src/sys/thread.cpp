@@ -47,7 +47,8 @@ double Thread::cpu_s() {
 Status give_way(int nice, std::optional<std::uint32_t> cpu) {
   Status result;
   // On Linux, each thread has a niceness of its own.
-  if (nice != 0 && ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), nice) != 0) {
+  if (nice != 0 &&
+      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), nice) != 0) {
     result = fail(os_error("cannot set the niceness of a thread", errno));
   }
   if (!cpu) return result;
@@ -62,7 +63,8 @@ unsigned usable_cores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   // The call fails on machines with more than 1024 cores, where the set would have to be larger.
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return std::max(1U, std::thread::hardware_concurrency());
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0)
+    return std::max(1U, std::thread::hardware_concurrency());
   return std::max(1U, static_cast<unsigned>(CPU_COUNT(&cores)));
 }
 

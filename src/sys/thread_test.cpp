@@ -55,7 +55,8 @@ TEST(ProcessorTime, PassesWhileAThreadComputesAndNotWhileItSleeps) {
 
 // Two threads share one processor.
 TEST(ProcessorTime, CountsWhatAThreadWaitsForAProcessor) {
-  if (::access("/proc/thread-self/schedstat", R_OK) != 0) GTEST_SKIP() << "this kernel does not tell";
+  if (::access("/proc/thread-self/schedstat", R_OK) != 0)
+    GTEST_SKIP() << "this kernel does not tell";
   std::atomic<bool> ends = false;
   ProcessorTime time;
   {

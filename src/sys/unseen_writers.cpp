@@ -35,7 +35,8 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 // "TracerPid:     0".
 std::optional<std::uint64_t> number_behind(const std::string& line, const std::string& key) {
   if (!line.starts_with(key)) return std::nullopt;
-  return number_in(std::string_view(line).substr(std::min(line.find_first_of("0123456789"), line.size())));
+  return number_in(
+      std::string_view(line).substr(std::min(line.find_first_of("0123456789"), line.size())));
 }
 
 void look_at_status(const std::string& process, UnseenWriters& found) {
@@ -43,9 +44,11 @@ void look_at_status(const std::string& process, UnseenWriters& found) {
   if (!status) return put(found.past_protection, "nobody says whether its memory is pinned");
   for (std::string line; std::getline(status, line);) {
     if (number_behind(line, "VmPin:").value_or(0) != 0) {
-      put(found.past_protection, "memory of this process is pinned for io_uring or a device (VmPin)");
+      put(found.past_protection,
+          "memory of this process is pinned for io_uring or a device (VmPin)");
     }
-    if (number_behind(line, "TracerPid:").value_or(0) != 0) put(found.cannot_wait, "a debugger is attached");
+    if (number_behind(line, "TracerPid:").value_or(0) != 0)
+      put(found.cannot_wait, "a debugger is attached");
   }
 }
 
@@ -53,7 +56,8 @@ void look_at_mappings(const std::string& process, UnseenWriters& found) {
   std::ifstream maps(process + "/maps");
   for (std::string line; std::getline(maps, line);) {
     if (line.find("/[aio]") != std::string::npos) {
-      put(found.past_protection, "this process has asynchronous I/O (io_setup) that may be under way");
+      put(found.past_protection,
+          "this process has asynchronous I/O (io_setup) that may be under way");
     }
   }
 }
@@ -77,8 +81,10 @@ void look_at_files(const std::string& process, UnseenWriters& found) {
   if (!stream) return put(found.past_protection, "nobody says which files this process has open");
   while (const dirent* const entry = ::readdir(stream.get())) {
     std::array<char, 64> target{};  // the targets looked for are short
-    const ssize_t length = ::readlinkat(::dirfd(stream.get()), entry->d_name, target.data(), target.size());
-    if (length > 0) look_at_file({target.data(), static_cast<std::size_t>(length)}, entry->d_name, found);
+    const ssize_t length =
+        ::readlinkat(::dirfd(stream.get()), entry->d_name, target.data(), target.size());
+    if (length > 0)
+      look_at_file({target.data(), static_cast<std::size_t>(length)}, entry->d_name, found);
   }
 }
 

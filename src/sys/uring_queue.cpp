@@ -31,7 +31,8 @@ struct Transfer {
 class Ring {
  public:
   // Takes ownership of the ring.
-  Ring(const io_uring& ring, unsigned depth, Direction direction) : ring_(ring), depth_(depth), direction_(direction) {}
+  Ring(const io_uring& ring, unsigned depth, Direction direction)
+      : ring_(ring), depth_(depth), direction_(direction) {}
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
   ~Ring() {
@@ -114,7 +115,8 @@ class Ring {
     Transfer& transfer = transfers_.at(ticket);
     // Some file systems cannot start a transfer without blocking, and some kernels cannot do it at
     // all. The plain call may block, and returns the real error.
-    if (count == -EAGAIN || count == -EINVAL || count == -EOPNOTSUPP) count = transfer_blocking(transfer);
+    if (count == -EAGAIN || count == -EINVAL || count == -EOPNOTSUPP)
+      count = transfer_blocking(transfer);
     if (count == -EINTR) return start(ticket, transfer);
     if (count < 0) return finish(transfer, count);
     if (count == 0) return finish(transfer, direction_ == Direction::read ? -ENODATA : -EIO);
@@ -128,8 +130,9 @@ class Ring {
   int transfer_blocking(const Transfer& transfer) const {
     const std::size_t count = std::min(transfer.left, kLargestRequestBytes);
     const auto offset = static_cast<off_t>(transfer.offset);
-    const ssize_t moved = direction_ == Direction::read ? ::pread(transfer.fd, transfer.at, count, offset)
-                                                        : ::pwrite(transfer.fd, transfer.at, count, offset);
+    const ssize_t moved = direction_ == Direction::read
+                              ? ::pread(transfer.fd, transfer.at, count, offset)
+                              : ::pwrite(transfer.fd, transfer.at, count, offset);
     return moved < 0 ? -errno : static_cast<int>(moved);
   }
 
@@ -176,7 +179,11 @@ std::unique_ptr<Queue> make_queue(unsigned depth) {
 
 }  // namespace
 
-std::unique_ptr<WriteQueue> make_uring_queue(unsigned depth) { return make_queue<UringWrites>(depth); }
-std::unique_ptr<ReadQueue> make_uring_read_queue(unsigned depth) { return make_queue<UringReads>(depth); }
+std::unique_ptr<WriteQueue> make_uring_queue(unsigned depth) {
+  return make_queue<UringWrites>(depth);
+}
+std::unique_ptr<ReadQueue> make_uring_read_queue(unsigned depth) {
+  return make_queue<UringReads>(depth);
+}
 
 }  // namespace diapause::sys

@@ -22,7 +22,8 @@ namespace {
 class UringQueueTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "diapause-uring-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "diapause-uring-XXXXXX").string();
     fd_ = ::mkstemp(pattern.data());
     ASSERT_GE(fd_, 0);
     path_ = pattern;
@@ -56,7 +57,8 @@ TEST_F(UringQueueTest, KeepsManyMoreWritesThanItsDepthApart) {
     tickets.push_back(queue->submit(fd_, as_byte_view(std::string_view(block)), expected.size()));
     expected += block;
   }
-  for (auto ticket = tickets.rbegin(); ticket != tickets.rend(); ++ticket) EXPECT_EQ(queue->wait(*ticket), 0);
+  for (auto ticket = tickets.rbegin(); ticket != tickets.rend(); ++ticket)
+    EXPECT_EQ(queue->wait(*ticket), 0);
   EXPECT_EQ(content(), expected);
 }
 
@@ -66,7 +68,9 @@ TEST_F(UringQueueTest, FinishesItsWritesBeforeItDies) {
     const auto queue = make_uring_queue(8);
     SKIP_WITHOUT_URING(queue);
     for (std::size_t i = 0; i < 8; ++i) {
-      EXPECT_GE(queue->submit(fd_, as_byte_view(std::string_view(block)).subspan(i * kMiB, kMiB), i * kMiB), 0);
+      EXPECT_GE(queue->submit(fd_, as_byte_view(std::string_view(block)).subspan(i * kMiB, kMiB),
+                              i * kMiB),
+                0);
     }
   }
   const std::string copy = block;
@@ -96,7 +100,9 @@ TEST_F(UringQueueTest, ContinuesAShortWriteAndReportsWhatThenFails) {
     const auto queue = make_uring_queue(2);
     if (queue == nullptr) ::_exit(0);
     const std::string block(20000, 'x');
-    ::_exit(queue->wait(queue->submit(fd_, as_byte_view(std::string_view(block)), 0)) == -EFBIG ? 0 : 2);
+    ::_exit(queue->wait(queue->submit(fd_, as_byte_view(std::string_view(block)), 0)) == -EFBIG
+                ? 0
+                : 2);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -116,7 +122,8 @@ TEST_F(UringQueueTest, GivesWayToPlainWritesWhereTheRingIsRefused) {
     const bool refused = make_uring_queue(4) == nullptr;
     const auto queue = real_kernel().write_queue(4);
     if (::setrlimit(RLIMIT_NOFILE, &before) != 0 || !refused || queue == nullptr) ::_exit(2);
-    ::_exit(queue->wait(queue->submit(fd_, as_byte_view(std::string_view("plain")), 0)) == 0 ? 0 : 3);
+    ::_exit(queue->wait(queue->submit(fd_, as_byte_view(std::string_view("plain")), 0)) == 0 ? 0
+                                                                                             : 3);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -133,7 +140,8 @@ TEST_F(UringQueueTest, ReadsManyMorePiecesThanItsDepth) {
   std::string read(text.size(), '?');
   std::vector<std::int64_t> tickets;
   for (std::size_t at = 0; at < read.size(); at += 10000) {
-    tickets.push_back(queue->submit(fd_, std::as_writable_bytes(std::span(read).subspan(at, 10000)), at));
+    tickets.push_back(
+        queue->submit(fd_, std::as_writable_bytes(std::span(read).subspan(at, 10000)), at));
   }
   for (const std::int64_t ticket : tickets) {
     EXPECT_EQ(queue->wait(ticket), 0);

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kFeatureWpUnpopulated = std::uint64_t{1} << 13;  // Linux 6.4
 constexpr std::uint64_t kFeatureWpAsync = std::uint64_t{1} << 15;        // Linux 6.7
 constexpr int kUserModeOnly = 1;                                         // Linux 5.11
-constexpr unsigned long kNewUserfault = _IO(0xAA, 0x00);                 // of /dev/userfaultfd, Linux 6.1
+constexpr unsigned long kNewUserfault = _IO(0xAA, 0x00);  // of /dev/userfaultfd, Linux 6.1
 
 // Opens a descriptor that also stops writes made by system calls. Returns -errno on failure.
 int open_for_system_calls() {
@@ -45,9 +45,11 @@ int open_for_notes() {
 
 Error refusal(Userfault::Mode mode, int error) {
   if (error == ENOSYS) return os_error("this kernel has no userfaultfd", error);
-  if (mode == Userfault::Mode::note_writes || error != EPERM) return os_error("userfaultfd is refused", error);
+  if (mode == Userfault::Mode::note_writes || error != EPERM)
+    return os_error("userfaultfd is refused", error);
   return os_error(
-      "writes by system calls cannot be stopped: set vm.unprivileged_userfaultfd=1 or give access to /dev/userfaultfd",
+      "writes by system calls cannot be stopped: set vm.unprivileged_userfaultfd=1 or give access "
+      "to /dev/userfaultfd",
       error);
 }
 
@@ -67,7 +69,8 @@ Status change(int fd, PageRange range, std::uint64_t mode) {
 }  // namespace
 
 Result<Userfault> Userfault::open(Mode mode) {
-  const int fd = above_standard_streams(mode == Mode::stop_writers ? open_for_system_calls() : open_for_notes());
+  const int fd = above_standard_streams(mode == Mode::stop_writers ? open_for_system_calls()
+                                                                   : open_for_notes());
   if (fd < 0) return fail(refusal(mode, -fd));
   const int made_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   const int wake_fd = made_fd < 0 ? -errno : above_standard_streams(made_fd);
@@ -79,8 +82,9 @@ Result<Userfault> Userfault::open(Mode mode) {
   api.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | kFeatureWpUnpopulated;
   if (mode == Mode::note_writes) api.features |= kFeatureWpAsync;
   if (::ioctl(fd, UFFDIO_API, &api) != 0) {
-    const char* needed = mode == Mode::note_writes ? "userfaultfd cannot note writes (Linux 6.7 can)"
-                                                   : "userfaultfd cannot protect pages not there yet (Linux 6.4 can)";
+    const char* needed = mode == Mode::note_writes
+                             ? "userfaultfd cannot note writes (Linux 6.7 can)"
+                             : "userfaultfd cannot protect pages not there yet (Linux 6.4 can)";
     return fail(os_error(needed, errno));
   }
   return made;
@@ -98,7 +102,8 @@ Status Userfault::add(PageRange range) const {
   uffdio_register request{};
   request.range = range_of(range);
   request.mode = UFFDIO_REGISTER_MODE_WP;
-  if (::ioctl(fd_, UFFDIO_REGISTER, &request) != 0) return fail(os_error("cannot watch memory", errno));
+  if (::ioctl(fd_, UFFDIO_REGISTER, &request) != 0)
+    return fail(os_error("cannot watch memory", errno));
   return {};
 }
 
@@ -108,7 +113,9 @@ void Userfault::remove(PageRange range) const {
   ::ioctl(fd_, UFFDIO_WAKE, &request);  // the kernel does this by itself only for missing pages
 }
 
-Status Userfault::protect(PageRange range) const { return change(fd_, range, UFFDIO_WRITEPROTECT_MODE_WP); }
+Status Userfault::protect(PageRange range) const {
+  return change(fd_, range, UFFDIO_WRITEPROTECT_MODE_WP);
+}
 
 Status Userfault::release(PageRange range) const { return change(fd_, range, 0); }
 
@@ -122,10 +129,12 @@ Result<std::size_t> Userfault::wait_for_writers(std::span<std::uintptr_t> addres
     }
     if (waiting[1].revents != 0) return 0;
     const ssize_t got = ::read(fd_, messages.data(), most * sizeof(uffd_msg));
-    if (got < 0 && errno != EAGAIN && errno != EINTR) return fail(os_error("cannot ask for writers", errno));
+    if (got < 0 && errno != EAGAIN && errno != EINTR)
+      return fail(os_error("cannot ask for writers", errno));
     std::size_t found = 0;
     for (std::size_t i = 0; got > 0 && i < static_cast<std::size_t>(got) / sizeof(uffd_msg); ++i) {
-      if (messages[i].event == UFFD_EVENT_PAGEFAULT) addresses[found++] = messages[i].arg.pagefault.address;
+      if (messages[i].event == UFFD_EVENT_PAGEFAULT)
+        addresses[found++] = messages[i].arg.pagefault.address;
     }
     if (found > 0) return found;
   }

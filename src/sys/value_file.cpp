@@ -39,7 +39,8 @@ Result<std::string> ValueFile::text(std::size_t most_bytes) const {
   std::string text(most_bytes, '\0');
   std::size_t size = 0;
   while (size < most_bytes) {
-    const MutableBytes rest = std::as_writable_bytes(std::span(text.data() + size, most_bytes - size));
+    const MutableBytes rest =
+        std::as_writable_bytes(std::span(text.data() + size, most_bytes - size));
     const auto got = uninterrupted([&] { return file_.kernel().pread(file_.fd(), rest, size); });
     if (got < 0) return fail(path_error("read", path(), got));
     if (got == 0) break;
@@ -51,7 +52,8 @@ Result<std::string> ValueFile::text(std::size_t most_bytes) const {
 }
 
 Result<std::string_view> ValueFile::head(std::span<char> place) const {
-  const auto got = uninterrupted([&] { return file_.kernel().pread(file_.fd(), std::as_writable_bytes(place), 0); });
+  const auto got = uninterrupted(
+      [&] { return file_.kernel().pread(file_.fd(), std::as_writable_bytes(place), 0); });
   if (got < 0) return fail(path_error("read", path(), got));
   return std::string_view(place.data(), static_cast<std::size_t>(got));
 }
@@ -73,12 +75,13 @@ Result<std::uint64_t> read_number(Kernel& kernel, const std::string& path) {
 }
 
 Result<std::vector<std::string>> list_names(Kernel& kernel, const std::string& path) {
-  const int fd =
-      uninterrupted([&] { return kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY, 0); });
+  const int fd = uninterrupted(
+      [&] { return kernel.openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY, 0); });
   if (fd < 0) return fail(path_error("list", path, fd));
   const File directory(kernel, fd, path);
   std::vector<DirectoryEntry> entries;
-  if (const int result = kernel.list(fd, &entries); result < 0) return fail(path_error("list", path, result));
+  if (const int result = kernel.list(fd, &entries); result < 0)
+    return fail(path_error("list", path, result));
   std::vector<std::string> names;
   for (DirectoryEntry& entry : entries) names.push_back(std::move(entry.name));
   std::sort(names.begin(), names.end(), comes_before);
@@ -91,7 +94,8 @@ Result<std::uint64_t> number_in(std::string_view text, const std::string& path) 
   const auto [end, error] = std::from_chars(text.data(), text_end, value);
   if (error == std::errc() && (end == text_end || *end == '\n' || *end == ' ')) return value;
   const std::string_view shown = text.substr(0, std::min<std::size_t>(text.find('\n'), 32));
-  return fail(Code::corrupt, fmt::format("{} holds '{}', which is no number of 0 or more", path, shown));
+  return fail(Code::corrupt,
+              fmt::format("{} holds '{}', which is no number of 0 or more", path, shown));
 }
 
 }  // namespace diapause::sys

@@ -17,7 +17,8 @@ using testing::HasSubstr;
 
 class Files : public testing::Test {
  protected:
-  std::string write(const std::string& name, const std::string& text, std::ios::openmode mode = std::ios::out) {
+  std::string write(const std::string& name, const std::string& text,
+                    std::ios::openmode mode = std::ios::out) {
     std::ofstream(folder_ / name, mode) << text;
     return folder_ / name;
   }
@@ -40,7 +41,9 @@ TEST_F(Files, OfTheKernelAreReadAnewEachTime) {
 }
 
 TEST_F(Files, WithAUnitBehindTheNumberAreNumbers) {
-  EXPECT_EQ(read_number(real_kernel(), write("energy", "6954361 J 1644940393293043 us\n")).value_or(0), 6954361U);
+  EXPECT_EQ(
+      read_number(real_kernel(), write("energy", "6954361 J 1644940393293043 us\n")).value_or(0),
+      6954361U);
 }
 
 TEST_F(Files, WithoutANumberSaySo) {
@@ -58,7 +61,8 @@ TEST_F(Files, OfProcAreReadThoughTheySayThatTheyAreEmpty) {
 
 TEST_F(Files, AreListedInTheOrderOfTheirNumbers) {
   for (const char* name : {"hwmon10", "hwmon2", "hwmon1", "zone"}) write(name, "");
-  EXPECT_THAT(*list_names(real_kernel(), folder_), ElementsAre("hwmon1", "hwmon2", "hwmon10", "zone"));
+  EXPECT_THAT(*list_names(real_kernel(), folder_),
+              ElementsAre("hwmon1", "hwmon2", "hwmon10", "zone"));
 }
 
 TEST_F(Files, OfLinesGiveThoseThatAreComplete) {

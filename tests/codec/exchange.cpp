@@ -2,7 +2,8 @@
 //
 //   exchange write|read FOLDER
 //
-// Built twice: as the library is, and with the flags of a site that tunes for its processors (CMakeLists.txt).
+// Built twice: as the library is, and with the flags of a site that tunes for its processors
+// (CMakeLists.txt).
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -20,7 +21,8 @@ using namespace diapause::codec;
 using format::ElementType;
 
 void put_file(const std::filesystem::path& path, ByteView bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
 }
 
 ByteVector get_file(const std::filesystem::path& path) {
@@ -31,7 +33,8 @@ ByteVector get_file(const std::filesystem::path& path) {
 }
 
 // Nothing, or what is wrong. The raw data come along: functions like sin may differ, too.
-std::string exchange(bool writes, const std::string& stem, const Method& method, const Shape& shape, test::Kind kind) {
+std::string exchange(bool writes, const std::string& stem, const Method& method, const Shape& shape,
+                     test::Kind kind) {
   const ByteVector raw = writes ? test::data_of(kind, shape) : get_file(stem + ".raw");
   auto encoder = BlockEncoder::create(method).value();
   const auto report = encoder.encode(raw, shape);
@@ -45,7 +48,9 @@ std::string exchange(bool writes, const std::string& stem, const Method& method,
   ByteVector back(raw.size());
   const Status decoded = BlockDecoder().decode(block, shape, back);
   if (!decoded) return decoded.error().message;
-  return std::ranges::equal(block, encoder.block()) ? "" : "this build makes another block of the same data";
+  return std::ranges::equal(block, encoder.block())
+             ? ""
+             : "this build makes another block of the same data";
 }
 
 }  // namespace
@@ -55,7 +60,8 @@ int main(int argc, char** argv) {
   const bool writes = std::string(argv[1]) == "write";
   std::filesystem::create_directories(argv[2]);
   int wrong = 0, number = 0;
-  for (const CodecId codec : {CodecId::shuffle_lz4, CodecId::shuffle_zstd, CodecId::lattice, CodecId::zfp}) {
+  for (const CodecId codec :
+       {CodecId::shuffle_lz4, CodecId::shuffle_zstd, CodecId::lattice, CodecId::zfp}) {
     const Method method{codec, is_lossy(codec) ? 1e-3 : 0};
     if (!make_codec(codec)) continue;
     for (const ElementType type : {ElementType::float32, ElementType::float64}) {
@@ -63,7 +69,8 @@ int main(int argc, char** argv) {
         const std::string stem = std::string(argv[2]) + "/" + std::to_string(number++);
         const std::string problem = exchange(writes, stem, method, {type, {1, 5, 40, 61}}, kind);
         if (problem.empty()) continue;
-        std::fprintf(stderr, "%s, kind %d: %s\n", codec_name(codec), static_cast<int>(kind), problem.c_str());
+        std::fprintf(stderr, "%s, kind %d: %s\n", codec_name(codec), static_cast<int>(kind),
+                     problem.c_str());
         ++wrong;
       }
     }

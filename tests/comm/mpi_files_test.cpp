@@ -1,5 +1,5 @@
-// Files that ranks write together, over the MPI that this was built with: what it does not write must not pass for
-// written, whatever it says.
+// Files that ranks write together, over the MPI that this was built with: what it does not write
+// must not pass for written, whatever it says.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ bool is_watched(int fd) {
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
   const ssize_t length = ::readlink(link.c_str(), target.data(), target.size() - 1);
   // Not what the MPI library keeps elsewhere under a name that it makes of this one.
-  return length > 0 && std::string_view(target.data()).find("/diapause-test-") != std::string_view::npos;
+  return length > 0 &&
+         std::string_view(target.data()).find("/diapause-test-") != std::string_view::npos;
 }
 
 // What becomes of a write of `bytes` that this process makes, in whichever library.
@@ -66,10 +67,12 @@ ssize_t pwrite64(int fd, const void* data, std::size_t bytes, off64_t offset) {
   return judge(fd, bytes, [&] { return ::syscall(SYS_pwrite64, fd, data, bytes, offset); });
 }
 ssize_t pwritev(int fd, const iovec* parts, int count, off_t offset) {
-  return judge(fd, bytes_of(parts, count), [&] { return ::syscall(SYS_pwritev, fd, parts, count, offset, 0); });
+  return judge(fd, bytes_of(parts, count),
+               [&] { return ::syscall(SYS_pwritev, fd, parts, count, offset, 0); });
 }
 ssize_t pwritev64(int fd, const iovec* parts, int count, off64_t offset) {
-  return judge(fd, bytes_of(parts, count), [&] { return ::syscall(SYS_pwritev, fd, parts, count, offset, 0); });
+  return judge(fd, bytes_of(parts, count),
+               [&] { return ::syscall(SYS_pwritev, fd, parts, count, offset, 0); });
 }
 }
 #pragma GCC visibility pop
@@ -87,7 +90,9 @@ class Noise : public ByteSource {
     for (std::size_t i = 0; i < scratch.size(); ++i) scratch[i] = at(offset + i);
     return ByteView(scratch);
   }
-  std::byte at(std::uint64_t offset) const { return static_cast<std::byte>(1 + (offset * 31 + rank_ * 7) % 251); }
+  std::byte at(std::uint64_t offset) const {
+    return static_cast<std::byte>(1 + (offset * 31 + rank_ * 7) % 251);
+  }
 
  private:
   std::uint32_t rank_;
@@ -101,7 +106,8 @@ class MpiFiles : public testing::Test {
     ASSERT_TRUE(comm) << comm.error().message;
     comm_ = std::move(*comm);
     std::array<char, 256> place{};
-    const std::string name = (std::filesystem::temp_directory_path() / "diapause-test-XXXXXX").string();
+    const std::string name =
+        (std::filesystem::temp_directory_path() / "diapause-test-XXXXXX").string();
     std::copy(name.begin(), name.end(), place.begin());
     if (comm_->rank() == 0 && ::mkdtemp(place.data()) == nullptr) place.fill('\0');
     ASSERT_TRUE(comm_->broadcast(std::as_writable_bytes(std::span(place)), 0));
@@ -118,9 +124,11 @@ class MpiFiles : public testing::Test {
     (void)comm_->barrier();
     if (comm_->rank() == 0) std::filesystem::remove_all(place_);
   }
-  // Open MPI names a semaphore of the machine after the last component, and one that a killed process has left would
-  // hold up whoever opens a file of that name.
-  std::string path() const { return place_ + "/written-together-" + place_.substr(place_.size() - 6); }
+  // Open MPI names a semaphore of the machine after the last component, and one that a killed
+  // process has left would hold up whoever opens a file of that name.
+  std::string path() const {
+    return place_ + "/written-together-" + place_.substr(place_.size() - 6);
+  }
   Status write() {
     Noise bytes(comm_->rank());
     return comm_->write_files({path(), 0, comm_->rank() * kPartBytes}, bytes);
@@ -144,7 +152,8 @@ TEST_F(MpiFiles, HoldWhatEveryRankHasWritten) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   const Noise expected(comm_->rank());
   std::uint64_t wrong = 0;
-  for (std::uint64_t i = 0; i < kPartBytes; ++i) wrong += static_cast<std::byte>(text[i]) == expected.at(i) ? 0 : 1;
+  for (std::uint64_t i = 0; i < kPartBytes; ++i)
+    wrong += static_cast<std::byte>(text[i]) == expected.at(i) ? 0 : 1;
   EXPECT_EQ(wrong, 0U);
 }
 

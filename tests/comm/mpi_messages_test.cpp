@@ -1,5 +1,5 @@
-// The exchange of values over the MPI that this was built with. Ranks of a node exchange small ones through memory
-// that they share, and large ones by messages.
+// The exchange of values over the MPI that this was built with. Ranks of a node exchange small ones
+// through memory that they share, and large ones by messages.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -61,7 +61,8 @@ TEST_F(MpiMessages, GatherTextsOfAnyLength) {
     ASSERT_TRUE(all) << all.error().message;
     ASSERT_EQ(all->size(), comm_->size());
     for (std::size_t other = 0; other < all->size(); ++other) {
-      EXPECT_EQ(all->at(other), ByteVector(round % 7 == 0 ? 1000 * other : other, static_cast<std::byte>(round)));
+      EXPECT_EQ(all->at(other),
+                ByteVector(round % 7 == 0 ? 1000 * other : other, static_cast<std::byte>(round)));
     }
   }
 }
@@ -77,7 +78,8 @@ TEST_F(MpiMessages, LetTheProgramsOwnOnesArriveMeanwhile) {
     MPI_Wait(&sent, MPI_STATUS_IGNORE);
     return;
   }
-  if (rank() == last()) MPI_Recv(data.data(), kBytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank() == last())
+    MPI_Recv(data.data(), kBytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   EXPECT_TRUE(comm_->barrier());
   EXPECT_EQ(data.back(), rank() == last() ? 0 : static_cast<char>(rank()));
 }

@@ -1,5 +1,5 @@
-// What every way of capturing must do: the image is that of a plain copy of the memory as it was when begin() was
-// called.
+// What every way of capturing must do: the image is that of a plain copy of the memory as it was
+// when begin() was called.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
@@ -24,7 +24,8 @@ std::vector<CaptureWay> ways() {
           {"CopyOnWrite", CaptureStrategy::copy_on_write},
           {"Incremental", CaptureStrategy::incremental},
           {"ByChecksum", CaptureStrategy::incremental, true},
-          {"DrainedByTheCaller", CaptureStrategy::copy_on_write, false, Declaration::changing, DrainHost::caller}};
+          {"DrainedByTheCaller", CaptureStrategy::copy_on_write, false, Declaration::changing,
+           DrainHost::caller}};
 }
 
 std::vector<CaptureWay> ways_with_promises() {
@@ -108,7 +109,8 @@ TEST_P(Captures, HoldTheMemoryAsItWasAtTheBegin) {
 }
 
 TEST_P(Captures, AreRightInSlotsOfAnyOrder) {
-  for (const std::size_t bytes : {3 * kMiB + 5, 8 * kMiB, std::uint64_t{100}}) world_.add(bytes, bytes % 32);
+  for (const std::size_t bytes : {3 * kMiB + 5, 8 * kMiB, std::uint64_t{100}})
+    world_.add(bytes, bytes % 32);
   for (int round = 0; round < 40; ++round) {
     for (std::uint64_t i = world_.dice().below(4); i > 0; --i) world_.scribble();
     ASSERT_TRUE(world_.begin(world_.dice().below(4)));
@@ -150,9 +152,9 @@ TEST_P(Captures, SeeOtherMemoryThatWasMappedAtTheSamePlace) {
   const MutableBytes memory = world_.add(4 * kMiB);
   for (int round = 0; round < 3; ++round) {
     world_.expect_captured(0);
-    ASSERT_NE(
-        ::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-        MAP_FAILED);
+    ASSERT_NE(::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+              MAP_FAILED);
     memory[5] = std::byte{1};
   }
   world_.expect_captured(0);
@@ -285,7 +287,8 @@ class BusyProgram {
   // ThreadSanitizer cannot know that the kernel keeps these writes and the copy apart.
   __attribute__((no_sanitize("thread"))) void store(std::uint64_t round) {
     const std::uint64_t at = round * 40961 % (memory_.size() - 8);
-    for (std::uint64_t i = 0; i < 8; ++i) memory_.data()[at + i] = static_cast<std::byte>(round + i);
+    for (std::uint64_t i = 0; i < 8; ++i)
+      memory_.data()[at + i] = static_cast<std::byte>(round + i);
   }
   // Written by the kernel, inside a system call.
   void receive(std::uint64_t round) {

@@ -1,5 +1,5 @@
-// When each way of capturing is taken, refused and given up, and what it then costs. That their images are right is
-// capture_conformance_test.cpp's business.
+// When each way of capturing is taken, refused and given up, and what it then costs. That their
+// images are right is capture_conformance_test.cpp's business.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <linux/audit.h>
@@ -32,7 +32,8 @@ bool can(sys::Userfault::Mode mode) { return sys::Userfault::open(mode).has_valu
 class CopyOnWriteTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!can(sys::Userfault::Mode::stop_writers)) GTEST_SKIP() << "this machine does not let us stop writers";
+    if (!can(sys::Userfault::Mode::stop_writers))
+      GTEST_SKIP() << "this machine does not let us stop writers";
   }
   CaptureWorld world_{{"", CaptureStrategy::copy_on_write}};
 };
@@ -40,7 +41,8 @@ class CopyOnWriteTest : public testing::Test {
 class TrackingTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!can(sys::Userfault::Mode::note_writes)) GTEST_SKIP() << "this machine does not track writes";
+    if (!can(sys::Userfault::Mode::note_writes))
+      GTEST_SKIP() << "this machine does not track writes";
   }
   CaptureWorld world_{{"", CaptureStrategy::incremental}};
 };
@@ -104,8 +106,8 @@ TEST_F(LostMemory, ThatWasUnmappedFailsTheCapture) {
 
 TEST_F(LostMemory, ThatWasReplacedFailsTheCapture) {
   ASSERT_TRUE(world_.begin(0));
-  void* const again =
-      ::mmap(memory_.data() + 5 * kMiB, kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  void* const again = ::mmap(memory_.data() + 5 * kMiB, kMiB, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   ASSERT_EQ(again, memory_.data() + 5 * kMiB);
   expect_noticed_and_gone_on();
 }
@@ -147,7 +149,8 @@ TEST_F(CopyOnWriteTest, IsRefusedForMemoryOfAFile) {
   for (const int sharing : {MAP_SHARED, MAP_PRIVATE}) {
     void* memory = ::mmap(nullptr, 4 * kMiB, PROT_READ | PROT_WRITE, sharing, file, 0);
     ASSERT_NE(memory, MAP_FAILED);
-    EXPECT_THAT(refusal_for({static_cast<std::byte*>(memory), 4 * kMiB}), HasSubstr("not private anonymous memory"));
+    EXPECT_THAT(refusal_for({static_cast<std::byte*>(memory), 4 * kMiB}),
+                HasSubstr("not private anonymous memory"));
     ::munmap(memory, 4 * kMiB);
   }
   ::close(file);
@@ -155,7 +158,8 @@ TEST_F(CopyOnWriteTest, IsRefusedForMemoryOfAFile) {
 
 TEST_F(CopyOnWriteTest, IsRefusedForMemoryThatOtherProcessesSee) {
   void* memory = ::mmap(nullptr, kMiB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  EXPECT_THAT(refusal_for({static_cast<std::byte*>(memory), kMiB}), HasSubstr("not private anonymous memory"));
+  EXPECT_THAT(refusal_for({static_cast<std::byte*>(memory), kMiB}),
+              HasSubstr("not private anonymous memory"));
   ::munmap(memory, kMiB);
 }
 
@@ -178,18 +182,21 @@ TEST_F(CopyOnWriteTest, IsRefusedForMemoryThatTheProgramWatchesItself) {
 
 // Makes a system call fail with EPERM in this process, as the sandboxes of containers do.
 void forbid(std::uint32_t system_call) {
-  std::array<sock_filter, 4> filter = {{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
-                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+  std::array<sock_filter, 4> filter = {
+      {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
+       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
   const sock_fprog program{filter.size(), filter.data()};
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
     ::_exit(2);
   }
 }
 
 // Runs a capture in a process of its own after `prepare`; its exit status says what became of it.
-void capture_and_exit(CaptureStrategy strategy, void (*prepare)(), const std::string& expected_reason) {
+void capture_and_exit(CaptureStrategy strategy, void (*prepare)(),
+                      const std::string& expected_reason) {
   prepare();
   CaptureWorld world({"", strategy});
   world.add(4 * kMiB);
@@ -220,8 +227,9 @@ class WithoutPrivileges : public testing::Test {
 };
 
 TEST_F(WithoutPrivileges, CopyOnWriteIsRefusedAndSaysWhatWouldHelp) {
-  EXPECT_EXIT(capture_and_exit(CaptureStrategy::copy_on_write, as_nobody, "vm.unprivileged_userfaultfd"),
-              testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(
+      capture_and_exit(CaptureStrategy::copy_on_write, as_nobody, "vm.unprivileged_userfaultfd"),
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(WithoutPrivileges, WritesAreTrackedAllTheSame) {
@@ -233,7 +241,8 @@ TEST_F(WithoutPrivileges, WritesAreTrackedAllTheSame) {
 TEST_F(WithoutPrivileges, ASandboxWithoutUserfaultfdCostsTheStrategyAndNothingElse) {
   EXPECT_EXIT(capture_and_exit(CaptureStrategy::copy_on_write, in_a_sandbox, "no copy-on-write"),
               testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(capture_and_exit(CaptureStrategy::incremental, in_a_sandbox, "by checksum: userfaultfd is refused"),
+  EXPECT_EXIT(capture_and_exit(CaptureStrategy::incremental, in_a_sandbox,
+                               "by checksum: userfaultfd is refused"),
               testing::ExitedWithCode(0), "");
 }
 
@@ -297,13 +306,15 @@ TEST_F(TrackingTest, IsTurnedOffForGoodWhenAnAuditFindsAChangeThatItMissed) {
   const MutableBytes other = world.add(2 * kMiB);
   world.expect_captured(0);
   world.expect_captured(0);
-  EXPECT_EQ(world.report().copied_in_begin, 0U);  // half of it was looked at: the other half is next
+  EXPECT_EQ(world.report().copied_in_begin,
+            0U);  // half of it was looked at: the other half is next
   write_unseen(memory.subspan(kMiB, 1000));
   world.expect_captured(0);
   EXPECT_THAT(world.report(0).reason, HasSubstr("tracking"));
   EXPECT_EQ(world.report(1).copied_in_begin, other.size());
   ASSERT_EQ(world.warnings().size(), 1U);
-  EXPECT_THAT(world.warnings()[0], HasSubstr("region r0 was written in a way that write tracking does not see"));
+  EXPECT_THAT(world.warnings()[0],
+              HasSubstr("region r0 was written in a way that write tracking does not see"));
   memory[0] ^= std::byte{1};
   world.expect_captured(0);
   EXPECT_THAT(world.report(0).reason, HasSubstr("changes found by checksum"));
@@ -340,7 +351,8 @@ TEST(ConstantMemory, IsCopiedAnewWhenAnAuditFindsItChanged) {
   world.expect_captured(0);
   memory[7] ^= std::byte{1};
   world.expect_captured(0);
-  EXPECT_THAT(world.warnings(), ElementsAre(HasSubstr("region r0 is declared constant and has changed")));
+  EXPECT_THAT(world.warnings(),
+              ElementsAre(HasSubstr("region r0 is declared constant and has changed")));
 }
 
 TEST(StableMemory, IsCopiedInTheBackgroundEveryTime) {

@@ -31,7 +31,8 @@ void Dice::fill(MutableBytes bytes) {
   for (; done < bytes.size(); ++done) bytes[done] = static_cast<std::byte>(next());
 }
 
-CaptureWorld::CaptureWorld(const CaptureWay& by, double audit_percent) : way(by), audit_percent_(audit_percent) {
+CaptureWorld::CaptureWorld(const CaptureWay& by, double audit_percent)
+    : way(by), audit_percent_(audit_percent) {
   restart(options());
 }
 
@@ -54,9 +55,13 @@ MutableBytes CaptureWorld::add(std::size_t bytes, std::size_t shift) {
   return memory;
 }
 
-void CaptureWorld::add_at(MutableBytes memory) { regions_.push_back({fmt::format("r{}", named_++), memory}); }
+void CaptureWorld::add_at(MutableBytes memory) {
+  regions_.push_back({fmt::format("r{}", named_++), memory});
+}
 
-void CaptureWorld::replace(std::size_t region, MutableBytes memory) { regions_.at(region).memory = memory; }
+void CaptureWorld::replace(std::size_t region, MutableBytes memory) {
+  regions_.at(region).memory = memory;
+}
 
 void CaptureWorld::remove(std::size_t region) {
   regions_.erase(regions_.begin() + static_cast<std::ptrdiff_t>(region));
@@ -66,7 +71,8 @@ void CaptureWorld::scribble() {
   const MutableBytes memory = regions_[dice_.below(regions_.size())].memory;
   if (memory.empty()) return;
   const std::size_t begin = dice_.below(memory.size());
-  dice_.fill(memory.subspan(begin, std::min<std::size_t>(memory.size() - begin, 1 + dice_.below(3000))));
+  dice_.fill(
+      memory.subspan(begin, std::min<std::size_t>(memory.size() - begin, 1 + dice_.below(3000))));
 }
 
 format::ImageIndex CaptureWorld::laid_out(std::uint64_t& index_offset) const {
@@ -91,10 +97,12 @@ Status CaptureWorld::begin(std::size_t slot) {
     request.regions.push_back({region.memory.data(), way.declaration, way.devices});
     pointers.push_back(region.memory.data());
   }
-  const std::uint64_t bytes = round_up(image_bytes(request.index, request.index_offset), kPageBytes);
+  const std::uint64_t bytes =
+      round_up(image_bytes(request.index, request.index_offset), kPageBytes);
   ByteVector expected(bytes);
   MemorySource source(pointers);
-  EXPECT_TRUE(capture_to_mapping(source, request.index, request.index_offset, request.identity, expected));
+  EXPECT_TRUE(
+      capture_to_mapping(source, request.index, request.index_offset, request.identity, expected));
   if (slots_[slot].size() < bytes) {
     forget(slot);
     slots_[slot].assign(bytes, std::byte{0xab});
@@ -115,7 +123,8 @@ void CaptureWorld::expect_drained() {
   const ByteView image = ByteView(slots_[open_slot_]).first(expected_bytes_);
   const ByteView expected = ByteView(expected_).first(expected_bytes_);
   const auto [at, other] = std::mismatch(image.begin(), image.end(), expected.begin());
-  EXPECT_TRUE(at == image.end()) << "the image differs at " << at - image.begin() << " of " << expected_bytes_;
+  EXPECT_TRUE(at == image.end()) << "the image differs at " << at - image.begin() << " of "
+                                 << expected_bytes_;
   EXPECT_TRUE(std::ranges::equal(captured->header_page, expected.first(kPageBytes)));
 }
 

@@ -1,4 +1,5 @@
-// A program with regions, slots that are used again, and a check of every image against a plain copy of the memory.
+// A program with regions, slots that are used again, and a check of every image against a plain
+// copy of the memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +33,8 @@ class Arena {
 class Dice {
  public:
   std::uint64_t below(std::uint64_t end) { return next() % end; }
-  // ThreadSanitizer cannot know that page protection keeps these writes and the copy in the background apart.
+  // ThreadSanitizer cannot know that page protection keeps these writes and the copy in the
+  // background apart.
   __attribute__((no_sanitize("thread"))) void fill(MutableBytes bytes);
 
  private:

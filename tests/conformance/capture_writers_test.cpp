@@ -1,5 +1,6 @@
-// Every way in which memory can be written without a store of the program: an image holds the memory as it was at the
-// begin, the next one what was written since, and the writer is not disturbed.
+// Every way in which memory can be written without a store of the program: an image holds the
+// memory as it was at the begin, the next one what was written since, and the writer is not
+// disturbed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <liburing.h>
@@ -67,7 +68,8 @@ class RingWriter : public Writer {
     const int file = file_with(place_, value);
     put(::io_uring_get_sqe(&ring_), file, memory.data() + at);
     io_uring_cqe* done = nullptr;
-    const bool written = ::io_uring_submit(&ring_) >= 0 && ::io_uring_wait_cqe(&ring_, &done) == 0 &&
+    const bool written = ::io_uring_submit(&ring_) >= 0 &&
+                         ::io_uring_wait_cqe(&ring_, &done) == 0 &&
                          done->res == static_cast<int>(kWrittenBytes);
     if (done != nullptr) ::io_uring_cqe_seen(&ring_, done);
     ::close(file);
@@ -131,11 +133,13 @@ class AsynchronousRead : public Writer {
 class DirectRead : public Writer {
  public:
   bool write(MutableBytes memory, std::size_t at, std::byte value) override {
-    const std::string path = place_.write("file", std::string(2 * kPageBytes, static_cast<char>(value)));
+    const std::string path =
+        place_.write("file", std::string(2 * kPageBytes, static_cast<char>(value)));
     const int file = ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
     if (file < 0) return false;
     std::byte* const to = memory.data() + at / kPageBytes * kPageBytes;
-    const bool written = ::pread(file, to, 2 * kPageBytes, 0) == static_cast<ssize_t>(2 * kPageBytes);
+    const bool written =
+        ::pread(file, to, 2 * kPageBytes, 0) == static_cast<ssize_t>(2 * kPageBytes);
     ::close(file);
     return written;
   }
@@ -170,7 +174,10 @@ class OtherProcess : public Writer {
       auto piece = piece_of(value);
       const iovec from{piece.data(), piece.size()};
       const iovec to{memory.data() + at, kWrittenBytes};
-      ::_exit(::process_vm_writev(parent, &from, 1, &to, 1, 0) == static_cast<ssize_t>(kWrittenBytes) ? 0 : 1);
+      ::_exit(::process_vm_writev(parent, &from, 1, &to, 1, 0) ==
+                      static_cast<ssize_t>(kWrittenBytes)
+                  ? 0
+                  : 1);
     }
     int status = -1;
     return ::waitpid(child, &status, 0) == child && status == 0;
@@ -186,7 +193,8 @@ class MemoryFile : public Writer {
   }
   bool write(MutableBytes memory, std::size_t at, std::byte value) override {
     const auto piece = piece_of(value);
-    return ::pwrite(file_, piece.data(), piece.size(), reinterpret_cast<off_t>(memory.data() + at)) ==
+    return ::pwrite(file_, piece.data(), piece.size(),
+                    reinterpret_cast<off_t>(memory.data() + at)) ==
            static_cast<ssize_t>(piece.size());
   }
 
@@ -202,7 +210,8 @@ class Debugger : public Writer {
     if (child_ > 0) ::waitpid(child_, nullptr, 0);
   }
   bool prepare(MutableBytes) override {
-    if (::pipe2(orders_.data(), O_CLOEXEC) != 0 || ::pipe2(answers_.data(), O_CLOEXEC) != 0) return false;
+    if (::pipe2(orders_.data(), O_CLOEXEC) != 0 || ::pipe2(answers_.data(), O_CLOEXEC) != 0)
+      return false;
     const pid_t parent = ::getpid();
     child_ = ::fork();
     if (child_ == 0) debug(parent);
@@ -228,8 +237,8 @@ class Debugger : public Writer {
     say(::ptrace(PTRACE_SEIZE, program, nullptr, nullptr) == 0);
     for (Order order{}; ::read(orders_[0], &order, sizeof order) == sizeof order;) {
       int status = 0;
-      bool good =
-          ::ptrace(PTRACE_INTERRUPT, program, nullptr, nullptr) == 0 && ::waitpid(program, &status, __WALL) == program;
+      bool good = ::ptrace(PTRACE_INTERRUPT, program, nullptr, nullptr) == 0 &&
+                  ::waitpid(program, &status, __WALL) == program;
       long word = 0;
       std::memset(&word, static_cast<int>(order.value), sizeof word);
       for (std::size_t i = 0; i < kWrittenBytes; i += sizeof word) {
@@ -300,7 +309,8 @@ std::vector<WriterCase> writer_cases() {
 INSTANTIATE_TEST_SUITE_P(, CapturesBesideAWriter, testing::ValuesIn(writer_cases()),
                          [](const auto& test) { return test.param.name; });
 
-// Why neither protection nor tracking is taken while `writer` is there; images are right all the same.
+// Why neither protection nor tracking is taken while `writer` is there; images are right all the
+// same.
 void expect_refused(Writer& writer, const std::string& reason) {
   CaptureWorld world({"", CaptureStrategy::copy_on_write});
   const MutableBytes memory = world.add(2 * kMiB);

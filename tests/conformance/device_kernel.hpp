@@ -1,4 +1,5 @@
-// The machine's kernel for files, with devices that a test makes up and files that fail when it says so.
+// The machine's kernel for files, with devices that a test makes up and files that fail when it
+// says so.
 #pragma once
 
 #include <fcntl.h>
@@ -27,7 +28,8 @@ class DeviceKernel final : public sys::Kernel {
     for (auto& [fd, path] : paths_) path = kGone;
     fail_path(kGone, ENODEV);
   }
-  // What performance counters show, by configuration and processor. Without an entry there is no such counter.
+  // What performance counters show, by configuration and processor. Without an entry there is no
+  // such counter.
   std::map<std::pair<std::uint64_t, int>, std::uint64_t> perf;
   int perf_error = 0;
   std::function<int(unsigned long request, void* argument)> on_ioctl;
@@ -48,7 +50,9 @@ class DeviceKernel final : public sys::Kernel {
     return real_.pread(fd, data, offset);
   }
   int fstat(int fd, struct stat* out) override { return real_.fstat(fd, out); }
-  int list(int directory, std::vector<sys::DirectoryEntry>* out) override { return real_.list(directory, out); }
+  int list(int directory, std::vector<sys::DirectoryEntry>* out) override {
+    return real_.list(directory, out);
+  }
 
   int perf_counter(std::uint32_t, std::uint64_t config, int cpu) override {
     if (perf_error != 0) return -perf_error;
@@ -59,7 +63,8 @@ class DeviceKernel final : public sys::Kernel {
   }
   std::int64_t read(int fd, MutableBytes data) override {
     const auto [config, cpu] = counters_[fd];
-    if (const int error = error_of("perf " + std::to_string(config) + " " + std::to_string(cpu)); error != 0) {
+    if (const int error = error_of("perf " + std::to_string(config) + " " + std::to_string(cpu));
+        error != 0) {
       return -error;
     }
     std::memcpy(data.data(), &perf[{config, cpu}], sizeof(std::uint64_t));
@@ -70,7 +75,9 @@ class DeviceKernel final : public sys::Kernel {
     return on_ioctl(request, argument);
   }
 
-  std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override { return real_.pwrite(fd, data, offset); }
+  std::int64_t pwrite(int fd, ByteView data, std::uint64_t offset) override {
+    return real_.pwrite(fd, data, offset);
+  }
   int fsync(int fd) override { return real_.fsync(fd); }
   int fallocate(int, std::uint64_t, std::uint64_t) override { return -ENOSYS; }
   int ftruncate(int fd, std::uint64_t length) override { return real_.ftruncate(fd, length); }
@@ -78,8 +85,12 @@ class DeviceKernel final : public sys::Kernel {
   int renameat(int from_directory, const char* from, int to_directory, const char* to) override {
     return real_.renameat(from_directory, from, to_directory, to);
   }
-  int unlinkat(int directory, const char* path, int flags) override { return real_.unlinkat(directory, path, flags); }
-  int mkdirat(int directory, const char* path, mode_t mode) override { return real_.mkdirat(directory, path, mode); }
+  int unlinkat(int directory, const char* path, int flags) override {
+    return real_.unlinkat(directory, path, flags);
+  }
+  int mkdirat(int directory, const char* path, mode_t mode) override {
+    return real_.mkdirat(directory, path, mode);
+  }
   int try_lock(int fd) override { return real_.try_lock(fd); }
   int unlock(int fd) override { return real_.unlock(fd); }
   std::byte* map_shared(int, std::uint64_t, int* error) override {

@@ -1,4 +1,5 @@
-// A tier in memory takes no more than the control groups of the process allow: beyond, the program would be killed.
+// A tier in memory takes no more than the control groups of the process allow: beyond, the program
+// would be killed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +26,8 @@ using test_support::code_of;
 class MemoryLimit : public testing::Test {
  protected:
   void put(const std::string& path, const std::string& text) {
-    for (std::size_t slash = path.find('/', 1); slash != path.npos; slash = path.find('/', slash + 1)) {
+    for (std::size_t slash = path.find('/', 1); slash != path.npos;
+         slash = path.find('/', slash + 1)) {
       disk_.mkdirat(AT_FDCWD, path.substr(0, slash).c_str(), 0700);
     }
     const int fd = disk_.openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -127,20 +129,22 @@ TEST_F(MemoryLimit, LeavesASmallerPartOfALargeGroup) {
 }
 
 TEST_F(MemoryLimit, HeedsWhatTheWholeMachineHasLeft) {
-  put("/proc/meminfo", "MemTotal:        65536 kB\nMemFree:          1024 kB\nMemAvailable:    32768 kB\n");
+  put("/proc/meminfo",
+      "MemTotal:        65536 kB\nMemFree:          1024 kB\nMemAvailable:    32768 kB\n");
   auto memory = open_tier(disk_, TierKind::memory, "/memory");
   EXPECT_EQ(code_of(memory->acquire(31 * kMiB, 0)), Code::full);
   EXPECT_TRUE(memory->acquire(30 * kMiB, 0));
 }
 
-// Nodes that are emulated share the memory of a machine. The usage of a group on this disk does not change by what
-// tiers take: whatever counts here was promised.
+// Nodes that are emulated share the memory of a machine. The usage of a group on this disk does not
+// change by what tiers take: whatever counts here was promised.
 TEST_F(MemoryLimit, CountsWhatOtherRanksAreGoingToFill) {
   put("/proc/self/cgroup", "0::/a\n");
   put_group("/sys/fs/cgroup/a", std::to_string(64 * kMiB), 20 * kMiB);
   auto first = open_tier(disk_, TierKind::memory, "/memory");
   auto same_node = open_tier(disk_, TierKind::memory, "/memory", false);
-  auto second = store::Tier::open(disk_, TierKind::memory, "/memory", "job-00000000", "node2", true);
+  auto second =
+      store::Tier::open(disk_, TierKind::memory, "/memory", "job-00000000", "node2", true);
   ASSERT_TRUE(first && same_node && second);
   auto later = first->acquire(30 * kMiB, 0, store::SlotUse::later);
   ASSERT_TRUE(later) << later.error().message;
@@ -165,8 +169,8 @@ bool write_file(const std::string& path, const std::string& text) {
 class RealGroup {
  public:
   RealGroup() {
-    for (const auto& [mount, limit] :
-         {std::pair("/sys/fs/cgroup/memory", "/memory.limit_in_bytes"), std::pair("/sys/fs/cgroup", "/memory.max")}) {
+    for (const auto& [mount, limit] : {std::pair("/sys/fs/cgroup/memory", "/memory.limit_in_bytes"),
+                                       std::pair("/sys/fs/cgroup", "/memory.max")}) {
       const std::string path = std::string(mount) + "/diapause-test-" + std::to_string(::getpid());
       std::error_code failed;
       if (!std::filesystem::exists(std::string(mount) + "/cgroup.procs", failed)) continue;
@@ -187,7 +191,8 @@ class RealGroup {
   bool is_limited_ = false;
 };
 
-// Fills as many slots as the tier gives, as a program does that checkpoints. 0: it was told in time.
+// Fills as many slots as the tier gives, as a program does that checkpoints. 0: it was told in
+// time.
 int fill_a_tier(const std::string& path) {
   World world(Ground::real);
   auto memory = open_tier(sys::real_kernel(), TierKind::memory, path);
@@ -210,7 +215,8 @@ int fill_a_tier(const std::string& path) {
 
 TEST(RealMemoryLimit, KillsNobody) {
   const RealGroup group;
-  if (!group.is_limited()) GTEST_SKIP() << "this machine lets nobody here make a group with a limit";
+  if (!group.is_limited())
+    GTEST_SKIP() << "this machine lets nobody here make a group with a limit";
   std::string path = "/dev/shm/diapause-test-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) GTEST_SKIP() << "there is no place in memory";
   const pid_t child = ::fork();

@@ -34,7 +34,9 @@ class Meters : public testing::TestWithParam<WorldEntry> {
       collector_->collect(world_->now_s());
     }
   }
-  Amount since(double from_s, std::size_t part) { return collector_->between(part, from_s, world_->now_s()); }
+  Amount since(double from_s, std::size_t part) {
+    return collector_->between(part, from_s, world_->now_s());
+  }
   // What rounding in the source may make of it.
   double tolerance_j(std::size_t part) {
     const Zone& zone = collector_->zones()[part];
@@ -190,12 +192,14 @@ TEST_P(Meters, SayWhichPermissionIsMissingAndHowToGiveIt) {
 std::string name_of(const testing::TestParamInfo<WorldEntry>& world) { return world.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(All, Meters, testing::ValuesIn(all_meter_worlds()), name_of);
-INSTANTIATE_TEST_SUITE_P(All, CountersThatGoRound, testing::ValuesIn(meter_worlds_with(&Traits::goes_round)), name_of);
-INSTANTIATE_TEST_SUITE_P(All, MetersThatShowZeros, testing::ValuesIn(meter_worlds_with(&Traits::shows_zeros)), name_of);
-INSTANTIATE_TEST_SUITE_P(All, CountersThatAreSetAnew, testing::ValuesIn(meter_worlds_with(&Traits::can_be_set_anew)),
-                         name_of);
-INSTANTIATE_TEST_SUITE_P(All, MetersThatFallSilent, testing::ValuesIn(meter_worlds_with(&Traits::can_fall_silent)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(All, CountersThatGoRound,
+                         testing::ValuesIn(meter_worlds_with(&Traits::goes_round)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, MetersThatShowZeros,
+                         testing::ValuesIn(meter_worlds_with(&Traits::shows_zeros)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, CountersThatAreSetAnew,
+                         testing::ValuesIn(meter_worlds_with(&Traits::can_be_set_anew)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, MetersThatFallSilent,
+                         testing::ValuesIn(meter_worlds_with(&Traits::can_fall_silent)), name_of);
 
 }  // namespace
 }  // namespace diapause::energy

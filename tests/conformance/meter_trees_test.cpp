@@ -50,7 +50,8 @@ class Trees : public testing::Test {
   static std::vector<std::string> names(const Meter& meter) {
     std::vector<std::string> result;
     for (const Zone& found : meter.zones()) {
-      result.push_back(std::string(domain_name(found.domain)) + (found.part.empty() ? "" : " " + found.part));
+      result.push_back(std::string(domain_name(found.domain)) +
+                       (found.part.empty() ? "" : " " + found.part));
     }
     return result;
   }
@@ -70,7 +71,8 @@ TEST_F(Trees, OfPowercapTellWhatAZoneIsByItsName) {
   zone("intel-rapl:2", "package-1", 9000000000);
   zone("intel-rapl-mmio:0", "package-0", 1000000000);
   const auto discovery = discover(discover_powercap);
-  EXPECT_THAT(names(*discovery.meter), ElementsAre("psys", "package 0", "core 0", "uncore 0", "dram 0", "package 1"));
+  EXPECT_THAT(names(*discovery.meter),
+              ElementsAre("psys", "package 0", "core 0", "uncore 0", "dram 0", "package 1"));
   EXPECT_EQ(choose_total(discovery.meter->zones()).name, "psys");
   EXPECT_NEAR(discovery.meter->zones()[1].resolution_j, 61e-6, 1e-6);
   EXPECT_NEAR(discovery.meter->zones()[4].resolution_j, 15.3e-6, 1e-6);
@@ -83,10 +85,12 @@ TEST_F(Trees, OfPowercapTakeMmioWhereThereIsNoOther) {
 
 TEST_F(Trees, OfPowercapShowDiesOnceEachButMirrorsOnlyOnce) {
   zone("intel-rapl:0", "package-0-die-0", 1000000000);
-  zone("intel-rapl:1", "package-0-die-1", 1000000042);  // AMD: the same counter, read a moment later
+  zone("intel-rapl:1", "package-0-die-1",
+       1000000042);  // AMD: the same counter, read a moment later
   zone("intel-rapl:2", "package-1-die-0", 2000000000);
   zone("intel-rapl:3", "package-1-die-1", 7000000000);  // Intel: counters of their own
-  EXPECT_THAT(names(*discover(discover_powercap).meter), ElementsAre("package 0/0", "package 1/0", "package 1/1"));
+  EXPECT_THAT(names(*discover(discover_powercap).meter),
+              ElementsAre("package 0/0", "package 1/0", "package 1/1"));
 }
 
 TEST_F(Trees, OfPowercapMayChangeTheirNumbersWhileTheyAreRead) {
@@ -120,7 +124,8 @@ TEST_F(Trees, OfHwmonAreReadWhateverNumberAChipHas) {
   write("/sys/class/hwmon/hwmon0/power1_input", "12000000");
   write("/sys/class/hwmon/hwmon1/name", "nvme");
   write("/sys/class/hwmon/hwmon1/temp1_input", "40000");
-  EXPECT_THAT(names(*discover(discover_hwmon).meter), UnorderedElementsAre("node", "package 0", "other ina231 power1"));
+  EXPECT_THAT(names(*discover(discover_hwmon).meter),
+              UnorderedElementsAre("node", "package 0", "other ina231 power1"));
 }
 
 TEST_F(Trees, OfHwmonHaveTheBoardsOfAmdAndNotGraphicsInsideAProcessor) {
@@ -135,7 +140,8 @@ TEST_F(Trees, OfHwmonHaveTheBoardsOfAmdAndNotGraphicsInsideAProcessor) {
   write(board("2", "power1_input") + "power1_cap", "300000000");
   board("3", "power1_input");
   const auto discovery = discover(discover_hwmon);
-  EXPECT_THAT(names(*discovery.meter), ElementsAre("gpu amdgpu", "gpu amdgpu#2", "other amdgpu PPT"));
+  EXPECT_THAT(names(*discovery.meter),
+              ElementsAre("gpu amdgpu", "gpu amdgpu#2", "other amdgpu PPT"));
   EXPECT_EQ(discovery.meter->zones()[0].quantity, Quantity::power);
 }
 
@@ -156,15 +162,17 @@ TEST_F(Trees, OfPciShowBoardsThatNoMeterTellsOf) {
   zones[1].domain = Domain::gpu;
   const auto left_out = boards_left_out(kernel_, settings_.root, zones);
   ASSERT_THAT(left_out, SizeIs(2));
-  EXPECT_THAT(left_out[0].source + ": " + left_out[0].why, HasSubstr("NVIDIA: 2 seen, of which meters tell of 1"));
-  EXPECT_THAT(left_out[1].source + ": " + left_out[1].why, HasSubstr("AMD: 1 seen, of which meters tell of 0"));
+  EXPECT_THAT(left_out[0].source + ": " + left_out[0].why,
+              HasSubstr("NVIDIA: 2 seen, of which meters tell of 1"));
+  EXPECT_THAT(left_out[1].source + ": " + left_out[1].why,
+              HasSubstr("AMD: 1 seen, of which meters tell of 0"));
   zones[0].domain = Domain::node;
   EXPECT_THAT(boards_left_out(kernel_, settings_.root, zones), IsEmpty());
 }
 
 TEST_F(Trees, OfHwmonNameTheRailsOfGrace) {
-  const char* rails[] = {"Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0", "SysIO Power Socket 0",
-                         "Module Power Socket 1"};
+  const char* rails[] = {"Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0",
+                         "SysIO Power Socket 0", "Module Power Socket 1"};
   for (int i = 0; i < 5; ++i) {
     const std::string folder = "/sys/class/hwmon/hwmon" + std::to_string(i) + "/";
     write(folder + "name", "power_meter");
@@ -172,13 +180,14 @@ TEST_F(Trees, OfHwmonNameTheRailsOfGrace) {
     write(folder + "power1_average", "100000000");
   }
   const auto discovery = discover(discover_hwmon);
-  EXPECT_THAT(names(*discovery.meter),
-              ElementsAre("module 0", "socket 0", "package 0", "other SysIO Power Socket 0", "module 1"));
+  EXPECT_THAT(names(*discovery.meter), ElementsAre("module 0", "socket 0", "package 0",
+                                                   "other SysIO Power Socket 0", "module 1"));
   EXPECT_EQ(choose_total(discovery.meter->zones()).zones, (std::vector<std::size_t>{0, 4}));
 }
 
 TEST_F(Trees, OfPmCountersNameNodeProcessorMemoryAndBoards) {
-  for (const char* file : {"energy", "cpu_energy", "memory_energy", "accel0_energy", "accel1_energy"}) {
+  for (const char* file :
+       {"energy", "cpu_energy", "memory_energy", "accel0_energy", "accel1_energy"}) {
     write(std::string("/sys/cray/pm_counters/") + file, "6954361 J 1644940393293043 us");
   }
   write("/sys/cray/pm_counters/power", "322 W 1644940393293043 us");
@@ -262,7 +271,8 @@ TEST_F(Trees, OfAStreamSkipCellsWithoutANumber) {
   discovery.meter->read(sys::monotonic_s(), readings);
   ASSERT_THAT(readings, SizeIs(1));
   EXPECT_EQ(readings[0].count.value_or(0), 10000000U);
-  // Two clocks are compared, and between looking at one and at the other there is as much time as the machine takes.
+  // Two clocks are compared, and between looking at one and at the other there is as much time as
+  // the machine takes.
   const double end_s = sys::monotonic_s();
   EXPECT_GE(readings[0].time_s, begin_s - (end_s - begin_s));
   EXPECT_LE(readings[0].time_s, end_s + (end_s - begin_s));

@@ -14,7 +14,8 @@
 
 namespace diapause::energy {
 
-MeterWorld::MeterWorld() : now_s_(sys::monotonic_s()), unix_s_(static_cast<double>(sys::unix_time_ns()) / 1e9) {
+MeterWorld::MeterWorld()
+    : now_s_(sys::monotonic_s()), unix_s_(static_cast<double>(sys::unix_time_ns()) / 1e9) {
   // In memory, as the files of the kernel are: they are written thousands of times.
   std::string pattern = "/dev/shm/diapause-meters-XXXXXX";
   root_ = ::mkdtemp(pattern.data());
@@ -82,11 +83,14 @@ class PowercapWorld final : public FilesWorld {
       add_part(200 + 10 * i);
       add_part(30 + i);
     }
-    for (std::size_t i = 0; i < parts(); ++i) write(folder(i) + "/max_energy_range_uj", micro(range_j()));
+    for (std::size_t i = 0; i < parts(); ++i)
+      write(folder(i) + "/max_energy_range_uj", micro(range_j()));
   }
   std::string name() const override { return "powercap"; }
   double range_j() const override { return 262143.328850; }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<PowercapWorld>(0); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<PowercapWorld>(0);
+  }
 
  protected:
   Discovery open(const Environment& environment) override { return discover_powercap(environment); }
@@ -121,12 +125,15 @@ class PerfWorld final : public MeterWorld {
     return true;
   }
   void deny() override { kernel().perf_error = EACCES; }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<PerfWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<PerfWorld>(false);
+  }
 
  protected:
   Discovery open(const Environment& environment) override { return discover_perf(environment); }
   void show(std::size_t part, double joules, double) override {
-    kernel().perf[{2, static_cast<int>(8 * part)}] = static_cast<std::uint64_t>(std::ldexp(joules, 32));
+    kernel().perf[{2, static_cast<int>(8 * part)}] =
+        static_cast<std::uint64_t>(std::ldexp(joules, 32));
   }
 
  private:
@@ -145,7 +152,9 @@ class AmdEnergyWorld final : public FilesWorld {
   }
   std::string name() const override { return "amd_energy"; }
   std::string meter() const override { return "hwmon"; }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<AmdEnergyWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<AmdEnergyWorld>(false);
+  }
 
  protected:
   Discovery open(const Environment& environment) override { return discover_hwmon(environment); }
@@ -169,7 +178,9 @@ class GraceWorld final : public FilesWorld {
   }
   std::string name() const override { return "grace"; }
   std::string meter() const override { return "hwmon"; }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<GraceWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<GraceWorld>(false);
+  }
 
  protected:
   Discovery open(const Environment& environment) override { return discover_hwmon(environment); }
@@ -177,7 +188,9 @@ class GraceWorld final : public FilesWorld {
   std::string path(std::size_t part) const override { return folder(part) + "power1_average"; }
 
  private:
-  static std::string folder(std::size_t part) { return fmt::format("/sys/class/hwmon/hwmon{}/", part); }
+  static std::string folder(std::size_t part) {
+    return fmt::format("/sys/class/hwmon/hwmon{}/", part);
+  }
 };
 
 class CrayWorld final : public FilesWorld {
@@ -188,10 +201,14 @@ class CrayWorld final : public FilesWorld {
     for (const double watts : {250.0, 300.0, 700.0, 60.0}) add_part(watts);
   }
   std::string name() const override { return "pm_counters"; }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<CrayWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<CrayWorld>(false);
+  }
 
  protected:
-  Discovery open(const Environment& environment) override { return discover_pm_counters(environment); }
+  Discovery open(const Environment& environment) override {
+    return discover_pm_counters(environment);
+  }
   void show(std::size_t part, double joules, double) override {
     write(path(part), fmt::format("{:.0f} J 1644940393293043 us", std::floor(joules)));
   }
@@ -218,7 +235,9 @@ class IpmiWorld final : public MeterWorld {
     return true;
   }
   void deny() override { fail(0, EACCES); }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<IpmiWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<IpmiWorld>(false);
+  }
 
  protected:
   Discovery open(const Environment& environment) override { return discover_ipmi(environment); }
@@ -226,8 +245,9 @@ class IpmiWorld final : public MeterWorld {
 
  private:
   int send(const ipmi_req& request) {
-    const bool is_right = request.msg.netfn == 0x2c && request.msg.cmd == 0x02 && request.msg.data_len == 4 &&
-                          request.msg.data[0] == 0xdc && request.msg.data[1] == 0x01;
+    const bool is_right = request.msg.netfn == 0x2c && request.msg.cmd == 0x02 &&
+                          request.msg.data_len == 4 && request.msg.data[0] == 0xdc &&
+                          request.msg.data[1] == 0x01;
     if (!is_right) return -EINVAL;
     asked_id_ = request.msgid;
     return 0;
@@ -273,7 +293,9 @@ class NvmlWorld final : public MeterWorld {
     return part == 0;
   }
   void deny() override { *library_.function<int*>("fake_nvml_init_error") = 4; }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<NvmlWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<NvmlWorld>(false);
+  }
 
  protected:
   Discovery open(const Environment& environment) override {
@@ -308,7 +330,9 @@ class StreamWorld final : public MeterWorld {
   }
   void deny() override { fail(0, EACCES); }
   bool needs_permission() const override { return false; }  // a user's own file
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<StreamWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<StreamWorld>(false);
+  }
 
  protected:
   Discovery open(const Environment& environment) override { return discover_stream(environment); }
@@ -351,7 +375,9 @@ class ReplayWorld final : public MeterWorld {
   }
   void deny() override { fail(0, EACCES); }
   bool needs_permission() const override { return false; }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<ReplayWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<ReplayWorld>(false);
+  }
 
  protected:
   Discovery open(const Environment& environment) override { return discover_replay(environment); }
@@ -379,12 +405,15 @@ class ModelWorld final : public FilesWorld {
   }
   std::string name() const override { return "model"; }
   bool needs_permission() const override { return false; }
-  std::unique_ptr<MeterWorld> without_sources() const override { return std::make_unique<ModelWorld>(false); }
+  std::unique_ptr<MeterWorld> without_sources() const override {
+    return std::make_unique<ModelWorld>(false);
+  }
 
  protected:
   Discovery open(const Environment& environment) override { return discover_model(environment); }
   void show(std::size_t, double, double) override {
-    write(path(0), fmt::format("cpu  {:.0f} 0 0 500 0 0 0 0 0 0\ncpu0 0 0 0 0", 1e4 + (now_s() - begin_s_) * 400));
+    write(path(0), fmt::format("cpu  {:.0f} 0 0 500 0 0 0 0 0 0\ncpu0 0 0 0 0",
+                               1e4 + (now_s() - begin_s_) * 400));
   }
   std::string path(std::size_t) const override { return "/proc/stat"; }
 

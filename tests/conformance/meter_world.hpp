@@ -1,5 +1,5 @@
-// A machine for each meter, made of files and fake devices in a directory of its own: parts that use energy at a known
-// power, and whose sources go wrong when a test says so.
+// A machine for each meter, made of files and fake devices in a directory of its own: parts that
+// use energy at a known power, and whose sources go wrong when a test says so.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,8 @@ class MeterWorld {
   void set_watts(std::size_t part, double watts) { watts_[part] = watts; }
   double watts(std::size_t part) const { return watts_[part]; }
 
-  // The source of a part gives nothing new: a counter stands still, a sensor shows 0, a stream has no lines.
+  // The source of a part gives nothing new: a counter stands still, a sensor shows 0, a stream has
+  // no lines.
   void silence(std::size_t part, bool is_silent) { is_silent_[part] = is_silent; }
   // Shows 0 until the next advance().
   void show_zero(std::size_t part) { show(part, 0, 0); }

@@ -21,8 +21,9 @@ struct Outage {
 };
 
 std::vector<Outage> outages() {
-  std::vector<Outage> all = {
-      {PowerLoss::lose_all, 0}, {PowerLoss::keep_names_lose_data, 0}, {PowerLoss::keep_data_lose_names, 0}};
+  std::vector<Outage> all = {{PowerLoss::lose_all, 0},
+                             {PowerLoss::keep_names_lose_data, 0},
+                             {PowerLoss::keep_data_lose_names, 0}};
   for (std::uint64_t seed = 0; seed < 6; ++seed) all.push_back({PowerLoss::random, seed});
   return all;
 }
@@ -51,12 +52,14 @@ TEST_P(TierPowerLoss, LeavesAPublishedVersionWhole) {
     disk.power_loss(outage.mode, outage.seed);
     const auto tier = open_tier(disk, GetParam(), "/tier", false);
     ASSERT_TRUE(tier) << tier.error().message;
-    EXPECT_EQ(left_of(*tier, kFirst), Left::all) << static_cast<int>(outage.mode) << " seed " << outage.seed;
+    EXPECT_EQ(left_of(*tier, kFirst), Left::all)
+        << static_cast<int>(outage.mode) << " seed " << outage.seed;
   }
 }
 
-// `act` is a step in the life of version 2, with version 1 published before it; the process dies at every call of it.
-// Counts outcomes that break a promise: version 1 not whole, or version 2 in ruins, or not `promised` after success.
+// `act` is a step in the life of version 2, with version 1 published before it; the process dies at
+// every call of it. Counts outcomes that break a promise: version 1 not whole, or version 2 in
+// ruins, or not `promised` after success.
 template <class Act>
 unsigned broken_promises(TierKind kind, bool has_second, Left promised, Act act) {
   unsigned broken = 0;
@@ -66,7 +69,8 @@ unsigned broken_promises(TierKind kind, bool has_second, Left promised, Act act)
       VolatileDisk disk;
       {
         auto tier = open_tier(disk, kind, "/tier");
-        EXPECT_TRUE(tier && store_version(*tier, kFirst) && (!has_second || store_version(*tier, kSecond)));
+        EXPECT_TRUE(tier && store_version(*tier, kFirst) &&
+                    (!has_second || store_version(*tier, kSecond)));
       }
       FaultKernel dying(disk, {Fault::stop, index});
       auto tier = open_tier(dying, kind, "/tier", false);
@@ -74,7 +78,8 @@ unsigned broken_promises(TierKind kind, bool has_second, Left promised, Act act)
       disk.power_loss(outage.mode, outage.seed);
       const auto after = open_tier(disk, kind, "/tier", false);
       const Left second = left_of(*after, kSecond);
-      broken += left_of(*after, kFirst) != Left::all || second == Left::ruins || (done && second != promised);
+      broken += left_of(*after, kFirst) != Left::all || second == Left::ruins ||
+                (done && second != promised);
       reached = dying.reached();
     }
   }
@@ -82,14 +87,16 @@ unsigned broken_promises(TierKind kind, bool has_second, Left promised, Act act)
 }
 
 TEST_P(TierPowerLoss, LeavesAVersionAbsentOrWholeAtEveryCallOfItsMaking) {
-  EXPECT_EQ(broken_promises(GetParam(), false, Left::all,
-                            [](store::Tier& tier) { return store_version(tier, kSecond).has_value(); }),
-            0U);
+  EXPECT_EQ(
+      broken_promises(GetParam(), false, Left::all,
+                      [](store::Tier& tier) { return store_version(tier, kSecond).has_value(); }),
+      0U);
 }
 
 TEST_P(TierPowerLoss, LeavesAVersionAbsentOrWholeAtEveryCallOfItsRemoval) {
-  EXPECT_EQ(broken_promises(GetParam(), true, Left::nothing,
-                            [](store::Tier& tier) { return tier.remove_version(version_of(2)).has_value(); }),
+  EXPECT_EQ(broken_promises(
+                GetParam(), true, Left::nothing,
+                [](store::Tier& tier) { return tier.remove_version(version_of(2)).has_value(); }),
             0U);
 }
 
@@ -100,13 +107,16 @@ TEST_P(TierPowerLoss, FindsOutAWriterThatPublishesBeforeItSettles) {
                               auto slot = tier.acquire(kSecond.image_bytes(), 0);
                               if (!slot) return false;
                               const auto manifest = write_image(*slot, kSecond);
-                              return manifest && tier.make_version(version_of(2)) && tier.publish(*manifest) &&
-                                     settle_image(tier, *slot, *manifest) && tier.sync_version(version_of(2));
+                              return manifest && tier.make_version(version_of(2)) &&
+                                     tier.publish(*manifest) &&
+                                     settle_image(tier, *slot, *manifest) &&
+                                     tier.sync_version(version_of(2));
                             }),
             0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(, TierPowerLoss, testing::Values(TierKind::local, TierKind::global), name_of_kind);
+INSTANTIATE_TEST_SUITE_P(, TierPowerLoss, testing::Values(TierKind::local, TierKind::global),
+                         name_of_kind);
 
 }  // namespace
 }  // namespace diapause::conformance

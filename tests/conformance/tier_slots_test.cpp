@@ -1,4 +1,5 @@
-// A slot is one file, one mapping and one name, whatever becomes of the tier object that has made it.
+// A slot is one file, one mapping and one name, whatever becomes of the tier object that has made
+// it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,9 +23,13 @@ using testing::HasSubstr;
 
 class TierSlots : public testing::TestWithParam<Ground> {
  protected:
-  Tier opened() { return test_support::value_of(open_tier(world_.kernel(), TierKind::memory, world_.root())); }
+  Tier opened() {
+    return test_support::value_of(open_tier(world_.kernel(), TierKind::memory, world_.root()));
+  }
   static Slot acquired(Tier& tier) { return test_support::value_of(tier.acquire(kPageBytes, 0)); }
-  static sys::Directory spare_of(const Tier& tier) { return *tier.directory().open_child(store::kSpareDirectory); }
+  static sys::Directory spare_of(const Tier& tier) {
+    return *tier.directory().open_child(store::kSpareDirectory);
+  }
   // While a file is open, the file system gives its inode to no other.
   static sys::File kept_open(const Tier& tier, const Slot& slot) {
     return test_support::value_of(spare_of(tier).open_file(slot.name(), sys::Access::read));
@@ -43,7 +48,8 @@ class TierSlots : public testing::TestWithParam<Ground> {
 TEST_P(TierSlots, GiveNoNameTwiceThoughTheTierIsOpenedAnew) {
   Tier first = opened();
   const Slot slot = acquired(first);
-  ASSERT_TRUE(spare_of(first).remove_file(slot.name())) << "settled and gone, as far as the directory tells";
+  ASSERT_TRUE(spare_of(first).remove_file(slot.name()))
+      << "settled and gone, as far as the directory tells";
   Tier second = opened();
   second.succeed(std::move(first));
   EXPECT_NE(acquired(second).name(), slot.name());
@@ -195,7 +201,9 @@ TEST_P(TierSlots, OfLaterUseGetTheirMemoryWhenTheyAreFilled) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, TierSlots, testing::Values(Ground::real, Ground::disk_in_memory),
-                         [](const auto& test) { return test.param == Ground::real ? "Real" : "DiskInMemory"; });
+                         [](const auto& test) {
+                           return test.param == Ground::real ? "Real" : "DiskInMemory";
+                         });
 
 }  // namespace
 }  // namespace diapause::conformance

@@ -37,13 +37,17 @@ class TierTest : public testing::TestWithParam<std::tuple<TierKind, Ground>> {
   TierTest() : world_(std::get<Ground>(GetParam())) {}
 
   TierKind kind() const { return std::get<TierKind>(GetParam()); }
-  Result<Tier> open(bool create = true) { return open_tier(world_.kernel(), kind(), world_.root(), create); }
+  Result<Tier> open(bool create = true) {
+    return open_tier(world_.kernel(), kind(), world_.root(), create);
+  }
   Tier opened() { return test_support::value_of(open()); }
 
   static Stored stored(Tier& tier, const Content& content) {
     return test_support::value_of(store_version(tier, content));
   }
-  static std::vector<FoundVersion> scanned(const Tier& tier) { return test_support::value_of(tier.scan()); }
+  static std::vector<FoundVersion> scanned(const Tier& tier) {
+    return test_support::value_of(tier.scan());
+  }
   static FoundVersion only_version(const Tier& tier) {
     auto found = scanned(tier);
     EXPECT_EQ(found.size(), 1U);
@@ -51,7 +55,8 @@ class TierTest : public testing::TestWithParam<std::tuple<TierKind, Ground>> {
   }
   static std::vector<std::string> names_in(const sys::Directory& directory) {
     std::vector<std::string> names;
-    for (const sys::DirectoryEntry& entry : test_support::value_of(directory.list())) names.push_back(entry.name);
+    for (const sys::DirectoryEntry& entry : test_support::value_of(directory.list()))
+      names.push_back(entry.name);
     std::ranges::sort(names);
     return names;
   }
@@ -113,8 +118,9 @@ TEST_P(TierTest, SaysWhichTierIsFullWhatWasNeededAndWhatIsFree) {
   constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 60;
   const auto slot = tier.acquire(kTooMuch, 0);
   EXPECT_EQ(code_of(slot), Code::full);
-  EXPECT_THAT(message_of(slot), AllOf(HasSubstr(fmt::format("the {} tier {}", store::tier_name(kind()), tier.path())),
-                                      HasSubstr(fmt::format("{} bytes needed", kTooMuch)), HasSubstr(" free")));
+  EXPECT_THAT(message_of(slot),
+              AllOf(HasSubstr(fmt::format("the {} tier {}", store::tier_name(kind()), tier.path())),
+                    HasSubstr(fmt::format("{} bytes needed", kTooMuch)), HasSubstr(" free")));
   EXPECT_THAT(names_in(*tier.directory().open_child(store::kSpareDirectory)), IsEmpty());
   EXPECT_TRUE(store_version(tier, first_)) << "a tier that was full once must go on";
 }
@@ -143,14 +149,16 @@ TEST_P(TierTest, UsesARecycledSlotAgainAndShowsNothingOfItsOldImage) {
   const Stored fresh = stored(tier, smaller);
   EXPECT_EQ(status_of(fresh.slot).st_ino, inode);
   ASSERT_TRUE(check_whole(tier, version_of(2)));
-  auto reader = tier.open_image(version_of(2), store::image_name(0), store::expected_image(fresh.manifest, 0));
+  auto reader = tier.open_image(version_of(2), store::image_name(0),
+                                store::expected_image(fresh.manifest, 0));
   ASSERT_TRUE(reader) << reader.error().message;
   EXPECT_EQ(reader->bytes().size(), smaller.image_bytes());
   ByteVector scratch(first_.image_bytes() + kPageBytes);
   const auto view = reader->bytes().view(0, scratch);
   ASSERT_TRUE(view);
   EXPECT_EQ(std::search_n(view->begin(), view->end(), 16, std::byte{0xab}), view->end());
-  EXPECT_TRUE(std::ranges::all_of(view->subspan(smaller.image_bytes()), [](std::byte b) { return b == std::byte{0}; }));
+  EXPECT_TRUE(std::ranges::all_of(view->subspan(smaller.image_bytes()),
+                                  [](std::byte b) { return b == std::byte{0}; }));
 }
 
 TEST_P(TierTest, GivesACaptureTheNewestContentAndOthersForgetIt) {
@@ -285,7 +293,8 @@ TEST(TierInMemory, IsNotSynced) {
 
 TEST_P(TierTest, ListsTheNewestVersionFirst) {
   Tier tier = opened();
-  for (const std::uint64_t number : {9U, 100U, 10U}) stored(tier, Content(version_of(number), 10, std::byte{1}));
+  for (const std::uint64_t number : {9U, 100U, 10U})
+    stored(tier, Content(version_of(number), 10, std::byte{1}));
   format::VersionId restarted = version_of(3);
   restarted.incarnation = 2;
   stored(tier, Content(restarted, 10, std::byte{1}));
@@ -312,7 +321,8 @@ TEST_P(TierTest, LeavesNoFileOfARemovedVersion) {
     const Stored other = stored(tier, Content(version_of(2), 10, std::byte{1}));
   }
   ASSERT_TRUE(tier.remove_version(version_of(1)));
-  EXPECT_THAT(names_in(tier.directory()), ElementsAre("spare", store::version_directory(version_of(2))));
+  EXPECT_THAT(names_in(tier.directory()),
+              ElementsAre("spare", store::version_directory(version_of(2))));
   EXPECT_THAT(names_in(*tier.directory().open_child(store::kSpareDirectory)), IsEmpty());
   EXPECT_TRUE(check_whole(tier, version_of(2)));
   EXPECT_TRUE(tier.remove_version(version_of(1))) << "again";
@@ -329,7 +339,8 @@ TEST_P(TierTest, KeepsAVersionWhenItsProcessDies) {
   EXPECT_TRUE(check_whole(*next, version_of(1)));
   ASSERT_TRUE(next->lock("next job", 0));
   ASSERT_TRUE(next->clear_spares());
-  EXPECT_THAT(names_in(*next->directory().open_child(store::kSpareDirectory)), IsEmpty()) << "left by the dead";
+  EXPECT_THAT(names_in(*next->directory().open_child(store::kSpareDirectory)), IsEmpty())
+      << "left by the dead";
   EXPECT_TRUE(check_whole(*next, version_of(1)));
 }
 
@@ -386,7 +397,8 @@ TEST_P(TierTest, DoesNotTakeTheManifestOfAnotherVersion) {
   Tier tier = opened();
   const Stored one = stored(tier, first_);
   const Stored other = stored(tier, Content(version_of(2), 10, std::byte{1}));
-  const std::string foreign = *test_support::read_text(directory_of(tier, version_of(2)), "manifest.a");
+  const std::string foreign =
+      *test_support::read_text(directory_of(tier, version_of(2)), "manifest.a");
   for (const char* name : store::kManifestNames) {
     ASSERT_TRUE(test_support::write_text(directory_of(tier, version_of(1)), name, foreign));
   }
@@ -430,7 +442,8 @@ TEST_P(TierTest, RefusesAJobsDirectoryThatOthersCanWriteTo) {
 }
 
 TEST_P(TierTest, RefusesADirectoryOfSomebodyElse) {
-  if (world_.disk() == nullptr && ::geteuid() != 0) GTEST_SKIP() << "only root can give directories away";
+  if (world_.disk() == nullptr && ::geteuid() != 0)
+    GTEST_SKIP() << "only root can give directories away";
   world_.make_directory(world_.root(), 0700);
   world_.give_to_somebody_else(world_.root());
   EXPECT_EQ(code_of(open()), Code::denied);
@@ -441,11 +454,13 @@ TEST_P(TierTest, IgnoresNamesThatItDidNotMake) {
   Tier tier = opened();
   const Stored version = stored(tier, first_);
   const std::string name = store::version_directory(version_of(1));
-  for (const std::string& garbage : {"v0" + name.substr(1), name + ".tmp", "V" + name.substr(1), std::string("..."),
-                                     std::string("v1"), std::string("v1-i1-"), std::string("..\\..")}) {
+  for (const std::string& garbage :
+       {"v0" + name.substr(1), name + ".tmp", "V" + name.substr(1), std::string("..."),
+        std::string("v1"), std::string("v1-i1-"), std::string("..\\..")}) {
     ASSERT_TRUE(tier.directory().make_child(garbage)) << garbage;
   }
-  for (const char* garbage : {"r00.img", "r1.img.tmp", "r-1.img", "g0-p.img", "manifest.c", "manifest.a.tmp"}) {
+  for (const char* garbage :
+       {"r00.img", "r1.img.tmp", "r-1.img", "g0-p.img", "manifest.c", "manifest.a.tmp"}) {
     ASSERT_TRUE(test_support::write_text(directory_of(tier, version_of(1)), garbage, "garbage"));
   }
   const FoundVersion found = only_version(tier);
@@ -456,7 +471,8 @@ TEST_P(TierTest, IgnoresNamesThatItDidNotMake) {
 
 TEST_P(TierTest, SaysSoWhereAFileHasTheNameOfAVersion) {
   Tier tier = opened();
-  ASSERT_TRUE(test_support::write_text(tier.directory(), store::version_directory(version_of(1)), "garbage"));
+  ASSERT_TRUE(test_support::write_text(tier.directory(), store::version_directory(version_of(1)),
+                                       "garbage"));
   const FoundVersion found = only_version(tier);
   EXPECT_FALSE(found.manifest);
   EXPECT_THAT(found.problem, HasSubstr(store::version_directory(version_of(1))));
@@ -485,7 +501,8 @@ std::string name_of(const testing::TestParamInfo<std::tuple<TierKind, Ground>>& 
 }
 
 INSTANTIATE_TEST_SUITE_P(, TierTest,
-                         testing::Combine(testing::Values(TierKind::memory, TierKind::local, TierKind::global),
+                         testing::Combine(testing::Values(TierKind::memory, TierKind::local,
+                                                          TierKind::global),
                                           testing::Values(Ground::real, Ground::disk_in_memory)),
                          name_of);
 
@@ -521,7 +538,8 @@ TEST_P(SmallTier, GivesUpSparesBeforeItIsFull) {
 
 // Somebody else took the space between the question and the reservation.
 TEST_P(SmallTier, IsFullWhereTheReservationFailsAndLeavesNothingBehind) {
-  test_support::FaultKernel kernel(disk_, {test_support::Fault::fail_once, 0, test_support::Call::fallocate, ENOSPC});
+  test_support::FaultKernel kernel(
+      disk_, {test_support::Fault::fail_once, 0, test_support::Call::fallocate, ENOSPC});
   auto tier = open_tier(kernel, GetParam(), "/tier");
   ASSERT_TRUE(tier);
   const auto slot = tier->acquire(kPageBytes, 0);
@@ -531,7 +549,8 @@ TEST_P(SmallTier, IsFullWhereTheReservationFailsAndLeavesNothingBehind) {
   EXPECT_TRUE(tier->acquire(kPageBytes, 0));
 }
 
-INSTANTIATE_TEST_SUITE_P(, SmallTier, testing::Values(TierKind::memory, TierKind::local, TierKind::global),
+INSTANTIATE_TEST_SUITE_P(, SmallTier,
+                         testing::Values(TierKind::memory, TierKind::local, TierKind::global),
                          name_of_kind);
 
 }  // namespace

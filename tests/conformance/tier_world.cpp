@@ -38,12 +38,15 @@ void World::make_directory(const std::string& path, mode_t mode) {
 }
 
 void World::give_to_somebody_else(const std::string& path) {
-  const bool given = disk_ ? disk_->set_owner(path, kSomebodyElse) : ::chown(path.c_str(), kSomebodyElse, -1) == 0;
+  const bool given =
+      disk_ ? disk_->set_owner(path, kSomebodyElse) : ::chown(path.c_str(), kSomebodyElse, -1) == 0;
   if (!given) std::abort();
 }
 
-Result<store::Tier> open_tier(sys::Kernel& kernel, config::TierKind kind, const std::string& root, bool create) {
-  return store::Tier::open(kernel, kind, root, "job-00000000", kind == config::TierKind::global ? "" : "node1", create);
+Result<store::Tier> open_tier(sys::Kernel& kernel, config::TierKind kind, const std::string& root,
+                              bool create) {
+  return store::Tier::open(kernel, kind, root, "job-00000000",
+                           kind == config::TierKind::global ? "" : "node1", create);
 }
 
 format::VersionId version_of(std::uint64_t number) {
@@ -52,7 +55,8 @@ format::VersionId version_of(std::uint64_t number) {
   return id;
 }
 
-Content::Content(format::VersionId version, std::size_t bytes, std::byte fill) : memory(bytes, fill) {
+Content::Content(format::VersionId version, std::size_t bytes, std::byte fill)
+    : memory(bytes, fill) {
   format::Region region;
   region.name = "grid";
   region.count = bytes;
@@ -64,10 +68,11 @@ Content::Content(format::VersionId version, std::size_t bytes, std::byte fill) :
 
 Result<format::Manifest> write_image(store::Slot& slot, const Content& content) {
   capture::MemorySource source({content.memory.data()});
-  auto captured =
-      slot.mapping().empty()
-          ? capture_to_file(source, content.index, content.index_offset, content.identity, slot.file())
-          : capture_to_mapping(source, content.index, content.index_offset, content.identity, slot.mapping());
+  auto captured = slot.mapping().empty()
+                      ? capture_to_file(source, content.index, content.index_offset,
+                                        content.identity, slot.file())
+                      : capture_to_mapping(source, content.index, content.index_offset,
+                                           content.identity, slot.mapping());
   if (!captured) return fail(captured.error());
   format::Manifest manifest;
   manifest.job = "job";
@@ -99,11 +104,15 @@ Status check_whole(const store::Tier& tier, const format::VersionId& version) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<store::FoundVersion> found, tier.scan());
   const auto it = std::ranges::find(found, version, &store::FoundVersion::id);
   if (it == found.end() || !it->manifest) return fail(Code::not_found, "the version is not there");
-  auto reader = tier.open_image(version, store::image_name(0), store::expected_image(*it->manifest, 0));
-  if (!reader) return fail(Code::corrupt, reader.error().message);  // also where the file is missing
+  auto reader =
+      tier.open_image(version, store::image_name(0), store::expected_image(*it->manifest, 0));
+  if (!reader)
+    return fail(Code::corrupt, reader.error().message);  // also where the file is missing
   return reader->verify();
 }
 
-std::string name_of_kind(const testing::TestParamInfo<config::TierKind>& info) { return store::tier_name(info.param); }
+std::string name_of_kind(const testing::TestParamInfo<config::TierKind>& info) {
+  return store::tier_name(info.param);
+}
 
 }  // namespace diapause::conformance

@@ -37,7 +37,8 @@ class World {
   std::string path_;
 };
 
-Result<store::Tier> open_tier(sys::Kernel& kernel, config::TierKind kind, const std::string& root, bool create = true);
+Result<store::Tier> open_tier(sys::Kernel& kernel, config::TierKind kind, const std::string& root,
+                              bool create = true);
 
 format::VersionId version_of(std::uint64_t number);
 
@@ -63,8 +64,8 @@ struct Stored {
 // All of them: acquire, write, settle, sync, publish.
 Result<Stored> store_version(store::Tier& tier, const Content& content);
 
-// Whether the version is there with its manifest, and all of its image is sound: Code::not_found if there is no
-// manifest, Code::corrupt if there is one and not the image that it promises.
+// Whether the version is there with its manifest, and all of its image is sound: Code::not_found if
+// there is no manifest, Code::corrupt if there is one and not the image that it promises.
 Status check_whole(const store::Tier& tier, const format::VersionId& version);
 
 // For the names of tests.

@@ -1,4 +1,5 @@
-/* Ends a test program that finds something else than it should: under a launcher all ranks end with it. */
+/* Ends a test program that finds something else than it should: under a launcher all ranks end with
+ * it. */
 #ifndef DIAPAUSE_TESTS_DROP_IN_EXPECT_H
 #define DIAPAUSE_TESTS_DROP_IN_EXPECT_H
 

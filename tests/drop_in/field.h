@@ -1,4 +1,5 @@
-/* What the solvers of these tests compute: a field that travels around a ring of ranks, and the files it goes to. */
+/* What the solvers of these tests compute: a field that travels around a ring of ranks, and the
+ * files it goes to. */
 #ifndef DIAPAUSE_TESTS_DROP_IN_FIELD_H
 #define DIAPAUSE_TESTS_DROP_IN_FIELD_H
 
@@ -26,15 +27,16 @@ static inline void advance(double* field, int step, MPI_Comm comm) {
 static inline int write_checkpoint(const char* path, const int* step, const double* field) {
   FILE* const file = fopen(path, "wb");
   if (file == NULL) return 0;
-  const int is_written =
-      fwrite(step, sizeof *step, 1, file) == 1 && fwrite(field, sizeof *field, kCells, file) == kCells;
+  const int is_written = fwrite(step, sizeof *step, 1, file) == 1 &&
+                         fwrite(field, sizeof *field, kCells, file) == kCells;
   return fclose(file) == 0 && is_written;
 }
 
 static inline int read_checkpoint(const char* path, int* step, double* field) {
   FILE* const file = fopen(path, "rb");
   if (file == NULL) return 0;
-  const int is_read = fread(step, sizeof *step, 1, file) == 1 && fread(field, sizeof *field, kCells, file) == kCells;
+  const int is_read = fread(step, sizeof *step, 1, file) == 1 &&
+                      fread(field, sizeof *field, kCells, file) == kCells;
   return fclose(file) == 0 && is_read;
 }
 

@@ -1,7 +1,7 @@
 /* What FTI's functions promise, on each rank alike: fti_functions CONFIGURATION STAGED
- * begin|continue|hold|stay|recover. The run that begins ends without FTI_Finalize, as after a crash. The one that holds
- * takes one checkpoint, makes the file STAGED.<rank>, and calls nothing more. The one that stays does so once it has
- * begun. */
+ * begin|continue|hold|stay|recover. The run that begins ends without FTI_Finalize, as after a
+ * crash. The one that holds takes one checkpoint, makes the file STAGED.<rank>, and calls nothing
+ * more. The one that stays does so once it has begun. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ static int is_filled(const double* values, int rank, int count) {
 static fti_id_t particle_type(void) {
   int64_t three = 3;
   const fti_id_t type = FTI_InitCompositeType("particle", sizeof(struct particle), NULL);
-  EXPECT(FTI_AddVectorField(type, "place", FTI_DBLE, offsetof(struct particle, place), 1, &three) == FTI_SCES);
+  EXPECT(FTI_AddVectorField(type, "place", FTI_DBLE, offsetof(struct particle, place), 1, &three) ==
+         FTI_SCES);
   EXPECT(FTI_AddScalarField(type, "kind", FTI_INTG, offsetof(struct particle, kind)) == FTI_SCES);
   EXPECT(FTI_AddScalarField(type, "outside", FTI_DBLE, sizeof(struct particle)) == FTI_NSCS);
   return type;
@@ -40,7 +41,8 @@ static fti_id_t particle_type(void) {
 
 static void read_configuration(const char* path) {
   const FTIT_allConfiguration read = FTI_GetConfig(path, FTI_COMM_WORLD);
-  EXPECT(read.configuration.ioMode == 1001 && read.configuration.test == 1 && read.configuration.dcpMode == -1);
+  EXPECT(read.configuration.ioMode == 1001 && read.configuration.test == 1 &&
+         read.configuration.dcpMode == -1);
   EXPECT(!read.configuration.keepL4Ckpt && strcmp(read.configuration.cfgFile, path) == 0);
   EXPECT(FTI_GetConfig("there is no such file", FTI_COMM_WORLD).configuration.ioMode == -1);
 }
@@ -68,21 +70,25 @@ static void begin(int rank, const char* staged) {
   values = filled(rank, own_count);
   EXPECT(FTI_Protect(0, values, own_count, FTI_DBLE) == FTI_SCES);
   number = 20;
-  EXPECT(FTI_InitICP(1, FTI_L2, 0) == FTI_SCES && FTI_AddVarICP(0) == FTI_SCES && FTI_FinalizeICP() == FTI_SCES);
+  EXPECT(FTI_InitICP(1, FTI_L2, 0) == FTI_SCES && FTI_AddVarICP(0) == FTI_SCES &&
+         FTI_FinalizeICP() == FTI_SCES);
   EXPECT(FTI_InitICP(1, FTI_L2, 1) == FTI_SCES);
   EXPECT(FTI_AddVarICP(named) == FTI_SCES);
   number = 30; /* too late for this checkpoint */
-  EXPECT(FTI_AddVarICP(0) == FTI_SCES && FTI_AddVarICP(0) == FTI_NSCS && FTI_AddVarICP(7) == FTI_SCES);
+  EXPECT(FTI_AddVarICP(0) == FTI_SCES && FTI_AddVarICP(0) == FTI_NSCS &&
+         FTI_AddVarICP(7) == FTI_SCES);
   EXPECT(FTI_FinalizeICP() == FTI_DONE);
 
   char folder[500], from[600], to[600];
-  EXPECT(FTI_GetStageDir(folder, 1) == FTI_NSCS && FTI_GetStageDir(folder, sizeof folder) == FTI_SCES);
+  EXPECT(FTI_GetStageDir(folder, 1) == FTI_NSCS &&
+         FTI_GetStageDir(folder, sizeof folder) == FTI_SCES);
   snprintf(from, sizeof from, "%s/file", folder);
   snprintf(to, sizeof to, "%s.%d", staged, rank);
   FILE* const file = fopen(from, "w");
   EXPECT(file != NULL && fputs("staged", file) >= 0 && fclose(file) == 0);
   const int sent = FTI_SendFile(from, to);
-  EXPECT(sent >= 0 && FTI_GetStageStatus(sent) == FTI_SI_SCES && FTI_GetStageStatus(sent + 1) == FTI_SI_NINI);
+  EXPECT(sent >= 0 && FTI_GetStageStatus(sent) == FTI_SI_SCES &&
+         FTI_GetStageStatus(sent + 1) == FTI_SI_NINI);
   EXPECT(FTI_GetStageStatus(FTI_SendFile(from, to)) == FTI_SI_FAIL);
   EXPECT(access(to, R_OK) == 0 && access(from, R_OK) != 0);
   free(values);
@@ -102,12 +108,14 @@ static void go_on(int rank) {
   EXPECT(FTI_RecoverVarInit() == FTI_SCES && FTI_RecoverVar(named) == FTI_NREC);
   EXPECT(FTI_Protect(named, &number, 1, FTI_INTG) == FTI_SCES);
   EXPECT(FTI_setIDFromString("named") == named);
-  if (rank == 0) EXPECT(FTI_RecoverVar(named) == FTI_SCES && number == 20); /* no call of all ranks */
+  if (rank == 0)
+    EXPECT(FTI_RecoverVar(named) == FTI_SCES && number == 20); /* no call of all ranks */
   EXPECT(FTI_RecoverVarFinalize() == FTI_SCES);
   EXPECT(FTI_Protect(7, &particle, 1, particle_type()) == FTI_SCES);
   EXPECT(FTI_Snapshot() == FTI_SCES); /* recovers */
   EXPECT(FTI_Status() == 0);
-  EXPECT(is_filled(values, rank, own_count) && number == 20 && particle.kind == 4 && particle.place[2] == 3 + rank);
+  EXPECT(is_filled(values, rank, own_count) && number == 20 && particle.kind == 4 &&
+         particle.place[2] == 3 + rank);
 
   const double before = values[3];
   EXPECT(FTI_BitFlip(7) == FTI_NSCS); /* no floating point */

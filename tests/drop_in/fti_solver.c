@@ -1,5 +1,6 @@
-/* A solver with FTI's calls, as its users write them: fti_solver CONFIGURATION LEVEL STEPS RESULT. LEVEL 0: whatever
- * FTI_Snapshot finds due. It moves its field to another address now and then, and frees it before the end. */
+/* A solver with FTI's calls, as its users write them: fti_solver CONFIGURATION LEVEL STEPS RESULT.
+ * LEVEL 0: whatever FTI_Snapshot finds due. It moves its field to another address now and then, and
+ * frees it before the end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int begun = FTI_Init(argv[1], MPI_COMM_WORLD);
   if (begun == FTI_NREC) MPI_Abort(MPI_COMM_WORLD, 20);
-  if (begun != FTI_SCES) { /* on all ranks; a launcher that is told to abort may drop what rank 0 has said */
+  if (begun !=
+      FTI_SCES) { /* on all ranks; a launcher that is told to abort may drop what rank 0 has said */
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 3;

@@ -1,5 +1,5 @@
-/* What SCR's functions promise, on each rank alike: scr_functions begin|continue. The run that begins ends without
- * SCR_Finalize, as after a crash. */
+/* What SCR's functions promise, on each rank alike: scr_functions begin|continue. The run that
+ * begins ends without SCR_Finalize, as after a crash. */
 #include <mpi.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,7 +48,8 @@ static int dataset(const char* name, int flags, int valid) {
 static int restart(const char* expected, int valid) {
   char name[SCR_MAX_FILENAME] = "", path[SCR_MAX_FILENAME];
   int is_there = 0;
-  EXPECT(SCR_Have_restart(&is_there, name) == SCR_SUCCESS && is_there && strcmp(name, expected) == 0);
+  EXPECT(SCR_Have_restart(&is_there, name) == SCR_SUCCESS && is_there &&
+         strcmp(name, expected) == 0);
   EXPECT(SCR_Start_restart(NULL) == SCR_SUCCESS);
   EXPECT(SCR_Route_file("no/such/file", path) != SCR_SUCCESS);
   EXPECT(SCR_Route_file(file_of(expected), path) == SCR_SUCCESS && holds_text(path, expected));
@@ -57,7 +58,8 @@ static int restart(const char* expected, int valid) {
 
 static int gives(const char* question, const char* expected) {
   char* const value = (char*)SCR_Config(question);
-  const int is_same = value == NULL ? expected == NULL : expected != NULL && strcmp(value, expected) == 0;
+  const int is_same =
+      value == NULL ? expected == NULL : expected != NULL && strcmp(value, expected) == 0;
   free(value);
   return is_same;
 }
@@ -79,7 +81,8 @@ static void parameters_are_set_asked_and_forgotten(void) {
 static void a_dataset_is_whole_or_not_there(void) {
   char path[SCR_MAX_FILENAME];
   EXPECT(dataset("invalid", SCR_FLAG_CHECKPOINT, rank != 1) != SCR_SUCCESS);
-  EXPECT(dataset("invalid", SCR_FLAG_OUTPUT, rank != 1) != SCR_SUCCESS && !exists(file_of("invalid")));
+  EXPECT(dataset("invalid", SCR_FLAG_OUTPUT, rank != 1) != SCR_SUCCESS &&
+         !exists(file_of("invalid")));
   EXPECT(SCR_Start_output("missing", SCR_FLAG_CHECKPOINT) == SCR_SUCCESS);
   EXPECT(rank == 0 || SCR_Route_file("missing/file", path) == SCR_SUCCESS);
   EXPECT(SCR_Complete_output(1) != SCR_SUCCESS);

@@ -1,4 +1,5 @@
-/* A solver that writes its checkpoints where SCR tells it to: scr_solver CONFIGURATION NAME STEPS RESULT. */
+/* A solver that writes its checkpoints where SCR tells it to: scr_solver CONFIGURATION NAME STEPS
+ * RESULT. */
 #include <stdlib.h>
 
 #include "field.h"
@@ -25,7 +26,8 @@ static void restart(int* step, double* field) {
   while (!is_done && SCR_Have_restart(&is_there, dataset) == SCR_SUCCESS && is_there) {
     if (SCR_Start_restart(dataset) != SCR_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 4);
     file_name(name, dataset);
-    const int is_read = SCR_Route_file(name, path) == SCR_SUCCESS && read_checkpoint(path, step, field);
+    const int is_read =
+        SCR_Route_file(name, path) == SCR_SUCCESS && read_checkpoint(path, step, field);
     is_done = SCR_Complete_restart(is_read) == SCR_SUCCESS;
   }
 }
@@ -38,7 +40,8 @@ int main(int argc, char** argv) {
   SCR_Configf("SCR_CONF_FILE=%s", argv[1]);
   SCR_Configf("SCR_JOB_NAME=%s", argv[2]);
   if (SCR_Init() != SCR_SUCCESS) {
-    MPI_Barrier(MPI_COMM_WORLD); /* on all ranks; a launcher that is told to abort may drop what rank 0 has said */
+    MPI_Barrier(MPI_COMM_WORLD); /* on all ranks; a launcher that is told to abort may drop what
+                                    rank 0 has said */
     MPI_Finalize();
     return 3;
   }

@@ -1,4 +1,5 @@
-/* A solver that writes its own files where VELOC tells it to: veloc_files CONFIGURATION NAME STEPS RESULT. */
+/* A solver that writes its own files where VELOC tells it to: veloc_files CONFIGURATION NAME STEPS
+ * RESULT. */
 #include <stdlib.h>
 
 #include "field.h"

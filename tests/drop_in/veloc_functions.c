@@ -1,4 +1,5 @@
-/* What VELOC's functions promise, by a process of its own. The first argument is the configuration. */
+/* What VELOC's functions promise, by a process of its own. The first argument is the configuration.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

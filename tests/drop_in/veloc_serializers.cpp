@@ -1,5 +1,5 @@
-// VELOC's C++ interface: what serializers write comes back, and observers hear of checkpoints. The first argument is
-// the configuration.
+// VELOC's C++ interface: what serializers write comes back, and observers hear of checkpoints. The
+// first argument is the configuration.
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -29,7 +29,8 @@ int main(int, char** argv) {
   std::vector<int> list = {1, 2, 3};
   int number = 7;
   int heard = -1;
-  client->register_observer(VELOC_OBSERVE_CKPT_END, [&](const std::string&, int version) { heard = version; });
+  client->register_observer(VELOC_OBSERVE_CKPT_END,
+                            [&](const std::string&, int version) { heard = version; });
   expect(client->mem_protect(0, &number, 1, sizeof number), "memory is protected");
   const auto write = [&](std::ostream& out) {
     for (const int value : list) out << value << ' ';
@@ -50,6 +51,7 @@ int main(int, char** argv) {
   expect(!client->restart("objects", 1, 3), "another rank's data is refused");
   expect(client->restart("objects", 1), "the first comes back");
   expect(list == std::vector<int>({1, 2, 3}) && number == 7, "with its values");
-  expect(client->restart("objects", 2, 0) && list == std::vector<int>(100, 4), "and the second with its own");
+  expect(client->restart("objects", 2, 0) && list == std::vector<int>(100, 4),
+         "and the second with its own");
   expect(client->checkpoint_wait(), "all is where it is to be");
 }

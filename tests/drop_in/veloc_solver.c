@@ -1,5 +1,5 @@
-/* A solver with VELOC's calls, as its users write them: veloc_solver CONFIGURATION NAME STEPS RESULT. It moves its
- * field to another address now and then, and frees it before the end. */
+/* A solver with VELOC's calls, as its users write them: veloc_solver CONFIGURATION NAME STEPS
+ * RESULT. It moves its field to another address now and then, and frees it before the end. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// The account of energy: which phase of which checkpoint or restart has used what, and the program the rest.
+// The account of energy: which phase of which checkpoint or restart has used what, and the program
+// the rest.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,34 +59,38 @@ class Accounting : public ::testing::TestWithParam<const char*> {
     double seconds = 0;
     for (const json& line : ledger_events(disk_, "energy")) {
       for (const json& phase : line["phases"]) {
-        if (phase["version"] == version && phase["phase"] == name) seconds += phase["seconds"].get<double>();
+        if (phase["version"] == version && phase["phase"] == name)
+          seconds += phase["seconds"].get<double>();
       }
     }
     return seconds;
   }
   // A job of one checkpoint of each level, of which the last is restored.
   void run() {
-    ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
-      library::CheckpointInfo info;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
-      for (int level = 1; level <= 4; ++level) {
-        const auto version = static_cast<std::uint64_t>(level);
-        program.compute(version);
-        EXPECT_TRUE(engine.checkpoint(version, level, info));
-        EXPECT_TRUE(info.level_reached == level || engine.wait(version, level, 60));
-      }
-      library::RestartInfo restart;
-      EXPECT_TRUE(engine.restart_begin(library::Engine::kNewest, restart));
-      EXPECT_TRUE(engine.restore({}));
-      EXPECT_TRUE(engine.restart_end());
-      EXPECT_TRUE(engine.close(60));
-    }));
+    ASSERT_TRUE(
+        run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+          library::CheckpointInfo info;
+          std::this_thread::sleep_for(
+              std::chrono::milliseconds(100));  // the model has its first look at the node
+          for (int level = 1; level <= 4; ++level) {
+            const auto version = static_cast<std::uint64_t>(level);
+            program.compute(version);
+            EXPECT_TRUE(engine.checkpoint(version, level, info));
+            EXPECT_TRUE(info.level_reached == level || engine.wait(version, level, 60));
+          }
+          library::RestartInfo restart;
+          EXPECT_TRUE(engine.restart_begin(library::Engine::kNewest, restart));
+          EXPECT_TRUE(engine.restore({}));
+          EXPECT_TRUE(engine.restart_end());
+          EXPECT_TRUE(engine.close(60));
+        }));
   }
   std::multiset<std::string> phases() const {
     std::multiset<std::string> found;
     for (const json& line : ledger_events(disk_, "energy")) {
       for (const json& phase : line["phases"]) {
-        found.insert(std::to_string(phase["version"].get<int>()) + " " + phase["phase"].get<std::string>());
+        found.insert(std::to_string(phase["version"].get<int>()) + " " +
+                     phase["phase"].get<std::string>());
       }
     }
     return found;
@@ -97,8 +102,9 @@ class Accounting : public ::testing::TestWithParam<const char*> {
 
 TEST_P(Accounting, NamesEveryPhaseOfEveryVersion) {
   run();
-  EXPECT_THAT(phases(), ::testing::IsSupersetOf({"1 capture", "1 keep", "1 publish", "2 partner", "3 parity",
-                                                 "4 global", "4 inventory", "4 verify", "4 fetch", "4 restore"}));
+  EXPECT_THAT(phases(), ::testing::IsSupersetOf({"1 capture", "1 keep", "1 publish", "2 partner",
+                                                 "3 parity", "4 global", "4 inventory", "4 verify",
+                                                 "4 fetch", "4 restore"}));
 }
 
 TEST_P(Accounting, TellsAtEveryLevelWhatPublishingTakes) {
@@ -171,12 +177,14 @@ TEST_P(Accounting, ThePartOfTheJobIsNoMoreThanItsWhole) {
     job_s += processors["job_s"].get<double>();
     EXPECT_LE(processors["others_most_s"], processors["others_s"]);
     EXPECT_GE(processors["job_j"], 0.0);
-    EXPECT_LE(processors["job_j"].get<double>(), line["whole"]["joules"]["total"].get<double>() * (1 + 1e-9));
+    EXPECT_LE(processors["job_j"].get<double>(),
+              line["whole"]["joules"]["total"].get<double>() * (1 + 1e-9));
   }
   EXPECT_GT(job_s, 0);
 }
 
-// Putting lost redundancy back is a checkpoint within the restart, which ends a period of the energy account.
+// Putting lost redundancy back is a checkpoint within the restart, which ends a period of the
+// energy account.
 TEST_P(Accounting, ARestartIsOnTheLineOfItsTime) {
   ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
     library::CheckpointInfo info;
@@ -216,13 +224,15 @@ TEST_P(Accounting, ARestartOfManyPhasesIsToldWhole) {
   EXPECT_EQ(phases().count("1 restore"), kTimes);
 }
 
-// A flush ends a period of the energy account when it is done, and captures meanwhile are told of later.
+// A flush ends a period of the energy account when it is done, and captures meanwhile are told of
+// later.
 TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
   if (GetParam() == std::string("off")) GTEST_SKIP() << "flushes in the call";
   shape_.config += "flush_mib_s = 0.04\n";
   ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
     library::CheckpointInfo info;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(100));  // the model has its first look at the node
     for (const std::uint64_t version : {1, 2}) {
       program.compute(version);
       EXPECT_TRUE(engine.checkpoint(version, 4, info));
@@ -235,7 +245,8 @@ TEST_P(Accounting, ACaptureBesideAFlushIsNotFree) {
     for (const json& phase : line["phases"]) {
       if (phase["version"] != 2 || phase["phase"] != "capture") continue;
       joules += joules_of(phase, "total");
-      is_late = phase["start_unix_s"].get<double>() < line["time_unix_s"].get<double>() - line["seconds"].get<double>();
+      is_late = phase["start_unix_s"].get<double>() <
+                line["time_unix_s"].get<double>() - line["seconds"].get<double>();
     }
   }
   EXPECT_TRUE(is_late);
@@ -254,13 +265,15 @@ TEST_P(Accounting, TheModelLearnsWhatCheckpointsMoveThroughMemory) {
   ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
     library::CheckpointInfo info;
     program.compute(1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the model has its first look at the node
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(100));  // the model has its first look at the node
     EXPECT_TRUE(engine.checkpoint(1, 1, info));
     std::this_thread::sleep_for(std::chrono::milliseconds(250));  // and looks now and then
     EXPECT_TRUE(engine.close(60));
   }));
   double joules = 0;
-  for (const json& line : ledger_events(disk_, "energy")) joules += joules_of(line["whole"], "dram");
+  for (const json& line : ledger_events(disk_, "energy"))
+    joules += joules_of(line["whole"], "dram");
   EXPECT_GT(joules, 0);
 }
 

@@ -21,7 +21,8 @@ Shape with_mode(const std::string& mode, const std::string& more) {
   return shape;
 }
 
-// Slow enough that a version is in flight for a while: an image has some 20 KiB, and a piece holds back the next one.
+// Slow enough that a version is in flight for a while: an image has some 20 KiB, and a piece holds
+// back the next one.
 const char* const kSlowFlush = "flush_mib_s = 0.04\n";
 
 class Async : public ::testing::TestWithParam<const char*> {
@@ -37,15 +38,16 @@ class Async : public ::testing::TestWithParam<const char*> {
 TEST_P(Async, ReachesEveryLevelWithoutAnotherCallOfTheProgram) {
   for (int level = 1; level <= 4; ++level) {
     const auto version = static_cast<std::uint64_t>(level);
-    ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
-      program.compute(version);
-      library::CheckpointInfo info;
-      ASSERT_TRUE(engine.checkpoint(version, level, info));
-      program.scramble();  // the program goes on at once
-      const Status reached = engine.wait(version, level, 60);
-      EXPECT_TRUE(reached) << reached.error().message;
-      EXPECT_EQ(engine.poll(version)->level_reached, level);
-    }));
+    ASSERT_TRUE(run_job(disk_, in_background(),
+                        [&](library::Engine& engine, Program& program, std::uint32_t) {
+                          program.compute(version);
+                          library::CheckpointInfo info;
+                          ASSERT_TRUE(engine.checkpoint(version, level, info));
+                          program.scramble();  // the program goes on at once
+                          const Status reached = engine.wait(version, level, 60);
+                          EXPECT_TRUE(reached) << reached.error().message;
+                          EXPECT_EQ(engine.poll(version)->level_reached, level);
+                        }));
     const Restarted restarted = restart_job(disk_, in_background());
     EXPECT_TRUE(restarted.status) << restarted.status.error().message;
     EXPECT_EQ(restarted.version, version);
@@ -54,7 +56,8 @@ TEST_P(Async, ReachesEveryLevelWithoutAnotherCallOfTheProgram) {
 }
 
 TEST_P(Async, SeveralVersionsAreInFlightAndAllArrive) {
-  ASSERT_TRUE(run_job(disk_, in_background("in_flight = 4\n[level4]\nkeep = 8\n[level1]\nkeep = 8\n"),
+  ASSERT_TRUE(run_job(disk_,
+                      in_background("in_flight = 4\n[level4]\nkeep = 8\n[level1]\nkeep = 8\n"),
                       [&](library::Engine& engine, Program& program, std::uint32_t) {
                         library::CheckpointInfo info;
                         for (std::uint64_t version = 1; version <= 6; ++version) {
@@ -73,26 +76,28 @@ TEST_P(Async, SeveralVersionsAreInFlightAndAllArrive) {
 }
 
 TEST_P(Async, FilesOfARankAndOfTheEngineBesideItDoNotMeet) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
-    library::CheckpointInfo info;
-    for (std::uint64_t version = 1; version <= 24; ++version) {
-      program.compute(version);
-      EXPECT_TRUE(engine.checkpoint(version, static_cast<int>(version % 4 + 1), info));
-    }
-    for (std::uint64_t version = 1; version <= 24; ++version) {
-      const Status reached = engine.wait(version, static_cast<int>(version % 4 + 1), 60);
-      EXPECT_TRUE(reached) << "version " << version << ": " << reached.error().message;
-    }
-  }));
+  ASSERT_TRUE(run_job(
+      disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
+        library::CheckpointInfo info;
+        for (std::uint64_t version = 1; version <= 24; ++version) {
+          program.compute(version);
+          EXPECT_TRUE(engine.checkpoint(version, static_cast<int>(version % 4 + 1), info));
+        }
+        for (std::uint64_t version = 1; version <= 24; ++version) {
+          const Status reached = engine.wait(version, static_cast<int>(version % 4 + 1), 60);
+          EXPECT_TRUE(reached) << "version " << version << ": " << reached.error().message;
+        }
+      }));
 }
 
 TEST_P(Async, ClosingWaitsForWhatIsInFlight) {
-  ASSERT_TRUE(run_job(disk_, in_background(kSlowFlush), [&](library::Engine& engine, Program& program, std::uint32_t) {
-    program.compute(5);
-    library::CheckpointInfo info;
-    EXPECT_TRUE(engine.checkpoint(5, 4, info));
-    EXPECT_LT(info.level_reached, 4);
-  }));
+  ASSERT_TRUE(run_job(disk_, in_background(kSlowFlush),
+                      [&](library::Engine& engine, Program& program, std::uint32_t) {
+                        program.compute(5);
+                        library::CheckpointInfo info;
+                        EXPECT_TRUE(engine.checkpoint(5, 4, info));
+                        EXPECT_LT(info.level_reached, 4);
+                      }));
   disk_.erase("/memory");
   const Restarted restarted = restart_job(disk_, in_background());
   EXPECT_EQ(restarted.version, 5u);
@@ -137,17 +142,18 @@ TEST_P(Async, TheProgramGoesOnAfterALossBeforeTheRedundancyIsBack) {
     FaultKernel kernel(disk);
     kernel.hold(Call::renameat, "spare/");  // files that are about to become part of a version
     std::atomic<int> gone_on = 0;
-    ASSERT_TRUE(run_job(kernel, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
-      library::RestartInfo info;
-      const Status restarted = engine.restart(library::Engine::kNewest, info);
-      EXPECT_TRUE(restarted) << restarted.error().message;
-      EXPECT_TRUE(program.holds(7));
-      EXPECT_EQ(engine.poll(7)->level_asked, level);
-      EXPECT_EQ(engine.poll(7)->level_reached, 0);
-      if (++gone_on == 4) kernel.release();
-      const Status back = engine.wait(7, level, 120);
-      EXPECT_TRUE(back) << back.error().message;
-    }));
+    ASSERT_TRUE(run_job(kernel, in_background(),
+                        [&](library::Engine& engine, Program& program, std::uint32_t) {
+                          library::RestartInfo info;
+                          const Status restarted = engine.restart(library::Engine::kNewest, info);
+                          EXPECT_TRUE(restarted) << restarted.error().message;
+                          EXPECT_TRUE(program.holds(7));
+                          EXPECT_EQ(engine.poll(7)->level_asked, level);
+                          EXPECT_EQ(engine.poll(7)->level_reached, 0);
+                          if (++gone_on == 4) kernel.release();
+                          const Status back = engine.wait(7, level, 120);
+                          EXPECT_TRUE(back) << back.error().message;
+                        }));
     ASSERT_TRUE(disk.erase(node_directory(disk, "node0")));
     const Restarted again = restart_job(disk, in_background());
     EXPECT_TRUE(again.status) << again.status.error().message;
@@ -161,14 +167,15 @@ TEST_P(Async, WhatWasRestoredStaysUntilTheRedundancyIsBack) {
     take_in_background(disk, in_background(), 7, level);
     ASSERT_TRUE(disk.erase(node_directory(disk, "node1")));
     FaultKernel kernel(disk);
-    ASSERT_TRUE(run_job(kernel, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
-      library::RestartInfo info;
-      EXPECT_TRUE(engine.restart_begin(library::Engine::kNewest, info));
-      EXPECT_TRUE(engine.restore({}));
-      kernel.arm({Fault::stop});  // the machine goes down with the redundancy half put back
-      (void)engine.restart_end();
-      EXPECT_TRUE(program.holds(7));
-    }));
+    ASSERT_TRUE(run_job(
+        kernel, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
+          library::RestartInfo info;
+          EXPECT_TRUE(engine.restart_begin(library::Engine::kNewest, info));
+          EXPECT_TRUE(engine.restore({}));
+          kernel.arm({Fault::stop});  // the machine goes down with the redundancy half put back
+          (void)engine.restart_end();
+          EXPECT_TRUE(program.holds(7));
+        }));
     const Restarted again = restart_job(disk, in_background());
     EXPECT_TRUE(again.status) << again.status.error().message;
     EXPECT_EQ(again.version, 7U);
@@ -179,37 +186,41 @@ TEST_P(Async, WhatWasRestoredStaysUntilTheRedundancyIsBack) {
 // Waits for what happens behind the program.
 template <class Condition>
 bool comes_true(Condition condition) {
-  for (int i = 0; i < 120'000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 120'000 && !condition(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return condition();
 }
 
 TEST_P(Async, TheFirstCheckpointFindsItsMemoryReady) {
   FaultKernel kernel(disk_);
   std::barrier together(4);
-  ASSERT_TRUE(run_job(kernel, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    program.compute(1);
-    together.arrive_and_wait();
-    if (rank == 0) kernel.arm({Fault::none});  // counts from here
-    together.arrive_and_wait();
-    library::RestartInfo none;
-    EXPECT_EQ(engine.restart(library::Engine::kNewest, none).error().code, Code::not_found);
-    EXPECT_TRUE(comes_true([&] { return kernel.calls(Call::map_shared) >= 4; }));  // the end of making a slot
-    together.arrive_and_wait();
-    if (rank == 0) kernel.arm({Fault::fail_from_here, 0, Call::fallocate, ENOSPC});
-    together.arrive_and_wait();
-    library::CheckpointInfo info;
-    const Status taken = engine.checkpoint(1, 1, info);
-    EXPECT_TRUE(taken) << taken.error().message;
-    EXPECT_TRUE(engine.wait(1, 1, 60));
-  }));
+  ASSERT_TRUE(run_job(
+      kernel, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        program.compute(1);
+        together.arrive_and_wait();
+        if (rank == 0) kernel.arm({Fault::none});  // counts from here
+        together.arrive_and_wait();
+        library::RestartInfo none;
+        EXPECT_EQ(engine.restart(library::Engine::kNewest, none).error().code, Code::not_found);
+        EXPECT_TRUE(comes_true(
+            [&] { return kernel.calls(Call::map_shared) >= 4; }));  // the end of making a slot
+        together.arrive_and_wait();
+        if (rank == 0) kernel.arm({Fault::fail_from_here, 0, Call::fallocate, ENOSPC});
+        together.arrive_and_wait();
+        library::CheckpointInfo info;
+        const Status taken = engine.checkpoint(1, 1, info);
+        EXPECT_TRUE(taken) << taken.error().message;
+        EXPECT_TRUE(engine.wait(1, 1, 60));
+      }));
   const Restarted restarted = restart_job(disk_, in_background());
   EXPECT_EQ(restarted.version, 1U);
   EXPECT_TRUE(restarted.intact);
 }
 
 std::ptrdiff_t free_slots_in_memory(const VolatileDisk& disk) {
-  return std::ranges::count_if(files_matching(disk, "/spare/o"),
-                               [](const std::string& path) { return path.find("/memory/") != path.npos; });
+  return std::ranges::count_if(files_matching(disk, "/spare/o"), [](const std::string& path) {
+    return path.find("/memory/") != path.npos;
+  });
 }
 
 TEST_P(Async, FreeSlotsAreGivenBackWhenNothingIsInFlight) {
@@ -238,15 +249,16 @@ TEST_P(Async, FreeSlotsAreGivenBackWhenNothingIsInFlight) {
 
 TEST_P(Async, SkipsACheckpointOnAllRanksWhenTooManyAreInFlight) {
   std::atomic<int> skipped = 0;
-  ASSERT_TRUE(run_job(disk_, in_background(std::string(kSlowFlush) + "in_flight = 1\nwhen_full = \"skip\"\n"),
-                      [&](library::Engine& engine, Program& program, std::uint32_t) {
-                        library::CheckpointInfo info;
-                        program.compute(1);
-                        EXPECT_TRUE(engine.checkpoint(1, 4, info));
-                        EXPECT_TRUE(engine.checkpoint(2, 4, info));
-                        EXPECT_NE(info.taken, info.skipped);
-                        skipped += info.skipped ? 1 : 0;
-                      }));
+  ASSERT_TRUE(run_job(
+      disk_, in_background(std::string(kSlowFlush) + "in_flight = 1\nwhen_full = \"skip\"\n"),
+      [&](library::Engine& engine, Program& program, std::uint32_t) {
+        library::CheckpointInfo info;
+        program.compute(1);
+        EXPECT_TRUE(engine.checkpoint(1, 4, info));
+        EXPECT_TRUE(engine.checkpoint(2, 4, info));
+        EXPECT_NE(info.taken, info.skipped);
+        skipped += info.skipped ? 1 : 0;
+      }));
   EXPECT_EQ(skipped, 4);
 }
 
@@ -265,49 +277,54 @@ TEST_P(Async, WaitsForRoomAndSaysHowLong) {
 }
 
 TEST_P(Async, AFailureInTheBackgroundIsToldOnceAndCostsNoLevelThatWasReached) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    library::CheckpointInfo info;
-    if (rank == 0) disk_.erase("/home/job/diapause");
-    program.compute(1);
-    EXPECT_TRUE(engine.checkpoint(1, 4, info));
-    const Status reached = engine.wait(1, 4, 60);
-    ASSERT_FALSE(reached);
-    EXPECT_EQ(engine.poll(1)->level_reached, 1);
-    // Told by wait: not told again. And the engine goes on, with the directory made anew.
-    program.compute(2);
-    EXPECT_TRUE(engine.checkpoint(2, 4, info));
-    EXPECT_EQ(info.background, Code{});
-    EXPECT_TRUE(engine.wait(2, 4, 60));
-  }));
+  ASSERT_TRUE(run_job(disk_, in_background(),
+                      [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+                        library::CheckpointInfo info;
+                        if (rank == 0) disk_.erase("/home/job/diapause");
+                        program.compute(1);
+                        EXPECT_TRUE(engine.checkpoint(1, 4, info));
+                        const Status reached = engine.wait(1, 4, 60);
+                        ASSERT_FALSE(reached);
+                        EXPECT_EQ(engine.poll(1)->level_reached, 1);
+                        // Told by wait: not told again. And the engine goes on, with the directory
+                        // made anew.
+                        program.compute(2);
+                        EXPECT_TRUE(engine.checkpoint(2, 4, info));
+                        EXPECT_EQ(info.background, Code{});
+                        EXPECT_TRUE(engine.wait(2, 4, 60));
+                      }));
   EXPECT_EQ(restart_job(disk_, in_background()).version, 2u);
 }
 
 TEST_P(Async, TheNextCheckpointTellsOfAFailureThatNobodyWaitedFor) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    library::CheckpointInfo info;
-    if (rank == 0) disk_.erase("/home/job/diapause");
-    program.compute(1);
-    EXPECT_TRUE(engine.checkpoint(1, 4, info));
-    while (engine.poll(1)->in_flight) std::this_thread::yield();
-    program.compute(2);
-    EXPECT_TRUE(engine.checkpoint(2, 1, info));
-    EXPECT_NE(info.background, Code{});
-    EXPECT_EQ(info.background_version, 1u);
-    EXPECT_NE(engine.background_reason().find("/home/job/diapause"), std::string::npos) << engine.background_reason();
-  }));
+  ASSERT_TRUE(run_job(
+      disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        library::CheckpointInfo info;
+        if (rank == 0) disk_.erase("/home/job/diapause");
+        program.compute(1);
+        EXPECT_TRUE(engine.checkpoint(1, 4, info));
+        while (engine.poll(1)->in_flight) std::this_thread::yield();
+        program.compute(2);
+        EXPECT_TRUE(engine.checkpoint(2, 1, info));
+        EXPECT_NE(info.background, Code{});
+        EXPECT_EQ(info.background_version, 1u);
+        EXPECT_NE(engine.background_reason().find("/home/job/diapause"), std::string::npos)
+            << engine.background_reason();
+      }));
 }
 
 TEST_P(Async, CapturesInMemoryAndPublishesOnDisk) {
   const std::string on_disk =
       "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n[level2]\ntier = \"local\"\n";
-  ASSERT_TRUE(run_job(disk_, in_background(on_disk), [&](library::Engine& engine, Program& program, std::uint32_t) {
-    library::CheckpointInfo info;
-    for (std::uint64_t version = 1; version <= 5; ++version) {
-      program.compute(version);
-      EXPECT_TRUE(engine.checkpoint(version, 2, info));
-    }
-    EXPECT_TRUE(engine.wait(5, 2, 60));
-  }));
+  ASSERT_TRUE(run_job(disk_, in_background(on_disk),
+                      [&](library::Engine& engine, Program& program, std::uint32_t) {
+                        library::CheckpointInfo info;
+                        for (std::uint64_t version = 1; version <= 5; ++version) {
+                          program.compute(version);
+                          EXPECT_TRUE(engine.checkpoint(version, 2, info));
+                        }
+                        EXPECT_TRUE(engine.wait(5, 2, 60));
+                      }));
   EXPECT_TRUE(files_matching(disk_, "/memory/disk").size() > 0);
   const Restarted restarted = restart_job(disk_, in_background(on_disk));
   EXPECT_EQ(restarted.version, 5u);
@@ -315,28 +332,30 @@ TEST_P(Async, CapturesInMemoryAndPublishesOnDisk) {
 }
 
 TEST_P(Async, OneRankMayWaitWhileTheOthersAreInTheNextCheckpoint) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    library::CheckpointInfo info;
-    program.compute(1);
-    EXPECT_TRUE(engine.checkpoint(1, 3, info));
-    EXPECT_EQ(info.level_reached, 0);
-    if (rank == 0) {
-      EXPECT_TRUE(engine.wait(1, 3, 60));
-    }
-    program.compute(2);
-    EXPECT_TRUE(engine.checkpoint(2, 1, info));
-  }));
+  ASSERT_TRUE(run_job(disk_, in_background(),
+                      [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+                        library::CheckpointInfo info;
+                        program.compute(1);
+                        EXPECT_TRUE(engine.checkpoint(1, 3, info));
+                        EXPECT_EQ(info.level_reached, 0);
+                        if (rank == 0) {
+                          EXPECT_TRUE(engine.wait(1, 3, 60));
+                        }
+                        program.compute(2);
+                        EXPECT_TRUE(engine.checkpoint(2, 1, info));
+                      }));
 }
 
 TEST_P(Async, WaitingForWhatCannotBeIsAnError) {
-  ASSERT_TRUE(run_job(disk_, in_background(), [&](library::Engine& engine, Program& program, std::uint32_t) {
-    library::CheckpointInfo info;
-    program.compute(1);
-    EXPECT_TRUE(engine.checkpoint(1, 1, info));
-    EXPECT_EQ(engine.wait(1, 3, 1).error().code, Code::argument);
-    EXPECT_EQ(engine.wait(9, 1, 1).error().code, Code::not_found);
-    EXPECT_EQ(engine.wait(1, 7, 1).error().code, Code::argument);
-  }));
+  ASSERT_TRUE(run_job(disk_, in_background(),
+                      [&](library::Engine& engine, Program& program, std::uint32_t) {
+                        library::CheckpointInfo info;
+                        program.compute(1);
+                        EXPECT_TRUE(engine.checkpoint(1, 1, info));
+                        EXPECT_EQ(engine.wait(1, 3, 1).error().code, Code::argument);
+                        EXPECT_EQ(engine.wait(9, 1, 1).error().code, Code::not_found);
+                        EXPECT_EQ(engine.wait(1, 7, 1).error().code, Code::argument);
+                      }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Async, ::testing::Values("thread", "rank", "relayed"),
@@ -361,12 +380,13 @@ TEST_F(SetAside, VersionsOfOneModeAreThereInEveryOther) {
       EXPECT_TRUE(restarted.intact) << mode;
     }
     ++version;
-    ASSERT_TRUE(run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
-      program.compute(version);
-      library::CheckpointInfo info;
-      EXPECT_TRUE(engine.checkpoint(version, 3, info));
-      EXPECT_TRUE(engine.wait(version, 3, 60));
-    }));
+    ASSERT_TRUE(
+        run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
+          program.compute(version);
+          library::CheckpointInfo info;
+          EXPECT_TRUE(engine.checkpoint(version, 3, info));
+          EXPECT_TRUE(engine.wait(version, 3, 60));
+        }));
   }
 }
 
@@ -387,22 +407,28 @@ TEST_F(SetAside, TheOthersAreNumberedAnewInTheirOrder) {
   ASSERT_TRUE(serves);
   EXPECT_TRUE(serves->is_dedicated);
   EXPECT_EQ(serves->computing.rank, 1u);
-  EXPECT_EQ(engine::acting_for_nodes(serves->computing).acted_for, (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(engine::acting_for_nodes(serves->computing).acted_for,
+            (std::vector<std::uint32_t>{1, 2}));
 }
 
 TEST_F(SetAside, ANodeOfOneRankIsNamed) {
-  const Shape shape = with_mode("rank", "[node]\nranks_per_node = 5\nnames = [\"left\", \"right\"]\n");
-  const Status opened = run_job(disk_, shape, [](library::Engine&, Program&, std::uint32_t) { FAIL(); });
+  const Shape shape =
+      with_mode("rank", "[node]\nranks_per_node = 5\nnames = [\"left\", \"right\"]\n");
+  const Status opened =
+      run_job(disk_, shape, [](library::Engine&, Program&, std::uint32_t) { FAIL(); });
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::config);
-  EXPECT_NE(opened.error().message.find("right has only rank 5"), std::string::npos) << opened.error().message;
+  EXPECT_NE(opened.error().message.find("right has only rank 5"), std::string::npos)
+      << opened.error().message;
 }
 
 TEST_F(SetAside, GivesWayToTheRanksThatCompute) {
   Shape shape = with_mode("rank", "cpu = 1023\n");
   shape.ranks_per_node = 4;
   std::atomic<int> refused = 0;
-  shape.log = [&](Severity, const std::string& text) { refused += text.find("processor 1023") != std::string::npos; };
+  shape.log = [&](Severity, const std::string& text) {
+    refused += text.find("processor 1023") != std::string::npos;
+  };
   ASSERT_TRUE(run_job(disk_, shape, [](library::Engine&, Program&, std::uint32_t) {}));
   EXPECT_EQ(refused, 1);
 }

@@ -22,7 +22,8 @@ EncodingPlan decide(EncodingPlanner& planner) {
   region.type = format::ElementType::float64;
   region.element_bytes = 8;
   region.count = values.size();
-  const auto read = [&](std::size_t, std::uint64_t offset, MutableBytes scratch) -> Result<ByteView> {
+  const auto read = [&](std::size_t, std::uint64_t offset,
+                        MutableBytes scratch) -> Result<ByteView> {
     return std::as_bytes(std::span(values)).subspan(offset, scratch.size());
   };
   return planner.plan({{region}}, read, Loss::allowed);
@@ -31,7 +32,9 @@ EncodingPlan decide(EncodingPlanner& planner) {
 constexpr double k100MiB = 100.0 * kMiB;
 
 // 100 MiB on their way to the global tier.
-GlobalStep step_of(double seconds, Stored how = Stored::as_it_is) { return {100 * kMiB, 0, seconds, {}, how}; }
+GlobalStep step_of(double seconds, Stored how = Stored::as_it_is) {
+  return {100 * kMiB, 0, seconds, {}, how};
+}
 
 EncodingPlan decided_after(const GlobalStep& step) {
   EncodingPlanner planner({config::CodecMethod::automatic});
@@ -81,7 +84,8 @@ TEST(AutoCodec, NeverCompressesForMemory) {
 
 // For storage for which compressing saves time, by joules.
 EncodingPlan decided_by_joules(const Draw& draw) {
-  EncodingPlanner planner({.method = config::CodecMethod::automatic, .goal = config::CodecGoal::energy});
+  EncodingPlanner planner(
+      {.method = config::CodecMethod::automatic, .goal = config::CodecGoal::energy});
   planner.learn(step_of(10));
   planner.begin_version({.draw = draw});
   return decide(planner);
@@ -100,7 +104,9 @@ TEST(AutoCodec, StoresAsItIsByJoulesThatNobodyKnows) {
   EXPECT_THAT(plan.choices[0].reason, HasSubstr("there is no meter"));
 }
 
-TEST(AutoCodec, SaysWhatItHasReckonedWith) { EXPECT_THAT(decided_at(1e6).choices[0].reason, HasSubstr("saves below")); }
+TEST(AutoCodec, SaysWhatItHasReckonedWith) {
+  EXPECT_THAT(decided_at(1e6).choices[0].reason, HasSubstr("saves below"));
+}
 
 TEST(AutoCodec, DoesNotRepeatWhatTookLonger) {
   EncodingPlanner planner({config::CodecMethod::automatic});

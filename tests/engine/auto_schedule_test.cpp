@@ -1,4 +1,5 @@
-// schedule = "auto": the intervals follow what the ledger says that checkpoints cost, alike on all ranks.
+// schedule = "auto": the intervals follow what the ledger says that checkpoints cost, alike on all
+// ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +29,8 @@ struct AutoSchedule : testing::Test {
 
   AutoSchedule() {
     shape.ranks = 4;
-    shape.config = "[failures]\nmtbf_process_s = 5\nmtbf_node_s = 10\nmtbf_nodes_s = 20\nmtbf_system_s = 40\n";
+    shape.config =
+        "[failures]\nmtbf_process_s = 5\nmtbf_node_s = 10\nmtbf_nodes_s = 20\nmtbf_system_s = 40\n";
     shape.adjust = [](library::OpenRequest& request, std::uint32_t) {
       request.environment = {{"DIAPAUSE_SCHEDULE", "auto"}};
     };
@@ -39,32 +41,36 @@ struct AutoSchedule : testing::Test {
     std::vector<Taken> taken(shape.ranks);
     std::atomic<bool> ends = false;
     std::barrier all(shape.ranks);
-    const Status opened = run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-      for (std::uint64_t call = 1; !ends; ++call) {
-        program.compute(call);
-        library::CheckpointInfo info;
-        EXPECT_TRUE(engine.snapshot(call, info));
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        if (!info.taken) continue;
-        taken[rank].emplace_back(call, info.level_asked);
-        if (rank == 0) ends = is_enough();
-        all.arrive_and_wait();
-      }
-    });
+    const Status opened =
+        run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+          for (std::uint64_t call = 1; !ends; ++call) {
+            program.compute(call);
+            library::CheckpointInfo info;
+            EXPECT_TRUE(engine.snapshot(call, info));
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (!info.taken) continue;
+            taken[rank].emplace_back(call, info.level_asked);
+            if (rank == 0) ends = is_enough();
+            all.arrive_and_wait();
+          }
+        });
     EXPECT_TRUE(opened);
     return taken;
   }
 };
 
 TEST_F(AutoSchedule, FollowsWhatIsMeasuredAlikeOnAllRanksAndSaysWhy) {
-  const std::vector<Taken> taken = run_until(
-      [&] { return ledger_events(disk, "schedule").size() >= 2 && !ledger_events(disk, "checkpoint").empty(); });
+  const std::vector<Taken> taken = run_until([&] {
+    return ledger_events(disk, "schedule").size() >= 2 &&
+           !ledger_events(disk, "checkpoint").empty();
+  });
   for (const Taken& of_rank : taken) EXPECT_EQ(of_rank, taken[0]);
   const std::vector<json> choices = ledger_events(disk, "schedule");
   EXPECT_EQ(choices[0]["number"], 1);
   EXPECT_EQ(choices[0]["goal"], "time");
   EXPECT_THAT(choices[0]["reason"].get<std::string>(), HasSubstr("first choice"));
-  EXPECT_EQ(choices[0]["levels"][0]["checkpoints"], 0) << "what nobody has measured is told to be so";
+  EXPECT_EQ(choices[0]["levels"][0]["checkpoints"], 0)
+      << "what nobody has measured is told to be so";
   EXPECT_EQ(choices[1]["number"], 2);
   EXPECT_THAT(choices[1]["reason"].get<std::string>(), HasSubstr("before"));
   EXPECT_GT(choices[1]["saves"].get<double>(), 0);
@@ -113,7 +119,8 @@ TEST_F(AutoSchedule, TakesNoLevelThatTheJobHasTooFewNodesFor) {
   EXPECT_NEAR(first["levels"][1]["mtbf_s"].get<double>(), 1 / (1 / 10. + 1 / 20. + 1 / 40.), 1e-9);
 }
 
-// The same without a machine: hours of a job whose storage becomes slow, by a virtual clock and through real lines.
+// The same without a machine: hours of a job whose storage becomes slow, by a virtual clock and
+// through real lines.
 struct VirtualJob {
   static constexpr double kCall_s = 2;
   const model::Powers powers{300, 150, 150, 100, 30};
@@ -137,14 +144,16 @@ struct VirtualJob {
 
   // What is so in truth.
   std::vector<model::Level> levels() const {
-    return {{1, 3, 0, 0, 3, 10, 1 / 20000.}, {4, 3 + storage_s, 0, 0, 3 + storage_s, 60, 1 / 200000.}};
+    return {{1, 3, 0, 0, 3, 10, 1 / 20000.},
+            {4, 3 + storage_s, 0, 0, 3 + storage_s, 60, 1 / 200000.}};
   }
   // What is known of it.
   policy::PaceInputs inputs() const {
     std::vector<model::Level> known = levels();
     const energy::MeasuredJob measured = reader.job();
     for (model::Level& level : known) {
-      level.blocked_s = measured.levels[static_cast<std::size_t>(level.number)].blocked_s.value_or(1);
+      level.blocked_s =
+          measured.levels[static_cast<std::size_t>(level.number)].blocked_s.value_or(1);
       level.restart_s = level.blocked_s;
     }
     return {known, powers};
@@ -188,12 +197,15 @@ TEST(AutoScheduleByAVirtualClock, ComesToTheOptimumAndFollowsAStorageThatBecomes
   const auto overhead = [&](const model::Pattern& pattern) {
     return model::cost_of(job.levels(), pattern).wall_per_work() - 1;
   };
-  const auto least = [&] { return overhead(model::best_plan(job.levels(), job.powers, model::Goal::time)->pattern); };
+  const auto least = [&] {
+    return overhead(model::best_plan(job.levels(), job.powers, model::Goal::time)->pattern);
+  };
   EXPECT_LE(overhead(job.decisions.back().plan.pattern), 1.06 * least());
   const std::size_t before = job.decisions.size();
   EXPECT_LE(before, 6u);
   job.storage_s = 400;
-  EXPECT_GT(overhead(job.decisions.back().plan.pattern), 1.1 * least()) << "or there is nothing to follow";
+  EXPECT_GT(overhead(job.decisions.back().plan.pattern), 1.1 * least())
+      << "or there is nothing to follow";
   job.run_until(3'000'000);
   EXPECT_GT(job.decisions.size(), before);
   EXPECT_LE(job.decisions.size(), before + 6) << "it changes its mind slowly";

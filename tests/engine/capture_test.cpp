@@ -1,4 +1,5 @@
-// How memory leaves a running program, by every strategy: what is captured is what the memory held at the call.
+// How memory leaves a running program, by every strategy: what is captured is what the memory held
+// at the call.
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 
@@ -26,8 +27,8 @@ Shape shape_of(const Way& way, const std::string& more = "") {
   shape.ranks = 2;
   shape.ranks_per_node = 1;
   shape.elements = 300'000;
-  shape.config =
-      std::string("[async]\nmode = \"") + way.mode + "\"\n[capture]\nstrategy = \"" + way.strategy + "\"\n" + more;
+  shape.config = std::string("[async]\nmode = \"") + way.mode + "\"\n[capture]\nstrategy = \"" +
+                 way.strategy + "\"\n" + more;
   return shape;
 }
 
@@ -58,13 +59,14 @@ TEST_P(Capture, HoldsWhatTheProgramHadAtTheCallHoweverItGoesOn) {
 }
 
 TEST_P(Capture, IsToldInTheLedgerForEveryVersion) {
-  ASSERT_TRUE(run_job(disk_, shape_of(GetParam()), [&](library::Engine& engine, Program& program, std::uint32_t) {
-    library::CheckpointInfo info;
-    for (std::uint64_t version = 1; version <= 4; ++version) {
-      program.compute(version);
-      ASSERT_TRUE(engine.checkpoint(version, 1, info));
-    }
-  }));
+  ASSERT_TRUE(run_job(disk_, shape_of(GetParam()),
+                      [&](library::Engine& engine, Program& program, std::uint32_t) {
+                        library::CheckpointInfo info;
+                        for (std::uint64_t version = 1; version <= 4; ++version) {
+                          program.compute(version);
+                          ASSERT_TRUE(engine.checkpoint(version, 1, info));
+                        }
+                      }));
   const auto lines = bills();
   ASSERT_EQ(lines.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) {
@@ -90,7 +92,8 @@ TEST_P(Capture, OfARegionThatIsUnprotectedAndUnmappedAtOnceIsWhole) {
     return region;
   };
   const auto map = [] {
-    void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return static_cast<std::byte*>(memory);
   };
   ASSERT_TRUE(run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
@@ -111,18 +114,21 @@ TEST_P(Capture, OfARegionThatIsUnprotectedAndUnmappedAtOnceIsWhole) {
     ASSERT_TRUE(engine.restart_begin(library::Engine::kNewest, info));
     EXPECT_TRUE(engine.restore({}));
     EXPECT_TRUE(engine.restart_end());
-    whole += std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{0x5a}; }) ? 1 : 0;
+    whole +=
+        std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{0x5a}; }) ? 1 : 0;
     EXPECT_TRUE(engine.unprotect("passing"));
   }));
   EXPECT_EQ(whole, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Capture,
-                         testing::Values(Way{"off", "auto"}, Way{"off", "incremental"}, Way{"thread", "auto"},
-                                         Way{"thread", "copy"}, Way{"thread", "copy-on-write"},
+                         testing::Values(Way{"off", "auto"}, Way{"off", "incremental"},
+                                         Way{"thread", "auto"}, Way{"thread", "copy"},
+                                         Way{"thread", "copy-on-write"},
                                          Way{"thread", "incremental"}),
                          [](const auto& tested) {
-                           std::string name = std::string(tested.param.mode) + "_" + tested.param.strategy;
+                           std::string name =
+                               std::string(tested.param.mode) + "_" + tested.param.strategy;
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
@@ -132,7 +138,8 @@ class BehindTheProgram : public Capture {
  protected:
   void SetUp() override {
     Capture::SetUp();
-    if (!sys::Userfault::open(sys::Userfault::Mode::stop_writers)) GTEST_SKIP() << "this machine does not stop writers";
+    if (!sys::Userfault::open(sys::Userfault::Mode::stop_writers))
+      GTEST_SKIP() << "this machine does not stop writers";
   }
   const Shape shape_ = shape_of({"thread", "copy-on-write"});
 };
@@ -148,38 +155,41 @@ TEST_F(BehindTheProgram, CopiesWithoutHoldingItUp) {
   const auto lines = bills();
   ASSERT_EQ(lines.size(), 1U);
   const auto& ways = lines[0]["ways"];
-  const auto found = std::ranges::find_if(ways, [](const auto& way) { return way["method"] == "copy-on-write"; });
+  const auto found =
+      std::ranges::find_if(ways, [](const auto& way) { return way["method"] == "copy-on-write"; });
   ASSERT_NE(found, ways.end());
   EXPECT_GT((*found)["bytes_copied_behind"], (*found)["bytes_copied_in_call"]);
 }
 
 TEST_F(BehindTheProgram, MemoryThatGoesWhileItIsCapturedCostsThatVersionAndNoOther) {
   constexpr std::size_t kBytes = 64 * kMiB;
-  ASSERT_TRUE(run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    library::CheckpointInfo info;
-    program.compute(1);
-    EXPECT_TRUE(engine.checkpoint(1, 1, info));
-    format::Region region;
-    region.name = "lost";
-    region.element_bytes = 1;
-    region.type = format::ElementType::uint8;
-    region.count = kBytes;
-    void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    std::memset(memory, 1, kBytes);
-    EXPECT_TRUE(engine.wait(1, 1, 60));
-    ASSERT_TRUE(engine.protect({region, static_cast<std::byte*>(memory)}));
-    program.compute(2);
-    EXPECT_TRUE(engine.checkpoint(2, 1, info));
-    if (rank == 0) ::munmap(memory, kBytes);
-    const Status reached = engine.wait(2, 1, 60);
-    ASSERT_FALSE(reached);
-    EXPECT_THAT(reached.error().message, HasSubstr("lost was unmapped"));
-    EXPECT_TRUE(engine.unprotect("lost"));
-    if (rank != 0) ::munmap(memory, kBytes);
-    program.compute(3);
-    EXPECT_TRUE(engine.checkpoint(3, 1, info));
-    EXPECT_TRUE(engine.wait(3, 1, 60));
-  }));
+  ASSERT_TRUE(
+      run_job(disk_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        library::CheckpointInfo info;
+        program.compute(1);
+        EXPECT_TRUE(engine.checkpoint(1, 1, info));
+        format::Region region;
+        region.name = "lost";
+        region.element_bytes = 1;
+        region.type = format::ElementType::uint8;
+        region.count = kBytes;
+        void* memory =
+            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        std::memset(memory, 1, kBytes);
+        EXPECT_TRUE(engine.wait(1, 1, 60));
+        ASSERT_TRUE(engine.protect({region, static_cast<std::byte*>(memory)}));
+        program.compute(2);
+        EXPECT_TRUE(engine.checkpoint(2, 1, info));
+        if (rank == 0) ::munmap(memory, kBytes);
+        const Status reached = engine.wait(2, 1, 60);
+        ASSERT_FALSE(reached);
+        EXPECT_THAT(reached.error().message, HasSubstr("lost was unmapped"));
+        EXPECT_TRUE(engine.unprotect("lost"));
+        if (rank != 0) ::munmap(memory, kBytes);
+        program.compute(3);
+        EXPECT_TRUE(engine.checkpoint(3, 1, info));
+        EXPECT_TRUE(engine.wait(3, 1, 60));
+      }));
   EXPECT_EQ(restart_job(disk_, shape_).version, 3U);
   EXPECT_TRUE(restart_job(disk_, shape_, 1).intact);
 }
@@ -208,7 +218,8 @@ TEST_F(BehindTheProgram, ARegionDeclaredConstantIsNotCopiedAgainIntoASlotThatHol
     for (std::uint64_t version = 1; version <= 6; ++version) {
       EXPECT_TRUE(engine.checkpoint(version, 1, info));
       // When level 1 holds, the slot of the version before is not free yet.
-      while (engine.poll(version)->in_flight) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (engine.poll(version)->in_flight)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }));
   EXPECT_THAT(bills().back().dump(), HasSubstr("declared constant, and the slot holds it"));

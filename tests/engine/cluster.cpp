@@ -11,13 +11,17 @@ namespace diapause::test_support {
 namespace {
 
 double value_of(std::uint32_t rank, std::uint64_t version, std::size_t i) {
-  return static_cast<double>(rank) * 1e6 + static_cast<double>(version) * 1e3 + static_cast<double>(i) * 0.25;
+  return static_cast<double>(rank) * 1e6 + static_cast<double>(version) * 1e3 +
+         static_cast<double>(i) * 0.25;
 }
 constexpr double kScrambled = -1.0;
 
 }  // namespace
 
-Program::Program(std::uint32_t rank, std::size_t elements) : rank_(rank), field_(elements + 100 * rank) { scramble(); }
+Program::Program(std::uint32_t rank, std::size_t elements)
+    : rank_(rank), field_(elements + 100 * rank) {
+  scramble();
+}
 
 void Program::protect(library::Engine& engine) {
   format::Region field;
@@ -55,13 +59,14 @@ bool Program::holds(std::uint64_t version) const {
 }
 
 bool Program::is_scrambled() const {
-  return counter_ == UINT64_MAX &&
-         std::all_of(field_.begin(), field_.end(), [](double value) { return value == kScrambled; });
+  return counter_ == UINT64_MAX && std::all_of(field_.begin(), field_.end(),
+                                               [](double value) { return value == kScrambled; });
 }
 
 bool in_background() { return std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr; }
 
-Status take(library::Engine& engine, std::uint64_t version, int level, library::CheckpointInfo& info) {
+Status take(library::Engine& engine, std::uint64_t version, int level,
+            library::CheckpointInfo& info) {
   Status done = engine.checkpoint(version, level, info);
   if (!done || !in_background()) return done;
   done = engine.wait(version, level, 60);
@@ -76,7 +81,8 @@ std::string test_mode() {
   return mode == nullptr ? "off" : mode;
 }
 
-// Which ranks there are besides those that compute: with a rank set aside, one more a node, as its last.
+// Which ranks there are besides those that compute: with a rank set aside, one more a node, as its
+// last.
 struct Placement {
   Placement(const Shape& shape, bool sets_aside) : shape_(shape), extra_(sets_aside ? 1 : 0) {}
 
@@ -91,24 +97,30 @@ struct Placement {
   }
 
  private:
-  std::uint32_t nodes() const { return (shape_.ranks + shape_.ranks_per_node - 1) / shape_.ranks_per_node; }
+  std::uint32_t nodes() const {
+    return (shape_.ranks + shape_.ranks_per_node - 1) / shape_.ranks_per_node;
+  }
 
   const Shape& shape_;
   const std::uint32_t extra_;
 };
 
-library::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::uint32_t rank, std::uint32_t node) {
+library::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::uint32_t rank,
+                                  std::uint32_t node) {
   library::OpenRequest request;
   request.kernel = &kernel;
   request.name = "job";
-  request.host_name = node < shape.node_names.size() ? shape.node_names[node] : "node" + std::to_string(node);
+  request.host_name =
+      node < shape.node_names.size() ? shape.node_names[node] : "node" + std::to_string(node);
   request.working_directory = "/home/job";
   request.log = shape.log;
-  request.config_text = "lock_wait_s = 0\n[energy]\nmeters = [\"off\"]\n[memory]\npath = \"/memory\"\n" + shape.config;
+  request.config_text =
+      "lock_wait_s = 0\n[energy]\nmeters = [\"off\"]\n[memory]\npath = \"/memory\"\n" +
+      shape.config;
   if (shape.adjust) shape.adjust(request, rank);
   if (request.config_text.find("[async]") == std::string::npos) {
-    request.config_text +=
-        "[async]\nnice = 0\nmode = \"" + (test_mode() == "relayed" ? "thread" : test_mode()) + "\"\n";
+    request.config_text += "[async]\nnice = 0\nmode = \"" +
+                           (test_mode() == "relayed" ? "thread" : test_mode()) + "\"\n";
   }
   return request;
 }
@@ -116,7 +128,8 @@ library::OpenRequest make_request(sys::Kernel& kernel, const Shape& shape, std::
 }  // namespace
 
 Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
-  const bool sets_aside = test_mode() == "rank" || shape.config.find("mode = \"rank\"") != std::string::npos;
+  const bool sets_aside =
+      test_mode() == "rank" || shape.config.find("mode = \"rank\"") != std::string::npos;
   const Placement placement(shape, sets_aside);
   const bool is_relayed = test_mode() == "relayed" || shape.threads == ThreadJob::Threads::one;
   ThreadJob job(placement.size(), placement.ranks_per_node(),
@@ -141,20 +154,24 @@ Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body) {
     opened->engine.reset();
   };
   std::vector<std::thread> threads;
-  for (std::uint32_t place = 0; place < placement.size(); ++place) threads.emplace_back(rank_main, place);
+  for (std::uint32_t place = 0; place < placement.size(); ++place)
+    threads.emplace_back(rank_main, place);
   for (std::thread& thread : threads) thread.join();
   return result;
 }
 
 namespace {
 
-// In this process restarts are taken in three steps, in which all is checked before anything is written.
+// In this process restarts are taken in three steps, in which all is checked before anything is
+// written.
 bool restarts_in_steps() {
-  const char* const how = std::getenv("DIAPAUSE_TEST_RESTART");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  // NOLINT(concurrency-mt-unsafe): nobody sets it.
+  const char* const how = std::getenv("DIAPAUSE_TEST_RESTART");
   return how != nullptr && std::string_view(how) == "steps";
 }
 
-Status restart_in_steps(library::Engine& engine, std::uint64_t version, library::RestartInfo& info) {
+Status restart_in_steps(library::Engine& engine, std::uint64_t version,
+                        library::RestartInfo& info) {
   DIAPAUSE_TRY(engine.restart_begin(version, info));
   const Status restored = engine.restore({});
   const Status ended = engine.restart_end();
@@ -162,7 +179,8 @@ Status restart_in_steps(library::Engine& engine, std::uint64_t version, library:
 }
 
 bool may_hold_anything(const Error& why) {
-  return !restarts_in_steps() && (why.code == Code::corrupt || why.code == Code::io || is_of_the_moment(why.code));
+  return !restarts_in_steps() &&
+         (why.code == Code::corrupt || why.code == Code::io || is_of_the_moment(why.code));
 }
 
 }  // namespace
@@ -170,21 +188,25 @@ bool may_hold_anything(const Error& why) {
 Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version) {
   Restarted result;
   std::mutex mutex;
-  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    library::RestartInfo info;
-    const Status status = restarts_in_steps() ? restart_in_steps(engine, version, info) : engine.restart(version, info);
-    // Data is read straight to its place: where nothing could be had in the end, there may be anything.
-    const bool is_as_it_was = status || may_hold_anything(status.error()) || program.is_scrambled();
-    const bool intact = status ? program.holds(info.version) : is_as_it_was;
-    const std::lock_guard lock(mutex);
-    if (rank == 0) {
-      result.version = info.version;
-      result.stepped_back = info.stepped_back;
-      result.reason = engine.restart_reason();
-    }
-    if (!status) result.status = status;
-    result.intact = result.intact && intact;
-  });
+  const Status opened =
+      run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        library::RestartInfo info;
+        const Status status = restarts_in_steps() ? restart_in_steps(engine, version, info)
+                                                  : engine.restart(version, info);
+        // Data is read straight to its place: where nothing could be had in the end, there may be
+        // anything.
+        const bool is_as_it_was =
+            status || may_hold_anything(status.error()) || program.is_scrambled();
+        const bool intact = status ? program.holds(info.version) : is_as_it_was;
+        const std::lock_guard lock(mutex);
+        if (rank == 0) {
+          result.version = info.version;
+          result.stepped_back = info.stepped_back;
+          result.reason = engine.restart_reason();
+        }
+        if (!status) result.status = status;
+        result.intact = result.intact && intact;
+      });
   if (!opened) result.status = opened;
   return result;
 }
@@ -199,15 +221,16 @@ void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uin
 
 void checkpoint_job(sys::Kernel& kernel, const Shape& shape,
                     const std::vector<std::pair<std::uint64_t, int>>& versions) {
-  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
-    for (const auto& [version, level] : versions) {
-      program.compute(version);
-      library::CheckpointInfo info;
-      const Status done = take(engine, version, level, info);
-      EXPECT_TRUE(done) << done.error().message;
-      EXPECT_EQ(info.level_reached, level);
-    }
-  });
+  const Status opened =
+      run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
+        for (const auto& [version, level] : versions) {
+          program.compute(version);
+          library::CheckpointInfo info;
+          const Status done = take(engine, version, level, info);
+          EXPECT_TRUE(done) << done.error().message;
+          EXPECT_EQ(info.level_reached, level);
+        }
+      });
   EXPECT_TRUE(opened) << opened.error().message;
 }
 

@@ -1,4 +1,5 @@
-// A job on emulated nodes, as threads over one disk, and a small program with regions whose right content is known.
+// A job on emulated nodes, as threads over one disk, and a small program with regions whose right
+// content is known.
 #pragma once
 
 #include <functional>
@@ -34,36 +35,42 @@ struct Shape {
   std::string config;                   // TOML lines besides the paths
   std::vector<std::string> node_names;  // default node0, node1, ...
   std::size_t elements = 700;
-  ThreadJob::Threads threads = ThreadJob::Threads::any;                           // that may communicate
-  LogSink log = [](Severity, const std::string&) {};                              // of all ranks, at the same time
-  std::function<void(library::OpenRequest& request, std::uint32_t rank)> adjust;  // before the instance is opened
+  ThreadJob::Threads threads = ThreadJob::Threads::any;  // that may communicate
+  LogSink log = [](Severity, const std::string&) {};     // of all ranks, at the same time
+  std::function<void(library::OpenRequest& request, std::uint32_t rank)>
+      adjust;  // before the instance is opened
 };
 
-// One start of the job: runs `body` on every rank and joins. A rank whose kernel has stopped takes the others down.
-// Returns the status of opening (the same on all ranks); `body` runs only if it was OK.
+// One start of the job: runs `body` on every rank and joins. A rank whose kernel has stopped takes
+// the others down. Returns the status of opening (the same on all ranks); `body` runs only if it
+// was OK.
 using Body = std::function<void(library::Engine& engine, Program& program, std::uint32_t rank)>;
 Status run_job(sys::Kernel& kernel, const Shape& shape, const Body& body);
 
-// Runs one more start that restarts from the newest version. Empty text: no version (and no rank's memory was touched).
+// Runs one more start that restarts from the newest version. Empty text: no version (and no rank's
+// memory was touched).
 struct Restarted {
   Status status;
   std::uint64_t version = 0;
   bool stepped_back = false;
   std::string reason;
-  bool intact = true;  // every rank holds exactly that version; after a refusal: nobody's memory was touched
+  // Every rank holds exactly that version; after a refusal: nobody's memory was touched.
+  bool intact = true;
 };
 // In one call, or in this process in three steps: DIAPAUSE_TEST_RESTART=steps.
-Restarted restart_job(sys::Kernel& kernel, const Shape& shape, std::uint64_t version = library::Engine::kNewest);
+Restarted restart_job(sys::Kernel& kernel, const Shape& shape,
+                      std::uint64_t version = library::Engine::kNewest);
 
 // After all nodes are lost: that version comes back from what is left on the disk.
 void expect_restart_from_global(VolatileDisk& disk, const Shape& shape, std::uint64_t version);
 
-// How checkpoints are taken in this process: DIAPAUSE_TEST_ASYNC is a mode of [async], or "relayed", a thread that may
-// not communicate; without it, in the call.
+// How checkpoints are taken in this process: DIAPAUSE_TEST_ASYNC is a mode of [async], or
+// "relayed", a thread that may not communicate; without it, in the call.
 bool in_background();
 
 // A checkpoint, and with work in the background its end: what a test wants to know either way.
-Status take(library::Engine& engine, std::uint64_t version, int level, library::CheckpointInfo& info);
+Status take(library::Engine& engine, std::uint64_t version, int level,
+            library::CheckpointInfo& info);
 
 // Takes one checkpoint of each (version, level) and expects success.
 void checkpoint_job(sys::Kernel& kernel, const Shape& shape,

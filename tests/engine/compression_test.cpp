@@ -1,4 +1,5 @@
-// Compression on the way to the global tier: smaller files there, the same values back, and nothing wrong in silence.
+// Compression on the way to the global tier: smaller files there, the same values back, and nothing
+// wrong in silence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +72,8 @@ TEST_P(Compression, MakesGlobalFilesSmallerAndGivesTheSameValuesBack) {
   checkpoint_job(plain, shape_with(GetParam()), {{6, 4}});
   const Shape shape = shape_with(std::string(GetParam()) + kLz4);
   checkpoint_job(smaller, shape, {{6, 4}});
-  EXPECT_LT(global_bytes(smaller), global_bytes(plain) * 3 / 4);  // with holes, where ranks share a file
+  EXPECT_LT(global_bytes(smaller),
+            global_bytes(plain) * 3 / 4);  // with holes, where ranks share a file
   expect_restart_from_global(smaller, shape, 6);
   expect_restart_from_global(smaller, shape_with(""), 6);  // whatever is configured today
 }
@@ -92,7 +94,8 @@ TEST_P(Compression, SaysInTheManifestWhatIsThere) {
 std::vector<std::size_t> places_in(const ByteVector& image) {
   const format::ImageHeader header = format::decode_header(image).value();
   const auto index =
-      format::decode_index(ByteView(image).subspan(header.index_offset, header.index_bytes), header).value();
+      format::decode_index(ByteView(image).subspan(header.index_offset, header.index_bytes), header)
+          .value();
   const format::Region& field = index.regions.front();
   EXPECT_FALSE(field.is_raw());
   std::vector<std::size_t> places;
@@ -121,7 +124,8 @@ TEST_P(Compression, LetsNoFlippedBitThrough) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Compression,
-                         ::testing::Values("", "[global]\nfiles = \"auto\"\n", "[global]\nmode = \"direct\"\n"));
+                         ::testing::Values("", "[global]\nfiles = \"auto\"\n",
+                                           "[global]\nmode = \"direct\"\n"));
 
 TEST(Compression, LeavesTheNodesAsTheyAre) {
   VolatileDisk plain, smaller;
@@ -163,7 +167,8 @@ TEST(Encoding, RefusesToMakeDamagedDataLookSound) {
   engine::Encoding encoding(1);
   sys::RateLimiter limiter(0);
   const auto bytes = capture::memory_bytes(image, image.size());
-  const auto written = encoding.write(*bytes, plan_of(codec::CodecId::shuffle_lz4), new_file(disk), limiter);
+  const auto written =
+      encoding.write(*bytes, plan_of(codec::CodecId::shuffle_lz4), new_file(disk), limiter);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::corrupt);
   EXPECT_THAT(written.error().message, HasSubstr("block 1 of region 'field' is damaged"));
@@ -181,9 +186,11 @@ TEST(Encoding, NeedsNoMoreRoomThanItSays) {
   engine::Encoding encoding(2);
   sys::RateLimiter limiter(0);
   const auto bytes = capture::memory_bytes(image, image.size());
-  const auto written = encoding.write(*bytes, plan_of(codec::CodecId::shuffle_zstd), new_file(disk), limiter);
+  const auto written =
+      encoding.write(*bytes, plan_of(codec::CodecId::shuffle_zstd), new_file(disk), limiter);
   ASSERT_TRUE(written) << written.error().message;
-  EXPECT_LE(written->record.file_bytes, engine::most_encoded_bytes(engine::describe(*bytes)->index));
+  EXPECT_LE(written->record.file_bytes,
+            engine::most_encoded_bytes(engine::describe(*bytes)->index));
 }
 
 // ---- loss
@@ -195,7 +202,8 @@ struct Field {
   std::vector<double> values = std::vector<double>(30'000);
 
   static double truth(std::uint64_t version, std::size_t i) {
-    return std::sin(static_cast<double>(i) * 0.001 + static_cast<double>(version)) + 1e-7 * static_cast<double>(i % 13);
+    return std::sin(static_cast<double>(i) * 0.001 + static_cast<double>(version)) +
+           1e-7 * static_cast<double>(i % 13);
   }
   void compute(std::uint64_t version) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = truth(version, i);
@@ -218,7 +226,9 @@ struct Field {
 };
 
 using Prepare = std::function<void(library::Engine& engine)>;
-void allow(library::Engine& engine) { EXPECT_TRUE(engine.allow_loss("smooth", {codec::CodecId::lattice, kBound})); }
+void allow(library::Engine& engine) {
+  EXPECT_TRUE(engine.allow_loss("smooth", {codec::CodecId::lattice, kBound}));
+}
 
 void take_lossy(VolatileDisk& disk, const Shape& shape, const std::vector<std::uint64_t>& versions,
                 const Prepare& prepare = allow) {
@@ -328,7 +338,8 @@ TEST(Loss, IsRefusedForWhatNoCodecTakes) {
     const Status integers = engine.allow_loss("counter", {codec::CodecId::lattice, kBound});
     ASSERT_FALSE(integers);
     EXPECT_THAT(integers.error().message, HasSubstr("only float32 and float64"));
-    EXPECT_EQ(engine.allow_loss("nothing", {codec::CodecId::lattice, kBound}).error().code, Code::not_found);
+    EXPECT_EQ(engine.allow_loss("nothing", {codec::CodecId::lattice, kBound}).error().code,
+              Code::not_found);
   });
   EXPECT_EQ(global_manifest(disk).greatest_error(), 0);
 }
@@ -385,7 +396,8 @@ TEST(Invariants, SeeTheValuesThatWouldComeBack) {
     allow(engine);
     EXPECT_TRUE(engine.keep_invariant({{"smooth"}, [&](std::span<const ByteView> values) {
                                          Field field;
-                                         std::memcpy(field.values.data(), values[0].data(), values[0].size());
+                                         std::memcpy(field.values.data(), values[0].data(),
+                                                     values[0].size());
                                          seen = field.greatest_error(6);
                                          return true;
                                        }}));

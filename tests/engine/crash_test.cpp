@@ -1,5 +1,5 @@
-// The crash-point sweep: at every system call of a checkpoint, what comes back is the newest published version or the
-// one before, whole, never anything else.
+// The crash-point sweep: at every system call of a checkpoint, what comes back is the newest
+// published version or the one before, whole, never anything else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,8 @@ Shape two_nodes() {
 }
 
 Shape on_disk(Shape shape) {
-  shape.config += "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n[level2]\ntier = \"local\"\n";
+  shape.config +=
+      "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n[level2]\ntier = \"local\"\n";
   if (shape.ranks == 1) shape.config += "[level3]\ntier = \"local\"\n";
   return shape;
 }
@@ -36,7 +37,8 @@ Shape in_shared_files(Shape shape) {
   return shape;
 }
 
-// Version 1 and 2 are there; version 3 is taken over a kernel with a fault. What the program is told is returned.
+// Version 1 and 2 are there; version 3 is taken over a kernel with a fault. What the program is
+// told is returned.
 struct Attempt {
   bool opened = false;
   bool succeeded = false;
@@ -46,14 +48,15 @@ struct Attempt {
 Attempt take_third(sys::Kernel& kernel, const Shape& shape, int level) {
   Attempt attempt;
   std::mutex mutex;
-  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    program.compute(3);
-    library::CheckpointInfo info;
-    const Status done = take(engine, 3, level, info);
-    const std::lock_guard lock(mutex);
-    attempt.succeeded = (rank == 0 || attempt.succeeded) && done.has_value();
-    attempt.reached = info.level_reached;
-  });
+  const Status opened =
+      run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        program.compute(3);
+        library::CheckpointInfo info;
+        const Status done = take(engine, 3, level, info);
+        const std::lock_guard lock(mutex);
+        attempt.succeeded = (rank == 0 || attempt.succeeded) && done.has_value();
+        attempt.reached = info.level_reached;
+      });
   attempt.opened = opened.has_value();
   return attempt;
 }
@@ -62,13 +65,15 @@ Attempt take_third(sys::Kernel& kernel, const Shape& shape, int level) {
 std::string around(const FaultKernel& kernel, std::uint64_t call) {
   const std::vector<std::string> trace = kernel.trace();
   std::string text;
-  for (std::uint64_t i = call > 3 ? call - 3 : 0; i < std::min<std::uint64_t>(trace.size(), call + 3); ++i) {
+  for (std::uint64_t i = call > 3 ? call - 3 : 0;
+       i < std::min<std::uint64_t>(trace.size(), call + 3); ++i) {
     text += (i == call ? "\n  > " : "\n    ") + trace[i];
   }
   return text;
 }
 
-void expect_good(sys::Kernel& kernel, const Shape& shape, const Attempt& attempt, const std::string& where) {
+void expect_good(sys::Kernel& kernel, const Shape& shape, const Attempt& attempt,
+                 const std::string& where) {
   const Restarted restarted = restart_job(kernel, shape);
   ASSERT_TRUE(restarted.status) << where << ": " << restarted.status.error().message;
   EXPECT_TRUE(restarted.intact) << where;
@@ -92,8 +97,8 @@ class CrashPoint : public ::testing::TestWithParam<Sweep> {};
 
 TEST_P(CrashPoint, StoppingAtAnyCallLeavesAGoodVersion) {
   const Sweep& sweep = GetParam();
-  constexpr PowerLoss kModes[] = {PowerLoss::lose_all, PowerLoss::keep_names_lose_data, PowerLoss::keep_data_lose_names,
-                                  PowerLoss::random};
+  constexpr PowerLoss kModes[] = {PowerLoss::lose_all, PowerLoss::keep_names_lose_data,
+                                  PowerLoss::keep_data_lose_names, PowerLoss::random};
   for (std::uint64_t call = 0;; ++call) {
     VolatileDisk disk;
     checkpoint_job(disk, sweep.shape, {{1, sweep.level}, {2, sweep.level}});
@@ -102,7 +107,8 @@ TEST_P(CrashPoint, StoppingAtAnyCallLeavesAGoodVersion) {
     const Attempt attempt = take_third(kernel, sweep.shape, sweep.level);
     const bool done = !kernel.reached();
     if (sweep.power_loss) disk.power_loss(kModes[call % 4], call);
-    expect_good(disk, sweep.shape, attempt, "stopped at call " + std::to_string(call) + around(kernel, call));
+    expect_good(disk, sweep.shape, attempt,
+                "stopped at call " + std::to_string(call) + around(kernel, call));
     if (done || HasFailure()) {
       EXPECT_GT(call, 30u) << "the sweep did not sweep";
       return;
@@ -124,10 +130,11 @@ TEST_P(CrashPoint, AFailedCallCostsAtMostThisCheckpoint) {
       FaultKernel kernel(disk, plan);
       kernel.record_trace("");
       const Attempt attempt = take_third(kernel, sweep.shape, sweep.level);
-      const bool harmless = plan.fault == Fault::interrupt_once || plan.fault == Fault::short_transfer;
-      const std::string where = "fault " + std::to_string(static_cast<int>(plan.fault)) + " errno " +
-                                std::to_string(plan.error) + " at call " + std::to_string(plan.index) +
-                                around(kernel, plan.index);
+      const bool harmless =
+          plan.fault == Fault::interrupt_once || plan.fault == Fault::short_transfer;
+      const std::string where = "fault " + std::to_string(static_cast<int>(plan.fault)) +
+                                " errno " + std::to_string(plan.error) + " at call " +
+                                std::to_string(plan.index) + around(kernel, plan.index);
       EXPECT_TRUE(attempt.succeeded || !harmless) << where;
       expect_good(disk, sweep.shape, attempt, where);
       if (HasFailure()) return;
@@ -142,7 +149,8 @@ std::vector<Sweep> sweeps() {
     all.push_back({"OneProcessL" + std::to_string(level), one_process(), level, false});
     all.push_back({"OneProcessDiskL" + std::to_string(level), on_disk(one_process()), level, true});
   }
-  for (const int level : {2, 3}) all.push_back({"TwoNodesL" + std::to_string(level), two_nodes(), level, false});
+  for (const int level : {2, 3})
+    all.push_back({"TwoNodesL" + std::to_string(level), two_nodes(), level, false});
   all.push_back({"TwoNodesDiskL2", on_disk(two_nodes()), 2, true});
   all.push_back({"TwoNodesSharedL4", in_shared_files(two_nodes()), 4, false});
   all.push_back({"TwoNodesSharedDiskL4", in_shared_files(on_disk(two_nodes())), 4, true});
@@ -158,7 +166,8 @@ std::vector<Sweep> sweeps_of_captures() {
     shape.elements = 4000;
     shape.config += std::string("[capture]\nstrategy = \"") + strategy + "\"\n";
     for (const int level : {2, 4})
-      all.push_back({std::string("TwoNodes") + name + "L" + std::to_string(level), shape, level, false});
+      all.push_back(
+          {std::string("TwoNodes") + name + "L" + std::to_string(level), shape, level, false});
   }
   return all;
 }

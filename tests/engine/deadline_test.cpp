@@ -1,5 +1,5 @@
-// Stopping in time: whoever is signalled and whenever the allocation ends, all ranks stop at the same call, with a
-// checkpoint.
+// Stopping in time: whoever is signalled and whenever the allocation ends, all ranks stop at the
+// same call, with a checkpoint.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,9 @@ class SentSignal final : public sys::StopSignals {
     return {};
   }
   int received() const override {
-    return std::find(numbers_.begin(), numbers_.end(), sent_.load()) == numbers_.end() ? 0 : sent_.load();
+    return std::find(numbers_.begin(), numbers_.end(), sent_.load()) == numbers_.end()
+               ? 0
+               : sent_.load();
   }
 
  private:
@@ -63,20 +65,23 @@ struct Job {
     };
   }
 
-  // Each rank calls snapshot until it is told to stop, at most so often. `before` runs before every call.
-  void run(std::uint64_t most_calls, const std::function<void(std::uint32_t rank, std::uint64_t call)>& before) {
-    const Status opened = run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-      Ending& ending = endings[rank];
-      while (ending.calls < most_calls && !ending.stop) {
-        before(rank, ++ending.calls);
-        program.compute(ending.calls);
-        library::CheckpointInfo info;
-        EXPECT_TRUE(engine.snapshot(ending.calls, info));
-        if (info.taken) ending.last = info;
-        ending.checkpoints += info.taken ? 1 : 0;
-        ending.stop = engine.should_stop();
-      }
-    });
+  // Each rank calls snapshot until it is told to stop, at most so often. `before` runs before every
+  // call.
+  void run(std::uint64_t most_calls,
+           const std::function<void(std::uint32_t rank, std::uint64_t call)>& before) {
+    const Status opened =
+        run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+          Ending& ending = endings[rank];
+          while (ending.calls < most_calls && !ending.stop) {
+            before(rank, ++ending.calls);
+            program.compute(ending.calls);
+            library::CheckpointInfo info;
+            EXPECT_TRUE(engine.snapshot(ending.calls, info));
+            if (info.taken) ending.last = info;
+            ending.checkpoints += info.taken ? 1 : 0;
+            ending.stop = engine.should_stop();
+          }
+        });
     ASSERT_TRUE(opened) << opened.error().message;
     for (const Ending& ending : endings) {
       EXPECT_EQ(ending.calls, endings[0].calls);
@@ -111,7 +116,8 @@ TEST(Deadline, ASignalOnOneRankStopsAllAtTheSameCallWithACheckpoint) {
   EXPECT_EQ(ending.stop->signal, SIGUSR1);
   EXPECT_EQ(ending.stop->rank, 5u);
   EXPECT_GE(ending.calls, 100u);
-  EXPECT_LE(ending.calls, 200u) << "agreed calls are never further apart than the calls before them";
+  EXPECT_LE(ending.calls, 200u)
+      << "agreed calls are never further apart than the calls before them";
   EXPECT_EQ(ending.last.version, ending.calls);
   EXPECT_EQ(ending.last.level_reached, 4);
   const Restarted restarted = restart_job(job.disk, job.shape);
@@ -183,7 +189,8 @@ TEST(Deadline, AfterASignalTheTimeUntilTheKillDecidesTheLevel) {
   Job job(std::string(kSignals) + "grace_s = 10.5\nmargin_s = 10\n");
   job.signals[1] = SIGTERM;
   job.run(300);
-  EXPECT_EQ(job.endings[0].last.level_reached, 1) << "nothing deeper is known to take half a second";
+  EXPECT_EQ(job.endings[0].last.level_reached, 1)
+      << "nothing deeper is known to take half a second";
 }
 
 TEST(Deadline, ALevelThatCannotBeTakenGivesWayToTheNextOne) {

@@ -24,7 +24,8 @@ Shape shape_of(const std::string& config = "") {
   return shape;
 }
 
-// What a rank writes in a version: an empty file, a small one, one below a directory, and one of several blocks.
+// What a rank writes in a version: an empty file, a small one, one below a directory, and one of
+// several blocks.
 Contents contents_of(std::uint32_t rank, std::uint64_t version) {
   const std::string mark = std::to_string(rank) + " in version " + std::to_string(version);
   std::string large(3 << 20, 'x');
@@ -63,8 +64,8 @@ Contents read_files(sys::Kernel& kernel, const std::string& path) {
   return found;
 }
 
-Status take_files(sys::Kernel& kernel, library::Engine& engine, std::uint32_t rank, std::uint64_t version, int level,
-                  bool is_valid = true) {
+Status take_files(sys::Kernel& kernel, library::Engine& engine, std::uint32_t rank,
+                  std::uint64_t version, int level, bool is_valid = true) {
   write_files(kernel, value_of(engine.begin_files()), contents_of(rank, version));
   library::CheckpointInfo info;
   DIAPAUSE_TRY(engine.checkpoint_files(version, level, is_valid, info));
@@ -73,28 +74,30 @@ Status take_files(sys::Kernel& kernel, library::Engine& engine, std::uint32_t ra
 
 void checkpoint_files(VolatileDisk& disk, const Shape& shape,
                       const std::vector<std::pair<std::uint64_t, int>>& versions) {
-  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    for (const auto& [version, level] : versions) {
-      program.compute(version);
-      const Status taken = take_files(disk, engine, rank, version, level);
-      EXPECT_TRUE(taken) << taken.error().message;
-    }
-  }));
+  ASSERT_TRUE(
+      run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        for (const auto& [version, level] : versions) {
+          program.compute(version);
+          const Status taken = take_files(disk, engine, rank, version, level);
+          EXPECT_TRUE(taken) << taken.error().message;
+        }
+      }));
 }
 
 // Files and memory of all ranks.
 void expect_version(VolatileDisk& disk, const Shape& shape, std::uint64_t version) {
-  const Status opened = run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    program.scramble();
-    library::RestartInfo info;
-    const Status begun = engine.restart_begin(library::Engine::kNewest, info);
-    ASSERT_TRUE(begun) << begun.error().message;
-    EXPECT_EQ(info.version, version);
-    EXPECT_EQ(read_files(disk, value_of(engine.restore_files())), contents_of(rank, version));
-    EXPECT_TRUE(engine.restore({}));
-    EXPECT_TRUE(program.holds(version));
-    EXPECT_TRUE(engine.restart_end());
-  });
+  const Status opened =
+      run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        program.scramble();
+        library::RestartInfo info;
+        const Status begun = engine.restart_begin(library::Engine::kNewest, info);
+        ASSERT_TRUE(begun) << begun.error().message;
+        EXPECT_EQ(info.version, version);
+        EXPECT_EQ(read_files(disk, value_of(engine.restore_files())), contents_of(rank, version));
+        EXPECT_TRUE(engine.restore({}));
+        EXPECT_TRUE(program.holds(version));
+        EXPECT_TRUE(engine.restart_end());
+      });
   ASSERT_TRUE(opened) << opened.error().message;
 }
 
@@ -105,7 +108,8 @@ TEST(FilesOfAVersion, ComeBackAfterTheLossOfANode) {
     checkpoint_files(disk, shape, {{1, level}, {2, level}});
     ASSERT_TRUE(disk.erase(node_directory(disk, "node1"))) << level;
     expect_version(disk, shape, 2);
-    EXPECT_THAT(files_matching(disk, "/files/"), IsEmpty()) << "what was restored is gone at the end";
+    EXPECT_THAT(files_matching(disk, "/files/"), IsEmpty())
+        << "what was restored is gone at the end";
   }
 }
 
@@ -123,13 +127,14 @@ TEST(FilesOfAVersion, AreNoVersionIfARankSaysThatItsOwnAreNotComplete) {
   VolatileDisk disk;
   const Shape shape = shape_of();
   checkpoint_files(disk, shape, {{1, 1}});
-  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    program.compute(2);
-    const Status refused = take_files(disk, engine, rank, 2, 1, rank != 3);
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().code, Code::argument);
-    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("rank 3"), HasSubstr("not complete")));
-  }));
+  ASSERT_TRUE(
+      run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        program.compute(2);
+        const Status refused = take_files(disk, engine, rank, 2, 1, rank != 3);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, Code::argument);
+        EXPECT_THAT(refused.error().message, AllOf(HasSubstr("rank 3"), HasSubstr("not complete")));
+      }));
   expect_version(disk, shape, 1);
 }
 
@@ -151,7 +156,8 @@ TEST(FilesOfAVersion, ThatAKilledProcessHasLeftAreGoneAtTheNextStart) {
     write_files(disk, path, contents_of(rank, 1));
     // As it would lie there after a kill: not where this process removes it at its end.
     if (rank == 0) {
-      const auto node = value_of(sys::Directory::open_private(disk, path.substr(0, path.rfind('/'))));
+      const auto node =
+          value_of(sys::Directory::open_private(disk, path.substr(0, path.rfind('/'))));
       ASSERT_TRUE(node.rename("out-r0", node, "left"));
     }
   }));

@@ -21,20 +21,22 @@ Shape small(const std::string& config = "") {
 constexpr const char* kKeepLast = "[finish]\nkeep = \"last\"\n";
 
 // One more start that takes these checkpoints and then finishes the job; what finishing returned.
-Status finish_job(sys::Kernel& kernel, const Shape& shape, const std::vector<std::pair<std::uint64_t, int>>& versions) {
+Status finish_job(sys::Kernel& kernel, const Shape& shape,
+                  const std::vector<std::pair<std::uint64_t, int>>& versions) {
   Status result;
   std::mutex mutex;
-  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
-    for (const auto& [version, level] : versions) {
-      program.compute(version);
-      library::CheckpointInfo info;
-      const Status taken = take(engine, version, level, info);
-      EXPECT_TRUE(taken) << taken.error().message;
-    }
-    const Status finished = engine.finish();
-    const std::lock_guard lock(mutex);
-    if (!finished) result = finished;
-  });
+  const Status opened =
+      run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
+        for (const auto& [version, level] : versions) {
+          program.compute(version);
+          library::CheckpointInfo info;
+          const Status taken = take(engine, version, level, info);
+          EXPECT_TRUE(taken) << taken.error().message;
+        }
+        const Status finished = engine.finish();
+        const std::lock_guard lock(mutex);
+        if (!finished) result = finished;
+      });
   return opened ? result : opened;
 }
 
@@ -74,7 +76,8 @@ TEST(Finish, KeepsTheLastVersionOfLevel4ForThoseWhoAskForItsNumber) {
   ASSERT_TRUE(finish_job(disk, shape, {{1, 4}, {2, 4}, {3, 1}}));
   EXPECT_THAT(files_matching(disk, "/memory/"), Not(testing::Contains(HasSubstr(".img"))));
   expect_fresh_start(disk, shape);
-  EXPECT_THAT(restart_job(disk, shape).status.error().message, HasSubstr("its last version, 2, is kept"));
+  EXPECT_THAT(restart_job(disk, shape).status.error().message,
+              HasSubstr("its last version, 2, is kept"));
   // The next life of the job leaves it alone, and does not count it among its own.
   checkpoint_job(disk, shape, {{7, 4}, {8, 4}, {9, 4}, {10, 4}});
   EXPECT_EQ(restart_job(disk, shape).version, 10U);
@@ -133,7 +136,8 @@ TEST(Finish, CutShortAtAnyCallEitherHasFinishedOrHasLostNothing) {
     EXPECT_TRUE(restarted.intact) << "stopped at call " << call;
     EXPECT_TRUE(is_fresh || (restarted.version == 2 && !restarted.stepped_back))
         << "stopped at call " << call << ": "
-        << (restarted.status ? std::to_string(restarted.version) : restarted.status.error().message);
+        << (restarted.status ? std::to_string(restarted.version)
+                             : restarted.status.error().message);
     if (!is_over && !HasFailure()) continue;
     EXPECT_TRUE(finished && is_fresh);
     EXPECT_GT(call, 30U) << "the sweep did not sweep";

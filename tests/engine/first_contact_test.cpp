@@ -60,7 +60,8 @@ TEST(FirstContact, LessThanThreadMultipleIsToldWithWhatToDoWhereThereAreSeveralN
   Heard heard(shape, "MPI_THREAD_MULTIPLE");
   VolatileDisk disk;
   ASSERT_TRUE(run_job(disk, shape, nothing));
-  EXPECT_THAT(heard.texts(), ElementsAre(AllOf(HasSubstr("MPI_Init_thread("), HasSubstr("async.mode = \"rank\""))));
+  EXPECT_THAT(heard.texts(), ElementsAre(AllOf(HasSubstr("MPI_Init_thread("),
+                                               HasSubstr("async.mode = \"rank\""))));
 }
 
 TEST(FirstContact, LessThanThreadMultipleIsNotWorthALineOnOneNode) {
@@ -74,7 +75,8 @@ TEST(FirstContact, LessThanThreadMultipleIsNotWorthALineOnOneNode) {
 TEST(FirstContact, LevelsThatMeanNothingOnOneNodeAreToldOnceForAll) {
   Shape shape;
   shape.ranks = 2;
-  shape.config = "[level1]\nevery_calls = 1\n[level2]\nevery_calls = 2\n[level3]\nevery_calls = 3\n";
+  shape.config =
+      "[level1]\nevery_calls = 1\n[level2]\nevery_calls = 2\n[level3]\nevery_calls = 3\n";
   Heard heard(shape, "mean nothing here");
   VolatileDisk disk;
   ASSERT_TRUE(run_job(disk, shape, [](library::Engine& engine, Program&, std::uint32_t) {
@@ -84,7 +86,8 @@ TEST(FirstContact, LevelsThatMeanNothingOnOneNodeAreToldOnceForAll) {
       EXPECT_EQ(info.level_asked, 1);
     }
   }));
-  EXPECT_THAT(heard.texts(), ElementsAre(AllOf(HasSubstr("level 2 needs 2 nodes"), HasSubstr("level 3 needs"))));
+  EXPECT_THAT(heard.texts(),
+              ElementsAre(AllOf(HasSubstr("level 2 needs 2 nodes"), HasSubstr("level 3 needs"))));
 }
 
 TEST(IsDue, SaysWhatTheNextSnapshotDoesWhetherThatIsAlwaysCalledOrOnlyIfSo) {
@@ -110,7 +113,8 @@ TEST(IsDue, SaysWhatTheNextSnapshotDoesWhetherThatIsAlwaysCalledOrOnlyIfSo) {
   }
 }
 
-// A program that takes checkpoints only when the question is answered with yes makes no other call in between.
+// A program that takes checkpoints only when the question is answered with yes makes no other call
+// in between.
 TEST(IsDue, AdvancesWhatTheBackgroundHasToCommunicate) {
   if (std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr) GTEST_SKIP() << "sets its own mode";
   Shape shape = in_a_thread_that_may_not_communicate(2);
@@ -178,18 +182,20 @@ TEST(BeforeACapture, OneRankThatIsNotReadyIsAnErrorOnAll) {
   Shape shape;
   shape.ranks = 4;
   VolatileDisk disk;
-  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    program.compute(1);
-    library::CheckpointInfo info;
-    EXPECT_TRUE(take(engine, 1, 1, info));
-    engine.on_capture([rank]() -> Status { return rank == 2 ? fail(Code::argument, "not now") : Status{}; });
-    const Status refused = engine.checkpoint(2, 1, info);
-    ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("rank 2"), HasSubstr("not now")));
-    engine.on_capture({});
-    program.compute(3);
-    EXPECT_TRUE(take(engine, 3, 1, info));
-  }));
+  ASSERT_TRUE(
+      run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        program.compute(1);
+        library::CheckpointInfo info;
+        EXPECT_TRUE(take(engine, 1, 1, info));
+        engine.on_capture(
+            [rank]() -> Status { return rank == 2 ? fail(Code::argument, "not now") : Status{}; });
+        const Status refused = engine.checkpoint(2, 1, info);
+        ASSERT_FALSE(refused);
+        EXPECT_THAT(refused.error().message, AllOf(HasSubstr("rank 2"), HasSubstr("not now")));
+        engine.on_capture({});
+        program.compute(3);
+        EXPECT_TRUE(take(engine, 3, 1, info));
+      }));
   EXPECT_EQ(restart_job(disk, shape).version, 3U);
 }
 

@@ -32,7 +32,8 @@ template <class Value>
 void expect_refused_if_cut(const std::vector<Value>& values) {
   const ByteVector whole = packed(std::span<const Value>(values));
   for (std::size_t bytes = 1; bytes < whole.size(); ++bytes) {
-    EXPECT_FALSE(values_in<Value>(ByteView(whole).first(bytes), "values")) << bytes << " of " << whole.size();
+    EXPECT_FALSE(values_in<Value>(ByteView(whole).first(bytes), "values"))
+        << bytes << " of " << whole.size();
   }
 }
 

@@ -53,17 +53,20 @@ TEST(GlobalFiles, ThatAreSharedGoWithTheirVersion) {
   checkpoint_job(disk, shape, {{5, 4}, {6, 4}, {7, 4}});
   EXPECT_EQ(global_images(disk).size(), 2u * 3u);  // of the two versions that are kept
   EXPECT_TRUE(files_matching(disk, "/spare/").empty() ||
-              std::ranges::none_of(files_matching(disk, "/spare/"),
-                                   [](const std::string& path) { return path.starts_with("/home/job/"); }));
+              std::ranges::none_of(files_matching(disk, "/spare/"), [](const std::string& path) {
+                return path.starts_with("/home/job/");
+              }));
 }
 
 class DirectMode : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(DirectMode, LeavesNothingOnTheNodesAndRestoresFromTheGlobalTier) {
-  const Shape shape = with(std::string("[global]\nmode = \"direct\"\nfiles = ") + GetParam() + "\n");
+  const Shape shape =
+      with(std::string("[global]\nmode = \"direct\"\nfiles = ") + GetParam() + "\n");
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{6, 1}, {7, 4}});
-  for (const std::string& path : files_matching(disk, "/v7-")) EXPECT_TRUE(path.starts_with("/home/job/")) << path;
+  for (const std::string& path : files_matching(disk, "/v7-"))
+    EXPECT_TRUE(path.starts_with("/home/job/")) << path;
   const Restarted restarted = restart_job(disk, shape);
   EXPECT_EQ(restarted.version, 7u);
   EXPECT_TRUE(restarted.intact);
@@ -71,21 +74,23 @@ TEST_P(DirectMode, LeavesNothingOnTheNodesAndRestoresFromTheGlobalTier) {
 }
 
 TEST_P(DirectMode, GoesOnAfterAFailureOfAnyRank) {
-  const Shape shape = with(std::string("[global]\nmode = \"direct\"\nfiles = ") + GetParam() + "\n");
+  const Shape shape =
+      with(std::string("[global]\nmode = \"direct\"\nfiles = ") + GetParam() + "\n");
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{6, 4}});
   for (std::uint64_t call = 0; call < 120; call += 7) {
     FaultKernel kernel(disk, {Fault::fail_once, call, Call::pwrite, ENOSPC});
     std::uint64_t newest = 6;
-    const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-      for (const std::uint64_t version : {7u, 8u}) {
-        program.compute(version);
-        library::CheckpointInfo info;
-        const Status done = engine.checkpoint(version, 4, info);
-        EXPECT_EQ(info.level_reached, done ? 4 : 0);
-        if (rank == 0 && done) newest = version;
-      }
-    });
+    const Status opened =
+        run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+          for (const std::uint64_t version : {7u, 8u}) {
+            program.compute(version);
+            library::CheckpointInfo info;
+            const Status done = engine.checkpoint(version, 4, info);
+            EXPECT_EQ(info.level_reached, done ? 4 : 0);
+            if (rank == 0 && done) newest = version;
+          }
+        });
     EXPECT_TRUE(opened);
     EXPECT_GE(newest, 7u) << "one failed write cost two checkpoints";
     const Restarted restarted = restart_job(disk, shape);
@@ -116,7 +121,8 @@ TEST(SlowWrites, AreToldOfOnceForEachTier) {
 TEST(DirectAccess, GrantedAtOpenAndRefusedLaterCostsNoLevelAndNoRestart) {
   for (const char* files : {"\"rank\"", "2"}) {
     Shape shape =
-        with("[level1]\ntier = \"local\"\n[local]\npath = \"/local\"\n[global]\nfiles = " + std::string(files) + "\n");
+        with("[level1]\ntier = \"local\"\n[local]\npath = \"/local\"\n[global]\nfiles = " +
+             std::string(files) + "\n");
     std::vector<std::string> said;
     std::mutex mutex;
     shape.log = [&](Severity, const std::string& message) {
@@ -135,7 +141,8 @@ TEST(DirectAccess, GrantedAtOpenAndRefusedLaterCostsNoLevelAndNoRestart) {
 
 TEST(MpiIo, IsRefusedWithoutMpi) {
   VolatileDisk disk;
-  const Status opened = run_job(disk, with("[global]\nmode = \"mpi-io\"\nfiles = 2\n"), [](auto&, auto&, auto) {});
+  const Status opened =
+      run_job(disk, with("[global]\nmode = \"mpi-io\"\nfiles = 2\n"), [](auto&, auto&, auto) {});
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::config);
   EXPECT_THAT(opened.error().message, HasSubstr("without MPI"));

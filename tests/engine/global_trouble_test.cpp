@@ -1,5 +1,6 @@
-// A global tier that is slow, full, gone or read-only while versions are on their way to it behind the program: what
-// was reached stays, the next call tells what is wrong, and the engine goes on when the tier is back.
+// A global tier that is slow, full, gone or read-only while versions are on their way to it behind
+// the program: what was reached stays, the next call tells what is wrong, and the engine goes on
+// when the tier is back.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +20,8 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view kGlobal = "/home/job/diapause";
 
-// Changes below the global directory fail with an error, for as long as one is set, as a read-only file system does it;
-// or nothing there can be opened at all.
+// Changes below the global directory fail with an error, for as long as one is set, as a read-only
+// file system does it; or nothing there can be opened at all.
 class TroubledKernel final : public sys::Kernel {
  public:
   explicit TroubledKernel(VolatileDisk& disk) : disk_(disk) {}
@@ -47,26 +48,33 @@ class TroubledKernel final : public sys::Kernel {
   }
   int mkdirat(int directory, const char* path, mode_t mode) override {
     if (!is_troubled(path_of(directory, path))) return disk_.mkdirat(directory, path, mode);
-    const int there = disk_.openat(directory, path, O_RDONLY | O_DIRECTORY, 0);  // is said before anything else
+    const int there =
+        disk_.openat(directory, path, O_RDONLY | O_DIRECTORY, 0);  // is said before anything else
     if (there >= 0) disk_.close(there);
     return there >= 0 ? -EEXIST : -error;
   }
   int renameat(int from, const char* from_path, int to, const char* to_path) override {
-    return is_troubled(path_of(to, to_path)) ? -error : disk_.renameat(from, from_path, to, to_path);
+    return is_troubled(path_of(to, to_path)) ? -error
+                                             : disk_.renameat(from, from_path, to, to_path);
   }
   int unlinkat(int directory, const char* path, int flags) override {
     const std::string full = path_of(directory, path);
-    if (removes_slowly && full.starts_with(kGlobal)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (removes_slowly && full.starts_with(kGlobal))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return is_troubled(full) ? -error : disk_.unlinkat(directory, path, flags);
   }
 
   int close(int fd) override { return disk_.close(fd); }
-  std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override { return disk_.pread(fd, data, offset); }
+  std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override {
+    return disk_.pread(fd, data, offset);
+  }
   int fsync(int fd) override { return disk_.fsync(fd); }
   int ftruncate(int fd, std::uint64_t length) override { return disk_.ftruncate(fd, length); }
   int fstat(int fd, struct stat* out) override { return disk_.fstat(fd, out); }
   int fstatvfs(int fd, sys::FileSystemSpace* out) override { return disk_.fstatvfs(fd, out); }
-  int list(int directory, std::vector<sys::DirectoryEntry>* out) override { return disk_.list(directory, out); }
+  int list(int directory, std::vector<sys::DirectoryEntry>* out) override {
+    return disk_.list(directory, out);
+  }
   int try_lock(int fd) override { return disk_.try_lock(fd); }
   int unlock(int fd) override { return disk_.unlock(fd); }
   std::byte* map_shared(int fd, std::uint64_t length, int* failed) override {
@@ -99,39 +107,43 @@ class GlobalTrouble : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     if (std::getenv("DIAPAUSE_TEST_ASYNC") != nullptr) GTEST_SKIP() << "sets its own mode";
     shape_.ranks = 4;
-    shape_.config = std::string("[global]\nfiles = ") + GetParam() + "\n[async]\nmode = \"thread\"\n";
+    shape_.config =
+        std::string("[global]\nfiles = ") + GetParam() + "\n[async]\nmode = \"thread\"\n";
   }
 
-  // Version 1 arrives; `begin` makes the trouble, in which version 2 fails and leaves the level that it had; the next
-  // call says so; after `end` version 4 arrives.
-  void go_through(const std::function<void()>& begin, const std::function<void()>& end, const std::string& named) {
-    const auto once = [](std::uint32_t rank, library::Engine& engine, std::uint64_t version, const auto& act) {
+  // Version 1 arrives; `begin` makes the trouble, in which version 2 fails and leaves the level
+  // that it had; the next call says so; after `end` version 4 arrives.
+  void go_through(const std::function<void()>& begin, const std::function<void()>& end,
+                  const std::string& named) {
+    const auto once = [](std::uint32_t rank, library::Engine& engine, std::uint64_t version,
+                         const auto& act) {
       library::CheckpointInfo info;  // a checkpoint of level 1 keeps the ranks in step
       if (rank == 0) act();
       EXPECT_TRUE(engine.checkpoint(version, 1, info));
       EXPECT_TRUE(engine.wait(version, 1, 60));
     };
-    const Status opened = run_job(kernel_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-      library::CheckpointInfo info;
-      program.compute(1);
-      EXPECT_TRUE(engine.checkpoint(1, 4, info));
-      EXPECT_TRUE(engine.wait(1, 4, 60));
-      once(rank, engine, 2, begin);
-      program.compute(3);
-      EXPECT_TRUE(engine.checkpoint(3, 4, info));
-      while (engine.poll(3)->in_flight) std::this_thread::yield();
-      EXPECT_EQ(engine.poll(3)->level_reached, 1) << "what was reached stays";
-      program.compute(4);
-      EXPECT_TRUE(engine.checkpoint(4, 1, info));
-      EXPECT_EQ(info.background_version, 3u);
-      EXPECT_THAT(engine.background_reason(), HasSubstr(named));
-      EXPECT_TRUE(engine.wait(4, 1, 60));
-      once(rank, engine, 5, end);
-      program.compute(6);
-      EXPECT_TRUE(engine.checkpoint(6, 4, info));
-      const Status reached = engine.wait(6, 4, 60);
-      EXPECT_TRUE(reached) << reached.error().message;
-    });
+    const Status opened = run_job(
+        kernel_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+          library::CheckpointInfo info;
+          program.compute(1);
+          EXPECT_TRUE(engine.checkpoint(1, 4, info));
+          EXPECT_TRUE(engine.wait(1, 4, 60));
+          once(rank, engine, 2, begin);
+          program.compute(3);
+          EXPECT_TRUE(engine.checkpoint(3, 4, info));
+          while (engine.poll(3)->in_flight) std::this_thread::yield();
+          EXPECT_EQ(engine.poll(3)->level_reached, 1) << "what was reached stays";
+          program.compute(4);
+          EXPECT_TRUE(engine.checkpoint(4, 1, info));
+          EXPECT_EQ(info.background_version, 3u);
+          EXPECT_THAT(engine.background_reason(), HasSubstr(named));
+          EXPECT_TRUE(engine.wait(4, 1, 60));
+          once(rank, engine, 5, end);
+          program.compute(6);
+          EXPECT_TRUE(engine.checkpoint(6, 4, info));
+          const Status reached = engine.wait(6, 4, 60);
+          EXPECT_TRUE(reached) << reached.error().message;
+        });
     ASSERT_TRUE(opened) << opened.error().message;
     EXPECT_THAT(spares(), testing::IsEmpty()) << "nothing of the failed version takes room";
     disk_.erase("/memory");
@@ -153,7 +165,8 @@ class GlobalTrouble : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(disk_.list(root, &jobs), 0);
     std::erase_if(jobs, [](const sys::DirectoryEntry& entry) { return !entry.is_directory; });
     EXPECT_EQ(jobs.size(), 1u);
-    const int spare = disk_.openat(root, (jobs.at(0).name + "/spare").c_str(), O_RDONLY | O_DIRECTORY, 0);
+    const int spare =
+        disk_.openat(root, (jobs.at(0).name + "/spare").c_str(), O_RDONLY | O_DIRECTORY, 0);
     EXPECT_EQ(disk_.list(spare, &files), 0);
     disk_.close(spare);
     disk_.close(root);
@@ -186,14 +199,15 @@ TEST_P(GlobalTrouble, FullForOneNodeLeavesNoFilesBehind) {
 
 TEST_P(GlobalTrouble, SlowHoldsNoLevelBelowItBack) {
   shape_.config += "flush_mib_s = 0.04\nin_flight = 4\n";
-  const Status opened = run_job(kernel_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
-    library::CheckpointInfo info;
-    program.compute(1);
-    EXPECT_TRUE(engine.checkpoint(1, 4, info));
-    EXPECT_TRUE(engine.wait(1, 1, 60));
-    EXPECT_TRUE(engine.poll(1)->in_flight);
-    EXPECT_TRUE(engine.wait(1, 4, 60));
-  });
+  const Status opened =
+      run_job(kernel_, shape_, [&](library::Engine& engine, Program& program, std::uint32_t) {
+        library::CheckpointInfo info;
+        program.compute(1);
+        EXPECT_TRUE(engine.checkpoint(1, 4, info));
+        EXPECT_TRUE(engine.wait(1, 1, 60));
+        EXPECT_TRUE(engine.poll(1)->in_flight);
+        EXPECT_TRUE(engine.wait(1, 4, 60));
+      });
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_EQ(restart_job(disk_, shape_).version, 1u);
 }
@@ -215,24 +229,27 @@ TEST(GlobalTier, ThatCannotBeReadIsNoFreshStart) {
   EXPECT_EQ(restart_job(kernel, shape).version, 1u);
 }
 
-// A file system that is full loses nothing of the account: lines wait, and are written in their order, once.
+// A file system that is full loses nothing of the account: lines wait, and are written in their
+// order, once.
 TEST(LedgerTrouble, OfADiskThatIsFullForAWhileLosesNoLine) {
   VolatileDisk disk;
   TroubledKernel kernel(disk);
   kernel.only = "ledger.jsonl";
   Shape shape;
   shape.ranks = 1;
-  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
-    for (std::uint64_t version = 1; version <= 6; ++version) {
-      kernel.error = version == 2 || version == 3 ? ENOSPC : 0;
-      program.compute(version);
-      library::CheckpointInfo info;
-      EXPECT_TRUE(take(engine, version, 4, info)) << version;
-    }
-  });
+  const Status opened =
+      run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t) {
+        for (std::uint64_t version = 1; version <= 6; ++version) {
+          kernel.error = version == 2 || version == 3 ? ENOSPC : 0;
+          program.compute(version);
+          library::CheckpointInfo info;
+          EXPECT_TRUE(take(engine, version, 4, info)) << version;
+        }
+      });
   ASSERT_TRUE(opened) << opened.error().message;
   std::vector<std::uint64_t> told;
-  for (const nlohmann::json& event : ledger_events(disk, "checkpoint")) told.push_back(event["version"]);
+  for (const nlohmann::json& event : ledger_events(disk, "checkpoint"))
+    told.push_back(event["version"]);
   EXPECT_THAT(told, testing::ElementsAre(1, 2, 3, 4, 5, 6));
 }
 

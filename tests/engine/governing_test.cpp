@@ -28,7 +28,8 @@ class Governing : public ::testing::Test {
   }
 
   // Version 1, some time, then `between`, then version 2; what the governor said.
-  std::vector<std::string> two_checkpoints(const std::string& governor, const std::function<void()>& between) {
+  std::vector<std::string> two_checkpoints(const std::string& governor,
+                                           const std::function<void()>& between) {
     Shape shape;
     shape.ranks = 2;
     shape.elements = elements_;
@@ -39,18 +40,20 @@ class Governing : public ::testing::Test {
       const std::lock_guard lock(mutex);
       if (text.find("governor") != std::string::npos) said.push_back(text);
     };
-    const Status opened = run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-      library::CheckpointInfo info;
-      program.compute(1);
-      EXPECT_TRUE(engine.checkpoint(1, 4, info));
-      EXPECT_TRUE(engine.wait(1, 4, 60));
-      std::this_thread::sleep_for(std::chrono::milliseconds(400));  // the next one is not due before
-      if (rank == 0) between();
-      program.compute(2);
-      EXPECT_TRUE(engine.checkpoint(2, 4, info));
-      (void)engine.wait(2, 4, 60);
-      (void)engine.close(60);
-    });
+    const Status opened =
+        run_job(disk_, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+          library::CheckpointInfo info;
+          program.compute(1);
+          EXPECT_TRUE(engine.checkpoint(1, 4, info));
+          EXPECT_TRUE(engine.wait(1, 4, 60));
+          std::this_thread::sleep_for(
+              std::chrono::milliseconds(400));  // the next one is not due before
+          if (rank == 0) between();
+          program.compute(2);
+          EXPECT_TRUE(engine.checkpoint(2, 4, info));
+          (void)engine.wait(2, 4, 60);
+          (void)engine.close(60);
+        });
     EXPECT_TRUE(opened) << opened.error().message;
     return said;
   }
@@ -66,15 +69,18 @@ class Governing : public ::testing::Test {
 };
 
 TEST_F(Governing, SlowsAFlushInTheBackgroundAndLetsGoAfterIt) {
-  const auto said = two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
-  EXPECT_THAT(of_the_second(said), ElementsAre(HasSubstr("1 threads to 0.850"), HasSubstr("put the clock back")));
+  const auto said =
+      two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
+  EXPECT_THAT(of_the_second(said),
+              ElementsAre(HasSubstr("1 threads to 0.850"), HasSubstr("put the clock back")));
 }
 
 TEST_F(Governing, SlowsAFlushThatCompressesAsCompressionIsSlowed) {
   elements_ = 200000;  // little is left of them
-  const auto said =
-      two_checkpoints("[codec]\nmethod = \"lz4\"\n[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
-  EXPECT_THAT(of_the_second(said), ElementsAre(HasSubstr("1 threads to 0.875"), HasSubstr("put the clock back")));
+  const auto said = two_checkpoints(
+      "[codec]\nmethod = \"lz4\"\n[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", [] {});
+  EXPECT_THAT(of_the_second(said),
+              ElementsAre(HasSubstr("1 threads to 0.875"), HasSubstr("put the clock back")));
 }
 
 TEST_F(Governing, IsOnTheBill) {
@@ -101,7 +107,8 @@ TEST_F(Governing, IsOnTheBillOfThePhase) {
 
 TEST_F(Governing, LetsGoAfterAFlushThatFailed) {
   const auto lose = [&] { EXPECT_TRUE(disk_.erase("/home/job/diapause")); };
-  const auto said = two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", lose);
+  const auto said =
+      two_checkpoints("[governor]\npolicy = \"fixed\"\nactuator = \"dry-run\"\n", lose);
   EXPECT_THAT(said, ElementsAre(HasSubstr("would slow"), HasSubstr("put the clock back")));
 }
 
@@ -127,23 +134,27 @@ TEST(PowerOfANode, IsAllOfItWhereAllWait) {
 }
 
 TEST(PowerOfANode, IsThatOfACoreWhereTheProgramRunsAnyway) {
-  const auto power = engine::power_of(profile(), policy::PhaseKind::write, governor::Scope::engine, 8);
+  const auto power =
+      engine::power_of(profile(), policy::PhaseKind::write, governor::Scope::engine, 8);
   ASSERT_TRUE(power);
   EXPECT_THAT(power->cpu.at(1), DoubleNear(10, 1e-9));
   EXPECT_EQ(power->rest, 0);
 }
 
-// Of the 100 W of the package, 50 W depend on the clock, an eighth of them on that of one core; 3.75 W more are drawn
-// while it is busy.
+// Of the 100 W of the package, 50 W depend on the clock, an eighth of them on that of one
+// core; 3.75 W more are drawn while it is busy.
 TEST(PowerOfANode, OfACoreDependsOnTheClockByItsDynamicPartAlone) {
-  const auto power = engine::power_of(profile(), policy::PhaseKind::write, governor::Scope::engine, 8);
+  const auto power =
+      engine::power_of(profile(), policy::PhaseKind::write, governor::Scope::engine, 8);
   ASSERT_TRUE(power);
   EXPECT_THAT(power->cpu.at(0.5), DoubleNear(3.75 + 6.25 / 8, 1e-9));
 
-  // A curve that was measured with one core busy: 30 W at the base clock, of which 10 % depend on the clock.
+  // A curve that was measured with one core busy: 30 W at the base clock, of which 10 % depend on
+  // the clock.
   energy::Profile of_one_core = profile();
   of_one_core.phases["write"] = {{0.0125, ""}, {3, ""}, {0.9, ""}};
-  const auto alone = engine::power_of(of_one_core, policy::PhaseKind::write, governor::Scope::engine, 8);
+  const auto alone =
+      engine::power_of(of_one_core, policy::PhaseKind::write, governor::Scope::engine, 8);
   ASSERT_TRUE(alone);
   EXPECT_THAT(alone->cpu.at(1), DoubleNear(10, 1e-9));
   EXPECT_THAT(alone->cpu.at(0.5), DoubleNear(7 + 3.0 / 8, 1e-9));

@@ -1,4 +1,5 @@
-// What the program was told is held is what a restart takes, also after calls have failed and the run went on.
+// What the program was told is held is what a restart takes, also after calls have failed and the
+// run went on.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +47,8 @@ class Told {
   }
   std::string text() const {
     std::string text = "; told";
-    for (const auto& [version, level] : levels_) text += " " + std::to_string(version) + ":L" + std::to_string(level);
+    for (const auto& [version, level] : levels_)
+      text += " " + std::to_string(version) + ":L" + std::to_string(level);
     return text;
   }
 
@@ -64,7 +66,8 @@ void hear_of(library::Engine& engine, std::uint64_t version, int level, Told& to
   told.hear(version, engine.poll(version)->level_reached);
 }
 
-// Takes versions until well after the faulty one. Calls fail as `plan` says while that one is taken.
+// Takes versions until well after the faulty one. Calls fail as `plan` says while that one is
+// taken.
 void run_over(FaultKernel& kernel, const HeldCase& one, const FaultPlan& plan, Told& told) {
   std::barrier together(static_cast<std::ptrdiff_t>(one.shape.ranks));
   const auto once = [&](std::uint32_t rank, const auto& act) {
@@ -73,25 +76,30 @@ void run_over(FaultKernel& kernel, const HeldCase& one, const FaultPlan& plan, T
     together.arrive_and_wait();
   };
   const std::uint64_t last = one.faulty + kGoesOnFor;
-  const Status opened = run_job(kernel, one.shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    for (std::uint64_t version = 1; version <= last; ++version) {
-      if (version == one.faulty) once(rank, [&] { kernel.arm(plan); });
-      program.compute(version);
-      library::CheckpointInfo info;
-      (void)engine.checkpoint(version, one.level, info);
-      told.hear(version, info.level_reached);
-      if (one.pace == Pace::hurries) continue;
-      hear_of(engine, version, one.level, told);
-      if (version == one.faulty) once(rank, [&] { kernel.disarm(); });
-    }
-    for (std::uint64_t version = 1; version <= last; ++version) hear_of(engine, version, one.level, told);
-  });
+  const Status opened = run_job(kernel, one.shape,
+                                [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+                                  for (std::uint64_t version = 1; version <= last; ++version) {
+                                    if (version == one.faulty)
+                                      once(rank, [&] { kernel.arm(plan); });
+                                    program.compute(version);
+                                    library::CheckpointInfo info;
+                                    (void)engine.checkpoint(version, one.level, info);
+                                    told.hear(version, info.level_reached);
+                                    if (one.pace == Pace::hurries) continue;
+                                    hear_of(engine, version, one.level, told);
+                                    if (version == one.faulty) once(rank, [&] { kernel.disarm(); });
+                                  }
+                                  for (std::uint64_t version = 1; version <= last; ++version)
+                                    hear_of(engine, version, one.level, told);
+                                });
   EXPECT_TRUE(opened) << opened.error().message;
 }
 
-void expect_restart(VolatileDisk& disk, const HeldCase& one, std::uint64_t version, const std::string& where) {
+void expect_restart(VolatileDisk& disk, const HeldCase& one, std::uint64_t version,
+                    const std::string& where) {
   const Restarted restarted = restart_job(disk, one.shape, version);
-  ASSERT_TRUE(restarted.status) << where << ": version " << version << ": " << restarted.status.error().message;
+  ASSERT_TRUE(restarted.status) << where << ": version " << version << ": "
+                                << restarted.status.error().message;
   EXPECT_EQ(restarted.version, version) << where;
   EXPECT_TRUE(restarted.intact) << where << ": version " << version << " holds other bytes";
 }
@@ -108,13 +116,15 @@ void expect_held(VolatileDisk& disk, const HeldCase& one, const Told& told, std:
   for (const std::uint64_t version : held) expect_restart(disk, one, version, where);
   if (one.level < 4 || ::testing::Test::HasFatalFailure()) return;
   disk.erase("/memory");
-  for (const std::uint64_t version : told.held(4, kept)) expect_restart(disk, one, version, where + " without memory");
+  for (const std::uint64_t version : told.held(4, kept))
+    expect_restart(disk, one, version, where + " without memory");
 }
 
 std::string calls_near(const FaultKernel& kernel, std::uint64_t call) {
   const std::vector<std::string> trace = kernel.trace();
   std::string text;
-  for (std::uint64_t i = call > 3 ? call - 3 : 0; i < std::min<std::uint64_t>(trace.size(), call + 6); ++i) {
+  for (std::uint64_t i = call > 3 ? call - 3 : 0;
+       i < std::min<std::uint64_t>(trace.size(), call + 6); ++i) {
     text += (i == call ? "\n  > " : "\n    ") + trace[i];
   }
   return text;
@@ -132,9 +142,10 @@ void sweep(const HeldCase& one, std::uint64_t stride) {
       kernel.record_trace("");
       Told told;
       run_over(kernel, one, plan, told);
-      const std::string where = std::string(std::to_string(plan.times)) + " times errno " + std::to_string(plan.error) +
-                                " from call " + std::to_string(plan.index) + " of version " +
-                                std::to_string(one.faulty) + told.text() + calls_near(kernel, plan.index);
+      const std::string where =
+          std::string(std::to_string(plan.times)) + " times errno " + std::to_string(plan.error) +
+          " from call " + std::to_string(plan.index) + " of version " + std::to_string(one.faulty) +
+          told.text() + calls_near(kernel, plan.index);
       const bool done = !kernel.reached();
       // What a full tier holds besides the newest version makes room for the next.
       expect_held(disk, one, told, plan.error == ENOSPC ? 1 : kKept, where);
@@ -182,7 +193,8 @@ constexpr Way kSmallGroup{"", "[level3]\nkeep = 2\ngroup_nodes = 2\n"};
 constexpr Way kPacked{"Packed", "[codec]\nmethod = \"lz4\"\n"};
 
 std::vector<HeldCase> quick_cases() {
-  std::vector<HeldCase> all = {make_case(kInCalls, kCopy, kStaged, 1), make_case(kThread, kCopy, kStaged, 1),
+  std::vector<HeldCase> all = {make_case(kInCalls, kCopy, kStaged, 1),
+                               make_case(kThread, kCopy, kStaged, 1),
                                make_case(kThread, kIncremental, kStaged, 4)};
   return all;
 }
@@ -192,7 +204,8 @@ std::vector<HeldCase> all_cases() {
   for (const Way& host : {kInCalls, kThread}) {
     for (const Way& capture : {kCopy, kIncremental}) {
       all.push_back(make_case(host, capture, kStaged, 1));
-      for (const Way& store : {kStaged, kDirect, kShared, kPacked}) all.push_back(make_case(host, capture, store, 4));
+      for (const Way& store : {kStaged, kDirect, kShared, kPacked})
+        all.push_back(make_case(host, capture, store, 4));
     }
     for (const int level : {2, 3}) all.push_back(make_case(host, kCopy, kSmallGroup, level));
   }

@@ -1,5 +1,5 @@
-// Starts of one job on different sets of nodes: what began later is newer, wherever it ran, and what is of another
-// history is told.
+// Starts of one job on different sets of nodes: what began later is newer, wherever it ran, and
+// what is of another history is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,8 +66,10 @@ TEST(Histories, OfALaterStartAreNewerWhereverItRan) {
   ASSERT_TRUE(wednesday.restarted.status) << wednesday.restarted.status.error().message;
   EXPECT_EQ(wednesday.restarted.version, 70u);
   EXPECT_TRUE(wednesday.restarted.intact);
-  EXPECT_THAT(wednesday.said, HasSubstr("version 230 of start 1 (on a b) is of another one than version 70 of start 2 "
-                                        "(on c d), which is taken"));
+  EXPECT_THAT(
+      wednesday.said,
+      HasSubstr("version 230 of start 1 (on a b) is of another one than version 70 of start 2 "
+                "(on c d), which is taken"));
 }
 
 TEST(Histories, ThatCannotBeReachedAreTold) {
@@ -80,7 +82,9 @@ TEST(Histories, ThatCannotBeReachedAreTold) {
   nodes.switch_to("ab");
   const Restart wednesday = restart_and_listen(disk, on_nodes("a", "b"));
   EXPECT_EQ(wednesday.restarted.version, 230u);
-  EXPECT_THAT(wednesday.said, HasSubstr("start 2 (on c d) of 'job' took versions that cannot be reached from here"));
+  EXPECT_THAT(
+      wednesday.said,
+      HasSubstr("start 2 (on c d) of 'job' took versions that cannot be reached from here"));
 }
 
 TEST(Histories, OfAJobThatGoesOnAreOne) {
@@ -88,13 +92,14 @@ TEST(Histories, OfAJobThatGoesOnAreOne) {
   const Shape shape = on_nodes("a", "b");
   checkpoint_job(disk, shape, {{10, 1}, {20, 1}});
   EXPECT_EQ(restart_job(disk, shape).version, 20u);
-  const Status again = run_job(disk, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
-    library::RestartInfo info;
-    ASSERT_TRUE(engine.restart_begin(library::Engine::kNewest, info) && engine.restart_end());
-    program.compute(15);
-    library::CheckpointInfo taken;
-    EXPECT_TRUE(take(engine, 15, 1, taken));
-  });
+  const Status again =
+      run_job(disk, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
+        library::RestartInfo info;
+        ASSERT_TRUE(engine.restart_begin(library::Engine::kNewest, info) && engine.restart_end());
+        program.compute(15);
+        library::CheckpointInfo taken;
+        EXPECT_TRUE(take(engine, 15, 1, taken));
+      });
   ASSERT_TRUE(again);
   const Restart last = restart_and_listen(disk, shape);
   EXPECT_EQ(last.restarted.version, 15u);

@@ -58,14 +58,16 @@ void copy_on(VolatileDisk& disk, const std::string& from, const std::string& to)
     const auto folder = sys::Directory::make_private(disk, target.substr(0, slash));
     ASSERT_TRUE(folder);
     const auto file = folder->create_file(target.substr(slash + 1));
-    ASSERT_TRUE(file && file->write_all(*disk.read_content(path), 0) && file->sync() && folder->sync());
+    ASSERT_TRUE(file && file->write_all(*disk.read_content(path), 0) && file->sync() &&
+                folder->sync());
   }
 }
 
 std::vector<std::string> job_directories(const VolatileDisk& disk, const std::string& root) {
   std::vector<std::string> names;
   for (const std::string& path : disk.paths()) {
-    if (!path.starts_with(root + "/") || !path.ends_with('/') || path.size() < root.size() + 3) continue;
+    if (!path.starts_with(root + "/") || !path.ends_with('/') || path.size() < root.size() + 3)
+      continue;
     const std::string name = path.substr(root.size() + 1, path.size() - root.size() - 2);
     if (name.find('/') == name.npos) names.push_back(name);
   }

@@ -1,4 +1,5 @@
-// Damaged files: the right data from elsewhere, an older version and the program is told, or a refusal. Never garbage.
+// Damaged files: the right data from elsewhere, an older version and the program is told, or a
+// refusal. Never garbage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,7 +30,8 @@ void cut(VolatileDisk& disk, const std::string& path, std::size_t length) {
 const std::vector<std::pair<std::string, Damage>> kDamages = {
     {"header flipped", [](auto& disk, auto& path) { flip(disk, path, 40); }},
     {"data flipped", [](auto& disk, auto& path) { flip(disk, path, 4096 + 1001); }},
-    {"index flipped", [](auto& disk, auto& path) { flip(disk, path, disk.read_content(path)->size() - 4096 + 20); }},
+    {"index flipped",
+     [](auto& disk, auto& path) { flip(disk, path, disk.read_content(path)->size() - 4096 + 20); }},
     {"emptied", [](auto& disk, auto& path) { cut(disk, path, 0); }},
     {"cut in the header", [](auto& disk, auto& path) { cut(disk, path, 100); }},
     {"cut in the data", [](auto& disk, auto& path) { cut(disk, path, 5000); }},
@@ -41,16 +43,19 @@ const std::vector<std::pair<std::string, Damage>> kDamages = {
 };
 
 // Files of version `number` in the directory of `node` ("" = global tier).
-std::vector<std::string> files_of(const VolatileDisk& disk, std::uint64_t number, const std::string& node) {
+std::vector<std::string> files_of(const VolatileDisk& disk, std::uint64_t number,
+                                  const std::string& node) {
   std::vector<std::string> found;
   const std::string root = node.empty() ? "/home/job/" : "/memory/";
   for (const std::string& path : files_matching(disk, "/v" + std::to_string(number) + "-")) {
-    if (path.starts_with(root) && (node.empty() || path.find("/" + node + "/") != path.npos)) found.push_back(path);
+    if (path.starts_with(root) && (node.empty() || path.find("/" + node + "/") != path.npos))
+      found.push_back(path);
   }
   return found;
 }
 
-std::string file_of(const VolatileDisk& disk, std::uint64_t number, const std::string& node, const std::string& name) {
+std::string file_of(const VolatileDisk& disk, std::uint64_t number, const std::string& node,
+                    const std::string& name) {
   for (const std::string& path : files_of(disk, number, node)) {
     if (path.ends_with("/" + name)) return path;
   }
@@ -77,7 +82,8 @@ TEST(Integrity, WhatHasOneManifestLeftHasBothAgainAfterTheNextStart) {
     disk.erase(path);
   }
   ASSERT_TRUE(run_job(disk, shape, [](library::Engine&, Program&, std::uint32_t) {}));
-  for (std::size_t i = 0; i < second.size(); ++i) EXPECT_EQ(disk.read_content(second[i]), content[i]) << second[i];
+  for (std::size_t i = 0; i < second.size(); ++i)
+    EXPECT_EQ(disk.read_content(second[i]), content[i]) << second[i];
 }
 
 // Of level 1 nobody else has a copy; what the node may hold must not be lost by beginning anew.
@@ -103,7 +109,8 @@ TEST(Integrity, WhatCannotBeReadIsNotCalledDamagedNorGivenUp) {
   const Shape shape = keeping_two();
   checkpoint_job(disk, shape, {{1, 1}, {2, 1}});
   const auto give_to = [&](uid_t owner, const std::string& what) {
-    for (const std::string& path : files_matching(disk, what)) EXPECT_TRUE(disk.set_owner(path, owner)) << path;
+    for (const std::string& path : files_matching(disk, what))
+      EXPECT_TRUE(disk.set_owner(path, owner)) << path;
   };
   give_to(12345, "/r3.img");
   const Restarted refused = restart_job(disk, shape);
@@ -193,7 +200,8 @@ TEST(Integrity, DamageInASharedFileCostsOnlyTheImageItHits) {
   shape.config = "[global]\nfiles = 1\n";
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{7, 4}});
-  disk.erase(node_directory(disk, "node0"));  // ranks 0 and 1 need the global tier; the others have their own images
+  disk.erase(node_directory(
+      disk, "node0"));  // ranks 0 and 1 need the global tier; the others have their own images
   const std::string shared = file_of(disk, 7, "", "a0.img");
   flip(disk, shared, disk.read_content(shared)->size() - 4096 * 2);
   const Restarted restarted = restart_job(disk, shape);
@@ -225,7 +233,8 @@ TEST(Integrity, DamagedCopiesAndParitiesAreNotUsed) {
       checkpoint_job(disk, shape, {{6, level}, {7, level}});
       disk.erase(node_directory(disk, "node1"));
       // Ranks 2 and 3 are gone; the copy of 3 is on node2, and group 1 is {1, 3, 5, 7}.
-      damage(disk, level == 2 ? file_of(disk, 7, "node2", "r3.img") : file_of(disk, 7, "node2", "g1-p2.img"));
+      damage(disk, level == 2 ? file_of(disk, 7, "node2", "r3.img")
+                              : file_of(disk, 7, "node2", "g1-p2.img"));
       const Restarted restarted = restart_job(disk, shape);
       ASSERT_TRUE(restarted.status) << what << ": " << restarted.status.error().message;
       EXPECT_EQ(restarted.version, 6u) << what << " at level " << level;

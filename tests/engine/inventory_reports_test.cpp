@@ -25,11 +25,13 @@ ByteVector report(const store::FoundVersion& found, std::uint32_t node) {
 }
 
 TEST(InventoryReports, HaveNoManifestsInThem) {
-  EXPECT_EQ(report(found_version(4, 0b10), 0).size(), report(found_version(100'000, 0b10), 0).size());
+  EXPECT_EQ(report(found_version(4, 0b10), 0).size(),
+            report(found_version(100'000, 0b10), 0).size());
 }
 
 TEST(InventoryReports, LetTheFirstProcessWithTheDeepestManifestSendIt) {
-  const std::vector<ByteVector> all = {report(found_version(4, 0b10), 0), report(found_version(4, 0b110), 1),
+  const std::vector<ByteVector> all = {report(found_version(4, 0b10), 0),
+                                       report(found_version(4, 0b110), 1),
                                        report(found_version(4, 0b110), 2)};
   const auto merged = merge_reports(all, 3);
   ASSERT_TRUE(merged) << merged.error().message;

@@ -43,8 +43,9 @@ TEST_P(LossMatrix, RestoresExactlyWhatTheTableSays) {
   const auto [level, parity, tier, nodes, files] = GetParam();
   Shape shape;
   shape.ranks = 2 * nodes;
-  shape.config = "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"" + tier + "\"\n[level2]\ntier = \"" + tier +
-                 "\"\n[level3]\ntier = \"" + tier + "\"\nparity = " + std::to_string(parity) +
+  shape.config = "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"" + tier +
+                 "\"\n[level2]\ntier = \"" + tier + "\"\n[level3]\ntier = \"" + tier +
+                 "\"\nparity = " + std::to_string(parity) +
                  "\ngroup_nodes = " + std::to_string(nodes) + "\n[global]\nfiles = " + files + "\n";
   for (unsigned mask = 0; mask < 1u << nodes; ++mask) {
     VolatileDisk disk;
@@ -67,24 +68,28 @@ TEST_P(LossMatrix, RestoresExactlyWhatTheTableSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, LossMatrix,
-                         ::testing::Values(Case{1, 1, "memory"}, Case{2, 1, "memory"}, Case{3, 1, "memory"},
-                                           Case{3, 2, "memory"}, Case{3, 3, "memory"}, Case{4, 1, "memory"},
-                                           Case{1, 1, "local"}, Case{2, 1, "local"}, Case{3, 2, "local"},
-                                           Case{4, 1, "local"}),
+                         ::testing::Values(Case{1, 1, "memory"}, Case{2, 1, "memory"},
+                                           Case{3, 1, "memory"}, Case{3, 2, "memory"},
+                                           Case{3, 3, "memory"}, Case{4, 1, "memory"},
+                                           Case{1, 1, "local"}, Case{2, 1, "local"},
+                                           Case{3, 2, "local"}, Case{4, 1, "local"}),
                          [](const auto& test) {
-                           return "L" + std::to_string(test.param.level) + "m" + std::to_string(test.param.parity) +
-                                  test.param.tier;
+                           return "L" + std::to_string(test.param.level) + "m" +
+                                  std::to_string(test.param.parity) + test.param.tier;
                          });
 
 INSTANTIATE_TEST_SUITE_P(SharedFiles, LossMatrix,
-                         ::testing::Values(Case{4, 1, "memory", 4, "3"}, Case{4, 1, "local", 4, "\"auto\""}),
+                         ::testing::Values(Case{4, 1, "memory", 4, "3"},
+                                           Case{4, 1, "local", 4, "\"auto\""}),
                          [](const auto& test) { return test.param.tier; });
 
 INSTANTIATE_TEST_SUITE_P(LongEightNodes, LossMatrix,
-                         ::testing::Values(Case{1, 1, "memory", 8}, Case{2, 1, "memory", 8}, Case{3, 1, "memory", 8},
-                                           Case{3, 2, "memory", 8}, Case{3, 4, "memory", 8}, Case{4, 1, "memory", 8}),
+                         ::testing::Values(Case{1, 1, "memory", 8}, Case{2, 1, "memory", 8},
+                                           Case{3, 1, "memory", 8}, Case{3, 2, "memory", 8},
+                                           Case{3, 4, "memory", 8}, Case{4, 1, "memory", 8}),
                          [](const auto& test) {
-                           return "L" + std::to_string(test.param.level) + "m" + std::to_string(test.param.parity);
+                           return "L" + std::to_string(test.param.level) + "m" +
+                                  std::to_string(test.param.parity);
                          });
 
 TEST(Recovery, PutsBackTheRedundancySoThatTheNextNodeMayBeLostToo) {
@@ -106,8 +111,8 @@ TEST(Recovery, PutsBackWhatIsMissingAndLeavesTheRestAsItIs) {
   for (const int level : {2, 3}) {
     for (const std::string tier : {"memory", "local"}) {
       Shape shape;
-      shape.config =
-          "[local]\npath = \"/memory/disk\"\n[level" + std::to_string(level) + "]\ntier = \"" + tier + "\"\n";
+      shape.config = "[local]\npath = \"/memory/disk\"\n[level" + std::to_string(level) +
+                     "]\ntier = \"" + tier + "\"\n";
       VolatileDisk disk;
       checkpoint_job(disk, shape, {{7, level}});
       const std::vector<std::string> before = files_matching(disk, "/v7-");
@@ -122,8 +127,8 @@ TEST(Recovery, PutsBackWhatIsMissingAndLeavesTheRestAsItIs) {
   }
 }
 
-// Stops a restart that puts files back at every `stride`-th call. Another restart gets the version and puts back the
-// rest, so that then the other node may be lost.
+// Stops a restart that puts files back at every `stride`-th call. Another restart gets the version
+// and puts back the rest, so that then the other node may be lost.
 void sweep_repair(std::uint64_t stride) {
   for (const int level : {2, 3}) {
     Shape shape;
@@ -138,13 +143,15 @@ void sweep_repair(std::uint64_t stride) {
       FaultKernel kernel(disk, {Fault::stop, call, Call::any, EIO});
       (void)restart_job(kernel, shape);
       is_over = !kernel.reached();
-      const std::string where = "level " + std::to_string(level) + ", stopped at call " + std::to_string(call);
+      const std::string where =
+          "level " + std::to_string(level) + ", stopped at call " + std::to_string(call);
       const Restarted again = restart_job(disk, shape);
       ASSERT_TRUE(again.status) << where << ": " << again.status.error().message;
       ASSERT_TRUE(again.intact && again.version == 7) << where;
       disk.erase(node_directory(disk, "node0"));
       const Restarted from_other = restart_job(disk, shape);
-      ASSERT_TRUE(from_other.status) << where << ", then lost node0: " << from_other.status.error().message;
+      ASSERT_TRUE(from_other.status)
+          << where << ", then lost node0: " << from_other.status.error().message;
       ASSERT_TRUE(from_other.intact) << where;
       ASSERT_TRUE(!is_over || call > 100) << "the sweep did not sweep";
     }

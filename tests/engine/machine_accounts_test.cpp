@@ -14,21 +14,25 @@ namespace {
 using nlohmann::json;
 
 json phase(const json& joules, double seconds = 1) {
-  return {{"version", 1},         {"level", 4},         {"phase", "global"}, {"beside", "program"}, {"nth", 0},
-          {"start_unix_s", 1000}, {"seconds", seconds}, {"bytes", 8},        {"joules", joules}};
+  return {{"version", 1},        {"level", 4}, {"phase", "global"},
+          {"beside", "program"}, {"nth", 0},   {"start_unix_s", 1000},
+          {"seconds", seconds},  {"bytes", 8}, {"joules", joules}};
 }
 
-json off(double sampling_j) { return {{"sampling_j", sampling_j}, {"sensor_j", 10}, {"attribution_j", 0}}; }
+json off(double sampling_j) {
+  return {{"sampling_j", sampling_j}, {"sensor_j", 10}, {"attribution_j", 0}};
+}
 
 json machine(const json& program, const json& whole, const std::vector<json>& phases) {
-  return {{"time_unix_s", 1010},
-          {"seconds", 10},
-          {"gap_s", 0},
-          {"total", "node"},
-          {"sources", json::array({{{"domain", "node"}, {"source", "hwmon"}, {"kind", "measured"}}})},
-          {"program", {{"joules", program}, {"uncertainty", off(3)}}},
-          {"whole", {{"joules", whole}, {"uncertainty", off(3)}, {"ends_j", {3, 4}}}},
-          {"phases", phases}};
+  return {
+      {"time_unix_s", 1010},
+      {"seconds", 10},
+      {"gap_s", 0},
+      {"total", "node"},
+      {"sources", json::array({{{"domain", "node"}, {"source", "hwmon"}, {"kind", "measured"}}})},
+      {"program", {{"joules", program}, {"uncertainty", off(3)}}},
+      {"whole", {{"joules", whole}, {"uncertainty", off(3)}, {"ends_j", {3, 4}}}},
+      {"phases", phases}};
 }
 json total(double joules) { return {{"total", joules}}; }
 json metered() { return machine(total(700), total(1000), {phase(total(300))}); }
@@ -71,8 +75,11 @@ TEST(MachineAccounts, JoulesAreAddedUpAndTheLongestCounts) {
 
 json with_processors(double job_s, double others_s) {
   json one = metered();
-  one["processors"] = {
-      {"job_s", job_s}, {"others_s", others_s}, {"others_most_s", others_s}, {"job_j", 10}, {"job_attribution_j", 3}};
+  one["processors"] = {{"job_s", job_s},
+                       {"others_s", others_s},
+                       {"others_most_s", others_s},
+                       {"job_j", 10},
+                       {"job_attribution_j", 3}};
   return one;
 }
 
@@ -110,10 +117,11 @@ TEST(MachineAccounts, OfASumWithAnEstimateThereIsNoBound) {
 }
 
 TEST(MachineAccounts, WhatOneMachineDoesNotKnowOfAPhaseIsTheProgramsOnTheOthers) {
-  const json one_that_does_not = machine(total(500), total(500), {phase({{"dram", 7}, {"total", nullptr}})});
-  for (const auto& machines :
-       {std::vector{metered(), one_that_does_not, metered()}, std::vector{one_that_does_not, metered(), metered()},
-        std::vector{metered(), metered(), one_that_does_not}}) {
+  const json one_that_does_not =
+      machine(total(500), total(500), {phase({{"dram", 7}, {"total", nullptr}})});
+  for (const auto& machines : {std::vector{metered(), one_that_does_not, metered()},
+                               std::vector{one_that_does_not, metered(), metered()},
+                               std::vector{metered(), metered(), one_that_does_not}}) {
     const json sum = sum_of(machines);
     EXPECT_TRUE(sum["phases"][0]["joules"]["total"].is_null());
     EXPECT_EQ(sum["phases"][0]["joules"]["dram"], 7);
@@ -125,7 +133,8 @@ TEST(MachineAccounts, WhatOneMachineDoesNotKnowOfAPhaseIsTheProgramsOnTheOthers)
 }
 
 TEST(MachineAccounts, AMachineWithoutMetersTakesNothingFromTheOthers) {
-  for (const auto& machines : {std::vector{metered(), unmetered()}, std::vector{unmetered(), metered()}}) {
+  for (const auto& machines :
+       {std::vector{metered(), unmetered()}, std::vector{unmetered(), metered()}}) {
     const json sum = sum_of(machines);
     EXPECT_EQ(sum["machines"], 2);
     EXPECT_EQ(sum["unmetered"], 1);
@@ -159,7 +168,8 @@ TEST(MachineAccounts, WhatTellsATotalApartIsNamedIfItIsTheSameOnAllThatHaveOne) 
     if (*parts != 0) one["told_apart_by"] = parts;
     return one;
   };
-  EXPECT_EQ(sum_of({told_apart_by("package"), told_apart_by("package")})["told_apart_by"], "package");
+  EXPECT_EQ(sum_of({told_apart_by("package"), told_apart_by("package")})["told_apart_by"],
+            "package");
   EXPECT_EQ(sum_of({unmetered(), told_apart_by("package")})["told_apart_by"], "package");
   EXPECT_FALSE(sum_of({told_apart_by("package"), told_apart_by("psys")}).contains("told_apart_by"));
   EXPECT_FALSE(sum_of({told_apart_by("package"), told_apart_by("")}).contains("told_apart_by"));

@@ -46,7 +46,8 @@ TEST(ManyRegions, ComeBackEachToItsPlace) {
     Objects objects;
     objects.protect(engine);
     for (std::size_t i = 0; i < kRegions; ++i) objects.value(i) = i + 1;
-    for (std::uint64_t version = 1; version <= 3; ++version) ASSERT_TRUE(engine.checkpoint(version, 1, info));
+    for (std::uint64_t version = 1; version <= 3; ++version)
+      ASSERT_TRUE(engine.checkpoint(version, 1, info));
   }));
   ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program&, std::uint32_t) {
     Objects objects;
@@ -59,7 +60,8 @@ TEST(ManyRegions, ComeBackEachToItsPlace) {
     ASSERT_TRUE(engine.restore({}));
     ASSERT_TRUE(engine.restart_end());
     std::size_t right = 0;
-    for (std::size_t i = 0; i < kRegions; ++i) right += objects.value(i) == (i % 2 == 0 ? i + 1 : 0) ? 1 : 0;
+    for (std::size_t i = 0; i < kRegions; ++i)
+      right += objects.value(i) == (i % 2 == 0 ? i + 1 : 0) ? 1 : 0;
     EXPECT_EQ(right, kRegions);
   }));
 }

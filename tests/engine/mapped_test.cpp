@@ -36,11 +36,12 @@ std::uint64_t mapped_counter(Engine& engine) {
 class MappedRestart : public ::testing::TestWithParam<Purpose> {};
 
 TEST_P(MappedRestart, GivesWhatWasStoredFromAnyTier) {
-  const std::pair<int, const char*> kWays[] = {{1, ""},
-                                               {1, "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n"},
-                                               {2, "lose"},
-                                               {3, "lose"},
-                                               {4, "[global]\nmode = \"direct\"\nfiles = 3\n"}};
+  const std::pair<int, const char*> kWays[] = {
+      {1, ""},
+      {1, "[local]\npath = \"/memory/disk\"\n[level1]\ntier = \"local\"\n"},
+      {2, "lose"},
+      {3, "lose"},
+      {4, "[global]\nmode = \"direct\"\nfiles = 3\n"}};
   for (const auto& way : kWays) {
     const int level = way.first;
     const char* const config = way.second;
@@ -50,16 +51,17 @@ TEST_P(MappedRestart, GivesWhatWasStoredFromAnyTier) {
     VolatileDisk disk;
     checkpoint_job(disk, shape, {{7, level}});
     if (lose) disk.erase(node_directory(disk, "node1"));
-    const Status opened = run_job(disk, shape, [&](Engine& engine, Program& program, std::uint32_t) {
-      library::RestartInfo info;
-      const Status begun = engine.restart_begin(Engine::kNewest, info, GetParam());
-      ASSERT_TRUE(begun) << begun.error().message;
-      EXPECT_EQ(mapped_counter(engine), 7u) << config;
-      EXPECT_TRUE(engine.map("empty"));
-      EXPECT_TRUE(engine.restart_end());
-      EXPECT_TRUE(engine.scrub_wait());
-      EXPECT_TRUE(program.is_scrambled()) << "nothing is copied to where regions are protected";
-    });
+    const Status opened =
+        run_job(disk, shape, [&](Engine& engine, Program& program, std::uint32_t) {
+          library::RestartInfo info;
+          const Status begun = engine.restart_begin(Engine::kNewest, info, GetParam());
+          ASSERT_TRUE(begun) << begun.error().message;
+          EXPECT_EQ(mapped_counter(engine), 7u) << config;
+          EXPECT_TRUE(engine.map("empty"));
+          EXPECT_TRUE(engine.restart_end());
+          EXPECT_TRUE(engine.scrub_wait());
+          EXPECT_TRUE(program.is_scrambled()) << "nothing is copied to where regions are protected";
+        });
     EXPECT_TRUE(opened);
   }
 }
@@ -99,7 +101,8 @@ TEST_P(MappedRestart, StaysAsItWasWhileVersionsComeAndGo) {
   EXPECT_TRUE(opened);
 }
 
-INSTANTIATE_TEST_SUITE_P(Checks, MappedRestart, ::testing::Values(Purpose::map_checked, Purpose::map_unchecked));
+INSTANTIATE_TEST_SUITE_P(Checks, MappedRestart,
+                         ::testing::Values(Purpose::map_checked, Purpose::map_unchecked));
 
 TEST(MappedRestartCheckedFirst, StepsBackWhereAnImageIsDamaged) {
   Shape shape;
@@ -158,7 +161,8 @@ TEST(Scrub, DoesNotLetDamageIntoTheRedundancyThatARestartPutsBack) {
     EXPECT_FALSE(engine.scrub_wait());
   });
   EXPECT_TRUE(opened);
-  EXPECT_EQ(restart_job(disk, shape).status.error().code, Code::corrupt) << "not version 7 with sound checksums";
+  EXPECT_EQ(restart_job(disk, shape).status.error().code, Code::corrupt)
+      << "not version 7 with sound checksums";
 }
 
 TEST(Scrub, IsFinishedBeforeARegionIsCopied) {

@@ -44,21 +44,23 @@ TEST(Retention, KeepsOneVersionOfEachLevelOnTheNodesAndTwoInTheGlobalDirectoryBy
   EXPECT_THAT(numbers_in(disk, "/home/job"), ElementsAre(2, 3));
 }
 
-// What is told as held stays restorable at its level until another version holds as much, whatever becomes of that one.
+// What is told as held stays restorable at its level until another version holds as much, whatever
+// becomes of that one.
 TEST(Retention, AVersionStaysUntilTheNextOneHoldsAsMuch) {
   for (const int level : {2, 3}) {
     Shape shape;
     VolatileDisk disk;
     checkpoint_job(disk, shape, {{1, level}});
     FaultKernel kernel(disk);
-    ASSERT_TRUE(run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-      library::CheckpointInfo info;
-      program.compute(2);
-      EXPECT_TRUE(take(engine, 2, 1, info));
-      if (rank == 0) kernel.arm({Fault::fail_from_here, 0, Call::renameat, EIO});
-      program.compute(3);
-      EXPECT_FALSE(take(engine, 3, level, info));
-    }));
+    ASSERT_TRUE(
+        run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+          library::CheckpointInfo info;
+          program.compute(2);
+          EXPECT_TRUE(take(engine, 2, 1, info));
+          if (rank == 0) kernel.arm({Fault::fail_from_here, 0, Call::renameat, EIO});
+          program.compute(3);
+          EXPECT_FALSE(take(engine, 3, level, info));
+        }));
     ASSERT_TRUE(disk.erase(node_directory(disk, "node1")));
     const Restarted restarted = restart_job(disk, shape);
     ASSERT_TRUE(restarted.status) << restarted.status.error().message;
@@ -128,17 +130,20 @@ TEST(Retention, RoomIsMadeByWhatSurvivesLeast) {
   shape.config = "[level1]\nkeep = 3\n";
   VolatileDisk disk;
   FaultKernel kernel(disk);
-  const Status opened = run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    for (const auto& [version, level] : std::map<std::uint64_t, int>{{1, 3}, {2, 1}, {3, 1}, {4, 1}}) {
-      if (version == 4 && rank == 0) kernel.arm({Fault::fail_once, 0, Call::fallocate, ENOSPC});
-      program.compute(version);
-      library::CheckpointInfo info;
-      EXPECT_TRUE(take(engine, version, level, info));
-    }
-  });
+  const Status opened =
+      run_job(kernel, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        for (const auto& [version, level] :
+             std::map<std::uint64_t, int>{{1, 3}, {2, 1}, {3, 1}, {4, 1}}) {
+          if (version == 4 && rank == 0) kernel.arm({Fault::fail_once, 0, Call::fallocate, ENOSPC});
+          program.compute(version);
+          library::CheckpointInfo info;
+          EXPECT_TRUE(take(engine, version, level, info));
+        }
+      });
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_TRUE(kernel.reached());
-  EXPECT_THAT(numbers_in(disk, "/memory"), ElementsAre(1, 3, 4)) << "version 1 alone outlives a node";
+  EXPECT_THAT(numbers_in(disk, "/memory"), ElementsAre(1, 3, 4))
+      << "version 1 alone outlives a node";
 }
 
 TEST(Retention, WhatIsBeingRemovedCountsAsRoom) {
@@ -164,15 +169,16 @@ TEST(Retention, WhatIsBeingRemovedCountsAsRoom) {
     }
     kernel.release();
   });
-  const Status opened = run_job(kernel, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
-    for (std::uint64_t version = 1; version <= 3; ++version) {
-      program.compute(version);
-      library::CheckpointInfo info;
-      const Status done = engine.checkpoint(version, 1, info);
-      EXPECT_TRUE(done) << done.error().message;
-      EXPECT_TRUE(engine.wait(version, 1, 60));
-    }
-  });
+  const Status opened =
+      run_job(kernel, shape, [](library::Engine& engine, Program& program, std::uint32_t) {
+        for (std::uint64_t version = 1; version <= 3; ++version) {
+          program.compute(version);
+          library::CheckpointInfo info;
+          const Status done = engine.checkpoint(version, 1, info);
+          EXPECT_TRUE(done) << done.error().message;
+          EXPECT_TRUE(engine.wait(version, 1, 60));
+        }
+      });
   is_over = true;
   remover.join();
   EXPECT_TRUE(opened);
@@ -188,15 +194,16 @@ TEST(Retention, AFullTierIsAStatusAndTheProgramRunsOn) {
   VolatileDisk disk;
   checkpoint_job(disk, shape, {{1, 1}});
   disk.set_capacity(100 * 1024);
-  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    program.compute(2);
-    library::CheckpointInfo info;
-    const Status full = take(engine, 2, 1, info);
-    ASSERT_FALSE(full);
-    EXPECT_EQ(full.error().code, Code::full);
-    EXPECT_THAT(full.error().message, HasSubstr("memory tier"));
-    if (rank == 0) disk.set_capacity(64 * 1024 * 1024);
-  }));
+  ASSERT_TRUE(
+      run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        program.compute(2);
+        library::CheckpointInfo info;
+        const Status full = take(engine, 2, 1, info);
+        ASSERT_FALSE(full);
+        EXPECT_EQ(full.error().code, Code::full);
+        EXPECT_THAT(full.error().message, HasSubstr("memory tier"));
+        if (rank == 0) disk.set_capacity(64 * 1024 * 1024);
+      }));
   EXPECT_EQ(restart_job(disk, shape).version, 1u);
   checkpoint_job(disk, shape, {{2, 1}});
   EXPECT_EQ(restart_job(disk, shape).version, 2u);
@@ -240,17 +247,18 @@ TEST(Retention, AnUnusableMemoryTierCostsNoGlobalCheckpoint) {
 TEST(Retention, ADeletedTierComesBackByItself) {
   Shape shape;
   VolatileDisk disk;
-  ASSERT_TRUE(run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-    library::CheckpointInfo info;
-    program.compute(1);
-    EXPECT_TRUE(take(engine, 1, 1, info));
-    if (rank == 0) disk.erase("/memory");
-    program.compute(2);
-    (void)take(engine, 2, 1, info);  // may fail
-    program.compute(3);
-    const Status done = take(engine, 3, 2, info);
-    EXPECT_TRUE(done) << done.error().message;
-  }));
+  ASSERT_TRUE(
+      run_job(disk, shape, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+        library::CheckpointInfo info;
+        program.compute(1);
+        EXPECT_TRUE(take(engine, 1, 1, info));
+        if (rank == 0) disk.erase("/memory");
+        program.compute(2);
+        (void)take(engine, 2, 1, info);  // may fail
+        program.compute(3);
+        const Status done = take(engine, 3, 2, info);
+        EXPECT_TRUE(done) << done.error().message;
+      }));
   const Restarted restarted = restart_job(disk, shape);
   EXPECT_EQ(restarted.version, 3u);
   EXPECT_TRUE(restarted.intact);

@@ -1,5 +1,5 @@
-// A system that is short of something when a job is started again: nothing can be concluded from that about what lies
-// on the disks, so nothing is given up, and nothing older is taken.
+// A system that is short of something when a job is started again: nothing can be concluded from
+// that about what lies on the disks, so nothing is given up, and nothing older is taken.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,8 @@ void sweep(const Shape& shape, int level, int error) {
     if (restarted.status) {
       EXPECT_EQ(restarted.version, 2u) << call << ": " << restarted.reason;
     } else {
-      EXPECT_TRUE(is_of_the_moment(restarted.status.error().code)) << call << ": " << restarted.status.error().message;
+      EXPECT_TRUE(is_of_the_moment(restarted.status.error().code))
+          << call << ": " << restarted.status.error().message;
     }
     const Restarted later = restart_job(disk, shape);
     ASSERT_TRUE(later.status) << call << ": " << later.status.error().message;
@@ -55,7 +56,8 @@ TEST(Shortage, IsToldWithWhatToDo) {
     const Restarted restarted = restart_job(kernel, shape);
     if (restarted.status || restarted.status.error().code != Code::again) continue;
     if (restarted.status.error().message.find("try again") == std::string::npos) continue;
-    EXPECT_THAT(restarted.status.error().message, HasSubstr("nothing of 'job' was given up or removed"));
+    EXPECT_THAT(restarted.status.error().message,
+                HasSubstr("nothing of 'job' was given up or removed"));
     return;
   }
   ADD_FAILURE() << "no restart failed for want of a descriptor";

@@ -1,4 +1,5 @@
-// What the step of level 4 draws: measured where there is a counter, else by the profile. And what is decided by it.
+// What the step of level 4 draws: measured where there is a counter, else by the profile. And what
+// is decided by it.
 #include "engine/accounting/step_power.hpp"
 
 #include <gmock/gmock.h>
@@ -81,13 +82,14 @@ TEST_F(StepPowerTest, IsMeasuredWhereThereIsACounter) {
   std::string trace = std::string(kTrace) + "\n";
   for (int i = 1; i < 12000; ++i) {
     const double t = 0.005 * i;
-    trace +=
-        "{\"c\":[" + std::to_string(t) + "],\"j\":[" + std::to_string(50 * t) + "],\"t\":" + std::to_string(t) + "}\n";
+    trace += "{\"c\":[" + std::to_string(t) + "],\"j\":[" + std::to_string(50 * t) +
+             "],\"t\":" + std::to_string(t) + "}\n";
   }
   energy().meters = {"replay"};
   energy().trace = scratch_.write("trace.jsonl", trace);
   StepPower power = open();
-  // The longer a step, the better it is known, also where the machine is so busy that samples are rare.
+  // The longer a step, the better it is known, also where the machine is so busy that samples are
+  // rare.
   const double start_s = sampler_->started_s();
   double now_s = start_s;
   while (sampler_->between(start_s, now_s).total.off.sampling_j > 1 || now_s < start_s + 0.2)
@@ -95,7 +97,8 @@ TEST_F(StepPowerTest, IsMeasuredWhereThereIsACounter) {
   power.learn({1, start_s, now_s, {}});
   EXPECT_NEAR(*power.draw().write_w, 50, 1);
   EXPECT_GT(*power.draw().compress_w, 51);
-  EXPECT_THAT(power.draw().source, HasSubstr("writing measured: node, and how much more compressing draws modelled"));
+  EXPECT_THAT(power.draw().source,
+              HasSubstr("writing measured: node, and how much more compressing draws modelled"));
   power.learn({1, start_s, now_s, {}, Stored::compressed, (now_s - start_s) * 2 / 3});
   EXPECT_NEAR(*power.draw().compress_w, 50, 2);
   EXPECT_EQ(power.draw().source, "measured: node");
@@ -126,13 +129,15 @@ void take_two(library::Engine& engine) {
   EXPECT_TRUE(engine.close(60));
 }
 
-// How these went to storage so slow that even a busy processor compresses faster, in the background, where to wait for
-// it costs nothing and to compress does.
+// How these went to storage so slow that even a busy processor compresses faster, in the
+// background, where to wait for it costs nothing and to compress does.
 std::vector<json> chosen_for(const std::string& goal) {
   Shape shape;
   shape.ranks = 1;
   shape.ranks_per_node = 1;
-  shape.config = "[async]\nmode = \"thread\"\nflush_mib_s = 6\n[codec]\nmethod = \"auto\"\ngoal = \"" + goal + "\"\n";
+  shape.config =
+      "[async]\nmode = \"thread\"\nflush_mib_s = 6\n[codec]\nmethod = \"auto\"\ngoal = \"" + goal +
+      "\"\n";
   const test_support::ScratchDirectory scratch;
   const std::string profile = scratch.write("hot.toml", kHotProcessors);
   shape.adjust = [profile](library::OpenRequest& request, std::uint32_t) {
@@ -140,10 +145,11 @@ std::vector<json> chosen_for(const std::string& goal) {
     request.environment.emplace_back("DIAPAUSE_ENERGY_PROFILE", profile);
   };
   test_support::VolatileDisk disk;
-  EXPECT_TRUE(
-      test_support::run_job(disk, shape, [](library::Engine& engine, auto&, std::uint32_t) { take_two(engine); }));
+  EXPECT_TRUE(test_support::run_job(
+      disk, shape, [](library::Engine& engine, auto&, std::uint32_t) { take_two(engine); }));
   std::vector<json> chosen;
-  for (const json& line : test_support::ledger_events(disk, "compression")) chosen.push_back(line["regions"][0]);
+  for (const json& line : test_support::ledger_events(disk, "compression"))
+    chosen.push_back(line["regions"][0]);
   return chosen;
 }
 
@@ -160,7 +166,8 @@ TEST(CodecGoal, DecidesWhetherSlowStorageIsCompressedFor) {
   const std::vector<json> for_energy = chosen_for("energy");
   ASSERT_EQ(for_energy.size(), 2u);
   EXPECT_EQ(for_energy[1]["codec"], "raw") << for_energy[1]["reason"];
-  EXPECT_THAT(for_energy[1]["reason"].get<std::string>(), HasSubstr("(modelled by the profile 'hot')"));
+  EXPECT_THAT(for_energy[1]["reason"].get<std::string>(),
+              HasSubstr("(modelled by the profile 'hot')"));
 }
 
 }  // namespace

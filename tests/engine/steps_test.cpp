@@ -32,25 +32,27 @@ Status commit(library::Engine& engine, std::uint64_t version, int level) {
 TEST(CheckpointInSteps, HoldsWhatIsProtectedAndWhatWasAdded) {
   for (const int level : {1, 2, 3, 4}) {
     VolatileDisk disk;
-    ASSERT_TRUE(run_job(disk, {}, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-      program.compute(5);
-      library::CheckpointInfo info;
-      ASSERT_TRUE(engine.begin_checkpoint(5, level, info));
-      EXPECT_FALSE(info.taken);
-      std::vector<std::uint64_t> list(10 + rank, rank);  // each rank adds what it has
-      EXPECT_TRUE(engine.add_to_checkpoint(numbers("list", list)));
-      const Status committed = commit(engine, 5, level);
-      EXPECT_TRUE(committed) << committed.error().message;
-      list.assign(list.size(), 99);  // it is the program's again
-    }));
-    ASSERT_TRUE(run_job(disk, {}, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
-      std::vector<std::uint64_t> list(10 + rank);
-      EXPECT_TRUE(engine.protect(numbers("list", list)));
-      library::RestartInfo info;
-      EXPECT_TRUE(engine.restart(library::Engine::kNewest, info));
-      EXPECT_TRUE(program.holds(5));
-      EXPECT_EQ(list, std::vector<std::uint64_t>(10 + rank, rank));
-    }));
+    ASSERT_TRUE(
+        run_job(disk, {}, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+          program.compute(5);
+          library::CheckpointInfo info;
+          ASSERT_TRUE(engine.begin_checkpoint(5, level, info));
+          EXPECT_FALSE(info.taken);
+          std::vector<std::uint64_t> list(10 + rank, rank);  // each rank adds what it has
+          EXPECT_TRUE(engine.add_to_checkpoint(numbers("list", list)));
+          const Status committed = commit(engine, 5, level);
+          EXPECT_TRUE(committed) << committed.error().message;
+          list.assign(list.size(), 99);  // it is the program's again
+        }));
+    ASSERT_TRUE(
+        run_job(disk, {}, [&](library::Engine& engine, Program& program, std::uint32_t rank) {
+          std::vector<std::uint64_t> list(10 + rank);
+          EXPECT_TRUE(engine.protect(numbers("list", list)));
+          library::RestartInfo info;
+          EXPECT_TRUE(engine.restart(library::Engine::kNewest, info));
+          EXPECT_TRUE(program.holds(5));
+          EXPECT_EQ(list, std::vector<std::uint64_t>(10 + rank, rank));
+        }));
   }
 }
 
@@ -90,7 +92,8 @@ TEST(CheckpointInSteps, IsTheOnlyOneThatIsOpen) {
     EXPECT_EQ(engine.checkpoint(2, 1, info).error().code, Code::argument);
     EXPECT_EQ(engine.restart(library::Engine::kNewest, restart).error().code, Code::argument);
     EXPECT_TRUE(engine.add_to_checkpoint(numbers("list", list)));
-    EXPECT_EQ(engine.add_to_checkpoint(numbers("list", list)).error().code, Code::argument) << "it is there";
+    EXPECT_EQ(engine.add_to_checkpoint(numbers("list", list)).error().code, Code::argument)
+        << "it is there";
     EXPECT_TRUE(commit(engine, 1, 1));
     EXPECT_EQ(engine.give_up_checkpoint("").error().code, Code::argument) << "none is open";
   }));

@@ -1,4 +1,5 @@
-// Memory that the program has protected and that nobody can read or write is a status on all ranks, not the end of one.
+// Memory that the program has protected and that nobody can read or write is a status on all ranks,
+// not the end of one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -15,13 +16,17 @@ constexpr std::size_t kBytes = 3 * kPageBytes;
 
 class Pages {
  public:
-  Pages() : data_(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  Pages()
+      : data_(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  }
   ~Pages() { ::munmap(data_, kBytes); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   std::byte* data() const { return static_cast<std::byte*>(data_); }
   // The page in the middle.
-  void allow(int rights) const { ASSERT_EQ(::mprotect(data() + kPageBytes, kPageBytes, rights), 0); }
+  void allow(int rights) const {
+    ASSERT_EQ(::mprotect(data() + kPageBytes, kPageBytes, rights), 0);
+  }
   void allow_all(int rights) const { ASSERT_EQ(::mprotect(data(), kBytes, rights), 0); }
 
  private:
@@ -49,7 +54,8 @@ TEST(UnusableMemory, CannotBeProtectedWhereItCannotBeRead) {
     const Status refused = engine.protect(region_of(pages));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::argument);
-    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("'pages' cannot be read"), HasSubstr("PROT_NONE")));
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("'pages' cannot be read"), HasSubstr("PROT_NONE")));
     pages.allow_all(PROT_READ);
     EXPECT_TRUE(engine.protect(region_of(pages))) << "a checkpoint only reads";
     EXPECT_TRUE(engine.unprotect("pages"));
@@ -58,21 +64,23 @@ TEST(UnusableMemory, CannotBeProtectedWhereItCannotBeRead) {
 
 TEST(UnusableMemory, FailsTheCheckpointOnAllRanksAndTheNextOneGoesWell) {
   VolatileDisk disk;
-  ASSERT_TRUE(run_job(disk, two_ranks(), [](library::Engine& engine, Program& program, std::uint32_t rank) {
-    const Pages pages;
-    ASSERT_TRUE(engine.protect(region_of(pages)));
-    program.compute(1);
-    if (rank == 1) pages.allow(PROT_NONE);
-    library::CheckpointInfo info;
-    const Status refused = take(engine, 1, 1, info);
-    ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("rank 1"), HasSubstr("'pages' cannot be read")));
-    pages.allow(PROT_READ | PROT_WRITE);
-    program.compute(2);
-    const Status taken = take(engine, 2, 1, info);
-    EXPECT_TRUE(taken) << taken.error().message;
-    EXPECT_TRUE(engine.unprotect("pages"));
-  }));
+  ASSERT_TRUE(
+      run_job(disk, two_ranks(), [](library::Engine& engine, Program& program, std::uint32_t rank) {
+        const Pages pages;
+        ASSERT_TRUE(engine.protect(region_of(pages)));
+        program.compute(1);
+        if (rank == 1) pages.allow(PROT_NONE);
+        library::CheckpointInfo info;
+        const Status refused = take(engine, 1, 1, info);
+        ASSERT_FALSE(refused);
+        EXPECT_THAT(refused.error().message,
+                    AllOf(HasSubstr("rank 1"), HasSubstr("'pages' cannot be read")));
+        pages.allow(PROT_READ | PROT_WRITE);
+        program.compute(2);
+        const Status taken = take(engine, 2, 1, info);
+        EXPECT_TRUE(taken) << taken.error().message;
+        EXPECT_TRUE(engine.unprotect("pages"));
+      }));
 }
 
 TEST(UnusableMemory, ThatWasUnmappedFailsTheCheckpoint) {
@@ -84,7 +92,8 @@ TEST(UnusableMemory, ThatWasUnmappedFailsTheCheckpoint) {
     library::CheckpointInfo info;
     const Status refused = take(engine, 1, 1, info);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("'pages' cannot be read"), HasSubstr("no memory at 0x")));
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("'pages' cannot be read"), HasSubstr("no memory at 0x")));
     EXPECT_TRUE(engine.unprotect("pages"));
   }));
 }
@@ -106,7 +115,8 @@ TEST(UnusableMemory, IsNotRestoredIntoWhereItIsReadOnly) {
       ASSERT_TRUE(engine.restart_begin(library::Engine::kNewest, info));
       const Status refused = engine.restore({});
       ASSERT_FALSE(refused);
-      EXPECT_THAT(refused.error().message, AllOf(HasSubstr("'pages' cannot be restored"), HasSubstr("read-only")));
+      EXPECT_THAT(refused.error().message,
+                  AllOf(HasSubstr("'pages' cannot be restored"), HasSubstr("read-only")));
       EXPECT_TRUE(program.is_scrambled()) << "nothing is written on any rank";
       pages.allow(PROT_READ | PROT_WRITE);
       EXPECT_TRUE(engine.restore({}));

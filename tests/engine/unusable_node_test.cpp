@@ -1,4 +1,5 @@
-// A node whose directory cannot be used counts as lost for reading: the others have what a restart needs.
+// A node whose directory cannot be used counts as lost for reading: the others have what a restart
+// needs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -15,12 +15,14 @@ using namespace diapause::format;
 
 VersionId version_id() {
   VersionId version{3, 1200, {}};
-  for (std::uint8_t i = 0; i < 16; ++i) version.commit.bytes[i] = static_cast<std::uint8_t>(0xa0 + i);
+  for (std::uint8_t i = 0; i < 16; ++i)
+    version.commit.bytes[i] = static_cast<std::uint8_t>(0xa0 + i);
   return version;
 }
 
 void put(ByteVector& bytes, std::size_t offset, std::uint64_t value, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
+  for (std::size_t i = 0; i < size; ++i)
+    bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
 }
 
 Region region_of(std::string name, ElementType type, std::uint64_t count) {
@@ -39,7 +41,8 @@ ByteVector assemble(ImageHeader header, ImageIndex index, const std::vector<Byte
   ByteVector body(header.index_offset - kHeaderBytes);
   for (std::size_t i = 0; i < contents.size(); ++i) {
     Region& region = index.regions[i];
-    std::copy(contents[i].begin(), contents[i].end(), body.begin() + (region.offset - kHeaderBytes));
+    std::copy(contents[i].begin(), contents[i].end(),
+              body.begin() + (region.offset - kHeaderBytes));
     region.block_checksums = {checksum64(contents[i])};  // each is smaller than a block
   }
   const ByteVector index_bytes = encode_index(index);
@@ -146,14 +149,16 @@ void add_broken_files(std::map<std::string, ByteVector>& files) {
   files[folder + "broken-manifest-future.bin"] = of_next_manifest_version(sound);
 }
 
-// A seed of the payload target: which codec, type and shape (fuzz/payload_fuzz.cpp), then what `lattice` makes of a
-// wave in that shape.
+// A seed of the payload target: which codec, type and shape (fuzz/payload_fuzz.cpp), then what
+// `lattice` makes of a wave in that shape.
 ByteVector payload_seed() {
   const codec::Shape shape{ElementType::float64, {1, 1, 20, 17}};
   ByteVector raw(shape.bytes()), payload(shape.bytes());
   for (std::uint64_t i = 0; i < shape.count(); ++i) {
-    const std::uint64_t step = i % 17 * (i % 17) + i / 17;  // no functions that differ in their last bits
-    put(raw, 8 * i, std::bit_cast<std::uint64_t>(static_cast<double>(step * step * 37 % 101) / 300), 8);
+    const std::uint64_t step =
+        i % 17 * (i % 17) + i / 17;  // no functions that differ in their last bits
+    put(raw, 8 * i, std::bit_cast<std::uint64_t>(static_cast<double>(step * step * 37 % 101) / 300),
+        8);
   }
   const auto lattice = codec::make_codec(codec::CodecId::lattice).value();
   payload.resize(lattice->encode(raw, shape, {codec::CodecId::lattice, 1e-3}, payload).value());
@@ -192,7 +197,8 @@ void add_fuzz_seeds(std::map<std::string, ByteVector>& files) {
   constexpr std::size_t kHeaderFields = 96;  // the rest of the page is zeros
   files["fuzz/corpus/image_header/data"] = front(data_image(), kHeaderFields);
   files["fuzz/corpus/image_header/parity"] = front(parity_image(), kHeaderFields);
-  files["fuzz/corpus/image_header/future"] = front(of_next_format_version(data_image()), kHeaderFields);
+  files["fuzz/corpus/image_header/future"] =
+      front(of_next_format_version(data_image()), kHeaderFields);
   files["fuzz/corpus/image_index/data"] = index_seed(data_image());
   files["fuzz/corpus/image_index/compressed"] = index_seed(compressed_image());
   files["fuzz/corpus/image_index/packed"] = index_seed(packed_image());
@@ -227,7 +233,8 @@ process::Job processes_of_version_1() {
   leader.id = 7;
   leader.name = "program";
   leader.registers = ByteVector(27 * 8, std::byte{3});
-  program.areas.push_back({0x400000, 0x402000, 5, process::AreaKind::memory, 0, process::kNone, 0, "", 0});
+  program.areas.push_back(
+      {0x400000, 0x402000, 5, process::AreaKind::memory, 0, process::kNone, 0, "", 0});
   program.descriptors.push_back({0, 0, false});
   process::Description& standard = job.descriptions.emplace_back();
   standard.kind = process::DescriptionKind::standard;
@@ -280,9 +287,12 @@ process::Job processes_of_version_4() {
   deleted.is_stored = true;
   job.memories = {library, deleted};
   std::vector<process::Area>& areas = job.processes[0].areas;
-  areas.push_back({0x500000, 0x503000, 5, process::AreaKind::memory, 0, 0, 0x1000, "/usr/lib/library.so", 0});
-  areas.push_back({0x600000, 0x601000, 1, process::AreaKind::memory, 0, 1, 0, "/home/x (deleted)", 0});
-  job.file_parts = {{0, 0x1000, 0x1000, 0x0123456789abcdef}, {0, 0x3000, 0x200, 0xfedcba9876543210}};
+  areas.push_back(
+      {0x500000, 0x503000, 5, process::AreaKind::memory, 0, 0, 0x1000, "/usr/lib/library.so", 0});
+  areas.push_back(
+      {0x600000, 0x601000, 1, process::AreaKind::memory, 0, 1, 0, "/home/x (deleted)", 0});
+  job.file_parts = {{0, 0x1000, 0x1000, 0x0123456789abcdef},
+                    {0, 0x3000, 0x200, 0xfedcba9876543210}};
   return job;
 }
 
@@ -333,7 +343,8 @@ ByteVector data_image() {
   header.version = version_id();
   header.owner = 2;
   header.rank_count = 5;
-  return assemble(header, {{temperature, region_of("step", ElementType::uint64, 1)}}, {block.take(), step.take()});
+  return assemble(header, {{temperature, region_of("step", ElementType::uint64, 1)}},
+                  {block.take(), step.take()});
 }
 
 ByteVector parity_image() {
@@ -397,7 +408,8 @@ ByteVector compressed_image() {
   header.version = version_id();
   header.owner = 2;
   header.rank_count = 5;
-  return assemble(header, {{temperature, region_of("step", ElementType::uint64, 1)}}, {block, step.take()});
+  return assemble(header, {{temperature, region_of("step", ElementType::uint64, 1)}},
+                  {block, step.take()});
 }
 
 Manifest manifest() {
@@ -407,13 +419,16 @@ Manifest manifest() {
   manifest.levels = 1u << 1 | 1u << 2 | 1u << 3;
   manifest.created_unix_ns = 1767225600'000000000;  // 1 January 2026, 00:00 UTC
   manifest.node_names = {"node-0", "node-1", "node-2"};
-  const auto image = [](std::uint64_t seed) { return ImageRecord{12495, {seed, seed * 0x9e3779b97f4a7c15}}; };
+  const auto image = [](std::uint64_t seed) {
+    return ImageRecord{12495, {seed, seed * 0x9e3779b97f4a7c15}};
+  };
   const std::uint32_t nodes[] = {0, 0, 1, 1, 2}, partners[] = {2, 3, 4, 4, 0};
   for (std::uint32_t rank = 0; rank < 5; ++rank) {
     manifest.ranks.push_back({image(rank + 1), 56, nodes[rank], partners[rank]});
   }
   manifest.groups.push_back({{0, 2, 4}, {0, 1, 2}, 1, 8192, {image(11), image(12), image(13)}});
-  manifest.groups.push_back({{1, 3, kNoRank}, {0, 1, 2}, 1, 8192, {image(14), image(15), image(16)}});
+  manifest.groups.push_back(
+      {{1, 3, kNoRank}, {0, 1, 2}, 1, 8192, {image(14), image(15), image(16)}});
   return manifest;
 }
 

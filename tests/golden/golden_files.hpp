@@ -1,5 +1,6 @@
-// The small files of all format versions that every later library must read, the broken ones that it must refuse, and
-// the seeds of the fuzz targets: all made here, so that a test can compare them with the committed ones byte by byte.
+// The small files of all format versions that every later library must read, the broken ones that
+// it must refuse, and the seeds of the fuzz targets: all made here, so that a test can compare them
+// with the committed ones byte by byte.
 #pragma once
 
 #include <map>
@@ -14,17 +15,19 @@
 
 namespace diapause::golden {
 
-// Two regions: a float64 block of 2 x 3 at (2, 6) of a 4 x 9 array, with values 0, 0.5, ... 2.5, and one uint64, 1200.
+// Two regions: a float64 block of 2 x 3 at (2, 6) of a 4 x 9 array, with values 0, 0.5, ... 2.5,
+// and one uint64, 1200.
 ByteVector data_image();
 // The parity file of member 1 of group 0: one page of uint8, element i being i * 7 modulo 256.
 ByteVector parity_image();
-// Four ranks on two nodes and a third node with one rank; levels 1, 2 and 3; two groups, one of them with a missing
-// rank.
+// Four ranks on two nodes and a third node with one rank; levels 1, 2 and 3; two groups, one of
+// them with a missing rank.
 format::Manifest manifest();
 // The same ranks at levels 1 and 4, in two shared files: ranks 0 to 2 in the first.
 format::Manifest shared_manifest();
 
-// The first one with compressed images of ranks 0 to 3 in the global tier, of a run with one lossy restart.
+// The first one with compressed images of ranks 0 to 3 in the global tier, of a run with one lossy
+// restart.
 format::Manifest compressed_manifest();
 
 // The identity of a job `heat` that is no copy.
@@ -35,13 +38,15 @@ format::Starts starts();
 
 // A block of the codec `lattice` at bound 0.01: 2 x 8 doubles, 20 + i * i / 10 for element i.
 ByteVector lattice_block();
-// Two regions: that block, as columns 0 to 7 of rows 0 and 1 of an array of as many, and one uint64, 1200.
+// Two regions: that block, as columns 0 to 7 of rows 0 and 1 of an array of as many, and one
+// uint64, 1200.
 ByteVector compressed_image();
 ByteVector packed_image();
 
 // A program, as format version 1 knew it.
 process::Job processes_of_version_1();
-// With two ends of a TCP connection, in one of which "left" waits, and a pseudo-terminal with output in it.
+// With two ends of a TCP connection, in one of which "left" waits, and a pseudo-terminal with
+// output in it.
 process::Job processes_of_version_2();
 // With locks of all kinds, too.
 process::Job processes_of_version_3();

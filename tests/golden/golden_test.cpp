@@ -1,4 +1,5 @@
-// The committed files, the program that makes them and the examples in docs/formats all say the same.
+// The committed files, the program that makes them and the examples in docs/formats all say the
+// same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,24 +38,28 @@ ByteVector golden(const std::string& name) { return committed("tests/golden/file
 // Header, index and the data of all regions, checked as a reader would.
 Result<ImageIndex> read_image(const ByteVector& file, ImageHeader* header) {
   DIAPAUSE_TRY_ASSIGN(*header, decode_header(file));
-  DIAPAUSE_TRY_ASSIGN(ImageIndex index,
-                      decode_index(ByteView(file).subspan(header->index_offset, header->index_bytes), *header));
+  DIAPAUSE_TRY_ASSIGN(
+      ImageIndex index,
+      decode_index(ByteView(file).subspan(header->index_offset, header->index_bytes), *header));
   for (const Region& region : index.regions) {
     const ByteView data = ByteView(file).subspan(region.offset, region.stored_bytes);
-    if (region.block_checksums != std::vector{checksum64(data)}) return fail(Code::corrupt, region.name);
+    if (region.block_checksums != std::vector{checksum64(data)})
+      return fail(Code::corrupt, region.name);
   }
   return index;
 }
 
 TEST(GoldenFiles, AreWhatTheLibraryWritesToday) {
-  for (const auto& [name, content] : all_files()) EXPECT_TRUE(committed(name) == content) << name << " differs";
+  for (const auto& [name, content] : all_files())
+    EXPECT_TRUE(committed(name) == content) << name << " differs";
 }
 
 TEST(GoldenFiles, AreAllMadeByTheProgram) {
   const auto made = all_files();
   for (const char* folder :
-       {"tests/golden/files", "fuzz/corpus/image_header", "fuzz/corpus/image_index", "fuzz/corpus/manifest",
-        "fuzz/corpus/identity", "fuzz/corpus/starts", "fuzz/corpus/block", "fuzz/corpus/payload"}) {
+       {"tests/golden/files", "fuzz/corpus/image_header", "fuzz/corpus/image_index",
+        "fuzz/corpus/manifest", "fuzz/corpus/identity", "fuzz/corpus/starts", "fuzz/corpus/block",
+        "fuzz/corpus/payload"}) {
     for (const auto& entry : std::filesystem::directory_iterator(kRoot / folder)) {
       const std::string name = std::filesystem::relative(entry.path(), kRoot).generic_string();
       EXPECT_TRUE(made.contains(name)) << name << " is not made by make_golden";
@@ -116,7 +121,8 @@ TEST(GoldenFiles, HoldAnIdentityOfFormatVersion1) {
   const auto read = decode_identity(golden("identity-v1.bin"));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, identity());
-  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/identity.md")) == golden("identity-v1.bin"));
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/identity.md")) ==
+              golden("identity-v1.bin"));
 }
 
 TEST(GoldenFiles, HoldBrokenIdentitiesThatAreRefused) {
@@ -171,7 +177,8 @@ TEST(GoldenFiles, HoldBrokenProcessesThatAreRefused) {
     ASSERT_FALSE(read) << what;
     EXPECT_EQ(read.error().code, Code::corrupt) << what;
   }
-  EXPECT_EQ(process::decode_job(golden("broken-processes-future.bin")).error().code, Code::mismatch);
+  EXPECT_EQ(process::decode_job(golden("broken-processes-future.bin")).error().code,
+            Code::mismatch);
 }
 
 TEST(GoldenFiles, HoldManifestsOfFormatVersion2) {
@@ -220,7 +227,9 @@ TEST(GoldenFiles, HoldACompressedBlockOfFormatVersion1) {
 }
 
 TEST(GoldenFiles, ThatAreBrokenAreRefusedForTheRightReason) {
-  const auto image = [](const std::string& what) { return decode_header(golden("broken-image-" + what)).error(); };
+  const auto image = [](const std::string& what) {
+    return decode_header(golden("broken-image-" + what)).error();
+  };
   const auto manifest = [](const std::string& what) {
     return decode_manifest(golden("broken-manifest-" + what)).error();
   };
@@ -236,13 +245,16 @@ TEST(GoldenFiles, ThatAreBrokenAreRefusedForTheRightReason) {
 
 TEST(FormatDocuments, ShowTheBytesOfTheGoldenFiles) {
   EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/image.md")) == golden("image-v1.bin"));
-  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/manifest.md")) == golden("manifest-v2.bin"));
-  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/compressed-block.md")) == golden("block-v1.bin"));
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/manifest.md")) ==
+              golden("manifest-v2.bin"));
+  EXPECT_TRUE(parse_hex_dump(text_of(kRoot / "docs/formats/compressed-block.md")) ==
+              golden("block-v1.bin"));
 }
 
 TEST(HexDump, LeavesZerosOutAndGivesTheLengthLast) {
   const ByteVector bytes = parse_hex_dump(
-      "prose\n```\n00000000  44 49\n00000020  ff  text that is no number\n00000023\n```\n00000040  aa\n");
+      "prose\n```\n00000000  44 49\n00000020  ff  text that is no number\n00000023\n```\n00000040  "
+      "aa\n");
   ASSERT_EQ(bytes.size(), 0x23u);
   EXPECT_EQ(bytes[1], std::byte{0x49});
   EXPECT_EQ(bytes[2], std::byte{0});

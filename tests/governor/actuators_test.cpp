@@ -32,7 +32,8 @@ class CpufreqTest : public testing::Test {
     node.put("devices/system/cpu/cpufreq/policy" + std::to_string(cpu) + "/" + name, text);
   }
   Result<Plan> plan(std::vector<std::uint32_t> cpus, double ratio) {
-    return governor::plan_cpufreq(sys::real_kernel(), node.sysfs())->plan({std::move(cpus), {}}, ratio);
+    return governor::plan_cpufreq(sys::real_kernel(), node.sysfs())
+        ->plan({std::move(cpus), {}}, ratio);
   }
   Node node;
 };
@@ -83,7 +84,8 @@ TEST_F(CpufreqTest, SaysWhichFileItMayNotWrite) {
 
 TEST_F(CpufreqTest, SaysThatAMachineHasNoClockToSet) {
   Node bare;
-  const auto found = governor::plan_cpufreq(sys::real_kernel(), bare.sysfs())->plan({{0}, {}}, 0.85);
+  const auto found =
+      governor::plan_cpufreq(sys::real_kernel(), bare.sysfs())->plan({{0}, {}}, 0.85);
   ASSERT_FALSE(found);
   EXPECT_THAT(found.error().message, HasSubstr("cpufreq"));
 }
@@ -91,10 +93,12 @@ TEST_F(CpufreqTest, SaysThatAMachineHasNoClockToSet) {
 TEST(Powercap, LimitsThePackageAndNoPartOfItAndNotTwice) {
   Node node;
   node.add_powercap(0, {0, 1});
-  const auto plan = governor::plan_powercap(sys::real_kernel(), node.sysfs())->plan({{0, 1}, {}}, 0.8);
+  const auto plan =
+      governor::plan_powercap(sys::real_kernel(), node.sysfs())->plan({{0, 1}, {}}, 0.8);
   ASSERT_TRUE(plan) << plan.error().message;
   ASSERT_EQ(plan->settings.size(), 1U);
-  EXPECT_EQ(plan->settings[0].path, node.path("class/powercap/intel-rapl:0/constraint_0_power_limit_uw"));
+  EXPECT_EQ(plan->settings[0].path,
+            node.path("class/powercap/intel-rapl:0/constraint_0_power_limit_uw"));
   EXPECT_EQ(plan->settings[0].value, "120000000");
 }
 
@@ -102,7 +106,8 @@ TEST(Powercap, LeavesAPackageAloneThatOtherJobsUseToo) {
   Node node;
   node.add_powercap(0, {0, 1});
   node.add_powercap(1, {2, 3});
-  const auto plan = governor::plan_powercap(sys::real_kernel(), node.sysfs())->plan({{0, 2, 3}, {}}, 0.8);
+  const auto plan =
+      governor::plan_powercap(sys::real_kernel(), node.sysfs())->plan({{0, 2, 3}, {}}, 0.8);
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->settings.size(), 1U);
   EXPECT_THAT(plan->settings[0].path, HasSubstr("intel-rapl:1/"));
@@ -119,7 +124,8 @@ TEST(Powercap, LimitsEachDieWhoseCoresAreAllTheJobs) {
   }
   node.put("class/powercap/intel-rapl:0/name", "package-0-die-0");
   node.put("class/powercap/intel-rapl:1/name", "package-0-die-1");
-  const auto plan = governor::plan_powercap(sys::real_kernel(), node.sysfs())->plan({{0, 2, 3}, {}}, 0.8);
+  const auto plan =
+      governor::plan_powercap(sys::real_kernel(), node.sysfs())->plan({{0, 2, 3}, {}}, 0.8);
   ASSERT_TRUE(plan) << plan.error().message;
   ASSERT_EQ(plan->settings.size(), 1U);
   EXPECT_THAT(plan->settings[0].path, HasSubstr("intel-rapl:1/"));
@@ -132,7 +138,8 @@ class EmulatedTest : public testing::Test {
     for (const std::string& file : files) node.put(path + "/" + file, "-1");
   }
   Result<Plan> plan(const std::string& own_groups) {
-    planner = governor::plan_emulated(sys::real_kernel(), {node.sysfs(), own_groups, owner(1)}, controls);
+    planner =
+        governor::plan_emulated(sys::real_kernel(), {node.sysfs(), own_groups, owner(1)}, controls);
     return planner->plan({{}, {42}}, 0.85);
   }
   Node node;
@@ -171,8 +178,8 @@ TEST_F(EmulatedTest, SaysWhatIsMissingWhereGroupsGiveNoTime) {
   EXPECT_THAT(found.error().message, HasSubstr("cgroup.subtree_control lacks cpu"));
 }
 
-// Caps as a kernel with CONFIG_UCLAMP_TASK keeps them. At file scope there may be no state, so the threads' numbers
-// carry it.
+// Caps as a kernel with CONFIG_UCLAMP_TASK keeps them. At file scope there may be no state, so the
+// threads' numbers carry it.
 struct Caps {
   static std::map<std::int64_t, std::uint32_t>& all() {
     static std::map<std::int64_t, std::uint32_t> caps;
@@ -217,7 +224,8 @@ TEST_F(UclampTest, LeavesACapAloneThatSomebodyElseHasSetSince) {
 }
 
 TEST(Uclamp, SaysWhyWhereTheKernelHasNoCaps) {
-  const auto actuator = governor::make_utilisation_cap(sys::real_kernel(), governor::kernel_cap_calls());
+  const auto actuator =
+      governor::make_utilisation_cap(sys::real_kernel(), governor::kernel_cap_calls());
   const Status works = actuator->check({});
   if (works) GTEST_SKIP() << "this kernel has them";
   EXPECT_FALSE(works.error().message.empty());

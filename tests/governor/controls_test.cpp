@@ -143,9 +143,11 @@ bool slow_and_let_go(const Node& node, test_support::FaultPlan plan) {
   return kernel.reached();
 }
 
-class WhateverGoesWrong : public ControlsTest, public testing::WithParamInterface<test_support::Fault> {};
+class WhateverGoesWrong : public ControlsTest,
+                          public testing::WithParamInterface<test_support::Fault> {};
 INSTANTIATE_TEST_SUITE_P(Faults, WhateverGoesWrong,
-                         testing::Values(test_support::Fault::stop, test_support::Fault::fail_once));
+                         testing::Values(test_support::Fault::stop,
+                                         test_support::Fault::fail_once));
 
 TEST_P(WhateverGoesWrong, AtAnyCallTheOriginalValuesCanBePutBack) {
   for (std::uint64_t call = 0; slow_and_let_go(node, {GetParam(), call}); ++call) {
@@ -166,7 +168,8 @@ TEST_F(ControlsTest, AreNotTouchedWhereTheJournalCannotBeRead) {
 }
 
 TEST(Journal, IsReadAsItWasWritten) {
-  governor::Journal journal{"boot", {{"/sys/a b", "max", {"1 2", "3"}, true, {{{4711, 9, 7}, "1 2"}}}}, {}};
+  governor::Journal journal{
+      "boot", {{"/sys/a b", "max", {"1 2", "3"}, true, {{{4711, 9, 7}, "1 2"}}}}, {}};
   journal.groups.push_back({{4711, 9, 7}, "/sys/fs/cgroup/x"});
   const std::string text = to_text(journal);
   const auto read = governor::parse_journal(text, "j");
@@ -184,7 +187,8 @@ TEST(Journal, OfWhichAnyLineIsMissingOrCutIsReadWithoutHarmOrRefused) {
 }
 
 TEST(Journal, WithoutABootOrAnOriginalIsRefused) {
-  const governor::Journal journal{"boot", {{"/sys/a", "3", {"1"}, false, {}}, {"/sys/b", "4", {"1"}, false, {}}}, {}};
+  const governor::Journal journal{
+      "boot", {{"/sys/a", "3", {"1"}, false, {}}, {"/sys/b", "4", {"1"}, false, {}}}, {}};
   for (const std::string missing : {"boot boot\n", "original 3\n", "original 4\n"}) {
     std::string text = to_text(journal);
     text.erase(text.find(missing), missing.size());

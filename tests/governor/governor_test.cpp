@@ -46,7 +46,9 @@ class GovernorTest : public testing::Test {
     environment.log = node.sink();
     return Governor::create(settings, std::move(environment));
   }
-  std::string limits() const { return node.get(Node::limit_of(0)) + " " + node.get(Node::limit_of(1)); }
+  std::string limits() const {
+    return node.get(Node::limit_of(0)) + " " + node.get(Node::limit_of(1));
+  }
   double now_s = 0;  // of the clock that phases are timed by
   const std::string full = "3000000 3000000";
 
@@ -99,8 +101,10 @@ TEST_F(GovernorTest, SlowsAPhaseAndLetsGoAfterIt) {
 }
 
 TEST_F(GovernorTest, TellsWhatItAskedForAndWhatItGot) {
-  node.put("devices/system/cpu/cpufreq/policy0/scaling_available_frequencies", "2000000 1600000 800000");
-  node.put("devices/system/cpu/cpufreq/policy1/scaling_available_frequencies", "2000000 1600000 800000");
+  node.put("devices/system/cpu/cpufreq/policy0/scaling_available_frequencies",
+           "2000000 1600000 800000");
+  node.put("devices/system/cpu/cpufreq/policy1/scaling_available_frequencies",
+           "2000000 1600000 800000");
   const auto governor = this->governor();
   teach(*governor, write(1));
   (void)governor->begin_phase(write(1000));
@@ -162,7 +166,8 @@ TEST_F(GovernorTest, SaysOnceWhatItWouldTakeToDecide) {
     phase.succeeded();
   }
   EXPECT_EQ(governor->report()[0].why, Why::power_unknown);
-  EXPECT_THAT(node.log, ElementsAre(testing::AllOf(HasSubstr("meter of the whole node"), HasSubstr("calibrate"))));
+  EXPECT_THAT(node.log, ElementsAre(testing::AllOf(HasSubstr("meter of the whole node"),
+                                                   HasSubstr("calibrate"))));
 }
 
 TEST_F(GovernorTest, DoesNothingAtAllWhenItIsOff) {
@@ -228,14 +233,17 @@ TEST_F(GovernorTest, LetsGoOfAPhaseThatTakesMuchLongerThanItShould) {
   teach(*governor, write(1));
   const auto phase = governor->begin_phase(write(60));
   EXPECT_EQ(phase.ratios().obtained, 0.85);
-  for (int i = 0; i < 5000 && limits() != full; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (int i = 0; i < 5000 && limits() != full; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(limits(), full);
 }
 
 TEST_F(GovernorTest, PutsBackWhatADeadJobLeft) {
-  const governor::Owner dead{sys::process_id(), 1, 1};  // of that number, but started at another time
-  ASSERT_TRUE(governor::Controls::open(sys::real_kernel(), node.state(), *sys::boot_id(sys::real_kernel()))
-                  ->want(dead, {{node.path(Node::limit_of(0)), "900000"}}));
+  const governor::Owner dead{sys::process_id(), 1,
+                             1};  // of that number, but started at another time
+  ASSERT_TRUE(
+      governor::Controls::open(sys::real_kernel(), node.state(), *sys::boot_id(sys::real_kernel()))
+          ->want(dead, {{node.path(Node::limit_of(0)), "900000"}}));
   const auto governor = this->governor();
   EXPECT_EQ(limits(), full);
   EXPECT_THAT(node.log, ElementsAre(HasSubstr("1 put back")));
@@ -243,7 +251,8 @@ TEST_F(GovernorTest, PutsBackWhatADeadJobLeft) {
 
 TEST_F(GovernorTest, MeasuresAndThenSlowsToTheRatioThatSavesMost) {
   settings.policy = ThrottlePolicy::measured;
-  node_power = policy::NodePower{{1, 3, 0, 2}, 0};  // all of its power goes with the cube of the clock
+  node_power =
+      policy::NodePower{{1, 3, 0, 2}, 0};  // all of its power goes with the cube of the clock
   const auto governor = this->governor();
   PhaseStart phase = write(1);
   phase.bytes = 60;
@@ -261,8 +270,8 @@ TEST_F(GovernorTest, MeasuresAndThenSlowsToTheRatioThatSavesMost) {
   EXPECT_EQ(limits(), full);
 }
 
-// What a slow meter says of a time changes when it tells again: the joules of a phase are asked for when it is over,
-// and not taken as the difference of two counts.
+// What a slow meter says of a time changes when it tells again: the joules of a phase are asked for
+// when it is over, and not taken as the difference of two counts.
 TEST_F(GovernorTest, AsksForTheJoulesOfAPhaseAsTheyAreKnownAtItsEnd) {
   settings.policy = ThrottlePolicy::measured;
   settings.actuator = ActuatorKind::dry_run;
@@ -281,7 +290,8 @@ TEST_F(GovernorTest, AsksForTheJoulesOfAPhaseAsTheyAreKnownAtItsEnd) {
 }
 
 TEST_F(GovernorTest, CountsForABackgroundPhaseOnlyWhatTheNodeUsesBecauseOfIt) {
-  // A node that draws 1000 W for the program, and no more while a phase runs: nothing tells what the phase costs.
+  // A node that draws 1000 W for the program, and no more while a phase runs: nothing tells what
+  // the phase costs.
   settings.policy = ThrottlePolicy::measured;
   settings.actuator = ActuatorKind::dry_run;
   joules = [](double from_s, double to_s) { return 1000 * (to_s - from_s); };
@@ -307,7 +317,8 @@ TEST_F(GovernorTest, InADryRunSaysWhatItWouldDoAndChangesNothing) {
     const auto phase = governor->begin_phase(write(1000));
     EXPECT_EQ(limits(), full);
   }
-  EXPECT_THAT(node.log, ElementsAre(HasSubstr("would slow"), HasSubstr("would put the clock back")));
+  EXPECT_THAT(node.log,
+              ElementsAre(HasSubstr("would slow"), HasSubstr("would put the clock back")));
   EXPECT_EQ(governor->report()[0].obtained, 1);
 }
 
@@ -346,8 +357,8 @@ TEST_F(GovernorTest, NamesEverythingThatItTriedWhereNothingWorks) {
   settings.actuator = ActuatorKind::automatic;
   const auto governor = this->governor();
   if (governor->actuator() == "uclamp") GTEST_SKIP() << "this kernel can cap utilisation";
-  EXPECT_THAT(governor->trouble(),
-              testing::AllOf(HasSubstr("cpufreq"), HasSubstr("powercap"), HasSubstr("utilisation")));
+  EXPECT_THAT(governor->trouble(), testing::AllOf(HasSubstr("cpufreq"), HasSubstr("powercap"),
+                                                  HasSubstr("utilisation")));
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ class Victim {
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    const int error =
-        posix_spawn(&process_, DIAPAUSE_TEST_VICTIM, nullptr, &attributes, const_cast<char**>(arguments), environ);
+    const int error = posix_spawn(&process_, DIAPAUSE_TEST_VICTIM, nullptr, &attributes,
+                                  const_cast<char**>(arguments), environ);
     posix_spawnattr_destroy(&attributes);
     if (error != 0) throw std::runtime_error("cannot start the victim");
   }
@@ -44,7 +44,8 @@ class Victim {
   }
   bool has_ended() const {
     siginfo_t info{};
-    return waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+    return waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0;
   }
   pid_t process() const { return process_; }
 
@@ -72,8 +73,8 @@ class KillTest : public testing::Test {
     return false;
   }
   bool has_requests() const {
-    const auto journal =
-        governor::load_journal(*sys::Directory::open_private(sys::real_kernel(), node.state()), boot());
+    const auto journal = governor::load_journal(
+        *sys::Directory::open_private(sys::real_kernel(), node.state()), boot());
     return !journal || !journal->controls.empty() || !journal->groups.empty();
   }
   static std::string boot();
@@ -85,14 +86,17 @@ class KillTest : public testing::Test {
     int slowed = 0;
     for (int i = 0; i < times; ++i) {
       Victim victim("cpufreq", node, node.sysfs());
-      // A slow machine needs longer than that until it slows anything: every second one dies after it has.
+      // A slow machine needs longer than that until it slows anything: every second one dies after
+      // it has.
       if (i % 2 == 1) {
         EXPECT_TRUE(comes_true([&] { return is_slowed(); })) << i;
       }
       std::this_thread::sleep_for(std::chrono::microseconds(moment_us(random)));
       slowed += is_slowed() ? 1 : 0;
       victim.kill();
-      EXPECT_TRUE(comes_true([&] { return !is_slowed() && (!fs::exists(node.state()) || !has_requests()); })) << i;
+      EXPECT_TRUE(comes_true([&] {
+        return !is_slowed() && (!fs::exists(node.state()) || !has_requests());
+      })) << i;
     }
     return slowed;
   }
@@ -105,7 +109,9 @@ std::string KillTest::boot() { return *sys::boot_id(sys::real_kernel()); }
 TEST_F(KillTest, PutsEverythingBackWhereverTheJobDies) { EXPECT_GE(kill_at_random_moments(25), 1); }
 
 using LongKillTest = KillTest;
-TEST_F(LongKillTest, PutsEverythingBackInTwoHundredDeaths) { EXPECT_GE(kill_at_random_moments(200), 20); }
+TEST_F(LongKillTest, PutsEverythingBackInTwoHundredDeaths) {
+  EXPECT_GE(kill_at_random_moments(200), 20);
+}
 
 TEST_F(KillTest, PutsEverythingBackAlthoughAChildHoldsTheFilesOfTheJob) {
   Victim victim("with-child", node, node.sysfs());
@@ -120,10 +126,13 @@ class EmulatedKillTest : public KillTest {
   static std::vector<fs::path> groups(pid_t process) {
     std::vector<fs::path> found;
     std::error_code error;
-    for (const char* root : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"}) {
-      for (fs::recursive_directory_iterator at(root, error), end; !error && at != end; at.increment(error)) {
+    for (const char* root :
+         {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"}) {
+      for (fs::recursive_directory_iterator at(root, error), end; !error && at != end;
+           at.increment(error)) {
         const std::string name = at->path().filename();
-        if (name.starts_with("diapause-" + std::to_string(process) + "-")) found.push_back(at->path());
+        if (name.starts_with("diapause-" + std::to_string(process) + "-"))
+          found.push_back(at->path());
       }
     }
     return found;

@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 Node::Node() {
   // In memory, as /sys and the state directory are: journals are synced often.
   const fs::path memory = "/dev/shm";
-  std::string name = (fs::exists(memory) ? memory : fs::temp_directory_path()) / "diapause-governor-XXXXXX";
+  std::string name =
+      (fs::exists(memory) ? memory : fs::temp_directory_path()) / "diapause-governor-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
   root_ = name;
   fs::create_directories(root_ / "sys");
@@ -74,7 +75,8 @@ void Node::add_powercap(unsigned package, const std::vector<unsigned>& cpus) con
   zone(fmt::format("intel-rapl:{}:0", package), "dram");
   zone(fmt::format("intel-rapl-mmio:{}", package), name);
   for (const unsigned cpu : cpus) {
-    put(fmt::format("devices/system/cpu/cpu{}/topology/physical_package_id", cpu), fmt::format("{}", package));
+    put(fmt::format("devices/system/cpu/cpu{}/topology/physical_package_id", cpu),
+        fmt::format("{}", package));
   }
 }
 

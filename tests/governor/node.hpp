@@ -36,7 +36,8 @@ class Node {
   // One policy for each processor: base clock 2 GHz, from 0.8 to 3 GHz.
   void add_cpufreq(unsigned cpus) const;
   static std::string limit_of(unsigned cpu);  // relative
-  // A package of these processors, with core, uncore and memory zones and a second door, as on Intel.
+  // A package of these processors, with core, uncore and memory zones and a second door, as on
+  // Intel.
   void add_powercap(unsigned package, const std::vector<unsigned>& cpus) const;
 
   governor::Controls controls(const std::string& boot = kBoot) const;

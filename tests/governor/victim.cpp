@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
   if (argc != 5) return 2;
   config::GovernorSettings settings;
   settings.policy = config::ThrottlePolicy::fixed;
-  settings.actuator =
-      std::string_view(argv[1]) == "emulated" ? config::ActuatorKind::emulated : config::ActuatorKind::cpufreq;
+  settings.actuator = std::string_view(argv[1]) == "emulated" ? config::ActuatorKind::emulated
+                                                              : config::ActuatorKind::cpufreq;
   settings.state_path = argv[2];
   settings.watchdog = argv[3];
   governor::Environment environment;

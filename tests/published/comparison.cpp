@@ -40,7 +40,8 @@ std::vector<Row> read_csv(const std::string& path) {
   return rows;
 }
 
-const Row& row_of(const std::vector<Row>& rows, const std::string& column, const std::string& value) {
+const Row& row_of(const std::vector<Row>& rows, const std::string& column,
+                  const std::string& value) {
   for (const Row& row : rows) {
     if (row.at(column) == value) return row;
   }
@@ -51,7 +52,8 @@ std::string percent(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio
 
 std::string rule_table(const std::vector<Case>& cases, double phi) {
   std::string text =
-      "| phase | processor | ratio | time | energy of the processor | of a node that draws half as much again | as "
+      "| phase | processor | ratio | time | energy of the processor | of a node that draws half as "
+      "much again | as "
       "much "
       "again | twice as much |\n|---|---|---|---|---|---|---|---|\n";
   for (const Case& which : cases) {
@@ -67,7 +69,8 @@ std::string rule_table(const std::vector<Case>& cases, double phi) {
 
 std::string measured_table(const std::vector<Case>& cases) {
   std::string text =
-      "| phase | processor | rest of the node | ratio | energy, measured policy | energy, fixed rule |\n"
+      "| phase | processor | rest of the node | ratio | energy, measured policy | energy, fixed "
+      "rule |\n"
       "|---|---|---|---|---|---|\n";
   for (const Case& which : cases) {
     for (const double rest : {0.0, 0.5, 1.0, 2.0}) {
@@ -83,13 +86,16 @@ std::string measured_table(const std::vector<Case>& cases) {
 
 std::string break_even_table(const std::vector<Case>& cases, double phi) {
   std::string text =
-      "| phase | processor | best ratio for the processor alone | the rule stops saving where the rest draws |\n"
+      "| phase | processor | best ratio for the processor alone | the rule stops saving where the "
+      "rest draws |\n"
       "|---|---|---|---|\n";
   for (const Case& which : cases) {
     // slowdown (P(r) + rest) = P(1) + rest
     const double slower = policy::slowdown(phi, which.rule);
-    const double rest = (which.cpu.at(1) - slower * which.cpu.at(which.rule)) / (slower - 1) / which.cpu.at(1);
-    text += fmt::format("| {} | {} | {:.3f} | {:.2f} times the processor |\n", which.phase, which.processor,
+    const double rest =
+        (which.cpu.at(1) - slower * which.cpu.at(which.rule)) / (slower - 1) / which.cpu.at(1);
+    text += fmt::format("| {} | {} | {:.3f} | {:.2f} times the processor |\n", which.phase,
+                        which.processor,
                         policy::best_ratio(node_of(which, 0), phi, policy::kLowestRatio), rest);
   }
   return text;
@@ -115,19 +121,23 @@ std::string share_table(const std::vector<Case>& cases) {
 std::vector<Case> read_cases(const std::string& folder) {
   const auto hardware = read_csv(folder + "/wilkins2023_table2_2_hardware.csv");
   std::vector<Case> cases;
-  const auto add = [&](const std::string& phase, policy::PhaseKind kind, double rule, const std::string& file) {
+  const auto add = [&](const std::string& phase, policy::PhaseKind kind, double rule,
+                       const std::string& file) {
     const auto fits = read_csv(folder + "/" + file);
     for (const std::string processor : {"Broadwell", "Skylake"}) {
       const Row& fit = row_of(fits, "model_data", processor);
-      const double base_ghz = std::stod(row_of(hardware, "series", processor).at("cpu_base_clock_ghz"));
-      cases.push_back({phase,
-                       processor,
-                       kind,
-                       rule,
-                       {std::stod(fit.at("a")), std::stod(fit.at("b")), std::stod(fit.at("c")), base_ghz}});
+      const double base_ghz =
+          std::stod(row_of(hardware, "series", processor).at("cpu_base_clock_ghz"));
+      cases.push_back(
+          {phase,
+           processor,
+           kind,
+           rule,
+           {std::stod(fit.at("a")), std::stod(fit.at("b")), std::stod(fit.at("c")), base_ghz}});
     }
   };
-  add("compress", policy::PhaseKind::compress, kCompressRule, "wilkins2023_table2_4_compress_fits.csv");
+  add("compress", policy::PhaseKind::compress, kCompressRule,
+      "wilkins2023_table2_4_compress_fits.csv");
   add("write", policy::PhaseKind::write, kWriteRule, "wilkins2023_table2_5_datawrite_fits.csv");
   return cases;
 }
@@ -138,7 +148,9 @@ double published_phi() {
          2;
 }
 
-policy::NodePower node_of(const Case& which, double rest) { return {which.cpu, rest * which.cpu.at(1)}; }
+policy::NodePower node_of(const Case& which, double rest) {
+  return {which.cpu, rest * which.cpu.at(1)};
+}
 
 Outcome run_measured(const Case& which, double rest, int phases) {
   config::GovernorSettings settings;
@@ -149,7 +161,8 @@ Outcome run_measured(const Case& which, double rest, int phases) {
   for (int i = 0; i < phases; ++i) {
     const policy::Choice choice = throttle.choose({which.kind, 1}, power);
     if (choice.why == policy::Why::saves) outcome.ratio = choice.ratio;
-    throttle.learn({choice.ratio, 1, policy::slowdown(published_phi(), choice.ratio), std::nullopt});
+    throttle.learn(
+        {choice.ratio, 1, policy::slowdown(published_phi(), choice.ratio), std::nullopt});
     outcome.energy += policy::energy_ratio(power, published_phi(), choice.ratio) / phases;
   }
   return outcome;
@@ -157,13 +170,17 @@ Outcome run_measured(const Case& which, double rest, int phases) {
 
 std::string tables(const std::vector<Case>& cases) {
   const double phi = published_phi();
-  return fmt::format("With phi = {:.3f}, the fixed rule costs, over the same phase at the base clock:\n\n", phi) +
+  return fmt::format(
+             "With phi = {:.3f}, the fixed rule costs, over the same phase at the base clock:\n\n",
+             phi) +
          rule_table(cases, phi) + "\nIt stops saving early:\n\n" + break_even_table(cases, phi) +
          fmt::format(
-             "\nThe measured policy on the same machines, over {} phases with all its trials and comparisons:\n\n",
+             "\nThe measured policy on the same machines, over {} phases with all its trials and "
+             "comparisons:\n\n",
              kPhases) +
          measured_table(cases) +
-         "\nThe fixed rule where the rest of the node draws as much as the processor, for phases that depend more or "
+         "\nThe fixed rule where the rest of the node draws as much as the processor, for phases "
+         "that depend more or "
          "less "
          "on the clock:\n\n" +
          share_table(cases);

@@ -1,5 +1,5 @@
-// The published power fits under the published rule and under our measured policy. All of it is arithmetic: no power
-// was measured here.
+// The published power fits under the published rule and under our measured policy. All of it is
+// arithmetic: no power was measured here.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace diapause::published {
 
-// One of the four cases: a phase on one of the two processors, with the ratio that the rule has for it.
+// One of the four cases: a phase on one of the two processors, with the ratio that the rule has for
+// it.
 struct Case {
   std::string phase;      // "compress", "write"
   std::string processor;  // "Broadwell", "Skylake"
@@ -18,18 +19,19 @@ struct Case {
   policy::PowerFit cpu;  // scaled to the power at that chip's highest clock
 };
 
-// From the tables in python/diapause/study/published. Throws std::runtime_error, naming the file, if they cannot be
-// read.
+// From the tables in python/diapause/study/published. Throws std::runtime_error, naming the file,
+// if they cannot be read.
 std::vector<Case> read_cases(const std::string& folder);
 
 // The share of the time that scales with the clock, from both published slowdowns: the mean.
 double published_phi();
 
-// The node, if everything but the processor draws `rest` times what the processor draws at its base clock.
+// The node, if everything but the processor draws `rest` times what the processor draws at its base
+// clock.
 policy::NodePower node_of(const Case& which, double rest);
 
-// What the measured policy comes to on such a node, and the energy of `phases` phases under it, over the same at the
-// base clock: with its trials and comparisons.
+// What the measured policy comes to on such a node, and the energy of `phases` phases under it,
+// over the same at the base clock: with its trials and comparisons.
 struct Outcome {
   double ratio = 1;
   double energy = 1;

@@ -27,13 +27,15 @@ constexpr double kPrinted = 0.0006;  // figures with three places
 
 TEST(PublishedRule, SavesEnergyOfTheProcessor) {
   EXPECT_THAT(published_phi(), DoubleNear(0.526, kPrinted));
-  EXPECT_THAT(energies_of_the_rule(0), ElementsAre(DoubleNear(0.936, kPrinted), DoubleNear(0.857, kPrinted),
-                                                   DoubleNear(0.964, kPrinted), DoubleNear(0.958, kPrinted)));
+  EXPECT_THAT(energies_of_the_rule(0),
+              ElementsAre(DoubleNear(0.936, kPrinted), DoubleNear(0.857, kPrinted),
+                          DoubleNear(0.964, kPrinted), DoubleNear(0.958, kPrinted)));
 }
 
 TEST(PublishedRule, LosesEnergyInThreeOfFourCasesWhereTheRestOfTheNodeDrawsAsMuch) {
-  EXPECT_THAT(energies_of_the_rule(1), ElementsAre(DoubleNear(1.005, kPrinted), DoubleNear(0.966, kPrinted),
-                                                   DoubleNear(1.028, kPrinted), DoubleNear(1.025, kPrinted)));
+  EXPECT_THAT(energies_of_the_rule(1),
+              ElementsAre(DoubleNear(1.005, kPrinted), DoubleNear(0.966, kPrinted),
+                          DoubleNear(1.028, kPrinted), DoubleNear(1.025, kPrinted)));
 }
 
 // A sixteenth of the phases runs at the base clock, to compare, where slowing saves 14 % at most.
@@ -45,7 +47,8 @@ TEST(MeasuredPolicy, LosesNextToNothingOnAnyOfTheseNodes) {
       const double rule = policy::energy_ratio(node_of(which, rest), published_phi(), which.rule);
       const Outcome outcome = run_measured(which, rest, 1000);
       EXPECT_LE(outcome.energy, 1.005) << which.phase << " " << which.processor << " " << rest;
-      EXPECT_LE(outcome.energy, rule + kComparisons) << which.phase << " " << which.processor << " " << rest;
+      EXPECT_LE(outcome.energy, rule + kComparisons)
+          << which.phase << " " << which.processor << " " << rest;
     }
   }
 }

@@ -77,12 +77,14 @@ void FaultKernel::release() {
 
 void FaultKernel::wait_where_held(Call call, const std::string& subject) {
   std::unique_lock lock(mutex_);
-  released_.wait(lock, [&] { return held_ != call || subject.find(held_part_) == std::string::npos; });
+  released_.wait(lock,
+                 [&] { return held_ != call || subject.find(held_part_) == std::string::npos; });
 }
 
 FaultKernel::Verdict FaultKernel::judge(Call call) {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t index = plan_.call == Call::any ? counts_.back() : counts_[static_cast<std::size_t>(call)];
+  const std::uint64_t index =
+      plan_.call == Call::any ? counts_.back() : counts_[static_cast<std::size_t>(call)];
   ++counts_.back();
   ++counts_[static_cast<std::size_t>(call)];
   if (stopped_) return {-EIO};
@@ -120,7 +122,8 @@ void FaultKernel::note(Call call, const std::string& subject, std::int64_t resul
 }
 
 template <class Action>
-auto FaultKernel::perform(Call call, const std::string& subject, Action action) -> decltype(action()) {
+auto FaultKernel::perform(Call call, const std::string& subject, Action action)
+    -> decltype(action()) {
   wait_where_held(call, subject);
   const Verdict verdict = judge(call);
   const auto result = verdict.error != 0 ? verdict.error : action();
@@ -135,14 +138,16 @@ std::string FaultKernel::path_of(int fd) const {
 }
 
 std::string FaultKernel::path_of(int directory, const char* path) const {
-  const std::string full = directory == AT_FDCWD || path[0] == '/' ? path : path_of(directory) + "/" + path;
+  const std::string full =
+      directory == AT_FDCWD || path[0] == '/' ? path : path_of(directory) + "/" + path;
   const std::lock_guard lock(mutex_);
   return !root_.empty() && full.starts_with(root_ + "/") ? full.substr(root_.size() + 1) : full;
 }
 
 int FaultKernel::openat(int directory, const char* path, int flags, mode_t mode) {
   const std::string full = path_of(directory, path);
-  const int fd = perform(Call::openat, full, [&] { return inner_.openat(directory, path, flags, mode); });
+  const int fd =
+      perform(Call::openat, full, [&] { return inner_.openat(directory, path, flags, mode); });
   const std::lock_guard lock(mutex_);
   if (fd >= 0) paths_[fd] = full;
   return fd;
@@ -186,7 +191,8 @@ int FaultKernel::fsync(int fd) {
 }
 
 int FaultKernel::fallocate(int fd, std::uint64_t offset, std::uint64_t length) {
-  return perform(Call::fallocate, path_of(fd), [&] { return inner_.fallocate(fd, offset, length); });
+  return perform(Call::fallocate, path_of(fd),
+                 [&] { return inner_.fallocate(fd, offset, length); });
 }
 
 int FaultKernel::ftruncate(int fd, std::uint64_t length) {
@@ -198,7 +204,8 @@ int FaultKernel::fstat(int fd, struct stat* out) {
 }
 
 int FaultKernel::fstatat(int directory, const char* path, struct stat* out) {
-  return perform(Call::fstatat, path_of(directory, path), [&] { return inner_.fstatat(directory, path, out); });
+  return perform(Call::fstatat, path_of(directory, path),
+                 [&] { return inner_.fstatat(directory, path, out); });
 }
 
 int FaultKernel::fstatvfs(int fd, sys::FileSystemSpace* out) {
@@ -207,15 +214,18 @@ int FaultKernel::fstatvfs(int fd, sys::FileSystemSpace* out) {
 
 int FaultKernel::renameat(int from_directory, const char* from, int to_directory, const char* to) {
   const std::string subject = path_of(from_directory, from) + " to " + path_of(to_directory, to);
-  return perform(Call::renameat, subject, [&] { return inner_.renameat(from_directory, from, to_directory, to); });
+  return perform(Call::renameat, subject,
+                 [&] { return inner_.renameat(from_directory, from, to_directory, to); });
 }
 
 int FaultKernel::unlinkat(int directory, const char* path, int flags) {
-  return perform(Call::unlinkat, path_of(directory, path), [&] { return inner_.unlinkat(directory, path, flags); });
+  return perform(Call::unlinkat, path_of(directory, path),
+                 [&] { return inner_.unlinkat(directory, path, flags); });
 }
 
 int FaultKernel::mkdirat(int directory, const char* path, mode_t mode) {
-  return perform(Call::mkdirat, path_of(directory, path), [&] { return inner_.mkdirat(directory, path, mode); });
+  return perform(Call::mkdirat, path_of(directory, path),
+                 [&] { return inner_.mkdirat(directory, path, mode); });
 }
 
 int FaultKernel::list(int directory, std::vector<sys::DirectoryEntry>* out) {
@@ -238,7 +248,8 @@ std::byte* FaultKernel::map_shared(int fd, std::uint64_t length, int* error) {
   return base;
 }
 
-std::byte* FaultKernel::map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) {
+std::byte* FaultKernel::map_private(int fd, std::uint64_t offset, std::uint64_t length,
+                                    int* error) {
   const Verdict verdict = judge(Call::map_private);
   *error = -verdict.error;
   std::byte* base = verdict.error != 0 ? nullptr : inner_.map_private(fd, offset, length, error);

@@ -1,5 +1,5 @@
-// A kernel that makes another one's calls, counts them, and lets one of them go wrong: run the thing under test once to
-// count its calls, then once per call with a fault there.
+// A kernel that makes another one's calls, counts them, and lets one of them go wrong: run the
+// thing under test once to count its calls, then once per call with a fault there.
 #pragma once
 
 #include <array>
@@ -42,12 +42,12 @@ enum class Call {
 
 enum class Fault {
   none,
-  stop,            // the process dies here: neither this call nor any later one happens, all return -EIO
-  fail_once,       // returns -error; with FaultPlan::times, so do the next calls of its kind
+  stop,       // the process dies here: neither this call nor any later one happens, all return -EIO
+  fail_once,  // returns -error; with FaultPlan::times, so do the next calls of its kind
   fail_from_here,  // this call and every later one of that kind return -error
   interrupt_once,  // returns -EINTR
-  short_transfer,  // a read or write moves half of its bytes, at least one; of whole pages half of the pages, at least
-                   // one
+  short_transfer,  // a read or write moves half of its bytes, at least one; of whole pages half of
+                   // the pages, at least one
 };
 
 struct FaultPlan {
@@ -58,8 +58,9 @@ struct FaultPlan {
   std::uint64_t times = 1;  // fail_once: how many calls fail
 };
 
-// A close or unmap that is to go wrong still gives its descriptor or memory back, as Linux does, and as the death of a
-// process does. Mapped memory is written without calls. Writes of its queue are its own pwrite calls.
+// A close or unmap that is to go wrong still gives its descriptor or memory back, as Linux does,
+// and as the death of a process does. Mapped memory is written without calls. Writes of its queue
+// are its own pwrite calls.
 class FaultKernel final : public sys::Kernel {
  public:
   explicit FaultKernel(sys::Kernel& inner, FaultPlan plan = {}) : inner_(inner), plan_(plan) {}
@@ -69,7 +70,8 @@ class FaultKernel final : public sys::Kernel {
   // From now on no call fails any more. What was recorded stays.
   void disarm();
 
-  // From now on every call of that kind whose subject contains `part`, in whatever thread, waits until release().
+  // From now on every call of that kind whose subject contains `part`, in whatever thread, waits
+  // until release().
   void hold(Call call, std::string part);
   void release();
 
@@ -77,7 +79,8 @@ class FaultKernel final : public sys::Kernel {
   bool stopped() const;
   // Whether the planned call has come. A sweep ends where it has not.
   bool reached() const;
-  // Every call from now on as "fsync v3/r0.img", with "= -5" behind it if it failed. Paths below `root` lose it.
+  // Every call from now on as "fsync v3/r0.img", with "= -5" behind it if it failed. Paths below
+  // `root` lose it.
   void record_trace(std::string root);
   std::vector<std::string> trace() const;
 

@@ -20,7 +20,9 @@ using testing::ElementsAre;
 
 class FaultKernelTest : public testing::Test {
  protected:
-  int create(FaultKernel& kernel, const char* path) { return kernel.openat(AT_FDCWD, path, kNewFile, 0600); }
+  int create(FaultKernel& kernel, const char* path) {
+    return kernel.openat(AT_FDCWD, path, kNewFile, 0600);
+  }
 
   VolatileDisk disk_;
 };
@@ -161,8 +163,9 @@ TEST_F(FaultKernelTest, TracesCallsWithPathsBelowItsRoot) {
   kernel.fsync(fd);
   kernel.renameat(directory, "r0.img.tmp", directory, "r0.img");
   kernel.close(fd);
-  EXPECT_THAT(kernel.trace(), ElementsAre("openat v3", "openat v3/r0.img.tmp", "fsync v3/r0.img.tmp = -5",
-                                          "renameat v3/r0.img.tmp to v3/r0.img", "close v3/r0.img.tmp"));
+  EXPECT_THAT(kernel.trace(),
+              ElementsAre("openat v3", "openat v3/r0.img.tmp", "fsync v3/r0.img.tmp = -5",
+                          "renameat v3/r0.img.tmp to v3/r0.img", "close v3/r0.img.tmp"));
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ inline ByteView bytes(std::string_view text) { return as_byte_view(text); }
 
 inline std::string content(const VolatileDisk& disk, const std::string& path) {
   const auto data = disk.read_content(path);
-  return data ? std::string(reinterpret_cast<const char*>(data->data()), data->size()) : "(missing)";
+  return data ? std::string(reinterpret_cast<const char*>(data->data()), data->size())
+              : "(missing)";
 }
 
 // The code of a failed result; a success is Code{0}, which is no code.
@@ -41,14 +42,16 @@ inline Result<std::string> read_text(const sys::Directory& directory, std::strin
   return text;
 }
 
-inline Status write_text(const sys::Directory& directory, std::string_view name, std::string_view text) {
+inline Status write_text(const sys::Directory& directory, std::string_view name,
+                         std::string_view text) {
   DIAPAUSE_TRY_ASSIGN(const sys::File file, directory.create_file(name));
   DIAPAUSE_TRY(file.write_all(bytes(text), 0));
   return file.sync();
 }
 
 // As everything is published here: whole under a temporary name first.
-inline Status publish(const sys::Directory& directory, std::string_view name, std::string_view text) {
+inline Status publish(const sys::Directory& directory, std::string_view name,
+                      std::string_view text) {
   const std::string temporary = std::string(name) + ".tmp";
   DIAPAUSE_TRY(write_text(directory, temporary, text));
   DIAPAUSE_TRY(directory.rename(temporary, directory, name));

@@ -30,7 +30,8 @@ class FileLayer : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     old_umask_ = ::umask(0);  // so that modes are what the tests ask for
-    std::string pattern = (std::filesystem::temp_directory_path() / "diapause-files-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "diapause-files-XXXXXX").string();
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     real_path_ = pattern;
     root_path_ = GetParam() == "real" ? real_path_ : "/root";
@@ -132,7 +133,8 @@ TEST_P(FileLayer, RefusesADirectoryThatOthersCanWriteAndSaysWhatToDo) {
   ASSERT_EQ(kernel_->mkdirat(root_.fd(), "open", 0775), 0);
   const auto opened = root_.open_child("open");
   EXPECT_EQ(code_of(opened), Code::denied);
-  EXPECT_THAT(message_of(opened), HasSubstr("(mode 0775); run: chmod go-w " + root_path_ + "/open"));
+  EXPECT_THAT(message_of(opened),
+              HasSubstr("(mode 0775); run: chmod go-w " + root_path_ + "/open"));
   EXPECT_EQ(code_of(root_.make_child("open")), Code::denied);
   EXPECT_EQ(code_of(Directory::make_private(*kernel_, root_path_ + "/open")), Code::denied);
   EXPECT_EQ(code_of(Directory::open_private(*kernel_, root_path_ + "/open")), Code::denied);
@@ -153,8 +155,9 @@ TEST_P(FileLayer, RefusesAFileInADirectorysPlaceAndTheOtherWayRound) {
 }
 
 TEST_P(FileLayer, TakesNoNameThatLeadsElsewhere) {
-  for (const std::string_view name : {std::string_view(""), std::string_view("."), std::string_view(".."),
-                                      std::string_view("a/b"), std::string_view("/a"), std::string_view("a\0b", 3)}) {
+  for (const std::string_view name :
+       {std::string_view(""), std::string_view("."), std::string_view(".."),
+        std::string_view("a/b"), std::string_view("/a"), std::string_view("a\0b", 3)}) {
     EXPECT_EQ(code_of(root_.create_file(name)), Code::argument) << name;
     EXPECT_EQ(code_of(root_.open_file(name, Access::read)), Code::argument) << name;
     EXPECT_EQ(code_of(root_.make_child(name)), Code::argument) << name;
@@ -212,7 +215,8 @@ TEST_P(FileLayer, MovesALockWithoutLosingIt) {
   auto held = FileLock::acquire(root_, "lock", "job 7", 0);
   ASSERT_TRUE(held);
   { const FileLock moved = std::move(*held); }
-  EXPECT_TRUE(FileLock::acquire(root_, "lock", "job 8", 0)) << "released by the object it was moved to";
+  EXPECT_TRUE(FileLock::acquire(root_, "lock", "job 8", 0))
+      << "released by the object it was moved to";
 }
 
 TEST_P(FileLayer, GoesOnWhenAnyCallIsInterruptedOrCutShort) {
@@ -232,7 +236,8 @@ TEST_P(FileLayer, GoesOnWhenAnyCallIsInterruptedOrCutShort) {
         EXPECT_TRUE(top.remove_child("d"));
         EXPECT_EQ(open(top.list()).size(), 0U);
       }
-      ASSERT_FALSE(HasFailure()) << "call " << index << ": " << testing::PrintToString(faulty.trace());
+      ASSERT_FALSE(HasFailure()) << "call " << index << ": "
+                                 << testing::PrintToString(faulty.trace());
       ASSERT_TRUE(root_.remove_child("x"));
       reached = faulty.reached();
       ASSERT_TRUE(reached || index > 50) << "the sweep ended before the work did";
@@ -271,8 +276,10 @@ TEST_P(FileLayer, GoesOnThroughThePageCacheWhereADirectTransferIsRefused) {
 TEST_P(FileLayer, ReportsARefusalThatHasNothingToDoWithDirectAccess) {
   FaultKernel faulty(*kernel_, {Fault::fail_from_here, 0, Call::pwrite, EINVAL});
   const Directory root = open(Directory::open_private(faulty, root_path_));
-  EXPECT_EQ(open(root.create_file("a")).write_all(as_byte_view("text"), 0).error().os_errno, EINVAL);
-  EXPECT_EQ(open(root.create_file("b", true)).write_all(as_byte_view("text"), 0).error().os_errno, EINVAL);
+  EXPECT_EQ(open(root.create_file("a")).write_all(as_byte_view("text"), 0).error().os_errno,
+            EINVAL);
+  EXPECT_EQ(open(root.create_file("b", true)).write_all(as_byte_view("text"), 0).error().os_errno,
+            EINVAL);
 }
 
 TEST_P(FileLayer, ReportsEveryErrorWithItsPath) {
@@ -285,7 +292,8 @@ TEST_P(FileLayer, ReportsEveryErrorWithItsPath) {
       return root.remove_file("a");
     };
     const Status status = work();
-    reached = faulty.reached() && faulty.calls() > index + 1;  // the last call is a close, whose error is lost
+    reached = faulty.reached() &&
+              faulty.calls() > index + 1;  // the last call is a close, whose error is lost
     if (!reached) break;
     EXPECT_EQ(code_of(status), Code::io) << "call " << index;
     EXPECT_THAT(message_of(status), HasSubstr(root_path_)) << "call " << index;

@@ -1,5 +1,5 @@
-// The same behaviour asked of the machine's kernel and of the volatile disk, so that what holds on the one is
-// believable on the other.
+// The same behaviour asked of the machine's kernel and of the volatile disk, so that what holds on
+// the one is believable on the other.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,13 +22,16 @@ namespace {
 using sys::DirectoryEntry;
 using testing::UnorderedElementsAre;
 
-std::string text_of(ByteView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string text_of(ByteView bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 class KernelConformance : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (GetParam() == "real") {
-      std::string pattern = (std::filesystem::temp_directory_path() / "diapause-conformance-XXXXXX").string();
+      std::string pattern =
+          (std::filesystem::temp_directory_path() / "diapause-conformance-XXXXXX").string();
       ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
       root_path_ = pattern;
       kernel_ = &sys::real_kernel();
@@ -53,7 +56,8 @@ class KernelConformance : public testing::TestWithParam<std::string> {
   std::string read(int fd, std::size_t bytes, std::uint64_t offset = 0) {
     std::string text(bytes, '?');
     const std::int64_t count = kernel_->pread(fd, std::as_writable_bytes(std::span(text)), offset);
-    return count < 0 ? "error " + std::to_string(count) : text.substr(0, static_cast<std::size_t>(count));
+    return count < 0 ? "error " + std::to_string(count)
+                     : text.substr(0, static_cast<std::size_t>(count));
   }
   int make_file(const char* path, std::string_view text) {
     const int fd = open(path, kNewFile);
@@ -76,7 +80,8 @@ class KernelConformance : public testing::TestWithParam<std::string> {
     std::vector<DirectoryEntry> entries;
     EXPECT_EQ(kernel_->list(directory, &entries), 0);
     std::vector<std::string> result;
-    for (const DirectoryEntry& entry : entries) result.push_back(entry.name + (entry.is_directory ? "/" : ""));
+    for (const DirectoryEntry& entry : entries)
+      result.push_back(entry.name + (entry.is_directory ? "/" : ""));
     return result;
   }
   int rename(const char* from, const char* to) { return kernel_->renameat(root_, from, root_, to); }

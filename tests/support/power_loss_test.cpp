@@ -1,4 +1,5 @@
-// A process that dies at any call, and then the power goes: what was published stays, and nothing is half there.
+// A process that dies at any call, and then the power goes: what was published stays, and nothing
+// is half there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,16 +25,17 @@ struct Outcome {
 };
 
 std::vector<Outcome> outcomes() {
-  std::vector<Outcome> all = {
-      {PowerLoss::lose_all, 0}, {PowerLoss::keep_names_lose_data, 0}, {PowerLoss::keep_data_lose_names, 0}};
+  std::vector<Outcome> all = {{PowerLoss::lose_all, 0},
+                              {PowerLoss::keep_names_lose_data, 0},
+                              {PowerLoss::keep_data_lose_names, 0}};
   for (std::uint64_t seed = 0; seed < 12; ++seed) all.push_back({PowerLoss::random, seed});
   return all;
 }
 
 using Publisher = std::function<Status(const Directory& directory)>;
 
-// How often in the whole sweep a reader found something else than the old text or (where the publisher had said
-// success, only) the new one.
+// How often in the whole sweep a reader found something else than the old text or (where the
+// publisher had said success, only) the new one.
 unsigned broken_promises(const Publisher& publisher) {
   unsigned broken = 0;
   for (const Outcome& outcome : outcomes()) {
@@ -54,11 +56,15 @@ unsigned broken_promises(const Publisher& publisher) {
 }
 
 TEST(PowerLossAtAnyCall, LeavesTheOldOrTheNewFileWhole) {
-  EXPECT_EQ(broken_promises([](const Directory& directory) { return publish(directory, "a", kNewText); }), 0U);
+  EXPECT_EQ(
+      broken_promises([](const Directory& directory) { return publish(directory, "a", kNewText); }),
+      0U);
 }
 
 TEST(PowerLossAtAnyCall, FindsOutAPublisherThatWritesUnderTheFinalName) {
-  EXPECT_GT(broken_promises([](const Directory& directory) { return write_text(directory, "a", kNewText); }), 0U);
+  EXPECT_GT(broken_promises(
+                [](const Directory& directory) { return write_text(directory, "a", kNewText); }),
+            0U);
 }
 
 TEST(PowerLossAtAnyCall, FindsOutAPublisherThatDoesNotSyncTheFile) {

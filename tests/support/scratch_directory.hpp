@@ -1,4 +1,5 @@
-// A place for the files of a test that no other test can disturb, also when many run at the same time.
+// A place for the files of a test that no other test can disturb, also when many run at the same
+// time.
 #pragma once
 
 #include <stdlib.h>
@@ -10,12 +11,14 @@
 
 namespace diapause::test_support {
 
-// An empty directory of one test, among the machine's temporary files. It goes with the object, and all that is in it.
+// An empty directory of one test, among the machine's temporary files. It goes with the object, and
+// all that is in it.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
     std::string name = (std::filesystem::temp_directory_path() / "diapause-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make the directory " + name);
+    if (::mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error("cannot make the directory " + name);
     path_ = name;
   }
   ~ScratchDirectory() {

@@ -16,10 +16,14 @@ class ThreadComm : public comm::Comm {
 
   std::uint32_t rank() const override { return rank_; }
   std::uint32_t size() const override { return job_.size_; }
-  std::uint32_t node_leader() const override { return rank_ / job_.ranks_per_node_ * job_.ranks_per_node_; }
+  std::uint32_t node_leader() const override {
+    return rank_ / job_.ranks_per_node_ * job_.ranks_per_node_;
+  }
 
   bool is_concurrent() const override { return job_.threads_ == ThreadJob::Threads::any; }
-  void while_waiting(std::function<void()> meanwhile) override { meanwhile_ = std::move(meanwhile); }
+  void while_waiting(std::function<void()> meanwhile) override {
+    meanwhile_ = std::move(meanwhile);
+  }
 
   Result<std::unique_ptr<comm::Comm>> split(const std::optional<Part>& part) override {
     std::uint64_t round = 0;
@@ -48,7 +52,8 @@ class ThreadComm : public comm::Comm {
   }
 
   Status broadcast(MutableBytes data, std::uint32_t root) override {
-    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(rank_ == root ? ByteView(data) : ByteView{}));
+    DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all,
+                        all_gather(rank_ == root ? ByteView(data) : ByteView{}));
     if (all[root].size() != data.size()) return fail(Code::comm, "a broadcast of unequal lengths");
     std::copy(all[root].begin(), all[root].end(), data.begin());
     return {};
@@ -72,7 +77,8 @@ class ThreadComm : public comm::Comm {
   Status all_min(std::span<std::uint64_t> values) override {
     DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(std::as_bytes(values)));
     for (const ByteVector& of_rank : all) {
-      if (of_rank.size() != values.size_bytes()) return fail(Code::comm, "a reduction of unequal lengths");
+      if (of_rank.size() != values.size_bytes())
+        return fail(Code::comm, "a reduction of unequal lengths");
       for (std::size_t i = 0; i < values.size(); ++i) {
         std::uint64_t value = 0;
         std::memcpy(&value, &of_rank[i * sizeof value], sizeof value);
@@ -82,7 +88,8 @@ class ThreadComm : public comm::Comm {
     return {};
   }
 
-  Status exchange(std::span<const comm::Send> sends, std::span<const comm::Receive> receives) override {
+  Status exchange(std::span<const comm::Send> sends,
+                  std::span<const comm::Receive> receives) override {
     Status status;
     bool is_sent = false;
     std::size_t received = 0;
@@ -106,7 +113,8 @@ class ThreadComm : public comm::Comm {
   Result<std::vector<std::uint64_t>> numbers(std::uint64_t value) {
     DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> all, all_gather(as_byte_view(value)));
     std::vector<std::uint64_t> values(all.size());
-    for (std::size_t i = 0; i < all.size(); ++i) std::memcpy(&values[i], all[i].data(), sizeof values[i]);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      std::memcpy(&values[i], all[i].data(), sizeof values[i]);
     return values;
   }
 
@@ -132,7 +140,8 @@ class ThreadComm : public comm::Comm {
   }
 
   static Status take(std::deque<ByteVector>& box, MutableBytes data) {
-    if (box.front().size() != data.size()) return fail(Code::comm, "a message of another length arrived");
+    if (box.front().size() != data.size())
+      return fail(Code::comm, "a message of another length arrived");
     std::copy(box.front().begin(), box.front().end(), data.begin());
     box.pop_front();
     return {};

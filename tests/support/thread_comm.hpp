@@ -1,4 +1,5 @@
-// Ranks as threads of one process, so that a whole job runs inside a test, over whatever kernel the test gives it.
+// Ranks as threads of one process, so that a whole job runs inside a test, over whatever kernel the
+// test gives it.
 #pragma once
 
 #include <condition_variable>
@@ -16,8 +17,8 @@ namespace diapause::test_support {
 // What the ranks of one job share. Lives as long as its Comms.
 class ThreadJob {
  public:
-  // Whether a rank may communicate in other threads than the one that got its Comm. Where it may not, a call that does
-  // so fails.
+  // Whether a rank may communicate in other threads than the one that got its Comm. Where it may
+  // not, a call that does so fails.
   enum class Threads { any, one };
 
   ThreadJob(std::uint32_t ranks, std::uint32_t ranks_per_node, Threads threads = Threads::any)
@@ -25,7 +26,8 @@ class ThreadJob {
 
   std::unique_ptr<comm::Comm> comm(std::uint32_t rank);
 
-  // A rank died: every communication from now on fails on all others, as after the loss of a process.
+  // A rank died: every communication from now on fails on all others, as after the loss of a
+  // process.
   void break_off();
 
  private:
@@ -41,7 +43,8 @@ class ThreadJob {
   std::uint32_t arrived_ = 0;
   std::vector<ByteVector> gathering_;
   std::vector<ByteVector> gathered_;
-  std::map<std::uint64_t, std::unique_ptr<ThreadJob>> parts_;  // split off, by the round of the split
+  // Split off, by the round of the split.
+  std::map<std::uint64_t, std::unique_ptr<ThreadJob>> parts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<ByteVector>> mail_;  // (from, to)
 };
 

@@ -27,10 +27,12 @@ bool contains(const Node& tree, const Node& wanted) {
                      [&](const auto& entry) { return contains(*entry.second, wanted); });
 }
 
-void collect_paths(const Node& directory, const std::string& prefix, std::vector<std::string>* out) {
+void collect_paths(const Node& directory, const std::string& prefix,
+                   std::vector<std::string>* out) {
   for (const auto& [name, node] : directory.entries()) {
     out->push_back(prefix + name + (node->is_directory ? "/" : ""));
-    if (node->is_directory) collect_paths(*node, std::string(out->back()), out);  // a copy: `out` moves as it grows
+    if (node->is_directory)
+      collect_paths(*node, std::string(out->back()), out);  // a copy: `out` moves as it grows
   }
 }
 
@@ -47,7 +49,8 @@ void collect_nodes(const Node& node, std::set<const Node*>* out) {
 
 }  // namespace
 
-VolatileDisk::VolatileDisk() : root_(std::make_shared<Node>(true, 0700, ::geteuid(), next_inode_++)) {}
+VolatileDisk::VolatileDisk()
+    : root_(std::make_shared<Node>(true, 0700, ::geteuid(), next_inode_++)) {}
 
 // --- The world outside of the processes.
 
@@ -142,7 +145,9 @@ VolatileDisk::Place VolatileDisk::look_up(int directory, std::string_view path) 
   return place;
 }
 
-VolatileDisk::NodePtr VolatileDisk::node_at(const std::string& path) const { return look_up(AT_FDCWD, path).node; }
+VolatileDisk::NodePtr VolatileDisk::node_at(const std::string& path) const {
+  return look_up(AT_FDCWD, path).node;
+}
 
 const VolatileDisk::OpenFile* VolatileDisk::file_of(int fd, int* error) const {
   const auto found = open_.find(fd);
@@ -308,7 +313,8 @@ void VolatileDisk::describe(const Node& node, struct stat* out) {
 int VolatileDisk::fstatvfs(int fd, sys::FileSystemSpace* out) {
   const std::lock_guard lock(mutex_);
   int error = 0;
-  if (file_of(fd, &error) != nullptr) *out = {free_blocks() * kPageBytes, capacity_blocks_ * kPageBytes, is_memory_};
+  if (file_of(fd, &error) != nullptr)
+    *out = {free_blocks() * kPageBytes, capacity_blocks_ * kPageBytes, is_memory_};
   return error;
 }
 
@@ -323,7 +329,8 @@ int VolatileDisk::check_rename(const Place& from, const Place& to) const {
   return to.node->entries().empty() ? 0 : -ENOTEMPTY;
 }
 
-int VolatileDisk::renameat(int from_directory, const char* from_path, int to_directory, const char* to_path) {
+int VolatileDisk::renameat(int from_directory, const char* from_path, int to_directory,
+                           const char* to_path) {
   const std::lock_guard lock(mutex_);
   const Place from = look_up(from_directory, from_path);
   const Place to = look_up(to_directory, to_path);
@@ -403,13 +410,15 @@ std::byte* VolatileDisk::map_shared(int fd, std::uint64_t length, int* error) {
   if (file != nullptr && !fits_a_file(0, length)) *error = ENOMEM;
   if (*error != 0) return nullptr;
   const auto memory = file->node->memory();
-  Mapping& mapping = mappings_.try_emplace(memory->data(), Mapping{memory, file->node, 0}).first->second;
+  Mapping& mapping =
+      mappings_.try_emplace(memory->data(), Mapping{memory, file->node, 0}).first->second;
   ++mapping.count;
   return memory->data();
 }
 
 // A copy, as if every page were touched at once.
-std::byte* VolatileDisk::map_private(int fd, std::uint64_t offset, std::uint64_t length, int* error) {
+std::byte* VolatileDisk::map_private(int fd, std::uint64_t offset, std::uint64_t length,
+                                     int* error) {
   const std::lock_guard lock(mutex_);
   const OpenFile* file = file_of(fd, error);
   *error = -*error;

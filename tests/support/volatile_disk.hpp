@@ -1,9 +1,9 @@
-// A file system in memory that forgets like a real one: contents are durable from the fsync of the file, names from the
-// fsync of the directory, and power_loss() takes the rest away.
+// A file system in memory that forgets like a real one: contents are durable from the fsync of the
+// file, names from the fsync of the directory, and power_loss() takes the rest away.
 //
-// A name moved between two directories becomes durable in each by itself, so it may be found in both or in neither.
-// Paths start at its own root, also relative ones of AT_FDCWD; ".." and links are unknown. One file holds 256 MiB at
-// most.
+// A name moved between two directories becomes durable in each by itself, so it may be found in
+// both or in neither. Paths start at its own root, also relative ones of AT_FDCWD; ".." and links
+// are unknown. One file holds 256 MiB at most.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +25,25 @@ class VolatileDisk final : public sys::Kernel {
  public:
   VolatileDisk();
 
-  // All processes die, and what is not durable is lost as `mode` says. Earlier descriptors give -EBADF from then on;
-  // earlier mappings stay readable and no longer reach the files.
+  // All processes die, and what is not durable is lost as `mode` says. Earlier descriptors give
+  // -EBADF from then on; earlier mappings stay readable and no longer reach the files.
   void power_loss(PowerLoss mode, std::uint64_t seed = 0);
 
   // Writes that need more fail with -ENOSPC. Only file contents take space, in pages of 4 KiB.
   void set_capacity(std::uint64_t bytes);
   void say_it_is_memory() { is_memory_ = true; }  // before anybody asks
-  // Opens with O_DIRECT give -EINVAL. If not refused, such transfers must be aligned to 4 KiB, the sector of
-  // the strictest disks.
+  // Opens with O_DIRECT give -EINVAL. If not refused, such transfers must be aligned to 4 KiB, the
+  // sector of the strictest disks.
   void refuse_direct();
   // Opens with O_DIRECT go well, and transfers then give -EINVAL.
   void refuse_direct_transfers();
 
-  // For damage and inspection, from outside of any process: durable at once. False or nothing if there is no such path.
+  // For damage and inspection, from outside of any process: durable at once. False or nothing if
+  // there is no such path.
   std::vector<std::string> paths() const;  // all, sorted; directories end in '/'
   std::optional<ByteVector> read_content(const std::string& path) const;
   bool write_content(const std::string& path, ByteView content);  // of an existing file
-  bool erase(const std::string& path);                            // with everything below: a lost node
+  bool erase(const std::string& path);  // with everything below: a lost node
   bool set_owner(const std::string& path, uid_t owner);
 
   int openat(int directory, const char* path, int flags, mode_t mode) override;
@@ -77,7 +78,8 @@ class VolatileDisk final : public sys::Kernel {
     NodePtr node;  // nullptr after a power loss
     unsigned count;
   };
-  // Where a path leads: its last component in its directory. node is nullptr if there is no such entry.
+  // Where a path leads: its last component in its directory. node is nullptr if there is no such
+  // entry.
   struct Place {
     int error = 0;
     NodePtr directory;
@@ -98,7 +100,8 @@ class VolatileDisk final : public sys::Kernel {
   mutable std::mutex mutex_;
   std::uint64_t next_inode_ = 1;
   NodePtr root_;
-  int next_fd_ = 1 << 20;  // never used twice, so that one from before a power loss is not mistaken for a new one
+  int next_fd_ = 1 << 20;  // never used twice, so that one from before a power loss is not mistaken
+                           // for a new one
   std::unordered_map<int, OpenFile> open_;
   std::map<std::byte*, Mapping> mappings_;
   std::map<std::byte*, std::unique_ptr<ByteVector>> private_mappings_;

@@ -35,7 +35,9 @@ class VolatileDiskTest : public testing::Test {
     disk_.close(fd);
     sync_directory("/");
   }
-  void rename(const char* from, const char* to) { EXPECT_EQ(disk_.renameat(AT_FDCWD, from, AT_FDCWD, to), 0); }
+  void rename(const char* from, const char* to) {
+    EXPECT_EQ(disk_.renameat(AT_FDCWD, from, AT_FDCWD, to), 0);
+  }
 
   VolatileDisk disk_;
 };
@@ -121,7 +123,8 @@ TEST_F(VolatileDiskTest, KeepsAPrefixOfTheChangesOfADirectoryAtRandom) {
     disk.power_loss(PowerLoss::random, seed);
     outcomes.insert(disk.paths());
   }
-  EXPECT_THAT(outcomes, testing::UnorderedElementsAre(std::vector<std::string>{}, std::vector<std::string>{"/a"},
+  EXPECT_THAT(outcomes, testing::UnorderedElementsAre(std::vector<std::string>{},
+                                                      std::vector<std::string>{"/a"},
                                                       std::vector<std::string>{"/a", "/b"},
                                                       std::vector<std::string>{"/a", "/b", "/c"}));
 }
@@ -154,8 +157,8 @@ TEST_F(VolatileDiskTest, IsTheSameForTheSameSeed) {
 }
 
 TEST_F(VolatileDiskTest, NeverLosesSyncedThingsWhateverTheMode) {
-  for (const PowerLoss mode :
-       {PowerLoss::lose_all, PowerLoss::keep_names_lose_data, PowerLoss::keep_data_lose_names, PowerLoss::random}) {
+  for (const PowerLoss mode : {PowerLoss::lose_all, PowerLoss::keep_names_lose_data,
+                               PowerLoss::keep_data_lose_names, PowerLoss::random}) {
     create_durably("/a", "text");
     disk_.power_loss(mode, 7);
     EXPECT_EQ(content(disk_, "/a"), "text");
@@ -270,9 +273,11 @@ TEST_F(VolatileDiskTest, LosesANodeForGood) {
 }
 
 TEST_F(VolatileDiskTest, ListsAllPathsHoweverManyThereAre) {
-  const std::string directory = "/a directory with a name too long to be kept inside of a string object";
+  const std::string directory =
+      "/a directory with a name too long to be kept inside of a string object";
   EXPECT_EQ(disk_.mkdirat(AT_FDCWD, directory.c_str(), 0700), 0);
-  for (char name = 'a'; name <= 'z'; ++name) disk_.openat(AT_FDCWD, (directory + "/" + name).c_str(), kNewFile, 0600);
+  for (char name = 'a'; name <= 'z'; ++name)
+    disk_.openat(AT_FDCWD, (directory + "/" + name).c_str(), kNewFile, 0600);
   const std::vector<std::string> paths = disk_.paths();
   ASSERT_EQ(paths.size(), 27U);
   EXPECT_EQ(paths.back(), directory + "/z");

@@ -20,7 +20,8 @@ ByteView page_of(ByteView content, std::uint64_t page) {
 }  // namespace
 
 FileMemory::FileMemory() {
-  void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) std::abort();
   data_ = static_cast<std::byte*>(memory);
 }
@@ -123,7 +124,8 @@ void Node::settle_names(Survival& survival) {
   std::size_t surviving = 0;
   if (survival.mode == PowerLoss::keep_names_lose_data) surviving = unsynced_.size();
   if (survival.mode == PowerLoss::random) surviving = survival.random() % (unsynced_.size() + 1);
-  // A journal is replayed from its beginning, so what survives of a directory's changes is the first of them.
+  // A journal is replayed from its beginning, so what survives of a directory's changes is the
+  // first of them.
   for (std::size_t i = 0; i < surviving; ++i) apply_to(durable_entries_, unsynced_[i]);
   entries_ = durable_entries_;
   unsynced_.clear();
@@ -136,13 +138,16 @@ void Node::settle_content(Survival& survival) {
     const bool keeps_size = survival.random() % 2 == 0;
     ByteVector mixed(keeps_size ? size_ : durable_content_.size());
     for (std::uint64_t page = 0; page < pages_of(mixed.size()); ++page) {
-      ByteView source = page_of(survival.random() % 2 == 0 ? content() : ByteView(durable_content_), page);
+      ByteView source =
+          page_of(survival.random() % 2 == 0 ? content() : ByteView(durable_content_), page);
       source = source.first(std::min<std::size_t>(source.size(), mixed.size() - page * kPageBytes));
-      std::copy(source.begin(), source.end(), mixed.begin() + static_cast<std::ptrdiff_t>(page * kPageBytes));
+      std::copy(source.begin(), source.end(),
+                mixed.begin() + static_cast<std::ptrdiff_t>(page * kPageBytes));
     }
     durable_content_ = std::move(mixed);
   }
-  // New memory: mappings made before the loss belong to processes that are no more, and must not reach the file.
+  // New memory: mappings made before the loss belong to processes that are no more, and must not
+  // reach the file.
   memory_.reset();
   size_ = 0;
   allocated_.clear();

@@ -1,5 +1,5 @@
-// What a VolatileDisk is made of: files and directories, each with what is visible now and what would be left after the
-// power went. Not thread-safe; the disk's mutex guards them.
+// What a VolatileDisk is made of: files and directories, each with what is visible now and what
+// would be left after the power went. Not thread-safe; the disk's mutex guards them.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,8 @@ struct Survival {
   std::mt19937_64 random;
 };
 
-// Zeroed address space of the largest file. Its address is that of the file's mapping, so it never moves.
+// Zeroed address space of the largest file. Its address is that of the file's mapping, so it never
+// moves.
 class FileMemory {
  public:
   static constexpr std::uint64_t kBytes = 256 * kMiB;

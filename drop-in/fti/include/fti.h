@@ -1,5 +1,6 @@
-/* The interface of FTI, made by Diapause: programs written for FTI build and run with this header and the library
- * beside it. Functions return FTI_SCES or FTI_NSCS unless said otherwise; standard error tells why. */
+/* The interface of FTI, made by Diapause: programs written for FTI build and run with this header
+ * and the library beside it. Functions return FTI_SCES or FTI_NSCS unless said otherwise; standard
+ * error tells why. */
 #ifndef DIAPAUSE_DROP_IN_FTI_H
 #define DIAPAUSE_DROP_IN_FTI_H
 
@@ -38,7 +39,8 @@
 extern "C" {
 #endif
 
-/* Levels: what FTI_Checkpoint takes. The differential ones other than FTI_L4_DCP are the plain ones. */
+/* Levels: what FTI_Checkpoint takes. The differential ones other than FTI_L4_DCP are the plain
+ * ones. */
 typedef enum {
   FTI_L1 = 1,
   FTI_L2,
@@ -76,8 +78,9 @@ typedef struct FTIT_attribute {
   char name[FTI_BUFS];
 } FTIT_attribute;
 
-/* What stands in a configuration file. The members are in FTI's order, so a program that was compiled with FTI's header
- * may read them too; those of later names in FTI's struct are not here. */
+/* What stands in a configuration file. The members are in FTI's order, so a program that was
+ * compiled with FTI's header may read them too; those of later names in FTI's struct are not here.
+ */
 typedef struct FTIT_configuration {
   bool stagingEnabled;
   bool dcpFtiff;
@@ -121,22 +124,25 @@ extern fti_id_t FTI_SFLT;
 extern fti_id_t FTI_DBLE;
 extern fti_id_t FTI_LDBE;
 
-/* Begins, or begins again: FTI_NREC if the file says that there is something to recover and nothing can be. With heads,
- * the last rank of each node does not return until all have finished, and then, unless keep_heads_alive is set, ends.
+/* Begins, or begins again: FTI_NREC if the file says that there is something to recover and nothing
+ * can be. With heads, the last rank of each node does not return until all have finished, and then,
+ * unless keep_heads_alive is set, ends.
  */
 int FTI_Init(const char* configFile, MPI_Comm globalComm);
 
 /* Reads a configuration file, which need not be that of FTI_Init. Not collective. */
 FTIT_allConfiguration FTI_GetConfig(const char* configFile, MPI_Comm globalComm);
 
-/* 0: a fresh start, or all is recovered; 1: a restart; 2: a restart from the checkpoint that the last run kept. */
+/* 0: a fresh start, or all is recovered; 1: a restart; 2: a restart from the checkpoint that the
+ * last run kept. */
 int FTI_Status();
 
 /* Registers `count` elements, or registers the number anew. */
 int FTI_Protect(int id, void* ptr, int64_t count, fti_id_t tid);
 int FTI_SetAttribute(int id, FTIT_attribute attribute, FTIT_attributeFlag flag);
 
-/* The number that goes by a name, a new one if there is none; or -1. Names are stored with the data. */
+/* The number that goes by a name, a new one if there is none; or -1. Names are stored with the
+ * data. */
 int FTI_setIDFromString(const char* name);
 int FTI_getIDFromString(const char* name);
 
@@ -146,7 +152,8 @@ int FTI_Checkpoint(int id, int level);
 /* Recovers in a restart; else takes the checkpoint that is due, if any (FTI_DONE). Collective. */
 int FTI_Snapshot();
 
-/* Everything that is registered, which must be what is stored. FTI_NREC if it cannot be: then nothing has changed. */
+/* Everything that is registered, which must be what is stored. FTI_NREC if it cannot be: then
+ * nothing has changed. */
 int FTI_Recover();
 
 /* Single variables. */
@@ -154,7 +161,8 @@ int FTI_RecoverVarInit();
 int FTI_RecoverVar(int id);
 int FTI_RecoverVarFinalize();
 
-/* Bytes that are stored of a variable; and memory of that size in place of `ptr`, which came from malloc. */
+/* Bytes that are stored of a variable; and memory of that size in place of `ptr`, which came from
+ * malloc. */
 int64_t FTI_GetStoredSize(int id);
 void* FTI_Realloc(int id, void* ptr);
 
@@ -166,7 +174,8 @@ int FTI_FinalizeICP();
 /* Flips a bit on purpose, as the section `injection` of the configuration says. */
 int FTI_BitFlip(int datasetID);
 
-/* Files of the program's own, written into the stage directory and moved to `rpath`: a number for FTI_GetStageStatus.
+/* Files of the program's own, written into the stage directory and moved to `rpath`: a number for
+ * FTI_GetStageStatus.
  */
 int FTI_GetStageDir(char* stageDir, int maxLen);
 int FTI_SendFile(const char* lpath, const char* rpath);
@@ -176,16 +185,18 @@ int FTI_GetStageStatus(int ID);
 int FTI_InitType(fti_id_t* type, int size);
 fti_id_t FTI_InitCompositeType(const char* name, size_t size, FTIT_H5Group* h5g);
 int FTI_AddScalarField(fti_id_t id, const char* name, fti_id_t fid, int64_t offset);
-int FTI_AddVectorField(fti_id_t id, const char* name, fti_id_t tid, int64_t offset, int ndims, int64_t* dim_sizes);
+int FTI_AddVectorField(fti_id_t id, const char* name, fti_id_t tid, int64_t offset, int ndims,
+                       int64_t* dim_sizes);
 
 /* Places in files of HDF5: taken, and without effect. */
 int FTI_InitGroup(FTIT_H5Group* h5group, const char* name, FTIT_H5Group* parent);
 int FTI_RenameGroup(FTIT_H5Group* h5group, const char* name);
-int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char* name, FTIT_H5Group* h5group);
+int FTI_DefineDataset(int id, int rank, int64_t* dimLength, const char* name,
+                      FTIT_H5Group* h5group);
 
 /* Datasets of all ranks together need files of HDF5: FTI_NSCS, or NULL. */
-int FTI_DefineGlobalDataset(int id, int rank, FTIT_hsize_t* dimLength, const char* name, FTIT_H5Group* h5group,
-                            fti_id_t tid);
+int FTI_DefineGlobalDataset(int id, int rank, FTIT_hsize_t* dimLength, const char* name,
+                            FTIT_H5Group* h5group, fti_id_t tid);
 int FTI_AddSubset(int id, int rank, FTIT_hsize_t* offset, FTIT_hsize_t* count, int did);
 int FTI_UpdateGlobalDataset(int id, int rank, FTIT_hsize_t* dimLength);
 int FTI_UpdateSubset(int id, int rank, FTIT_hsize_t* offset, FTIT_hsize_t* count, int did);
@@ -193,7 +204,8 @@ int FTI_RecoverDatasetDimension(int did);
 FTIT_hsize_t* FTI_GetDatasetSpan(int did, int rank);
 int FTI_GetDatasetRank(int did);
 
-/* Waits for all checkpoints, keeps or removes them as the configuration says, and closes. Collective. */
+/* Waits for all checkpoints, keeps or removes them as the configuration says, and closes.
+ * Collective. */
 int FTI_Finalize();
 
 #ifdef __cplusplus

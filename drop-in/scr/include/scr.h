@@ -1,6 +1,7 @@
-/* The interface of SCR, made by Diapause: programs written for SCR build and run with this header and the library
- * beside it. Functions return SCR_SUCCESS or another number; standard error tells why. Those marked collective are
- * called by all ranks of MPI_COMM_WORLD, with the same arguments, and return the same on all of them. */
+/* The interface of SCR, made by Diapause: programs written for SCR build and run with this header
+ * and the library beside it. Functions return SCR_SUCCESS or another number; standard error tells
+ * why. Those marked collective are called by all ranks of MPI_COMM_WORLD, with the same arguments,
+ * and return the same on all of them. */
 #ifndef DIAPAUSE_DROP_IN_SCR_H
 #define DIAPAUSE_DROP_IN_SCR_H
 
@@ -28,29 +29,33 @@ extern "C" {
 int SCR_Init(void);
 int SCR_Finalize(void);
 
-/* "KEY=VALUE", or "CKPT=0 KEY=VALUE ...", sets what the environment and the configuration file do not; it returns NULL.
- * "KEY=" forgets a key. "KEY", or "CKPT=0 KEY", returns a copy of the value that counts, which the caller frees, or
- * NULL. What is set after SCR_Init changes nothing any more. SCR_Configf formats its text as printf does. */
+/* "KEY=VALUE", or "CKPT=0 KEY=VALUE ...", sets what the environment and the configuration file do
+ * not; it returns NULL. "KEY=" forgets a key. "KEY", or "CKPT=0 KEY", returns a copy of the value
+ * that counts, which the caller frees, or NULL. What is set after SCR_Init changes nothing any
+ * more. SCR_Configf formats its text as printf does. */
 const char* SCR_Config(const char* config);
 const char* SCR_Configf(const char* format, ...);
 
-/* Gives the path at which the program is to write or read the file `name` of the dataset that is open, at most
- * SCR_MAX_FILENAME bytes. Outside of a dataset it is `name` itself. Directories on the way are made. */
+/* Gives the path at which the program is to write or read the file `name` of the dataset that is
+ * open, at most SCR_MAX_FILENAME bytes. Outside of a dataset it is `name` itself. Directories on
+ * the way are made. */
 int SCR_Route_file(const char* name, char* file);
 
 /* Whether there is a checkpoint to read, and its name; `name` may be NULL. Collective. */
 int SCR_Have_restart(int* flag, char* name);
 int SCR_Start_restart(char* name);
-/* If one rank's files are not `valid`, the call fails on all ranks, and SCR_Have_restart tells of the checkpoint
- * before. Collective. */
+/* If one rank's files are not `valid`, the call fails on all ranks, and SCR_Have_restart tells of
+ * the checkpoint before. Collective. */
 int SCR_Complete_restart(int valid);
 
-/* Whether a checkpoint is due, as SCR_CHECKPOINT_INTERVAL, _SECONDS and _OVERHEAD say. Collective. */
+/* Whether a checkpoint is due, as SCR_CHECKPOINT_INTERVAL, _SECONDS and _OVERHEAD say. Collective.
+ */
 int SCR_Need_checkpoint(int* flag);
 
 /* Begins a dataset; NULL: a name is made. Collective. */
 int SCR_Start_output(const char* name, int flags);
-/* If one rank's files are not `valid`, the call fails on all ranks, and there is no dataset. Collective. */
+/* If one rank's files are not `valid`, the call fails on all ranks, and there is no dataset.
+ * Collective. */
 int SCR_Complete_output(int valid);
 /* The same for checkpoints without names. */
 int SCR_Start_checkpoint(void);

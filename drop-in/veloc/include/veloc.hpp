@@ -1,5 +1,6 @@
-// The C++ interface of VELOC, made by Diapause; veloc.h tells what the functions do. They return whether they
-// succeeded. The order of the virtual functions is VELOC's: programs that were compiled with its header run too.
+// The C++ interface of VELOC, made by Diapause; veloc.h tells what the functions do. They return
+// whether they succeeded. The order of the virtual functions is VELOC's: programs that were
+// compiled with its header run too.
 #ifndef DIAPAUSE_DROP_IN_VELOC_HPP
 #define DIAPAUSE_DROP_IN_VELOC_HPP
 

@@ -19,14 +19,17 @@ using diapause::Status;
 // must not be used.
 Status check_mpi(std::string_view of_program, std::size_t comm_bytes) {
   if (of_program == DIAPAUSE_MPI_NAME && comm_bytes == sizeof(MPI_Comm)) return {};
-  return fail(Code::argument,
-              fmt::format("the program was compiled with {}, and this libdiapause_mpi with {}: link the library that "
-                          "was built with the program's MPI, or compile the program with the library's "
-                          "(pkg-config --variable=mpicc diapause_mpi names its compiler)",
-                          of_program, DIAPAUSE_MPI_NAME));
+  return fail(
+      Code::argument,
+      fmt::format("the program was compiled with {}, and this libdiapause_mpi with {}: link the "
+                  "library that "
+                  "was built with the program's MPI, or compile the program with the library's "
+                  "(pkg-config --variable=mpicc diapause_mpi names its compiler)",
+                  of_program, DIAPAUSE_MPI_NAME));
 }
 
-Status open_on(MPI_Comm comm, const char* name, const diapause_open_options& options, diapause_t** out) {
+Status open_on(MPI_Comm comm, const char* name, const diapause_open_options& options,
+               diapause_t** out) {
   namespace mpi = diapause::comm;
   if (name == nullptr) return fail(Code::argument, "the instance's name is NULL");
   DIAPAUSE_TRY_ASSIGN(std::unique_ptr<mpi::Comm> ranks, mpi::make_mpi_comm(comm));
@@ -36,7 +39,8 @@ Status open_on(MPI_Comm comm, const char* name, const diapause_open_options& opt
   const auto role = opened->rank.engine ? mpi::Role::computes : mpi::Role::dedicated;
   DIAPAUSE_TRY_ASSIGN(instance->program_comm, mpi::make_program_comm(comm, role));
   const auto close = [opened] {
-    (void)diapause::capi::guarded([&] { return diapause::capi::end(*opened, diapause::capi::End::of_instance); });
+    (void)diapause::capi::guarded(
+        [&] { return diapause::capi::end(*opened, diapause::capi::End::of_instance); });
   };
   DIAPAUSE_TRY_ASSIGN(instance->before_finalize, mpi::call_before_finalize(close));
   *out = instance.release();
@@ -45,12 +49,14 @@ Status open_on(MPI_Comm comm, const char* name, const diapause_open_options& opt
 
 }  // namespace
 
-extern "C" int diapause_mpi_open_sized(const void* comm, size_t comm_bytes, const char* mpi_name, const char* name,
-                                       const diapause_open_options* options, size_t options_bytes, diapause_t** out) {
+extern "C" int diapause_mpi_open_sized(const void* comm, size_t comm_bytes, const char* mpi_name,
+                                       const char* name, const diapause_open_options* options,
+                                       size_t options_bytes, diapause_t** out) {
   return diapause::capi::guarded([&]() -> Status {
     if (out == nullptr) return fail(Code::argument, "the place for the handle is NULL");
     *out = nullptr;
-    if (comm == nullptr || mpi_name == nullptr) return fail(Code::argument, "the communicator or its MPI is NULL");
+    if (comm == nullptr || mpi_name == nullptr)
+      return fail(Code::argument, "the communicator or its MPI is NULL");
     DIAPAUSE_TRY(check_mpi(mpi_name, comm_bytes));
     MPI_Comm known = MPI_COMM_NULL;
     std::memcpy(&known, comm, sizeof known);
@@ -58,7 +64,8 @@ extern "C" int diapause_mpi_open_sized(const void* comm, size_t comm_bytes, cons
   });
 }
 
-extern "C" int diapause_mpi_open_f(MPI_Fint comm, const char* name, const char* config_path, diapause_t** out) {
+extern "C" int diapause_mpi_open_f(MPI_Fint comm, const char* name, const char* config_path,
+                                   diapause_t** out) {
   return diapause_mpi_open(MPI_Comm_f2c(comm), name, config_path, out);
 }
 
@@ -67,7 +74,8 @@ extern "C" int diapause_comm(const diapause_t* instance, MPI_Comm* comm) {
     if (comm == nullptr) return fail(Code::argument, "the place for the communicator is NULL");
     *comm = MPI_COMM_NULL;
     if (instance == nullptr) return fail(Code::argument, "the instance is NULL");
-    if (!instance->program_comm) return fail(Code::argument, "the instance was opened without a communicator");
+    if (!instance->program_comm)
+      return fail(Code::argument, "the instance was opened without a communicator");
     *comm = *static_cast<const MPI_Comm*>(instance->program_comm.get());
     return {};
   });

@@ -22,7 +22,9 @@ class LastCall {
   }
 
   bool attach() {
-    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_deletion, &keyval_, nullptr) != MPI_SUCCESS) return false;
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_deletion, &keyval_, nullptr) !=
+        MPI_SUCCESS)
+      return false;
     return MPI_Comm_set_attr(MPI_COMM_SELF, keyval_, this) == MPI_SUCCESS;
   }
 

@@ -34,7 +34,8 @@ class MpiComm : public Comm {
   }
 
   Status start() {
-    DIAPAUSE_TRY(check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+    DIAPAUSE_TRY(
+        check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     int rank = 0;
     int size = 0;
     DIAPAUSE_TRY(check(MPI_Comm_rank(comm_, &rank), "MPI_Comm_rank"));
@@ -42,8 +43,8 @@ class MpiComm : public Comm {
     rank_ = static_cast<std::uint32_t>(rank);
     size_ = static_cast<std::uint32_t>(size);
     MPI_Comm node = MPI_COMM_NULL;
-    DIAPAUSE_TRY(
-        check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type"));
+    DIAPAUSE_TRY(check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
+                       "MPI_Comm_split_type"));
     Status met = meet_node(node);
     MPI_Comm_free(&node);
     return met;
@@ -61,7 +62,8 @@ class MpiComm : public Comm {
   Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) override {
     MPI_Comm chosen = MPI_COMM_NULL;
     const int place = part ? static_cast<int>(part->place) : 0;
-    DIAPAUSE_TRY(check(MPI_Comm_split(comm_, part ? 0 : MPI_UNDEFINED, place, &chosen), "MPI_Comm_split"));
+    DIAPAUSE_TRY(
+        check(MPI_Comm_split(comm_, part ? 0 : MPI_UNDEFINED, place, &chosen), "MPI_Comm_split"));
     if (!part) return std::unique_ptr<Comm>();
     auto comm = std::make_unique<MpiComm>(chosen, part->waiting, part->relay);
     DIAPAUSE_TRY(comm->start());
@@ -75,7 +77,8 @@ class MpiComm : public Comm {
 
   Status barrier() override {
     if (place_) return meet({}, 0);
-    return complete("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
+    return complete("MPI_Ibarrier",
+                    [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
   }
 
   Status broadcast(MutableBytes data, std::uint32_t root) override {
@@ -120,9 +123,10 @@ class MpiComm : public Comm {
     requests_.assign(sends.size() + receives.size(), MPI_REQUEST_NULL);
     std::size_t next = 0;
     for (const Receive& receive : receives) {
-      DIAPAUSE_TRY(check(MPI_Irecv(receive.data.data(), static_cast<int>(receive.data.size()), MPI_BYTE,
-                                   static_cast<int>(receive.peer), kTag, comm_, &requests_[next++]),
-                         "MPI_Irecv"));
+      DIAPAUSE_TRY(
+          check(MPI_Irecv(receive.data.data(), static_cast<int>(receive.data.size()), MPI_BYTE,
+                          static_cast<int>(receive.peer), kTag, comm_, &requests_[next++]),
+                "MPI_Irecv"));
     }
     for (const Send& send : sends) {
       DIAPAUSE_TRY(check(MPI_Isend(send.data.data(), static_cast<int>(send.data.size()), MPI_BYTE,
@@ -135,7 +139,8 @@ class MpiComm : public Comm {
   static Result<bool> are_done(std::span<MPI_Request> requests) {
     int done = 0;
     const auto count = static_cast<int>(requests.size());
-    DIAPAUSE_TRY(check(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall"));
+    DIAPAUSE_TRY(
+        check(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall"));
     return done != 0;
   }
 
@@ -175,14 +180,15 @@ class MpiComm : public Comm {
   }
 
   Status broadcast_piece(void* data, int length, int root) {
-    return complete("MPI_Ibcast",
-                    [&](MPI_Request* request) { return MPI_Ibcast(data, length, MPI_BYTE, root, comm_, request); });
+    return complete("MPI_Ibcast", [&](MPI_Request* request) {
+      return MPI_Ibcast(data, length, MPI_BYTE, root, comm_, request);
+    });
   }
 
   Status reduce(std::span<std::uint64_t> values) {
     return complete("MPI_Iallreduce", [&](MPI_Request* request) {
-      return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_MIN, comm_,
-                            request);
+      return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
+                            MPI_UINT64_T, MPI_MIN, comm_, request);
     });
   }
 
@@ -197,15 +203,17 @@ class MpiComm : public Comm {
 
   Status gather_lengths(std::uint64_t mine, std::vector<std::uint64_t>& lengths) {
     return complete("MPI_Iallgather", [&](MPI_Request* request) {
-      return MPI_Iallgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_, request);
+      return MPI_Iallgather(&mine, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_,
+                            request);
     });
   }
 
-  Status gather_bytes(ByteView mine, ByteVector& all, const std::vector<int>& counts, const std::vector<int>& offsets) {
+  Status gather_bytes(ByteView mine, ByteVector& all, const std::vector<int>& counts,
+                      const std::vector<int>& offsets) {
     const auto length = static_cast<int>(mine.size());
     return complete("MPI_Iallgatherv", [&](MPI_Request* request) {
-      return MPI_Iallgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, comm_,
-                             request);
+      return MPI_Iallgatherv(mine.data(), length, MPI_BYTE, all.data(), counts.data(),
+                             offsets.data(), MPI_BYTE, comm_, request);
     });
   }
 
@@ -224,8 +232,8 @@ class MpiComm : public Comm {
   bool is_one_node_ = true;
 };
 
-// Finds the node's first rank, and memory that the node shares. `node` has the ranks that can share memory, in their
-// order. Collective.
+// Finds the node's first rank, and memory that the node shares. `node` has the ranks that can share
+// memory, in their order. Collective.
 Status MpiComm::meet_node(MPI_Comm node) {
   int leader = static_cast<int>(rank_);
   DIAPAUSE_TRY(check(MPI_Bcast(&leader, 1, MPI_INT, 0, node), "MPI_Bcast"));
@@ -242,13 +250,15 @@ Status MpiComm::meet_node(MPI_Comm node) {
   if (is_one_node_) return {};
   MPI_Comm leaders = MPI_COMM_NULL;
   const int color = shared.place == 0 ? 0 : MPI_UNDEFINED;
-  DIAPAUSE_TRY(check(MPI_Comm_split(comm_, color, static_cast<int>(rank_), &leaders), "MPI_Comm_split"));
+  DIAPAUSE_TRY(
+      check(MPI_Comm_split(comm_, color, static_cast<int>(rank_), &leaders), "MPI_Comm_split"));
   if (leaders == MPI_COMM_NULL) return {};
   leaders_ = std::make_unique<MpiComm>(leaders, waiting_, nullptr);
   return check(MPI_Comm_set_errhandler(leaders, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
-// Lets MPI go on with messages of the program, which may need it on this rank before another rank can come here.
+// Lets MPI go on with messages of the program, which may need it on this rank before another rank
+// can come here.
 Status MpiComm::make_progress() {
   if (meanwhile_) meanwhile_();
   int is_there = 0;
@@ -284,7 +294,9 @@ Status MpiComm::meet(ByteView mine, std::size_t values) {
     return reduced;
   }
   DIAPAUSE_TRY(await(MeetingPlace::For::end, [this] { return place_->is_over(); }));
-  return place_->has_succeeded() ? Status() : fail(Code::comm, "the first rank of this node could not reach others");
+  return place_->has_succeeded()
+             ? Status()
+             : fail(Code::comm, "the first rank of this node could not reach others");
 }
 
 // Passes what rank 0 has to all ranks. Rank 0 is the first of its node.
@@ -346,11 +358,14 @@ void note(Status& status, int code, const char* call, const std::string& path) {
 constexpr std::uint64_t kPieceBytes = 16 * kMiB;
 
 // Records a transfer that moved fewer bytes than it should have. An MPI may report success for one.
-void note_count(Status& status, const MPI_Status& told, std::uint64_t length, const std::string& what) {
+void note_count(Status& status, const MPI_Status& told, std::uint64_t length,
+                const std::string& what) {
   int count = 0;
   const int code = MPI_Get_count(&told, MPI_BYTE, &count);
-  if (!status || (code == MPI_SUCCESS && count >= 0 && static_cast<std::uint64_t>(count) == length)) return;
-  status = fail(Code::io, fmt::format("{}: {} of {} bytes", what, code == MPI_SUCCESS ? count : 0, length));
+  if (!status || (code == MPI_SUCCESS && count >= 0 && static_cast<std::uint64_t>(count) == length))
+    return;
+  status = fail(Code::io,
+                fmt::format("{}: {} of {} bytes", what, code == MPI_SUCCESS ? count : 0, length));
 }
 
 // Compares the file with `bytes`. In a collective write, other ranks may have written for this rank
@@ -363,15 +378,18 @@ Status compare_with_file(MPI_File file, const FilePart& part, ByteSource& bytes)
     Status status;
     MPI_Status told;
     note(status,
-         MPI_File_read_at(file, static_cast<MPI_Offset>(part.offset) + static_cast<MPI_Offset>(offset), room.data(),
-                          static_cast<int>(length), MPI_BYTE, &told),
+         MPI_File_read_at(file,
+                          static_cast<MPI_Offset>(part.offset) + static_cast<MPI_Offset>(offset),
+                          room.data(), static_cast<int>(length), MPI_BYTE, &told),
          "MPI_File_read_at", part.path);
     if (status) note_count(status, told, length, part.path + " was read back");
     DIAPAUSE_TRY(status);
-    DIAPAUSE_TRY_ASSIGN(const ByteView written, bytes.view(offset, MutableBytes(scratch).first(length)));
+    DIAPAUSE_TRY_ASSIGN(const ByteView written,
+                        bytes.view(offset, MutableBytes(scratch).first(length)));
     if (std::ranges::equal(written, ByteView(room).first(length))) continue;
-    return fail(Code::io, fmt::format("{} does not hold what was written into it, between bytes {} and {}", part.path,
-                                      part.offset + offset, part.offset + offset + length));
+    return fail(Code::io,
+                fmt::format("{} does not hold what was written into it, between bytes {} and {}",
+                            part.path, part.offset + offset, part.offset + offset + length));
   }
   return {};
 }
@@ -380,10 +398,11 @@ Status compare_with_file(MPI_File file, const FilePart& part, ByteSource& bytes)
 Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes) {
   Status status;
   std::uint64_t pieces = (bytes.size() + kPieceBytes - 1) / kPieceBytes;
-  DIAPAUSE_TRY(check(MPI_Allreduce(MPI_IN_PLACE, &pieces, 1, MPI_UINT64_T, MPI_MAX, together), "MPI_Allreduce"));
+  DIAPAUSE_TRY(check(MPI_Allreduce(MPI_IN_PLACE, &pieces, 1, MPI_UINT64_T, MPI_MAX, together),
+                     "MPI_Allreduce"));
   MPI_File file = MPI_FILE_NULL;
-  note(status, MPI_File_open(together, part.path.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open",
-       part.path);
+  note(status, MPI_File_open(together, part.path.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &file),
+       "MPI_File_open", part.path);
   if (!status) return status;
   ByteVector scratch(std::min(bytes.size(), kPieceBytes));
   for (std::uint64_t piece = 0; piece < pieces; ++piece) {
@@ -394,8 +413,9 @@ Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes
     const ByteView data = view ? *view : ByteView(scratch).first(length);
     MPI_Status told;
     note(status,
-         MPI_File_write_at_all(file, static_cast<MPI_Offset>(part.offset) + static_cast<MPI_Offset>(offset),
-                               data.data(), static_cast<int>(length), MPI_BYTE, &told),
+         MPI_File_write_at_all(
+             file, static_cast<MPI_Offset>(part.offset) + static_cast<MPI_Offset>(offset),
+             data.data(), static_cast<int>(length), MPI_BYTE, &told),
          "MPI_File_write_at_all", part.path);
     if (status) note_count(status, told, length, part.path + " was written");
   }
@@ -410,9 +430,11 @@ Status write_together(MPI_Comm together, const FilePart& part, ByteSource& bytes
 
 Status MpiComm::write_files(const FilePart& part, ByteSource& bytes) {
   MPI_Comm together = MPI_COMM_NULL;
-  DIAPAUSE_TRY(check(MPI_Comm_split(comm_, static_cast<int>(part.number), static_cast<int>(rank_), &together),
-                     "MPI_Comm_split"));
-  DIAPAUSE_TRY(check(MPI_Comm_set_errhandler(together, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+  DIAPAUSE_TRY(check(
+      MPI_Comm_split(comm_, static_cast<int>(part.number), static_cast<int>(rank_), &together),
+      "MPI_Comm_split"));
+  DIAPAUSE_TRY(
+      check(MPI_Comm_set_errhandler(together, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
   Status written = write_together(together, part, bytes);
   MPI_Comm_free(&together);
   return written;
@@ -431,7 +453,8 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm parent) {
   DIAPAUSE_TRY(check(MPI_Comm_test_inter(parent, &has_remote_group), "MPI_Comm_test_inter"));
   if (has_remote_group != 0) {
     return fail(Code::argument,
-                "the communicator is an intercommunicator: open the instance on one that has all ranks of the job in "
+                "the communicator is an intercommunicator: open the instance on one that has all "
+                "ranks of the job in "
                 "one group (MPI_Intercomm_merge)");
   }
   MPI_Comm duplicate = MPI_COMM_NULL;

@@ -15,7 +15,8 @@ inline Status check(int code, const char* call) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  return fail(Code::comm, std::string(call) + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
+  return fail(Code::comm, std::string(call) + ": " +
+                              std::string(text.data(), static_cast<std::size_t>(length)));
 }
 
 }  // namespace diapause::comm

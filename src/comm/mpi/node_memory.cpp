@@ -6,7 +6,8 @@ namespace diapause::comm {
 namespace {
 
 // Returns the node's memory if this rank can have it. Collective over `node`.
-Result<std::optional<sys::SharedMemory>> open_memory(MPI_Comm node, bool creates, std::uint64_t bytes) {
+Result<std::optional<sys::SharedMemory>> open_memory(MPI_Comm node, bool creates,
+                                                     std::uint64_t bytes) {
   sys::SharedMemory::Handle handle;
   std::optional<sys::SharedMemory> memory;
   if (creates) {
@@ -29,7 +30,8 @@ Result<NodeMemory> share_node_memory(MPI_Comm comm, MPI_Comm node,
   int ranks = 0;
   DIAPAUSE_TRY(check(MPI_Comm_rank(node, &place), "MPI_Comm_rank"));
   DIAPAUSE_TRY(check(MPI_Comm_size(node, &ranks), "MPI_Comm_size"));
-  NodeMemory result{static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(ranks), std::nullopt};
+  NodeMemory result{static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(ranks),
+                    std::nullopt};
   DIAPAUSE_TRY_ASSIGN(result.memory, open_memory(node, place == 0, bytes(result.ranks)));
   // The least of: whether a rank has the memory, and minus the greatest number of ranks of a node.
   int mine[2] = {result.memory ? 1 : 0, -ranks};

@@ -17,9 +17,9 @@ struct NodeMemory {
   std::optional<sys::SharedMemory> memory;
 };
 
-// Opens memory of `bytes(ranks of the node)`, all zeros. All ranks of `comm` have it afterwards, or none: where it
-// cannot be had, and where each rank is alone on its node. `node` has the ranks of `comm` that share memory. Collective
-// over `comm`.
+// Opens memory of `bytes(ranks of the node)`, all zeros. All ranks of `comm` have it afterwards, or
+// none: where it cannot be had, and where each rank is alone on its node. `node` has the ranks of
+// `comm` that share memory. Collective over `comm`.
 Result<NodeMemory> share_node_memory(MPI_Comm comm, MPI_Comm node,
                                      const std::function<std::uint64_t(std::uint32_t)>& bytes);
 

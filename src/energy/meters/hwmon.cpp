@@ -1,5 +1,6 @@
-// Sensors of /sys/class/hwmon: counters of AMD sockets, rails of Grace, power meters of ACPI, and whatever else has a
-// power rail. hwmonN is another chip after each boot: what it is stands in its file `name` and in the labels.
+// Sensors of /sys/class/hwmon: counters of AMD sockets, rails of Grace, power meters of ACPI, and
+// whatever else has a power rail. hwmonN is another chip after each boot: what it is stands in its
+// file `name` and in the labels.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -10,7 +11,8 @@ namespace diapause::energy {
 namespace {
 
 constexpr const char* kHwmonFolder = "/sys/class/hwmon";
-constexpr std::string_view kHwmonHelp = "`chmod a+r` it as root, or let a udev rule do so at each boot";
+constexpr std::string_view kHwmonHelp =
+    "`chmod a+r` it as root, or let a udev rule do so at each boot";
 // Rails of boards often hang on slow buses; the kernel waits for them.
 constexpr double kBoardUpdateS = 1;
 
@@ -19,13 +21,17 @@ struct Meaning {
   std::string part;
 };
 
-std::string after(const std::string& text, std::string_view prefix) { return text.substr(prefix.size()); }
+std::string after(const std::string& text, std::string_view prefix) {
+  return text.substr(prefix.size());
+}
 
-// power_meter: power1_oem_info names the rails of Grace; a meter that names nothing is one of the whole node.
+// power_meter: power1_oem_info names the rails of Grace; a meter that names nothing is one of the
+// whole node.
 Meaning meaning_of_acpi(const std::string& info) {
-  constexpr std::pair<std::string_view, Domain> kRails[] = {{"Module Power Socket ", Domain::module},
-                                                            {"Grace Power Socket ", Domain::socket},
-                                                            {"CPU Power Socket ", Domain::package}};
+  constexpr std::pair<std::string_view, Domain> kRails[] = {
+      {"Module Power Socket ", Domain::module},
+      {"Grace Power Socket ", Domain::socket},
+      {"CPU Power Socket ", Domain::package}};
   for (const auto& [prefix, domain] : kRails) {
     if (info.starts_with(prefix)) return {domain, after(info, prefix)};
   }
@@ -51,7 +57,8 @@ class Chips {
       const std::string directory = folder_ + "/" + chip;
       const std::string name = text(directory + "/name");
       for (const std::string& file : names(directory)) {
-        if (file.starts_with("energy") && file.ends_with("_input")) add_energy(name, directory, file);
+        if (file.starts_with("energy") && file.ends_with("_input"))
+          add_energy(name, directory, file);
         if (is_power(file, directory)) add_power(name, directory, file);
       }
     }
@@ -62,7 +69,9 @@ class Chips {
   std::vector<std::string> names(const std::string& directory) const {
     return sys::list_names(kernel_, directory).value_or(std::vector<std::string>());
   }
-  std::string text(const std::string& path) const { return sys::read_value(kernel_, path).value_or(""); }
+  std::string text(const std::string& path) const {
+    return sys::read_value(kernel_, path).value_or("");
+  }
 
   // Either power1_average or power1_input; where there are both, they tell of the same.
   bool is_power(const std::string& file, const std::string& directory) const {
@@ -86,23 +95,29 @@ class Chips {
   }
 
   void add_power(const std::string& name, const std::string& directory, const std::string& file) {
-    Meaning meaning{Domain::other, label_or(text(directory + "/" + stem(file) + "_label"), name, file)};
-    // A graphics unit in a processor has no limit of its own, and its number may be that of all the processor.
+    Meaning meaning{Domain::other,
+                    label_or(text(directory + "/" + stem(file) + "_label"), name, file)};
+    // A graphics unit in a processor has no limit of its own, and its number may be that of all the
+    // processor.
     const bool is_board = !text(directory + "/" + stem(file) + "_cap").empty();
     if (name == "amdgpu" && is_board) meaning = {Domain::gpu, "amdgpu"};
-    if (name == "power_meter") meaning = meaning_of_acpi(text(directory + "/" + stem(file) + "_oem_info"));
+    if (name == "power_meter")
+      meaning = meaning_of_acpi(text(directory + "/" + stem(file) + "_oem_info"));
     NumberFile& added = add(name, directory, file, meaning);
     added.zone.quantity = Quantity::power;
     added.zone.update_s = kBoardUpdateS;
-    const auto interval_ms = sys::read_number(kernel_, directory + "/" + stem(file) + "_average_interval");
-    if (interval_ms && *interval_ms > 0) added.zone.update_s = static_cast<double>(*interval_ms) / 1000;
+    const auto interval_ms =
+        sys::read_number(kernel_, directory + "/" + stem(file) + "_average_interval");
+    if (interval_ms && *interval_ms > 0)
+      added.zone.update_s = static_cast<double>(*interval_ms) / 1000;
     if (const auto share = told_accuracy(text(directory + "/" + stem(file) + "_accuracy"))) {
       added.zone.accuracy = {*share, "told by the firmware: " + stem(file) + "_accuracy"};
     }
   }
 
   // Names of chips and labels need not be unique, domains and parts must be.
-  NumberFile& add(const std::string& name, const std::string& directory, const std::string& file, Meaning meaning) {
+  NumberFile& add(const std::string& name, const std::string& directory, const std::string& file,
+                  Meaning meaning) {
     const auto is_taken = [&] {
       return std::any_of(found_.begin(), found_.end(), [&](const NumberFile& other) {
         return other.zone.domain == meaning.domain && other.zone.part == meaning.part;
@@ -116,12 +131,14 @@ class Chips {
     added.zone.domain = meaning.domain;
     added.zone.part = meaning.part;
     added.zone.resolution_j = added.zone.unit;
-    if (meaning.domain == Domain::package && name == "amd_energy") added.zone.accuracy = rapl_accuracy(Domain::package);
+    if (meaning.domain == Domain::package && name == "amd_energy")
+      added.zone.accuracy = rapl_accuracy(Domain::package);
     found_.push_back(std::move(added));
     return found_.back();
   }
 
-  static std::string label_or(const std::string& label, const std::string& name, const std::string& file) {
+  static std::string label_or(const std::string& label, const std::string& name,
+                              const std::string& file) {
     return name + " " + (label.empty() ? stem(file) : label);
   }
 

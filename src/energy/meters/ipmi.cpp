@@ -1,5 +1,6 @@
-// The power of the whole node as its management controller sees it: IPMI's data centre extension (DCMI), "Get Power
-// Reading". Answers take long, and the controllers have little time: one question each two seconds.
+// The power of the whole node as its management controller sees it: IPMI's data centre extension
+// (DCMI), "Get Power Reading". Answers take long, and the controllers have little time: one
+// question each two seconds.
 #include "sys/ipmi.hpp"
 
 #include <array>
@@ -25,11 +26,13 @@ constexpr std::uint8_t kIsMeasured = 0x40;
 
 Result<std::uint64_t> watts_in(const std::vector<std::uint8_t>& data) {
   if (!data.empty() && data[0] != 0) {
-    return fail(Code::io, "the management controller refuses Get Power Reading with code " + std::to_string(data[0]) +
-                              ": it has no DCMI power management");
+    return fail(Code::io, "the management controller refuses Get Power Reading with code " +
+                              std::to_string(data[0]) + ": it has no DCMI power management");
   }
-  if (data.size() < kAnswerBytes || data[1] != kDcmi) return fail(Code::corrupt, "the answer is no power reading");
-  if ((data[kAnswerBytes - 1] & kIsMeasured) == 0) return fail(Code::io, "power measurement is switched off there");
+  if (data.size() < kAnswerBytes || data[1] != kDcmi)
+    return fail(Code::corrupt, "the answer is no power reading");
+  if ((data[kAnswerBytes - 1] & kIsMeasured) == 0)
+    return fail(Code::io, "power measurement is switched off there");
   return static_cast<std::uint64_t>(data[2] + 256 * data[3]);
 }
 
@@ -52,7 +55,8 @@ class Ipmi final : public Meter {
   void read(double now_s, std::vector<Reading>& out) override {
     if (is_waiting_) take(now_s, out);
     const bool is_lost = is_waiting_ && now_s > asked_s_ + kWaitS;
-    if (is_lost) out.push_back({0, now_s, fail(Code::timeout, "the management controller does not answer")});
+    if (is_lost)
+      out.push_back({0, now_s, fail(Code::timeout, "the management controller does not answer")});
     if (is_lost || (!is_waiting_ && now_s >= asked_s_ + kAskEachS)) ask(now_s, out);
   }
 

@@ -1,5 +1,5 @@
-// Power from a profile of the machine and from what the node does. One zone for each domain of the profile, and, if the
-// profile has the rest of the node too, the node as their sum.
+// Power from a profile of the machine and from what the node does. One zone for each domain of the
+// profile, and, if the profile has the rest of the node too, the node as their sum.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace diapause::energy {
 namespace {
 
-// A look at the node costs more than everything else that a sampler does: at 10 Hz, each third sample has one. The
-// first one comes sooner, and so does one that is asked for, but as the kernel counts processor time in steps of 10 ms,
-// less would be a matter of chance.
+// A look at the node costs more than everything else that a sampler does: at 10 Hz, each third
+// sample has one. The first one comes sooner, and so does one that is asked for, but as the kernel
+// counts processor time in steps of 10 ms, less would be a matter of chance.
 constexpr double kLookS = 0.25;
 constexpr double kLeastLookS = 0.03;
 
@@ -37,8 +37,8 @@ class Model final : public Meter {
     if (now_s - looked_s_ >= (has_looked_ ? kLookS : kLeastLookS)) look(now_s, out);
   }
 
-  // Too soon after a look at the node, power is taken to be what it was; the next look puts that right, but never takes
-  // back what was told. Before the first look nothing is told.
+  // Too soon after a look at the node, power is taken to be what it was; the next look puts that
+  // right, but never takes back what was told. Before the first look nothing is told.
   void read_well(double now_s, std::vector<Reading>& out) override {
     if (!has_begun_) return begin(now_s, out);
     if (now_s - looked_s_ >= kLeastLookS) {
@@ -50,7 +50,8 @@ class Model final : public Meter {
 
  private:
   static bool has_node(const Profile& profile) {
-    return std::ranges::any_of(profile.domains, [](const DomainModel& one) { return one.domain == Domain::other; });
+    return std::ranges::any_of(profile.domains,
+                               [](const DomainModel& one) { return one.domain == Domain::other; });
   }
 
   void add_zone(Domain domain) {
@@ -71,19 +72,22 @@ class Model final : public Meter {
     std::fill(told_uj_.begin(), told_uj_.end(), 1);
     const auto activity = activity_.since_last(now_s);
     for (std::size_t i = 0; i < zones_.size(); ++i) {
-      out.push_back({i, now_s, activity ? Result<std::uint64_t>(told_uj_[i]) : fail(activity.error())});
+      out.push_back(
+          {i, now_s, activity ? Result<std::uint64_t>(told_uj_[i]) : fail(activity.error())});
     }
   }
 
   void look(double now_s, std::vector<Reading>& out) {
     const auto activity = activity_.since_last(now_s);
     if (!activity) {
-      for (std::size_t i = 0; i < zones_.size(); ++i) out.push_back({i, now_s, fail(activity.error())});
+      for (std::size_t i = 0; i < zones_.size(); ++i)
+        out.push_back({i, now_s, fail(activity.error())});
       return;
     }
     set_watts(*activity);
     tell(now_s, out);
-    for (std::size_t i = 0; i < zones_.size(); ++i) confirmed_j_[i] += watts_[i] * (now_s - looked_s_);
+    for (std::size_t i = 0; i < zones_.size(); ++i)
+      confirmed_j_[i] += watts_[i] * (now_s - looked_s_);
     looked_s_ = now_s;
     has_looked_ = true;
   }
@@ -109,7 +113,8 @@ class Model final : public Meter {
   const Profile& profile_;
   const Accuracy accuracy_;
   ActivityReader activity_;
-  std::vector<Zone> zones_;  // the node, if the profile has all of it, then the domains of the profile in their order
+  std::vector<Zone> zones_;  // the node, if the profile has all of it, then the domains of the
+                             // profile in their order
   bool has_begun_ = false;
   bool has_looked_ = false;
   double looked_s_ = 0;
@@ -121,13 +126,14 @@ class Model final : public Meter {
 bool is_virtual_machine(sys::Kernel& kernel, const std::string& cpuinfo) {
   bool is_virtual = false;
   (void)sys::read_lines(kernel, cpuinfo, [&](std::string_view line) {
-    if (line.starts_with("flags")) is_virtual = is_virtual || line.find(" hypervisor") != std::string_view::npos;
+    if (line.starts_with("flags"))
+      is_virtual = is_virtual || line.find(" hypervisor") != std::string_view::npos;
   });
   return is_virtual;
 }
 
-// What a virtual machine is given of its host, nobody here knows; so the guess of a profile for any machine has no
-// bound.
+// What a virtual machine is given of its host, nobody here knows; so the guess of a profile for any
+// machine has no bound.
 Accuracy accuracy_of(const Environment& environment) {
   const Profile& profile = environment.profile;
   if (!profile.error) return {std::nullopt, "the profile does not say how far it is off"};
@@ -141,9 +147,12 @@ Accuracy accuracy_of(const Environment& environment) {
 }  // namespace
 
 Discovery discover_model(const Environment& environment) {
-  auto activity = ActivityReader::open(environment.kernel, environment.settings.root, environment.moved_bytes);
+  auto activity =
+      ActivityReader::open(environment.kernel, environment.settings.root, environment.moved_bytes);
   if (!activity) return {nullptr, {{"model", activity.error().message}}};
-  return {std::make_unique<Model>(environment.profile, accuracy_of(environment), std::move(*activity)), {}};
+  return {
+      std::make_unique<Model>(environment.profile, accuracy_of(environment), std::move(*activity)),
+      {}};
 }
 
 }  // namespace diapause::energy

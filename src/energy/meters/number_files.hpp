@@ -22,10 +22,12 @@ class NumberFiles final : public Meter {
   // Everything that is there at the moment, with paths as they are now.
   using Search = std::function<std::vector<NumberFile>()>;
 
-  // Opens what `search` finds. What cannot be read becomes an obstacle; `help` is added where permission is missing.
-  // Where a file fails later, it searches again, at most once a second, and goes on with the file of the same domain
-  // and part, wherever it is now. Files of zones whose update_s is a second or more are read once in that time.
-  static Discovery open(std::string_view name, const Environment& environment, Search search, std::string_view help);
+  // Opens what `search` finds. What cannot be read becomes an obstacle; `help` is added where
+  // permission is missing. Where a file fails later, it searches again, at most once a second, and
+  // goes on with the file of the same domain and part, wherever it is now. Files of zones whose
+  // update_s is a second or more are read once in that time.
+  static Discovery open(std::string_view name, const Environment& environment, Search search,
+                        std::string_view help);
 
   std::string_view name() const override { return name_; }
   const std::vector<Zone>& zones() const override { return zones_; }

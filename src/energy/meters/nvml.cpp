@@ -1,5 +1,6 @@
-// NVIDIA's boards, through the driver's library, which is loaded if it is there. Boards since Volta count energy; of
-// older ones power is integrated. A slice of a board (MIG) has no meter of its own.
+// NVIDIA's boards, through the driver's library, which is loaded if it is there. Boards since Volta
+// count energy; of older ones power is integrated. A slice of a board (MIG) has no meter of its
+// own.
 #include <fmt/core.h>
 
 #include <array>
@@ -32,16 +33,20 @@ struct Functions {
     functions.error_text = library.function<decltype(error_text)>("nvmlErrorString");
     functions.count = library.function<decltype(count)>("nvmlDeviceGetCount_v2");
     functions.device = library.function<decltype(device)>("nvmlDeviceGetHandleByIndex_v2");
-    functions.energy_mj = library.function<decltype(energy_mj)>("nvmlDeviceGetTotalEnergyConsumption");
+    functions.energy_mj =
+        library.function<decltype(energy_mj)>("nvmlDeviceGetTotalEnergyConsumption");
     functions.power_mw = library.function<decltype(power_mw)>("nvmlDeviceGetPowerUsage");
     return functions;
   }
-  bool are_complete() const { return init && shutdown && error_text && count && device && energy_mj && power_mw; }
+  bool are_complete() const {
+    return init && shutdown && error_text && count && device && energy_mj && power_mw;
+  }
 };
 
 class Nvml final : public Meter {
  public:
-  Nvml(sys::Library library, const Functions& functions) : library_(std::move(library)), functions_(functions) {}
+  Nvml(sys::Library library, const Functions& functions)
+      : library_(std::move(library)), functions_(functions) {}
   ~Nvml() override {
     if (is_open_) functions_.shutdown();
   }
@@ -49,16 +54,19 @@ class Nvml final : public Meter {
   Nvml& operator=(const Nvml&) = delete;
 
   std::vector<Obstacle> find_boards() {
-    if (const int error = functions_.init(); error != 0) return {{"nvml", functions_.error_text(error)}};
+    if (const int error = functions_.init(); error != 0)
+      return {{"nvml", functions_.error_text(error)}};
     is_open_ = true;
     std::vector<Obstacle> obstacles;
     unsigned count = 0;
-    if (const int error = functions_.count(&count); error != 0) return {{"nvml", functions_.error_text(error)}};
+    if (const int error = functions_.count(&count); error != 0)
+      return {{"nvml", functions_.error_text(error)}};
     for (unsigned i = 0; i < count; ++i) {
       Device device = nullptr;
       int error = functions_.device(i, &device);
       if (error == 0) error = add(i, device);
-      if (error != 0) obstacles.push_back({fmt::format("nvml board {}", i), functions_.error_text(error)});
+      if (error != 0)
+        obstacles.push_back({fmt::format("nvml board {}", i), functions_.error_text(error)});
     }
     return obstacles;
   }
@@ -69,12 +77,14 @@ class Nvml final : public Meter {
   void read(double now_s, std::vector<Reading>& out) override {
     for (std::size_t i = 0; i < zones_.size(); ++i) {
       unsigned long long value = 0;
-      const int error = zones_[i].quantity == Quantity::energy ? functions_.energy_mj(devices_[i], &value)
-                                                               : read_power(devices_[i], value);
+      const int error = zones_[i].quantity == Quantity::energy
+                            ? functions_.energy_mj(devices_[i], &value)
+                            : read_power(devices_[i], value);
       if (error == 0) {
         out.push_back({i, now_s, std::uint64_t{value}});
       } else {
-        out.push_back({i, now_s, fail(Code::io, zones_[i].source + ": " + functions_.error_text(error))});
+        out.push_back(
+            {i, now_s, fail(Code::io, zones_[i].source + ": " + functions_.error_text(error))});
       }
     }
   }
@@ -105,7 +115,9 @@ class Nvml final : public Meter {
       zone.update_s = kPowerUpdateS;
     }
     zone.resolution_j = zone.unit;
-    zone.accuracy = {0.05, "NVML's manual: 5 % of the power, for Fermi and Kepler; of later ones it says nothing"};
+    zone.accuracy = {
+        0.05,
+        "NVML's manual: 5 % of the power, for Fermi and Kepler; of later ones it says nothing"};
     zones_.push_back(std::move(zone));
     devices_.push_back(device);
     return 0;
@@ -124,7 +136,8 @@ Discovery discover_nvml(const Environment& environment) {
   auto library = sys::Library::open(environment.nvml_library);
   if (!library) return {};  // no NVIDIA driver is the usual case
   const Functions functions = Functions::of(*library);
-  if (!functions.are_complete()) return {nullptr, {{"nvml", environment.nvml_library + " is too old"}}};
+  if (!functions.are_complete())
+    return {nullptr, {{"nvml", environment.nvml_library + " is too old"}}};
   auto meter = std::make_unique<Nvml>(std::move(*library), functions);
   auto obstacles = meter->find_boards();
   if (meter->zones().empty()) meter.reset();

@@ -1,4 +1,5 @@
-// RAPL through the kernel's performance counters: power/energy-*. The kernel takes care of counters that go round.
+// RAPL through the kernel's performance counters: power/energy-*. The kernel takes care of counters
+// that go round.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -14,7 +15,8 @@ namespace diapause::energy {
 namespace {
 
 constexpr const char* kUnit = "/sys/bus/event_source/devices/power";
-constexpr std::string_view kPerfHelp = "Set kernel.perf_event_paranoid to 0 or lower, or give the program CAP_PERFMON";
+constexpr std::string_view kPerfHelp =
+    "Set kernel.perf_event_paranoid to 0 or lower, or give the program CAP_PERFMON";
 constexpr double kMostEventW = 5000;
 
 struct Event {
@@ -66,12 +68,14 @@ double parse_scale(const std::string& text) {
 
 class Perf final : public Meter {
  public:
-  Perf(sys::Kernel& kernel, std::string root) : kernel_(kernel), root_(std::move(root)), unit_(root_ + kUnit) {}
+  Perf(sys::Kernel& kernel, std::string root)
+      : kernel_(kernel), root_(std::move(root)), unit_(root_ + kUnit) {}
 
   std::vector<Obstacle> find_zones() {
     const auto type = sys::read_number(kernel_, unit_ + "/type");
     if (!type) return {};  // no such unit
-    const std::vector<int> cpus = parse_cpus(sys::read_value(kernel_, unit_ + "/cpumask").value_or(""));
+    const std::vector<int> cpus =
+        parse_cpus(sys::read_value(kernel_, unit_ + "/cpumask").value_or(""));
     for (const Event& event : kEvents) {
       const std::string file = unit_ + "/events/" + std::string(event.name);
       const auto config = parse_event(sys::read_value(kernel_, file).value_or(""));
@@ -88,7 +92,8 @@ class Perf final : public Meter {
   std::string_view name() const override { return "perf"; }
   const std::vector<Zone>& zones() const override { return zones_; }
   void read(double now_s, std::vector<Reading>& out) override {
-    for (std::size_t i = 0; i < counters_.size(); ++i) out.push_back({i, now_s, counters_[i].count()});
+    for (std::size_t i = 0; i < counters_.size(); ++i)
+      out.push_back({i, now_s, counters_[i].count()});
   }
 
  private:
@@ -103,15 +108,17 @@ class Perf final : public Meter {
     zone.domain = event.domain;
     if (event.domain != Domain::psys) zone.part = part_of(place.cpu);
     zone.unit = place.joules;
-    zone.resolution_j = std::ldexp(1.0, -14);  // the counters below have steps of 61 uJ on most machines
+    zone.resolution_j =
+        std::ldexp(1.0, -14);  // the counters below have steps of 61 uJ on most machines
     zone.range = std::numeric_limits<std::uint64_t>::max();
     zone.most_w = kMostEventW;
     zone.accuracy = rapl_accuracy(event.domain);
     auto counter = sys::PerfCounter::open(kernel_, type, config, place.cpu, zone.source);
     if (!counter) {
       const Error& error = counter.error();
-      obstacles_.push_back(
-          {zone.source, error.code == Code::denied ? fmt::format("{}. {}", error.message, kPerfHelp) : error.message});
+      obstacles_.push_back({zone.source, error.code == Code::denied
+                                             ? fmt::format("{}. {}", error.message, kPerfHelp)
+                                             : error.message});
       return;
     }
     zones_.push_back(std::move(zone));
@@ -120,7 +127,8 @@ class Perf final : public Meter {
 
   // The kernel names one processor of each die.
   std::string part_of(int cpu) {
-    const std::string topology = fmt::format("{}/sys/devices/system/cpu/cpu{}/topology/", root_, cpu);
+    const std::string topology =
+        fmt::format("{}/sys/devices/system/cpu/cpu{}/topology/", root_, cpu);
     const auto package = sys::read_number(kernel_, topology + "physical_package_id");
     const auto die = sys::read_number(kernel_, topology + "die_id");
     if (!package) return fmt::format("processor {}", cpu);

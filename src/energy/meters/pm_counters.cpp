@@ -1,5 +1,6 @@
-// Cray and HPE: what the blade measures of the node and its parts, in /sys/cray/pm_counters, readable by everybody. The
-// files hold a number, a unit and a time: "6954361 J 1644940393293043 us".
+// Cray and HPE: what the blade measures of the node and its parts, in /sys/cray/pm_counters,
+// readable by everybody. The files hold a number, a unit and a time: "6954361 J 1644940393293043
+// us".
 #include <algorithm>
 
 #include "energy/meters/number_files.hpp"
@@ -42,7 +43,9 @@ std::vector<NumberFile> search(sys::Kernel& kernel, const std::string& folder) {
 Discovery discover_pm_counters(const Environment& environment) {
   return NumberFiles::open(
       "pm_counters", environment,
-      [&kernel = environment.kernel, folder = environment.path(kPmCountersFolder)] { return search(kernel, folder); },
+      [&kernel = environment.kernel, folder = environment.path(kPmCountersFolder)] {
+        return search(kernel, folder);
+      },
       "Cray systems let everybody read it: ask the site");
 }
 

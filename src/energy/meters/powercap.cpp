@@ -1,5 +1,6 @@
-// RAPL through /sys/class/powercap: Intel and AMD. One zone for each package and each of its parts. Their numbers
-// change when a zone comes or goes (psys), so that what a zone is stands in its file `name` only.
+// RAPL through /sys/class/powercap: Intel and AMD. One zone for each package and each of its parts.
+// Their numbers change when a zone comes or goes (psys), so that what a zone is stands in its file
+// `name` only.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace {
 constexpr const char* kPowercapFolder = "/sys/class/powercap";
 constexpr std::string_view kPowercapHelp =
     "Only root may read it: `chmod a+r` it as root, or let a udev rule do so at each boot";
-// Twice the largest server processors of today and more: a counter that was set to 0 looks like megawatts.
+// Twice the largest server processors of today and more: a counter that was set to 0 looks like
+// megawatts.
 constexpr double kMostZoneW = 4000;
 constexpr double kMostDramW = 1000;
 // The limits that a processor may be set to are means of a second; for moments it draws more.
@@ -77,7 +79,8 @@ class Tree {
     file.zone.source = "powercap " + directory;
     file.zone.domain = domain;
     file.zone.part = part;
-    file.zone.range = sys::read_number(kernel_, folder_ + "/" + directory + "/max_energy_range_uj").value_or(0);
+    file.zone.range =
+        sys::read_number(kernel_, folder_ + "/" + directory + "/max_energy_range_uj").value_or(0);
     // The range tells the step: 61 uJ on most packages, 15 uJ on much memory.
     file.zone.resolution_j = std::max(1e-6, 1e-6 * static_cast<double>(file.zone.range) / kSteps);
     file.zone.most_w = domain == Domain::dram ? kMostDramW : kMostZoneW;

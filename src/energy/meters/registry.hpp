@@ -1,5 +1,5 @@
-// All meters there are, and what they need to find their sources. A new meter is one file beside this one, and one line
-// in registry.cpp.
+// All meters there are, and what they need to find their sources. A new meter is one file beside
+// this one, and one line in registry.cpp.
 #pragma once
 
 #include <atomic>
@@ -19,10 +19,13 @@ namespace diapause::energy {
 struct Environment {
   sys::Kernel& kernel;
   const config::EnergySettings& settings;
-  const Profile& profile;                         // outlives the meters
-  const std::atomic<std::uint64_t>& moved_bytes;  // through memory, as far as we know it; outlives the meters
+  const Profile& profile;  // outlives the meters
+  const std::atomic<std::uint64_t>&
+      moved_bytes;  // through memory, as far as we know it; outlives the meters
   std::string nvml_library = "libnvidia-ml.so.1";
-  std::string path(std::string_view absolute) const { return settings.root + std::string(absolute); }
+  std::string path(std::string_view absolute) const {
+    return settings.root + std::string(absolute);
+  }
 };
 
 // Of the counters that processors keep, however they are read.

@@ -1,5 +1,5 @@
-// A recorded trace (docs/formats/trace.md), played from the moment it is opened as if its sources were here. For
-// machines without counters, and for tests of whatever depends on energy.
+// A recorded trace (docs/formats/trace.md), played from the moment it is opened as if its sources
+// were here. For machines without counters, and for tests of whatever depends on energy.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,11 +16,13 @@ constexpr double kLeastCoveredS = 2e-6;
 
 class Replay final : public Meter {
  public:
-  Replay(sys::LineFile file, TraceHead head) : file_(std::move(file)), zones_(std::move(head.domains)) {
+  Replay(sys::LineFile file, TraceHead head)
+      : file_(std::move(file)), zones_(std::move(head.domains)) {
     for (Zone& zone : zones_) {
       zone.source = "replay of " + zone.source;
       zone.resolution_j = std::max(zone.resolution_j, zone.unit);
-      if (zone.kind == Kind::modelled) zone.accuracy = {std::nullopt, "a trace does not tell how far its model is off"};
+      if (zone.kind == Kind::modelled)
+        zone.accuracy = {std::nullopt, "a trace does not tell how far its model is off"};
       zone.update_s = std::max(zone.update_s, head.period_s);
     }
     last_.resize(zones_.size());
@@ -34,7 +36,8 @@ class Replay final : public Meter {
     trouble_.clear();
     while (const TraceRow* row = next_row(now_s - began_s_)) play(*row, out);
     if (trouble_.empty()) return;
-    for (std::size_t i = 0; i < zones_.size(); ++i) out.push_back({i, now_s, fail(Code::io, trouble_)});
+    for (std::size_t i = 0; i < zones_.size(); ++i)
+      out.push_back({i, now_s, fail(Code::io, trouble_)});
   }
 
  private:
@@ -62,16 +65,19 @@ class Replay final : public Meter {
     }
   }
 
-  // A gap of the trace is a gap here. Where nothing moved, not even the seconds, the source had not told yet: what
-  // comes next may stand for that time, too.
+  // A gap of the trace is a gap here. Where nothing moved, not even the seconds, the source had not
+  // told yet: what comes next may stand for that time, too.
   void play(const TraceRow& row, std::vector<Reading>& out) {
     for (std::size_t i = 0; i < zones_.size(); ++i) {
       const Point& point = row.points[i];
-      const bool has_moved = point.joules != last_[i].joules || point.covered_s != last_[i].covered_s;
+      const bool has_moved =
+          point.joules != last_[i].joules || point.covered_s != last_[i].covered_s;
       if (!is_first_ && !has_moved) continue;
-      const double missing_s = point.time_s - last_[i].time_s - (point.covered_s - last_[i].covered_s);
+      const double missing_s =
+          point.time_s - last_[i].time_s - (point.covered_s - last_[i].covered_s);
       const bool is_gap = !is_first_ && missing_s > kLeastCoveredS;
-      out.push_back({i, began_s_ + row.time_s, static_cast<std::uint64_t>(point.joules * 1e6) + 1, is_gap});
+      out.push_back(
+          {i, began_s_ + row.time_s, static_cast<std::uint64_t>(point.joules * 1e6) + 1, is_gap});
       last_[i] = point;
     }
     is_first_ = false;

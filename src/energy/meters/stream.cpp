@@ -1,6 +1,7 @@
-// An external meter (PowerInsight, a PDU, a lab's instrument) that appends lines to a CSV file. The first line names
-// the columns: "time_s" (or _ms, _us), then rails with their unit, such as "node_w", "cpu0_w", "memory_mw", "disk_w" or
-// "gpu_j". A cell without a number is a missing reading. energy.stream_offset_s aligns its clock with this machine's.
+// An external meter (PowerInsight, a PDU, a lab's instrument) that appends lines to a CSV file. The
+// first line names the columns: "time_s" (or _ms, _us), then rails with their unit, such as
+// "node_w", "cpu0_w", "memory_mw", "disk_w" or "gpu_j". A cell without a number is a missing
+// reading. energy.stream_offset_s aligns its clock with this machine's.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,10 +15,11 @@
 namespace diapause::energy {
 namespace {
 
-// Older lines than this are of no use: nobody was here then. Of as far in the future none can be: it would make all
-// that come after it too old.
+// Older lines than this are of no use: nobody was here then. Of as far in the future none can be:
+// it would make all that come after it too old.
 constexpr double kRecentS = 5;
-constexpr double kMost = 1e12;  // W or J; more is no reading, and has no room in a number of microjoules
+constexpr double kMost =
+    1e12;  // W or J; more is no reading, and has no room in a number of microjoules
 constexpr std::uint64_t kTailBytes = 65536;
 constexpr double kUsualUpdateS = 1;
 
@@ -27,7 +29,8 @@ std::vector<std::string_view> cells_of(std::string_view line) {
     const std::size_t comma = line.find(',');
     std::string_view cell = line.substr(0, comma);
     while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t')) cell.remove_prefix(1);
-    while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t' || cell.back() == '\r')) cell.remove_suffix(1);
+    while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t' || cell.back() == '\r'))
+      cell.remove_suffix(1);
     cells.push_back(cell);
     if (comma == std::string_view::npos) return cells;
     line.remove_prefix(comma + 1);
@@ -37,7 +40,8 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 std::optional<double> number_of(std::string_view cell) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 
@@ -51,7 +55,8 @@ constexpr Unit kWatts[] = {{"w", 1}, {"mw", 1e-3}, {"uw", 1e-6}};
 constexpr Unit kJoules[] = {{"j", 1}, {"mj", 1e-3}, {"uj", 1e-6}};
 
 const Unit* unit_of(std::string_view suffix, std::span<const Unit> units) {
-  const auto found = std::find_if(units.begin(), units.end(), [&](const Unit& unit) { return unit.suffix == suffix; });
+  const auto found = std::find_if(units.begin(), units.end(),
+                                  [&](const Unit& unit) { return unit.suffix == suffix; });
   return found == units.end() ? nullptr : &*found;
 }
 
@@ -67,7 +72,8 @@ void name_rail(std::string_view rail, Zone& zone) {
   if (word == "cpu") word = "package";
   if (word == "memory" || word == "mem") word = "dram";
   const auto found = std::find(kDomainNames.begin(), kDomainNames.end(), word);
-  zone.domain = found == kDomainNames.end() ? Domain::other : static_cast<Domain>(found - kDomainNames.begin());
+  zone.domain = found == kDomainNames.end() ? Domain::other
+                                            : static_cast<Domain>(found - kDomainNames.begin());
   zone.part = zone.domain == Domain::other ? rail : rail.substr(digits);
 }
 
@@ -102,26 +108,31 @@ class Stream final : public Meter {
     while (true) {
       auto line = file_.next();
       if (!line) {
-        for (std::size_t i = 0; i < zones_.size(); ++i) out.push_back({i, now_s, fail(line.error())});
+        for (std::size_t i = 0; i < zones_.size(); ++i)
+          out.push_back({i, now_s, fail(line.error())});
         return;
       }
       if (!*line) break;
       read_row(**line, now_s, out);
     }
     if (off_s_ == 0) return;
-    const std::string why = fmt::format("{} has a line that is {:.1f} s {} the clock here; see energy.stream_offset_s",
-                                        file_.path(), std::abs(off_s_), off_s_ > 0 ? "ahead of" : "behind");
+    const std::string why =
+        fmt::format("{} has a line that is {:.1f} s {} the clock here; see energy.stream_offset_s",
+                    file_.path(), std::abs(off_s_), off_s_ > 0 ? "ahead of" : "behind");
     for (std::size_t i = 0; i < zones_.size(); ++i) out.push_back({i, now_s, fail(Code::io, why)});
   }
 
  private:
-  Status wrong(const std::string& what) const { return fail(Code::config, file_.path() + ":1: " + what); }
+  Status wrong(const std::string& what) const {
+    return fail(Code::config, file_.path() + ":1: " + what);
+  }
 
   Status add_column(std::size_t cell, std::string_view name, std::string_view suffix) {
     const Unit* watts = unit_of(suffix, kWatts);
     const Unit* joules = unit_of(suffix, kJoules);
     if (watts == nullptr && joules == nullptr) {
-      return wrong(fmt::format("column '{}' must end in its unit: _w, _mw, _uw, _j, _mj or _uj", name));
+      return wrong(
+          fmt::format("column '{}' must end in its unit: _w, _mw, _uw, _j, _mj or _uj", name));
     }
     Zone zone;
     zone.source = fmt::format("stream {}", name);
@@ -144,10 +155,12 @@ class Stream final : public Meter {
     if (off_s_ != 0) return;
     has_recent_ = true;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const auto value = columns_[i].cell < cells.size() ? number_of(cells[columns_[i].cell]) : std::nullopt;
+      const auto value =
+          columns_[i].cell < cells.size() ? number_of(cells[columns_[i].cell]) : std::nullopt;
       if (!value || *value * columns_[i].factor > kMost) continue;
       // A meter's noise goes below 0 where next to nothing is drawn.
-      out.push_back({i, time_s, static_cast<std::uint64_t>(std::max(0.0, *value * columns_[i].factor * 1e6))});
+      out.push_back({i, time_s,
+                     static_cast<std::uint64_t>(std::max(0.0, *value * columns_[i].factor * 1e6))});
     }
   }
 
@@ -157,7 +170,8 @@ class Stream final : public Meter {
   std::vector<Zone> zones_;
   std::vector<Column> columns_;  // of each zone
   bool has_recent_ = false;
-  double off_s_ = 0;  // how far the last line was off that was left out for its time; 0: the last one was not
+  // How far the last line was off that was left out for its time; 0: the last one was not.
+  double off_s_ = 0;
 };
 
 Result<std::unique_ptr<Meter>> open(const Environment& environment) {
@@ -165,8 +179,10 @@ Result<std::unique_ptr<Meter>> open(const Environment& environment) {
   DIAPAUSE_TRY_ASSIGN(auto file, sys::LineFile::open(environment.kernel, path));
   DIAPAUSE_TRY_ASSIGN(const auto line, file.next());
   if (!line) return fail(Code::config, path + " has no first line, which names the columns");
-  const double monotonic_of_unix_s = sys::monotonic_s() - static_cast<double>(sys::unix_time_ns()) / 1e9;
-  auto meter = std::make_unique<Stream>(std::move(file), monotonic_of_unix_s + environment.settings.stream_offset_s);
+  const double monotonic_of_unix_s =
+      sys::monotonic_s() - static_cast<double>(sys::unix_time_ns()) / 1e9;
+  auto meter = std::make_unique<Stream>(std::move(file),
+                                        monotonic_of_unix_s + environment.settings.stream_offset_s);
   DIAPAUSE_TRY(meter->read_head(*line));
   DIAPAUSE_TRY(meter->skip_history());
   return meter;

@@ -25,9 +25,12 @@ constexpr std::size_t kMostPhases = 4096;  // in a period; usually there are a f
 // The number of times that the bytes of a phase pass through memory. The drained bytes are counted
 // with the capture.
 constexpr std::pair<std::string_view, double> kThroughMemory[] = {
-    {"capture", 2}, {"partner", 2}, {"parity", 1}, {"encode", 1}, {"global", 1}, {"verify", 1}, {"restore", 2}};
+    {"capture", 2}, {"partner", 2}, {"parity", 1}, {"encode", 1},
+    {"global", 1},  {"verify", 1},  {"restore", 2}};
 
-bool keeps_account(const Context& context) { return context.comm->node_leader() == context.comm->rank(); }
+bool keeps_account(const Context& context) {
+  return context.comm->node_leader() == context.comm->rank();
+}
 
 constexpr const char* kBeside[] = {"nothing", "waiting", "program"};
 
@@ -43,11 +46,13 @@ void put_uncertainty(json& line, const energy::Uncertainty& off) {
 // Adds joules by name of the domain, with the parts of one machine added up; "total" is
 // sampler.total(), if there is one. A domain without known joules is left out, and an unknown total
 // is null.
-void put_joules(json& line, const energy::Charge& charge, const energy::Sampler& sampler, bool has_total) {
+void put_joules(json& line, const energy::Charge& charge, const energy::Sampler& sampler,
+                bool has_total) {
   json joules = json::object();
   const std::vector<energy::Zone>& zones = sampler.domains();
   for (std::size_t z = 0; z < zones.size() && z < charge.is_known.size(); ++z) {
-    // Of several meters of the node nobody knows whether they see the same: that of the total counts.
+    // Of several meters of the node nobody knows whether they see the same: that of the total
+    // counts.
     const energy::Total& total = sampler.total();
     const bool is_second_node = zones[z].domain == energy::Domain::node && total.name == "node" &&
                                 std::ranges::find(total.zones, z) == total.zones.end();
@@ -67,23 +72,26 @@ void put_joules(json& line, const energy::Charge& charge, const energy::Sampler&
 json sources_of(const energy::Sampler& sampler) {
   json sources = json::array();
   for (const energy::Zone& zone : sampler.domains()) {
-    sources.push_back({{"domain", energy::domain_name(zone.domain)},
-                       {"source", zone.source},
-                       {"kind", energy::kind_name(zone.kind)},
-                       {"accuracy", zone.accuracy.share ? json(*zone.accuracy.share) : json(nullptr)},
-                       {"accuracy_source", zone.accuracy.source}});
+    sources.push_back(
+        {{"domain", energy::domain_name(zone.domain)},
+         {"source", zone.source},
+         {"kind", energy::kind_name(zone.kind)},
+         {"accuracy", zone.accuracy.share ? json(*zone.accuracy.share) : json(nullptr)},
+         {"accuracy_source", zone.accuracy.source}});
   }
   return sources;
 }
 
-// Returns the processor time that was used, and the job's part of `whole`, the machine's energy. Null if nobody can
-// tell.
+// Returns the processor time that was used, and the job's part of `whole`, the machine's energy.
+// Null if nobody can tell.
 json processors_of(std::optional<energy::ProcessorTimeReader>& reader, const json& whole) {
   if (!reader) return nullptr;
   const auto times = reader->since_last();
   if (!times) return nullptr;
-  json processors = {{"job_s", times->job_s}, {"others_s", times->others_s}, {"others_most_s", times->others_s}};
-  if (whole.contains("joules") && whole["joules"].contains("total") && whole["joules"]["total"].is_number()) {
+  json processors = {
+      {"job_s", times->job_s}, {"others_s", times->others_s}, {"others_most_s", times->others_s}};
+  if (whole.contains("joules") && whole["joules"].contains("total") &&
+      whole["joules"]["total"].is_number()) {
     const energy::NodeShare part = energy::share_of(*times);
     const double joules = whole["joules"]["total"];
     processors["job_j"] = joules * part.share;
@@ -125,11 +133,13 @@ Phase make_phase(std::string_view name, double from_s, double to_s) {
 }
 
 std::unique_ptr<energy::Sampler> start_sampler(const Context& context) {
-  if (!keeps_account(context) && !governs_by_joules(context) && !weighs_joules(context)) return nullptr;
+  if (!keeps_account(context) && !governs_by_joules(context) && !weighs_joules(context))
+    return nullptr;
   for (const std::string& path : {context.settings.energy.stream, context.settings.energy.trace}) {
     if (path.empty()) continue;
     const auto file = sys::ValueFile::open(sys::real_kernel(), path);
-    if (!file) context.log(Severity::warning, "energy of a file is not measured: " + file.error().message);
+    if (!file)
+      context.log(Severity::warning, "energy of a file is not measured: " + file.error().message);
   }
   auto sampler = energy::Sampler::start(context.settings.energy, sys::real_kernel());
   if (sampler) return std::move(*sampler);
@@ -156,8 +166,10 @@ Status Account::open(const Context& context, Environment environment) {
   return open_processor_times(context, all);
 }
 
-// Each process names itself and the ranks of its node; ids mean something on their own machine only.
-Status Account::open_processor_times(const Context& context, std::span<const std::uint32_t> machine_of) {
+// Each process names itself and the ranks of its node; ids mean something on their own machine
+// only.
+Status Account::open_processor_times(const Context& context,
+                                     std::span<const std::uint32_t> machine_of) {
   std::vector<std::int64_t> mine;
   for (const Neighbour& neighbour : context.neighbours) mine.push_back(neighbour.process);
   if (!mine.empty()) mine.push_back(sys::process_id());
@@ -166,28 +178,32 @@ Status Account::open_processor_times(const Context& context, std::span<const std
   if (sampler_ == nullptr) return {};
   std::set<std::int64_t> here;
   for (std::size_t process = 0; process < all.size(); ++process) {
-    if (machine_of[process] == context.comm->node_leader()) here.insert(all[process].begin(), all[process].end());
+    if (machine_of[process] == context.comm->node_leader())
+      here.insert(all[process].begin(), all[process].end());
   }
   if (here.empty()) return {};
-  auto reader =
-      energy::ProcessorTimeReader::open(sys::real_kernel(), context.settings.energy.root, {here.begin(), here.end()});
+  auto reader = energy::ProcessorTimeReader::open(sys::real_kernel(), context.settings.energy.root,
+                                                  {here.begin(), here.end()});
   if (reader) processor_times_.emplace(std::move(*reader));
   return {};
 }
 
 double Account::share_here(std::span<const double> seconds_of_rank, double seconds) const {
   double sum = 0;
-  for (const std::uint32_t rank : ranks_here_) sum += rank < seconds_of_rank.size() ? seconds_of_rank[rank] : 0;
+  for (const std::uint32_t rank : ranks_here_)
+    sum += rank < seconds_of_rank.size() ? seconds_of_rank[rank] : 0;
   return seconds > 0 ? std::min(sum / (static_cast<double>(processes_here_) * seconds), 1.0) : 0;
 }
 
 void Account::add(const Phase& phase) {
   if (!is_kept_here_ || phases_.size() == kMostPhases) return;
   phases_.push_back(phase);
-  const auto* const known = std::ranges::find(kThroughMemory, std::string_view(get_text(phase.name)),
-                                              [](const auto& one) { return one.first; });
+  const auto* const known =
+      std::ranges::find(kThroughMemory, std::string_view(get_text(phase.name)),
+                        [](const auto& one) { return one.first; });
   if (sampler_ == nullptr || known == std::end(kThroughMemory)) return;
-  sampler_->moved(static_cast<std::uint64_t>(known->second * phase.share * share_ * static_cast<double>(phase.bytes)));
+  sampler_->moved(static_cast<std::uint64_t>(known->second * phase.share * share_ *
+                                             static_cast<double>(phase.bytes)));
 }
 
 Account::Book Account::take_book() {
@@ -199,13 +215,18 @@ Account::Book Account::take_book() {
 }
 
 std::string Account::describe(const Book& book) {
-  json machine = {
-      {"time_unix_s", book.to_unix_s}, {"seconds", book.to_s - book.from_s}, {"gap_s", 0.0},           {"total", ""},
-      {"sources", json::array()},      {"program", json::object()},          {"whole", json::object()}};
+  json machine = {{"time_unix_s", book.to_unix_s},
+                  {"seconds", book.to_s - book.from_s},
+                  {"gap_s", 0.0},
+                  {"total", ""},
+                  {"sources", json::array()},
+                  {"program", json::object()},
+                  {"whole", json::object()}};
   machine["phases"] = lines_of(book.phases, book.to_unix_s - book.to_s, actuator_);
   if (sampler_ != nullptr && !sampler_->domains().empty()) {
     std::vector<energy::Span> spans;
-    for (const Phase& phase : book.phases) spans.push_back({phase.from_s, phase.to_s, phase.beside, phase.share});
+    for (const Phase& phase : book.phases)
+      spans.push_back({phase.from_s, phase.to_s, phase.beside, phase.share});
     const auto between = [this](double from_s, double to_s) {
       energy::Usage usage = sampler_->between(from_s, to_s);
       usage.domains.push_back(usage.total);
@@ -215,7 +236,8 @@ std::string Account::describe(const Book& book) {
     machine["gap_s"] = charges.gap_s;
     machine["total"] = sampler_->total().name;
     machine["sources"] = sources_of(*sampler_);
-    if (const auto& fast = sampler_->fast_parts(); !fast.zones.empty()) machine["told_apart_by"] = fast.name;
+    if (const auto& fast = sampler_->fast_parts(); !fast.zones.empty())
+      machine["told_apart_by"] = fast.name;
     for (const energy::Obstacle& boards : sampler_->boards_left_out()) {
       machine["left_out"].push_back(boards.source + ": " + boards.why);
     }

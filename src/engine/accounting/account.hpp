@@ -30,7 +30,7 @@ struct Phase {
   energy::Beside beside = energy::Beside::nothing;
   double from_s = 0;  // seconds of sys::monotonic_s()
   double to_s = 0;
-  double share = 1;         // fraction of that time, because several phases may alternate in one step
+  double share = 1;  // fraction of that time, because several phases may alternate in one step
   std::uint64_t bytes = 0;  // protected bytes of all ranks of the job
   governor::Ratios ratios;  // the clock that it ran at
 
@@ -53,8 +53,8 @@ class Account {
   // The objects around the account: where its data come from, and where its lines go.
   struct Environment {
     energy::Sampler* sampler = nullptr;  // must outlive the object; null: energy is not measured
-    std::string actuator;                // name of the governor's actuator, for phases that it slowed
-    Deliver deliver;                     // used by rank 0
+    std::string actuator;  // name of the governor's actuator, for phases that it slowed
+    Deliver deliver;       // used by rank 0
   };
   // Opens the account. Collective.
   Status open(const Context& context, Environment environment);
@@ -82,7 +82,8 @@ class Account {
   };
   Book take_book();
   std::string describe(const Book& book);
-  // Prepares to tell the job's processor time on this machine from that of other programs. Collective.
+  // Prepares to tell the job's processor time on this machine from that of other programs.
+  // Collective.
   Status open_processor_times(const Context& context, std::span<const std::uint32_t> machine_of);
   void deliver(const std::vector<std::string>& machines) const;
   void behind(std::function<void()> work);

@@ -49,16 +49,21 @@ Result<std::vector<Neighbour>> find_neighbours(const Context& context) {
   return neighbours;
 }
 
-bool governs_by_joules(const Context& context) { return policy_of(context) == config::ThrottlePolicy::measured; }
+bool governs_by_joules(const Context& context) {
+  return policy_of(context) == config::ThrottlePolicy::measured;
+}
 
 NodeGovernor::NodeGovernor(const Context& context, energy::Sampler* sampler)
-    : is_background_(context.topology.by_node), sampler_(governs_by_joules(context) ? sampler : nullptr) {
+    : is_background_(context.topology.by_node),
+      sampler_(governs_by_joules(context) ? sampler : nullptr) {
   config::GovernorSettings settings = context.settings.governor;
   settings.policy = policy_of(context);
   governor::Environment environment = environment_of(context);
   if (sampler_ != nullptr) {
     const std::size_t cpus = std::max<std::size_t>(environment.cpus.size(), 1);
-    environment.node_joules = [this](double from_s, double to_s) { return node_joules(from_s, to_s); };
+    environment.node_joules = [this](double from_s, double to_s) {
+      return node_joules(from_s, to_s);
+    };
     environment.node_power = [this, cpus](policy::PhaseKind kind, governor::Scope scope) {
       return power_of(sampler_->profile(), kind, scope, cpus);
     };
@@ -76,7 +81,8 @@ governor::PhaseGuard NodeGovernor::begin_capture(std::uint64_t bytes) {
   return governor_->begin_phase({.name = "capture", .bytes = bytes, .scope = governor::Scope::job});
 }
 
-governor::PhaseGuard NodeGovernor::begin_phase(const char* step, policy::PhaseKind kind, std::uint64_t bytes) {
+governor::PhaseGuard NodeGovernor::begin_phase(const char* step, policy::PhaseKind kind,
+                                               std::uint64_t bytes) {
   governor::PhaseStart start{.name = step, .kind = kind, .bytes = bytes};
   start.scope = is_background_ ? governor::Scope::engine : governor::Scope::job;
   if (interval_s_) start.due_s = *begun_s_ + *interval_s_ - sys::monotonic_s();
@@ -92,7 +98,8 @@ std::optional<double> NodeGovernor::node_joules(double from_s, double to_s) {
   const energy::Amount used = sampler_->between(from_s, to_s).total;
   if (used.gap_s > kLeastGapS) return std::nullopt;
   // What a generic profile guesses about the rest is no basis for a decision.
-  if (sampler_->profile().name == "generic" && !energy::is_covered(total.name, energy::Domain::other))
+  if (sampler_->profile().name == "generic" &&
+      !energy::is_covered(total.name, energy::Domain::other))
     return std::nullopt;
   double rest_w = 0;
   for (const energy::DomainModel& domain : sampler_->profile().domains) {
@@ -101,9 +108,10 @@ std::optional<double> NodeGovernor::node_joules(double from_s, double to_s) {
   return used.joules + rest_w * (to_s - from_s);
 }
 
-std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy::PhaseKind kind, governor::Scope scope,
-                                          std::size_t cpus) {
-  const auto phase = profile.phases.find(kind == policy::PhaseKind::compress ? "compress" : "write");
+std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy::PhaseKind kind,
+                                          governor::Scope scope, std::size_t cpus) {
+  const auto phase =
+      profile.phases.find(kind == policy::PhaseKind::compress ? "compress" : "write");
   const bool is_of_one_core = phase != profile.phases.end();
   const energy::PowerCurve* curve = profile.curve ? &*profile.curve : nullptr;
   if (is_of_one_core) curve = &phase->second;
@@ -122,12 +130,15 @@ std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy
   const double at_base = curve->at(base_ghz);
   if (scope == governor::Scope::job) {
     const double scale = package_w / at_base;
-    return policy::NodePower{{scale * curve->a.value, curve->b.value, scale * curve->c.value, base_ghz}, rest_w};
+    return policy::NodePower{
+        {scale * curve->a.value, curve->b.value, scale * curve->c.value, base_ghz}, rest_w};
   }
-  // The curve is of the package, with all cores busy or with one. What of it depends on the clock is the cores'; of the
-  // rest, most is drawn by an idle package too.
-  const double all_dynamic_w = (is_of_one_core ? idle_w + core_w : package_w) * (1 - curve->c.value / at_base);
-  const double dynamic_w = std::min(core_w, is_of_one_core ? all_dynamic_w : all_dynamic_w / static_cast<double>(cpus));
+  // The curve is of the package, with all cores busy or with one. What of it depends on the clock
+  // is the cores'; of the rest, most is drawn by an idle package too.
+  const double all_dynamic_w =
+      (is_of_one_core ? idle_w + core_w : package_w) * (1 - curve->c.value / at_base);
+  const double dynamic_w =
+      std::min(core_w, is_of_one_core ? all_dynamic_w : all_dynamic_w / static_cast<double>(cpus));
   const double a = dynamic_w / std::pow(base_ghz, curve->b.value);
   return policy::NodePower{{a, curve->b.value, core_w - dynamic_w, base_ghz}, 0};
 }

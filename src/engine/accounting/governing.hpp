@@ -12,7 +12,8 @@
 
 namespace diapause::engine {
 
-// Returns the processes of the ranks on this node, and the processors that they may use. Collective.
+// Returns the processes of the ranks on this node, and the processors that they may use.
+// Collective.
 Result<std::vector<Neighbour>> find_neighbours(const Context& context);
 
 // Returns whether this process governs by joules, and needs a sampler for that.
@@ -56,7 +57,7 @@ class NodeGovernor {
 // the phase, that is the power of the whole node. In the background it is what one core adds to an
 // idle package: the part a f^b of the curve that the core's clock changes, and of the part c only
 // what an idle package does not draw.
-std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy::PhaseKind kind, governor::Scope scope,
-                                          std::size_t cpus);
+std::optional<policy::NodePower> power_of(const energy::Profile& profile, policy::PhaseKind kind,
+                                          governor::Scope scope, std::size_t cpus);
 
 }  // namespace diapause::engine

@@ -15,17 +15,22 @@ using nlohmann::json;
 constexpr int kLedgerSchema = 2;  // docs/formats/ledger.md
 
 json event(const char* name, std::uint64_t time_unix_ns) {
-  return {{"schema", kLedgerSchema}, {"event", name}, {"time_unix_s", static_cast<double>(time_unix_ns) * 1e-9}};
+  return {{"schema", kLedgerSchema},
+          {"event", name},
+          {"time_unix_s", static_cast<double>(time_unix_ns) * 1e-9}};
 }
 
 // Returns the line as text. Names of files and nodes in error messages need not be UTF-8.
-std::string text(const json& line) { return line.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string text(const json& line) {
+  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 }  // namespace
 
 std::string slurm_job() {
   for (const auto& [name, value] : sys::environment()) {
-    const bool is_number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+    const bool is_number =
+        !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
     if (name == "SLURM_JOB_ID" && is_number) return value;
   }
   return "";
@@ -52,11 +57,13 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
   line["bytes_total"] = manifest.protected_bytes();
   line["blocked_s"] = checkpoint.blocked_s;
   line["phases"] = {{"capture", checkpoint.capture_s}};
-  for (const Phase& step : *checkpoint.steps) line["phases"][get_text(step.name)] = step.to_s - step.from_s;
+  for (const Phase& step : *checkpoint.steps)
+    line["phases"][get_text(step.name)] = step.to_s - step.from_s;
   if (!checkpoint.actuator.empty()) {
     json slowed = json::object();
     const auto add = [&](const std::string& name, governor::Ratios ratios) {
-      if (ratios.are_slowed()) slowed[name] = {{"asked", ratios.asked}, {"obtained", ratios.obtained}};
+      if (ratios.are_slowed())
+        slowed[name] = {{"asked", ratios.asked}, {"obtained", ratios.obtained}};
     };
     add("capture", checkpoint.capture_ratios);
     for (const Phase& step : *checkpoint.steps) add(get_text(step.name), step.ratios);
@@ -67,7 +74,8 @@ std::string checkpoint_line(const CheckpointLine& checkpoint) {
 }
 
 // Regions of several ranks that were treated in the same way form one entry.
-std::string compression_line(const format::VersionId& version, std::span<const EncodedRegion> regions) {
+std::string compression_line(const format::VersionId& version,
+                             std::span<const EncodedRegion> regions) {
   struct Sum {
     codec::RegionReport report;
     std::string reason;
@@ -103,7 +111,8 @@ std::string compression_line(const format::VersionId& version, std::span<const E
 
 // Regions captured in the same way for the same reason form one entry, because there may be
 // hundreds.
-std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions) {
+std::string capture_line(const format::VersionId& version,
+                         const std::vector<capture::RegionReport>& regions) {
   constexpr std::size_t kNamed = 4;
   struct Way {
     std::vector<std::string> named;
@@ -114,8 +123,10 @@ std::string capture_line(const format::VersionId& version, const std::vector<cap
   const capture::RegionReport* before = nullptr;
   Way* of_before = nullptr;
   for (const capture::RegionReport& region : regions) {
-    const bool is_same = before != nullptr && region.method == before->method && region.reason == before->reason;
-    Way& way = is_same ? *of_before : ways[{policy::capture_method_name(region.method), region.reason}];
+    const bool is_same =
+        before != nullptr && region.method == before->method && region.reason == before->reason;
+    Way& way =
+        is_same ? *of_before : ways[{policy::capture_method_name(region.method), region.reason}];
     before = &region;
     of_before = &way;
     if (++way.regions <= kNamed) way.named.push_back(region.region);
@@ -172,7 +183,8 @@ std::string schedule_line(const ScheduleLine& schedule) {
   line["incarnation"] = schedule.incarnation;
   line["number"] = decision.pace.number;
   line["goal"] = kGoals.at(static_cast<std::size_t>(schedule.goal.goal));
-  if (schedule.goal.goal == config::ScheduleGoal::mixed) line["bound_percent"] = schedule.goal.bound_percent;
+  if (schedule.goal.goal == config::ScheduleGoal::mixed)
+    line["bound_percent"] = schedule.goal.bound_percent;
   line["reason"] = decision.reason;
   line["saves"] = decision.saves;
   line["every_s"] = decision.pace.every_s;
@@ -193,11 +205,12 @@ std::string schedule_line(const ScheduleLine& schedule) {
     return json{{"watts", watts}, {"kind", is_measured ? "measured" : "assumed"}};
   };
   const model::Powers& powers = decision.powers;
-  line["powers"] = {{"compute", power(powers.compute_w, schedule.is_compute_power_measured)},
-                    {"checkpoint", power(powers.checkpoint_w, schedule.is_checkpoint_power_measured)},
-                    {"restart", power(powers.restart_w, schedule.is_checkpoint_power_measured)},
-                    {"idle", power(powers.idle_w, false)},
-                    {"behind", power(powers.behind_w, false)}};
+  line["powers"] = {
+      {"compute", power(powers.compute_w, schedule.is_compute_power_measured)},
+      {"checkpoint", power(powers.checkpoint_w, schedule.is_checkpoint_power_measured)},
+      {"restart", power(powers.restart_w, schedule.is_checkpoint_power_measured)},
+      {"idle", power(powers.idle_w, false)},
+      {"behind", power(powers.behind_w, false)}};
   line["expected"] = {{"time_over_work", decision.plan.wall_per_work()},
                       {"watts_per_work", decision.plan.cost.watts_per_work(powers)}};
   return text(line);

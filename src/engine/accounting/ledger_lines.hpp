@@ -68,8 +68,10 @@ std::string slurm_job();
 std::string open_line(const OpenLine& open);
 std::string checkpoint_line(const CheckpointLine& line);
 // Describes how the regions of this process were stored in the global tier.
-std::string compression_line(const format::VersionId& version, std::span<const EncodedRegion> regions);
-std::string capture_line(const format::VersionId& version, const std::vector<capture::RegionReport>& regions);
+std::string compression_line(const format::VersionId& version,
+                             std::span<const EncodedRegion> regions);
+std::string capture_line(const format::VersionId& version,
+                         const std::vector<capture::RegionReport>& regions);
 std::string restart_line(const RestartLine& line);
 std::string stop_line(const StopLine& line);
 // `account` is what Account::end_period() delivers; its time becomes the time of the line.

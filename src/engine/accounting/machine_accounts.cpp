@@ -27,7 +27,8 @@ json known_joules(const json& part) {
 
 // Returns false if there is no total at all.
 bool is_total_unknown(const json& part) {
-  return part.contains("joules") && part["joules"].contains("total") && part["joules"]["total"].is_null();
+  return part.contains("joules") && part["joules"].contains("total") &&
+         part["joules"]["total"].is_null();
 }
 
 void add_numbers(json& to, const json& more) {
@@ -39,16 +40,19 @@ void add_numbers(json& to, const json& more) {
 void add_uncertainty(json& to, const json& more) {
   if (!more.contains("uncertainty")) return;
   const json& with = more["uncertainty"];
-  json sum = to.value("uncertainty", json{{"sampling_j", 0.0}, {"sensor_j", 0.0}, {"attribution_j", 0.0}});
+  json sum =
+      to.value("uncertainty", json{{"sampling_j", 0.0}, {"sensor_j", 0.0}, {"attribution_j", 0.0}});
   for (const char* const part : {"sampling_j", "attribution_j"}) {
     sum[part] = std::hypot(sum[part].get<double>(), with[part].get<double>());
   }
   const bool is_bounded = !sum["sensor_j"].is_null() && !with["sensor_j"].is_null();
-  sum["sensor_j"] = is_bounded ? json(sum["sensor_j"].get<double>() + with["sensor_j"].get<double>()) : json(nullptr);
+  sum["sensor_j"] = is_bounded
+                        ? json(sum["sensor_j"].get<double>() + with["sensor_j"].get<double>())
+                        : json(nullptr);
   to["uncertainty_j"] = nullptr;
   if (is_bounded) {
-    to["uncertainty_j"] =
-        sum["sampling_j"].get<double>() + sum["sensor_j"].get<double>() + sum["attribution_j"].get<double>();
+    to["uncertainty_j"] = sum["sampling_j"].get<double>() + sum["sensor_j"].get<double>() +
+                          sum["attribution_j"].get<double>();
   }
   to["uncertainty"] = std::move(sum);
   if (!more.contains("ends_j")) return;
@@ -128,8 +132,8 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
       return;
     }
     json& sum = sum_["processors"];
-    const double most_s =
-        std::max(sum["others_most_s"].get<double>(), machine["processors"]["others_most_s"].get<double>());
+    const double most_s = std::max(sum["others_most_s"].get<double>(),
+                                   machine["processors"]["others_most_s"].get<double>());
     add_numbers(sum, machine["processors"]);
     sum["others_most_s"] = most_s;
   }
@@ -146,7 +150,9 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
     const bool is_unknown = is_total_unknown(sum) || is_total_unknown(phase);
     add_part(sum, phase);
     if (is_unknown) give_up_total(sum);
-    const auto ratio = [](const json& line) { return line.contains("slowed") ? line["slowed"]["obtained"] : json(2); };
+    const auto ratio = [](const json& line) {
+      return line.contains("slowed") ? line["slowed"]["obtained"] : json(2);
+    };
     if (ratio(phase) < ratio(sum)) sum["slowed"] = phase["slowed"];
     take_longest(sum, phase, "seconds");
   }
@@ -154,7 +160,8 @@ class Sum {  // NOLINT(bugprone-exception-escape): to move a json throws nothing
   // Drops the total of a phase; the known part is counted for the program.
   void give_up_total(json& phase) {
     json known = known_joules(phase);
-    if (known.contains("total")) add_numbers(sum_["program"]["joules"], {{"total", known["total"]}});
+    if (known.contains("total"))
+      add_numbers(sum_["program"]["joules"], {{"total", known["total"]}});
     known["total"] = nullptr;
     phase["joules"] = std::move(known);
     phase.erase("uncertainty");

@@ -15,7 +15,9 @@ constexpr double kMostUncertain = 0.2;
 // Least fraction of a step for the power of compression to be derived from it.
 constexpr double kLeastEncoding = 0.1;
 
-double mean(const std::optional<double>& before, double now) { return before ? (*before + now) / 2 : now; }
+double mean(const std::optional<double>& before, double now) {
+  return before ? (*before + now) / 2 : now;
+}
 
 }  // namespace
 
@@ -48,7 +50,8 @@ std::optional<double> StepPower::watts_of(const GlobalStep& step) const {
 
 void StepPower::learn(const GlobalStep& step) {
   if (sampler_ == nullptr || step.seconds() <= 0) return;
-  if (step.how == Stored::as_it_is) busy_share_ = std::clamp(step.processor.had_s / step.seconds(), 0.0, 1.0);
+  if (step.how == Stored::as_it_is)
+    busy_share_ = std::clamp(step.processor.had_s / step.seconds(), 0.0, 1.0);
   if (is_measured()) {
     const std::optional<double> watts = watts_of(step);
     const double encoding = step.encode_s / step.seconds();
@@ -65,7 +68,8 @@ void StepPower::learn(const GlobalStep& step) {
 // busy.
 double StepPower::modelled_w(double busy_share) const {
   const auto& node_of_rank = context_.topology.node_of_rank;
-  const auto processes = context_.topology.by_node ? 1 : std::ranges::count(node_of_rank, context_.topology.node);
+  const auto processes =
+      context_.topology.by_node ? 1 : std::ranges::count(node_of_rank, context_.topology.node);
   const unsigned cpus = energy::count_cpus(sys::real_kernel(), context_.settings.energy.root);
   energy::Activity busy;
   busy.utilisation = std::min(1.0, busy_share * static_cast<double>(processes) / cpus);
@@ -80,9 +84,11 @@ double StepPower::modelled_w(double busy_share) const {
 Draw StepPower::draw() const {
   if (!weighs_joules(context_)) return {};
   if (sampler_ == nullptr) return {{}, {}, "energy is not measured"};
-  if (sampler_->total().zones.empty()) return {{}, {}, "there is no meter, not even a model ([energy] meters)"};
+  if (sampler_->total().zones.empty())
+    return {{}, {}, "there is no meter, not even a model ([energy] meters)"};
   const double threads = context_.settings.codec.threads;
-  const std::string modelled = fmt::format("modelled by the profile '{}'", sampler_->profile().name);
+  const std::string modelled =
+      fmt::format("modelled by the profile '{}'", sampler_->profile().name);
   if (!write_w_) return {modelled_w(threads), modelled_w(busy_share_), modelled};
   const std::string measured = "measured: " + sampler_->total().name;
   if (compress_w_) return {*compress_w_, *write_w_, measured};

@@ -26,7 +26,8 @@ class Encoding::CheckedRegion {
 
   // Returns bytes of the region. Offsets must be in ascending order.
   Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) {
-    for (; checked_ * format::kBlockBytes < offset + scratch.size(); ++checked_) DIAPAUSE_TRY(check(checked_));
+    for (; checked_ * format::kBlockBytes < offset + scratch.size(); ++checked_)
+      DIAPAUSE_TRY(check(checked_));
     return image_.view(region_.offset + offset, scratch);
   }
 
@@ -36,8 +37,10 @@ class Encoding::CheckedRegion {
     scratch_.resize(std::min<std::uint64_t>(format::kBlockBytes, region_.stored_bytes - offset));
     DIAPAUSE_TRY_ASSIGN(const ByteView view, image_.view(region_.offset + offset, scratch_));
     if (format::checksum64(view) == region_.block_checksums[block]) return {};
-    return fail(Code::corrupt, fmt::format("block {} of region '{}' is damaged in the image that was to be compressed",
-                                           block, region_.name));
+    return fail(
+        Code::corrupt,
+        fmt::format("block {} of region '{}' is damaged in the image that was to be compressed",
+                    block, region_.name));
   }
 
   ByteSource& image_;
@@ -86,7 +89,8 @@ class Encoding::ImageWriter {
     DIAPAUSE_TRY(stream_.pad_to(to_.begin + header_.index_offset));
     DIAPAUSE_TRY(stream_.append(index_bytes));
     DIAPAUSE_TRY(stream_.finish());
-    DIAPAUSE_TRY_ASSIGN(const sys::AlignedBuffer page, sys::AlignedBuffer::allocate(format::kHeaderBytes));
+    DIAPAUSE_TRY_ASSIGN(const sys::AlignedBuffer page,
+                        sys::AlignedBuffer::allocate(format::kHeaderBytes));
     const ByteVector header = format::encode_header(header_);
     std::memcpy(page.bytes().data(), header.data(), header.size());
     DIAPAUSE_TRY(to_.file.write_all(page.bytes(), to_.begin));
@@ -128,15 +132,16 @@ std::uint64_t most_encoded_bytes(const format::ImageIndex& index) {
   std::uint64_t end = format::kHeaderBytes;
   for (format::Region& region : largest.regions) {
     const std::uint64_t blocks = plan_of(region).block_count();
-    end = round_up(end, format::alignment_of(region, packs)) + region.raw_bytes() + blocks * codec::kBlockHeaderBytes;
+    end = round_up(end, format::alignment_of(region, packs)) + region.raw_bytes() +
+          blocks * codec::kBlockHeaderBytes;
     region.encoding = format::Encoding::blocks;
     region.encoded.sizes.resize(blocks);
   }
   return round_up(end, kPageBytes) + format::encoded_index_bytes(largest);
 }
 
-Result<EncodedImage> Encoding::write(ByteSource& raw, const EncodingPlan& plan, const capture::FileRange& to,
-                                     sys::RateLimiter& limiter) {
+Result<EncodedImage> Encoding::write(ByteSource& raw, const EncodingPlan& plan,
+                                     const capture::FileRange& to, sys::RateLimiter& limiter) {
   DIAPAUSE_TRY_ASSIGN(const ImageDescription description, describe(raw));
   if (description.index.regions.size() != plan.choices.size()) {
     return fail(Code::internal, "a plan to compress is not of this image");
@@ -153,7 +158,8 @@ Result<EncodedImage> Encoding::write(ByteSource& raw, const EncodingPlan& plan, 
     }
     auto encoded = compress(bytes, plan.choices[r], writer);
     if (!encoded) {
-      return fail(encoded.error().code, fmt::format("region '{}': {}", region.name, encoded.error().message));
+      return fail(encoded.error().code,
+                  fmt::format("region '{}': {}", region.name, encoded.error().message));
     }
     image.greatest_error = std::max(image.greatest_error, encoded->report.greatest_error);
     image.encode_s += encoded->encode_s;
@@ -167,7 +173,8 @@ Status Encoding::copy(CheckedRegion& bytes, ImageWriter& writer) {
   ByteVector scratch(format::kBlockBytes);
   for (std::uint64_t offset = 0; offset < bytes.size(); offset += scratch.size()) {
     const std::uint64_t length = std::min<std::uint64_t>(scratch.size(), bytes.size() - offset);
-    DIAPAUSE_TRY_ASSIGN(const ByteView view, bytes.view(offset, MutableBytes(scratch).first(length)));
+    DIAPAUSE_TRY_ASSIGN(const ByteView view,
+                        bytes.view(offset, MutableBytes(scratch).first(length)));
     DIAPAUSE_TRY(writer.add_block(view));
   }
   return {};
@@ -179,12 +186,15 @@ Result<EncodedRegion> Encoding::compress(CheckedRegion& bytes, const EncodingPla
   format::Region& region = writer.current();
   region.encoding = format::Encoding::blocks;
   region.compression = {static_cast<std::uint32_t>(method.codec), method.bound};
-  const codec::Workforce workforce{[this](std::uint64_t pieces, const auto& piece) { pool_.run(pieces, piece); },
-                                   pool_.size()};
-  DIAPAUSE_TRY_ASSIGN(codec::RegionEncoder encoder, codec::RegionEncoder::create(method, workforce));
+  const codec::Workforce workforce{
+      [this](std::uint64_t pieces, const auto& piece) { pool_.run(pieces, piece); }, pool_.size()};
+  DIAPAUSE_TRY_ASSIGN(codec::RegionEncoder encoder,
+                      codec::RegionEncoder::create(method, workforce));
   const double start_s = sys::monotonic_s();
   double writing_s = 0;
-  const auto view = [&](std::uint64_t offset, MutableBytes scratch) { return bytes.view(offset, scratch); };
+  const auto view = [&](std::uint64_t offset, MutableBytes scratch) {
+    return bytes.view(offset, scratch);
+  };
   const auto add = [&](ByteView block) -> Status {
     const double from_s = sys::monotonic_s();
     region.encoded.sizes.push_back(block.size());

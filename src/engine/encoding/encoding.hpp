@@ -41,14 +41,15 @@ class Encoding {
   // Compresses the image `raw` into `to` according to `plan`, at the rate of `limiter`. Does not
   // sync. Data are verified before they are compressed, so that damaged data do not become sound.
   // Code::corrupt names the damaged region.
-  Result<EncodedImage> write(ByteSource& raw, const EncodingPlan& plan, const capture::FileRange& to,
-                             sys::RateLimiter& limiter);
+  Result<EncodedImage> write(ByteSource& raw, const EncodingPlan& plan,
+                             const capture::FileRange& to, sys::RateLimiter& limiter);
 
  private:
   class CheckedRegion;
   class ImageWriter;
   static Status copy(CheckedRegion& bytes, ImageWriter& writer);
-  Result<EncodedRegion> compress(CheckedRegion& bytes, const EncodingPlan::Choice& choice, ImageWriter& writer);
+  Result<EncodedRegion> compress(CheckedRegion& bytes, const EncodingPlan::Choice& choice,
+                                 ImageWriter& writer);
 
   sys::ThreadPool pool_;
 };

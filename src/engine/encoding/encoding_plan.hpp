@@ -34,7 +34,8 @@ struct EncodingPlan {
 codec::Method allowed_method(const format::Region& region);
 
 // Returns the `scratch.size()` bytes of a raw region at an offset, in `scratch` or in place.
-using ReadRegion = std::function<Result<ByteView>(std::size_t region, std::uint64_t offset, MutableBytes scratch)>;
+using ReadRegion =
+    std::function<Result<ByteView>(std::size_t region, std::uint64_t offset, MutableBytes scratch)>;
 
 enum class Loss { allowed, refused };
 
@@ -92,11 +93,12 @@ class EncodingPlanner {
   };
 
   policy::CodecChoice weigh(const Known& known) const;
-  EncodingPlan::Choice choose_automatically(const format::ImageIndex& index, std::size_t region, const ReadRegion& read,
-                                            bool may_lose);
-  EncodingPlan::Choice choose(const format::ImageIndex& index, std::size_t region, const ReadRegion& read, Loss loss);
-  Result<const Known*> samples(const format::ImageIndex& index, std::size_t region, const ReadRegion& read,
-                               bool may_lose);
+  EncodingPlan::Choice choose_automatically(const format::ImageIndex& index, std::size_t region,
+                                            const ReadRegion& read, bool may_lose);
+  EncodingPlan::Choice choose(const format::ImageIndex& index, std::size_t region,
+                              const ReadRegion& read, Loss loss);
+  Result<const Known*> samples(const format::ImageIndex& index, std::size_t region,
+                               const ReadRegion& read, bool may_lose);
   codec::Method configured() const;
   bool has_disappointed() const;
 

@@ -1,5 +1,5 @@
-// The host for work in the background, as a rank sees it: requests are posted to the process that acts
-// for its node.
+// The host for work in the background, as a rank sees it: requests are posted to the process that
+// acts for its node.
 #include <fmt/core.h>
 
 #include <atomic>
@@ -47,7 +47,8 @@ class MessageQueue {
 class WorkerThread {
  public:
   // Collective over `comm`.
-  static Result<std::unique_ptr<WorkerThread>> open(const Context& rank, std::unique_ptr<comm::Comm> comm,
+  static Result<std::unique_ptr<WorkerThread>> open(const Context& rank,
+                                                    std::unique_ptr<comm::Comm> comm,
                                                     LedgerWriter& ledger) {
     auto thread = std::make_unique<WorkerThread>(rank.log);
     const auto log = [&messages = thread->messages_](Severity severity, const std::string& text) {
@@ -86,7 +87,8 @@ class BackgroundHost : public Host {
     if (!is_started_) {
       // Another node's thread did not start. This thread waits for all of its ranks, which will not
       // post, so their stop requests are posted here.
-      for (std::uint32_t place = 0; thread_ && thread_->is_running() && place < rank_count_; ++place) {
+      for (std::uint32_t place = 0; thread_ && thread_->is_running() && place < rank_count_;
+           ++place) {
         mailbox_->post(place, {});
       }
       return;
@@ -103,7 +105,8 @@ class BackgroundHost : public Host {
     worker_ = is_relayed ? Worker::thread_in_calls : Worker::thread;
     if (leads && is_relayed) relay_ = std::make_shared<comm::Relay>();
     const Part part{context_.topology.node, comm::Waiting::patient, relay_};
-    DIAPAUSE_TRY_ASSIGN(auto comm, context_.comm->split(leads ? std::optional(part) : std::nullopt));
+    DIAPAUSE_TRY_ASSIGN(auto comm,
+                        context_.comm->split(leads ? std::optional(part) : std::nullopt));
     Status mine;
     if (leads) {
       auto thread = WorkerThread::open(context_, std::move(comm), ledger);
@@ -129,7 +132,8 @@ class BackgroundHost : public Host {
   std::uint32_t other_rank_count() const override { return facts_.other_rank_count; }
   Worker worker() const override { return worker_; }
 
-  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse use) override {
+  Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes,
+                              store::SlotUse use) override {
     bool is_last_try = false;
     while (true) {
       if (context_.tiers.find(kind) == nullptr) DIAPAUSE_TRY(open_tier(context_, kind));
@@ -148,19 +152,22 @@ class BackgroundHost : public Host {
       message.node_tier = kind;
       const Progress made = finished(post(message));
       DIAPAUSE_TRY(made.result);
-      // The worker has removed what it was about to remove, so there may be room even if no other version can go.
+      // The worker has removed what it was about to remove, so there may be room even if no other
+      // version can go.
       is_last_try = made.levels == 0;
     }
   }
 
-  void keep_slot_ready(std::uint64_t bytes, std::uint64_t least_free, const std::atomic<bool>& stop) override {
+  void keep_slot_ready(std::uint64_t bytes, std::uint64_t least_free,
+                       const std::atomic<bool>& stop) override {
     store::Tier* const tier = context_.tiers.find(config::TierKind::memory);
     if (tier != nullptr) tier->keep_one_ready(bytes, context_.rank(), least_free, stop);
   }
 
   Status check_tier(config::TierKind kind) override {
     const store::Tier* const tier = context_.tiers.find(kind);
-    const bool is_lost = tier != nullptr && (tier->directory().has_no_name() || tier->directory().was_moved());
+    const bool is_lost =
+        tier != nullptr && (tier->directory().has_no_name() || tier->directory().was_moved());
     DIAPAUSE_TRY_ASSIGN(const std::uint64_t is_gone, context_.comm->all_max(is_lost ? 1 : 0));
     if (is_gone != 0) context_.tiers.close(kind);
     return {};
@@ -218,7 +225,8 @@ class BackgroundHost : public Host {
     Message message;
     message.kind = RequestKind::phases;
     for (; !phases.empty(); phases = phases.subspan(message.phase_count)) {
-      message.phase_count = static_cast<std::uint32_t>(std::min(phases.size(), message.phases.size()));
+      message.phase_count =
+          static_cast<std::uint32_t>(std::min(phases.size(), message.phases.size()));
       std::copy_n(phases.begin(), message.phase_count, message.phases.begin());
       post(message);
     }
@@ -265,7 +273,8 @@ class BackgroundHost : public Host {
     DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_.tiers.get(config::TierKind::memory));
     const Topology by_node = acting_for_nodes(context_.topology);
     const auto& ranks = by_node.acted_for;
-    place_ = static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), context_.rank()) - ranks.begin());
+    place_ = static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), context_.rank()) -
+                                        ranks.begin());
     rank_count_ = static_cast<std::uint32_t>(ranks.size());
     auto mailbox = Mailbox::open(tier->directory(), rank_count_);
     if (!mailbox) return fail(mailbox.error());
@@ -273,8 +282,8 @@ class BackgroundHost : public Host {
     return {};
   }
 
-  // Posts a message. There is always room, because no more requests that communicate are in progress
-  // than versions may be in flight.
+  // Posts a message. There is always room, because no more requests that communicate are in
+  // progress than versions may be in flight.
   std::uint64_t post(const Message& message) { return mailbox_->post(place_, message); }
   Progress finished(std::uint64_t number) {
     while (!progress(number).is_done) wait(number, 0, 3600);
@@ -305,13 +314,14 @@ class BackgroundHost : public Host {
   // Only a node's first rank has it, if its thread must not communicate.
   std::shared_ptr<comm::Relay> relay_;
   std::atomic<double> attended_s_ = sys::monotonic_s();  // when attend() was called last
-  std::unique_ptr<WorkerThread> thread_;                 // of a node's first rank, if there is no dedicated rank
+  std::unique_ptr<WorkerThread> thread_;  // of a node's first rank, if there is no dedicated rank
   bool is_started_ = false;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& ledger, ThreadsMay threads_may) {
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& ledger,
+                                               ThreadsMay threads_may) {
   auto host = std::make_unique<BackgroundHost>(context);
   DIAPAUSE_TRY(host->open_with_thread(ledger, threads_may));
   return host;

@@ -15,9 +15,9 @@ Status take_over(sys::StopSignals* signals, const std::vector<std::string>& name
 
 }  // namespace
 
-Result<std::unique_ptr<DedicatedRank>> DedicatedRank::open(const Context& whole, const Context& rank,
-                                                           std::unique_ptr<comm::Comm> workers,
-                                                           std::unique_ptr<sys::StopSignals> signals) {
+Result<std::unique_ptr<DedicatedRank>> DedicatedRank::open(
+    const Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers,
+    std::unique_ptr<sys::StopSignals> signals) {
   std::unique_ptr<DedicatedRank> dedicated(new DedicatedRank(rank.log));
   Status taken = take_over(signals.get(), rank.settings.deadline.signals);
   dedicated->signals_ = std::move(signals);
@@ -31,10 +31,12 @@ Result<std::unique_ptr<DedicatedRank>> DedicatedRank::open(const Context& whole,
   return dedicated;
 }
 
-Status DedicatedRank::open_worker(const Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers) {
+Status DedicatedRank::open_worker(const Context& whole, const Context& rank,
+                                  std::unique_ptr<comm::Comm> workers) {
   const auto log = [this](Severity severity, const std::string& text) { log_(severity, text); };
   auto worker = NodeWorker::open(rank, std::move(workers), log, ledger_);
-  DIAPAUSE_TRY(announce(whole, worker ? Status{} : fail(worker.error()), worker ? worker->get() : nullptr));
+  DIAPAUSE_TRY(
+      announce(whole, worker ? Status{} : fail(worker.error()), worker ? worker->get() : nullptr));
   ledger_.open((*worker)->context());
   (*worker)->listen([this] { return signals_ ? signals_->received() : 0; });
   // Matches the other ranks, which agree on whether they found their mailboxes.

@@ -25,7 +25,8 @@ class DedicatedRank {
 
  private:
   explicit DedicatedRank(LogSink log) : log_(std::move(log)) {}
-  Status open_worker(const Context& whole, const Context& rank, std::unique_ptr<comm::Comm> workers);
+  Status open_worker(const Context& whole, const Context& rank,
+                     std::unique_ptr<comm::Comm> workers);
 
   LogSink log_;
   LedgerWriter ledger_;

@@ -23,7 +23,9 @@ struct Progress {
   std::uint64_t bytes_total = 0;
   double seconds = 0;  // if done: duration of the work behind the capture
 
-  int deepest_level() const { return levels == 0 ? 0 : static_cast<int>(std::bit_width(levels)) - 1; }
+  int deepest_level() const {
+    return levels == 0 ? 0 : static_cast<int>(std::bit_width(levels)) - 1;
+  }
 };
 
 class Host {
@@ -38,7 +40,8 @@ class Host {
   // Returns a slot for a capture of this rank. Old versions are removed to make room if necessary.
   // `use` is SlotUse::capture or, in the background, SlotUse::later. Collective over the ranks.
   // A rank that needs no slot asks for 0 bytes.
-  virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes, store::SlotUse use) = 0;
+  virtual Result<store::Slot> acquire(config::TierKind kind, std::uint64_t bytes,
+                                      store::SlotUse use) = 0;
 
   // Prepares a slot of the memory tier for the next capture of so many bytes, and releases the
   // others. Returns no later than `stop` becomes true. Called between captures, by the thread that
@@ -75,9 +78,9 @@ class Host {
   // carries out its communication if nobody else may. Called in every call of the program.
   virtual void attend() {}
 
-  // For the energy account: add() adds phases that are no part of a checkpoint, and end_period() has
-  // everything written down. Called in the order in which all ranks submit. Collective; end_period()
-  // waits for the background.
+  // For the energy account: add() adds phases that are no part of a checkpoint, and end_period()
+  // has everything written down. Called in the order in which all ranks submit. Collective;
+  // end_period() waits for the background.
   virtual void add(std::span<const Phase> phases) = 0;
   virtual void end_period() = 0;
 
@@ -92,7 +95,9 @@ class Host {
 
 // Returns whether an instance that could not open its background for this reason can work in its
 // calls.
-inline bool can_go_inline(const Error& error) { return error.code != Code::busy && error.code != Code::comm; }
+inline bool can_go_inline(const Error& error) {
+  return error.code != Code::busy && error.code != Code::comm;
+}
 
 // Says whether threads of the program may communicate at the same time.
 enum class ThreadsMay { communicate, not_communicate };
@@ -103,7 +108,8 @@ Result<std::unique_ptr<Host>> open_inline_host(Context& context, LedgerWriter& l
 // Opens a host in which a thread in the first rank of each node acts for the node's ranks. If
 // threads must not communicate, their communication is carried out in the program's calls:
 // attend(), wait(), and all that wait for other ranks. Collective.
-Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& ledger, ThreadsMay threads_may);
+Result<std::unique_ptr<Host>> open_thread_host(Context& context, LedgerWriter& ledger,
+                                               ThreadsMay threads_may);
 
 // Opens a host in which the last rank of each node acts for the others; this is one of the others.
 // `whole` holds all ranks; the dedicated ones open a DedicatedRank meanwhile. Collective over

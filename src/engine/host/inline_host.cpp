@@ -20,7 +20,9 @@ class InlineHost : public Host {
     return slots.empty() ? store::Slot() : std::move(slots.front());
   }
 
-  governor::PhaseGuard begin_capture(std::uint64_t bytes) override { return engine_->begin_capture(bytes); }
+  governor::PhaseGuard begin_capture(std::uint64_t bytes) override {
+    return engine_->begin_capture(bytes);
+  }
   std::uint64_t next_number() const override { return count_; }
   std::uint64_t submit(Captures captures) override {
     engine_->revive_tiers();
@@ -33,7 +35,9 @@ class InlineHost : public Host {
     if (done_.size() > 64) done_.pop_front();
     return count_++;
   }
-  Progress progress(std::uint64_t number) override { return done_[done_.size() - (count_ - number)]; }
+  Progress progress(std::uint64_t number) override {
+    return done_[done_.size() - (count_ - number)];
+  }
   void wait(std::uint64_t, std::uint32_t, double) override {}
 
   void add(std::span<const Phase> phases) override {

@@ -38,7 +38,8 @@ Result<Mailbox> Mailbox::open(const sys::Directory& directory, std::uint32_t ran
   DIAPAUSE_TRY_ASSIGN(sys::File file, directory.open_file(kFileName, sys::Access::read_write));
   Mailbox mailbox(std::move(file), rank_count);
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t size, mailbox.file_.size());
-  if (size != bytes(rank_count)) return fail(Code::corrupt, mailbox.file_.path() + " is not this job's");
+  if (size != bytes(rank_count))
+    return fail(Code::corrupt, mailbox.file_.path() + " is not this job's");
   DIAPAUSE_TRY(mailbox.map());
   return mailbox;
 }
@@ -64,7 +65,8 @@ Mailbox::Mailbox(Mailbox&& other) noexcept
       boxes_(std::exchange(other.boxes_, nullptr)) {}
 
 Mailbox::~Mailbox() {
-  if (shared_ != nullptr) file_.kernel().unmap(reinterpret_cast<std::byte*>(shared_), bytes(rank_count_));
+  if (shared_ != nullptr)
+    file_.kernel().unmap(reinterpret_cast<std::byte*>(shared_), bytes(rank_count_));
 }
 
 void Mailbox::tell() {
@@ -135,7 +137,8 @@ Progress Mailbox::progress(std::uint64_t number) const {
   if (!progress.is_done) return progress;
   progress.bytes_total = result.bytes_total;
   progress.seconds = result.seconds;
-  if (result.code != 0) progress.result = fail(static_cast<Code>(result.code), get_text(result.text));
+  if (result.code != 0)
+    progress.result = fail(static_cast<Code>(result.code), get_text(result.text));
   return progress;
 }
 

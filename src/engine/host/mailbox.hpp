@@ -28,8 +28,8 @@ enum class RequestKind : std::uint32_t {
   stop
 };
 
-// One rank's part of a request. All ranks post the same requests in the same order. It is plain bytes,
-// because it is copied between processes.
+// One rank's part of a request. All ranks post the same requests in the same order. It is plain
+// bytes, because it is copied between processes.
 struct Message {
   RequestKind kind = RequestKind::stop;
   // Capture: tier of the version; make_room: the tier.
@@ -43,16 +43,18 @@ struct Message {
   std::uint32_t phase_count = 0;  // for phases
   std::array<Phase, 8> phases{};
   std::int32_t code = 0;  // capture that failed: the base Code
-  // Capture that succeeded: name of the image's slot. Complete: the same, or empty without an image.
+  // Capture that succeeded: name of the image's slot. Complete: the same, or empty without an
+  // image.
   std::array<char, 64> slot_name{};
   sys::FileId slot_id;           // and the identity of its file
   std::array<char, 512> text{};  // the error message, if it failed
 };
 
 class Mailbox {
+  // That a rank may be ahead.
  public:
-  static constexpr std::uint64_t kRequests = 16;  // that a rank may be ahead
-  static constexpr std::uint64_t kResults = 64;   // that stay readable
+  static constexpr std::uint64_t kRequests = 16;
+  static constexpr std::uint64_t kResults = 64;  // that stay readable
   static constexpr const char* kFileName = "mailbox";
 
   // create() is called by one process of the node, then open() by the others. `rank_count` is that
@@ -64,17 +66,18 @@ class Mailbox {
   ~Mailbox();
 
   // ---- called by a rank; `place` is counted within the node
-  // Posts a message and returns the number of its request. Waits while too many requests are in progress.
+  // Posts a message and returns the number of its request. Waits while too many requests are in
+  // progress.
   std::uint64_t post(std::uint32_t place, const Message& message);
   std::uint64_t next_number(std::uint32_t place) const { return boxes_[place].posted.load(); }
   Progress progress(std::uint64_t number) const;
   void wait(std::uint64_t number, std::uint32_t levels, double at_most_s) const;
   int stop_signal() const { return shared_->stop_signal.load(); }  // 0: none was passed on
-  void give_up() { shared_->given_up.store(1); }                   // work in progress need not be completed
+  void give_up() { shared_->given_up.store(1); }  // work in progress need not be completed
 
   // ---- called by the process that acts for the node
-  // Returns the parts of request `number` when all ranks have posted theirs. Calls `meanwhile` from time
-  // to time, and whenever this thread has received a signal.
+  // Returns the parts of request `number` when all ranks have posted theirs. Calls `meanwhile` from
+  // time to time, and whenever this thread has received a signal.
   std::vector<Message> take(std::uint64_t number, const std::function<void()>& meanwhile);
   // Tells the ranks that a signal asked this process to stop.
   void pass_on(int stop_signal) { shared_->stop_signal.store(stop_signal); }
@@ -106,7 +109,8 @@ class Mailbox {
     std::array<Entry, kResults> entries;
   };
 
-  Mailbox(sys::File file, std::uint32_t rank_count) : file_(std::move(file)), rank_count_(rank_count) {}
+  Mailbox(sys::File file, std::uint32_t rank_count)
+      : file_(std::move(file)), rank_count_(rank_count) {}
   static std::uint64_t bytes(std::uint32_t rank_count);
   Status map();
   void tell();

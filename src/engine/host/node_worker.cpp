@@ -11,10 +11,12 @@
 namespace diapause::engine {
 
 NodeWorker::NodeWorker(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log)
-    : context_{rank.kernel, std::move(comm), rank.settings, acting_for_nodes(rank.topology), {}, std::move(log),
-               rank.job,    rank.neighbours, rank.identity} {}
+    : context_{rank.kernel,  std::move(comm), rank.settings, acting_for_nodes(rank.topology),
+               {},           std::move(log),  rank.job,      rank.neighbours,
+               rank.identity} {}
 
-Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
+Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank,
+                                                     std::unique_ptr<comm::Comm> comm, LogSink log,
                                                      LedgerWriter& ledger) {
   std::unique_ptr<NodeWorker> worker(new NodeWorker(rank, std::move(comm), std::move(log)));
   DIAPAUSE_TRY_ASSIGN(worker->engine_, NodeEngine::open(worker->context_, ledger));
@@ -24,7 +26,9 @@ Result<std::unique_ptr<NodeWorker>> NodeWorker::open(const Context& rank, std::u
 
 Status NodeWorker::make_mailbox() {
   auto memory = context_.tiers.get(config::TierKind::memory);
-  if (!memory) return fail(Code::io, "work in the background needs the memory tier: " + memory.error().message);
+  if (!memory)
+    return fail(Code::io,
+                "work in the background needs the memory tier: " + memory.error().message);
   const auto rank_count = static_cast<std::uint32_t>(context_.topology.acted_for.size());
   auto mailbox = Mailbox::create((*memory)->directory(), rank_count);
   if (!mailbox) return fail(mailbox.error());
@@ -52,7 +56,8 @@ void NodeWorker::serve() {
     try {
       progress = work(number, messages);
     } catch (const std::exception& error) {
-      progress.result = fail(Code::internal, fmt::format("the engine in the background: {}", error.what()));
+      progress.result =
+          fail(Code::internal, fmt::format("the engine in the background: {}", error.what()));
     }
     progress.is_done = true;
     progress.seconds = sys::monotonic_s() - start_s;
@@ -144,7 +149,8 @@ Status NodeWorker::borrow(const Message& message, std::vector<Image>& images) {
   image.facts = message.facts;
   const std::uint64_t bytes = message.facts.image.file_bytes;
   if (message.capture_tier == config::TierKind::memory) {
-    DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory, sys::PrivateMemory::of_file(image.slot.file(), 0, bytes));
+    DIAPAUSE_TRY_ASSIGN(sys::PrivateMemory memory,
+                        sys::PrivateMemory::of_file(image.slot.file(), 0, bytes));
     image.bytes = capture::memory_bytes(std::move(memory), bytes);
   } else {
     DIAPAUSE_TRY_ASSIGN(sys::File file, tier->read_spare(image.slot.name()));

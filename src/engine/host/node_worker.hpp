@@ -22,7 +22,8 @@ class NodeWorker {
   // the workers of all nodes in the order of the nodes. Opens the tiers and makes the mailbox.
   // `log` is called in the thread that calls open() or serve(). `ledger` must outlive the object.
   // Collective over `comm`.
-  static Result<std::unique_ptr<NodeWorker>> open(const Context& rank, std::unique_ptr<comm::Comm> comm, LogSink log,
+  static Result<std::unique_ptr<NodeWorker>> open(const Context& rank,
+                                                  std::unique_ptr<comm::Comm> comm, LogSink log,
                                                   LedgerWriter& ledger);
 
   StoredFacts facts() const { return {engine_->incarnation(), engine_->other_rank_count()}; }
@@ -33,8 +34,8 @@ class NodeWorker {
   // Takes the mailbox its name, once all ranks have opened it: what happens to files of the tier
   // from then on does not concern the memory that they share.
   void conceal_mailbox() const;
-  // Carries out the requests that the ranks post until all have told it to stop. The calling thread gives way
-  // to the computing ranks, according to async.nice and async.cpu, from then on.
+  // Carries out the requests that the ranks post until all have told it to stop. The calling thread
+  // gives way to the computing ranks, according to async.nice and async.cpu, from then on.
   void serve();
   Context& context() { return context_; }
 

@@ -37,7 +37,8 @@ bool is_placed(const Context& context, const std::string& text) {
 Status first_error(const Context& context, const std::vector<ByteVector>& messages) {
   for (std::uint32_t r = 0; r < messages.size(); ++r) {
     if (messages[r].empty() || messages[r][0] == std::byte{0}) continue;
-    const std::string text(reinterpret_cast<const char*>(messages[r].data()) + 1, messages[r].size() - 1);
+    const std::string text(reinterpret_cast<const char*>(messages[r].data()) + 1,
+                           messages[r].size() - 1);
     const auto code = static_cast<Code>(-static_cast<int>(messages[r][0]));
     return fail(code, is_placed(context, text) ? text : where(context, r) + text);
   }
@@ -64,12 +65,15 @@ bool Neighbour::get(format::Reader& reader) {
 Status agree(const Context& context, const Status& mine) {
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t all_well, context.comm->all_min(mine ? 1 : 0));
   if (all_well == 1) return {};
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> messages, context.comm->all_gather(pack(mine, {})));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> messages,
+                      context.comm->all_gather(pack(mine, {})));
   return first_error(context, messages);
 }
 
-Result<std::vector<ByteVector>> agree_and_gather(const Context& context, const Status& mine, ByteView payload) {
-  DIAPAUSE_TRY_ASSIGN(std::vector<ByteVector> messages, context.comm->all_gather(pack(mine, payload)));
+Result<std::vector<ByteVector>> agree_and_gather(const Context& context, const Status& mine,
+                                                 ByteView payload) {
+  DIAPAUSE_TRY_ASSIGN(std::vector<ByteVector> messages,
+                      context.comm->all_gather(pack(mine, payload)));
   DIAPAUSE_TRY(first_error(context, messages));
   for (ByteVector& message : messages) message.erase(message.begin());
   return messages;

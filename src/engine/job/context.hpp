@@ -18,10 +18,12 @@
 
 namespace diapause::engine {
 
-// The tiers, by config::TierKind. All ranks agree on whether a tier can be written to: it is open on all ranks or on
-// none. A tier that some nodes cannot use is opened for reading where possible, so that only those nodes are lost.
+// The tiers, by config::TierKind. All ranks agree on whether a tier can be written to: it is open
+// on all ranks or on none. A tier that some nodes cannot use is opened for reading where possible,
+// so that only those nodes are lost.
 //
-// A step may use the tiers that it finds here, and cannot open or close one: that needs an object that is not const.
+// A step may use the tiers that it finds here, and cannot open or close one: that needs an object
+// that is not const.
 class Tiers {
  public:
   // Returns the tier, or a null pointer if it cannot be written to.
@@ -31,21 +33,28 @@ class Tiers {
   }
   // Return the tier, or the reason why it cannot be used.
   Result<store::Tier*> get(config::TierKind kind) const { return or_reason(find(kind), kind); }
-  Result<store::Tier*> get_to_read(config::TierKind kind) const { return or_reason(find_to_read(kind), kind); }
+  Result<store::Tier*> get_to_read(config::TierKind kind) const {
+    return or_reason(find_to_read(kind), kind);
+  }
 
-  const Error& why_not(config::TierKind kind) const { return at(kind).why_not; }  // of a tier that is not open
+  const Error& why_not(config::TierKind kind) const {
+    return at(kind).why_not;
+  }  // of a tier that is not open
   // Returns whether a tier that is not open may hold something of the job.
   bool may_hold(config::TierKind kind) const { return at(kind).may_hold; }
 
-  void open(config::TierKind kind, store::Tier tier) { at(kind).open = std::make_unique<store::Tier>(std::move(tier)); }
-  // Makes the tier, which was just opened, the successor of the last one of its kind that was closed.
+  void open(config::TierKind kind, store::Tier tier) {
+    at(kind).open = std::make_unique<store::Tier>(std::move(tier));
+  }
+  // Makes the tier, which was just opened, the successor of the last one of its kind that was
+  // closed.
   void succeed(config::TierKind kind) {
     if (!at(kind).before) return;
     find(kind)->succeed(std::move(*at(kind).before));
     at(kind).before.reset();
   }
-  // Closes a tier, for reading too, until it is opened anew. Versions in progress may still need files that this
-  // process has lent, so these stay.
+  // Closes a tier, for reading too, until it is opened anew. Versions in progress may still need
+  // files that this process has lent, so these stay.
   void close(config::TierKind kind) {
     Place& place = at(kind);
     place.read_only.reset();
@@ -59,8 +68,8 @@ class Tiers {
     close(kind);
     give_reason(kind, std::move(why), true);
   }
-  // Closes a tier for writing. What lies there can still be read, and the lock stays. `may_hold` says whether the tier
-  // may hold something of the job.
+  // Closes a tier for writing. What lies there can still be read, and the lock stays. `may_hold`
+  // says whether the tier may hold something of the job.
   void keep_to_read(config::TierKind kind, Error why, bool may_hold) {
     Place& place = at(kind);
     if (place.open != nullptr) {
@@ -95,7 +104,8 @@ class Tiers {
 
 inline constexpr config::TierKind kAllTiers[] = {config::TierKind::memory, config::TierKind::local,
                                                  config::TierKind::global};
-inline constexpr config::TierKind kNodeTiers[] = {config::TierKind::memory, config::TierKind::local};
+inline constexpr config::TierKind kNodeTiers[] = {config::TierKind::memory,
+                                                  config::TierKind::local};
 
 // A process of the program, and the processors that it may use.
 struct Neighbour {
@@ -106,8 +116,9 @@ struct Neighbour {
   bool get(format::Reader& reader);
 };
 
-// Who this process is in the job, and what it works with. It is put together when an instance is opened. Steps of the
-// engine get it as const: only the objects that open and close tiers may change it.
+// Who this process is in the job, and what it works with. It is put together when an instance is
+// opened. Steps of the engine get it as const: only the objects that open and close tiers may
+// change it.
 struct Context {
   sys::Kernel& kernel;
   std::unique_ptr<comm::Comm> comm;
@@ -120,12 +131,18 @@ struct Context {
   std::vector<Neighbour> neighbours = {};
   format::JobIdentity identity = {};
 
-  const std::string& job_key() const { return identity.key; }  // the job's directory name in every tier
+  const std::string& job_key() const {
+    return identity.key;
+  }  // the job's directory name in every tier
   std::uint32_t rank() const { return topology.rank; }
-  std::uint32_t rank_count() const { return static_cast<std::uint32_t>(topology.node_of_rank.size()); }
+  std::uint32_t rank_count() const {
+    return static_cast<std::uint32_t>(topology.node_of_rank.size());
+  }
   // Returns the number under which this process makes files in a tier. A process that acts for a
   // node does so beside the ranks of the node.
-  std::uint32_t slot_owner() const { return topology.by_node ? rank_count() + topology.node : rank(); }
+  std::uint32_t slot_owner() const {
+    return topology.by_node ? rank_count() + topology.node : rank();
+  }
   std::uint32_t actor(std::uint32_t of_rank) const { return topology.actor_of_rank[of_rank]; }
   // Returns whether this rank acts for a tier for which one rank has to: the node's leader, or rank
   // 0 for the global tier.
@@ -139,6 +156,7 @@ struct Context {
 Status agree(const Context& context, const Status& mine);
 
 // Agrees as agree() does, and on success returns what every rank passed. Collective.
-Result<std::vector<ByteVector>> agree_and_gather(const Context& context, const Status& mine, ByteView payload);
+Result<std::vector<ByteVector>> agree_and_gather(const Context& context, const Status& mine,
+                                                 ByteView payload);
 
 }  // namespace diapause::engine

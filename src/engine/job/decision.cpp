@@ -20,21 +20,24 @@ Status check_request(const DecisionRequest& mine, const Decision& of_root) {
     return fail(Code::argument, fmt::format("level {}: levels are 1 to 4", mine.level));
   }
   if (of_root.number != mine.number || of_root.level != mine.level) {
-    return fail(Code::argument,
-                fmt::format("asks for version {} at level {}, rank 0 for version {} at level {}: all ranks must "
-                            "make the same call",
-                            mine.number, mine.level, of_root.number, of_root.level));
+    return fail(
+        Code::argument,
+        fmt::format(
+            "asks for version {} at level {}, rank 0 for version {} at level {}: all ranks must "
+            "make the same call",
+            mine.number, mine.level, of_root.number, of_root.level));
   }
   if (of_root.ok == 0) return fail(Code::io, "the system gives no random numbers");
   return {};
 }
 
-// Passes rank 0's decision to all ranks, and returns on all whether they have made the same request. The least value of
-// all ranks tells both: only rank 0 has others than the greatest where the decision stands, and equal numbers have the
-// same least and greatest value.
+// Passes rank 0's decision to all ranks, and returns on all whether they have made the same
+// request. The least value of all ranks tells both: only rank 0 has others than the greatest where
+// the decision stands, and equal numbers have the same least and greatest value.
 Result<bool> share(const Context& context, const DecisionRequest& mine, Decision& decision) {
   static_assert(std::is_trivially_copyable_v<Decision>);
-  constexpr std::size_t kWords = (sizeof(Decision) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  constexpr std::size_t kWords =
+      (sizeof(Decision) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   const auto level = static_cast<std::uint32_t>(mine.level);
   std::array<std::uint64_t, kWords + 4> words;
   words.fill(UINT64_MAX);
@@ -62,7 +65,8 @@ Result<Decision> Decider::decide(const Context& context, const DecisionRequest& 
     // Attempts at one number must be ordered, by their ids: an id begins with the number of the
     // attempt.
     ++attempts_;
-    for (std::size_t i = 0; i < 4; ++i) decision.commit[i] = static_cast<std::uint8_t>(attempts_ >> (24 - 8 * i));
+    for (std::size_t i = 0; i < 4; ++i)
+      decision.commit[i] = static_cast<std::uint8_t>(attempts_ >> (24 - 8 * i));
   }
   DIAPAUSE_TRY_ASSIGN(const bool are_requests_equal, share(context, mine, decision));
   const Status usable = check_request(mine, decision);

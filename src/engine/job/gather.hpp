@@ -1,4 +1,5 @@
-// Exchange of typed values among all ranks: what every rank tells becomes known on all of them. Collective.
+// Exchange of typed values among all ranks: what every rank tells becomes known on all of them.
+// Collective.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace diapause::engine {
 template <class Value>
 using Gathered = std::vector<std::vector<Value>>;
 
-// Plain values travel as they lie in memory, and texts with their length. Any other type has two members:
+// Plain values travel as they lie in memory, and texts with their length. Any other type has two
+// members:
 //   void put(format::Writer&) const;
 //   bool get(format::Reader&);  // false if that is not what put() writes
 template <class Value>
@@ -74,9 +76,10 @@ Result<std::vector<Value>> values_in(ByteView part, const char* what) {
 // Returns the values of all ranks on all ranks. Fails on all ranks, with the first error, if `mine`
 // is a failure anywhere.
 template <class Value>
-Result<Gathered<Value>> gather_values(const Context& context, const Status& mine, std::span<const Value> values,
-                                      const char* what) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts, agree_and_gather(context, mine, packed(values)));
+Result<Gathered<Value>> gather_values(const Context& context, const Status& mine,
+                                      std::span<const Value> values, const char* what) {
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts,
+                      agree_and_gather(context, mine, packed(values)));
   Gathered<Value> all;
   for (const ByteVector& part : parts) {
     DIAPAUSE_TRY_ASSIGN(std::vector<Value> of_one, values_in<Value>(part, what));
@@ -88,7 +91,8 @@ Result<Gathered<Value>> gather_values(const Context& context, const Status& mine
 // Returns one value of each process in `comm`, by its place there. Does not agree on anything.
 template <class Value>
 Result<std::vector<Value>> gather_one(comm::Comm& comm, const Value& mine) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts, comm.all_gather(packed(std::span(&mine, 1))));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<ByteVector> parts,
+                      comm.all_gather(packed(std::span(&mine, 1))));
   std::vector<Value> all;
   for (const ByteVector& part : parts) {
     DIAPAUSE_TRY_ASSIGN(std::vector<Value> of_one, values_in<Value>(part, "a rank's value"));

@@ -87,7 +87,9 @@ class Registry {
   void bear(const format::JobIdentity& identity) {
     const auto job = root_.make_child(identity.key);
     const Status written = job ? store::write_identity(*job, identity, "0") : fail(job.error());
-    if (!written) say(Severity::warning, "the identity of the job could not be written: " + written.error().message);
+    if (!written)
+      say(Severity::warning,
+          "the identity of the job could not be written: " + written.error().message);
     lock_.reset();
   }
 
@@ -103,7 +105,8 @@ class Registry {
   // Takes a lock, because two programs that start at the same time must not both make the job.
   // Without a lock the work continues.
   void take_lock() {
-    auto lock = sys::FileLock::acquire(root_, kBirthLockName, "a job that is about to begin\n", kBirthWait_s);
+    auto lock = sys::FileLock::acquire(root_, kBirthLockName, "a job that is about to begin\n",
+                                       kBirthWait_s);
     if (lock) lock_.emplace(std::move(*lock));
     if (!lock) say(Severity::information, lock.error().message);
   }
@@ -112,8 +115,9 @@ class Registry {
     const store::FoundJob& found = store::choose_job(root_, all);
     for (const store::FoundJob& other : all) {
       if (&other == &found) continue;
-      say(Severity::warning, fmt::format("{} holds two jobs called '{}', {} and {}: going on with {}", root_.path(),
-                                         context_.job, found.directory, other.directory, found.directory));
+      say(Severity::warning,
+          fmt::format("{} holds two jobs called '{}', {} and {}: going on with {}", root_.path(),
+                      context_.job, found.directory, other.directory, found.directory));
     }
     if (!found.trouble.empty()) say(Severity::warning, found.trouble);
     switch (found.standing) {
@@ -140,7 +144,9 @@ class Registry {
       return root_.sync();
     };
     const Status written = write_all();
-    if (!written) say(Severity::warning, "the identity of the job could not be changed: " + written.error().message);
+    if (!written)
+      say(Severity::warning,
+          "the identity of the job could not be changed: " + written.error().message);
   }
 
   // Keeps the job that was found, and completes an interrupted change of its name.
@@ -151,8 +157,8 @@ class Registry {
 
   format::JobIdentity move(const store::FoundJob& found) const {
     format::JobIdentity identity = found.identity;
-    say(Severity::information, fmt::format("job '{}' has moved from {} to {} and goes on there", context_.job,
-                                           identity.home, root_.real_path()));
+    say(Severity::information, fmt::format("job '{}' has moved from {} to {} and goes on there",
+                                           context_.job, identity.home, root_.real_path()));
     identity.home = root_.real_path();
     write(found.directory, identity);
     return identity;
@@ -163,7 +169,8 @@ class Registry {
     if (!own) return found.identity;
     own->copied_from = found.identity.id;
     say(Severity::warning,
-        fmt::format("{}/{} is a copy of the job in {}, which is still there: it goes on as a job of its own, {}, from "
+        fmt::format("{}/{} is a copy of the job in {}, which is still there: it goes on as a job "
+                    "of its own, {}, from "
                     "what the copy holds; what lies in the nodes' tiers stays with the original",
                     root_.path(), found.directory, found.identity.home, own->key));
     write(found.directory, *own);
@@ -178,7 +185,8 @@ class Registry {
     identity->key = found.directory;
     if (found.trouble.empty()) {
       say(Severity::information,
-          fmt::format("{}/{} was made by an earlier release: it gets an identity", root_.path(), found.directory));
+          fmt::format("{}/{} was made by an earlier release: it gets an identity", root_.path(),
+                      found.directory));
     }
     write(found.directory, *identity);
     return *identity;
@@ -190,7 +198,8 @@ class Registry {
   std::optional<sys::FileLock> lock_;
 };
 
-// What a node remembers of a job of this name and home: its identity, or the directory of a release that wrote none.
+// What a node remembers of a job of this name and home: its identity, or the directory of a release
+// that wrote none.
 struct Memory {
   std::optional<format::JobIdentity> identity;
   std::string old_key;
@@ -207,7 +216,8 @@ struct Memory {
   }
 };
 
-void remember(const sys::Directory& root, const Context& context, const Answer& answer, std::vector<Memory>& memories) {
+void remember(const sys::Directory& root, const Context& context, const Answer& answer,
+              std::vector<Memory>& memories) {
   const auto entries = root.list();
   if (!entries) return;
   const std::string absolute = context.settings.global_path;
@@ -219,8 +229,8 @@ void remember(const sys::Directory& root, const Context& context, const Answer& 
     const auto job = root.open_child(entry.name);
     if (!job) continue;
     const auto identity = store::read_identity(*job);
-    const bool is_here =
-        identity && identity->key == entry.name && std::ranges::find(answer.home, identity->home) != answer.home.end();
+    const bool is_here = identity && identity->key == entry.name &&
+                         std::ranges::find(answer.home, identity->home) != answer.home.end();
     if (is_here) memories.push_back({*identity, {}});
     if (!identity && old_keys.contains(entry.name)) memories.push_back({std::nullopt, entry.name});
   }
@@ -238,7 +248,8 @@ Result<std::vector<Memory>> ask_nodes(const Context& context, const Answer& answ
   DIAPAUSE_TRY_ASSIGN(const Gathered<Memory> all,
                       gather_values<Memory>(context, {}, mine, "what a node remembers of the job"));
   std::vector<Memory> memories;
-  for (const std::vector<Memory>& of_node : all) memories.insert(memories.end(), of_node.begin(), of_node.end());
+  for (const std::vector<Memory>& of_node : all)
+    memories.insert(memories.end(), of_node.begin(), of_node.end());
   return memories;
 }
 
@@ -249,7 +260,8 @@ Result<format::JobIdentity> remembered_or_new(const Context& context, const Answ
   std::optional<format::JobIdentity> last;
   std::string old_key;
   for (const Memory& memory : memories) {
-    const bool is_later = memory.identity && (!last || last->created_unix_ns < memory.identity->created_unix_ns);
+    const bool is_later =
+        memory.identity && (!last || last->created_unix_ns < memory.identity->created_unix_ns);
     if (is_later) last = memory.identity;
     if (old_key.empty()) old_key = memory.old_key;
   }
@@ -257,7 +269,8 @@ Result<format::JobIdentity> remembered_or_new(const Context& context, const Answ
     last->home = answer.home[0];
     return *last;
   }
-  DIAPAUSE_TRY_ASSIGN(format::JobIdentity identity, store::draw_identity(context.job, answer.home[0]));
+  DIAPAUSE_TRY_ASSIGN(format::JobIdentity identity,
+                      store::draw_identity(context.job, answer.home[0]));
   if (!old_key.empty()) {
     identity.key = old_key;
   } else if (answer.found == Found::unusable) {
@@ -286,8 +299,9 @@ Result<format::JobIdentity> find_identity(const Context& context) {
   Registry registry(context);
   std::vector<Answer> looked;
   if (context.rank() == 0) looked.push_back(registry.look());
-  DIAPAUSE_TRY_ASSIGN(const Gathered<Answer> all,
-                      gather_values<Answer>(context, {}, looked, "what rank 0 says of the job's identity"));
+  DIAPAUSE_TRY_ASSIGN(
+      const Gathered<Answer> all,
+      gather_values<Answer>(context, {}, looked, "what rank 0 says of the job's identity"));
   const Answer& answer = all[0].front();
   if (answer.found == Found::job) return answer.identity;
   DIAPAUSE_TRY_ASSIGN(const std::vector<Memory> memories, ask_nodes(context, answer));
@@ -309,7 +323,8 @@ void leave_identity(const Context& context) {
     if (context.tiers.find(kind) == nullptr || !context.acts_for(kind)) continue;
     const auto leave = [&]() -> Status {
       const std::string& path = root_of(context.settings, kind);
-      DIAPAUSE_TRY_ASSIGN(const sys::Directory root, sys::Directory::open_private(context.kernel, path));
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory root,
+                          sys::Directory::open_private(context.kernel, path));
       DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root.open_child(context.job_key()));
       const auto known = store::read_identity(job);
       if (known && *known == context.identity) return {};
@@ -329,17 +344,20 @@ void take_over_renamed_node(const Context& context) {
     const std::string& path = root_of(context.settings, kind);
     if (path.empty() || !context.acts_for(kind) || !sys::is_plain_name(name)) continue;
     const auto take = [&]() -> Result<std::vector<std::string>> {
-      DIAPAUSE_TRY_ASSIGN(const sys::Directory root, sys::Directory::open_private(context.kernel, path));
+      DIAPAUSE_TRY_ASSIGN(const sys::Directory root,
+                          sys::Directory::open_private(context.kernel, path));
       DIAPAUSE_TRY_ASSIGN(const sys::Directory job, root.open_child(context.job_key()));
-      return store::take_over_renamed(job, name, {topology.node_names.begin(), topology.node_names.end()});
+      return store::take_over_renamed(job, name,
+                                      {topology.node_names.begin(), topology.node_names.end()});
     };
     const auto taken = take();
     if (!taken) {
       const bool is_first_start = taken.error().code == Code::not_found;
       if (!is_first_start) context.log(Severity::warning, taken.error().message);
     } else if (!taken->empty()) {
-      context.log(Severity::information, fmt::format("what {} left in {} when this machine was called so is {}'s now",
-                                                     fmt::join(*taken, ", "), path, name));
+      context.log(Severity::information,
+                  fmt::format("what {} left in {} when this machine was called so is {}'s now",
+                              fmt::join(*taken, ", "), path, name));
     }
   }
 }

@@ -21,7 +21,8 @@ bool merge(Merged& merged, Reader& reader, std::size_t process, std::size_t node
   const auto id = store::parse_version_directory(reader.sized_text());
   const std::uint32_t tier = reader.u32();
   const std::uint32_t node = reader.u32();
-  if (!id || tier > static_cast<std::uint32_t>(config::TierKind::global) || node >= node_count) return false;
+  if (!id || tier > static_cast<std::uint32_t>(config::TierKind::global) || node >= node_count)
+    return false;
   const auto kind = static_cast<config::TierKind>(tier);
   StoredVersion& version = merged.versions[*id];
   version.id = *id;
@@ -44,7 +45,8 @@ bool merge(Merged& merged, Reader& reader, std::size_t process, std::size_t node
     if (!global) version.tier_of[{node, store::image_name(rank)}] = kind;
   }
   const std::uint64_t shared_files = reader.u64();
-  for (std::uint64_t i = 0; i < shared_files && reader.ok(); ++i) version.global_shared_files.insert(reader.u32());
+  for (std::uint64_t i = 0; i < shared_files && reader.ok(); ++i)
+    version.global_shared_files.insert(reader.u32());
   const std::uint64_t parities = reader.u64();
   for (std::uint64_t i = 0; i < parities && reader.ok(); ++i) {
     const std::uint32_t group = reader.u32();
@@ -57,9 +59,12 @@ bool merge(Merged& merged, Reader& reader, std::size_t process, std::size_t node
 
 }  // namespace
 
-void write_mark(Writer& report, const store::FinishedMark& mark) { report.sized_text(store::encode_finished(mark)); }
+void write_mark(Writer& report, const store::FinishedMark& mark) {
+  report.sized_text(store::encode_finished(mark));
+}
 
-void describe(Writer& writer, const store::FoundVersion& found, config::TierKind kind, std::uint32_t node) {
+void describe(Writer& writer, const store::FoundVersion& found, config::TierKind kind,
+              std::uint32_t node) {
   writer.sized_text(store::version_directory(found.id));
   writer.u32(static_cast<std::uint32_t>(kind));
   writer.u32(node);

@@ -1,4 +1,5 @@
-// What the processes of a job report of the versions that they have, and what becomes of all reports together. Pure.
+// What the processes of a job report of the versions that they have, and what becomes of all
+// reports together. Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,11 @@ struct Merged {
 // The beginning of a report: the mark of a finished job, which rank 0 reports for all.
 void write_mark(format::Writer& report, const store::FinishedMark& mark);
 // Adds what the process has found of a version in a tier of its node.
-void describe(format::Writer& report, const store::FoundVersion& found, config::TierKind kind, std::uint32_t node);
+void describe(format::Writer& report, const store::FoundVersion& found, config::TierKind kind,
+              std::uint32_t node);
 
-// Merges the reports of all processes, by their places. The versions have no manifests yet. Code::comm if a report did
-// not arrive whole.
+// Merges the reports of all processes, by their places. The versions have no manifests yet.
+// Code::comm if a report did not arrive whole.
 Result<Merged> merge_reports(std::span<const ByteVector> reports, std::size_t node_count);
 
 }  // namespace diapause::engine

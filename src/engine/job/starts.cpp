@@ -28,7 +28,8 @@ Result<std::uint32_t> StartBook::begin(const Context& context, std::uint32_t at_
   if (tier != nullptr && context.acts_for(kCountingTier)) {
     auto read = store::read_starts(tier->directory());
     if (read) starts_ = std::move(*read);
-    if (!read && read.error().code != Code::not_found) context.log(Severity::warning, read.error().message);
+    if (!read && read.error().code != Code::not_found)
+      context.log(Severity::warning, read.error().message);
     wanted = std::max<std::uint64_t>(wanted, starts_.last_incarnation() + std::uint64_t{1});
   }
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t agreed, context.comm->all_max(wanted));
@@ -66,7 +67,9 @@ void StartBook::write(const Context& context) const {
   store::Tier* const tier = context.tiers.find(kCountingTier);
   if (tier == nullptr) return;
   const Status written = store::write_starts(tier->directory(), starts_);
-  if (!written) context.log(Severity::warning, "this start could not be written down: " + written.error().message);
+  if (!written)
+    context.log(Severity::warning,
+                "this start could not be written down: " + written.error().message);
 }
 
 void tell_of_other_histories(const Context& context, const std::vector<StoredVersion>& versions,
@@ -77,26 +80,34 @@ void tell_of_other_histories(const Context& context, const std::vector<StoredVer
   // That start was before starts were recorded.
   if (!starts || starts->find(chosen.incarnation) == nullptr) return;
   const std::uint32_t root = starts->root_of(chosen.incarnation);
-  const std::string taken = fmt::format("version {} of {}", chosen.number, start_text(*starts, chosen.incarnation));
+  const std::string taken =
+      fmt::format("version {} of {}", chosen.number, start_text(*starts, chosen.incarnation));
   std::map<std::uint32_t, format::VersionId> newest_of_others;  // by root
   std::set<std::uint32_t> reached;
   for (const StoredVersion& version : versions) {
     if (!version.manifest) continue;
     reached.insert(version.id.incarnation);
-    if (starts->find(version.id.incarnation) == nullptr || starts->root_of(version.id.incarnation) == root) continue;
-    auto [newest, is_first] = newest_of_others.try_emplace(starts->root_of(version.id.incarnation), version.id);
+    if (starts->find(version.id.incarnation) == nullptr ||
+        starts->root_of(version.id.incarnation) == root)
+      continue;
+    auto [newest, is_first] =
+        newest_of_others.try_emplace(starts->root_of(version.id.incarnation), version.id);
     if (!is_first) newest->second = std::max(newest->second, version.id);
   }
   for (const auto& [other, id] : newest_of_others) {
-    context.log(Severity::warning,
-                fmt::format("'{}' has two histories: version {} of {} is of another one than {}, which is taken",
-                            context.job, id.number, start_text(*starts, id.incarnation), taken));
+    context.log(
+        Severity::warning,
+        fmt::format(
+            "'{}' has two histories: version {} of {} is of another one than {}, which is taken",
+            context.job, id.number, start_text(*starts, id.incarnation), taken));
   }
   for (const format::Start& start : starts->list) {
     const bool is_out_of_reach = start.has_versions && !reached.contains(start.incarnation);
     if (!is_out_of_reach || start.incarnation <= chosen.incarnation) continue;
-    context.log(Severity::warning, fmt::format("{} of '{}' took versions that cannot be reached from here: {} is taken",
-                                               start_text(*starts, start.incarnation), context.job, taken));
+    context.log(
+        Severity::warning,
+        fmt::format("{} of '{}' took versions that cannot be reached from here: {} is taken",
+                    start_text(*starts, start.incarnation), context.job, taken));
   }
 }
 

@@ -8,14 +8,17 @@
 
 namespace diapause::engine {
 
-Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name) {
+Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings,
+                               const std::string& host_name) {
   // A key identifies a rank's node: the number of an emulated node, or the leader of the ranks that
   // share memory, and the node's name.
   const bool emulated = settings.ranks_per_node > 0;
-  const std::uint32_t number = emulated ? comm.rank() / settings.ranks_per_node : comm.node_leader();
+  const std::uint32_t number =
+      emulated ? comm.rank() / settings.ranks_per_node : comm.node_leader();
   std::string name = settings.node_name.empty() ? host_name : settings.node_name;
   if (emulated) {
-    name = number < settings.node_names.size() ? settings.node_names[number] : fmt::format("node{}", number);
+    name = number < settings.node_names.size() ? settings.node_names[number]
+                                               : fmt::format("node{}", number);
   }
   const std::string key = fmt::format("{}/{}", number, name);
   DIAPAUSE_TRY_ASSIGN(const std::vector<std::string> keys, gather_one(comm, key));
@@ -24,7 +27,8 @@ Result<Topology> find_topology(comm::Comm& comm, const config::Settings& setting
   topology.rank = comm.rank();
   std::map<std::string, std::uint32_t> nodes;
   for (std::uint32_t r = 0; r < keys.size(); ++r) {
-    const auto [found, is_new] = nodes.try_emplace(keys[r], static_cast<std::uint32_t>(nodes.size()));
+    const auto [found, is_new] =
+        nodes.try_emplace(keys[r], static_cast<std::uint32_t>(nodes.size()));
     if (is_new) {
       topology.node_names.push_back(keys[r].substr(keys[r].find('/') + 1));
       topology.leaders.push_back(r);
@@ -53,11 +57,11 @@ Result<Parted> set_last_ranks_aside(const Topology& whole) {
   for (std::uint32_t r = 0; r < whole.node_of_rank.size(); ++r) last[whole.node_of_rank[r]] = r;
   for (std::size_t node = 0; node < last.size(); ++node) {
     if (last[node] != whole.leaders[node]) continue;
-    return fail(
-        Code::config,
-        fmt::format("async.mode is \"rank\", which sets the last rank of each node aside, and {} has only rank {}: "
-                    "start at least 2 ranks on every node, or set async.mode to \"thread\"",
-                    whole.node_names[node], last[node]));
+    return fail(Code::config,
+                fmt::format("async.mode is \"rank\", which sets the last rank of each node aside, "
+                            "and {} has only rank {}: "
+                            "start at least 2 ranks on every node, or set async.mode to \"thread\"",
+                            whole.node_names[node], last[node]));
   }
   Parted parted;
   parted.is_dedicated = last[whole.node] == whole.rank;

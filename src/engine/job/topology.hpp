@@ -27,7 +27,9 @@ struct Topology {
   bool by_node = false;
 
   bool is_leader() const { return leaders[node] == rank; }
-  bool acts_for(std::uint32_t of_rank) const { return actor_of_rank[of_rank] == actor_of_rank[rank]; }
+  bool acts_for(std::uint32_t of_rank) const {
+    return actor_of_rank[of_rank] == actor_of_rank[rank];
+  }
 };
 
 // Returns the topology as seen by the process that acts for all ranks of its node, in a Comm with
@@ -35,7 +37,8 @@ struct Topology {
 Topology acting_for_nodes(Topology topology);
 
 // Finds out which ranks share a node. The nodes are in the order of their lowest ranks. Collective.
-Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings, const std::string& host_name);
+Result<Topology> find_topology(comm::Comm& comm, const config::Settings& settings,
+                               const std::string& host_name);
 
 // Removes the last rank of each node, which is dedicated to act for its node. The others are
 // renumbered in their order. A dedicated rank gets the topology as the first rank of its node sees

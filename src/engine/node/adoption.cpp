@@ -21,7 +21,8 @@ constexpr config::TierKind kMemory = config::TierKind::memory;
 
 class Adoption {
  public:
-  explicit Adoption(const Context& context) : context_(context), place_(context.tiers.find(kMemory)->directory()) {}
+  explicit Adoption(const Context& context)
+      : context_(context), place_(context.tiers.find(kMemory)->directory()) {}
 
   Result<bool> run(const std::optional<format::VersionId>& newest) {
     DIAPAUSE_TRY_ASSIGN(const std::vector<format::VersionId> whole, find_whole(look(newest)));
@@ -31,8 +32,9 @@ class Adoption {
       const Code code = adopted.error().code;
       if (code == Code::comm || is_of_the_moment(code)) return fail(std::move(adopted.error()));
       if (context_.rank() == 0) {
-        context_.log(Severity::information, fmt::format("version {}, captured when the last run ended, is not used: {}",
-                                                        version.number, adopted.error().message));
+        context_.log(Severity::information,
+                     fmt::format("version {}, captured when the last run ended, is not used: {}",
+                                 version.number, adopted.error().message));
       }
     }
     return false;
@@ -54,16 +56,19 @@ class Adoption {
     for (const store::OrphanedImage& orphan : *orphans) {
       const format::ImageHeader& header = orphan.header;
       const bool is_new = !newest || header.version > *newest;
-      if (!is_new || header.rank_count != context_.rank_count() || header.owner >= header.rank_count) continue;
+      if (!is_new || header.rank_count != context_.rank_count() ||
+          header.owner >= header.rank_count)
+        continue;
       if (context_.topology.node_of_rank[header.owner] != context_.topology.node) continue;
-      found.push_back(fmt::format("{}/{}/{}/{}", store::version_directory(header.version), header.owner,
-                                  orphan.directory, orphan.file));
+      found.push_back(fmt::format("{}/{}/{}/{}", store::version_directory(header.version),
+                                  header.owner, orphan.directory, orphan.file));
     }
     return found;
   }
 
   // Returns false if the text is damaged.
-  bool take_line(std::string_view line, std::map<format::VersionId, std::set<std::uint32_t>>& ranks) {
+  bool take_line(std::string_view line,
+                 std::map<format::VersionId, std::set<std::uint32_t>>& ranks) {
     std::array<std::string_view, 4> parts;
     for (std::string_view& part : parts) {
       part = line.substr(0, line.find('/'));
@@ -72,7 +77,8 @@ class Adoption {
     const auto version = store::parse_version_directory(parts[0]);
     std::uint32_t rank = 0;
     const auto read = std::from_chars(parts[1].begin(), parts[1].end(), rank);
-    if (!version || read.ec != std::errc() || rank >= context_.rank_count() || parts[3].empty()) return false;
+    if (!version || read.ec != std::errc() || rank >= context_.rank_count() || parts[3].empty())
+      return false;
     ranks[*version].insert(rank);
     if (context_.topology.acts_for(rank)) {
       found_[*version].try_emplace(rank, Place{std::string(parts[2]), std::string(parts[3])});
@@ -83,13 +89,14 @@ class Adoption {
   // Returns the versions of which all images were found, newest first.
   Result<std::vector<format::VersionId>> find_whole(const Result<std::vector<std::string>>& mine) {
     const std::vector<std::string> seen = mine ? *mine : std::vector<std::string>();
-    DIAPAUSE_TRY_ASSIGN(
-        const Gathered<std::string> all,
-        gather_values<std::string>(context_, mine ? Status() : fail(mine.error()), seen, "a list of captures"));
+    DIAPAUSE_TRY_ASSIGN(const Gathered<std::string> all,
+                        gather_values<std::string>(context_, mine ? Status() : fail(mine.error()),
+                                                   seen, "a list of captures"));
     std::map<format::VersionId, std::set<std::uint32_t>> ranks;
     for (const std::vector<std::string>& of_process : all) {
       for (const std::string& line : of_process) {
-        if (!take_line(line, ranks)) return fail(Code::comm, "a list of captures did not arrive whole");
+        if (!take_line(line, ranks))
+          return fail(Code::comm, "a list of captures did not arrive whole");
       }
     }
     std::vector<format::VersionId> whole;
@@ -102,9 +109,11 @@ class Adoption {
   Status verify(const format::VersionId& version, std::vector<ImageFacts>& facts,
                 std::vector<store::OrphanedImage>& orphans) {
     for (const auto& [rank, at] : found_[version]) {
-      DIAPAUSE_TRY_ASSIGN(store::OrphanedImage orphan, store::find_orphaned_image(place_, at.directory, at.file));
+      DIAPAUSE_TRY_ASSIGN(store::OrphanedImage orphan,
+                          store::find_orphaned_image(place_, at.directory, at.file));
       if (orphan.header.version != version || orphan.header.owner != rank) {
-        return fail(Code::corrupt, fmt::format("{}/{} is another image by now", at.directory, at.file));
+        return fail(Code::corrupt,
+                    fmt::format("{}/{} is another image by now", at.directory, at.file));
       }
       DIAPAUSE_TRY_ASSIGN(store::ImageReader image, store::open_orphaned_image(place_, orphan));
       DIAPAUSE_TRY(image.verify_through_cache([] { return true; }));
@@ -141,7 +150,8 @@ class Adoption {
 
 }  // namespace
 
-Result<bool> adopt_captures(const Context& context, const std::optional<format::VersionId>& newest) {
+Result<bool> adopt_captures(const Context& context,
+                            const std::optional<format::VersionId>& newest) {
   if (context.tiers.find(kMemory) == nullptr) return false;
   return Adoption(context).run(newest);
 }

@@ -43,8 +43,8 @@ struct Captures {
   // where they are. Empty if that is impossible.
   std::vector<std::unique_ptr<RawImageSource>> direct;
   bool is_direct = false;  // direct writing is wanted
-  // If set, no new version is made: files of this one are missing. `images` has those of the missing images that this
-  // process has fetched.
+  // If set, no new version is made: files of this one are missing. `images` has those of the
+  // missing images that this process has fetched.
   std::optional<format::VersionId> completes;
   double capture_s = 0;
   CaptureTimes times;                 // blocked_s is 0 during the call
@@ -61,8 +61,8 @@ struct ImagePlan {
 };
 
 // Returns Code::argument if the regions cannot form an image.
-Result<ImagePlan> plan_image(const Context& context, std::uint32_t incarnation, const Decision& decision,
-                             format::ImageIndex index);
+Result<ImagePlan> plan_image(const Context& context, std::uint32_t incarnation,
+                             const Decision& decision, format::ImageIndex index);
 
 // Begins the captures of a version. The front end changes `capture_tier` if it got its slots from
 // another tier.
@@ -71,7 +71,8 @@ Captures begin_captures(const Context& context, const Decision& decision, double
 // Copies all data of `source` into the slot as one image. `source` must live until the version has
 // been handed over. If the slot is not in memory, `source` must live until the version is done,
 // because the rest of the image's bytes is read from it.
-Status add_image(Captures& captures, const ImagePlan& plan, capture::BlockSource& source, store::Slot slot);
+Status add_image(Captures& captures, const ImagePlan& plan, capture::BlockSource& source,
+                 store::Slot slot);
 
 inline void give_up(Captures& captures, Error why) { captures.result = fail(std::move(why)); }
 

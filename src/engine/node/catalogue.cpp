@@ -19,8 +19,8 @@ struct Needed {
   bool redundancy;  // copies, parities, or the global images
 };
 
-// Returns which files of a version serve the levels that it is kept for. A deeper level keeps the promises of those
-// below it.
+// Returns which files of a version serve the levels that it is kept for. A deeper level keeps the
+// promises of those below it.
 Needed needed(std::uint32_t kept, int deepest) {
   const bool redundancy = deepest >= 2 && (kept >> 2) != 0;
   const bool image = (kept & kLevel1Only) != 0 || (redundancy && deepest < 4);
@@ -30,23 +30,25 @@ Needed needed(std::uint32_t kept, int deepest) {
 }  // namespace
 
 std::uint32_t Catalogue::lossy_in_a_row() const {
-  const auto newest = std::ranges::find_if(
-      versions_, [](const KnownVersion& known) { return known.is_in(config::TierKind::global) && !known.rejected; });
+  const auto newest = std::ranges::find_if(versions_, [](const KnownVersion& known) {
+    return known.is_in(config::TierKind::global) && !known.rejected;
+  });
   return newest == versions_.end() ? 0 : newest->manifest.lossy_in_a_row;
 }
 
 KnownVersion* Catalogue::find(const format::VersionId& version) {
-  const auto it = std::find_if(versions_.begin(), versions_.end(),
-                               [&](const KnownVersion& known) { return known.manifest.version == version; });
+  const auto it = std::find_if(versions_.begin(), versions_.end(), [&](const KnownVersion& known) {
+    return known.manifest.version == version;
+  });
   return it == versions_.end() ? nullptr : &*it;
 }
 
 void Catalogue::add(const format::Manifest& manifest, config::TierKind kind) {
   KnownVersion* known = find(manifest.version);
   if (known == nullptr) {
-    const auto place = std::find_if(versions_.begin(), versions_.end(), [&](const KnownVersion& other) {
-      return other.manifest.version < manifest.version;
-    });
+    const auto place = std::find_if(
+        versions_.begin(), versions_.end(),
+        [&](const KnownVersion& other) { return other.manifest.version < manifest.version; });
     known = &*versions_.insert(place, KnownVersion{});
   }
   known->manifest = manifest;
@@ -55,14 +57,15 @@ void Catalogue::add(const format::Manifest& manifest, config::TierKind kind) {
 
 Status Catalogue::prove(const store::Tier& tier, const format::VersionId& version) const {
   for (const OwnFile& file : own_files_) {
-    if (file.version == version && file.kind == tier.kind()) DIAPAUSE_TRY(tier.prove(file.slot, version, file.name));
+    if (file.version == version && file.kind == tier.kind())
+      DIAPAUSE_TRY(tier.prove(file.slot, version, file.name));
   }
   return {};
 }
 
 std::optional<format::Manifest> Catalogue::manifest_of(const format::VersionId& version) const {
-  const auto known =
-      std::ranges::find(versions_, version, [](const KnownVersion& one) { return one.manifest.version; });
+  const auto known = std::ranges::find(
+      versions_, version, [](const KnownVersion& one) { return one.manifest.version; });
   return known == versions_.end() ? std::nullopt : std::optional(known->manifest);
 }
 
@@ -70,14 +73,15 @@ void Catalogue::reject(const format::VersionId& version) {
   if (KnownVersion* known = find(version)) known->rejected = true;
 }
 
-void Catalogue::release_own(const Context& context, const format::VersionId& version, config::TierKind kind,
-                            bool only_redundancy) {
+void Catalogue::release_own(const Context& context, const format::VersionId& version,
+                            config::TierKind kind, bool only_redundancy) {
   store::Tier* tier = context.tiers.find(kind);
   std::set<std::string> own_images;
-  for (const std::uint32_t rank : context.topology.acted_for) own_images.insert(store::image_name(rank));
+  for (const std::uint32_t rank : context.topology.acted_for)
+    own_images.insert(store::image_name(rank));
   for (auto file = own_files_.begin(); file != own_files_.end();) {
-    const bool affected =
-        file->version == version && file->kind == kind && !(only_redundancy && own_images.contains(file->name));
+    const bool affected = file->version == version && file->kind == kind &&
+                          !(only_redundancy && own_images.contains(file->name));
     if (!affected) {
       ++file;
       continue;
@@ -88,7 +92,8 @@ void Catalogue::release_own(const Context& context, const format::VersionId& ver
   }
 }
 
-Status Catalogue::retire(const Context& context, const format::VersionId& version, config::TierKind kind) {
+Status Catalogue::retire(const Context& context, const format::VersionId& version,
+                         config::TierKind kind) {
   store::Tier* tier = context.tiers.find(kind);
   if (tier == nullptr) return {};
   Status mine;
@@ -108,7 +113,8 @@ Status Catalogue::retire(const Context& context, const format::VersionId& versio
   return {};
 }
 
-void Catalogue::drop_redundancy_files(const Context& context, const KnownVersion& version, config::TierKind kind) {
+void Catalogue::drop_redundancy_files(const Context& context, const KnownVersion& version,
+                                      config::TierKind kind) {
   store::Tier* tier = context.tiers.find(kind);
   release_own(context, version.manifest.version, kind, true);
   if (!context.topology.is_leader() || tier == nullptr) return;
@@ -118,7 +124,8 @@ void Catalogue::drop_redundancy_files(const Context& context, const KnownVersion
   for (const store::FoundVersion& candidate : *found) {
     if (candidate.id != version.manifest.version) continue;
     for (const std::uint32_t rank : candidate.images) {
-      const bool resident = rank < context.rank_count() && context.topology.node_of_rank[rank] == context.topology.node;
+      const bool resident = rank < context.rank_count() &&
+                            context.topology.node_of_rank[rank] == context.topology.node;
       if (!resident) (void)tier->remove_file(candidate.id, store::image_name(rank));
     }
     for (const auto& [group, member] : candidate.parities) {
@@ -160,8 +167,11 @@ void Catalogue::prune(const Context& context) {
   std::vector<bool> counts(versions_.size());
   std::set<std::uint64_t> numbers;  // a reused number replaces the older version of that number
   for (std::size_t i = 0; i < versions_.size(); ++i) {
-    counts[i] = !versions_[i].rejected && numbers.insert(versions_[i].manifest.version.number).second;
-    if (counts[i]) candidates.push_back({versions_[i].manifest.levels, versions_[i].manifest.greatest_error() == 0});
+    counts[i] =
+        !versions_[i].rejected && numbers.insert(versions_[i].manifest.version.number).second;
+    if (counts[i])
+      candidates.push_back(
+          {versions_[i].manifest.levels, versions_[i].manifest.greatest_error() == 0});
   }
   const std::vector<std::uint32_t> kept = policy::kept_levels(candidates, context.settings);
 
@@ -173,7 +183,8 @@ void Catalogue::prune(const Context& context) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < versions_.size(); ++i) {
     const std::uint32_t mask = counts[i] ? kept[next++] : 0;
-    changes.push_back({versions_[i].manifest.version, needed(mask, versions_[i].manifest.deepest_level())});
+    changes.push_back(
+        {versions_[i].manifest.version, needed(mask, versions_[i].manifest.deepest_level())});
   }
   has_kept_pinned_ = false;
   for (const Change& change : changes) {
@@ -187,11 +198,12 @@ void Catalogue::prune(const Context& context) {
     Status done;
     if (!change.needs.image) {
       for (const config::TierKind kind : kNodeTiers) {
-        if (done && version != nullptr && version->is_in(kind)) done = retire(context, change.version, kind);
+        if (done && version != nullptr && version->is_in(kind))
+          done = retire(context, change.version, kind);
         version = find(change.version);
       }
-      const bool drop_global =
-          version != nullptr && version->is_in(config::TierKind::global) && !change.needs.redundancy;
+      const bool drop_global = version != nullptr && version->is_in(config::TierKind::global) &&
+                               !change.needs.redundancy;
       if (done && drop_global) done = retire(context, change.version, config::TierKind::global);
     } else if (deepest > 1 && !change.needs.redundancy) {
       done = degrade(context, *version);
@@ -212,8 +224,8 @@ Result<bool> Catalogue::make_room(const Context& context, config::TierKind kind)
   }
   if (given_up == nullptr) return false;
   const format::VersionId version = given_up->manifest.version;
-  context.log(Severity::information,
-              fmt::format("version {} makes room in the {} tier", version.number, store::tier_name(kind)));
+  context.log(Severity::information, fmt::format("version {} makes room in the {} tier",
+                                                 version.number, store::tier_name(kind)));
   DIAPAUSE_TRY(retire(context, version, kind));
   // Only one rank removes the files, and no rank must look for room before that.
   DIAPAUSE_TRY(context.comm->barrier());
@@ -221,20 +233,24 @@ Result<bool> Catalogue::make_room(const Context& context, config::TierKind kind)
 }
 
 // Slow writes are no error, but their reason explains a slow checkpoint.
-void Catalogue::tell_of_slow_writes(const Context& context, const store::Tier& tier, const sys::File& file) {
+void Catalogue::tell_of_slow_writes(const Context& context, const store::Tier& tier,
+                                    const sys::File& file) {
   if (tier.kind() == config::TierKind::memory || !context.acts_for(tier.kind())) return;
   const auto tell = [&](const std::string& what) {
     if (told_.insert(what).second) context.log(Severity::information, what);
   };
   if (!file.is_direct()) {
-    tell(fmt::format("the {} tier {} refuses O_DIRECT: its files are written through the page cache",
-                     store::tier_name(tier.kind()), tier.path()));
+    tell(
+        fmt::format("the {} tier {} refuses O_DIRECT: its files are written through the page cache",
+                    store::tier_name(tier.kind()), tier.path()));
   }
-  if (!context.kernel.has_queues()) tell("io_uring is refused here: files are written one piece after the other");
+  if (!context.kernel.has_queues())
+    tell("io_uring is refused here: files are written one piece after the other");
 }
 
 Result<std::vector<store::Slot>> Catalogue::acquire(const Context& context, config::TierKind kind,
-                                                    const std::vector<std::uint64_t>& sizes, store::SlotUse use) {
+                                                    const std::vector<std::uint64_t>& sizes,
+                                                    store::SlotUse use) {
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(kind));
   while (true) {
     std::vector<store::Slot> slots;
@@ -256,7 +272,8 @@ Result<std::vector<store::Slot>> Catalogue::acquire(const Context& context, conf
   }
 }
 
-void Catalogue::discard(const Context& context, const format::VersionId& version, config::TierKind kind) {
+void Catalogue::discard(const Context& context, const format::VersionId& version,
+                        config::TierKind kind) {
   const Status done = retire(context, version, kind);
   if (!done) context.log(Severity::warning, done.error().message);
 }

@@ -84,7 +84,8 @@ class Catalogue {
   // Removes a version from one tier. Collective.
   Status retire(const Context& context, const format::VersionId& version, config::TierKind kind);
   Status degrade(const Context& context, KnownVersion& version);
-  void drop_redundancy_files(const Context& context, const KnownVersion& version, config::TierKind kind);
+  void drop_redundancy_files(const Context& context, const KnownVersion& version,
+                             config::TierKind kind);
   KnownVersion* find(const format::VersionId& version);
   void release_own(const Context& context, const format::VersionId& version, config::TierKind kind,
                    bool only_redundancy);

@@ -1,7 +1,7 @@
-// Puts back what is missing of a version, under its own number and commit: an image that was fetched from elsewhere,
-// the copies and the parities that a node has lost. What is there is only read. Each file is what it was, to the last
-// byte, or it is not kept, and a node says that it has them when all are there: whoever is killed on the way leaves a
-// version that lacks less.
+// Puts back what is missing of a version, under its own number and commit: an image that was
+// fetched from elsewhere, the copies and the parities that a node has lost. What is there is only
+// read. Each file is what it was, to the last byte, or it is not kept, and a node says that it has
+// them when all are there: whoever is killed on the way leaves a version that lacks less.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -33,7 +33,8 @@ class KeptImage : public ByteSource {
 };
 
 // What this node's tier has of the version.
-Result<redundancy::Holdings> holdings_of(const store::Tier& tier, const format::VersionId& version) {
+Result<redundancy::Holdings> holdings_of(const store::Tier& tier,
+                                         const format::VersionId& version) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<store::FoundVersion> all, tier.scan());
   const auto found = std::ranges::find(all, version, &store::FoundVersion::id);
   if (found == all.end()) return redundancy::Holdings{};
@@ -51,7 +52,8 @@ Result<Lack> find_lack(const Context& context, const Work& work) {
   DIAPAUSE_TRY_ASSIGN(const store::Tier* const tier, context.tiers.get(work.node_tier));
   DIAPAUSE_TRY_ASSIGN(const redundancy::Holdings there, holdings_of(*tier, work.manifest.version));
   const Topology& topology = context.topology;
-  const auto places = redundancy::places(work.manifest, topology.node_of_rank, topology.node_names.size());
+  const auto places =
+      redundancy::places(work.manifest, topology.node_of_rank, topology.node_names.size());
   Lack lack;
   for (const std::uint32_t rank : places[topology.node].images) {
     if (there.images.contains(rank)) continue;
@@ -61,7 +63,8 @@ Result<Lack> find_lack(const Context& context, const Work& work) {
   }
   for (const auto& [group, member] : places[topology.node].parities) {
     const std::uint32_t host = host_of(topology, work.manifest.groups[group], member);
-    if (topology.acts_for(host) && !there.parities.contains({group, member})) lack.parities.insert({group, member});
+    if (topology.acts_for(host) && !there.parities.contains({group, member}))
+      lack.parities.insert({group, member});
   }
   return lack;
 }
@@ -75,7 +78,8 @@ const NodeEngine::Step NodeEngine::kPuttingBack[] = {
     {"publish", 1, true, &NodeEngine::publish_again},
 };
 
-// The images that were fetched are checked where they lie now, and all others are opened: the next steps read them.
+// The images that were fetched are checked where they lie now, and all others are opened: the next
+// steps read them.
 Status NodeEngine::put_back_images(Work& work, const Captures& captures) {
   const auto put_back = [&]() -> Status {
     DIAPAUSE_TRY(captures.result);
@@ -85,7 +89,8 @@ Status NodeEngine::put_back_images(Work& work, const Captures& captures) {
       const std::string name = store::image_name(image.facts.rank);
       const store::ExpectedImage expected = store::expected_image(work.manifest, image.facts.rank);
       DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(image.slot), name));
-      DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, tier->open_image(work.manifest.version, name, expected));
+      DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
+                          tier->open_image(work.manifest.version, name, expected));
       DIAPAUSE_TRY(reader.verify());
     }
     for (const std::uint32_t rank : context_.topology.acted_for) {
@@ -93,10 +98,12 @@ Status NodeEngine::put_back_images(Work& work, const Captures& captures) {
       if (std::ranges::any_of(work.images, is_it)) continue;
       const store::ExpectedImage expected = store::expected_image(work.manifest, rank);
       const std::string name = store::image_name(rank);
-      DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, tier->open_image(work.manifest.version, name, expected));
+      DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
+                          tier->open_image(work.manifest.version, name, expected));
       const format::RankRecord& record = work.manifest.ranks[rank];
-      work.images.push_back(
-          {{rank, record.protected_bytes, record.image}, {}, std::make_unique<KeptImage>(std::move(reader))});
+      work.images.push_back({{rank, record.protected_bytes, record.image},
+                             {},
+                             std::make_unique<KeptImage>(std::move(reader))});
     }
     std::ranges::sort(work.images, {}, [](const Image& image) { return image.facts.rank; });
     return {};
@@ -114,7 +121,8 @@ Status NodeEngine::put_back_copies(Work& work, const Captures&) {
   DIAPAUSE_TRY_ASSIGN(const Gathered<std::uint32_t> all,
                       gather_values<std::uint32_t>(context_, found, mine, "a list of copies"));
   std::set<std::uint32_t> missing;
-  for (const std::vector<std::uint32_t>& of_process : all) missing.insert(of_process.begin(), of_process.end());
+  for (const std::vector<std::uint32_t>& of_process : all)
+    missing.insert(of_process.begin(), of_process.end());
   return copy_images(context_, catalogue_, work, missing);
 }
 
@@ -128,7 +136,8 @@ Status NodeEngine::put_back_parities(Work& work, const Captures&) {
     for (const auto& [group, member] : lack->parities) mine.push_back({group, member});
   }
   const Status found = lack ? Status() : fail(lack.error());
-  DIAPAUSE_TRY_ASSIGN(const Gathered<Parity> all, gather_values<Parity>(context_, found, mine, "a list of parities"));
+  DIAPAUSE_TRY_ASSIGN(const Gathered<Parity> all,
+                      gather_values<Parity>(context_, found, mine, "a list of parities"));
   std::set<std::pair<std::uint32_t, std::uint32_t>> missing;
   for (const std::vector<Parity>& of_process : all) {
     for (const Parity& one : of_process) missing.insert({one.group, one.member});
@@ -145,7 +154,8 @@ Outcome NodeEngine::complete(Captures captures, const Reached& reached) {
   governor_.begin_checkpoint();
   Work work;
   const auto manifest = catalogue_.manifest_of(*captures.completes);
-  if (!manifest) return {{}, fail(Code::not_found, "the version that lacks files is not there any more")};
+  if (!manifest)
+    return {{}, fail(Code::not_found, "the version that lacks files is not there any more")};
   work.manifest = *manifest;
   work.level = captures.decision.level;
   work.node_tier = captures.node_tier;

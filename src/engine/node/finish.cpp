@@ -38,11 +38,10 @@ Result<store::FinishedMark> NodeEngine::mark_of_end() const {
     return known.is_in(config::TierKind::global) && !known.rejected;
   });
   if (newest == catalogue_.versions().end()) {
-    return fail(
-        Code::not_found,
-        fmt::format("'{}' is not finished: finish.keep is \"last\", and there is no version of level 4 to keep; "
-                    "take one before, or set finish.keep to \"nothing\"",
-                    context_.job));
+    return fail(Code::not_found, fmt::format("'{}' is not finished: finish.keep is \"last\", and "
+                                             "there is no version of level 4 to keep; "
+                                             "take one before, or set finish.keep to \"nothing\"",
+                                             context_.job));
   }
   mark.archive = newest->manifest.version;
   return mark;
@@ -54,12 +53,14 @@ Status NodeEngine::finish() {
   DIAPAUSE_TRY_ASSIGN(const store::FinishedMark mark, mark_of_end());
   auto global = context.tiers.get(config::TierKind::global);
   if (!global) {
-    return fail(global.error().code, fmt::format("'{}' is not finished, and all of it is kept: the global directory, "
-                                                 "which has to know of that, cannot be used: {}",
-                                                 context.job, global.error().message));
+    return fail(global.error().code,
+                fmt::format("'{}' is not finished, and all of it is kept: the global directory, "
+                            "which has to know of that, cannot be used: {}",
+                            context.job, global.error().message));
   }
   Status mine;
-  if (context.acts_for(config::TierKind::global)) mine = store::write_finished((*global)->directory(), mark);
+  if (context.acts_for(config::TierKind::global))
+    mine = store::write_finished((*global)->directory(), mark);
   DIAPAUSE_TRY(agree(context, mine));
   for (const config::TierKind kind : kAllTiers) {
     store::Tier* const tier = context.tiers.find(kind);

@@ -35,7 +35,9 @@ struct GlobalFacts {
   double greatest_error = 0;    // if it was compressed
   double encode_s = 0;          // the writer's time for compressing it and for choosing the method
 
-  const format::ImageRecord& stored() const { return encoded.file_bytes != 0 ? encoded : image.image; }
+  const format::ImageRecord& stored() const {
+    return encoded.file_bytes != 0 ? encoded : image.image;
+  }
 };
 
 // One rank's image on its way to the global tier. It must outlive the step that writes it.

@@ -15,8 +15,10 @@
 namespace diapause::engine {
 
 const NodeEngine::Step NodeEngine::kSteps[] = {
-    {"keep", 1, false, &NodeEngine::keep_images},    {"publish", 1, true, &NodeEngine::publish_level1},
-    {"partner", 2, true, &NodeEngine::copy_level2},  {"parity", 3, true, &NodeEngine::encode_level3},
+    {"keep", 1, false, &NodeEngine::keep_images},
+    {"publish", 1, true, &NodeEngine::publish_level1},
+    {"partner", 2, true, &NodeEngine::copy_level2},
+    {"parity", 3, true, &NodeEngine::encode_level3},
     {"global", 4, false, &NodeEngine::write_level4},
 };
 
@@ -36,10 +38,12 @@ Status NodeEngine::move_images(Work& work, const Captures& captures) {
   DIAPAUSE_TRY(agree(context_, captures.result));
   std::vector<std::uint64_t> sizes;
   for (const Image& image : work.images) sizes.push_back(image.bytes->size());
-  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context_, work.node_tier, sizes));
+  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots,
+                      catalogue_.acquire(context_, work.node_tier, sizes));
   for (std::size_t i = 0; i < slots.size(); ++i) {
     DIAPAUSE_TRY(capture::write_bytes(*work.images[i].bytes, slots[i].file()));
-    DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(slots[i]), store::image_name(work.images[i].facts.rank)));
+    DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(slots[i]),
+                      store::image_name(work.images[i].facts.rank)));
   }
   return {};
 }
@@ -51,7 +55,8 @@ Status NodeEngine::keep_images(Work& work, const Captures& captures) {
     DIAPAUSE_TRY(tier->make_version(work.manifest.version));
     if (captures.capture_tier != work.node_tier) return {};
     for (Image& image : work.images) {
-      DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(image.slot), store::image_name(image.facts.rank)));
+      DIAPAUSE_TRY(keep(context_, catalogue_, work, std::move(image.slot),
+                        store::image_name(image.facts.rank)));
     }
     return {};
   };
@@ -88,8 +93,8 @@ Status NodeEngine::encode_level3(Work& work, const Captures&) {
   return publish(work, 3);
 }
 
-// Accounts for the capture: what the program waited for, and what was copied in the background. Called after the first
-// step, when all ranks know how many bytes the version has.
+// Accounts for the capture: what the program waited for, and what was copied in the background.
+// Called after the first step, when all ranks know how many bytes the version has.
 void NodeEngine::account_for_capture(const Work& work, const Captures& captures) {
   const CaptureTimes& times = captures.times;
   const double blocked_s = times.blocked_s > 0 ? times.blocked_s : captures.capture_s;
@@ -218,9 +223,11 @@ Outcome NodeEngine::checkpoint(Captures captures, const Reached& reached) {
 }
 
 Status NodeEngine::open_account() {
-  return account_.open(context_, {sampler_.get(), governor_.actuator(), [this](const std::string& fields) {
-                                    if (ledger_.is_open()) ledger_.append_quietly(energy_line(incarnation_, fields));
-                                  }});
+  return account_.open(context_,
+                       {sampler_.get(), governor_.actuator(), [this](const std::string& fields) {
+                          if (ledger_.is_open())
+                            ledger_.append_quietly(energy_line(incarnation_, fields));
+                        }});
 }
 
 // A failure of the ranks to communicate shows in the next collective call.
@@ -233,7 +240,8 @@ void NodeEngine::end_period() {
   account_.wait();
 }
 
-Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes) {
+Result<std::vector<store::Slot>> NodeEngine::acquire(config::TierKind kind,
+                                                     const std::vector<std::uint64_t>& sizes) {
   revive_tiers();
   auto slots = catalogue_.acquire(context_, kind, sizes, store::SlotUse::capture);
   if (!slots) suspect_[static_cast<std::size_t>(kind)] = true;

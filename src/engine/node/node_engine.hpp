@@ -50,7 +50,8 @@ class NodeEngine {
   // holds.
   using Reached = std::function<void(std::uint32_t levels)>;
   Outcome checkpoint(Captures captures, const Reached& reached);
-  // Puts the files back that are missing of the version Captures::completes. Its levels hold again if all are.
+  // Puts the files back that are missing of the version Captures::completes. Its levels hold again
+  // if all are.
   Outcome complete(Captures captures, const Reached& reached);
 
   // Reopens the tiers whose last use failed. A directory that was deleted, or a file system that is
@@ -59,7 +60,8 @@ class NodeEngine {
 
   // Returns a slot in that tier for one capture of each size, for the ranks that this process acts
   // for. Old versions are removed to make room if necessary.
-  Result<std::vector<store::Slot>> acquire(config::TierKind kind, const std::vector<std::uint64_t>& sizes);
+  Result<std::vector<store::Slot>> acquire(config::TierKind kind,
+                                           const std::vector<std::uint64_t>& sizes);
   // Removes an old version from that tier. Returns false if none may be removed.
   Result<bool> make_room(config::TierKind kind) { return catalogue_.make_room(context_, kind); }
 
@@ -100,7 +102,9 @@ class NodeEngine {
         step_power_(context, sampler_.get()),
         planner_(context.settings.codec),
         encoding_(context.settings.codec.threads),
-        flush_limiter_(context.topology.by_node ? context.settings.async.flush_mib_s * static_cast<double>(kMiB) : 0) {}
+        flush_limiter_(context.topology.by_node
+                           ? context.settings.async.flush_mib_s * static_cast<double>(kMiB)
+                           : 0) {}
 
   // ---- open (tiers.cpp)
   Status open_tiers();
@@ -123,8 +127,8 @@ class NodeEngine {
     double encode_share = 0;      // fraction of the time before publishing
     double published_from_s = 0;  // when publishing began; 0: it did not
   };
-  // A step of a checkpoint. It runs if `level` is 1 or the level asked for. Its result is agreed, so
-  // that all ranks continue or none does. After a failure, steps of other levels still run if
+  // A step of a checkpoint. It runs if `level` is 1 or the level asked for. Its result is agreed,
+  // so that all ranks continue or none does. After a failure, steps of other levels still run if
   // `needs_images` allows it: a level that fails does not affect the others.
   struct Step {
     const char* phase;

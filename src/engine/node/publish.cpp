@@ -8,7 +8,8 @@
 namespace diapause::engine {
 
 Status put_image(format::Manifest& manifest, const ImageFacts& facts) {
-  if (facts.rank >= manifest.ranks.size()) return fail(Code::comm, "a description of images names no rank");
+  if (facts.rank >= manifest.ranks.size())
+    return fail(Code::comm, "a description of images names no rank");
   manifest.ranks[facts.rank].image = facts.image;
   manifest.ranks[facts.rank].protected_bytes = facts.protected_bytes;
   return {};
@@ -38,17 +39,19 @@ format::Manifest make_manifest(const Context& context, const format::VersionId& 
   manifest.created_unix_ns = created_unix_ns;
   manifest.node_names = context.topology.node_names;
   manifest.ranks.resize(context.rank_count());
-  for (std::uint32_t r = 0; r < context.rank_count(); ++r) manifest.ranks[r].node = context.topology.node_of_rank[r];
+  for (std::uint32_t r = 0; r < context.rank_count(); ++r)
+    manifest.ranks[r].node = context.topology.node_of_rank[r];
   return manifest;
 }
 
 ByteSource& Work::bytes_of(std::uint32_t rank) {
-  const auto image =
-      std::find_if(images.begin(), images.end(), [&](const Image& one) { return one.facts.rank == rank; });
+  const auto image = std::find_if(images.begin(), images.end(),
+                                  [&](const Image& one) { return one.facts.rank == rank; });
   return *image->bytes;
 }
 
-Status keep(const Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name) {
+Status keep(const Context& context, Catalogue& catalogue, const Work& work, store::Slot slot,
+            const std::string& name) {
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context.tiers.get(work.node_tier));
   catalogue.tell_of_slow_writes(context, *tier, slot.file());
   if (Status settled = tier->settle(slot, work.manifest.version, name); !settled) {

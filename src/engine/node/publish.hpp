@@ -14,7 +14,8 @@ namespace diapause::engine {
 ImageFacts facts_of(const format::ImageHeader& header, const format::ImageIndex& index);
 
 // Returns the manifest of a version without images and levels, with the present placement.
-format::Manifest make_manifest(const Context& context, const format::VersionId& version, std::uint64_t created_unix_ns);
+format::Manifest make_manifest(const Context& context, const format::VersionId& version,
+                               std::uint64_t created_unix_ns);
 
 // Records an image in the manifest. Code::comm if it names no rank of the manifest.
 Status put_image(format::Manifest& manifest, const ImageFacts& facts);
@@ -25,7 +26,8 @@ Status share_images(const Context& context, format::Manifest& manifest, const St
                     std::span<const ImageFacts> images);
 
 // Gives a slot its name in the version, and remembers it.
-Status keep(const Context& context, Catalogue& catalogue, const Work& work, store::Slot slot, const std::string& name);
+Status keep(const Context& context, Catalogue& catalogue, const Work& work, store::Slot slot,
+            const std::string& name);
 
 // Syncs and publishes in the node tier, by the leaders of the nodes, with `level` added to the
 // manifest, and with it level 1, whose images are there. Collective.

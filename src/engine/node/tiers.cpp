@@ -31,20 +31,21 @@ bool may_hold(const Context& context, const std::string& root, const std::string
 Status open_tier(Context& context, config::TierKind kind) {
   const std::string root = root_of(context.settings, kind);
   context.tiers.close(kind);
-  const std::string node = kind == config::TierKind::global ? "" : context.topology.node_names[context.topology.node];
+  const std::string node =
+      kind == config::TierKind::global ? "" : context.topology.node_names[context.topology.node];
   const auto open = [&](bool create) -> Status {
     if (!node.empty() && !sys::is_plain_name(node)) {
       return fail(Code::config, fmt::format("'{}' cannot name a node: set node.name", node));
     }
-    DIAPAUSE_TRY_ASSIGN(store::Tier tier,
-                        store::Tier::open(context.kernel, kind, root, context.job_key(), node, create));
+    DIAPAUSE_TRY_ASSIGN(store::Tier tier, store::Tier::open(context.kernel, kind, root,
+                                                            context.job_key(), node, create));
     context.tiers.open(kind, std::move(tier));
     return {};
   };
   Status mine;
   if (root.empty())
-    mine = fail(Code::config,
-                fmt::format("there is no {} tier: set {}.path", store::tier_name(kind), store::tier_name(kind)));
+    mine = fail(Code::config, fmt::format("there is no {} tier: set {}.path",
+                                          store::tier_name(kind), store::tier_name(kind)));
   if (mine && context.acts_for(kind)) mine = open(true);
   Status all = agree(context, mine);
   if (all) {
@@ -64,7 +65,8 @@ Status open_tier(Context& context, config::TierKind kind) {
 namespace {
 
 std::string holder_text(const Context& context) {
-  return fmt::format("process {} on {}\n", sys::process_id(), context.topology.node_names[context.topology.node]);
+  return fmt::format("process {} on {}\n", sys::process_id(),
+                     context.topology.node_names[context.topology.node]);
 }
 
 // Files in spare/ are remains of an earlier process. If this process acts for a node, they may also
@@ -77,8 +79,8 @@ Status wait_for_lock(const Context& context, store::Tier& tier, double wait_s) {
   Status locked = tier.lock(holder_text(context), std::min(wait_s, kUnnoticed_s));
   if (locked || locked.error().code != Code::busy || wait_s <= kUnnoticed_s) return locked;
   if (context.rank() == 0) {
-    context.log(Severity::warning,
-                fmt::format("{}; waiting up to {:g} s for its release", locked.error().message, wait_s));
+    context.log(Severity::warning, fmt::format("{}; waiting up to {:g} s for its release",
+                                               locked.error().message, wait_s));
   }
   return tier.lock(holder_text(context), wait_s - kUnnoticed_s);
 }
@@ -92,7 +94,8 @@ Status lock_tier(const Context& context, config::TierKind kind, double wait_s, S
   }
   if (!mine && mine.error().code == Code::busy) {
     mine.error().message +=
-        "; if that is an earlier run, wait for its end; another program needs another name or directory";
+        "; if that is an earlier run, wait for its end; another program needs another name or "
+        "directory";
   }
   return agree(context, mine);
 }
@@ -115,8 +118,8 @@ Status NodeEngine::open_tiers() {
     problems += opened.error().message + "\n";
     if (is_of_the_moment(opened.error().code)) code = opened.error().code;
     if (context.rank() == 0) {
-      context.log(Severity::warning,
-                  fmt::format("the {} tier cannot be used: {}", store::tier_name(kind), opened.error().message));
+      context.log(Severity::warning, fmt::format("the {} tier cannot be used: {}",
+                                                 store::tier_name(kind), opened.error().message));
     }
   }
   if (!any) return fail(code, "no tier can be used:\n" + problems);
@@ -157,7 +160,8 @@ void NodeEngine::revive_tiers() {
     bool& suspect = suspect_[static_cast<std::size_t>(kind)];
     if (!suspect || root_of(context_.settings, kind).empty()) continue;
     if (!open_tier(context_, kind)) continue;  // the tier is not back yet
-    const Status locked = lock_tier(context_, kind, 0, context_.topology.by_node ? Spares::leave : Spares::clear);
+    const Status locked =
+        lock_tier(context_, kind, 0, context_.topology.by_node ? Spares::leave : Spares::clear);
     suspect = !locked;
     if (locked) continue;
     context_.tiers.close(kind, locked.error());
@@ -179,11 +183,15 @@ namespace {
 // Restores the second copy of a manifest if a process was killed between writing the two. The tiers
 // are searched only if a copy is missing.
 void mend_manifests(const Context& context, const std::vector<StoredVersion>& stored) {
-  const auto may_lack_one = [](const StoredVersion& one) { return one.manifest && !one.problems.empty(); };
+  const auto may_lack_one = [](const StoredVersion& one) {
+    return one.manifest && !one.problems.empty();
+  };
   if (std::ranges::none_of(stored, may_lack_one)) return;
   for (const config::TierKind kind : kAllTiers) {
     store::Tier* tier = context.tiers.find(kind);
-    const auto found = tier != nullptr && context.acts_for(kind) ? tier->scan() : std::vector<store::FoundVersion>();
+    const auto found = tier != nullptr && context.acts_for(kind)
+                           ? tier->scan()
+                           : std::vector<store::FoundVersion>();
     if (!found) continue;  // the inventory has reported the failure
     for (const store::FoundVersion& version : *found) {
       if (!version.manifest || version.problem.empty()) continue;
@@ -203,7 +211,8 @@ bool is_unfinished_in_global(const StoredVersion& version) {
 // Removes an unfinished version from the global tier, unless a restart may need what was written;
 // until then it is kept like the version itself. Returns whether it was removed.
 bool remove_unfinished(const Context& context, const StoredVersion& version) {
-  const auto plan = redundancy::plan_recovery(*version.manifest, version.nodes, {}, context.topology.node_of_rank);
+  const auto plan = redundancy::plan_recovery(*version.manifest, version.nodes, {},
+                                              context.topology.node_of_rank);
   if (!plan.missing().empty()) return false;
   store::Tier* const tier = context.tiers.find(config::TierKind::global);
   if (tier == nullptr) return false;
@@ -222,8 +231,8 @@ Status NodeEngine::read_catalogue() {
   drop_leftovers(inventory);
   const std::vector<StoredVersion>& stored = inventory.versions;
   mend_manifests(context, stored);
-  const auto newest =
-      std::ranges::find_if(stored, [](const StoredVersion& one) { return one.manifest || !one.problems.empty(); });
+  const auto newest = std::ranges::find_if(
+      stored, [](const StoredVersion& one) { return one.manifest || !one.problems.empty(); });
   std::optional<format::VersionId> oldest_wanted;  // a capture must be newer than this
   if (inventory.mark.incarnation != 0) oldest_wanted = {inventory.mark.incarnation + 1, 0, {}};
   if (newest != stored.end()) oldest_wanted = newest->id;
@@ -253,7 +262,8 @@ Status NodeEngine::read_catalogue() {
     }
     KnownVersion one{*version.manifest, {}, false};
     for (const config::TierKind kind : kAllTiers) {
-      one.in[static_cast<std::size_t>(kind)] = !version.published_on[static_cast<std::size_t>(kind)].empty();
+      one.in[static_cast<std::size_t>(kind)] =
+          !version.published_on[static_cast<std::size_t>(kind)].empty();
     }
     if (is_unfinished_in_global(version)) one.in[kInGlobal] = !remove_unfinished(context, version);
     known.push_back(std::move(one));

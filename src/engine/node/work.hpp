@@ -15,7 +15,7 @@ namespace diapause::engine {
 // A captured image of a rank that this process acts for.
 struct Image {
   ImageFacts facts;
-  store::Slot slot;                   // its place in the node tier; moves to the catalogue when it is kept
+  store::Slot slot;  // its place in the node tier; moves to the catalogue when it is kept
   std::unique_ptr<ByteSource> bytes;  // the whole image
 };
 

@@ -1,5 +1,6 @@
-// Gets every rank's image of one version: plan, verify what the plan reads, move and rebuild, verify again; what turns
-// out to be damaged is taken out and the plan is made anew, until it holds or nothing is left.
+// Gets every rank's image of one version: plan, verify what the plan reads, move and rebuild,
+// verify again; what turns out to be damaged is taken out and the plan is made anew, until it holds
+// or nothing is left.
 #include "engine/restart/fetch.hpp"
 
 #include <fmt/core.h>
@@ -29,7 +30,9 @@ class OwnedBytes : public ByteSource {
   OwnedBytes(sys::AlignedBuffer buffer, std::uint64_t size)
       : buffer_(std::move(buffer)), inner_(capture::memory_bytes(buffer_.bytes(), size)) {}
   std::uint64_t size() const override { return inner_->size(); }
-  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override { return inner_->view(offset, scratch); }
+  Result<ByteView> view(std::uint64_t offset, MutableBytes scratch) override {
+    return inner_->view(offset, scratch);
+  }
 
  private:
   sys::AlignedBuffer buffer_;
@@ -93,9 +96,11 @@ class Fetch::Fetcher {
   Result<FetchedVersion> run() {
     // Every round takes at least one damaged file out, so this ends.
     while (true) {
-      plan_ = redundancy::plan_recovery(manifest_, version_.nodes, version_.global, context_.topology.node_of_rank);
+      plan_ = redundancy::plan_recovery(manifest_, version_.nodes, version_.global,
+                                        context_.topology.node_of_rank);
       forbid_failed_rebuilds();
-      if (const std::vector<std::uint32_t> missing = plan_.missing(); !missing.empty()) return give_up(missing);
+      if (const std::vector<std::uint32_t> missing = plan_.missing(); !missing.empty())
+        return give_up(missing);
       image_.reset();
       unchecked_.reset();
       give_back_slot();
@@ -107,20 +112,30 @@ class Fetch::Fetcher {
       phases_.push_back(make_phase("verify", start, verified));
       if (!sound) continue;
       DIAPAUSE_TRY_ASSIGN(const bool arrived, all_sound(move()));
-      phases_.push_back(make_phase(rebuilds_.empty() ? "fetch" : "rebuild", verified, sys::monotonic_s()));
+      phases_.push_back(
+          make_phase(rebuilds_.empty() ? "fetch" : "rebuild", verified, sys::monotonic_s()));
       if (arrived) break;
     }
     const bool lacks_own_image = plan_.sources[context_.rank()].kind != SourceKind::own_node;
-    return FetchedVersion{
-        manifest_,       std::move(*image_), reading_threads(), greatest_error(),      describe_sources(),
-        needs_healing(), incomplete_in(),    lacks_own_image,   std::move(unchecked_), std::exchange(phases_, {})};
+    return FetchedVersion{manifest_,
+                          std::move(*image_),
+                          reading_threads(),
+                          greatest_error(),
+                          describe_sources(),
+                          needs_healing(),
+                          incomplete_in(),
+                          lacks_own_image,
+                          std::move(unchecked_),
+                          std::exchange(phases_, {})};
   }
 
   Result<bool> was_sound(const Status& mine) {
     std::vector<Bad> bad;
     if (!mine) bad.push_back(blame(mine.error()));
     DIAPAUSE_TRY_ASSIGN(const bool sound, all_sound(bad));
-    if (!sound) purpose_ = Purpose::copy;  // where one file is damaged, others are checked before they are relied on
+    if (!sound)
+      // Where one file is damaged, others are checked before they are relied on.
+      purpose_ = Purpose::copy;
     return sound;
   }
 
@@ -141,8 +156,10 @@ class Fetch::Fetcher {
 
   Result<FetchedVersion> give_up(const std::vector<std::uint32_t>& missing) const {
     std::string ranks;
-    for (const std::uint32_t rank : missing) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
-    std::string text = fmt::format("no intact image of rank{} {} is left", missing.size() == 1 ? "" : "s", ranks);
+    for (const std::uint32_t rank : missing)
+      ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+    std::string text =
+        fmt::format("no intact image of rank{} {} is left", missing.size() == 1 ? "" : "s", ranks);
     for (const std::string& reason : reasons_) text += "; " + reason;
     return fail(may_be_sound_ ? Code::io : Code::corrupt, text);
   }
@@ -197,8 +214,8 @@ class Fetch::Fetcher {
   }
 
   Status verify(store::ImageReader& reader, const FileRef& file) const {
-    // Whoever gets it checks every block of it. What others are rebuilt from is checked here, because damage to one of
-    // several files could not be told from the result.
+    // Whoever gets it checks every block of it. What others are rebuilt from is checked here,
+    // because damage to one of several files could not be told from the result.
     if (purpose_ == Purpose::place && !is_rebuilt_from(file)) return {};
     if (!is_own_image(file) || purpose_ == Purpose::copy || purpose_ == Purpose::place) {
       return reader.verify(reading_threads());
@@ -210,21 +227,26 @@ class Fetch::Fetcher {
   bool is_rebuilt_from(const FileRef& file) const {
     return std::any_of(rebuilds_.begin(), rebuilds_.end(), [&](const Rebuild& rebuild) {
       const std::vector<ServedFile> files = rebuild.files();
-      return std::any_of(files.begin(), files.end(), [&](const ServedFile& served) { return served.file == file; });
+      return std::any_of(files.begin(), files.end(),
+                         [&](const ServedFile& served) { return served.file == file; });
     });
   }
 
   // Files that other images are rebuilt from must be verified before.
-  bool may_stay_unchecked() const { return purpose_ == Purpose::map_unchecked && rebuilds_.empty(); }
+  bool may_stay_unchecked() const {
+    return purpose_ == Purpose::map_unchecked && rebuilds_.empty();
+  }
 
   bool is_own_image(const FileRef& file) const {
     const std::uint32_t rank = context_.rank();
-    return file == FileRef::image(rank, context_.topology.node) || file == FileRef::global_image(rank);
+    return file == FileRef::image(rank, context_.topology.node) ||
+           file == FileRef::global_image(rank);
   }
 
   unsigned reading_threads() const {
     const auto& nodes = context_.topology.node_of_rank;
-    const auto ranks_here = static_cast<unsigned>(std::count(nodes.begin(), nodes.end(), context_.topology.node));
+    const auto ranks_here =
+        static_cast<unsigned>(std::count(nodes.begin(), nodes.end(), context_.topology.node));
     return capture::copying_threads(context_.settings.capture, ranks_here);
   }
 
@@ -243,15 +265,17 @@ class Fetch::Fetcher {
     for (const Rebuild& rebuild : rebuilds_) {
       const bool is_target = rebuild.target == context_.rank();
       auto room = is_target ? make_room(room_for(manifest_, rebuild)) : Room{};
-      Status done = execute_rebuild(context_, manifest_, rebuild, files_, room ? room->bytes : MutableBytes{});
+      Status done = execute_rebuild(context_, manifest_, rebuild, files_,
+                                    room ? room->bytes : MutableBytes{});
       if (!room) done = fail(room.error());
       if (done && is_target) done = take_over(std::move(*room), "the rebuilt image");
       if (!done && is_target) bad.push_back(make_bad({}, rebuild.target, done.error()));
     }
     const Source& mine = plan_.sources[context_.rank()];
     if (mine.kind == SourceKind::own_node || mine.kind == SourceKind::global) {
-      const FileRef file = mine.kind == SourceKind::global ? FileRef::global_image(context_.rank())
-                                                           : FileRef::image(context_.rank(), context_.topology.node);
+      const FileRef file = mine.kind == SourceKind::global
+                               ? FileRef::global_image(context_.rank())
+                               : FileRef::image(context_.rank(), context_.topology.node);
       auto reader = files_.take(file);
       if (reader) image_ = std::move(*reader);
       if (reader && may_stay_unchecked()) {
@@ -269,7 +293,8 @@ class Fetch::Fetcher {
     sys::AlignedBuffer buffer;
   };
 
-  // Where the image's file is missing, it is made in its place, so that it need not be copied there.
+  // Where the image's file is missing, it is made in its place, so that it need not be copied
+  // there.
   Result<Room> make_room(std::uint64_t bytes) {
     const auto kind = incomplete_in();
     if (kind == config::TierKind::memory) {
@@ -277,7 +302,8 @@ class Fetch::Fetcher {
       if (slot) slot_ = std::move(*slot);
     }
     if (slot_) return Room{slot_->mapping(), {}};
-    DIAPAUSE_TRY_ASSIGN(sys::AlignedBuffer buffer, sys::AlignedBuffer::allocate(std::max<std::uint64_t>(bytes, 1)));
+    DIAPAUSE_TRY_ASSIGN(sys::AlignedBuffer buffer,
+                        sys::AlignedBuffer::allocate(std::max<std::uint64_t>(bytes, 1)));
     const MutableBytes own = buffer.bytes();
     return Room{own, std::move(buffer)};
   }
@@ -293,8 +319,9 @@ class Fetch::Fetcher {
     std::unique_ptr<ByteSource> bytes = capture::memory_bytes(room.bytes, size);
     if (!slot_) bytes = std::make_unique<OwnedBytes>(std::move(room.buffer), size);
     DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
-                        store::ImageReader::open(std::move(bytes), fmt::format("{} of rank {}", name, context_.rank()),
-                                                 store::expected_image(manifest_, context_.rank())));
+                        store::ImageReader::open(
+                            std::move(bytes), fmt::format("{} of rank {}", name, context_.rank()),
+                            store::expected_image(manifest_, context_.rank())));
     if (purpose_ != Purpose::place) DIAPAUSE_TRY(reader.verify(reading_threads()));
     image_ = std::move(reader);
     return {};
@@ -325,7 +352,8 @@ class Fetch::Fetcher {
     ByteVector scratch(kRebuildPieceBytes);
     for (std::uint64_t offset = 0; offset < size; offset += kRebuildPieceBytes) {
       const std::uint64_t length = std::min(kRebuildPieceBytes, size - offset);
-      const MutableBytes room = whole.empty() ? MutableBytes(scratch).first(length) : whole.subspan(offset, length);
+      const MutableBytes room =
+          whole.empty() ? MutableBytes(scratch).first(length) : whole.subspan(offset, length);
       ByteView outgoing = MutableBytes(scratch).first(length);
       if (reader != nullptr) {
         auto view = reader->bytes().view(offset, MutableBytes(scratch).first(length));
@@ -353,8 +381,10 @@ class Fetch::Fetcher {
     bool sound = true;
     for (const std::vector<Bad>& of_rank : all) {
       for (const Bad& bad : of_rank) {
-        const bool known = !bad.file || bad.file->is_global || bad.file->node < version_.nodes.size();
-        if (!known) return fail(Code::comm, "a rank reports damaged files of a node that is not there");
+        const bool known =
+            !bad.file || bad.file->is_global || bad.file->node < version_.nodes.size();
+        if (!known)
+          return fail(Code::comm, "a rank reports damaged files of a node that is not there");
         sound = false;
         // Nothing is wrong with the file, and another attempt will find it.
         if (is_of_the_moment(bad.code)) return fail(Code::again, bad.why);
@@ -395,13 +425,15 @@ class Fetch::Fetcher {
     std::vector<std::string> texts;
     for (const Source& source : plan_.sources) {
       std::string text = redundancy::source_kind_name(source.kind);
-      if (source.kind == SourceKind::peer_node) text = "peer " + context_.topology.node_names[source.node];
+      if (source.kind == SourceKind::peer_node)
+        text = "peer " + context_.topology.node_names[source.node];
       texts.push_back(std::move(text));
     }
     return texts;
   }
 
-  // Returns whether an image, copy or parity of levels 1 to 3 is not where a checkpoint taken now would put it.
+  // Returns whether an image, copy or parity of levels 1 to 3 is not where a checkpoint taken now
+  // would put it.
   bool needs_healing() const {
     if (manifest_.has_level(4)) return false;  // the global images keep every promise
     if (!manifest_.has_level(2) && !manifest_.has_level(3)) {
@@ -430,7 +462,8 @@ class Fetch::Fetcher {
     return damaged_ || lacks_a_manifest();
   }
 
-  // Whoever was killed while files were put back may have left a node that has them and does not say so.
+  // Whoever was killed while files were put back may have left a node that has them and does not
+  // say so.
   bool lacks_a_manifest() const {
     const std::vector<std::uint32_t>& homes = context_.topology.node_of_rank;
     return std::ranges::any_of(homes, [&](std::uint32_t node) {
@@ -440,19 +473,22 @@ class Fetch::Fetcher {
     });
   }
 
-  // The tier that files are missing from, if no more is wrong: all others lie, intact, where a checkpoint taken now
-  // would put them.
+  // The tier that files are missing from, if no more is wrong: all others lie, intact, where a
+  // checkpoint taken now would put them.
   std::optional<config::TierKind> incomplete_in() const {
     if (damaged_ || version_.tier_of.empty() || !(manifest_.has_level(2) || manifest_.has_level(3)))
       return std::nullopt;
     const config::TierKind kind = context_.settings.level(manifest_.deepest_level()).tier;
-    const bool is_in_one = std::ranges::all_of(version_.tier_of, [&](const auto& one) { return one.second == kind; });
+    const bool is_in_one =
+        std::ranges::all_of(version_.tier_of, [&](const auto& one) { return one.second == kind; });
     if (!is_in_one || context_.tiers.find(kind) == nullptr) return std::nullopt;
     const std::vector<std::uint32_t>& homes = context_.topology.node_of_rank;
-    if (!redundancy::is_laid_out_alike(manifest_, homes, context_.settings.group_nodes, context_.settings.parity)) {
+    if (!redundancy::is_laid_out_alike(manifest_, homes, context_.settings.group_nodes,
+                                       context_.settings.parity)) {
       return std::nullopt;
     }
-    const std::vector<redundancy::Holdings> whole = redundancy::places(manifest_, homes, version_.nodes.size());
+    const std::vector<redundancy::Holdings> whole =
+        redundancy::places(manifest_, homes, version_.nodes.size());
     const bool is_part = std::ranges::equal(version_.nodes, whole, redundancy::is_part_of);
     return is_part ? std::optional(kind) : std::nullopt;
   }

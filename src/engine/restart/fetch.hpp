@@ -15,8 +15,8 @@ namespace diapause::engine {
 
 // The use that will be made of a version that is fetched.
 enum class Purpose {
-  place,         // regions are read straight into the program's memory, and every block is checked there
-  copy,          // regions are copied into the program's memory, with every block checked before
+  place,  // regions are read straight into the program's memory, and every block is checked there
+  copy,   // regions are copied into the program's memory, with every block checked before
   map_checked,   // regions become memory of the program; every block is checked before
   map_unchecked  // this rank's own file is left to be checked while the program runs
 };
@@ -24,17 +24,19 @@ enum class Purpose {
 // One version's images on all ranks.
 struct FetchedVersion {
   format::Manifest manifest;
-  store::ImageReader image;          // this rank's; verified, but for Purpose::place
-  unsigned reading_threads = 1;      // that may deliver it
-  double greatest_error = 0;         // of what all ranks get; 0: exact
-  std::vector<std::string> sources;  // of every rank, for people: "own node", "peer node1", "parity", "global"
-  bool needs_healing = false;        // a level the version had does not hold any more
-  // Where nothing but files that are missing does that: the tier that they belong to, and whether one of them is the
-  // image of this rank.
+  store::ImageReader image;      // this rank's; verified, but for Purpose::place
+  unsigned reading_threads = 1;  // that may deliver it
+  double greatest_error = 0;     // of what all ranks get; 0: exact
+  // Of every rank, for people: "own node", "peer node1", "parity", "global".
+  std::vector<std::string> sources;
+  bool needs_healing = false;  // a level the version had does not hold any more
+  // Where nothing but files that are missing does that: the tier that they belong to, and whether
+  // one of them is the image of this rank.
   std::optional<config::TierKind> incomplete_in;
   bool lacks_own_image = false;
-  std::optional<store::ImageReader> unchecked;  // this rank's image once more, whose blocks are still to be checked
-  std::vector<Phase> phases;                    // that the restart had so far
+  // This rank's image once more, whose blocks are still to be checked.
+  std::optional<store::ImageReader> unchecked;
+  std::vector<Phase> phases;  // that the restart had so far
 };
 
 // Gets one version's images on all ranks, from wherever they are intact. All calls are collective.
@@ -46,16 +48,17 @@ class Fetch {
   Fetch& operator=(Fetch&&) noexcept;
   ~Fetch();
 
-  // Code::corrupt if the version cannot be had, with the reasons; Code::again if nothing is known to be damaged, and
-  // the system was short of something.
+  // Code::corrupt if the version cannot be had, with the reasons; Code::again if nothing is known
+  // to be damaged, and the system was short of something.
   Result<FetchedVersion> get();
 
-  // After Purpose::place: `mine` tells whether the image that get() gave to this rank was sound when it was read. True
-  // if all ranks' were. Else get() gives images from other sources, and checks them before.
+  // After Purpose::place: `mine` tells whether the image that get() gave to this rank was sound
+  // when it was read. True if all ranks' were. Else get() gives images from other sources, and
+  // checks them before.
   Result<bool> was_sound(const Status& mine);
 
-  // The slot that this rank's image lies in, if it was made where its file is missing: FetchedVersion::incomplete_in.
-  // Once. It must live as long as the image.
+  // The slot that this rank's image lies in, if it was made where its file is missing:
+  // FetchedVersion::incomplete_in. Once. It must live as long as the image.
   std::optional<store::Slot> take_slot();
 
  private:

@@ -12,15 +12,19 @@ namespace diapause::engine {
 Result<store::ImageReader*> FileCache::open(const FileRef& file) {
   if (const auto found = readers_.find(file); found != readers_.end()) return &found->second;
   const format::Manifest& manifest = *version_->manifest;
-  const std::string name = file.is_parity ? store::parity_name(file.group, file.index) : store::image_name(file.index);
+  const std::string name =
+      file.is_parity ? store::parity_name(file.group, file.index) : store::image_name(file.index);
   const auto tier_of = version_->tier_of.find({file.node, name});
-  const config::TierKind kind =
-      file.is_global || tier_of == version_->tier_of.end() ? config::TierKind::global : tier_of->second;
+  const config::TierKind kind = file.is_global || tier_of == version_->tier_of.end()
+                                    ? config::TierKind::global
+                                    : tier_of->second;
   DIAPAUSE_TRY_ASSIGN(store::Tier* const tier, context_->tiers.get_to_read(kind));
   const store::LocatedImage located =
-      file.is_parity ? store::LocatedImage{name, store::expected_parity(manifest, file.group, file.index)}
-                     : store::locate_image(kind, manifest, file.index);
-  DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, tier->open_image(manifest.version, located.file, located.expected));
+      file.is_parity
+          ? store::LocatedImage{name, store::expected_parity(manifest, file.group, file.index)}
+          : store::locate_image(kind, manifest, file.index);
+  DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
+                      tier->open_image(manifest.version, located.file, located.expected));
   return &readers_.emplace(file, std::move(reader)).first->second;
 }
 
@@ -44,22 +48,26 @@ std::vector<ServedFile> Rebuild::files() const {
 
 namespace {
 
-// Returns which rank can read this image, preferably on the node that the image belongs to; none if no rank can.
-std::optional<ServedFile> find_image(const Topology& topology, const StoredVersion& version, std::uint32_t rank) {
+// Returns which rank can read this image, preferably on the node that the image belongs to; none if
+// no rank can.
+std::optional<ServedFile> find_image(const Topology& topology, const StoredVersion& version,
+                                     std::uint32_t rank) {
   const std::uint32_t home = topology.node_of_rank[rank];
-  if (version.nodes[home].images.contains(rank)) return ServedFile{FileRef::image(rank, home), rank};
+  if (version.nodes[home].images.contains(rank))
+    return ServedFile{FileRef::image(rank, home), rank};
   for (std::uint32_t node = 0; node < version.nodes.size(); ++node) {
     if (version.nodes[node].images.contains(rank)) {
       return ServedFile{FileRef::image(rank, node), topology.leaders[node]};
     }
   }
-  const bool is_as_on_node = version.global.images.contains(rank) && !version.manifest->ranks[rank].is_encoded();
+  const bool is_as_on_node =
+      version.global.images.contains(rank) && !version.manifest->ranks[rank].is_encoded();
   if (is_as_on_node) return ServedFile{FileRef::global_image(rank), rank};
   return std::nullopt;
 }
 
-std::optional<ServedFile> find_parity(const Topology& topology, const StoredVersion& version, std::uint32_t group,
-                                      std::uint32_t member) {
+std::optional<ServedFile> find_parity(const Topology& topology, const StoredVersion& version,
+                                      std::uint32_t group, std::uint32_t member) {
   for (std::uint32_t node = 0; node < version.nodes.size(); ++node) {
     if (version.nodes[node].parities.contains({group, member})) {
       return ServedFile{FileRef::parity(group, member, node), topology.leaders[node]};
@@ -69,9 +77,9 @@ std::optional<ServedFile> find_parity(const Topology& topology, const StoredVers
 }
 
 // The chunk at `position` of a row, if it can be had.
-std::optional<Rebuild::Chunk> find_chunk(const Topology& topology, const StoredVersion& version, std::uint32_t group,
-                                         const redundancy::GroupLayout& layout, std::uint32_t row,
-                                         std::uint32_t position) {
+std::optional<Rebuild::Chunk> find_chunk(const Topology& topology, const StoredVersion& version,
+                                         std::uint32_t group, const redundancy::GroupLayout& layout,
+                                         std::uint32_t row, std::uint32_t position) {
   const format::Group& g = version.manifest->groups[group];
   const std::uint32_t member = layout.member_at(position, row);
   const std::uint64_t offset = layout.chunk_index(member, row) * g.chunk_bytes;
@@ -86,7 +94,8 @@ std::optional<Rebuild::Chunk> find_chunk(const Topology& topology, const StoredV
   return Rebuild::Chunk{position, served, offset};
 }
 
-std::pair<std::uint32_t, std::uint32_t> group_and_member(const format::Manifest& manifest, std::uint32_t rank) {
+std::pair<std::uint32_t, std::uint32_t> group_and_member(const format::Manifest& manifest,
+                                                         std::uint32_t rank) {
   for (std::uint32_t g = 0; g < manifest.groups.size(); ++g) {
     const auto& members = manifest.groups[g].members;
     const auto found = std::find(members.begin(), members.end(), rank);
@@ -101,14 +110,18 @@ Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std
   const auto [group, member] = group_and_member(*version.manifest, rank);
   const format::Group& g = version.manifest->groups[group];
   Rebuild rebuild{rank, group, {}};
-  const auto layout = redundancy::GroupLayout::create(static_cast<std::uint32_t>(g.members.size()), g.parity);
+  const auto layout =
+      redundancy::GroupLayout::create(static_cast<std::uint32_t>(g.members.size()), g.parity);
   if (!layout) return rebuild;
   for (std::uint32_t row = 0; row < layout->n(); ++row) {
     if (layout->holds_parity(member, row)) continue;
-    Rebuild::Row planned{layout->position(member, row), layout->chunk_index(member, row) * g.chunk_bytes, {}};
-    for (std::uint32_t position = 0; position < layout->n() && planned.chunks.size() < layout->k(); ++position) {
+    Rebuild::Row planned{
+        layout->position(member, row), layout->chunk_index(member, row) * g.chunk_bytes, {}};
+    for (std::uint32_t position = 0; position < layout->n() && planned.chunks.size() < layout->k();
+         ++position) {
       if (position == planned.target_position) continue;
-      if (auto chunk = find_chunk(topology, version, group, *layout, row, position)) planned.chunks.push_back(*chunk);
+      if (auto chunk = find_chunk(topology, version, group, *layout, row, position))
+        planned.chunks.push_back(*chunk);
     }
     rebuild.rows.push_back(std::move(planned));
   }
@@ -118,7 +131,8 @@ Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std
 namespace {
 
 // Bytes of a chunk, as the file's reader gives them; zeros if it cannot.
-void read_chunk(FileCache& files, const Rebuild::Chunk& chunk, std::uint64_t offset, MutableBytes to) {
+void read_chunk(FileCache& files, const Rebuild::Chunk& chunk, std::uint64_t offset,
+                MutableBytes to) {
   std::memset(to.data(), 0, to.size());
   if (!chunk.served) return;
   auto reader = files.open(chunk.served->file);
@@ -131,8 +145,9 @@ void read_chunk(FileCache& files, const Rebuild::Chunk& chunk, std::uint64_t off
 }
 
 // One piece of one row: servers send, the target receives or reads what it serves itself.
-Status gather_piece(const Context& context, const Rebuild& rebuild, const Rebuild::Row& row, std::uint64_t offset,
-                    std::uint64_t length, FileCache& files, std::vector<ByteVector>& pieces) {
+Status gather_piece(const Context& context, const Rebuild& rebuild, const Rebuild::Row& row,
+                    std::uint64_t offset, std::uint64_t length, FileCache& files,
+                    std::vector<ByteVector>& pieces) {
   std::vector<comm::Send> sends;
   std::vector<comm::Receive> receives;
   const std::uint32_t me = context.rank();
@@ -147,7 +162,8 @@ Status gather_piece(const Context& context, const Rebuild& rebuild, const Rebuil
   return context.comm->exchange(sends, receives);
 }
 
-Result<redundancy::ReedSolomon::Decoder> row_decoder(const redundancy::ReedSolomon& code, const Rebuild::Row& row) {
+Result<redundancy::ReedSolomon::Decoder> row_decoder(const redundancy::ReedSolomon& code,
+                                                     const Rebuild::Row& row) {
   std::vector<std::uint32_t> available;
   for (const Rebuild::Chunk& chunk : row.chunks) available.push_back(chunk.position);
   const std::uint32_t wanted[] = {row.target_position};
@@ -160,12 +176,13 @@ std::uint64_t room_for(const format::Manifest& manifest, const Rebuild& rebuild)
   return rebuild.rows.size() * manifest.groups[rebuild.group].chunk_bytes;
 }
 
-Status execute_rebuild(const Context& context, const format::Manifest& manifest, const Rebuild& rebuild,
-                       FileCache& files, MutableBytes room) {
+Status execute_rebuild(const Context& context, const format::Manifest& manifest,
+                       const Rebuild& rebuild, FileCache& files, MutableBytes room) {
   const bool is_target = rebuild.target == context.rank();
   const std::vector<ServedFile> served = rebuild.files();
-  const bool serves =
-      std::any_of(served.begin(), served.end(), [&](const ServedFile& file) { return file.server == context.rank(); });
+  const bool serves = std::any_of(served.begin(), served.end(), [&](const ServedFile& file) {
+    return file.server == context.rank();
+  });
   if (!is_target && !serves) return {};
 
   const format::Group& group = manifest.groups[rebuild.group];

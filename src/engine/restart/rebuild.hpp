@@ -23,7 +23,9 @@ struct FileRef {
   std::uint32_t index = 0;  // rank, or member of the group
   auto operator<=>(const FileRef&) const = default;
 
-  static FileRef image(std::uint32_t rank, std::uint32_t node) { return {false, false, node, 0, rank}; }
+  static FileRef image(std::uint32_t rank, std::uint32_t node) {
+    return {false, false, node, 0, rank};
+  }
   static FileRef global_image(std::uint32_t rank) { return {false, true, 0, 0, rank}; }
   static FileRef parity(std::uint32_t group, std::uint32_t member, std::uint32_t node) {
     return {true, false, node, group, member};
@@ -39,7 +41,8 @@ struct ServedFile {
 // The files of one version that this rank has open.
 class FileCache {
  public:
-  FileCache(const Context& context, const StoredVersion& version) : context_(&context), version_(&version) {}
+  FileCache(const Context& context, const StoredVersion& version)
+      : context_(&context), version_(&version) {}
   // Opens and checks header and index; valid until clear() or take().
   Result<store::ImageReader*> open(const FileRef& file);
   Result<store::ImageReader> take(const FileRef& file);
@@ -56,7 +59,8 @@ struct Rebuild {
   struct Chunk {
     std::uint32_t position;            // in the codeword
     std::optional<ServedFile> served;  // none: the chunk of a member without a rank, all zeros
-    std::uint64_t offset;              // in the served file's data: of an image's bytes, or of the parity region
+    // In the served file's data: of an image's bytes, or of the parity region.
+    std::uint64_t offset;
   };
   struct Row {
     std::uint32_t target_position;
@@ -76,10 +80,11 @@ Rebuild plan_rebuild(const Topology& topology, const StoredVersion& version, std
 // The room that the target needs: whole chunks, of which the last may reach behind the image's end.
 std::uint64_t room_for(const format::Manifest& manifest, const Rebuild& rebuild);
 
-// All ranks that read or receive something call this with the same rebuild; the target gets the image's bytes in
-// `room`, unless that is empty: then the others' messages are taken and thrown away. A server that cannot read sends
-// zeros and lets the target's check find out. Ranks not involved return at once.
-Status execute_rebuild(const Context& context, const format::Manifest& manifest, const Rebuild& rebuild,
-                       FileCache& files, MutableBytes room);
+// All ranks that read or receive something call this with the same rebuild; the target gets the
+// image's bytes in `room`, unless that is empty: then the others' messages are taken and thrown
+// away. A server that cannot read sends zeros and lets the target's check find out. Ranks not
+// involved return at once.
+Status execute_rebuild(const Context& context, const format::Manifest& manifest,
+                       const Rebuild& rebuild, FileCache& files, MutableBytes room);
 
 }  // namespace diapause::engine

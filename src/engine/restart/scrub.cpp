@@ -10,7 +10,9 @@ Scrub::Scrub(store::ImageReader image) : image_(std::move(image)) {
   if (thread) thread_ = std::make_unique<sys::Thread>(std::move(*thread));
 }
 
-Scrub::~Scrub() { stop_ = true; }  // the thread is joined by its own destructor, before the image goes
+Scrub::~Scrub() {
+  stop_ = true;
+}  // the thread is joined by its own destructor, before the image goes
 
 void Scrub::work() {
   try {

@@ -23,7 +23,8 @@ bool is_zero(const Gid& gid) {
   return std::ranges::all_of(gid, [](std::uint8_t byte) { return byte == 0; });
 }
 
-// Addresses of Internet protocol 4 are mapped, and only local ones begin with fe80: an index must stay one of its kind.
+// Addresses of Internet protocol 4 are mapped, and only local ones begin with fe80: an index must
+// stay one of its kind.
 int family_of(const Gid& gid) {
   constexpr Gid kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   if (std::equal(gid.begin(), gid.begin() + 12, kMapped.begin())) return 4;
@@ -45,12 +46,14 @@ std::vector<RealGid> gids_of(Shim& shim, ibv_context* real, std::uint8_t port, i
       (void)shim.real.ibv_query_gid_type(real, port, static_cast<unsigned>(i), &type);
     }
     if (!is_zero(to_gid(gid)))
-      gids.push_back({to_gid(gid), static_cast<std::uint32_t>(type), static_cast<std::uint32_t>(i)});
+      gids.push_back(
+          {to_gid(gid), static_cast<std::uint32_t>(type), static_cast<std::uint32_t>(i)});
   }
   return gids;
 }
 
-// Which of the real GIDs stands for one that the program knows: one of its type and family, if possible at its index.
+// Which of the real GIDs stands for one that the program knows: one of its type and family, if
+// possible at its index.
 const RealGid* match(const std::vector<RealGid>& gids, const GidEntry& entry, std::uint32_t index) {
   const RealGid* best = nullptr;
   for (const RealGid& one : gids) {
@@ -65,7 +68,8 @@ Status look_at_port(Shim& shim, Context& context, std::uint32_t number) {
   ibv_port_attr attributes{};
   const auto port_number = static_cast<std::uint8_t>(number);
   if (::___ibv_query_port(context.real, port_number, &attributes) != 0) {
-    return fail(os_error(fmt::format("port {} of adapter {}", number, context.device->real_name), errno));
+    return fail(
+        os_error(fmt::format("port {} of adapter {}", number, context.device->real_name), errno));
   }
   Port& port = context.port(number);
   port.real_lid = attributes.lid;
@@ -84,9 +88,11 @@ Status look_at_port(Shim& shim, Context& context, std::uint32_t number) {
     if (is_zero(entry.shown)) continue;
     const RealGid* const found = match(gids, entry, i);
     if (found == nullptr) {
-      return fail(Code::mismatch,
-                  fmt::format("adapter {} has no GID of the kind that the program uses at index {} of port {}",
-                              context.device->real_name, i, number));
+      return fail(
+          Code::mismatch,
+          fmt::format(
+              "adapter {} has no GID of the kind that the program uses at index {} of port {}",
+              context.device->real_name, i, number));
     }
     entry.real_index = found->index;
     entry.real = found->gid;
@@ -94,7 +100,8 @@ Status look_at_port(Shim& shim, Context& context, std::uint32_t number) {
   return {};
 }
 
-int query_port(ibv_context* shown, std::uint8_t number, ibv_port_attr* attributes, std::size_t bytes) {
+int query_port(ibv_context* shown, std::uint8_t number, ibv_port_attr* attributes,
+               std::size_t bytes) {
   Shim& shim = Shim::get();
   const Passage passage(shim.gate);
   Context& context = of(shown);
@@ -134,13 +141,15 @@ bool with_real_device(Shim& shim, const std::string& name, const Use& use) {
   return is_found;
 }
 
-// After a restart: the adapter of the same name, or one that no other device of the program stands for.
+// After a restart: the adapter of the same name, or one that no other device of the program stands
+// for.
 Status choose_adapter(Shim& shim, Device& device) {
   if (with_real_device(shim, device.real_name, [](ibv_device*) {})) return {};
   int count = 0;
   ibv_device** const list = shim.real.ibv_get_device_list(&count);
   const auto is_free = [&](const ibv_device* one) {
-    return std::ranges::none_of(shim.devices.all(), [&](const Device* other) { return other->real_name == one->name; });
+    return std::ranges::none_of(shim.devices.all(),
+                                [&](const Device* other) { return other->real_name == one->name; });
   };
   const std::string before = device.real_name;
   for (int i = 0; list != nullptr && i < count; ++i) {
@@ -148,15 +157,18 @@ Status choose_adapter(Shim& shim, Device& device) {
   }
   if (list != nullptr) shim.real.ibv_free_device_list(list);
   if (device.real_name != before) return {};
-  return fail(Code::not_found,
-              fmt::format("there is no adapter for {}: {} were found, and the others of the program have them",
-                          device.shown.device.name, count));
+  return fail(
+      Code::not_found,
+      fmt::format(
+          "there is no adapter for {}: {} were found, and the others of the program have them",
+          device.shown.device.name, count));
 }
 
 }  // namespace
 
 Context& of(ibv_context* shown) {
-  return *reinterpret_cast<Context*>(reinterpret_cast<char*>(shown) - offsetof(verbs_context, context));
+  return *reinterpret_cast<Context*>(reinterpret_cast<char*>(shown) -
+                                     offsetof(verbs_context, context));
 }
 
 Gid Context::real_of_own(std::uint32_t number, const Gid& shown_gid) {
@@ -168,7 +180,9 @@ Gid Context::real_of_own(std::uint32_t number, const Gid& shown_gid) {
 std::uint8_t Context::shown_index(std::uint32_t number, std::uint8_t real_index) {
   if (!has_port(number)) return real_index;
   const std::vector<GidEntry>& gids = port(number).gids;
-  const auto is_it = [&](const GidEntry& one) { return !is_zero(one.shown) && one.real_index == real_index; };
+  const auto is_it = [&](const GidEntry& one) {
+    return !is_zero(one.shown) && one.real_index == real_index;
+  };
   const auto known = std::ranges::find_if(gids, is_it);
   return known == gids.end() ? real_index : static_cast<std::uint8_t>(known - gids.begin());
 }
@@ -192,8 +206,8 @@ Address address_of(const ibv_ah_attr& attributes) {
   return {false, {}, attributes.dlid};
 }
 
-ibv_ah_attr real_attributes(Shim& shim, Context& context, const ibv_ah_attr& shown, std::uint64_t home,
-                            std::uint32_t port) {
+ibv_ah_attr real_attributes(Shim& shim, Context& context, const ibv_ah_attr& shown,
+                            std::uint64_t home, std::uint32_t port) {
   ibv_ah_attr real = shown;
   if (shown.is_global != 0) {
     real.grh.dgid = to_ibv(shim.directory.real_address(address_of(shown), home, port).gid);
@@ -205,7 +219,8 @@ ibv_ah_attr real_attributes(Shim& shim, Context& context, const ibv_ah_attr& sho
     }
   }
   if (shown.dlid != 0) {
-    real.dlid = static_cast<std::uint16_t>(shim.directory.real_address({false, {}, shown.dlid}, home, port).lid);
+    real.dlid = static_cast<std::uint16_t>(
+        shim.directory.real_address({false, {}, shown.dlid}, home, port).lid);
   }
   return real;
 }
@@ -219,7 +234,9 @@ Status look_at_ports(Shim& shim, Context& context) {
 
 Status open_real(Shim& shim, Context& context) {
   DIAPAUSE_TRY(choose_adapter(shim, *context.device));
-  const auto open_it = [&](ibv_device* device) { context.real = shim.real.ibv_open_device(device); };
+  const auto open_it = [&](ibv_device* device) {
+    context.real = shim.real.ibv_open_device(device);
+  };
   if (!with_real_device(shim, context.device->real_name, open_it) || context.real == nullptr) {
     return fail(os_error("opening the adapter " + context.device->real_name, errno));
   }
@@ -230,7 +247,8 @@ Status open_real(Shim& shim, Context& context) {
   if (context.ports.empty()) context.ports.resize(attributes.phys_port_cnt);
   if (context.ports.size() > attributes.phys_port_cnt) {
     return fail(Code::mismatch, fmt::format("adapter {} has {} ports, and the program knows {}",
-                                            context.device->real_name, attributes.phys_port_cnt, context.ports.size()));
+                                            context.device->real_name, attributes.phys_port_cnt,
+                                            context.ports.size()));
   }
   const int events = context.real->async_fd;
   ::fcntl(events, F_SETFL, ::fcntl(events, F_GETFL) | O_NONBLOCK);
@@ -261,8 +279,10 @@ DIAPAUSE_VERB ibv_device** ibv_get_device_list(int* count) {
   int found = 0;
   ibv_device** const real = shim.real.ibv_get_device_list(&found);
   if (real == nullptr) return nullptr;
-  auto** const list = static_cast<ibv_device**>(std::calloc(static_cast<std::size_t>(found) + 1, sizeof(ibv_device*)));
-  for (int i = 0; list != nullptr && i < found; ++i) list[i] = &device_for(shim, real[i])->shown.device;
+  auto** const list = static_cast<ibv_device**>(
+      std::calloc(static_cast<std::size_t>(found) + 1, sizeof(ibv_device*)));
+  for (int i = 0; list != nullptr && i < found; ++i)
+    list[i] = &device_for(shim, real[i])->shown.device;
   shim.real.ibv_free_device_list(real);
   if (count != nullptr) *count = list == nullptr ? 0 : found;
   return list;
@@ -270,7 +290,9 @@ DIAPAUSE_VERB ibv_device** ibv_get_device_list(int* count) {
 
 DIAPAUSE_VERB void ibv_free_device_list(ibv_device** list) { std::free(list); }
 
-DIAPAUSE_VERB __be64 ibv_get_device_guid(ibv_device* shown) { return reinterpret_cast<Device*>(shown)->guid; }
+DIAPAUSE_VERB __be64 ibv_get_device_guid(ibv_device* shown) {
+  return reinterpret_cast<Device*>(shown)->guid;
+}
 
 DIAPAUSE_VERB int ibv_get_device_index(ibv_device* shown) {
   Shim& shim = Shim::get();
@@ -332,16 +354,19 @@ DIAPAUSE_VERB int ibv_query_device(ibv_context* shown, ibv_device_attr* attribut
   attributes->node_guid = of(shown).device->guid;
   attributes->max_qp_wr -= 1;  // one is for the marker of a drain
   attributes->max_mw = 0;
-  constexpr unsigned kWindows = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+  constexpr unsigned kWindows =
+      IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   attributes->device_cap_flags &= ~(kWindows | IBV_DEVICE_MEM_MGT_EXTENSIONS);
   return 0;
 }
 
-DIAPAUSE_VERB int ibv_query_port(ibv_context* shown, std::uint8_t number, _compat_ibv_port_attr* attributes) {
+DIAPAUSE_VERB int ibv_query_port(ibv_context* shown, std::uint8_t number,
+                                 _compat_ibv_port_attr* attributes) {
   Shim& shim = Shim::get();
   if (!is_ours(shown)) return shim.real.ibv_query_port(shown, number, attributes);
   // Programs that were built long ago know the first part only.
-  return query_port(shown, number, reinterpret_cast<ibv_port_attr*>(attributes), offsetof(ibv_port_attr, flags));
+  return query_port(shown, number, reinterpret_cast<ibv_port_attr*>(attributes),
+                    offsetof(ibv_port_attr, flags));
 }
 
 DIAPAUSE_VERB int ibv_query_gid(ibv_context* shown, std::uint8_t number, int index, ibv_gid* gid) {
@@ -357,7 +382,8 @@ DIAPAUSE_VERB int ibv_query_gid(ibv_context* shown, std::uint8_t number, int ind
   return 0;
 }
 
-DIAPAUSE_VERB int ibv_query_gid_type(ibv_context* shown, std::uint8_t number, unsigned index, int* type) {
+DIAPAUSE_VERB int ibv_query_gid_type(ibv_context* shown, std::uint8_t number, unsigned index,
+                                     int* type) {
   Shim& shim = Shim::get();
   if (!is_ours(shown)) return shim.real.ibv_query_gid_type(shown, number, index, type);
   const Passage passage(shim.gate);
@@ -369,10 +395,11 @@ DIAPAUSE_VERB int ibv_query_gid_type(ibv_context* shown, std::uint8_t number, un
   return shim.real.ibv_query_gid_type(context.real, number, index, type);
 }
 
-DIAPAUSE_VERB int _ibv_query_gid_ex(ibv_context* shown, std::uint32_t number, std::uint32_t index, ibv_gid_entry* entry,
-                                    std::uint32_t flags, std::size_t bytes) {
+DIAPAUSE_VERB int _ibv_query_gid_ex(ibv_context* shown, std::uint32_t number, std::uint32_t index,
+                                    ibv_gid_entry* entry, std::uint32_t flags, std::size_t bytes) {
   Shim& shim = Shim::get();
-  if (!is_ours(shown)) return shim.real._ibv_query_gid_ex(shown, number, index, entry, flags, bytes);
+  if (!is_ours(shown))
+    return shim.real._ibv_query_gid_ex(shown, number, index, entry, flags, bytes);
   const Passage passage(shim.gate);
   Context& context = of(shown);
   std::uint32_t real_index = index;
@@ -381,7 +408,8 @@ DIAPAUSE_VERB int _ibv_query_gid_ex(ibv_context* shown, std::uint32_t number, st
     known = &context.port(number).gids[index];
     real_index = known->real_index;
   }
-  const int error = shim.real._ibv_query_gid_ex(context.real, number, real_index, entry, flags, bytes);
+  const int error =
+      shim.real._ibv_query_gid_ex(context.real, number, real_index, entry, flags, bytes);
   if (error == 0 && known != nullptr && !is_zero(known->shown)) {
     entry->gid = to_ibv(known->shown);
     entry->gid_index = index;
@@ -389,20 +417,22 @@ DIAPAUSE_VERB int _ibv_query_gid_ex(ibv_context* shown, std::uint32_t number, st
   return error;
 }
 
-DIAPAUSE_VERB ssize_t _ibv_query_gid_table(ibv_context* shown, ibv_gid_entry* entries, std::size_t most,
-                                           std::uint32_t flags, std::size_t bytes) {
+DIAPAUSE_VERB ssize_t _ibv_query_gid_table(ibv_context* shown, ibv_gid_entry* entries,
+                                           std::size_t most, std::uint32_t flags,
+                                           std::size_t bytes) {
   Shim& shim = Shim::get();
   if (!is_ours(shown)) return shim.real._ibv_query_gid_table(shown, entries, most, flags, bytes);
   const Passage passage(shim.gate);
   Context& context = of(shown);
   const ssize_t count = shim.real._ibv_query_gid_table(context.real, entries, most, flags, bytes);
   for (ssize_t i = 0; i < count; ++i) {
-    auto& entry =
-        *reinterpret_cast<ibv_gid_entry*>(reinterpret_cast<char*>(entries) + static_cast<std::size_t>(i) * bytes);
+    auto& entry = *reinterpret_cast<ibv_gid_entry*>(reinterpret_cast<char*>(entries) +
+                                                    static_cast<std::size_t>(i) * bytes);
     if (!context.has_port(entry.port_num)) continue;
     const std::vector<GidEntry>& gids = context.port(entry.port_num).gids;
-    const auto known = std::ranges::find_if(
-        gids, [&](const GidEntry& one) { return !is_zero(one.shown) && one.real_index == entry.gid_index; });
+    const auto known = std::ranges::find_if(gids, [&](const GidEntry& one) {
+      return !is_zero(one.shown) && one.real_index == entry.gid_index;
+    });
     if (known == gids.end()) continue;
     entry.gid = to_ibv(known->shown);
     entry.gid_index = static_cast<std::uint32_t>(known - gids.begin());
@@ -424,10 +454,11 @@ DIAPAUSE_VERB int ibv_get_pkey_index(ibv_context* shown, std::uint8_t number, __
   return shim.real.ibv_get_pkey_index(of(shown).real, number, key);
 }
 
-DIAPAUSE_VERB int ibv_resolve_eth_l2_from_gid(ibv_context* shown, ibv_ah_attr* attributes, std::uint8_t address[6],
-                                              std::uint16_t* network) {
+DIAPAUSE_VERB int ibv_resolve_eth_l2_from_gid(ibv_context* shown, ibv_ah_attr* attributes,
+                                              std::uint8_t address[6], std::uint16_t* network) {
   Shim& shim = Shim::get();
-  if (!is_ours(shown)) return shim.real.ibv_resolve_eth_l2_from_gid(shown, attributes, address, network);
+  if (!is_ours(shown))
+    return shim.real.ibv_resolve_eth_l2_from_gid(shown, attributes, address, network);
   const Passage passage(shim.gate);
   ibv_ah_attr real = real_attributes(shim, of(shown), *attributes, 0, 0);
   return shim.real.ibv_resolve_eth_l2_from_gid(of(shown).real, &real, address, network);

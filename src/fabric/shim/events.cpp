@@ -1,4 +1,5 @@
-// Completion channels, and events of contexts. What a program waits with is an epoll set, which outlives the adapters.
+// Completion channels, and events of contexts. What a program waits with is an epoll set, which
+// outlives the adapters.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -32,7 +33,8 @@ int wait_for(int descriptor) {
 CompletionQueue* take_real_event(Shim& shim, Channel& channel) {
   ibv_cq* real = nullptr;
   void* queue = nullptr;
-  if (channel.real == nullptr || shim.real.ibv_get_cq_event(channel.real, &real, &queue) != 0) return nullptr;
+  if (channel.real == nullptr || shim.real.ibv_get_cq_event(channel.real, &real, &queue) != 0)
+    return nullptr;
   shim.real.ibv_ack_cq_events(real, 1);
   return static_cast<CompletionQueue*>(queue);
 }
@@ -66,7 +68,8 @@ void translate(ibv_async_event& event) {
 }
 
 bool take_real_event(Shim& shim, Context& context, ibv_async_event& event) {
-  if (context.real == nullptr || shim.real.ibv_get_async_event(context.real, &event) != 0) return false;
+  if (context.real == nullptr || shim.real.ibv_get_async_event(context.real, &event) != 0)
+    return false;
   ibv_async_event copy = event;
   translate(event);
   shim.real.ibv_ack_async_event(&copy);
@@ -109,7 +112,8 @@ void take_events(Shim& shim, Channel& channel) {
 }
 
 void take_events(Shim& shim, Context& context) {
-  for (ibv_async_event event{}; take_real_event(shim, context, event);) context.held_events.push_back(event);
+  for (ibv_async_event event{}; take_real_event(shim, context, event);)
+    context.held_events.push_back(event);
   if (!context.held_events.empty()) ring(context.bell);
 }
 

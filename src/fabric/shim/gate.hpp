@@ -6,7 +6,8 @@
 
 namespace diapause::fabric {
 
-// Every verb that is not on the way of messages passes it. Closed, it holds all that come, until it is opened.
+// Every verb that is not on the way of messages passes it. Closed, it holds all that come, until it
+// is opened.
 class Gate {
  public:
   void enter();
@@ -35,8 +36,9 @@ class Passage {
   Gate& gate_;
 };
 
-// A lock for the way of messages: one atomic instruction if nobody has it. Whoever finds it taken while the gate is
-// closed sleeps until that is opened. It is plain memory, so that a restart finds it as it was.
+// A lock for the way of messages: one atomic instruction if nobody has it. Whoever finds it taken
+// while the gate is closed sleeps until that is opened. It is plain memory, so that a restart finds
+// it as it was.
 class Lock {
  public:
   bool try_lock() { return word_.exchange(1, std::memory_order_acquire) == 0; }

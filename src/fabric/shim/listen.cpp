@@ -36,8 +36,8 @@ Shim& Shim::get() {
   return *shim;
 }
 
-// A child has no such thread, and adapters are not inherited. Were it to answer the agent, it would answer for its
-// parent.
+// A child has no such thread, and adapters are not inherited. Were it to answer the agent, it would
+// answer for its parent.
 void Shim::forget_in_child() {
   Shim& shim = get();
   if (shim.page_ == nullptr) return;

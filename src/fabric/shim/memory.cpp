@@ -14,9 +14,11 @@ ibv_mr* register_real(Shim& shim, const Region& region) {
   const bool is_plain = region.iova == reinterpret_cast<std::uintptr_t>(region.shown.addr) &&
                         (region.access & IBV_ACCESS_OPTIONAL_RANGE) == 0;
   if (is_plain)
-    return shim.real.ibv_reg_mr(domain, region.shown.addr, region.shown.length, static_cast<int>(region.access));
+    return shim.real.ibv_reg_mr(domain, region.shown.addr, region.shown.length,
+                                static_cast<int>(region.access));
   if (shim.real.ibv_reg_mr_iova2 != nullptr) {
-    return shim.real.ibv_reg_mr_iova2(domain, region.shown.addr, region.shown.length, region.iova, region.access);
+    return shim.real.ibv_reg_mr_iova2(domain, region.shown.addr, region.shown.length, region.iova,
+                                      region.access);
   }
   errno = EOPNOTSUPP;
   return nullptr;
@@ -27,7 +29,8 @@ bool is_taken(const Shim& shim, const ibv_mr* real, const Context& context) {
 }
 
 // Registers memory under keys by which programs know no other memory.
-ibv_mr* make_region(ibv_pd* domain, void* address, std::size_t length, std::uint64_t iova, unsigned access) {
+ibv_mr* make_region(ibv_pd* domain, void* address, std::size_t length, std::uint64_t iova,
+                    unsigned access) {
   Shim& shim = Shim::get();
   const Passage passage(shim.gate);
   auto region = std::make_unique<Region>();
@@ -55,9 +58,9 @@ ibv_mr* make_region(ibv_pd* domain, void* address, std::size_t length, std::uint
 Status open_real(Shim& shim, Region& region) {
   region.real = register_real(shim, region);
   if (region.real != nullptr) return {};
-  return fail(os_error(
-      fmt::format("registering {} bytes of memory at {} again", region.shown.length, fmt::ptr(region.shown.addr)),
-      errno));
+  return fail(os_error(fmt::format("registering {} bytes of memory at {} again",
+                                   region.shown.length, fmt::ptr(region.shown.addr)),
+                       errno));
 }
 
 Status open_real(Shim& shim, Handle& handle) {
@@ -97,36 +100,42 @@ DIAPAUSE_VERB int ibv_dealloc_pd(ibv_pd* shown) {
 }
 
 DIAPAUSE_VERB ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t length, int access) {
-  if (!is_ours(domain->context)) return Shim::get().real.ibv_reg_mr(domain, address, length, access);
-  return make_region(domain, address, length, reinterpret_cast<std::uintptr_t>(address), static_cast<unsigned>(access));
+  if (!is_ours(domain->context))
+    return Shim::get().real.ibv_reg_mr(domain, address, length, access);
+  return make_region(domain, address, length, reinterpret_cast<std::uintptr_t>(address),
+                     static_cast<unsigned>(access));
 }
 
-DIAPAUSE_VERB ibv_mr* ibv_reg_mr_iova(ibv_pd* domain, void* address, std::size_t length, std::uint64_t iova,
-                                      int access) {
-  if (!is_ours(domain->context)) return Shim::get().real.ibv_reg_mr_iova(domain, address, length, iova, access);
+DIAPAUSE_VERB ibv_mr* ibv_reg_mr_iova(ibv_pd* domain, void* address, std::size_t length,
+                                      std::uint64_t iova, int access) {
+  if (!is_ours(domain->context))
+    return Shim::get().real.ibv_reg_mr_iova(domain, address, length, iova, access);
   return make_region(domain, address, length, iova, static_cast<unsigned>(access));
 }
 
-DIAPAUSE_VERB ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t length, std::uint64_t iova,
-                                       unsigned access) {
-  if (!is_ours(domain->context)) return Shim::get().real.ibv_reg_mr_iova2(domain, address, length, iova, access);
+DIAPAUSE_VERB ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t length,
+                                       std::uint64_t iova, unsigned access) {
+  if (!is_ours(domain->context))
+    return Shim::get().real.ibv_reg_mr_iova2(domain, address, length, iova, access);
   return make_region(domain, address, length, iova, access);
 }
 
 // Memory of other devices is not restored.
-DIAPAUSE_VERB ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t length, std::uint64_t iova,
-                                        int descriptor, int access) {
+DIAPAUSE_VERB ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t length,
+                                        std::uint64_t iova, int descriptor, int access) {
   Shim& shim = Shim::get();
-  if (!is_ours(domain->context)) return shim.real.ibv_reg_dmabuf_mr(domain, offset, length, iova, descriptor, access);
+  if (!is_ours(domain->context))
+    return shim.real.ibv_reg_dmabuf_mr(domain, offset, length, iova, descriptor, access);
   errno = EOPNOTSUPP;
   return nullptr;
 }
 
 // The keys may change by it, and to such as programs know other memory by.
-DIAPAUSE_VERB int ibv_rereg_mr(ibv_mr* shown, int flags, ibv_pd* domain, void* address, std::size_t length,
-                               int access) {
+DIAPAUSE_VERB int ibv_rereg_mr(ibv_mr* shown, int flags, ibv_pd* domain, void* address,
+                               std::size_t length, int access) {
   Shim& shim = Shim::get();
-  if (!is_ours(shown->context)) return shim.real.ibv_rereg_mr(shown, flags, domain, address, length, access);
+  if (!is_ours(shown->context))
+    return shim.real.ibv_rereg_mr(shown, flags, domain, address, length, access);
   errno = EOPNOTSUPP;
   return IBV_REREG_MR_ERR_INPUT;
 }

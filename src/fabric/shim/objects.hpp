@@ -1,5 +1,6 @@
-// What programs hold in place of the objects of libibverbs. Each begins with what the program sees, keeps how it was
-// made, and leads to the object of the adapter, which comes and goes with checkpoints.
+// What programs hold in place of the objects of libibverbs. Each begins with what the program sees,
+// keeps how it was made, and leads to the object of the adapter, which comes and goes with
+// checkpoints.
 #pragma once
 
 #include <cstddef>
@@ -72,14 +73,15 @@ struct Region {
 
 struct CompletionQueue;
 
-// Its descriptor is an epoll set of the real channel and a bell. Programs wait for it as for the real one, and it
-// stays.
+// Its descriptor is an epoll set of the real channel and a bell. Programs wait for it as for the
+// real one, and it stays.
 struct Channel {
   ibv_comp_channel shown = {};
   ibv_comp_channel* real = nullptr;
   int bell = -1;
   Lock lock;
-  std::deque<CompletionQueue*> held;  // events that were taken from the real channel before a checkpoint
+  // Events that were taken from the real channel before a checkpoint.
+  std::deque<CompletionQueue*> held;
 };
 
 struct QueuePair;
@@ -91,8 +93,8 @@ struct CompletionQueue {
   int vector = 0;
   Lock lock;
   std::deque<ibv_wc> held;  // completions that were taken before a checkpoint; they come first
-  // Whether the program has ever asked for an event, and how at last. One event too many does no harm, one too few
-  // does.
+  // Whether the program has ever asked for an event, and how at last. One event too many does no
+  // harm, one too few does.
   bool is_armed = false, is_armed_for_solicited = false;
   bool has_missed_event = false;  // while it was armed, completions were taken
   std::uint32_t events_given = 0;
@@ -119,7 +121,9 @@ class Receives {
   std::optional<std::uint32_t> take(const ibv_recv_wr& posted);
   void give_back(std::uint32_t slot);
   void forget_all();
-  bool is_taken(std::uint32_t slot) const { return slot < slots_.size() && slots_[slot].order != 0; }
+  bool is_taken(std::uint32_t slot) const {
+    return slot < slots_.size() && slots_[slot].order != 0;
+  }
   const Slot& at(std::uint32_t slot) const { return slots_[slot]; }
   std::span<ibv_sge> pieces_of(std::uint32_t slot) {
     return {pieces_.data() + std::size_t{slot} * most_pieces_, slots_[slot].pieces};
@@ -154,8 +158,8 @@ struct QueuePair {
   Lock lock;                                              // for posting sends
   Receives receives;
 
-  // Counters, since it was reset. Those of sends are of whoever has `lock`, those of completions of whoever has the
-  // lock of the completion queue.
+  // Counters, since it was reset. Those of sends are of whoever has `lock`, those of completions of
+  // whoever has the lock of the completion queue.
   std::uint64_t signalled = 0;           // sends that will tell of their completion
   std::uint64_t signalled_done = 0;      // of them, those that have
   std::uint64_t behind_last_signal = 0;  // sends behind the last of these, which say nothing
@@ -167,7 +171,8 @@ struct QueuePair {
 
   std::uint64_t peer_home = 0;
   Context& context() const {
-    return *reinterpret_cast<Context*>(reinterpret_cast<char*>(shown.context) - offsetof(verbs_context, context));
+    return *reinterpret_cast<Context*>(reinterpret_cast<char*>(shown.context) -
+                                       offsetof(verbs_context, context));
   }
   // Where its receives are posted.
   Receives& where_received() {
@@ -180,7 +185,8 @@ struct Handle {
   ibv_ah* real = nullptr;
   ibv_ah_attr attributes = {};
   Address address;
-  // The last number that was asked for: as the program knows it, and the real one in the upper half.
+  // The last number that was asked for: as the program knows it, and the real one in the upper
+  // half.
   std::atomic<std::uint64_t> last{0};
 };
 

@@ -18,14 +18,17 @@ int needed_for(ibv_qp_state state, ibv_qp_type type) {
   const bool is_datagram = type == IBV_QPT_UD;
   const bool is_reliable = type == IBV_QPT_RC;
   if (state == IBV_QPS_INIT) {
-    return kAlways | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (is_datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+    return kAlways | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+           (is_datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
   }
   if (state == IBV_QPS_RTR) {
     if (is_datagram) return kAlways;
     const int reliable = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    return kAlways | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | (is_reliable ? reliable : 0);
+    return kAlways | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+           (is_reliable ? reliable : 0);
   }
-  const int reliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  const int reliable =
+      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   return kAlways | IBV_QP_SQ_PSN | (is_reliable ? reliable : 0);
 }
 
@@ -57,15 +60,16 @@ ibv_qp_attr real_attributes(Shim& shim, QueuePair& pair, const ibv_qp_attr& show
   ibv_qp_attr real = shown;
   const bool has_address = (mask & IBV_QP_AV) != 0;
   if (!has_address && (mask & IBV_QP_DEST_QPN) == 0) return real;
-  const Record* const peer = shim.directory.find_pair(address_of(pair.attributes.ah_attr), pair.attributes.dest_qp_num);
+  const Record* const peer =
+      shim.directory.find_pair(address_of(pair.attributes.ah_attr), pair.attributes.dest_qp_num);
   pair.peer_home = peer == nullptr ? 0 : peer->home;
   if (peer != nullptr) real.dest_qp_num = peer->real;
   if (has_address) {
     ibv_ah_attr address = shown.ah_attr;
     if (address.port_num == 0) address.port_num = pair.attributes.port_num;
     const std::uint8_t port = shown.ah_attr.port_num;
-    real.ah_attr =
-        fabric::real_attributes(shim, pair.context(), address, pair.peer_home, peer == nullptr ? 0 : peer->port);
+    real.ah_attr = fabric::real_attributes(shim, pair.context(), address, pair.peer_home,
+                                           peer == nullptr ? 0 : peer->port);
     real.ah_attr.port_num = port;
   }
   return real;
@@ -116,9 +120,11 @@ ibv_qp* create_real(Shim& shim, QueuePair& pair, ibv_qp_init_attr& init) {
 Status open_real(Shim& shim, QueuePair& pair) {
   ibv_qp_init_attr init{};
   pair.real = create_real(shim, pair, init);
-  if (pair.real == nullptr) return fail(os_error(fmt::format("making queue pair {} again", pair.shown.qp_num), errno));
+  if (pair.real == nullptr)
+    return fail(os_error(fmt::format("making queue pair {} again", pair.shown.qp_num), errno));
   // The locks are held already.
-  for (ibv_cq* const shown : {pair.shown.send_cq, pair.shown.recv_cq}) of(shown).pairs[pair.real->qp_num] = &pair;
+  for (ibv_cq* const shown : {pair.shown.send_cq, pair.shown.recv_cq})
+    of(shown).pairs[pair.real->qp_num] = &pair;
   const int needed = needed_for(IBV_QPS_INIT, pair.shown.qp_type) & ~kAlways;
   if (pair.state == IBV_QPS_RESET || (pair.known & needed) != needed) return {};
   const int error = move_to(shim, pair, IBV_QPS_INIT);
@@ -136,9 +142,11 @@ Status connect_real(Shim& shim, QueuePair& pair) {
   const bool is_beyond_init = is_prepared && pair.state != IBV_QPS_INIT;
   int error = 0;
   if (is_beyond_init && known_for(IBV_QPS_RTR)) error = move_to(shim, pair, IBV_QPS_RTR);
-  const bool may_send = is_beyond_init && pair.state != IBV_QPS_RTR && known_for(IBV_QPS_RTR) && known_for(IBV_QPS_RTS);
+  const bool may_send = is_beyond_init && pair.state != IBV_QPS_RTR && known_for(IBV_QPS_RTR) &&
+                        known_for(IBV_QPS_RTS);
   if (error == 0 && may_send) error = move_to(shim, pair, IBV_QPS_RTS);
-  const bool is_in_error = pair.state == IBV_QPS_ERR || (pair.is_broken && pair.shown.qp_type != IBV_QPT_UD);
+  const bool is_in_error =
+      pair.state == IBV_QPS_ERR || (pair.is_broken && pair.shown.qp_type != IBV_QPT_UD);
   if (error == 0 && is_in_error) {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_ERR;
@@ -158,7 +166,8 @@ using namespace diapause::fabric;
 DIAPAUSE_VERB ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* init) {
   Shim& shim = Shim::get();
   if (!is_ours(domain->context)) return shim.real.ibv_create_qp(domain, init);
-  const bool is_known = init->qp_type == IBV_QPT_RC || init->qp_type == IBV_QPT_UC || init->qp_type == IBV_QPT_UD;
+  const bool is_known =
+      init->qp_type == IBV_QPT_RC || init->qp_type == IBV_QPT_UC || init->qp_type == IBV_QPT_UD;
   if (!is_known) {
     errno = EOPNOTSUPP;
     return nullptr;
@@ -175,7 +184,8 @@ DIAPAUSE_VERB ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* init) {
   pair->init = *init;
   ibv_qp_init_attr real{};
   std::vector<ibv_qp*> set_aside;  // with numbers by which programs know others
-  while ((pair->real = create_real(shim, *pair, real)) != nullptr && shim.directory.has_pair(pair->real->qp_num)) {
+  while ((pair->real = create_real(shim, *pair, real)) != nullptr &&
+         shim.directory.has_pair(pair->real->qp_num)) {
     set_aside.push_back(pair->real);
   }
   const int error = errno;
@@ -219,7 +229,8 @@ DIAPAUSE_VERB int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask
   return 0;
 }
 
-DIAPAUSE_VERB int ibv_query_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask, ibv_qp_init_attr* init) {
+DIAPAUSE_VERB int ibv_query_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask,
+                               ibv_qp_init_attr* init) {
   Shim& shim = Shim::get();
   if (!is_ours(shown->context)) return shim.real.ibv_query_qp(shown, attributes, mask, init);
   const Passage passage(shim.gate);
@@ -247,9 +258,10 @@ DIAPAUSE_VERB int ibv_destroy_qp(ibv_qp* shown) {
     return error;
   }
   std::erase_if(pair.context().held_events, [&](const ibv_async_event& one) {
-    const bool is_of_pair = one.event_type == IBV_EVENT_QP_FATAL || one.event_type == IBV_EVENT_QP_REQ_ERR ||
-                            one.event_type == IBV_EVENT_QP_ACCESS_ERR || one.event_type == IBV_EVENT_COMM_EST ||
-                            one.event_type == IBV_EVENT_SQ_DRAINED || one.event_type == IBV_EVENT_QP_LAST_WQE_REACHED;
+    const bool is_of_pair =
+        one.event_type == IBV_EVENT_QP_FATAL || one.event_type == IBV_EVENT_QP_REQ_ERR ||
+        one.event_type == IBV_EVENT_QP_ACCESS_ERR || one.event_type == IBV_EVENT_COMM_EST ||
+        one.event_type == IBV_EVENT_SQ_DRAINED || one.event_type == IBV_EVENT_QP_LAST_WQE_REACHED;
     return is_of_pair && one.element.qp == shown;
   });
   shim.pairs.remove(&pair);
@@ -297,7 +309,8 @@ DIAPAUSE_VERB int ibv_set_ece(ibv_qp* shown, ibv_ece* options) {
   return options->vendor_id == 0 ? 0 : EOPNOTSUPP;
 }
 
-DIAPAUSE_VERB int ibv_query_qp_data_in_order(ibv_qp* shown, ibv_wr_opcode opcode, std::uint32_t flags) {
+DIAPAUSE_VERB int ibv_query_qp_data_in_order(ibv_qp* shown, ibv_wr_opcode opcode,
+                                             std::uint32_t flags) {
   Shim& shim = Shim::get();
   if (!is_ours(shown->context)) return shim.real.ibv_query_qp_data_in_order(shown, opcode, flags);
   return 0;  // another adapter may order it otherwise

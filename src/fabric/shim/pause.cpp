@@ -72,10 +72,13 @@ Status take_all(CompletionQueue& queue) {
   std::array<ibv_wc, 32> completions;
   const std::size_t before = queue.held.size();
   for (;;) {
-    const Taken taken = take_completions(queue, completions.size(), completions.data(), Others::held);
-    if (taken.from_adapter < 0) return fail(Code::io, "a completion queue cannot be read: it has overflown");
+    const Taken taken =
+        take_completions(queue, completions.size(), completions.data(), Others::held);
+    if (taken.from_adapter < 0)
+      return fail(Code::io, "a completion queue cannot be read: it has overflown");
     if (taken.from_adapter == 0) break;
-    queue.held.insert(queue.held.end(), completions.begin(), completions.begin() + taken.for_program);
+    queue.held.insert(queue.held.end(), completions.begin(),
+                      completions.begin() + taken.for_program);
   }
   if (queue.is_armed && queue.held.size() > before) queue.has_missed_event = true;
   return {};
@@ -83,27 +86,32 @@ Status take_all(CompletionQueue& queue) {
 
 // Why what was sent by a queue pair, or to it, is not all there yet; empty if it is.
 Result<std::string> what_is_missing(const Directory& peers, QueuePair& pair) {
-  if (pair.is_broken || pair.state == IBV_QPS_RESET || pair.state == IBV_QPS_INIT) return std::string();
+  if (pair.is_broken || pair.state == IBV_QPS_RESET || pair.state == IBV_QPS_INIT)
+    return std::string();
   const bool may_send = pair.state == IBV_QPS_RTS;
-  if (may_send && pair.signalled_done == pair.signalled && pair.behind_last_signal > 0 && !pair.is_marker_on_its_way) {
+  if (may_send && pair.signalled_done == pair.signalled && pair.behind_last_signal > 0 &&
+      !pair.is_marker_on_its_way) {
     DIAPAUSE_TRY(post_marker(pair));
   }
   if (pair.signalled_done != pair.signalled || pair.is_marker_on_its_way) {
     return fmt::format(
-        "{} of the messages that queue pair {} has sent have not arrived: their receiver has posted no receive "
+        "{} of the messages that queue pair {} has sent have not arrived: their receiver has "
+        "posted no receive "
         "for them, or cannot be reached",
         pair.signalled - pair.signalled_done, pair.shown.qp_num);
   }
   if (!is_connected(pair)) return std::string();
-  const Record* const peer = peers.find_pair(address_of(pair.attributes.ah_attr), pair.attributes.dest_qp_num);
+  const Record* const peer =
+      peers.find_pair(address_of(pair.attributes.ah_attr), pair.attributes.dest_qp_num);
   if (peer == nullptr) {
-    return fmt::format("queue pair {} is connected to {}, which is not of the job", pair.shown.qp_num,
-                       pair.attributes.dest_qp_num);
+    return fmt::format("queue pair {} is connected to {}, which is not of the job",
+                       pair.shown.qp_num, pair.attributes.dest_qp_num);
   }
-  const bool is_ours = peer->is_connected != 0 && peer->is_broken == 0 && peer->peer == pair.shown.qp_num;
+  const bool is_ours =
+      peer->is_connected != 0 && peer->is_broken == 0 && peer->peer == pair.shown.qp_num;
   if (!is_ours || peer->sent == pair.received) return std::string();
-  return fmt::format("queue pair {} has received {} messages of the {} that {} has sent", pair.shown.qp_num,
-                     pair.received, peer->sent, pair.attributes.dest_qp_num);
+  return fmt::format("queue pair {} has received {} messages of the {} that {} has sent",
+                     pair.shown.qp_num, pair.received, peer->sent, pair.attributes.dest_qp_num);
 }
 
 void destroy_marker(Shim& shim, QueuePair& pair) {
@@ -157,7 +165,8 @@ Status Shim::publish() {
 Status Shim::read_directory(std::vector<Record>& records) const {
   records.resize(page_->given);
   const std::size_t bytes = records.size() * sizeof(Record);
-  if (::pread(memory_, records.data(), bytes, static_cast<off_t>(page_->given_at)) == static_cast<ssize_t>(bytes))
+  if (::pread(memory_, records.data(), bytes, static_cast<off_t>(page_->given_at)) ==
+      static_cast<ssize_t>(bytes))
     return {};
   return fail(os_error("reading what verbs the job uses", errno));
 }
@@ -190,7 +199,8 @@ Status Shim::drain() {
 
 Status Shim::close() {
   // By now everybody's sends have completed. What datagrams have arrived is taken as well.
-  for (CompletionQueue* const one : queues.all()) (void)take_all(*one);  // drain() has read all of them
+  for (CompletionQueue* const one : queues.all())
+    (void)take_all(*one);  // drain() has read all of them
   for (Channel* const one : channels.all()) take_events(*this, *one);
   for (CompletionQueue* const one : queues.all()) hold_event(*one);
   for (Channel* const one : channels.all()) {
@@ -206,9 +216,12 @@ Status Shim::close() {
     one->is_marker_on_its_way = false;
     destroy_marker(*this, *one);
   }
-  for (SharedQueue* const one : shared_queues.all()) real.ibv_destroy_srq(std::exchange(one->real, nullptr));
-  for (CompletionQueue* const one : queues.all()) real.ibv_destroy_cq(std::exchange(one->real, nullptr));
-  for (Channel* const one : channels.all()) real.ibv_destroy_comp_channel(std::exchange(one->real, nullptr));
+  for (SharedQueue* const one : shared_queues.all())
+    real.ibv_destroy_srq(std::exchange(one->real, nullptr));
+  for (CompletionQueue* const one : queues.all())
+    real.ibv_destroy_cq(std::exchange(one->real, nullptr));
+  for (Channel* const one : channels.all())
+    real.ibv_destroy_comp_channel(std::exchange(one->real, nullptr));
   for (Region* const one : regions.all()) real.ibv_dereg_mr(std::exchange(one->real, nullptr));
   for (Domain* const one : domains.all()) real.ibv_dealloc_pd(std::exchange(one->real, nullptr));
   for (Context* const one : contexts.all()) close_real(*this, *one);
@@ -235,7 +248,8 @@ Status Shim::connect() {
   directory = Directory(records);
   for (Context* const one : contexts.all()) one->local_keys = Numbers();
   for (const Region* const one : regions.all()) {
-    if (one->shown.lkey != one->real->lkey) of(one->shown.context).local_keys.add(one->shown.lkey, one->real->lkey);
+    if (one->shown.lkey != one->real->lkey)
+      of(one->shown.context).local_keys.add(one->shown.lkey, one->real->lkey);
   }
   for (Handle* const one : handles.all()) DIAPAUSE_TRY(open_real(*this, *one));
   for (CompletionQueue* const one : queues.all()) {

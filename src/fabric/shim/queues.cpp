@@ -47,25 +47,28 @@ std::vector<std::uint32_t> Receives::in_order() const {
 
 Status open_real(Shim& shim, CompletionQueue& queue) {
   ibv_comp_channel* const channel = queue.channel == nullptr ? nullptr : queue.channel->real;
-  queue.real = shim.real.ibv_create_cq(of(queue.shown.context).real, queue.shown.cqe, &queue, channel, queue.vector);
+  queue.real = shim.real.ibv_create_cq(of(queue.shown.context).real, queue.shown.cqe, &queue,
+                                       channel, queue.vector);
   if (queue.real != nullptr) return {};
-  return fail(os_error(fmt::format("making a completion queue of {} entries again", queue.shown.cqe), errno));
+  return fail(os_error(
+      fmt::format("making a completion queue of {} entries again", queue.shown.cqe), errno));
 }
 
 Status open_real(Shim& shim, SharedQueue& queue) {
   ibv_srq_init_attr init{&queue, queue.attributes};
   queue.real = shim.real.ibv_create_srq(of(queue.shown.pd).real, &init);
   if (queue.real != nullptr) return {};
-  return fail(
-      os_error(fmt::format("making a shared receive queue of {} entries again", queue.attributes.max_wr), errno));
+  return fail(os_error(
+      fmt::format("making a shared receive queue of {} entries again", queue.attributes.max_wr),
+      errno));
 }
 
 }  // namespace diapause::fabric
 
 using namespace diapause::fabric;
 
-DIAPAUSE_VERB ibv_cq* ibv_create_cq(ibv_context* shown, int entries, void* context, ibv_comp_channel* channel,
-                                    int vector) {
+DIAPAUSE_VERB ibv_cq* ibv_create_cq(ibv_context* shown, int entries, void* context,
+                                    ibv_comp_channel* channel, int vector) {
   Shim& shim = Shim::get();
   if (!is_ours(shown)) return shim.real.ibv_create_cq(shown, entries, context, channel, vector);
   const Passage passage(shim.gate);
@@ -113,7 +116,8 @@ DIAPAUSE_VERB int ibv_destroy_cq(ibv_cq* shown) {
   }
   // The program may still be dealing with an event of this queue in another thread.
   ::pthread_mutex_lock(&shown->mutex);
-  while (shown->comp_events_completed != queue.events_given) ::pthread_cond_wait(&shown->cond, &shown->mutex);
+  while (shown->comp_events_completed != queue.events_given)
+    ::pthread_cond_wait(&shown->cond, &shown->mutex);
   ::pthread_mutex_unlock(&shown->mutex);
   delete &queue;
   return 0;
@@ -148,7 +152,8 @@ DIAPAUSE_VERB int ibv_modify_srq(ibv_srq* shown, ibv_srq_attr* attributes, int m
   if ((mask & IBV_SRQ_MAX_WR) != 0) return EOPNOTSUPP;
   const Passage passage(shim.gate);
   const int error = shim.real.ibv_modify_srq(of(shown).real, attributes, mask);
-  if (error == 0 && (mask & IBV_SRQ_LIMIT) != 0) of(shown).attributes.srq_limit = attributes->srq_limit;
+  if (error == 0 && (mask & IBV_SRQ_LIMIT) != 0)
+    of(shown).attributes.srq_limit = attributes->srq_limit;
   return error;
 }
 

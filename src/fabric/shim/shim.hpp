@@ -98,13 +98,14 @@ inline SharedQueue& of(ibv_srq* shown) { return *reinterpret_cast<SharedQueue*>(
 inline QueuePair& of(ibv_qp* shown) { return *reinterpret_cast<QueuePair*>(shown); }
 inline Handle& of(ibv_ah* shown) { return *reinterpret_cast<Handle*>(shown); }
 
-// The libraries of adapters, and the real library itself, call the same functions with objects of their own.
+// The libraries of adapters, and the real library itself, call the same functions with objects of
+// their own.
 bool is_ours(const ibv_context* context);
 
 // traffic.cpp: what programs call through the table in a context.
 ibv_context_ops operations();
-// Takes up to `most` completions of the adapter, as the program will see them. The caller has the queue's lock;
-// `are_others_held`: those of all receives, too.
+// Takes up to `most` completions of the adapter, as the program will see them. The caller has the
+// queue's lock; `are_others_held`: those of all receives, too.
 enum class Others { free, held };
 struct Taken {
   int from_adapter = 0;  // negative: it failed
@@ -126,8 +127,8 @@ ibv_gid to_ibv(const Gid& gid);
 // The address that an attribute of a program leads to, as it knows it.
 Address address_of(const ibv_ah_attr& attributes);
 // The same attribute for the adapter. `home` and `port`: whose address it is, if that is known.
-ibv_ah_attr real_attributes(Shim& shim, Context& context, const ibv_ah_attr& shown, std::uint64_t home,
-                            std::uint32_t port);
+ibv_ah_attr real_attributes(Shim& shim, Context& context, const ibv_ah_attr& shown,
+                            std::uint64_t home, std::uint32_t port);
 
 // events.cpp
 Status open_real(Shim& shim, Channel& channel);

@@ -1,8 +1,8 @@
 // The way of messages: posting, and taking completions.
 //
-// While every number is still the one that the adapter gave, what is posted to connected queue pairs goes on untouched,
-// and is only counted. Receives are remembered, because a checkpoint takes them from the adapter and has to give them
-// back.
+// While every number is still the one that the adapter gave, what is posted to connected queue
+// pairs goes on untouched, and is only counted. Receives are remembered, because a checkpoint takes
+// them from the adapter and has to give them back.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,24 +16,29 @@
 namespace diapause::fabric {
 namespace {
 
-constexpr std::size_t kBatch = 16;   // messages that are handed on at once
-constexpr std::size_t kPieces = 64;  // pieces of memory that these may have together, or one message alone
+constexpr std::size_t kBatch = 16;  // messages that are handed on at once
+constexpr std::size_t kPieces =
+    64;  // pieces of memory that these may have together, or one message alone
 constexpr std::uint64_t kMarkerId = 0x6d61726b'6d61726b;
 constexpr std::uint32_t kGrhBytes = 40, kIpv4At = 20;
 
 bool is_two_sided(ibv_wr_opcode opcode) {
-  return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+  return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+         opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 bool is_one_sided(ibv_wr_opcode opcode) {
-  return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_RDMA_READ;
+  return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+         opcode == IBV_WR_RDMA_READ;
 }
 
 bool is_atomic(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-bool is_supported(ibv_wr_opcode opcode) { return is_two_sided(opcode) || is_one_sided(opcode) || is_atomic(opcode); }
+bool is_supported(ibv_wr_opcode opcode) {
+  return is_two_sided(opcode) || is_one_sided(opcode) || is_atomic(opcode);
+}
 
 void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* until) {
   for (const ibv_send_wr* one = from; one != until && one != nullptr; one = one->next) {
@@ -49,7 +54,8 @@ void count_sent(QueuePair& pair, const ibv_send_wr* from, const ibv_send_wr* unt
 
 std::uint32_t real_number(Shim& shim, Handle& handle, std::uint32_t shown) {
   const std::uint64_t last = handle.last.load(std::memory_order_relaxed);
-  if (last != 0 && static_cast<std::uint32_t>(last) == shown) return static_cast<std::uint32_t>(last >> 32);
+  if (last != 0 && static_cast<std::uint32_t>(last) == shown)
+    return static_cast<std::uint32_t>(last >> 32);
   const Record* const peer = shim.directory.find_pair(handle.address, shown);
   const std::uint32_t real = peer == nullptr ? shown : peer->real;
   handle.last.store(std::uint64_t{real} << 32 | shown, std::memory_order_relaxed);
@@ -59,7 +65,8 @@ std::uint32_t real_number(Shim& shim, Handle& handle, std::uint32_t shown) {
 // Messages as the adapter must see them. They are valid until the next call.
 class Translation {
  public:
-  Translation(Shim& shim, QueuePair& pair) : shim_(shim), pair_(pair), keys_(pair.context().local_keys) {}
+  Translation(Shim& shim, QueuePair& pair)
+      : shim_(shim), pair_(pair), keys_(pair.context().local_keys) {}
 
   // Translates as many as fit. Returns the first that did not, or null.
   ibv_send_wr* take(ibv_send_wr* from) {
@@ -71,11 +78,15 @@ class Translation {
     return one;
   }
   ibv_send_wr* first() { return copies_.data(); }
-  ibv_send_wr* original(const ibv_send_wr* copy) { return originals_[static_cast<std::size_t>(copy - copies_.data())]; }
+  ibv_send_wr* original(const ibv_send_wr* copy) {
+    return originals_[static_cast<std::size_t>(copy - copies_.data())];
+  }
   bool is_empty() const { return count_ == 0; }
 
  private:
-  bool fits(const ibv_send_wr& one) const { return used_ + static_cast<std::size_t>(one.num_sge) <= kPieces; }
+  bool fits(const ibv_send_wr& one) const {
+    return used_ + static_cast<std::size_t>(one.num_sge) <= kPieces;
+  }
 
   void add(ibv_send_wr& one) {
     ibv_send_wr& copy = copies_[count_];
@@ -148,7 +159,8 @@ int post_send(ibv_qp* shown, ibv_send_wr* from, ibv_send_wr** bad) {
 
 // Hands a receive to the adapter: under the number of its slot, with real keys.
 template <class Post>
-int post_slot(Shim& shim, Receives& receives, const Numbers& keys, std::uint32_t slot, const Post& post) {
+int post_slot(Shim& shim, Receives& receives, const Numbers& keys, std::uint32_t slot,
+              const Post& post) {
   const std::span<ibv_sge> known = receives.pieces_of(slot);
   ibv_recv_wr real{std::uint64_t{shim.receive_mark} << 32 | slot, nullptr, known.data(),
                    static_cast<int>(known.size())};
@@ -166,7 +178,8 @@ int post_slot(Shim& shim, Receives& receives, const Numbers& keys, std::uint32_t
 }
 
 template <class Post>
-int post_receives(Receives& receives, const Numbers& keys, ibv_recv_wr* from, ibv_recv_wr** bad, const Post& post) {
+int post_receives(Receives& receives, const Numbers& keys, ibv_recv_wr* from, ibv_recv_wr** bad,
+                  const Post& post) {
   Shim& shim = Shim::get();
   const Holding holding(receives.lock, shim.gate);
   for (ibv_recv_wr* one = from; one != nullptr; one = one->next) {
@@ -186,9 +199,10 @@ int post_recv(ibv_qp* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
     *bad = from;
     return EINVAL;
   }
-  return post_receives(pair.receives, pair.context().local_keys, from, bad, [&](ibv_recv_wr* one, ibv_recv_wr** wrong) {
-    return pair.real->context->ops.post_recv(pair.real, one, wrong);
-  });
+  return post_receives(pair.receives, pair.context().local_keys, from, bad,
+                       [&](ibv_recv_wr* one, ibv_recv_wr** wrong) {
+                         return pair.real->context->ops.post_recv(pair.real, one, wrong);
+                       });
 }
 
 int post_srq_recv(ibv_srq* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
@@ -199,14 +213,19 @@ int post_srq_recv(ibv_srq* shown, ibv_recv_wr* from, ibv_recv_wr** bad) {
   });
 }
 
-// The header of a datagram, which lies before it in the memory of the receive; it may be cut by its pieces.
+// The header of a datagram, which lies before it in the memory of the receive; it may be cut by its
+// pieces.
 class Header {
  public:
   explicit Header(std::span<const ibv_sge> pieces) : pieces_(pieces) {
-    copy([&](std::uint8_t* there, std::size_t at, std::size_t bytes) { std::memcpy(&bytes_[at], there, bytes); });
+    copy([&](std::uint8_t* there, std::size_t at, std::size_t bytes) {
+      std::memcpy(&bytes_[at], there, bytes);
+    });
   }
   void write_back() {
-    copy([&](std::uint8_t* there, std::size_t at, std::size_t bytes) { std::memcpy(there, &bytes_[at], bytes); });
+    copy([&](std::uint8_t* there, std::size_t at, std::size_t bytes) {
+      std::memcpy(there, &bytes_[at], bytes);
+    });
   }
 
   bool is_ipv4() const { return bytes_[0] >> 4 != 6 && bytes_[kIpv4At] >> 4 == 4; }
@@ -261,7 +280,8 @@ void name_source(Shim& shim, std::span<const ibv_sge> pieces, ibv_wc& completion
   const Directory& directory = shim.directory;
   if ((completion.wc_flags & IBV_WC_GRH) == 0) {
     completion.src_qp = directory.shown_pair({false, {}, completion.slid}, completion.src_qp);
-    completion.slid = static_cast<std::uint16_t>(directory.shown_address({false, {}, completion.slid}).lid);
+    completion.slid =
+        static_cast<std::uint16_t>(directory.shown_address({false, {}, completion.slid}).lid);
     return;
   }
   Header header(pieces);
@@ -346,7 +366,8 @@ ibv_context_ops operations() {
   made.post_send = post_send;
   made.post_recv = post_recv;
   made.post_srq_recv = post_srq_recv;
-  return made;  // memory windows are none of them: the rest is null, which programs are told as "not supported"
+  return made;  // memory windows are none of them: the rest is null, which programs are told as
+                // "not supported"
 }
 
 Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others others) {
@@ -360,7 +381,8 @@ Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others ot
   return {count, kept};
 }
 
-// Of a reliable queue pair it is a write of nothing. A datagram goes to the sender, with a key that it does not take.
+// Of a reliable queue pair it is a write of nothing. A datagram goes to the sender, with a key that
+// it does not take.
 Status post_marker(QueuePair& pair) {
   Shim& shim = Shim::get();
   ibv_send_wr marker{};
@@ -373,7 +395,8 @@ Status post_marker(QueuePair& pair) {
     own.port_num = pair.attributes.port_num;
     Port& port = pair.context().port(own.port_num);
     own.dlid = port.real_lid;
-    const auto gid = std::ranges::find_if(port.gids, [](const GidEntry& one) { return one.real != Gid{}; });
+    const auto gid =
+        std::ranges::find_if(port.gids, [](const GidEntry& one) { return one.real != Gid{}; });
     if (gid != port.gids.end()) {
       own.is_global = 1;
       own.grh.dgid = to_ibv(gid->real);
@@ -381,7 +404,8 @@ Status post_marker(QueuePair& pair) {
       own.grh.hop_limit = 1;
     }
     handle = shim.real.ibv_create_ah(of(pair.shown.pd).real, &own);
-    if (handle == nullptr) return fail(os_error("making an address handle for the last datagram", errno));
+    if (handle == nullptr)
+      return fail(os_error("making an address handle for the last datagram", errno));
     marker.opcode = IBV_WR_SEND;
     marker.wr.ud = {handle, pair.real->qp_num, ~pair.attributes.qkey & 0x7fffffff};
   }
@@ -389,7 +413,8 @@ Status post_marker(QueuePair& pair) {
   const int error = pair.real->context->ops.post_send(pair.real, &marker, &bad);
   pair.marker_handle = handle;
   if (error != 0)
-    return fail(os_error(fmt::format("posting the last send of queue pair {}", pair.shown.qp_num), error));
+    return fail(
+        os_error(fmt::format("posting the last send of queue pair {}", pair.shown.qp_num), error));
   pair.is_marker_on_its_way = true;
   pair.behind_last_signal = 0;
   return {};
@@ -403,7 +428,8 @@ Status post_again(QueuePair& pair) {
   for (const std::uint32_t slot : pair.receives.in_order()) {
     const int error = post_slot(shim, pair.receives, pair.context().local_keys, slot, post);
     if (error != 0)
-      return fail(os_error(fmt::format("posting receives of queue pair {} again", pair.shown.qp_num), error));
+      return fail(os_error(
+          fmt::format("posting receives of queue pair {} again", pair.shown.qp_num), error));
   }
   return {};
 }
@@ -414,7 +440,8 @@ Status post_again(SharedQueue& queue) {
     return queue.real->context->ops.post_srq_recv(queue.real, one, bad);
   };
   for (const std::uint32_t slot : queue.receives.in_order()) {
-    const int error = post_slot(shim, queue.receives, of(queue.shown.context).local_keys, slot, post);
+    const int error =
+        post_slot(shim, queue.receives, of(queue.shown.context).local_keys, slot, post);
     if (error != 0) return fail(os_error("posting receives of a shared queue again", error));
   }
   return {};
@@ -424,42 +451,51 @@ Status post_again(SharedQueue& queue) {
 
 using namespace diapause::fabric;
 
-// Headers that the program has seen hold addresses as it knows them, and the library compares them with the adapter's.
-DIAPAUSE_VERB int ibv_init_ah_from_wc(ibv_context* shown, std::uint8_t port, ibv_wc* completion, ibv_grh* header,
-                                      ibv_ah_attr* attributes) {
+// Headers that the program has seen hold addresses as it knows them, and the library compares them
+// with the adapter's.
+DIAPAUSE_VERB int ibv_init_ah_from_wc(ibv_context* shown, std::uint8_t port, ibv_wc* completion,
+                                      ibv_grh* header, ibv_ah_attr* attributes) {
   Shim& shim = Shim::get();
-  if (!is_ours(shown)) return shim.real.ibv_init_ah_from_wc(shown, port, completion, header, attributes);
+  if (!is_ours(shown))
+    return shim.real.ibv_init_ah_from_wc(shown, port, completion, header, attributes);
   const Passage passage(shim.gate);
   Context& context = of(shown);
   ibv_grh copy{};
   ibv_wc real = *completion;
-  real.slid = static_cast<std::uint16_t>(shim.directory.real_address({false, {}, completion->slid}, 0, 0).lid);
+  real.slid = static_cast<std::uint16_t>(
+      shim.directory.real_address({false, {}, completion->slid}, 0, 0).lid);
   if (header != nullptr) {
     copy = *header;
     const ibv_sge piece{reinterpret_cast<std::uintptr_t>(&copy), sizeof copy, 0};
     Header of_datagram(std::span(&piece, 1));
-    const auto address = [&](const Gid& gid) { return shim.directory.real_address({true, gid, 0}, 0, 0).gid; };
+    const auto address = [&](const Gid& gid) {
+      return shim.directory.real_address({true, gid, 0}, 0, 0).gid;
+    };
     of_datagram.set_source(address(of_datagram.source()));
     of_datagram.set_destination(context.real_of_own(port, of_datagram.destination()));
     of_datagram.write_back();
   }
-  const int error =
-      shim.real.ibv_init_ah_from_wc(context.real, port, &real, header == nullptr ? nullptr : &copy, attributes);
+  const int error = shim.real.ibv_init_ah_from_wc(context.real, port, &real,
+                                                  header == nullptr ? nullptr : &copy, attributes);
   if (error != 0) return error;
   if (attributes->is_global != 0) {
     attributes->grh.dgid = to_ibv(shim.directory.shown_address(address_of(*attributes)).gid);
     attributes->grh.sgid_index = context.shown_index(port, attributes->grh.sgid_index);
   }
   if (attributes->dlid != 0) {
-    attributes->dlid = static_cast<std::uint16_t>(shim.directory.shown_address({false, {}, attributes->dlid}).lid);
+    attributes->dlid =
+        static_cast<std::uint16_t>(shim.directory.shown_address({false, {}, attributes->dlid}).lid);
   }
   return 0;
 }
 
-DIAPAUSE_VERB ibv_ah* ibv_create_ah_from_wc(ibv_pd* domain, ibv_wc* completion, ibv_grh* header, std::uint8_t port) {
+DIAPAUSE_VERB ibv_ah* ibv_create_ah_from_wc(ibv_pd* domain, ibv_wc* completion, ibv_grh* header,
+                                            std::uint8_t port) {
   Shim& shim = Shim::get();
-  if (!is_ours(domain->context)) return shim.real.ibv_create_ah_from_wc(domain, completion, header, port);
+  if (!is_ours(domain->context))
+    return shim.real.ibv_create_ah_from_wc(domain, completion, header, port);
   ibv_ah_attr attributes{};
-  if (ibv_init_ah_from_wc(domain->context, port, completion, header, &attributes) != 0) return nullptr;
+  if (ibv_init_ah_from_wc(domain->context, port, completion, header, &attributes) != 0)
+    return nullptr;
   return ibv_create_ah(domain, &attributes);
 }

@@ -24,8 +24,8 @@ Result<Owner> make_owner(sys::Kernel& kernel) {
   return owner;
 }
 
-Result<std::unique_ptr<Planner>> make_planner(ActuatorKind kind, const ActuatorPlaces& places, const Owner& owner,
-                                              Controls& controls) {
+Result<std::unique_ptr<Planner>> make_planner(ActuatorKind kind, const ActuatorPlaces& places,
+                                              const Owner& owner, Controls& controls) {
   if (kind == ActuatorKind::cpufreq) return plan_cpufreq(places.kernel, places.sysfs);
   if (kind == ActuatorKind::powercap) return plan_powercap(places.kernel, places.sysfs);
   DIAPAUSE_TRY_ASSIGN(std::string own_groups, sys::read_value(places.kernel, "/proc/self/cgroup"));
@@ -34,8 +34,8 @@ Result<std::unique_ptr<Planner>> make_planner(ActuatorKind kind, const ActuatorP
 
 using Made = Result<std::unique_ptr<ActuatorParts>>;
 
-Made make_in_files(const config::GovernorSettings& settings, ActuatorKind kind, const ActuatorPlaces& places,
-                   const Where& where) {
+Made make_in_files(const config::GovernorSettings& settings, ActuatorKind kind,
+                   const ActuatorPlaces& places, const Where& where) {
   auto parts = std::make_unique<ActuatorParts>();
   DIAPAUSE_TRY_ASSIGN(const std::string boot, sys::boot_id(places.kernel));
   DIAPAUSE_TRY_ASSIGN(parts->controls, Controls::open(places.kernel, settings.state_path, boot));
@@ -46,7 +46,8 @@ Made make_in_files(const config::GovernorSettings& settings, ActuatorKind kind, 
   if (const std::string text = to_text(leftovers); !text.empty()) {
     places.log(Severity::warning, "controls that earlier jobs left changed: " + text);
   }
-  DIAPAUSE_TRY_ASSIGN(Watchdog watchdog, Watchdog::start(settings.watchdog, settings.state_path, owner));
+  DIAPAUSE_TRY_ASSIGN(Watchdog watchdog,
+                      Watchdog::start(settings.watchdog, settings.state_path, owner));
   parts->watchdog.emplace(std::move(watchdog));
   parts->actuator = make_file_actuator(std::move(planner), *parts->controls, owner);
   return parts;
@@ -58,8 +59,9 @@ Made make(const config::GovernorSettings& settings, ActuatorKind kind, const Act
     return make_in_files(settings, kind, places, where);
   }
   auto parts = std::make_unique<ActuatorParts>();
-  parts->actuator =
-      kind == ActuatorKind::uclamp ? make_utilisation_cap(places.kernel, kernel_cap_calls()) : make_dry_run(places.log);
+  parts->actuator = kind == ActuatorKind::uclamp
+                        ? make_utilisation_cap(places.kernel, kernel_cap_calls())
+                        : make_dry_run(places.log);
   DIAPAUSE_TRY(parts->actuator->check(where));
   return parts;
 }
@@ -67,10 +69,13 @@ Made make(const config::GovernorSettings& settings, ActuatorKind kind, const Act
 }  // namespace
 
 Result<std::unique_ptr<ActuatorParts>> make_actuator(const config::GovernorSettings& settings,
-                                                     const ActuatorPlaces& places, const Where& where) {
-  if (settings.actuator != ActuatorKind::automatic) return make(settings, settings.actuator, places, where);
+                                                     const ActuatorPlaces& places,
+                                                     const Where& where) {
+  if (settings.actuator != ActuatorKind::automatic)
+    return make(settings, settings.actuator, places, where);
   std::string reasons;
-  for (const ActuatorKind kind : {ActuatorKind::cpufreq, ActuatorKind::powercap, ActuatorKind::uclamp}) {
+  for (const ActuatorKind kind :
+       {ActuatorKind::cpufreq, ActuatorKind::powercap, ActuatorKind::uclamp}) {
     auto made = make(settings, kind, places, where);
     if (made) return made;
     reasons += (reasons.empty() ? "" : "; ") + made.error().message;

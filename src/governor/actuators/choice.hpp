@@ -30,7 +30,8 @@ struct ActuatorParts {
 // to slow in `where`. Settings that earlier jobs left on this node are restored before. Fails with
 // the reason if there is no such actuator or no watchdog.
 Result<std::unique_ptr<ActuatorParts>> make_actuator(const config::GovernorSettings& settings,
-                                                     const ActuatorPlaces& places, const Where& where);
+                                                     const ActuatorPlaces& places,
+                                                     const Where& where);
 
 // Restores settings that ended processes have left, and logs that. `diapause power restore` uses it
 // as well.

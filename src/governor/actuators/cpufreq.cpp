@@ -14,10 +14,15 @@ namespace {
 
 class Cpufreq final : public Planner {
  public:
-  Cpufreq(sys::Kernel& kernel, std::string sysfs) : kernel_(kernel), cpus_(std::move(sysfs) + "/devices/system/cpu") {}
+  Cpufreq(sys::Kernel& kernel, std::string sysfs)
+      : kernel_(kernel), cpus_(std::move(sysfs) + "/devices/system/cpu") {}
 
   Traits traits() const override {
-    return {.name = "cpufreq", .sets_clock = true, .slows_cores = true, .is_real = true, .limits_turbo = true};
+    return {.name = "cpufreq",
+            .sets_clock = true,
+            .slows_cores = true,
+            .is_real = true,
+            .limits_turbo = true};
   }
   Status check(const Where& where) override {
     DIAPAUSE_TRY(plan(where, 1));
@@ -36,7 +41,9 @@ class Cpufreq final : public Planner {
 
 std::optional<double> Cpufreq::base_khz(const std::string& policy, std::uint32_t cpu) const {
   if (const auto khz = number_at(kernel_, policy + "/base_frequency")) return khz;
-  if (const auto mhz = number_at(kernel_, fmt::format("{}/cpu{}/acpi_cppc/nominal_freq", cpus_, cpu)); mhz > 0) {
+  if (const auto mhz =
+          number_at(kernel_, fmt::format("{}/cpu{}/acpi_cppc/nominal_freq", cpus_, cpu));
+      mhz > 0) {
     return 1000 * *mhz;
   }
   return number_at(kernel_, policy + "/cpuinfo_max_freq");
@@ -77,7 +84,8 @@ Result<Plan> Cpufreq::plan(const Where& where, double ratio) {
     const auto base = base_khz(policy, members.front());
     if (!base) return fail(Code::io, policy + " does not say what its base clock is");
     DIAPAUSE_TRY_ASSIGN(std::string control, control_of(policy));
-    plan.settings.push_back({std::move(control), fmt::format("{:.0f}", settable_khz(policy, ratio * *base))});
+    plan.settings.push_back(
+        {std::move(control), fmt::format("{:.0f}", settable_khz(policy, ratio * *base))});
     plan.full.push_back(*base);
   }
   if (plan.settings.empty()) {

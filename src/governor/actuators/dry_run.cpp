@@ -9,13 +9,16 @@ class DryRun final : public Actuator {
  public:
   explicit DryRun(LogSink log) : log_(std::move(log)) {}
 
-  Traits traits() const override { return {.name = "dry-run", .sets_clock = true, .slows_cores = false}; }
+  Traits traits() const override {
+    return {.name = "dry-run", .sets_clock = true, .slows_cores = false};
+  }
   Status check(const Where&) override { return {}; }
 
   Result<double> slow(const Where& where, double ratio) override {
-    log_(Severity::information, fmt::format("governor (dry run): would slow {} cores and {} threads to {:.3f} of the "
-                                            "base clock",
-                                            where.cpus.size(), where.threads.size(), ratio));
+    log_(Severity::information,
+         fmt::format("governor (dry run): would slow {} cores and {} threads to {:.3f} of the "
+                     "base clock",
+                     where.cpus.size(), where.threads.size(), ratio));
     slowed_ = true;
     return 1.0;  // the ratio obtained
   }
@@ -33,6 +36,8 @@ class DryRun final : public Actuator {
 
 }  // namespace
 
-std::unique_ptr<Actuator> make_dry_run(LogSink log) { return std::make_unique<DryRun>(std::move(log)); }
+std::unique_ptr<Actuator> make_dry_run(LogSink log) {
+  return std::make_unique<DryRun>(std::move(log));
+}
 
 }  // namespace diapause::governor

@@ -53,7 +53,9 @@ class EmulatedClock final : public Planner {
   EmulatedClock(sys::Kernel& kernel, GroupPlaces places, Controls& controls)
       : kernel_(kernel), places_(std::move(places)), controls_(controls) {}
 
-  Traits traits() const override { return {.name = "emulated", .sets_clock = true, .slows_cores = false}; }
+  Traits traits() const override {
+    return {.name = "emulated", .sets_clock = true, .slows_cores = false};
+  }
   Status check(const Where&) override {
     DIAPAUSE_TRY_ASSIGN(const Hierarchy found, find_hierarchy());
     return sys::check_writable(kernel_, found.group + found.threads);
@@ -63,7 +65,8 @@ class EmulatedClock final : public Planner {
  private:
   Result<Hierarchy> find_hierarchy() const;
   std::string group_of(std::int64_t thread) const {
-    return fmt::format("{}/diapause-{}-{}-{}", hierarchy_->group, places_.owner.process, places_.owner.number, thread);
+    return fmt::format("{}/diapause-{}-{}-{}", hierarchy_->group, places_.owner.process,
+                       places_.owner.number, thread);
   }
   Status make_group_for(std::int64_t thread);
 
@@ -91,8 +94,9 @@ Result<Hierarchy> EmulatedClock::find_hierarchy() const {
   if (own && controllers && (" " + *controllers + " ").find(" cpu ") != std::string::npos) {
     return Hierarchy{group, "/cgroup.threads", true};
   }
-  return fail(Code::not_found,
-              group + " gives its groups no limit of processor time (cgroup.subtree_control lacks cpu)");
+  return fail(
+      Code::not_found,
+      group + " gives its groups no limit of processor time (cgroup.subtree_control lacks cpu)");
 }
 
 Status EmulatedClock::make_group_for(std::int64_t thread) {
@@ -103,7 +107,8 @@ Status EmulatedClock::make_group_for(std::int64_t thread) {
   if (hierarchy_->is_version_2) {
     DIAPAUSE_TRY(sys::write_value(kernel_, group + "/cgroup.type", "threaded"));
   } else {
-    DIAPAUSE_TRY(sys::write_value(kernel_, group + "/cpu.cfs_period_us", fmt::format("{}", kPeriod_us)));
+    DIAPAUSE_TRY(
+        sys::write_value(kernel_, group + "/cpu.cfs_period_us", fmt::format("{}", kPeriod_us)));
   }
   DIAPAUSE_TRY(sys::write_value(kernel_, group + hierarchy_->threads, fmt::format("{}", thread)));
   grouped_.insert(thread);
@@ -129,7 +134,8 @@ Result<Plan> EmulatedClock::plan(const Where& where, double ratio) {
 
 }  // namespace
 
-std::unique_ptr<Planner> plan_emulated(sys::Kernel& kernel, GroupPlaces places, Controls& controls) {
+std::unique_ptr<Planner> plan_emulated(sys::Kernel& kernel, GroupPlaces places,
+                                       Controls& controls) {
   return std::make_unique<EmulatedClock>(kernel, std::move(places), controls);
 }
 

@@ -26,7 +26,8 @@ class FileActuator final : public Actuator {
     DIAPAUSE_TRY_ASSIGN(const Plan plan, planner_->plan(where, ratio));
     DIAPAUSE_TRY_ASSIGN(const auto held, controls_.want(owner_, plan.settings));
     double highest = 0;
-    for (std::size_t i = 0; i < held.size(); ++i) highest = std::max(highest, ratio_of(held[i], plan.full[i]));
+    for (std::size_t i = 0; i < held.size(); ++i)
+      highest = std::max(highest, ratio_of(held[i], plan.full[i]));
     return highest;
   }
 
@@ -44,7 +45,8 @@ class FileActuator final : public Actuator {
 
 }  // namespace
 
-std::unique_ptr<Actuator> make_file_actuator(std::unique_ptr<Planner> planner, Controls& controls, Owner owner) {
+std::unique_ptr<Actuator> make_file_actuator(std::unique_ptr<Planner> planner, Controls& controls,
+                                             Owner owner) {
   return std::make_unique<FileActuator>(std::move(planner), controls, owner);
 }
 

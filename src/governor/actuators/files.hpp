@@ -11,6 +11,7 @@ namespace diapause::governor {
 
 // `controls` must outlive the actuator. The actuator's destructor restores what is left, and
 // removes groups.
-std::unique_ptr<Actuator> make_file_actuator(std::unique_ptr<Planner> planner, Controls& controls, Owner owner);
+std::unique_ptr<Actuator> make_file_actuator(std::unique_ptr<Planner> planner, Controls& controls,
+                                             Owner owner);
 
 }  // namespace diapause::governor

@@ -37,7 +37,9 @@ std::optional<double> number_at(sys::Kernel& kernel, const std::string& path) {
   return static_cast<double>(*number);
 }
 
-std::vector<double> read_numbers(sys::Kernel& kernel, const std::string& path) { return read<double>(kernel, path); }
+std::vector<double> read_numbers(sys::Kernel& kernel, const std::string& path) {
+  return read<double>(kernel, path);
+}
 
 std::vector<std::uint32_t> read_cpus(sys::Kernel& kernel, const std::string& path) {
   auto cpus = read<std::uint32_t>(kernel, path);

@@ -49,7 +49,8 @@ bool Powercap::has_for_itself(const Where& where, const std::string& zone) const
   for (const std::string& name : *names) {
     const auto cpu = cpu_of(name);
     if (!cpu) continue;
-    const auto its_package = sys::read_value(kernel_, folder + "/" + name + "/topology/physical_package_id");
+    const auto its_package =
+        sys::read_value(kernel_, folder + "/" + name + "/topology/physical_package_id");
     if (!its_package || *its_package != package) continue;
     const auto its_die = sys::read_value(kernel_, folder + "/" + name + "/topology/die_id");
     if (!die.empty() && its_die && *its_die != die) continue;
@@ -62,7 +63,8 @@ bool Powercap::has_for_itself(const Where& where, const std::string& zone) const
 std::optional<std::string> Powercap::long_term_constraint(const std::string& zone) const {
   for (int i = 0; i < 3; ++i) {
     std::string constraint = fmt::format("{}/constraint_{}", zone, i);
-    if (const auto name = sys::read_value(kernel_, constraint + "_name"); name && *name == "long_term") {
+    if (const auto name = sys::read_value(kernel_, constraint + "_name");
+        name && *name == "long_term") {
       return constraint;
     }
   }
@@ -86,13 +88,15 @@ Result<Plan> Powercap::plan(const Where& where, double ratio) {
     const std::string limit = *constraint + "_power_limit_uw";
     auto full = number_at(kernel_, *constraint + "_max_power_uw");
     if (!full || *full <= 0) full = number_at(kernel_, limit);
-    if (!full || *full <= 0) return fail(Code::io, limit + " does not say how much power the processor may draw");
+    if (!full || *full <= 0)
+      return fail(Code::io, limit + " does not say how much power the processor may draw");
     DIAPAUSE_TRY(sys::check_writable(kernel_, limit));
     plan.settings.push_back({limit, fmt::format("{:.0f}", ratio * *full)});
     plan.full.push_back(*full);
   }
   if (plan.settings.empty()) {
-    return fail(Code::not_found, folder + " has no power limit of a processor whose cores are all this job's");
+    return fail(Code::not_found,
+                folder + " has no power limit of a processor whose cores are all this job's");
   }
   return plan;
 }

@@ -36,7 +36,8 @@ class UtilisationCap final : public Actuator {
         return fail(capped.error());
       }
     }
-    if (capped_.empty()) return fail(Code::not_found, "there is no thread whose utilisation could be capped lower");
+    if (capped_.empty())
+      return fail(Code::not_found, "there is no thread whose utilisation could be capped lower");
     return ratio;
   }
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-// This code is copied into processes. rbx points to the next call, r12 is the number of calls left, and r13 and r14
-// are the process and the thread that get the signal. A call that fails ends the table, unless the upper half of its
-// number is set.
+// This code is copied into processes. rbx points to the next call, r12 is the number of calls left,
+// and r13 and r14 are the process and the thread that get the signal. A call that fails ends the
+// table, unless the upper half of its number is set.
 asm(R"(
   .pushsection .rodata
   .balign 16
@@ -75,7 +75,8 @@ Registers registers_for(const TableRun& run, Registers base) {
   base.r13 = run.process;
   base.r14 = run.thread;
   base.orig_rax = kNoCall;
-  base.eflags &= ~std::uint64_t{0x500};  // clears the trap flag (single steps) and the direction flag
+  // Clears the trap flag (single steps) and the direction flag.
+  base.eflags &= ~std::uint64_t{0x500};
   return base;
 }
 
@@ -94,10 +95,13 @@ Registers registers_for_call(const Call& call, std::uint64_t instruction, Regist
   return base;
 }
 
-std::int64_t result_of(const Registers& registers) { return static_cast<std::int64_t>(registers.rax); }
+std::int64_t result_of(const Registers& registers) {
+  return static_cast<std::int64_t>(registers.rax);
+}
 
 std::size_t find_call_instruction(ByteView code) {
-  const auto found = std::search(code.begin(), code.end(), std::begin(kCallInstruction), std::end(kCallInstruction));
+  const auto found = std::search(code.begin(), code.end(), std::begin(kCallInstruction),
+                                 std::end(kCallInstruction));
   return found == code.end() ? std::string::npos : static_cast<std::size_t>(found - code.begin());
 }
 
@@ -126,13 +130,16 @@ void wind_back(Registers& registers) {
   registers.orig_rax = kNoCall;
 }
 
-// The code before the call may be mov $number, %eax (b8), or the same with sign extension to %rax (48 c7 c0).
+// The code before the call may be mov $number, %eax (b8), or the same with sign extension to %rax
+// (48 c7 c0).
 std::int64_t number_before_call(ByteView code) {
   if (code.size() < 9) return -1;
   const ByteView last = code.last(9);
-  if (!std::equal(std::begin(kCallInstruction), std::end(kCallInstruction), last.begin() + 7)) return -1;
+  if (!std::equal(std::begin(kCallInstruction), std::end(kCallInstruction), last.begin() + 7))
+    return -1;
   const bool is_short = last[2] == std::byte{0xb8};
-  const bool is_long = last[0] == std::byte{0x48} && last[1] == std::byte{0xc7} && last[2] == std::byte{0xc0};
+  const bool is_long =
+      last[0] == std::byte{0x48} && last[1] == std::byte{0xc7} && last[2] == std::byte{0xc0};
   if (!is_short && !is_long) return -1;
   std::int32_t number = 0;
   std::memcpy(&number, last.data() + 3, sizeof number);

@@ -1,4 +1,5 @@
-/* The same version number taken again with less data, at every level: nothing of the longer one is left in it. */
+/* The same version number taken again with less data, at every level: nothing of the longer one is
+ * left in it. */
 #include <string.h>
 
 #include "check.h"

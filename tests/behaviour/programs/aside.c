@@ -1,5 +1,5 @@
-/* A rank that is set aside: what the program computes on, and what each rank may call. argv[1] is the number of ranks
- * that compute, argv[2] who does the rest of a checkpoint, as text. */
+/* A rank that is set aside: what the program computes on, and what each rank may call. argv[1] is
+ * the number of ranks that compute, argv[2] who does the rest of a checkpoint, as text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@ static uint64_t words[100];
 
 static void be_set_aside(void) {
   diapause_checkpoint_info info;
-  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, "words", words, 100, DIAPAUSE_UINT64));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
+               diapause_protect(diapause, "words", words, 100, DIAPAUSE_UINT64));
   CHECK_SAYS("set aside");
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint(diapause, 1, DIAPAUSE_L1, &info));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_snapshot(diapause, 1, &info));

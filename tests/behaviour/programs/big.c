@@ -1,11 +1,13 @@
-/* A region of more than 2 GiB: its size, its far end. The memory is hardly touched, so that it takes little room. */
+/* A region of more than 2 GiB: its size, its far end. The memory is hardly touched, so that it
+ * takes little room. */
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 
 #include "check.h"
 
 static const uint64_t kBytes = (UINT64_C(9) << 28) + 12345; /* 2.25 GiB and a bit */
-static const uint64_t kMarks[] = {0, (UINT64_C(1) << 31) - 1, UINT64_C(1) << 31, (UINT64_C(9) << 28) + 12344};
+static const uint64_t kMarks[] = {0, (UINT64_C(1) << 31) - 1, UINT64_C(1) << 31,
+                                  (UINT64_C(9) << 28) + 12344};
 
 static signed char* data;
 
@@ -31,7 +33,8 @@ static void read_version(diapause_t* diapause) {
 int main(int argc, char** argv) {
   begin_checks(&argc, &argv);
   diapause_t* diapause = NULL;
-  void* memory = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(NULL, kBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (CHECK(memory != MAP_FAILED) &&
       CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_WORLD, "big", NULL, &diapause))) {
     data = memory;

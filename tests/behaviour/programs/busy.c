@@ -1,5 +1,5 @@
-/* Two programs at the same checkpoints at once: the second is refused and learns who the first is; the first notices
- * nothing. Under another name both go on side by side. */
+/* Two programs at the same checkpoints at once: the second is refused and learns who the first is;
+ * the first notices nothing. Under another name both go on side by side. */
 #include "check.h"
 
 static int64_t step;
@@ -16,7 +16,8 @@ static void checkpoint_and_restart(diapause_t* diapause) {
 /* Holds its checkpoints until the second program has had its answer. */
 static void be_first(void) {
   diapause_t *diapause = NULL, *twice = NULL;
-  if (!CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_WORLD, "busy", NULL, &diapause))) return;
+  if (!CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_WORLD, "busy", NULL, &diapause)))
+    return;
   checkpoint_and_restart(diapause);
   CHECK_STATUS(DIAPAUSE_ERR_BUSY, diapause_mpi_open(MPI_COMM_WORLD, "busy", NULL, &twice));
   CHECK(twice == NULL);

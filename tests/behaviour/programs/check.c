@@ -19,15 +19,16 @@ bool check_that(bool holds, const char* text, const char* file, int line) {
 bool check_status(int wanted, int status, const char* call, const char* file, int line) {
   if (status == wanted) return true;
   ++failures;
-  fprintf(stderr, "%s:%d: rank %d: %s gives %s, not %s: %s\n", file, line, rank, call, diapause_status_name(status),
-          diapause_status_name(wanted), diapause_last_error());
+  fprintf(stderr, "%s:%d: rank %d: %s gives %s, not %s: %s\n", file, line, rank, call,
+          diapause_status_name(status), diapause_status_name(wanted), diapause_last_error());
   return false;
 }
 
 bool check_says(const char* text, const char* file, int line) {
   if (strstr(diapause_last_error(), text) != NULL) return true;
   ++failures;
-  fprintf(stderr, "%s:%d: rank %d: the error does not say '%s': %s\n", file, line, rank, text, diapause_last_error());
+  fprintf(stderr, "%s:%d: rank %d: the error does not say '%s': %s\n", file, line, rank, text,
+          diapause_last_error());
   return false;
 }
 

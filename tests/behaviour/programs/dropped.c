@@ -1,4 +1,5 @@
-/* Regions that come, go and come back: a version holds exactly those protected when it was taken. */
+/* Regions that come, go and come back: a version holds exactly those protected when it was taken.
+ */
 #include <stdio.h>
 
 #include "task.h"
@@ -19,7 +20,8 @@ static void protect(struct task* task) {
     char name[16];
     snprintf(name, sizeof name, "region %d", i);
     if (lives(task->rank, i, task->done)) {
-      succeeded(task, "protect", diapause_protect(task->diapause, name, words[i], kWords, DIAPAUSE_UINT64));
+      succeeded(task, "protect",
+                diapause_protect(task->diapause, name, words[i], kWords, DIAPAUSE_UINT64));
       is_protected[i] = true;
     } else if (is_protected[i]) {
       succeeded(task, "unprotect", diapause_unprotect(task->diapause, name));
@@ -32,13 +34,16 @@ static void make_room(struct task* task) {
   protect(task);
   int64_t alive = 0;
   for (int i = 0; i < kRegions; ++i) alive += lives(task->rank, i, task->done);
-  if (diapause_stored_count(task->diapause) != alive) fprintf(stderr, "rank %d: wrong number of regions\n", task->rank);
+  if (diapause_stored_count(task->diapause) != alive)
+    fprintf(stderr, "rank %d: wrong number of regions\n", task->rank);
   for (int64_t i = 0; i < alive; ++i) {
     diapause_region_info info;
     int number = -1;
-    if (!succeeded(task, "stored_at", diapause_stored_at(task->diapause, (uint64_t)i, &info))) return;
+    if (!succeeded(task, "stored_at", diapause_stored_at(task->diapause, (uint64_t)i, &info)))
+      return;
     sscanf(info.name, "region %d", &number);
-    if (number < 0 || number >= kRegions || !is_protected[number]) fprintf(stderr, "'%s' is stored\n", info.name);
+    if (number < 0 || number >= kRegions || !is_protected[number])
+      fprintf(stderr, "'%s' is stored\n", info.name);
   }
 }
 

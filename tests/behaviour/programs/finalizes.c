@@ -1,5 +1,5 @@
-/* MPI_Finalize while instances are open, with a version in flight: it closes them. Parts: "leaves", which forgets to
- * close; "closes", which closes afterwards; "reads", the start after that. */
+/* MPI_Finalize while instances are open, with a version in flight: it closes them. Parts: "leaves",
+ * which forgets to close; "closes", which closes afterwards; "reads", the start after that. */
 #include <string.h>
 
 #include "check.h"

@@ -1,4 +1,5 @@
-/* A tier that fills up: the last good version stays, nothing has to be called, and with room it goes on by itself. */
+/* A tier that fills up: the last good version stays, nothing has to be called, and with room it
+ * goes on by itself. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static void give_room_back(const char* path) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* argv[2]: a file in the tier's file system; the tier has about 24 MB and each of two ranks stores up to 4 MB. */
+/* argv[2]: a file in the tier's file system; the tier has about 24 MB and each of two ranks stores
+ * up to 4 MB. */
 static void fill_up(const char* filler, int level, int reached_when_full) {
   const size_t small = 1000000, large = 4000000;
   resize(small, 1);

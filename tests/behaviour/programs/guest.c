@@ -1,5 +1,5 @@
-/* The library as a guest in the process: it starts no thread and no process, leaves no descriptor and no handler
- * behind, and what the program starts does not hold its checkpoints. */
+/* The library as a guest in the process: it starts no thread and no process, leaves no descriptor
+ * and no handler behind, and what the program starts does not hold its checkpoints. */
 #define _DEFAULT_SOURCE
 #include <dirent.h>
 #include <signal.h>
@@ -27,7 +27,8 @@ static int handlers(void) {
   return count;
 }
 
-/* A program that lives longer than this one. Its process id goes to a file for the driver to end it. */
+/* A program that lives longer than this one. Its process id goes to a file for the driver to end
+ * it. */
 static void start_child(void) {
   const pid_t child = fork();
   if (child == 0) {
@@ -44,7 +45,8 @@ int main(int argc, char** argv) {
   begin_checks_alone(argc, argv);
   int64_t step = 3;
   diapause_t* diapause = NULL;
-  const int threads = entries("/proc/self/task"), descriptors = entries("/proc/self/fd"), caught = handlers();
+  const int threads = entries("/proc/self/task"), descriptors = entries("/proc/self/fd"),
+            caught = handlers();
   if (CHECK_STATUS(DIAPAUSE_OK, diapause_open("guest", NULL, &diapause))) {
     CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "step", &step, 1, DIAPAUSE_INT64));
     CHECK_STATUS(is_part("second") ? DIAPAUSE_OK : DIAPAUSE_ERR_NOT_FOUND,

@@ -1,5 +1,6 @@
-/* The edges of the C interface: structs of programs that are older or newer than the library, options at open,
- * Fortran's communicators, the question whether a checkpoint is due, the hook before it, and the end of a job. */
+/* The edges of the C interface: structs of programs that are older or newer than the library,
+ * options at open, Fortran's communicators, the question whether a checkpoint is due, the hook
+ * before it, and the end of a job. */
 #include <stddef.h>
 #include <string.h>
 
@@ -31,21 +32,24 @@ static void check_sizes(diapause_t* diapause) {
     uint64_t more;
   } newer;
   memset(&newer, 'x', sizeof newer);
-  CHECK_STATUS(DIAPAUSE_OK, diapause_restart_sized(diapause, DIAPAUSE_NEWEST, &newer.known, sizeof newer));
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_restart_sized(diapause, DIAPAUSE_NEWEST, &newer.known, sizeof newer));
   CHECK(newer.known.version == 6 && newer.more == 0);
   diapause_restart_info older;
   memset(&older, 'x', sizeof older);
   const diapause_restart_info untouched = older;
-  CHECK_STATUS(DIAPAUSE_OK,
-               diapause_restart_sized(diapause, DIAPAUSE_NEWEST, &older, offsetof(diapause_restart_info, level)));
+  CHECK_STATUS(DIAPAUSE_OK, diapause_restart_sized(diapause, DIAPAUSE_NEWEST, &older,
+                                                   offsetof(diapause_restart_info, level)));
   CHECK(older.version == 6);
-  CHECK(memcmp(&older.level, &untouched.level, sizeof older - offsetof(diapause_restart_info, level)) == 0);
+  CHECK(memcmp(&older.level, &untouched.level,
+               sizeof older - offsetof(diapause_restart_info, level)) == 0);
 }
 
 static void check_steps(diapause_t* diapause) {
   diapause_checkpoint_info info;
   double added[3] = {1, 2, 3};
-  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint_add(diapause, "added", added, 3, DIAPAUSE_FLOAT64));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
+               diapause_checkpoint_add(diapause, "added", added, 3, DIAPAUSE_FLOAT64));
   CHECK_SAYS("no checkpoint is open");
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint_commit(diapause, NULL));
   CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_begin(diapause, 8, DIAPAUSE_L1, &info));
@@ -53,7 +57,8 @@ static void check_steps(diapause_t* diapause) {
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint(diapause, 9, DIAPAUSE_L1, NULL));
   CHECK_SAYS("version 8 is still open");
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_restart(diapause, DIAPAUSE_NEWEST, NULL));
-  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint_add(diapause, "value", added, 1, DIAPAUSE_FLOAT64));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
+               diapause_checkpoint_add(diapause, "value", added, 1, DIAPAUSE_FLOAT64));
   CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_add(diapause, "added", added, 3, DIAPAUSE_FLOAT64));
   CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_add(diapause, "text", "abc", 4, DIAPAUSE_BYTES));
   CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint_commit(diapause, &info));
@@ -80,15 +85,18 @@ static diapause_t* open_with_text(int* messages) {
   diapause_open_options options = {0};
   options.config_path = "both.toml";
   options.config_text = "";
-  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_mpi_open_with(MPI_COMM_WORLD, "interface", &options, &diapause));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
+               diapause_mpi_open_with(MPI_COMM_WORLD, "interface", &options, &diapause));
   options.config_path = NULL;
   options.config_text = "[level1]\nevery_kalls = 1";
-  CHECK_STATUS(DIAPAUSE_ERR_CONFIG, diapause_mpi_open_with(MPI_COMM_WORLD, "interface", &options, &diapause));
+  CHECK_STATUS(DIAPAUSE_ERR_CONFIG,
+               diapause_mpi_open_with(MPI_COMM_WORLD, "interface", &options, &diapause));
   CHECK_SAYS("every_calls");
   options.config_text = "[level1]\nevery_calls = 3\n[async]\nmode = \"off\"\n";
   options.log = count_message;
   options.log_user = messages;
-  CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open_with(MPI_COMM_WORLD, "interface", &options, &diapause));
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_mpi_open_with(MPI_COMM_WORLD, "interface", &options, &diapause));
   return diapause;
 }
 
@@ -119,7 +127,8 @@ int main(int argc, char** argv) {
 
   MPI_Fint comm = 0;
   int result = MPI_UNEQUAL;
-  CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open_f(MPI_Comm_c2f(MPI_COMM_WORLD), "interface", NULL, &diapause));
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_mpi_open_f(MPI_Comm_c2f(MPI_COMM_WORLD), "interface", NULL, &diapause));
   CHECK_STATUS(DIAPAUSE_OK, diapause_comm_f(diapause, &comm));
   MPI_Comm_compare(MPI_COMM_WORLD, MPI_Comm_f2c(comm), &result);
   CHECK(result == MPI_CONGRUENT);

@@ -1,4 +1,5 @@
-/* A region that is protected only after the first checkpoint; whether a version holds it tells the restart. */
+/* A region that is protected only after the first checkpoint; whether a version holds it tells the
+ * restart. */
 #include <stdio.h>
 
 #include "task.h"
@@ -13,9 +14,11 @@ static void create(struct task* task) {
 }
 
 static void protect(struct task* task) {
-  succeeded(task, "protect", diapause_protect(task->diapause, "first", first, kWords, DIAPAUSE_UINT64));
+  succeeded(task, "protect",
+            diapause_protect(task->diapause, "first", first, kWords, DIAPAUSE_UINT64));
   if (task->done < kSecondFrom) return;
-  succeeded(task, "protect", diapause_protect(task->diapause, "second", second, kWords, DIAPAUSE_UINT64));
+  succeeded(task, "protect",
+            diapause_protect(task->diapause, "second", second, kWords, DIAPAUSE_UINT64));
 }
 
 static void make_room(struct task* task) {

@@ -1,5 +1,5 @@
-/* A program in a control group that has hardly more memory than the program and its checkpoints need: whatever cannot
- * be kept is told, and nobody is killed.
+/* A program in a control group that has hardly more memory than the program and its checkpoints
+ * need: whatever cannot be kept is told, and nobody is killed.
  *
  * limited write|read MIB LEVEL */
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Hundreds of regions of all types and odd sizes, many of them empty, with names up to the longest allowed. */
+/* Hundreds of regions of all types and odd sizes, many of them empty, with names up to the longest
+ * allowed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,10 @@ static void protect(struct task* task) {
     char name[256];
     name_of(i, name);
     const int type = i % 11;
-    const int status = type == DIAPAUSE_BYTES
-                           ? diapause_protect_bytes(task->diapause, name, data[i], counts[i], kOpaqueBytes)
-                           : diapause_protect(task->diapause, name, data[i], counts[i], (diapause_type)type);
+    const int status =
+        type == DIAPAUSE_BYTES
+            ? diapause_protect_bytes(task->diapause, name, data[i], counts[i], kOpaqueBytes)
+            : diapause_protect(task->diapause, name, data[i], counts[i], (diapause_type)type);
     if (!succeeded(task, "protect", status)) return;
   }
 }

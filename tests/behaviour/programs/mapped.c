@@ -1,4 +1,5 @@
-/* Regions that are used where they are stored: writes stay with the program, checkpoints go on, damage is told. */
+/* Regions that are used where they are stored: writes stay with the program, checkpoints go on,
+ * damage is told. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,8 @@ static void map(int check, uint64_t version) {
   data = mapped;
 }
 
-/* What is mapped is the program's: it computes and takes checkpoints there, and maps those in turn. */
+/* What is mapped is the program's: it computes and takes checkpoints there, and maps those in turn.
+ */
 static void go_on(int check, uint64_t version, int level) {
   map(check, version);
   CHECK(holds(version));
@@ -60,7 +62,8 @@ static void find_damage(void) {
   CHECK_STATUS(DIAPAUSE_ERR_CORRUPT, diapause_scrub_wait(diapause));
   CHECK_SAYS("region 'data'");
   CHECK_STATUS(DIAPAUSE_ERR_CORRUPT, diapause_checkpoint(diapause, 2, DIAPAUSE_L1, NULL));
-  CHECK_STATUS(DIAPAUSE_OK, diapause_restart(diapause, DIAPAUSE_NEWEST, NULL)); /* from the global tier */
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_restart(diapause, DIAPAUSE_NEWEST, NULL)); /* from the global tier */
   CHECK(holds(1));
 }
 

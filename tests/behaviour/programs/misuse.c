@@ -15,7 +15,8 @@ static void open_wrongly(void) {
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_mpi_open(MPI_COMM_WORLD, "../a", NULL, &none));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_mpi_open(MPI_COMM_WORLD, "", NULL, &none));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_mpi_open(MPI_COMM_WORLD, too_long, NULL, &none));
-  CHECK_STATUS(DIAPAUSE_ERR_CONFIG, diapause_mpi_open(MPI_COMM_WORLD, "a", "no-such-file.toml", &none));
+  CHECK_STATUS(DIAPAUSE_ERR_CONFIG,
+               diapause_mpi_open(MPI_COMM_WORLD, "a", "no-such-file.toml", &none));
   CHECK_SAYS("no-such-file.toml");
   CHECK(none == NULL);
   CHECK_STATUS(DIAPAUSE_OK, diapause_close(NULL));
@@ -41,7 +42,8 @@ static void protect_wrongly(void) {
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, "", &step, 1, DIAPAUSE_INT64));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, name, &step, 1, DIAPAUSE_INT64));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, "a", NULL, 1, DIAPAUSE_INT64));
-  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, "a", &step, UINT64_MAX, DIAPAUSE_INT64));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
+               diapause_protect(diapause, "a", &step, UINT64_MAX, DIAPAUSE_INT64));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, "a", &step, 1, DIAPAUSE_BYTES));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect(diapause, "a", &step, 1, (diapause_type)99));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_protect_bytes(diapause, "a", &step, 1, 0));
@@ -58,7 +60,8 @@ static void protect_wrongly(void) {
 static void checkpoint_wrongly(void) {
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint(diapause, 1, 0, NULL));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint(diapause, 1, 5, NULL));
-  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint(diapause, DIAPAUSE_NEWEST, DIAPAUSE_L1, NULL));
+  CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT,
+               diapause_checkpoint(diapause, DIAPAUSE_NEWEST, DIAPAUSE_L1, NULL));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_checkpoint(NULL, 1, DIAPAUSE_L1, NULL));
   CHECK_STATUS(DIAPAUSE_ERR_ARGUMENT, diapause_snapshot(NULL, 1, NULL));
   CHECK_STATUS(DIAPAUSE_ERR_NOT_FOUND, diapause_restart(diapause, DIAPAUSE_NEWEST, NULL));

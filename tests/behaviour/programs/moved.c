@@ -1,4 +1,5 @@
-/* A region that lies at another address in every step. The old places stay readable and hold something wrong. */
+/* A region that lies at another address in every step. The old places stay readable and hold
+ * something wrong. */
 #include <stdlib.h>
 
 #include "task.h"
@@ -15,12 +16,14 @@ static void create(struct task* task) {
 }
 
 static void protect(struct task* task) {
-  succeeded(task, "protect", diapause_protect(task->diapause, "values", values, kBytes, DIAPAUSE_UINT8));
+  succeeded(task, "protect",
+            diapause_protect(task->diapause, "values", values, kBytes, DIAPAUSE_UINT8));
 }
 
 static void advance(struct task* task, long step) {
   unsigned char* to = places[step % kPlaces];
-  for (size_t i = 0; i < kBytes; ++i) to[i] = (unsigned char)mix(values[i], (uint64_t)(step + task->rank));
+  for (size_t i = 0; i < kBytes; ++i)
+    to[i] = (unsigned char)mix(values[i], (uint64_t)(step + task->rank));
   values = to;
   for (int i = 0; i < kPlaces; ++i) {
     if (places[i] != values) fill(places[i], 64, mix((uint64_t)step, (uint64_t)i));

@@ -34,7 +34,8 @@ int main(int argc, char** argv) {
   diapause_t* diapause = NULL;
   if (CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_WORLD, "older", NULL, &diapause))) {
     CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "step", &step, 1, DIAPAUSE_INT64));
-    for (int64_t number = 10; number <= 40 && is_part("write"); number += 10) checkpoint(diapause, number, number);
+    for (int64_t number = 10; number <= 40 && is_part("write"); number += 10)
+      checkpoint(diapause, number, number);
     if (is_part("back")) go_back(diapause);
     if (is_part("newest")) expect(diapause, DIAPAUSE_NEWEST, 30, 31);
   }

@@ -1,4 +1,5 @@
-/* A run with another number of ranks than the checkpoints have: a clear refusal on all of them, and nothing is lost. */
+/* A run with another number of ranks than the checkpoints have: a clear refusal on all of them, and
+ * nothing is lost. */
 #include "check.h"
 
 static int64_t step;
@@ -19,7 +20,8 @@ int main(int argc, char** argv) {
   if (CHECK_STATUS(DIAPAUSE_OK, diapause_mpi_open(MPI_COMM_WORLD, "rank-count", NULL, &diapause))) {
     CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "step", &step, 1, DIAPAUSE_INT64));
     step = 10 + world_rank();
-    if (is_part("write")) CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint(diapause, 1, DIAPAUSE_L4, NULL));
+    if (is_part("write"))
+      CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint(diapause, 1, DIAPAUSE_L4, NULL));
     if (is_part("refused")) be_refused(diapause);
     if (is_part("read")) {
       step = -1;

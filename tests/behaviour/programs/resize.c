@@ -1,5 +1,5 @@
-/* A region that grows and shrinks in every step, down to nothing, differently on every rank. A restart asks how large
- * it was. */
+/* A region that grows and shrinks in every step, down to nothing, differently on every rank. A
+ * restart asks how large it was. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,7 +20,8 @@ static void create(struct task* task) {
 }
 
 static void protect(struct task* task) {
-  succeeded(task, "protect", diapause_protect(task->diapause, "values", values, count, DIAPAUSE_INT32));
+  succeeded(task, "protect",
+            diapause_protect(task->diapause, "values", values, count, DIAPAUSE_INT32));
 }
 
 /* A capture of the old place may be under way until the new one is protected. */
@@ -34,15 +35,18 @@ static void move(struct task* task, int32_t* to, size_t to_count) {
 
 static void make_room(struct task* task) {
   diapause_region_info info;
-  if (!succeeded(task, "stored_find", diapause_stored_find(task->diapause, "values", &info))) return;
-  if (info.count != count_at(task->rank, task->done)) fprintf(stderr, "rank %d: wrong count\n", task->rank);
+  if (!succeeded(task, "stored_find", diapause_stored_find(task->diapause, "values", &info)))
+    return;
+  if (info.count != count_at(task->rank, task->done))
+    fprintf(stderr, "rank %d: wrong count\n", task->rank);
   move(task, allocate(info.count * sizeof *values), info.count);
 }
 
 static void advance(struct task* task, long step) {
   const size_t wanted = count_at(task->rank, step);
   int32_t* grown = allocate(wanted * sizeof *grown);
-  for (size_t i = 0; i < wanted; ++i) grown[i] = (int32_t)mix(i < count ? (uint64_t)values[i] : 7u, (uint64_t)step);
+  for (size_t i = 0; i < wanted; ++i)
+    grown[i] = (int32_t)mix(i < count ? (uint64_t)values[i] : 7u, (uint64_t)step);
   move(task, grown, wanted);
 }
 

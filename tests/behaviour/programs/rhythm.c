@@ -1,5 +1,5 @@
-/* Ranks of different speed that call diapause_snapshot in every step: whether a checkpoint is due must be decided
- * alike, or they would wait for each other for ever. */
+/* Ranks of different speed that call diapause_snapshot in every step: whether a checkpoint is due
+ * must be decided alike, or they would wait for each other for ever. */
 #define _DEFAULT_SOURCE
 #include <time.h>
 
@@ -12,7 +12,8 @@ static uint64_t words[kWords];
 static void create(struct task* task) { fill(words, sizeof words, (uint64_t)task->rank); }
 
 static void protect(struct task* task) {
-  succeeded(task, "protect", diapause_protect(task->diapause, "words", words, kWords, DIAPAUSE_UINT64));
+  succeeded(task, "protect",
+            diapause_protect(task->diapause, "words", words, kWords, DIAPAUSE_UINT64));
 }
 
 /* No messages here: nothing but Diapause keeps the ranks together. */

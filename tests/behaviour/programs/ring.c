@@ -1,6 +1,6 @@
-/* A token goes round. At every checkpoint a receive that takes any message of any sender is open on MPI_COMM_WORLD (or,
- * where ranks are set aside, on what diapause_comm gives), and messages of ranks that have left the checkpoint already
- * are under way to ranks that have not. */
+/* A token goes round. At every checkpoint a receive that takes any message of any sender is open on
+ * MPI_COMM_WORLD (or, where ranks are set aside, on what diapause_comm gives), and messages of
+ * ranks that have left the checkpoint already are under way to ranks that have not. */
 #include <stdlib.h>
 
 #include "task.h"
@@ -18,11 +18,13 @@ static void create(struct task* task) {
 }
 
 static void protect(struct task* task) {
-  succeeded(task, "protect", diapause_protect(task->diapause, "token", token, kTokenWords, DIAPAUSE_UINT64));
+  succeeded(task, "protect",
+            diapause_protect(task->diapause, "token", token, kTokenWords, DIAPAUSE_UINT64));
 }
 
 static void listen_to_all(const struct task* task) {
-  MPI_Irecv(incoming, kTokenWords, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG, task->comm, &open_receive);
+  MPI_Irecv(incoming, kTokenWords, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG, task->comm,
+            &open_receive);
 }
 
 static void resume(struct task* task) { listen_to_all(task); }
@@ -49,7 +51,11 @@ static uint64_t digest(struct task* task) {
 }
 
 int main(int argc, char** argv) {
-  static const struct program ring = {
-      .name = "ring", .create = create, .protect = protect, .resume = resume, .advance = advance, .digest = digest};
+  static const struct program ring = {.name = "ring",
+                                      .create = create,
+                                      .protect = protect,
+                                      .resume = resume,
+                                      .advance = advance,
+                                      .digest = digest};
   return run_program(argc, argv, &ring);
 }

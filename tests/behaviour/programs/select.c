@@ -1,4 +1,5 @@
-/* A restart that first asks what is stored and how large it is, and then restores some regions and not others. */
+/* A restart that first asks what is stored and how large it is, and then restores some regions and
+ * not others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +15,10 @@ static void write_version(diapause_t* diapause) {
   int32_t counters[kSmall] = {1, 2, world_rank()};
   char text[40] = "what was";
   fill(field, count_of() * sizeof *field, 5);
-  CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "field", field, count_of(), DIAPAUSE_FLOAT64));
-  CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "counters", counters, kSmall, DIAPAUSE_INT32));
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_protect(diapause, "field", field, count_of(), DIAPAUSE_FLOAT64));
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_protect(diapause, "counters", counters, kSmall, DIAPAUSE_INT32));
   CHECK_STATUS(DIAPAUSE_OK, diapause_protect_bytes(diapause, "text", text, 1, sizeof text));
   CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint(diapause, 1, DIAPAUSE_L1, NULL));
   free(field);
@@ -45,12 +48,15 @@ static void read_version(diapause_t* diapause) {
   int32_t counters[kSmall] = {0};
   fill(expected, info.count * 8, 5);
   memset(field, 0, info.count * 8);
-  CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "field", field, info.count, DIAPAUSE_FLOAT64));
-  CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "counters", counters, kSmall, DIAPAUSE_INT32));
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_protect(diapause, "field", field, info.count, DIAPAUSE_FLOAT64));
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_protect(diapause, "counters", counters, kSmall, DIAPAUSE_INT32));
 
   /* Even ranks want one region, odd ranks another, and what they do not want stays as it is. */
   const bool even = world_rank() % 2 == 0;
-  CHECK_STATUS(DIAPAUSE_OK, diapause_restore(diapause, (const char*[]){even ? "counters" : "field"}, 1));
+  CHECK_STATUS(DIAPAUSE_OK,
+               diapause_restore(diapause, (const char*[]){even ? "counters" : "field"}, 1));
   CHECK((counters[1] == 2) == even);
   CHECK((memcmp(field, expected, info.count * 8) == 0) == !even);
   CHECK_STATUS(DIAPAUSE_ERR_NOT_FOUND, diapause_restore(diapause, (const char*[]){"text"}, 1));

@@ -9,10 +9,12 @@ int main(int argc, char** argv) {
   begin_checks_alone(argc, argv);
   const size_t bytes = (size_t)(argc > 1 ? atoi(argv[1]) : 1) << 20;
   char* const data = malloc(bytes);
-  if (!CHECK(data != NULL) || !CHECK_STATUS(DIAPAUSE_OK, diapause_open("slowed", NULL, &diapause))) return 1;
+  if (!CHECK(data != NULL) || !CHECK_STATUS(DIAPAUSE_OK, diapause_open("slowed", NULL, &diapause)))
+    return 1;
   CHECK_STATUS(DIAPAUSE_OK, diapause_protect(diapause, "data", data, bytes, DIAPAUSE_UINT8));
   for (uint64_t version = 1;; ++version) {
     memset(data, (int)version, bytes);
-    if (!CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint(diapause, version, DIAPAUSE_L1, NULL))) return 1;
+    if (!CHECK_STATUS(DIAPAUSE_OK, diapause_checkpoint(diapause, version, DIAPAUSE_L1, NULL)))
+      return 1;
   }
 }

@@ -1,6 +1,7 @@
-/* Processes of an unusual kind: "child" forks, and the child uses the instance; "floats" has the processor round
- * upwards and trap; "streams" has no standard streams; "shortened" protects a mapped file that becomes shorter; "cut"
- * loses what its checkpoints have in memory to something that empties files. */
+/* Processes of an unusual kind: "child" forks, and the child uses the instance; "floats" has the
+ * processor round upwards and trap; "streams" has no standard streams; "shortened" protects a
+ * mapped file that becomes shorter; "cut" loses what its checkpoints have in memory to something
+ * that empties files. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <fenv.h>
@@ -109,7 +110,8 @@ static void lose_files(void) {
   open_one();
   take(1, DIAPAUSE_L1);
   CHECK_STATUS(DIAPAUSE_OK, diapause_wait(diapause, 1, DIAPAUSE_L1, 60));
-  CHECK(system("find \"$MEMORY\" -name mailbox -o -name '*.img' -o -path '*/spare/*' | xargs truncate -s 0") == 0);
+  CHECK(system("find \"$MEMORY\" -name mailbox -o -name '*.img' -o -path '*/spare/*' | xargs "
+               "truncate -s 0") == 0);
   take(2, DIAPAUSE_L1);
   take(3, DIAPAUSE_L4);
   close_and_expect(3);

@@ -14,7 +14,8 @@ static const char kUsage[] =
     "--every N        a checkpoint after every N-th step\n"
     "--levels DIGITS  their levels, in turn\n"
     "--snapshot       call diapause_snapshot in every step instead\n"
-    "--funneled       ask MPI for no more than MPI_THREAD_FUNNELED, and Diapause in every step how far it is\n"
+    "--funneled       ask MPI for no more than MPI_THREAD_FUNNELED, and Diapause in every step how "
+    "far it is\n"
     "--plain          do not use Diapause at all\n"
     "--pace-ms MS     a step takes at least so long\n"
     "--die-at STEP    when nothing was restored: rank --die-rank kills itself after this step\n"
@@ -31,9 +32,10 @@ static void compute_on(struct task* task, MPI_Comm comm) {
 
 bool parse_task(int argc, char** argv, struct task* task) {
   static const struct option known[] = {
-      {"steps", 1, NULL, 's'},    {"every", 1, NULL, 'e'},   {"levels", 1, NULL, 'l'}, {"snapshot", 0, NULL, 'S'},
-      {"plain", 0, NULL, 'P'},    {"pace-ms", 1, NULL, 'p'}, {"die-at", 1, NULL, 'd'}, {"die-rank", 1, NULL, 'r'},
-      {"hold-at", 1, NULL, 'h'},  {"name", 1, NULL, 'n'},    {"result", 1, NULL, 'o'}, {"trace", 1, NULL, 't'},
+      {"steps", 1, NULL, 's'},    {"every", 1, NULL, 'e'},    {"levels", 1, NULL, 'l'},
+      {"snapshot", 0, NULL, 'S'}, {"plain", 0, NULL, 'P'},    {"pace-ms", 1, NULL, 'p'},
+      {"die-at", 1, NULL, 'd'},   {"die-rank", 1, NULL, 'r'}, {"hold-at", 1, NULL, 'h'},
+      {"name", 1, NULL, 'n'},     {"result", 1, NULL, 'o'},   {"trace", 1, NULL, 't'},
       {"funneled", 0, NULL, 'f'}, {NULL, 0, NULL, 0}};
   *task = (struct task){.steps = 12, .every = 3, .levels = "1", .die_at = -1, .hold_at = -1};
   compute_on(task, MPI_COMM_WORLD);
@@ -96,11 +98,13 @@ void fill(void* data, size_t bytes, uint64_t seed) {
 }
 
 void unprotect(struct task* task, const char* region) {
-  if (task->diapause != NULL) succeeded(task, "unprotect", diapause_unprotect(task->diapause, region));
+  if (task->diapause != NULL)
+    succeeded(task, "unprotect", diapause_unprotect(task->diapause, region));
 }
 
 uint64_t digest_bytes(uint64_t digest, const void* data, size_t bytes) {
-  for (size_t i = 0; i < bytes; ++i) digest = (digest ^ ((const unsigned char*)data)[i]) * 0x100000001b3u;
+  for (size_t i = 0; i < bytes; ++i)
+    digest = (digest ^ ((const unsigned char*)data)[i]) * 0x100000001b3u;
   return mix(digest, bytes);
 }
 
@@ -113,11 +117,13 @@ void* allocate(size_t bytes) {
 
 bool succeeded(const struct task* task, const char* what, int status) {
   if (status == DIAPAUSE_OK) return true;
-  fprintf(stderr, "rank %d: %s: %s: %s\n", task->rank, what, diapause_status_name(status), diapause_last_error());
+  fprintf(stderr, "rank %d: %s: %s: %s\n", task->rank, what, diapause_status_name(status),
+          diapause_last_error());
   return false;
 }
 
-static void trace(const struct task* task, const char* event, uint64_t version, int level, int flag) {
+static void trace(const struct task* task, const char* event, uint64_t version, int level,
+                  int flag) {
   if (task->trace == NULL) return;
   char path[4096];
   snprintf(path, sizeof path, "%s.%d", task->trace, task->rank);
@@ -177,7 +183,8 @@ static bool restart(struct task* task, const struct program* program) {
   const int begun = diapause_restart_begin(task->diapause, DIAPAUSE_NEWEST, &info);
   if (begun == DIAPAUSE_ERR_NOT_FOUND) return false;
   if (!succeeded(task, "restart_begin", begun)) return false;
-  void (*prepare)(struct task*) = program->make_room != NULL ? program->make_room : program->protect;
+  void (*prepare)(struct task*) =
+      program->make_room != NULL ? program->make_room : program->protect;
   task->done = (long)info.version;
   prepare(task);
   succeeded(task, "restore", diapause_restore(task->diapause, NULL, 0));
@@ -191,7 +198,8 @@ static void checkpoint(struct task* task, const struct program* program) {
   diapause_checkpoint_info info;
   program->protect(task);
   const int status = task->snapshot ? diapause_snapshot(task->diapause, (uint64_t)task->done, &info)
-                                    : diapause_checkpoint(task->diapause, (uint64_t)task->done, level_now(task), &info);
+                                    : diapause_checkpoint(task->diapause, (uint64_t)task->done,
+                                                          level_now(task), &info);
   if (succeeded(task, "checkpoint", status) && info.taken) {
     trace(task, "checkpoint", info.version, info.level_asked, info.level_reached);
   }
@@ -223,9 +231,12 @@ static bool compute(struct task* task, const struct program* program, bool fresh
 /* Whether this rank computes. */
 static bool opened(struct task* task) {
   if (task->plain) return true;
-  if (!succeeded(task, "open", diapause_mpi_open(MPI_COMM_WORLD, task->name, NULL, &task->diapause))) return true;
+  if (!succeeded(task, "open",
+                 diapause_mpi_open(MPI_COMM_WORLD, task->name, NULL, &task->diapause)))
+    return true;
   MPI_Comm comm;
-  if (!succeeded(task, "comm", diapause_comm(task->diapause, &comm)) || comm == MPI_COMM_NULL) return false;
+  if (!succeeded(task, "comm", diapause_comm(task->diapause, &comm)) || comm == MPI_COMM_NULL)
+    return false;
   int ranks;
   MPI_Comm_size(comm, &ranks);
   if (ranks < task->ranks) compute_on(task, comm); /* others are set aside */

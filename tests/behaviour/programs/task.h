@@ -1,5 +1,5 @@
-/* What the stepping programs of this folder share: they compute in steps, take a checkpoint now and then, may be
- * killed, and end with numbers that only the right state gives. */
+/* What the stepping programs of this folder share: they compute in steps, take a checkpoint now and
+ * then, may be killed, and end with numbers that only the right state gives. */
 #ifndef DIAPAUSE_TESTS_TASK_H
 #define DIAPAUSE_TESTS_TASK_H
 
@@ -25,10 +25,13 @@ struct task {
 /* One behaviour. Members may be NULL where nothing is to be done. */
 struct program {
   const char* name;
-  void (*create)(struct task*);    /* the state before the first step */
-  void (*protect)(struct task*);   /* names the regions there are now; called before every checkpoint */
-  void (*make_room)(struct task*); /* while a restart is open, before the data come; NULL: as protect */
-  void (*resume)(struct task*);    /* before the first step of this run, from the start or from a checkpoint */
+  void (*create)(struct task*); /* the state before the first step */
+  void (*protect)(
+      struct task*); /* names the regions there are now; called before every checkpoint */
+  void (*make_room)(
+      struct task*); /* while a restart is open, before the data come; NULL: as protect */
+  void (*resume)(
+      struct task*); /* before the first step of this run, from the start or from a checkpoint */
   void (*advance)(struct task*, long step);
   uint64_t (*digest)(struct task*);
 };

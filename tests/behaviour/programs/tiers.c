@@ -1,4 +1,5 @@
-/* Tiers that cannot be used, from the beginning or in the middle of a run: the levels that do not need them go on. */
+/* Tiers that cannot be used, from the beginning or in the middle of a run: the levels that do not
+ * need them go on. */
 #include <string.h>
 
 #include "check.h"
@@ -9,7 +10,9 @@ enum { kWords = 30000 };
 static uint64_t words[kWords];
 static diapause_t* diapause;
 
-static void compute(uint64_t version) { fill(words, sizeof words, version * 100 + (uint64_t)world_rank()); }
+static void compute(uint64_t version) {
+  fill(words, sizeof words, version * 100 + (uint64_t)world_rank());
+}
 
 static void checkpoint(uint64_t version, int level, int status, int reached) {
   diapause_checkpoint_info info;

@@ -16,7 +16,8 @@ static void create(struct task* task) {
 /* A rank without data protects no region. */
 static void protect(struct task* task) {
   if (count == 0) return;
-  succeeded(task, "protect", diapause_protect(task->diapause, "values", values, count, DIAPAUSE_UINT8));
+  succeeded(task, "protect",
+            diapause_protect(task->diapause, "values", values, count, DIAPAUSE_UINT8));
 }
 
 static void advance(struct task* task, long step) {

@@ -1,6 +1,6 @@
-// Two processes send each other numbered messages, over a reliable connection, over one with a shared receive queue,
-// and as datagrams, and write and count in each other's memory. They say at the end what came, and fail at the first
-// message that is not the next one.
+// Two processes send each other numbered messages, over a reliable connection, over one with a
+// shared receive queue, and as datagrams, and write and count in each other's memory. They say at
+// the end what came, and fail at the first message that is not the next one.
 //
 //   exchange MESSAGES FIRST_DEVICE SECOND_DEVICE
 #include <errno.h>
@@ -14,7 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kReceives = 64, kWindow = 24, kBytes = 512, kHeader = 40, kGidIndex = 1, kKey = 0x11111111, kSlots = 64 };
+enum {
+  kReceives = 64,
+  kWindow = 24,
+  kBytes = 512,
+  kHeader = 40,
+  kGidIndex = 1,
+  kKey = 0x11111111,
+  kSlots = 64
+};
 enum { kReliable, kShared, kDatagram, kPairs };
 
 struct address {
@@ -61,11 +69,15 @@ static void must(int condition, const char* what) {
   exit(1);
 }
 
-static char* buffer_of(struct side* side, int slot) { return side->buffers + (size_t)slot * kBytes; }
+static char* buffer_of(struct side* side, int slot) {
+  return side->buffers + (size_t)slot * kBytes;
+}
 
 // Slots: first those of receives, kReceives for each pair, then those of sends.
 static int receive_slot(int pair, int index) { return pair * kReceives + index; }
-static int send_slot(int pair, uint64_t number) { return kPairs * kReceives + pair * kSlots + (int)(number % kSlots); }
+static int send_slot(int pair, uint64_t number) {
+  return kPairs * kReceives + pair * kSlots + (int)(number % kSlots);
+}
 
 static void post_receive(struct side* side, int pair, int slot) {
   struct ibv_sge piece = {(uintptr_t)buffer_of(side, slot), kBytes, side->memory->lkey};
@@ -85,13 +97,15 @@ static struct ibv_qp* make_pair(struct side* side, int pair) {
                                   .qp_type = pair == kDatagram ? IBV_QPT_UD : IBV_QPT_RC};
   struct ibv_qp* made = ibv_create_qp(side->domain, &init);
   must(made != NULL, "making a queue pair");
-  struct ibv_qp_attr attributes = {
-      .qp_state = IBV_QPS_INIT,
-      .port_num = 1,
-      .qkey = kKey,
-      .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC};
+  struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_INIT,
+                                   .port_num = 1,
+                                   .qkey = kKey,
+                                   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+                                                      IBV_ACCESS_REMOTE_READ |
+                                                      IBV_ACCESS_REMOTE_ATOMIC};
   const int kind = pair == kDatagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
-  must(ibv_modify_qp(made, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | kind) == 0, "preparing");
+  must(ibv_modify_qp(made, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | kind) == 0,
+       "preparing");
   return made;
 }
 
@@ -106,8 +120,8 @@ static void open_side(struct side* side, const char* device) {
   const size_t bytes = (size_t)kBytes * kPairs * (kReceives + kSlots);
   side->buffers = calloc(1, bytes);
   side->exposed = calloc(1, 4096);
-  const int access =
-      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                     IBV_ACCESS_REMOTE_ATOMIC;
   side->memory = ibv_reg_mr(side->domain, side->buffers, bytes, IBV_ACCESS_LOCAL_WRITE);
   side->exposed_memory = ibv_reg_mr(side->domain, side->exposed, 4096, access);
   must(side->memory && side->exposed_memory, "registering memory");
@@ -131,7 +145,9 @@ static void open_side(struct side* side, const char* device) {
 
 static void connect_side(struct side* side) {
   struct ibv_ah_attr path = {
-      .is_global = 1, .port_num = 1, .grh = {.dgid = side->other.gid, .sgid_index = kGidIndex, .hop_limit = 4}};
+      .is_global = 1,
+      .port_num = 1,
+      .grh = {.dgid = side->other.gid, .sgid_index = kGidIndex, .hop_limit = 4}};
   for (int pair = 0; pair < kPairs; ++pair) {
     struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_RTR,
                                      .path_mtu = IBV_MTU_1024,
@@ -140,16 +156,18 @@ static void connect_side(struct side* side) {
                                      .max_dest_rd_atomic = 4,
                                      .min_rnr_timer = 12,
                                      .ah_attr = path};
-    const int reliable = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                         IBV_QP_MIN_RNR_TIMER;
-    must(ibv_modify_qp(side->pairs[pair], &attributes, IBV_QP_STATE | (pair == kDatagram ? 0 : reliable)) == 0,
+    const int reliable = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    must(ibv_modify_qp(side->pairs[pair], &attributes,
+                       IBV_QP_STATE | (pair == kDatagram ? 0 : reliable)) == 0,
          "connecting");
     attributes.qp_state = IBV_QPS_RTS;
     attributes.sq_psn = side->own.first[pair];
     attributes.timeout = 14;
     attributes.retry_cnt = attributes.rnr_retry = 7;
     attributes.max_rd_atomic = 4;
-    const int sending = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+    const int sending =
+        IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
     must(ibv_modify_qp(side->pairs[pair], &attributes,
                        IBV_QP_STATE | IBV_QP_SQ_PSN | (pair == kDatagram ? 0 : sending)) == 0,
          "sending");
@@ -171,7 +189,8 @@ static void send_next(struct side* side, int pair) {
   message->number = number;
   for (int i = 0; i < 6; ++i) message->pattern[i] = number * 31 + (uint64_t)i;
   struct ibv_sge piece = {(uintptr_t)message, sizeof *message, side->memory->lkey};
-  struct ibv_send_wr send = {.wr_id = number, .sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND};
+  struct ibv_send_wr send = {
+      .wr_id = number, .sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND};
   const int is_signalled = number % 4 == 3;
   if (is_signalled) send.send_flags = IBV_SEND_SIGNALED;
   if (number % 3 == 0) send.send_flags |= IBV_SEND_INLINE;
@@ -185,7 +204,8 @@ static void send_next(struct side* side, int pair) {
   ++side->in_flight[pair];
 }
 
-// A write with a number that only grows, and an addition that is done exactly once, in the other's memory.
+// A write with a number that only grows, and an addition that is done exactly once, in the other's
+// memory.
 static void operate(struct side* side) {
   struct ibv_sge piece = {(uintptr_t)&side->exposed->fetched, 8, side->exposed_memory->lkey};
   struct ibv_send_wr add = {.wr_id = UINT64_MAX,
@@ -224,7 +244,8 @@ static void take_sends(struct side* side) {
   must(count >= 0, "polling");
   for (int i = 0; i < count; ++i) {
     const struct ibv_wc* one = &completions[i];
-    if (one->status != IBV_WC_SUCCESS) fprintf(stderr, "exchange: a send: %s\n", ibv_wc_status_str(one->status));
+    if (one->status != IBV_WC_SUCCESS)
+      fprintf(stderr, "exchange: a send: %s\n", ibv_wc_status_str(one->status));
     must(one->status == IBV_WC_SUCCESS, "a send failed");
     const int pair = pair_of(side, one->qp_num);
     if (one->wr_id == UINT64_MAX) {
@@ -252,20 +273,21 @@ static int take_receives(struct side* side) {
     const int pair = pair_of(side, one->qp_num);
     const int slot = (int)one->wr_id;
     must(slot / kReceives == pair, "a receive of another queue");
-    const struct message* message = (const struct message*)(buffer_of(side, slot) + (pair == kDatagram ? kHeader : 0));
+    const struct message* message =
+        (const struct message*)(buffer_of(side, slot) + (pair == kDatagram ? kHeader : 0));
     if (pair == kDatagram) {
       must(one->src_qp == side->other.numbers[pair], "a datagram of a stranger");
       must(message->number >= side->came[pair], "a datagram came twice, or too late");
-      struct ibv_ah* back =
-          ibv_create_ah_from_wc(side->domain, (struct ibv_wc*)one, (struct ibv_grh*)buffer_of(side, slot), 1);
+      struct ibv_ah* back = ibv_create_ah_from_wc(side->domain, (struct ibv_wc*)one,
+                                                  (struct ibv_grh*)buffer_of(side, slot), 1);
       must(back != NULL, "answering a datagram");
       ibv_destroy_ah(back);
       side->came[pair] = message->number + 1;
       ++side->exposed->datagrams;
     } else {
       if (message->number != side->came[pair]) {
-        fprintf(stderr, "exchange: message %llu of pair %d in place of %llu\n", (unsigned long long)message->number,
-                pair, (unsigned long long)side->came[pair]);
+        fprintf(stderr, "exchange: message %llu of pair %d in place of %llu\n",
+                (unsigned long long)message->number, pair, (unsigned long long)side->came[pair]);
       }
       must(message->number == side->came[pair], "a message was lost, doubled or out of order");
       ++side->came[pair];
@@ -304,7 +326,8 @@ static void exchange(struct side* side, int gate, int waits_for_events) {
       const int is_datagram = pair == kDatagram;
       // The other has a receive for each: it is at most two windows behind.
       const uint64_t limit = is_datagram ? side->sent[kReliable] : side->came[pair] + kWindow;
-      if (side->sent[pair] < side->messages && side->sent[pair] < limit && side->in_flight[pair] < kWindow) {
+      if (side->sent[pair] < side->messages && side->sent[pair] < limit &&
+          side->in_flight[pair] < kWindow) {
         send_next(side, pair);
         is_idle = 0;
       }
@@ -334,11 +357,11 @@ static void run(struct side* side, const char* device, int wire, int waits_for_e
   exchange(side, wire, waits_for_events);
   must(side->exposed->counter == side->counted && side->exposed->written == side->operations,
        "operations in memory were lost");
-  printf("%s: %llu and %llu messages in order, %llu operations%s\n", device, (unsigned long long)side->came[kReliable],
-         (unsigned long long)side->came[kShared], (unsigned long long)side->counted,
-         side->exposed->datagrams > 0 ? ", datagrams" : "");
-  fprintf(stderr, "%s: %llu of %llu datagrams came\n", device, (unsigned long long)side->exposed->datagrams,
-          (unsigned long long)side->messages);
+  printf("%s: %llu and %llu messages in order, %llu operations%s\n", device,
+         (unsigned long long)side->came[kReliable], (unsigned long long)side->came[kShared],
+         (unsigned long long)side->counted, side->exposed->datagrams > 0 ? ", datagrams" : "");
+  fprintf(stderr, "%s: %llu of %llu datagrams came\n", device,
+          (unsigned long long)side->exposed->datagrams, (unsigned long long)side->messages);
 }
 
 int main(int count, char** words) {

@@ -1,6 +1,7 @@
-/* Two processes on two nodes of a job, and connections between them that are in every state when a checkpoint is taken:
- * one by which they take turns, one whose buffers are full in both directions, one that is half closed, one that the
- * other end has closed, and one that is made at the end only. Without a job, both are on one machine. */
+/* Two processes on two nodes of a job, and connections between them that are in every state when a
+ * checkpoint is taken: one by which they take turns, one whose buffers are full in both directions,
+ * one that is half closed, one that the other end has closed, and one that is made at the end only.
+ * Without a job, both are on one machine. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,7 +23,8 @@ static int connect_to(uint16_t port) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
   int made = socket(AF_INET, SOCK_STREAM, 0);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (getenv("ACROSS_ADDRESS") != NULL) inet_pton(AF_INET, getenv("ACROSS_ADDRESS"), &address.sin_addr);
+  if (getenv("ACROSS_ADDRESS") != NULL)
+    inet_pton(AF_INET, getenv("ACROSS_ADDRESS"), &address.sin_addr);
   MUST(connect(made, (struct sockaddr*)&address, sizeof address) == 0);
   return made;
 }
@@ -37,9 +39,13 @@ static void put(int to, const void* data, size_t bytes) {
   }
 }
 
-static void get(int from, void* data, size_t bytes) { MUST(recv(from, data, bytes, MSG_WAITALL) == (ssize_t)bytes); }
+static void get(int from, void* data, size_t bytes) {
+  MUST(recv(from, data, bytes, MSG_WAITALL) == (ssize_t)bytes);
+}
 
-static unsigned char pattern(unsigned long at, int seed) { return (unsigned char)(at * 7 + at / 251 + (unsigned)seed); }
+static unsigned char pattern(unsigned long at, int seed) {
+  return (unsigned char)(at * 7 + at / 251 + (unsigned)seed);
+}
 
 /* Sends until neither end has room for more; returns how many bytes that were. */
 static unsigned long fill(int to, int seed) {

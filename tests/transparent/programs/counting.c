@@ -1,4 +1,5 @@
-/* One thread, without any library but the C library: registers, vector registers, stack, data, heap. */
+/* One thread, without any library but the C library: registers, vector registers, stack, data,
+ * heap. */
 #include "step.h"
 
 static unsigned long table[4096];

@@ -26,7 +26,8 @@ int main(void) {
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i * 2);
   uint64_t value = 0;
   MUST(read(counter, &value, sizeof value) == sizeof value && value == 7);
-  for (int i = 0; i < 3; ++i) MUST(read(semaphore, &value, sizeof value) == sizeof value && value == 1);
+  for (int i = 0; i < 3; ++i)
+    MUST(read(semaphore, &value, sizeof value) == sizeof value && value == 1);
   MUST(read(semaphore, &value, sizeof value) == -1 && errno == EAGAIN);
   MUST(epoll_wait(outer, &event, 1, 5000) == 1 && event.data.u64 == 22);
   MUST(epoll_wait(inner, &event, 1, 5000) == 1 && event.data.u64 == 11);

@@ -1,4 +1,5 @@
-/* Sessions and process groups whose first processes have ended, and children of parents that have ended. */
+/* Sessions and process groups whose first processes have ended, and children of parents that have
+ * ended. */
 #include "step.h"
 
 enum { FAMILIES = 3 };
@@ -51,7 +52,8 @@ static pid_t parent_of(pid_t process) {
 }
 
 int main(void) {
-  void (*const begin[FAMILIES])(void) = {begin_session_and_end, begin_group_and_end, begin_session_and_stay};
+  void (*const begin[FAMILIES])(void) = {begin_session_and_end, begin_group_and_end,
+                                         begin_session_and_stay};
   pid_t first[FAMILIES], member[FAMILIES];
   MUST(pipe(news) == 0);
   for (int i = 0; i < FAMILIES; ++i) {
@@ -66,11 +68,14 @@ int main(void) {
   for (int i = 0; i < STEPS; ++i) {
     MUST(getsid(member[0]) == first[0] && getpgid(member[0]) == first[0]);
     MUST(getsid(member[1]) == getsid(0) && getpgid(member[1]) == first[1]);
-    MUST(getsid(member[2]) == first[2] && getpgid(member[2]) == first[2] && getsid(first[2]) == first[2]);
-    MUST(waitpid(-1, NULL, WNOHANG) == 0); /* one child is left, and no other process has become one */
+    MUST(getsid(member[2]) == first[2] && getpgid(member[2]) == first[2] &&
+         getsid(first[2]) == first[2]);
+    /* One child is left, and no other process has become one. */
+    MUST(waitpid(-1, NULL, WNOHANG) == 0);
     step(i, 1);
   }
-  for (int i = 0; i < FAMILIES; ++i) MUST(parent_of(member[i]) == reaper && kill(member[i], SIGKILL) == 0);
+  for (int i = 0; i < FAMILIES; ++i)
+    MUST(parent_of(member[i]) == reaper && kill(member[i], SIGKILL) == 0);
   MUST(kill(first[2], SIGKILL) == 0 && waitpid(first[2], NULL, 0) == first[2]);
   return DONE;
 }

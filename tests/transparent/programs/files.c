@@ -1,10 +1,11 @@
-/* Open files: offsets, flags, descriptors that share them, what they hold, files that have no name any more. */
+/* Open files: offsets, flags, descriptors that share them, what they hold, files that have no name
+ * any more. */
 #include <sys/stat.h>
 
 #include "step.h"
 
-/* A number that is written over itself, as databases do with their pages: what it is must be what the program has made
- * it. */
+/* A number that is written over itself, as databases do with their pages: what it is must be what
+ * the program has made it. */
 static int counter = -1;
 
 static void count(int step) {
@@ -62,7 +63,8 @@ int main(void) {
     MUST(pwrite(nameless, line, 10, i * 10) == 10);
     MUST(lseek(same, 0, SEEK_CUR) == (i + 1) * 10);
     struct stat found;
-    MUST(fstat(to_end, &found) == 0 && fstat(nameless, &found) == 0 && fstat(only_path, &found) == 0);
+    MUST(fstat(to_end, &found) == 0 && fstat(nameless, &found) == 0 &&
+         fstat(only_path, &found) == 0);
     MUST(write(200, "x", 1) == 1);
     count(i);
     keep_journal(i);

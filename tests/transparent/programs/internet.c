@@ -1,4 +1,5 @@
-/* Loopback TCP: sockets that listen and connections within the job, with bytes in them and on their way. */
+/* Loopback TCP: sockets that listen and connections within the job, with bytes in them and on their
+ * way. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
@@ -57,7 +58,8 @@ static void send_many(int to) {
 
 static void read_exactly(int from, int count) {
   unsigned char value = 0;
-  for (int i = 0; i < count; ++i) MUST(recv(from, &value, 1, MSG_WAITALL) == 1 && value == byte_of(i));
+  for (int i = 0; i < count; ++i)
+    MUST(recv(from, &value, 1, MSG_WAITALL) == 1 && value == byte_of(i));
   MUST(recv(from, &value, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 }
 
@@ -73,7 +75,8 @@ int main(void) {
   const struct end full = make_connection(AF_INET, 1), half = make_connection(AF_INET, 1),
                    gone = make_connection(AF_INET, 0), past = make_connection(AF_INET, 0),
                    past6 = make_connection(AF_INET6, 0);
-  /* The kernel keeps the ports of their doors busy for a minute (TIME-WAIT), in which no other socket gets them. */
+  /* The kernel keeps the ports of their doors busy for a minute (TIME-WAIT), in which no other
+   * socket gets them. */
   close(past.called), close(past.caller), close(past6.called), close(past6.caller);
   const int small = 4096;
   MUST(setsockopt(full.called, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
@@ -99,7 +102,8 @@ int main(void) {
     long value = i;
     MUST(send(talk.caller, &value, sizeof value, 0) == sizeof value);
     step((int)i, (unsigned long)i);
-    MUST(recv(talk.caller, &value, sizeof value, MSG_WAITALL) == sizeof value && value == i * 3 + 1);
+    MUST(recv(talk.caller, &value, sizeof value, MSG_WAITALL) == sizeof value &&
+         value == i * 3 + 1);
   }
   read_exactly(full.called, on_the_way);
   read_exactly(both.called, MANY);
@@ -113,7 +117,8 @@ int main(void) {
   MUST(option(talk.caller, TCP_NODELAY) == 1);
   struct sockaddr_in found;
   socklen_t length = sizeof found;
-  MUST(getpeername(talk.caller, (struct sockaddr*)&found, &length) == 0 && ntohs(found.sin_port) == talk.port);
+  MUST(getpeername(talk.caller, (struct sockaddr*)&found, &length) == 0 &&
+       ntohs(found.sin_port) == talk.port);
   const int late = socket(AF_INET, SOCK_STREAM, 0);
   MUST(connect(late, (struct sockaddr*)&found, length) == 0 && accept(talk.door, NULL, NULL) >= 0);
   close(talk.caller);

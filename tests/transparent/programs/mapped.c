@@ -1,4 +1,5 @@
-/* Two processes that have mapped the same file for themselves, and of which each has written to another page of it. */
+/* Two processes that have mapped the same file for themselves, and of which each has written to
+ * another page of it. */
 #include <sys/stat.h>
 
 #include "step.h"
@@ -27,10 +28,12 @@ int main(int count, char** words) {
   MUST(count == 2);
   const int file = open(words[1], O_RDONLY);
   struct stat found;
-  MUST(file >= 0 && fstat(file, &found) == 0 && found.st_size > 4 * PAGE && found.st_size % PAGE != 0);
+  MUST(file >= 0 && fstat(file, &found) == 0 && found.st_size > 4 * PAGE &&
+       found.st_size % PAGE != 0);
   const size_t bytes = (size_t)found.st_size;
   unsigned char* const mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-  struct Shared* const shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  struct Shared* const shared =
+      mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   MUST(mapped != MAP_FAILED && shared != MAP_FAILED && close(file) == 0);
   mapped[PAGE] = 1;
   const pid_t child = fork();

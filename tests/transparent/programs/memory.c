@@ -13,7 +13,8 @@ static unsigned long sum_of(const unsigned char* bytes, size_t length) {
 
 /* Pages of which the first and the fourth are guarded, by the kernel's own means if it has them. */
 static unsigned char* with_guards(void) {
-  unsigned char* const pages = mmap(NULL, 6 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char* const pages =
+      mmap(NULL, 6 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   memset(pages, 'g', 6 * PAGE);
   for (int i = 0; i < 6; i += 3) {
     unsigned char* const page = pages + i * PAGE;
@@ -42,12 +43,15 @@ int main(void) {
   }
   unsigned char* const private = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   memset(private + PAGE, 'x', 100); /* three pages lie behind the end of the file */
-  unsigned char* const shared = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, PAGE);
+  unsigned char* const shared =
+      mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, PAGE);
   unlink(name); /* replaced and deleted: the contents must not come from there */
   const int memory = memfd_create("memory", 0);
   MUST(ftruncate(memory, 16 * PAGE) == 0);
-  unsigned char* const of_memory = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-  unsigned char* const guarded = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char* const of_memory =
+      mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  unsigned char* const guarded =
+      mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   strcpy((char*)guarded, "behind the guard");
   MUST(mprotect(guarded, PAGE, PROT_NONE) == 0);
   unsigned char* const large =
@@ -62,7 +66,8 @@ int main(void) {
   void* const end_of_heap = sbrk(0);
   MUST(end_of_heap == heap + 10 * PAGE);
   fflush(stdout);
-  unsigned long* const together = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  unsigned long* const together =
+      mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const pid_t child = fork();
   if (child == 0) {
     for (int i = 0; i < STEPS; ++i) {
@@ -84,8 +89,8 @@ int main(void) {
     unsigned char by_descriptor = 0;
     MUST(pread(memory, &by_descriptor, 1, i) == 1 && by_descriptor == of_memory[i]);
     for (int k = 0; k < 6; ++k) MUST(can_be_read(pages + k * PAGE) == (k % 3 != 0));
-    step(i,
-         sum_of(private, 5 * PAGE) + sum_of(shared, 4 * PAGE) + sum_of(heap, 10 * PAGE) + sum_of(of_memory, 16 * PAGE));
+    step(i, sum_of(private, 5 * PAGE) + sum_of(shared, 4 * PAGE) + sum_of(heap, 10 * PAGE) +
+                sum_of(of_memory, 16 * PAGE));
   }
   int status = 0;
   MUST(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);

@@ -1,4 +1,5 @@
-/* Descriptors that tell of files, processes and times, that send signals, that keep packets, and that are sealed. */
+/* Descriptors that tell of files, processes and times, that send signals, that keep packets, and
+ * that are sealed. */
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
@@ -18,7 +19,8 @@ static void must_tell(int notices, int watch, uint32_t mask, const char* name) {
   char room[4096] __attribute__((aligned(8)));
   MUST(read(notices, room, sizeof room) > 0);
   const struct inotify_event* const event = (void*)room;
-  MUST(event->wd == watch && (event->mask & mask) != 0 && (name == NULL || strcmp(event->name, name) == 0));
+  MUST(event->wd == watch && (event->mask & mask) != 0 &&
+       (name == NULL || strcmp(event->name, name) == 0));
 }
 
 int main(void) {
@@ -55,7 +57,8 @@ int main(void) {
   MUST(write(packets[1], "one", 3) == 3 && write(packets[1], "three", 5) == 5);
 
   const int sealed = memfd_create("sealed", MFD_ALLOW_SEALING);
-  MUST(write(sealed, "kept", 4) == 4 && fcntl(sealed, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW) == 0);
+  MUST(write(sealed, "kept", 4) == 4 &&
+       fcntl(sealed, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW) == 0);
 
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i);
 
@@ -74,7 +77,8 @@ int main(void) {
   MUST(told_of == ends[0]);
   char text[20];
   MUST(read(packets[0], text, sizeof text) == 3 && read(packets[0], text, sizeof text) == 5);
-  MUST(fcntl(sealed, F_GET_SEALS) == (F_SEAL_WRITE | F_SEAL_GROW) && write(sealed, "x", 1) == -1 && errno == EPERM);
+  MUST(fcntl(sealed, F_GET_SEALS) == (F_SEAL_WRITE | F_SEAL_GROW) && write(sealed, "x", 1) == -1 &&
+       errno == EPERM);
   MUST(pread(sealed, text, sizeof text, 0) == 4 && memcmp(text, "kept", 4) == 0);
   printf("all told\n");
   return DONE;

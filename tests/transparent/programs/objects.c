@@ -1,4 +1,5 @@
-/* Semaphores, message queues and segments of System V, with their ids, which belong to no process. */
+/* Semaphores, message queues and segments of System V, with their ids, which belong to no process.
+ */
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -12,7 +13,8 @@ struct letter {
 };
 
 int main(void) {
-  const int first = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600), semaphores = semget(0x5eed, 3, IPC_CREAT | 0600);
+  const int first = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600),
+            semaphores = semget(0x5eed, 3, IPC_CREAT | 0600);
   MUST(first >= 0 && semaphores >= 0 && semctl(first, 0, IPC_RMID) == 0);
   unsigned short values[] = {4, 0, 9};
   MUST(semctl(semaphores, 0, SETALL, values) == 0);
@@ -28,12 +30,14 @@ int main(void) {
   letter.type = 2;
   MUST(msgsnd(queue, &letter, 0, 0) == 0);
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i);
-  MUST(semget(0x5eed, 3, 0) == semaphores && msgget(0x5eed, 0) == queue && shmget(0x5eed, 0, 0) == segment);
+  MUST(semget(0x5eed, 3, 0) == semaphores && msgget(0x5eed, 0) == queue &&
+       shmget(0x5eed, 0, 0) == segment);
   unsigned short found[3];
   MUST(semctl(semaphores, 0, GETALL, found) == 0 && memcmp(found, values, sizeof found) == 0);
   struct sembuf take = {0, -4, 0};
   MUST(semop(semaphores, &take, 1) == 0);
-  MUST(msgrcv(queue, &letter, 20, 0, IPC_NOWAIT) == 5 && letter.type == 5 && strcmp(letter.text, "five") == 0);
+  MUST(msgrcv(queue, &letter, 20, 0, IPC_NOWAIT) == 5 && letter.type == 5 &&
+       strcmp(letter.text, "five") == 0);
   MUST(msgrcv(queue, &letter, 20, 0, IPC_NOWAIT) == 0 && letter.type == 2);
   MUST(msgrcv(queue, &letter, 20, 0, IPC_NOWAIT) == -1 && errno == ENOMSG);
   at = shmat(segment, NULL, 0);

@@ -14,14 +14,16 @@ static long huge_kib_at(const void* address) {
   while (kib < 0 && fgets(line, sizeof line, maps) != NULL) {
     if (sscanf(line, "%lx-%lx ", &begin, &end) == 2) continue;
     const unsigned long here = (unsigned long)address;
-    if (here >= begin && here < end && sscanf(line, "AnonHugePages: %ld kB", &value) == 1) kib = value;
+    if (here >= begin && here < end && sscanf(line, "AnonHugePages: %ld kB", &value) == 1)
+      kib = value;
   }
   fclose(maps);
   return kib;
 }
 
 static unsigned char* map(size_t bytes, int flags) {
-  unsigned char* const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+  unsigned char* const memory =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
   MUST(memory != MAP_FAILED);
   return memory;
 }
@@ -33,9 +35,11 @@ int main(void) {
   memset(cleared, 0, kBytes);
   memset(shared, 0, kBytes);
   unsigned char* const room = map(kBytes + HUGE_BYTES, MAP_PRIVATE);
-  unsigned char* const huge = (unsigned char*)(((uintptr_t)room + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
+  unsigned char* const huge =
+      (unsigned char*)(((uintptr_t)room + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
   madvise(huge, kBytes, MADV_HUGEPAGE);
-  for (int i = 0; i < HUGE_PAGES; ++i) huge[(size_t)i * HUGE_BYTES + 12345] = (unsigned char)(i + 1);
+  for (int i = 0; i < HUGE_PAGES; ++i)
+    huge[(size_t)i * HUGE_BYTES + 12345] = (unsigned char)(i + 1);
   const long huge_kib = huge_kib_at(huge);
   for (int i = 0; i < STEPS; ++i) {
     cleared[(size_t)i * 200000] = shared[(size_t)i * 250000] = (unsigned char)i;

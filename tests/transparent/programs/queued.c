@@ -18,7 +18,8 @@ static void must_get(int socket, const char* expected, in_port_t port) {
   char text[40] = "";
   struct sockaddr_in from = {0};
   socklen_t length = sizeof from;
-  MUST(recvfrom(socket, text, sizeof text, MSG_DONTWAIT, (void*)&from, &length) == (ssize_t)strlen(expected));
+  MUST(recvfrom(socket, text, sizeof text, MSG_DONTWAIT, (void*)&from, &length) ==
+       (ssize_t)strlen(expected));
   MUST(strcmp(text, expected) == 0 && from.sin_port == port);
 }
 
@@ -30,7 +31,8 @@ static int listen_at(struct sockaddr_un* address) {
 }
 
 int main(void) {
-  struct sockaddr_in sender, receiver, gone, door = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct sockaddr_in sender, receiver, gone,
+      door = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   const int from = udp_at(&sender, INADDR_LOOPBACK), to = udp_at(&receiver, INADDR_ANY);
   const int lost = udp_at(&gone, INADDR_LOOPBACK);
   receiver.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -40,10 +42,13 @@ int main(void) {
   const int listener = socket(AF_INET, SOCK_STREAM, 0), caller = socket(AF_INET, SOCK_STREAM, 0);
   socklen_t length = sizeof door;
   MUST(bind(listener, (void*)&door, length) == 0 && listen(listener, 5) == 0);
-  MUST(getsockname(listener, (void*)&door, &length) == 0 && connect(caller, (void*)&door, length) == 0);
+  MUST(getsockname(listener, (void*)&door, &length) == 0 &&
+       connect(caller, (void*)&door, length) == 0);
   struct sockaddr_un path = {AF_UNIX, "queued.socket"};
-  const int local = listen_at(&path), one = socket(AF_UNIX, SOCK_STREAM, 0), other = socket(AF_UNIX, SOCK_STREAM, 0);
-  MUST(connect(one, (void*)&path, sizeof path) == 0 && connect(other, (void*)&path, sizeof path) == 0);
+  const int local = listen_at(&path), one = socket(AF_UNIX, SOCK_STREAM, 0),
+            other = socket(AF_UNIX, SOCK_STREAM, 0);
+  MUST(connect(one, (void*)&path, sizeof path) == 0 &&
+       connect(other, (void*)&path, sizeof path) == 0);
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i);
   must_get(to, "first", sender.sin_port);
   must_get(to, "second", gone.sin_port);

@@ -34,7 +34,8 @@ static void begin_sharing(void) {
 static void begin_in_lost_directory(void) {
   const pid_t child = children[begun++] = fork();
   if (child != 0) return;
-  MUST((mkdir("lost", 0700) == 0 || errno == EEXIST) && chdir("lost") == 0 && rmdir("../lost") == 0);
+  MUST((mkdir("lost", 0700) == 0 || errno == EEXIST) && chdir("lost") == 0 &&
+       rmdir("../lost") == 0);
   wait_for_end(NULL);
 }
 
@@ -44,7 +45,8 @@ static void have_strange_descriptors(void) {
   MUST(pipe(ends) == 0);
   const int set = epoll_create1(0);
   struct epoll_event event = {.events = EPOLLIN};
-  MUST(epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event) == 0 && dup(ends[0]) >= 0 && close(ends[0]) == 0);
+  MUST(epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event) == 0 && dup(ends[0]) >= 0 &&
+       close(ends[0]) == 0);
 }
 
 static void begin_as_another_user(void) {

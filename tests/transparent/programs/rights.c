@@ -1,4 +1,5 @@
-/* Securebits, bounding and ambient capabilities as far as the user may have some, and registered barriers. */
+/* Securebits, bounding and ambient capabilities as far as the user may have some, and registered
+ * barriers. */
 #include <linux/membarrier.h>
 #include <sys/prctl.h>
 

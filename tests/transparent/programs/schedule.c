@@ -72,7 +72,8 @@ static void* work(void* argument) {
 int main(void) {
   pthread_barrier_init(&barrier, NULL, WAYS + 1);
   pthread_t threads[WAYS];
-  for (unsigned long i = 0; i < WAYS; ++i) MUST(pthread_create(&threads[i], NULL, work, (void*)i) == 0);
+  for (unsigned long i = 0; i < WAYS; ++i)
+    MUST(pthread_create(&threads[i], NULL, work, (void*)i) == 0);
   for (int i = 0; i < STEPS; ++i) {
     pthread_barrier_wait(&barrier);
     step(i, 0);

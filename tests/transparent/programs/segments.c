@@ -1,4 +1,5 @@
-/* Segments of System V: their ids and keys, one that is to go with its last process, and one that a child shares. */
+/* Segments of System V: their ids and keys, one that is to go with its last process, and one that a
+ * child shares. */
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
@@ -15,7 +16,8 @@ static unsigned* attach(int id, int flags) {
 int main(void) {
   close(open("key", O_CREAT | O_WRONLY, 0600));
   const key_t key = ftok("key", 5);
-  const int before = shmget(IPC_PRIVATE, 1, IPC_CREAT | 0600); /* so that ids are not the first ones */
+  const int before =
+      shmget(IPC_PRIVATE, 1, IPC_CREAT | 0600); /* so that ids are not the first ones */
   MUST(before >= 0 && key != -1 && shmctl(before, IPC_RMID, NULL) == 0);
   const int named = shmget(key, BYTES, IPC_CREAT | IPC_EXCL | 0640),
             going = shmget(IPC_PRIVATE, 1 << 20, IPC_CREAT | 0600);
@@ -47,7 +49,8 @@ int main(void) {
   MUST(seen[0] == STEPS && gone[1] == STEPS && gone[5000] == 77);
   MUST(shmget(key, BYTES, 0) == named);
   struct shmid_ds found;
-  MUST(shmctl(named, IPC_STAT, &found) == 0 && found.shm_segsz == BYTES && (found.shm_perm.mode & 0777) == 0640);
+  MUST(shmctl(named, IPC_STAT, &found) == 0 && found.shm_segsz == BYTES &&
+       (found.shm_perm.mode & 0777) == 0640);
   MUST(found.shm_nattch == 2);
   MUST(shmctl(going, IPC_STAT, &found) == 0 && found.shm_nattch == 1);
   MUST(shmdt(gone) == 0 && shmctl(going, IPC_STAT, &found) == -1);

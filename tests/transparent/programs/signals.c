@@ -32,7 +32,8 @@ int main(void) {
   sigaddset(&blocked, SIGRTMIN + 1);
   sigaddset(&blocked, SIGALRM);
   sigprocmask(SIG_BLOCK, &blocked, NULL);
-  for (int i = 0; i < 5; ++i) MUST(sigqueue(getpid(), SIGRTMIN + 1, (union sigval){.sival_int = 100 + i}) == 0);
+  for (int i = 0; i < 5; ++i)
+    MUST(sigqueue(getpid(), SIGRTMIN + 1, (union sigval){.sival_int = 100 + i}) == 0);
   const struct itimerval often = {{0, 50000}, {0, 50000}};
   setitimer(ITIMER_REAL, &often, NULL);
   for (int i = 0; i < STEPS; ++i) {

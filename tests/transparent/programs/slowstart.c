@@ -1,4 +1,5 @@
-/* A process that waits in vfork for longer than a checkpoint waits for it to stop, and its parent. */
+/* A process that waits in vfork for longer than a checkpoint waits for it to stop, and its parent.
+ */
 #include "step.h"
 
 static void start_slowly(void) {

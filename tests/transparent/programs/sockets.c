@@ -1,4 +1,5 @@
-/* UNIX sockets: pairs of all three types, and connections by path and by abstract name, with something in them. */
+/* UNIX sockets: pairs of all three types, and connections by path and by abstract name, with
+ * something in them. */
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -53,7 +54,8 @@ static void send_ahead(int to, int count) {
 }
 
 static void read_all(int from, int count) {
-  for (int i = 0, value = 0; i < count; ++i) MUST(read(from, &value, sizeof value) == sizeof value && value == i);
+  for (int i = 0, value = 0; i < count; ++i)
+    MUST(read(from, &value, sizeof value) == sizeof value && value == i);
 }
 
 int main(void) {
@@ -62,7 +64,8 @@ int main(void) {
   int pairs[KINDS][2], answered[2];
   for (int i = 0; i < KINDS; ++i) {
     MUST(socketpair(AF_UNIX, types[i], 0, pairs[i]) == 0);
-    send_ahead(pairs[i][0], i == GRAM ? 5 : AHEAD); /* of datagrams no more than net.unix.max_dgram_qlen */
+    send_ahead(pairs[i][0],
+               i == GRAM ? 5 : AHEAD); /* of datagrams no more than net.unix.max_dgram_qlen */
     MUST(write(pairs[i][1], "back", 4) == 4);
   }
   MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, answered) == 0);
@@ -73,7 +76,8 @@ int main(void) {
   }
   close(answered[1]);
   int half[2], gone[2];
-  MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, half) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, gone) == 0);
+  MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, half) == 0 &&
+       socketpair(AF_UNIX, SOCK_STREAM, 0, gone) == 0);
   MUST(write(half[0], "last", 4) == 4 && shutdown(half[0], SHUT_WR) == 0);
   MUST(write(gone[0], "left", 4) == 4 && close(gone[0]) == 0);
 
@@ -81,8 +85,10 @@ int main(void) {
   socklen_t path_length, name_length;
   char name[64];
   snprintf(name, sizeof name, "@diapause-test-%d-%ld", (int)getpid(), (long)time(NULL));
-  const int door = listen_at("door", &at_path, &path_length), other_door = listen_at(name, &by_name, &name_length);
-  const int caller = connect_to(&at_path, path_length), other_caller = connect_to(&by_name, name_length);
+  const int door = listen_at("door", &at_path, &path_length),
+            other_door = listen_at(name, &by_name, &name_length);
+  const int caller = connect_to(&at_path, path_length),
+            other_caller = connect_to(&by_name, name_length);
   const int called = accept(door, NULL, NULL), other_called = accept(other_door, NULL, NULL);
   MUST(called >= 0 && other_called >= 0);
   MUST(write(caller, "hello", 5) == 5 && write(called, "hi", 2) == 2);
@@ -110,19 +116,24 @@ int main(void) {
     MUST(recv(pairs[i][0], text, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
   }
   MUST(read(half[1], text, sizeof text) == 4 && memcmp(text, "last", 4) == 0);
-  MUST(read(half[1], text, sizeof text) == 0 && write(half[1], "still", 5) == 5 && read(half[0], text, 5) == 5);
-  MUST(read(gone[1], text, sizeof text) == 4 && memcmp(text, "left", 4) == 0 && read(gone[1], text, 1) == 0);
+  MUST(read(half[1], text, sizeof text) == 0 && write(half[1], "still", 5) == 5 &&
+       read(half[0], text, 5) == 5);
+  MUST(read(gone[1], text, sizeof text) == 4 && memcmp(text, "left", 4) == 0 &&
+       read(gone[1], text, 1) == 0);
   MUST(read(called, text, sizeof text) == 5 && memcmp(text, "hello", 5) == 0);
   MUST(read(caller, text, sizeof text) == 2 && memcmp(text, "hi", 2) == 0);
   struct sockaddr_un found;
   socklen_t length = sizeof found;
   MUST(recvfrom(receiver, text, sizeof text, 0, (struct sockaddr*)&found, &length) == 5);
   MUST(memcmp(text, "first", 5) == 0 && strcmp(found.sun_path, "sender") == 0);
-  MUST(recv(receiver, text, sizeof text, 0) == 1 && unlink("sender") == 0 && unlink("receiver") == 0);
+  MUST(recv(receiver, text, sizeof text, 0) == 1 && unlink("sender") == 0 &&
+       unlink("receiver") == 0);
   length = sizeof found;
-  MUST(getsockname(called, (struct sockaddr*)&found, &length) == 0 && strcmp(found.sun_path, "door") == 0);
+  MUST(getsockname(called, (struct sockaddr*)&found, &length) == 0 &&
+       strcmp(found.sun_path, "door") == 0);
   const int late = connect_to(&at_path, path_length);
-  MUST(epoll_wait(set, &event, 1, 60000) == 1 && event.data.u64 == 33 && accept(door, NULL, NULL) >= 0);
+  MUST(epoll_wait(set, &event, 1, 60000) == 1 && event.data.u64 == 33 &&
+       accept(door, NULL, NULL) >= 0);
   MUST((fcntl(door, F_GETFD) & FD_CLOEXEC) != 0);
   MUST(late >= 0 && unlink("door") == 0);
   close(answered[0]);

@@ -1,4 +1,5 @@
-/* What the programs share: they print a line a step, the same in every run, and end with status 7. */
+/* What the programs share: they print a line a step, the same in every run, and end with status 7.
+ */
 #pragma once
 
 #ifndef _GNU_SOURCE
@@ -37,7 +38,8 @@ static inline void pause_ms(long ms) {
   MUST(nanosleep(&length, &left) == 0);
 }
 
-/* Until the test that runs the program lets it come to its end: only then can it be disturbed before. */
+/* Until the test that runs the program lets it come to its end: only then can it be disturbed
+ * before. */
 static inline void await_gate(void) {
   const char* gate = getenv("TRANSPARENT_GATE");
   while (gate != NULL && access(gate, F_OK) != 0) pause_ms(10);

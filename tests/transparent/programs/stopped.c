@@ -1,4 +1,5 @@
-/* Processes that a signal has stopped: one whose parent knows, one whose parent does not, and one with threads. */
+/* Processes that a signal has stopped: one whose parent knows, one whose parent does not, and one
+ * with threads. */
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -49,13 +50,17 @@ int main(void) {
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)told);
   MUST(waitpid(known, &status, WUNTRACED | WNOHANG) == 0);
   MUST(waitpid(threads, &status, WUNTRACED | WNOHANG) == 0);
-  MUST(waitpid(unknown, &status, WUNTRACED | WNOHANG) == unknown && WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+  MUST(waitpid(unknown, &status, WUNTRACED | WNOHANG) == unknown && WIFSTOPPED(status) &&
+       WSTOPSIG(status) == SIGSTOP);
   for (int i = 0; i < 2; ++i) {
     const pid_t child = i == 0 ? known : threads;
-    MUST(kill(child, SIGCONT) == 0 && waitpid(child, &status, WUNTRACED) == child && WSTOPSIG(status) == SIGSTOP);
-    MUST(kill(child, SIGCONT) == 0 && waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 5);
+    MUST(kill(child, SIGCONT) == 0 && waitpid(child, &status, WUNTRACED) == child &&
+         WSTOPSIG(status) == SIGSTOP);
+    MUST(kill(child, SIGCONT) == 0 && waitpid(child, &status, 0) == child &&
+         WEXITSTATUS(status) == 5);
   }
-  MUST(kill(unknown, SIGKILL) == 0 && waitpid(unknown, &status, 0) == unknown && WTERMSIG(status) == SIGKILL);
+  MUST(kill(unknown, SIGKILL) == 0 && waitpid(unknown, &status, 0) == unknown &&
+       WTERMSIG(status) == SIGKILL);
   printf("all went on\n");
   return DONE;
 }

@@ -1,4 +1,5 @@
-/* A pseudo-terminal with a session of its own behind it, output that nobody has read yet, and a named pipe. */
+/* A pseudo-terminal with a session of its own behind it, output that nobody has read yet, and a
+ * named pipe. */
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -53,13 +54,15 @@ int main(void) {
   for (int i = 0; i < STEPS; ++i) step(i, (unsigned long)i * 3);
   read_exactly(master, "one\r\ntwo\r\n");
   struct termios found;
-  MUST(tcgetattr(master, &found) == 0 && found.c_cc[VERASE] == 'e' && (found.c_lflag & (tcflag_t)ECHO) == 0);
+  MUST(tcgetattr(master, &found) == 0 && found.c_cc[VERASE] == 'e' &&
+       (found.c_lflag & (tcflag_t)ECHO) == 0);
   MUST(write(master, "?\n", 2) == 2);
   read_exactly(master, "three\r\n");
   read_exactly(reader, "in the pipe");
   MUST(read(reader, &byte, 1) == -1 && errno == EAGAIN);
   struct stat of_path, of_end;
-  MUST(stat(pipe_name, &of_path) == 0 && fstat(reader, &of_end) == 0 && of_path.st_ino == of_end.st_ino);
+  MUST(stat(pipe_name, &of_path) == 0 && fstat(reader, &of_end) == 0 &&
+       of_path.st_ino == of_end.st_ino);
   MUST(S_ISFIFO(of_end.st_mode) && unlink(pipe_name) == 0);
   int status = 0;
   MUST(waitpid(child, &status, 0) == child && status == 0);

@@ -56,7 +56,8 @@ int main(void) {
   pthread_barrier_init(&barrier, NULL, THREADS + 1);
   pthread_t threads[THREADS], dying;
   pthread_create(&dying, NULL, die_with_lock, NULL);
-  for (unsigned long i = 0; i < THREADS; ++i) MUST(pthread_create(&threads[i], NULL, work, (void*)i) == 0);
+  for (unsigned long i = 0; i < THREADS; ++i)
+    MUST(pthread_create(&threads[i], NULL, work, (void*)i) == 0);
   for (int i = 0; i < STEPS; ++i) {
     pthread_barrier_wait(&barrier);
     step(i, total);

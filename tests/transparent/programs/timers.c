@@ -1,4 +1,5 @@
-/* Timers of timer_create, with their ids: of a process, of a thread, of processor time, and one that stands still. */
+/* Timers of timer_create, with their ids: of a process, of a thread, of processor time, and one
+ * that stands still. */
 #include <pthread.h>
 
 #include "step.h"
@@ -17,16 +18,19 @@ int main(void) {
   struct sigaction action = {.sa_sigaction = count_tick, .sa_flags = SA_RESTART | SA_SIGINFO};
   MUST(sigaction(SIGRTMIN + 2, &action, NULL) == 0);
   timer_t none[3], often, once, called, spent;
-  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 2, .sigev_value.sival_int = 77};
+  struct sigevent event = {
+      .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 2, .sigev_value.sival_int = 77};
   for (int i = 0; i < 3; ++i) MUST(timer_create(CLOCK_REALTIME, NULL, &none[i]) == 0);
   MUST(timer_delete(none[1]) == 0);
   event.sigev_notify = SIGEV_NONE;
   MUST(timer_create(CLOCK_MONOTONIC, &event, &once) == 0);
   event.sigev_notify = SIGEV_SIGNAL;
   MUST(timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &spent) == 0);
-  struct sigevent call = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = be_called, .sigev_value.sival_int = 3};
+  struct sigevent call = {
+      .sigev_notify = SIGEV_THREAD, .sigev_notify_function = be_called, .sigev_value.sival_int = 3};
   MUST(timer_create(CLOCK_MONOTONIC, &call, &called) == 0);
-  struct sigevent own = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 2, .sigev_value.sival_int = 77};
+  struct sigevent own = {
+      .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 2, .sigev_value.sival_int = 77};
   own._sigev_un._tid = gettid();
   MUST(timer_create(CLOCK_MONOTONIC, &own, &often) == 0);
   const struct itimerspec long_one = {{5, 0}, {1000, 0}}, used = {{0, 0}, {3000, 0}};

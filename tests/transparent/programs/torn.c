@@ -1,5 +1,5 @@
-/* Memory that never rests: whatever moment is stored of it, each page must be from that moment. And nobody has made
-   children for this process. */
+/* Memory that never rests: whatever moment is stored of it, each page must be from that moment. And
+   nobody has made children for this process. */
 #include "step.h"
 
 enum { PAGES = 6000, PAGE = 4096 };
@@ -11,7 +11,8 @@ static void count_end(int number) {
   ++told;
 }
 
-/* Writes the number of the round to page after page. Before it does, that page and the next tell where it is. */
+/* Writes the number of the round to page after page. Before it does, that page and the next tell
+ * where it is. */
 static void write_round(unsigned char* memory, unsigned long round) {
   for (size_t i = 0; i < PAGES; ++i) {
     unsigned long* const page = (unsigned long*)(memory + i * PAGE);

@@ -1,4 +1,5 @@
-/* Processes: a tree with pipes that hold something, sessions, groups, and ends that parents wait for. */
+/* Processes: a tree with pipes that hold something, sessions, groups, and ends that parents wait
+ * for. */
 #include "step.h"
 
 static void run_child(int from, int to, int number) {

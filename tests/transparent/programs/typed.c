@@ -1,4 +1,5 @@
-/* What was typed at a pseudo-terminal and no program has read: lines, a part of a line, and single characters. */
+/* What was typed at a pseudo-terminal and no program has read: lines, a part of a line, and single
+ * characters. */
 #include <termios.h>
 
 #include "step.h"
@@ -11,12 +12,15 @@ static int open_terminal(int* end) {
   return master;
 }
 
-static void type(int master, const char* text) { MUST(write(master, text, strlen(text)) == (ssize_t)strlen(text)); }
+static void type(int master, const char* text) {
+  MUST(write(master, text, strlen(text)) == (ssize_t)strlen(text));
+}
 
 static void must_read(int end, const char* expected) {
   char text[100] = "";
   const ssize_t got = read(end, text, sizeof text - 1);
-  if (got != (ssize_t)strlen(expected) || strcmp(text, expected) != 0) printf("got %zd: %s\n", got, text);
+  if (got != (ssize_t)strlen(expected) || strcmp(text, expected) != 0)
+    printf("got %zd: %s\n", got, text);
 }
 
 int main(void) {
@@ -43,7 +47,7 @@ int main(void) {
   char echo[200] = "";
   MUST(read(typing, echo, sizeof echo - 1) > 0);
   char* const last = strstr(echo, "t of it");
-  printf("echo %d\n",
-         last != NULL && strstr(last + 1, "t of it") == NULL && strstr(echo, "first") == strstr(echo, "fi"));
+  printf("echo %d\n", last != NULL && strstr(last + 1, "t of it") == NULL &&
+                          strstr(echo, "first") == strstr(echo, "fi"));
   return DONE;
 }

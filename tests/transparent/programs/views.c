@@ -1,5 +1,6 @@
-/* What is seen through something that is opened once and used for long: a directory that is being read, files that are
-   mapped while they are written to, a pipe by two descriptions, an epoll set of two processes. */
+/* What is seen through something that is opened once and used for long: a directory that is being
+   read, files that are mapped while they are written to, a pipe by two descriptions, an epoll set
+   of two processes. */
 #include <dirent.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-/* All the ways in which memory changes between two checkpoints, as far as a page that was written may be overlooked.
-   Each line has a sum over all of it. */
+/* All the ways in which memory changes between two checkpoints, as far as a page that was written
+   may be overlooked. Each line has a sum over all of it. */
 #include <sys/uio.h>
 
 #include "step.h"
@@ -7,12 +7,14 @@
 enum { PAGE = 4096, BYTES = (1 << 20) + 32 * PAGE };
 
 static unsigned char* map_at(void* place, size_t bytes, int flags) {
-  unsigned char* const memory = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+  unsigned char* const memory =
+      mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
   MUST(memory != MAP_FAILED);
   return memory;
 }
 
-/* With a page behind it that nobody may touch: memory that touches other memory is stored together with it. */
+/* With a page behind it that nobody may touch: memory that touches other memory is stored together
+ * with it. */
 static unsigned char* arena(int flags) {
   unsigned char* const memory = map_at(NULL, BYTES + PAGE, flags);
   MUST(mprotect(memory + BYTES, PAGE, PROT_NONE) == 0);
@@ -21,7 +23,8 @@ static unsigned char* arena(int flags) {
 
 /* Never zero, so that all of it is stored. */
 static void fill(unsigned char* memory, size_t bytes, unsigned seed) {
-  for (size_t i = 0; i < bytes; ++i) memory[i] = (unsigned char)(1 + (i * 7 + i / PAGE + seed) % 255);
+  for (size_t i = 0; i < bytes; ++i)
+    memory[i] = (unsigned char)(1 + (i * 7 + i / PAGE + seed) % 255);
 }
 
 static unsigned long sum_of(const unsigned char* memory, size_t bytes) {

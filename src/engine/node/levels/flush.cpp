@@ -24,7 +24,8 @@ struct GlobalFile {
 
 class Flush {
  public:
-  Flush(const Context& context, Catalogue& catalogue, format::Manifest& manifest, const Outgoing& outgoing)
+  Flush(const Context& context, Catalogue& catalogue, format::Manifest& manifest,
+        const Outgoing& outgoing)
       : context_(context),
         catalogue_(catalogue),
         manifest_(manifest),
@@ -57,21 +58,29 @@ class Flush {
     std::uint64_t bytes;
   };
 
-  bool is_written(const OutgoingImage& image) const { return image.source->slot() != nullptr && !shared(); }
-  bool shared() const { return context_.settings.global_files.kind != config::FileCount::Kind::per_rank; }
+  bool is_written(const OutgoingImage& image) const {
+    return image.source->slot() != nullptr && !shared();
+  }
+  bool shared() const {
+    return context_.settings.global_files.kind != config::FileCount::Kind::per_rank;
+  }
 
-  // All ranks learn who writes which image and how large it is. The version's directory is made, too.
+  // All ranks learn who writes which image and how large it is. The version's directory is made,
+  // too.
   Status learn_sizes() {
     Status made;
     if (context_.acts_for(kGlobal)) made = tier_->make_version(manifest_.version);
     std::vector<Size> mine;
-    for (const OutgoingImage& image : images_) mine.push_back({image.source->rank(), 0, image.source->bytes()});
-    DIAPAUSE_TRY_ASSIGN(const Gathered<Size> all, gather_values<Size>(context_, made, mine, "the sizes of images"));
+    for (const OutgoingImage& image : images_)
+      mine.push_back({image.source->rank(), 0, image.source->bytes()});
+    DIAPAUSE_TRY_ASSIGN(const Gathered<Size> all,
+                        gather_values<Size>(context_, made, mine, "the sizes of images"));
     sizes_.resize(manifest_.ranks.size());
     writers_.resize(sizes_.size());
     for (std::uint32_t process = 0; process < all.size(); ++process) {
       for (const Size& size : all[process]) {
-        if (size.rank >= sizes_.size()) return fail(Code::comm, "the size of an image came from no rank");
+        if (size.rank >= sizes_.size())
+          return fail(Code::comm, "the size of an image came from no rank");
         sizes_[size.rank] = size.bytes;
         writers_[size.rank] = process;
       }
@@ -102,14 +111,16 @@ class Flush {
 
   Status make_files() {
     for (const OutgoingImage& image : images_) {
-      if (is_written(image)) files_[layout_.places[image.source->rank()].file].slot = std::move(*image.source->slot());
+      if (is_written(image))
+        files_[layout_.places[image.source->rank()].file].slot = std::move(*image.source->slot());
     }
     std::vector<std::uint64_t> sizes;
     for_own_files([&](GlobalFile& file) {
       if (!file.slot.is_open()) sizes.push_back(file.bytes);
     });
     const store::SlotUse use = shrinks_ ? store::SlotUse::shrinking : store::SlotUse::other;
-    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue_.acquire(context_, kGlobal, sizes, use));
+    DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots,
+                        catalogue_.acquire(context_, kGlobal, sizes, use));
     std::size_t next = 0;
     for_own_files([&](GlobalFile& file) {
       if (!file.slot.is_open()) file.slot = std::move(slots[next++]);
@@ -127,7 +138,8 @@ class Flush {
     std::vector<std::size_t> read(all.size());
     for (GlobalFile& file : files_) {
       std::size_t& next = read[file.owner];
-      if (next == all[file.owner].size()) return fail(Code::comm, "the names of files did not arrive whole");
+      if (next == all[file.owner].size())
+        return fail(Code::comm, "the names of files did not arrive whole");
       file.spare_name = all[file.owner][next++];
     }
     return agree(context_, open_files());
@@ -148,8 +160,9 @@ class Flush {
   Status write() {
     std::vector<GlobalFacts> mine;
     const Status written = write_images(mine);
-    DIAPAUSE_TRY_ASSIGN(const Gathered<GlobalFacts> all,
-                        gather_values<GlobalFacts>(context_, written, mine, "a description of images"));
+    DIAPAUSE_TRY_ASSIGN(
+        const Gathered<GlobalFacts> all,
+        gather_values<GlobalFacts>(context_, written, mine, "a description of images"));
     times_.encode_s.resize(manifest_.ranks.size());
     for (const std::vector<GlobalFacts>& of_process : all) {
       for (const GlobalFacts& facts : of_process) DIAPAUSE_TRY(take(facts));
@@ -200,7 +213,8 @@ class Flush {
     std::uint64_t end = 0;
     for (std::size_t rank = 0; rank < manifest_.ranks.size(); ++rank) {
       const auto [number, offset] = layout_.places[rank];
-      if (&files_[number] == &file) end = std::max(end, offset + manifest_.ranks[rank].in_global().file_bytes);
+      if (&files_[number] == &file)
+        end = std::max(end, offset + manifest_.ranks[rank].in_global().file_bytes);
     }
     return round_up(end, kPageBytes);
   }
@@ -246,8 +260,8 @@ class Flush {
 
 }  // namespace
 
-Result<GlobalTimes> write_to_global(const Context& context, Catalogue& catalogue, format::Manifest& manifest,
-                                    const Outgoing& outgoing) {
+Result<GlobalTimes> write_to_global(const Context& context, Catalogue& catalogue,
+                                    format::Manifest& manifest, const Outgoing& outgoing) {
   return Flush(context, catalogue, manifest, outgoing).run();
 }
 

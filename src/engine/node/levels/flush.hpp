@@ -17,7 +17,7 @@ struct GlobalTimes {
 // Writes the images of the ranks that this process acts for, and publishes the version in the
 // global tier, with level 4 added to the manifest. After a failure nothing of it is left there.
 // Collective.
-Result<GlobalTimes> write_to_global(const Context& context, Catalogue& catalogue, format::Manifest& manifest,
-                                    const Outgoing& outgoing);
+Result<GlobalTimes> write_to_global(const Context& context, Catalogue& catalogue,
+                                    format::Manifest& manifest, const Outgoing& outgoing);
 
 }  // namespace diapause::engine

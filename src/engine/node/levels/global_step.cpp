@@ -28,7 +28,8 @@ class LimitedBytes : public ByteSource {
 class CapturedImage : public RawImageSource {
  public:
   enum class Lies { on_node, in_global };
-  CapturedImage(Image& image, sys::RateLimiter& limiter, Lies where) : image_(image), limiter_(limiter), where_(where) {
+  CapturedImage(Image& image, sys::RateLimiter& limiter, Lies where)
+      : image_(image), limiter_(limiter), where_(where) {
     if (where_ == Lies::in_global) return;
     // An image whose index cannot be read is damaged. It is written as it is, and readers refuse
     // it.
@@ -66,14 +67,17 @@ class CompressedImage : public ImageSource {
     sys::RateLimiter& limiter;
     std::vector<EncodedImage>& done;  // receives the result
   };
-  CompressedImage(RawImageSource& raw, EncodingPlan plan, With with) : raw_(raw), plan_(std::move(plan)), with_(with) {}
+  CompressedImage(RawImageSource& raw, EncodingPlan plan, With with)
+      : raw_(raw), plan_(std::move(plan)), with_(with) {}
 
   std::uint32_t rank() const override { return raw_.rank(); }
   std::uint64_t bytes() const override { return most_encoded_bytes(*raw_.index()); }
   Result<GlobalFacts> write(const GlobalTarget& to) override {
     DIAPAUSE_TRY_ASSIGN(const RawImageSource::Whole whole, raw_.open());
-    DIAPAUSE_TRY_ASSIGN(EncodedImage encoded, with_.encoding.write(*whole.bytes, plan_, to.range, with_.limiter));
-    const GlobalFacts written{whole.facts, encoded.record, encoded.greatest_error, encoded.encode_s};
+    DIAPAUSE_TRY_ASSIGN(EncodedImage encoded,
+                        with_.encoding.write(*whole.bytes, plan_, to.range, with_.limiter));
+    const GlobalFacts written{whole.facts, encoded.record, encoded.greatest_error,
+                              encoded.encode_s};
     with_.done.push_back(std::move(encoded));
     return written;
   }
@@ -129,13 +133,15 @@ Result<Outgoing> NodeEngine::outgoing_images(Work& work, const Captures& capture
     for (const auto& image : captures.direct) add_outgoing(outgoing, *image);
   }
   Status have = is_there ? captures.result : Status{};
-  if (outgoing.images.empty()) have = captures.result ? fail(Code::io, "there is no image to write") : captures.result;
+  if (outgoing.images.empty())
+    have = captures.result ? fail(Code::io, "there is no image to write") : captures.result;
   DIAPAUSE_TRY(agree(context_, have));
   return outgoing;
 }
 
 Loss NodeEngine::loss_allowed() const {
-  return catalogue_.lossy_in_a_row() + 1 < context_.settings.codec.anchor_every ? Loss::allowed : Loss::refused;
+  return catalogue_.lossy_in_a_row() + 1 < context_.settings.codec.anchor_every ? Loss::allowed
+                                                                                : Loss::refused;
 }
 
 void NodeEngine::note_what_stays(const format::ImageIndex& index, const EncodingPlan& plan) {
@@ -144,14 +150,16 @@ void NodeEngine::note_what_stays(const format::ImageIndex& index, const Encoding
     const EncodingPlan::Choice& choice = plan.choices[r];
     if (choice.method.codec != codec::CodecId::raw || choice.reason.empty()) continue;
     const std::uint64_t bytes = index.regions[r].raw_bytes();
-    stay_.push_back({index.regions[r].name, choice, {.raw_bytes = bytes, .stored_bytes = bytes}, 0});
+    stay_.push_back(
+        {index.regions[r].name, choice, {.raw_bytes = bytes, .stored_bytes = bytes}, 0});
   }
 }
 
 void NodeEngine::write_down_compression(const format::VersionId& version) {
   if (!ledger_.is_open()) return;
   std::vector<EncodedRegion> regions = stay_;
-  for (const EncodedImage& image : encoded_) regions.insert(regions.end(), image.regions.begin(), image.regions.end());
+  for (const EncodedImage& image : encoded_)
+    regions.insert(regions.end(), image.regions.begin(), image.regions.end());
   if (!regions.empty()) ledger_.append(context_, compression_line(version, regions));
 }
 
@@ -172,7 +180,8 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
   stay_.clear();
   planner_.begin_version(conditions());
   DIAPAUSE_TRY_ASSIGN(const Outgoing outgoing, outgoing_images(work, captures));
-  DIAPAUSE_TRY_ASSIGN(const GlobalTimes times, write_to_global(context_, catalogue_, work.manifest, outgoing));
+  DIAPAUSE_TRY_ASSIGN(const GlobalTimes times,
+                      write_to_global(context_, catalogue_, work.manifest, outgoing));
   const sys::ProcessorTime after = sys::processor_time();
   step.processor = {after.had_s - before.had_s, after.waited_s - before.waited_s};
   step.to_s = sys::monotonic_s();
@@ -188,7 +197,8 @@ Status NodeEngine::write_level4(Work& work, const Captures& captures) {
 
 // Learns from what this process has just written to the global tier.
 void NodeEngine::learn_from(GlobalStep step, const format::Manifest& manifest) {
-  for (const std::uint32_t rank : context_.topology.acted_for) step.bytes += manifest.ranks[rank].image.file_bytes;
+  for (const std::uint32_t rank : context_.topology.acted_for)
+    step.bytes += manifest.ranks[rank].image.file_bytes;
   step.how = encoded_.empty() ? Stored::as_it_is : Stored::compressed;
   for (const EncodedImage& image : encoded_) step.encode_s += image.encode_s;
   planner_.learn(step);

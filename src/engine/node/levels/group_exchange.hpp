@@ -10,7 +10,8 @@ namespace diapause::engine {
 
 // Returns the rank that does a member's work: the member itself, or, on a node with fewer ranks
 // than others, the node's first rank.
-inline std::uint32_t host_of(const Topology& topology, const format::Group& group, std::uint32_t member) {
+inline std::uint32_t host_of(const Topology& topology, const format::Group& group,
+                             std::uint32_t member) {
   const std::uint32_t rank = group.members[member];
   return rank != format::kNoRank ? rank : topology.leaders[group.nodes[member]];
 }

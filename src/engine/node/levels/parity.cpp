@@ -25,18 +25,23 @@ constexpr std::uint64_t kRowPieceBytes = kMiB;
 // a row are transferred. If every holder of parity computed its own chunk, it would be k * m.
 class MemberEncoder {
  public:
-  static Result<MemberEncoder> create(const Context& context, Work& work, std::uint32_t group, std::uint32_t member,
-                                      MutableBytes parity) {
+  static Result<MemberEncoder> create(const Context& context, Work& work, std::uint32_t group,
+                                      std::uint32_t member, MutableBytes parity) {
     const format::Group& g = work.manifest.groups[group];
     const auto n = static_cast<std::uint32_t>(g.members.size());
-    DIAPAUSE_TRY_ASSIGN(const redundancy::GroupLayout layout, redundancy::GroupLayout::create(n, g.parity));
-    DIAPAUSE_TRY_ASSIGN(redundancy::ReedSolomon code, redundancy::ReedSolomon::create(layout.k(), layout.m()));
+    DIAPAUSE_TRY_ASSIGN(const redundancy::GroupLayout layout,
+                        redundancy::GroupLayout::create(n, g.parity));
+    DIAPAUSE_TRY_ASSIGN(redundancy::ReedSolomon code,
+                        redundancy::ReedSolomon::create(layout.k(), layout.m()));
     MemberEncoder encoder(context, work, g, member, layout, std::move(code), parity);
-    DIAPAUSE_TRY_ASSIGN(encoder.received_, sys::AlignedBuffer::allocate(layout.k() * kRowPieceBytes));
-    DIAPAUSE_TRY_ASSIGN(encoder.computed_, sys::AlignedBuffer::allocate(layout.m() * kRowPieceBytes));
+    DIAPAUSE_TRY_ASSIGN(encoder.received_,
+                        sys::AlignedBuffer::allocate(layout.k() * kRowPieceBytes));
+    DIAPAUSE_TRY_ASSIGN(encoder.computed_,
+                        sys::AlignedBuffer::allocate(layout.m() * kRowPieceBytes));
     DIAPAUSE_TRY_ASSIGN(encoder.sent_, sys::AlignedBuffer::allocate(layout.k() * kRowPieceBytes));
     if (parity.empty()) {
-      DIAPAUSE_TRY_ASSIGN(encoder.unwanted_, sys::AlignedBuffer::allocate(layout.m() * kRowPieceBytes));
+      DIAPAUSE_TRY_ASSIGN(encoder.unwanted_,
+                          sys::AlignedBuffer::allocate(layout.m() * kRowPieceBytes));
     }
     return encoder;
   }
@@ -63,8 +68,9 @@ class MemberEncoder {
     std::uint64_t length = 0;
   };
 
-  MemberEncoder(const Context& context, Work& work, const format::Group& group, std::uint32_t member,
-                const redundancy::GroupLayout& layout, redundancy::ReedSolomon code, MutableBytes parity)
+  MemberEncoder(const Context& context, Work& work, const format::Group& group,
+                std::uint32_t member, const redundancy::GroupLayout& layout,
+                redundancy::ReedSolomon code, MutableBytes parity)
       : context_(&context),
         work_(&work),
         group_(&group),
@@ -79,7 +85,8 @@ class MemberEncoder {
     for (std::uint32_t row = 0; row < layout_.n(); ++row) {
       if (!layout_.holds_parity(member_, row)) send_data(row, piece);
     }
-    for (std::uint32_t position = 0; position < layout_.k(); ++position) expect_data(position, piece);
+    for (std::uint32_t position = 0; position < layout_.k(); ++position)
+      expect_data(position, piece);
     pass_on_parities();
     DIAPAUSE_TRY(context_->comm->exchange(sends_, receives_));
     encode(piece);
@@ -104,20 +111,23 @@ class MemberEncoder {
     return layout_.chunk_index(member, row) * group_->chunk_bytes + offset >= image_bytes(member);
   }
 
-  static MutableBytes nth(const sys::AlignedBuffer& pieces, std::uint32_t index, std::uint64_t length) {
+  static MutableBytes nth(const sys::AlignedBuffer& pieces, std::uint32_t index,
+                          std::uint64_t length) {
     return pieces.bytes().subspan(index * kRowPieceBytes, length);
   }
   // Returns where this member keeps its parity of a row.
   MutableBytes kept(std::uint32_t row, const Piece& piece) const {
     if (parity_.empty()) return nth(unwanted_, layout_.chunk_index(member_, row), piece.length);
-    return parity_.subspan(layout_.chunk_index(member_, row) * group_->chunk_bytes + piece.offset, piece.length);
+    return parity_.subspan(layout_.chunk_index(member_, row) * group_->chunk_bytes + piece.offset,
+                           piece.length);
   }
 
   void send_data(std::uint32_t row, const Piece& piece) {
     if (is_empty(member_, row, piece.offset)) return;
     const std::uint32_t chunk = layout_.chunk_index(member_, row);
     const MutableBytes room = nth(sent_, chunk, piece.length);
-    auto view = work_->bytes_of(group_->members[member_]).view(chunk * group_->chunk_bytes + piece.offset, room);
+    auto view = work_->bytes_of(group_->members[member_])
+                    .view(chunk * group_->chunk_bytes + piece.offset, room);
     if (!view && failure_) failure_ = fail(view.error());
     sends_.push_back({host(encoder_of(row)), view ? *view : ByteView(room)});
   }
@@ -137,7 +147,8 @@ class MemberEncoder {
   void pass_on_parities() {
     if (previous_.length == 0) return;
     for (std::uint32_t j = 1; j < layout_.m(); ++j) {
-      sends_.push_back({host(layout_.member_at(layout_.k() + j, own_row())), nth(computed_, j, previous_.length)});
+      sends_.push_back({host(layout_.member_at(layout_.k() + j, own_row())),
+                        nth(computed_, j, previous_.length)});
     }
     for (std::uint32_t row = 0; row < layout_.n(); ++row) {
       if (row == own_row() || !layout_.holds_parity(member_, row)) continue;
@@ -147,9 +158,11 @@ class MemberEncoder {
 
   void encode(const Piece& piece) {
     std::vector<const std::byte*> data;
-    for (std::uint32_t i = 0; i < layout_.k(); ++i) data.push_back(nth(received_, i, piece.length).data());
+    for (std::uint32_t i = 0; i < layout_.k(); ++i)
+      data.push_back(nth(received_, i, piece.length).data());
     std::vector<std::byte*> parities{kept(own_row(), piece).data()};
-    for (std::uint32_t j = 1; j < layout_.m(); ++j) parities.push_back(nth(computed_, j, piece.length).data());
+    for (std::uint32_t j = 1; j < layout_.m(); ++j)
+      parities.push_back(nth(computed_, j, piece.length).data());
     code_.encode(data, parities, piece.length);
   }
 
@@ -202,7 +215,9 @@ struct Task {
 // The source for a mapped slot: the parity is already in its place and only needs its checksums.
 class InPlaceSource : public capture::BlockSource {
  public:
-  Result<std::uint64_t> copy(std::size_t, std::uint64_t, MutableBytes to) override { return format::checksum64(to); }
+  Result<std::uint64_t> copy(std::size_t, std::uint64_t, MutableBytes to) override {
+    return format::checksum64(to);
+  }
 };
 
 Status write_parity(const Context& context, Catalogue& catalogue, const Work& work, Task& task) {
@@ -215,40 +230,48 @@ Status write_parity(const Context& context, Catalogue& catalogue, const Work& wo
   InPlaceSource in_place;
   capture::MemorySource from_buffer({task.parity().data()});
   const bool mapped = !task.slot.mapping().empty();
-  auto captured =
-      mapped ? capture::capture_to_mapping(in_place, task.index, task.index_offset, identity, task.slot.mapping())
-             : capture::capture_to_file(from_buffer, task.index, task.index_offset, identity, task.slot.file());
+  auto captured = mapped ? capture::capture_to_mapping(in_place, task.index, task.index_offset,
+                                                       identity, task.slot.mapping())
+                         : capture::capture_to_file(from_buffer, task.index, task.index_offset,
+                                                    identity, task.slot.file());
   if (!captured) return fail(captured.error());
   task.record = {captured->header.file_bytes, captured->header.index_digest};
   if (task.expected && *task.expected != task.record) {
-    return fail(Code::corrupt,
-                fmt::format("the parity of member {} of group {} is not what it was: images of the group "
-                            "have changed since",
-                            task.member, task.group));
+    return fail(
+        Code::corrupt,
+        fmt::format("the parity of member {} of group {} is not what it was: images of the group "
+                    "have changed since",
+                    task.member, task.group));
   }
-  return keep(context, catalogue, work, std::move(task.slot), store::parity_name(task.group, task.member));
+  return keep(context, catalogue, work, std::move(task.slot),
+              store::parity_name(task.group, task.member));
 }
 
-Result<Task> make_task(const format::Group& group, std::uint32_t number, std::uint32_t member, bool is_wanted) {
-  Task task{number, member, is_wanted, parity_index(group.parity * group.chunk_bytes), 0, {}, {}, {}, {}};
+Result<Task> make_task(const format::Group& group, std::uint32_t number, std::uint32_t member,
+                       bool is_wanted) {
+  Task task{number, member, is_wanted, parity_index(group.parity * group.chunk_bytes), 0, {},
+            {},     {},     {}};
   DIAPAUSE_TRY_ASSIGN(task.index_offset, format::lay_out(task.index));
   return task;
 }
 
 // Divides the ranks into groups and returns the tasks of this process.
 Result<std::vector<Task>> plan(const Context& context, Work& work) {
-  DIAPAUSE_TRY_ASSIGN(work.manifest.groups, redundancy::groups(context.topology.node_of_rank,
-                                                               context.settings.group_nodes, context.settings.parity));
+  DIAPAUSE_TRY_ASSIGN(work.manifest.groups,
+                      redundancy::groups(context.topology.node_of_rank,
+                                         context.settings.group_nodes, context.settings.parity));
   std::vector<Task> tasks;
   for (std::uint32_t g = 0; g < work.manifest.groups.size(); ++g) {
     format::Group& group = work.manifest.groups[g];
     const auto n = static_cast<std::uint32_t>(group.members.size());
     group.parity = context.settings.parity;
     group.parities.resize(n);
-    DIAPAUSE_TRY_ASSIGN(const redundancy::GroupLayout layout, redundancy::GroupLayout::create(n, group.parity));
+    DIAPAUSE_TRY_ASSIGN(const redundancy::GroupLayout layout,
+                        redundancy::GroupLayout::create(n, group.parity));
     std::uint64_t largest = 0;
     for (const std::uint32_t rank : group.members) {
-      if (rank != format::kNoRank) largest = std::max(largest, work.manifest.ranks[rank].image.file_bytes);
+      if (rank != format::kNoRank)
+        largest = std::max(largest, work.manifest.ranks[rank].image.file_bytes);
     }
     group.chunk_bytes = layout.chunk_bytes(largest);
     for (std::uint32_t member = 0; member < n; ++member) {
@@ -261,8 +284,9 @@ Result<std::vector<Task>> plan(const Context& context, Work& work) {
 }
 
 // The same for groups that the manifest has, of which some parities are missing.
-Result<std::vector<Task>> plan_missing(const Context& context, const Work& work,
-                                       const std::set<std::pair<std::uint32_t, std::uint32_t>>& missing) {
+Result<std::vector<Task>> plan_missing(
+    const Context& context, const Work& work,
+    const std::set<std::pair<std::uint32_t, std::uint32_t>>& missing) {
   std::set<std::uint32_t> groups;
   for (const auto& [group, member] : missing) groups.insert(group);
   std::vector<Task> tasks;
@@ -277,11 +301,12 @@ Result<std::vector<Task>> plan_missing(const Context& context, const Work& work,
   return tasks;
 }
 
-Result<std::vector<MemberEncoder>> make_encoders(const Context& context, Work& work, const std::vector<Task>& tasks) {
+Result<std::vector<MemberEncoder>> make_encoders(const Context& context, Work& work,
+                                                 const std::vector<Task>& tasks) {
   std::vector<MemberEncoder> encoders;
   for (const Task& task : tasks) {
-    DIAPAUSE_TRY_ASSIGN(MemberEncoder encoder,
-                        MemberEncoder::create(context, work, task.group, task.member, task.parity()));
+    DIAPAUSE_TRY_ASSIGN(MemberEncoder encoder, MemberEncoder::create(context, work, task.group,
+                                                                     task.member, task.parity()));
     encoders.push_back(std::move(encoder));
   }
   return encoders;
@@ -299,7 +324,8 @@ Status encode(std::vector<MemberEncoder>& encoders) {
 }
 
 // Tells all ranks the records of all parities.
-Status share_records(const Context& context, Work& work, const Status& mine, const std::vector<Task>& tasks) {
+Status share_records(const Context& context, Work& work, const Status& mine,
+                     const std::vector<Task>& tasks) {
   struct Message {
     std::uint32_t group, member;
     format::ImageRecord record;
@@ -317,12 +343,14 @@ Status share_records(const Context& context, Work& work, const Status& mine, con
 }
 
 // Finds room for the parities that are wanted. Collective.
-Status make_room(const Context& context, Catalogue& catalogue, const Work& work, std::vector<Task>& tasks) {
+Status make_room(const Context& context, Catalogue& catalogue, const Work& work,
+                 std::vector<Task>& tasks) {
   std::vector<std::uint64_t> sizes;
   for (const Task& task : tasks) {
     if (task.is_wanted) sizes.push_back(capture::image_bytes(task.index, task.index_offset));
   }
-  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue.acquire(context, work.node_tier, sizes));
+  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots,
+                      catalogue.acquire(context, work.node_tier, sizes));
   Status mine;
   auto slot = slots.begin();
   for (Task& task : tasks) {
@@ -336,9 +364,10 @@ Status make_room(const Context& context, Catalogue& catalogue, const Work& work,
   return mine;
 }
 
-// Computes the parities of all groups that have tasks and keeps those that are wanted. `mine` is what went wrong here,
-// which is not agreed on yet.
-Status run_tasks(const Context& context, Catalogue& catalogue, Work& work, std::vector<Task>& tasks, Status& mine) {
+// Computes the parities of all groups that have tasks and keeps those that are wanted. `mine` is
+// what went wrong here, which is not agreed on yet.
+Status run_tasks(const Context& context, Catalogue& catalogue, Work& work, std::vector<Task>& tasks,
+                 Status& mine) {
   mine = make_room(context, catalogue, work, tasks);
   std::vector<MemberEncoder> encoders;
   if (mine) {

@@ -78,7 +78,8 @@ Status transfer(const Context& context, const Work& work, std::span<Image* const
     for (std::size_t i = 0; i < outgoing.size(); ++i) {
       Image& image = *outgoing[i];
       if (sent >= image.bytes->size()) continue;
-      const MutableBytes room = scratch[i].bytes().first(std::min(piece, image.bytes->size() - sent));
+      const MutableBytes room =
+          scratch[i].bytes().first(std::min(piece, image.bytes->size() - sent));
       auto view = image.bytes->view(sent, room);
       const std::uint32_t partner = work.manifest.ranks[image.facts.rank].partner;
       sends.push_back({context.actor(partner), view ? *view : ByteView(room)});
@@ -102,20 +103,23 @@ Status keep_copy(const Context& context, Catalogue& catalogue, const Work& work,
   const store::ExpectedImage expected = store::expected_image(work.manifest, copy.owner);
   if (!copy.slot.mapping().empty()) {
     auto bytes = capture::memory_bytes(copy.slot.mapping(), copy.bytes);
-    DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
-                        store::ImageReader::open(std::move(bytes), "the copy of " + name, expected));
+    DIAPAUSE_TRY_ASSIGN(
+        store::ImageReader reader,
+        store::ImageReader::open(std::move(bytes), "the copy of " + name, expected));
     DIAPAUSE_TRY(reader.verify());
     return keep(context, catalogue, work, std::move(copy.slot), name);
   }
   DIAPAUSE_TRY(keep(context, catalogue, work, std::move(copy.slot), name));
   store::Tier* tier = context.tiers.find(work.node_tier);
-  DIAPAUSE_TRY_ASSIGN(store::ImageReader reader, tier->open_image(work.manifest.version, name, expected));
+  DIAPAUSE_TRY_ASSIGN(store::ImageReader reader,
+                      tier->open_image(work.manifest.version, name, expected));
   return reader.verify();
 }
 
 }  // namespace
 
-Status copy_images(const Context& context, Catalogue& catalogue, Work& work, const std::set<std::uint32_t>& ranks) {
+Status copy_images(const Context& context, Catalogue& catalogue, Work& work,
+                   const std::set<std::uint32_t>& ranks) {
   std::vector<Image*> outgoing;
   for (Image& image : work.images) {
     if (ranks.contains(image.facts.rank)) outgoing.push_back(&image);
@@ -127,7 +131,8 @@ Status copy_images(const Context& context, Catalogue& catalogue, Work& work, con
     incoming.push_back({r, work.manifest.ranks[r].image.file_bytes, {}});
     sizes.push_back(incoming.back().bytes);
   }
-  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots, catalogue.acquire(context, work.node_tier, sizes));
+  DIAPAUSE_TRY_ASSIGN(std::vector<store::Slot> slots,
+                      catalogue.acquire(context, work.node_tier, sizes));
   for (std::size_t i = 0; i < slots.size(); ++i) incoming[i].slot = std::move(slots[i]);
 
   auto sinks = make_sinks(incoming);
@@ -147,7 +152,8 @@ Status copy_images(const Context& context, Catalogue& catalogue, Work& work, con
 }
 
 Status copy_to_partners(const Context& context, Catalogue& catalogue, Work& work) {
-  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> partners, redundancy::partners(context.topology.node_of_rank));
+  DIAPAUSE_TRY_ASSIGN(const std::vector<std::uint32_t> partners,
+                      redundancy::partners(context.topology.node_of_rank));
   std::set<std::uint32_t> all;
   for (std::uint32_t r = 0; r < partners.size(); ++r) {
     work.manifest.ranks[r].partner = partners[r];

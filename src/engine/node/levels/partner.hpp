@@ -13,8 +13,9 @@ namespace diapause::engine {
 // manifest. Collective.
 Status copy_to_partners(const Context& context, Catalogue& catalogue, Work& work);
 
-// The same for the images of these ranks alone, to the partners that the manifest has. `ranks` is equal everywhere.
-// Collective.
-Status copy_images(const Context& context, Catalogue& catalogue, Work& work, const std::set<std::uint32_t>& ranks);
+// The same for the images of these ranks alone, to the partners that the manifest has. `ranks` is
+// equal everywhere. Collective.
+Status copy_images(const Context& context, Catalogue& catalogue, Work& work,
+                   const std::set<std::uint32_t>& ranks);
 
 }  // namespace diapause::engine
