@@ -36,6 +36,7 @@ struct SimulateArguments {
   std::vector<std::uint64_t> every;  // used with `interval`
   std::string goal = "time";
   std::uint32_t cabinet_nodes = 0;  // 0: as many as level 3 survives
+  std::string power_domain;         // such as "512:30d"; empty: none fails
   std::optional<std::uint32_t> spares;
   std::string repair;
   bool shrink = false;

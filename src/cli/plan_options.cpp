@@ -139,15 +139,22 @@ void add_failure_options(CLI::App& verb, SimulateArguments& arguments) {
       ->option_text("LAW")
       ->capture_default_str()
       ->group(kFailures);
-  verb.add_option("--trace", arguments.trace,
-                  "Recorded failures, which are repeated, in place of a law")
-      ->option_text("FILE")
-      ->group(kFailures);
+  CLI::Option* const trace =
+      verb.add_option("--trace", arguments.trace,
+                      "Recorded failures, which are repeated, in place of a law")
+          ->option_text("FILE")
+          ->group(kFailures);
   verb.add_option("--cabinet", arguments.cabinet_nodes,
                   "Number of consecutive nodes that a failure of class `nodes` takes [nodes that "
                   "level 3 survives]")
       ->option_text("N")
       ->check(CLI::Range(1u, 1'000'000u))
+      ->group(kFailures);
+  verb.add_option("--power-domain", arguments.power_domain,
+                  "Failures of power domains: their number of consecutive nodes, and the mean time "
+                  "between failures of any domain of the job")
+      ->option_text("N:TIME")
+      ->excludes(trace)
       ->group(kFailures);
   verb.add_option("--spares", arguments.spares, "Number of nodes that replace lost ones [no limit]")
       ->option_text("N")

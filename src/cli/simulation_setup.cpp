@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "cli/quantities.hpp"
@@ -54,9 +56,9 @@ class SetupMaker {
   }
 
   Result<SimulationSetup> make(const std::optional<simulate::FailureTrace>& trace) {
+    DIAPAUSE_TRY(set_machine());
     DIAPAUSE_TRY(set_schedule());
     DIAPAUSE_TRY(set_ends());
-    DIAPAUSE_TRY(set_machine());
     if (trace) {
       DIAPAUSE_TRY(set_trace(*trace));
     } else {
@@ -73,7 +75,7 @@ class SetupMaker {
     job.levels = setup_.model.levels;
     if (arguments_.interval.empty()) {
       const auto goal = arguments_.goal == "time" ? model::Goal::time : model::Goal::energy;
-      const auto plan = model::best_plan(setup_.model.levels, setup_.model.powers, goal);
+      const auto plan = model::best_plan(levels_with_all_failures(), setup_.model.powers, goal);
       if (!plan) return fail(Code::argument, "nothing fails: give --interval");
       job.levels = plan->levels;
       job.pattern = plan->pattern;
@@ -91,6 +93,21 @@ class SetupMaker {
       job.pattern.every[i + 1] = static_cast<double>(arguments_.every[i]);
     }
     return {};
+  }
+
+  // Returns the levels with the failures of power domains counted for the first of them that
+  // survives the loss of one.
+  std::vector<model::Level> levels_with_all_failures() const {
+    std::vector<model::Level> levels = setup_.model.levels;
+    if (power_domain_s_ <= 0) return levels;
+    simulate::Losses one_domain;
+    for (std::uint32_t node = 0; node < power_domain_nodes_; ++node) one_domain.nodes.insert(node);
+    const auto fits = [&](const model::Level& level) {
+      return simulate::survives(setup_.machine.placement, level.number, one_domain);
+    };
+    const auto found = std::ranges::find_if(levels, fits);
+    (found == levels.end() ? levels.back() : *found).failures_per_s += 1 / power_domain_s_;
+    return levels;
   }
 
   Status set_time(const std::string& text, double& seconds) {
@@ -117,6 +134,7 @@ class SetupMaker {
     DIAPAUSE_TRY(set_time(arguments_.allocation, machine.allocation_s));
     DIAPAUSE_TRY(set_time(arguments_.queue, machine.queue_s));
     DIAPAUSE_TRY(set_time(arguments_.repair, repair_s_));
+    DIAPAUSE_TRY(set_power_domains());
     if (!arguments_.throttle.empty()) {
       DIAPAUSE_TRY_ASSIGN(const auto factors, colon_values(arguments_.throttle, 0, 2));
       setup_.job.throttling = {factors[0], factors[1]};
@@ -126,6 +144,24 @@ class SetupMaker {
       machine.contention = {values[0], values[1], values[2]};
     }
     return {};
+  }
+
+  Status set_power_domains() {
+    const std::string& text = arguments_.power_domain;
+    if (text.empty()) return {};
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    DIAPAUSE_TRY_ASSIGN(const double nodes, parse_amount(text.substr(0, colon)));
+    DIAPAUSE_TRY_ASSIGN(power_domain_s_,
+                        parse_time_s(text.substr(std::min(colon + 1, text.size()))));
+    if (nodes >= 1 && nodes <= setup_.model.nodes && nodes == std::floor(nodes) &&
+        power_domain_s_ > 0) {
+      power_domain_nodes_ = static_cast<std::uint32_t>(nodes);
+      return {};
+    }
+    return fail(Code::argument,
+                fmt::format("--power-domain: '{}' is not NODES:TIME with 1 to {} nodes of the job "
+                            "and a mean time between failures",
+                            text, setup_.model.nodes));
   }
 
   // Sets the failure classes. The rates of the whole job are divided among units of so many nodes.
@@ -139,22 +175,34 @@ class SetupMaker {
       one.nodes_each = level.number <= 2   ? 1
                        : level.number == 3 ? std::clamp(arguments_.cabinet_nodes, 1U, nodes)
                                            : nodes;
-      const double units = (nodes + one.nodes_each - 1) / one.nodes_each;
-      one.law = law;
-      one.law.mean_s = units / level.failures_per_s;
-      one.repair_s = repair_s_;
       constexpr simulate::Takes kTakes[] = {simulate::Takes::process,   simulate::Takes::process,
                                             simulate::Takes::nodes,     simulate::Takes::nodes,
                                             simulate::Takes::all_nodes, simulate::Takes::site};
       one.takes = kTakes[level.number];
       if (level.number == 3 && arguments_.cabinet_nodes == 0) one.least_level = 3;
-      setup_.machine.classes.push_back(one);
+      add_class(one, law, 1 / level.failures_per_s);
+    }
+    if (power_domain_s_ > 0) {
+      simulate::FailureClass one;
+      one.name = "power domain";
+      one.nodes_each = power_domain_nodes_;
+      add_class(one, law, power_domain_s_);
     }
     const bool plain = law.kind == model::LawKind::exponential && !setup_.machine.spares &&
-                       arguments_.cabinet_nodes == 0 && arguments_.allocation.empty() &&
-                       arguments_.throttle.empty() && arguments_.others.empty();
+                       arguments_.cabinet_nodes == 0 && power_domain_s_ <= 0 &&
+                       arguments_.allocation.empty() && arguments_.throttle.empty() &&
+                       arguments_.others.empty();
     if (plain) setup_.expected_wall_per_work = expected();
     return {};
+  }
+
+  // `mean_s`: between failures of any unit of the job.
+  void add_class(simulate::FailureClass one, const model::FailureLaw& law, double mean_s) {
+    const std::uint32_t units = (setup_.model.nodes + one.nodes_each - 1) / one.nodes_each;
+    one.law = law;
+    one.law.mean_s = units * mean_s;
+    one.repair_s = repair_s_;
+    setup_.machine.classes.push_back(std::move(one));
   }
 
   // Returns the expected cost of what is simulated, in which failures of levels that the schedule
@@ -177,6 +225,8 @@ class SetupMaker {
   const SimulateArguments& arguments_;
   SimulationSetup setup_;
   double repair_s_ = 0;
+  std::uint32_t power_domain_nodes_ = 0;
+  double power_domain_s_ = 0;  // mean time between failures of any; 0: they do not fail
 };
 
 }  // namespace

@@ -133,6 +133,19 @@ class PlanTest(CommandTest):
         (self.scratch / "trace.csv").write_text("time_s,class,node\nsoon,node,3\n")
         self.assertIn("trace.csv, line 2", self.diapause("simulate", *JOB, "--trace", "trace.csv", status=3)[1])
 
+    def test_a_power_domain_fails_as_one(self):
+        arguments = [*JOB, "--horizon", "500d", "--replicas", "2", "--power-domain", "8:2d"]
+        told = self.simulation(*arguments, "--events", "events.csv")
+        failures = told["whole"]["failures: power domain"]["mean"]
+        self.assertLess(abs(failures / 250 - 1), 0.3)
+        with (self.scratch / "events.csv").open() as file:
+            taken = [row for row in csv.DictReader(file) if row["class"] == "power domain"]
+        self.assertTrue(all(row["nodes"] == "8" and int(row["node"]) % 8 == 0 for row in taken), taken[:3])
+        for wrong in ("8", "0:1d", "65:1d", "1.5:1d", "8:0s"):
+            with self.subTest(wrong):
+                answer = self.diapause("simulate", *JOB, "--horizon", "9d", "--power-domain", wrong, status=3)[1]
+                self.assertTrue("--power-domain" in answer or "time" in answer, answer)
+
 
 if __name__ == "__main__":
     support.main()
