@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <sstream>
+#include <thread>
 
 #include "agent/caretaker.hpp"
 #include "agent/images.hpp"
@@ -184,55 +186,96 @@ Status check_nodes(const process::Job& job, const Team* team) {
   return {};
 }
 
+// A restart under way on this node.
+struct Restoring {
+  const RestartRequest& request;
+  JobStore& store;
+  Team* team = nullptr;
+  process::Watch& watch;
+};
+
+// A job that was restored, and runs.
+struct Restored {
+  process::Keeper keeper;
+  process::TimedCalls timed;
+};
+
+// Returns when nothing of a job is left, so that the addresses that it had are free.
+void end_and_wait(process::Keeper& keeper) {
+  keeper.end();
+  while (!keeper.exit_status()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 // Makes the processes of this node again. They run when all nodes are ready.
-Result<process::TimedCalls> restore_here(const RestartRequest& request, Team* team,
-                                         const StoredJob& stored, const process::ReadContents& read,
-                                         process::Keeper& keeper, process::Openings& openings) {
-  const process::Birthplace place{keeper.process(), request.store.log,
-                                  [&] { return agree(team, {}); }};
-  auto restored = process::restore(stored.job, openings, stored.contents, read, place);
-  if (restored) DIAPAUSE_TRY(keeper.begin(stored.job.command));
-  if (restored) DIAPAUSE_TRY(give_adapters(keeper));
-  return restored;
+Result<Restored> restore_here(const Restoring& restoring, const StoredJob& stored,
+                              const process::ReadContents& read) {
+  Team* const team = restoring.team;
+  const process::Surroundings around{restoring.request.store.log,
+                                     team == nullptr ? nullptr : &team->others()};
+  DIAPAUSE_TRY_ASSIGN(process::Openings openings,
+                      process::Openings::open(stored.job, stored.contents, read, around));
+  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper,
+                      process::Keeper::wait_for_processes(restoring.watch, emulated_name(team)));
+  const process::Birthplace place{keeper.process(), around.log, [&]() -> Status {
+                                    DIAPAUSE_TRY(openings.finish(stored.job));
+                                    return agree(team, {});
+                                  }};
+  auto timed = process::restore(stored.job, openings, stored.contents, read, place);
+  if (!timed) {
+    openings.close_all();
+    end_and_wait(keeper);
+    return fail(std::move(timed.error()));
+  }
+  DIAPAUSE_TRY(keeper.begin(stored.job.command));
+  DIAPAUSE_TRY(give_adapters(keeper));
+  return Restored{std::move(keeper), std::move(*timed)};
+}
+
+// Makes the processes of this node again from the newest version that can be used. Where this node
+// is the only one, an image is read once, and each part of it is checked before it gets to its
+// place. If a part is damaged, nothing has run yet, and all begins again with another image.
+Result<Restored> restore_newest(const Restoring& restoring, double started_s) {
+  Team* const team = restoring.team;
+  while (true) {
+    StoredJob stored;
+    const auto can_run_here = [&](store::ImageReader& image) -> Status {
+      DIAPAUSE_TRY_ASSIGN(stored, read_job(image));
+      DIAPAUSE_TRY(check_nodes(stored.job, team));
+      DIAPAUSE_TRY(process::check_machine(stored.job));
+      return process::check_files(stored.job);
+    };
+    DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched,
+                        restoring.store.fetch(restoring.request.version, can_run_here));
+    if (team != nullptr) {
+      DIAPAUSE_TRY(
+          team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job)));
+    }
+    StoredImage image{fetched.image, fetched.reading_threads};
+    const process::ReadContents read = [&](const process::ContentsList& contents,
+                                           const process::TakePiece& take) {
+      return read_contents(image, contents, take);
+    };
+    auto restored = restore_here(restoring, stored, read);
+    if (restored) {
+      restoring.store.note_restart(fetched, sys::monotonic_s() - started_s);
+      return restored;
+    }
+    if (image.sound || team != nullptr) return fail(std::move(restored.error()));
+    DIAPAUSE_TRY_ASSIGN(const bool sound, restoring.store.was_sound(image.sound));
+    if (sound) return fail(std::move(restored.error()));
+  }
 }
 
 Result<int> restart_with(const RestartRequest& request, Team* team, process::Watch& watch) {
   const double started_s = sys::monotonic_s();
   DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store,
                       JobStore::open(request.store, ranks_of(team)));
-  StoredJob stored;
-  const auto can_run_here = [&](store::ImageReader& image) -> Status {
-    DIAPAUSE_TRY_ASSIGN(stored, read_job(image));
-    DIAPAUSE_TRY(check_nodes(stored.job, team));
-    DIAPAUSE_TRY(process::check_machine(stored.job));
-    return process::check_files(stored.job);
-  };
-  DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched, store->fetch(request.version, can_run_here));
   std::optional<sys::LocalSocket> door;
   DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
-  if (team != nullptr) {
-    DIAPAUSE_TRY(
-        team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job)));
-  }
-  const process::ReadContents read = [&](const process::StoredContents& one,
-                                         const process::TakePiece& take) {
-    return read_contents(fetched.image, one, take);
-  };
-  const process::Surroundings around{request.store.log,
-                                     team == nullptr ? nullptr : &team->others()};
-  DIAPAUSE_TRY_ASSIGN(process::Openings openings,
-                      process::Openings::open(stored.job, stored.contents, read, around));
-  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper,
-                      process::Keeper::wait_for_processes(watch, emulated_name(team)));
-  auto restored = restore_here(request, team, stored, read, keeper, openings);
-  if (!restored) {
-    keeper.end();
-    return fail(std::move(restored.error()));
-  }
-  openings.close_all();
-  store->note_restart(fetched, sys::monotonic_s() - started_s);
-  Caretaker caretaker({request.store, *store, keeper, watch, team, door ? &*door : nullptr});
-  caretaker.goes_on(std::move(*restored));
+  DIAPAUSE_TRY_ASSIGN(Restored restored, restore_newest({request, *store, team, watch}, started_s));
+  Caretaker caretaker(
+      {request.store, *store, restored.keeper, watch, team, door ? &*door : nullptr});
+  caretaker.goes_on(std::move(restored.timed));
   if (request.interval_s > 0)
     caretaker.take_every(request.interval_s, request.level, Wish::checkpoint);
   return caretaker.until_end();

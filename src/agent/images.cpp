@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 
@@ -82,18 +83,23 @@ Result<std::uint64_t> DumpSource::copy(std::size_t region, std::uint64_t offset,
   return format::checksum64(to);
 }
 
-Status read_contents(store::ImageReader& image, const process::StoredContents& contents,
+Status read_contents(StoredImage& stored, const process::ContentsList& contents,
                      const process::TakePiece& take) {
-  ByteVector scratch(format::kBlockBytes);
-  const std::uint64_t blocks = image.index().regions[contents.region].block_count();
-  for (std::uint64_t block = 0; block < blocks; ++block) {
-    const std::uint64_t length = image.block_length(contents.region, block);
-    DIAPAUSE_TRY_ASSIGN(
-        const ByteView bytes,
-        image.read_block(contents.region, block, MutableBytes(scratch).first(length)));
-    DIAPAUSE_TRY(take(image.block_offset(contents.region, block), bytes));
+  std::vector<bool> is_wanted(stored.image.index().regions.size());
+  std::vector<const process::StoredContents*> of_region(is_wanted.size());
+  for (const process::StoredContents* one : contents) {
+    is_wanted[one->region] = true;
+    of_region[one->region] = one;
   }
-  return {};
+  std::atomic<bool> has_refused = false;
+  const Status read = stored.image.visit(
+      is_wanted, stored.threads, [&](std::size_t region, std::uint64_t offset, ByteView bytes) {
+        Status taken = take(*of_region[region], offset, bytes);
+        if (!taken) has_refused = true;
+        return taken;
+      });
+  if (!read && !has_refused) stored.sound = read;
+  return read;
 }
 
 Result<StoredJob> read_job(store::ImageReader& image) {
@@ -103,11 +109,14 @@ Result<StoredJob> read_job(store::ImageReader& image) {
                 "the image holds no processes: its program takes its checkpoints itself");
   }
   ByteVector encoded;
-  DIAPAUSE_TRY(read_contents(image, {0, 0, 0, regions.front().raw_bytes(), 0},
-                             [&](std::uint64_t, ByteView bytes) -> Status {
-                               encoded.insert(encoded.end(), bytes.begin(), bytes.end());
-                               return {};
-                             }));
+  std::vector<bool> is_wanted(regions.size());
+  is_wanted.front() = true;
+  encoded.resize(regions.front().raw_bytes());
+  DIAPAUSE_TRY(
+      image.visit(is_wanted, 1, [&](std::size_t, std::uint64_t offset, ByteView bytes) -> Status {
+        std::memcpy(encoded.data() + offset, bytes.data(), bytes.size());
+        return {};
+      }));
   StoredJob stored;
   DIAPAUSE_TRY_ASSIGN(stored.job, process::decode_job(encoded));
   for (std::size_t i = 1; i < regions.size(); ++i) {

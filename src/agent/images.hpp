@@ -38,8 +38,14 @@ struct StoredJob {
 // a newer format version, and with Code::corrupt if it is damaged or describes something
 // impossible.
 Result<StoredJob> read_job(store::ImageReader& image);
-// Gives the contents of one region to `take`, block by block. Each block is checked.
-Status read_contents(store::ImageReader& image, const process::StoredContents& contents,
+// An image that contents are read from.
+struct StoredImage {
+  store::ImageReader& image;
+  unsigned threads = 1;  // that may read it
+  Status sound = {};     // what has turned out to be damaged or cannot be read
+};
+// Reads and checks contents, and gives them to `take`, block by block.
+Status read_contents(StoredImage& stored, const process::ContentsList& contents,
                      const process::TakePiece& take);
 
 }  // namespace diapause::agent

@@ -172,8 +172,28 @@ Result<Stored> JobStore::store(engine::Captures captures) {
   return Stored{version, outcome.manifest.deepest_level(), outcome.manifest.protected_bytes()};
 }
 
-Result<engine::FetchedVersion> JobStore::fetch(
-    std::optional<std::uint64_t> version, const std::function<Status(store::ImageReader&)>& check) {
+// An image that turns out to be damaged is replaced by one from elsewhere, until nothing is left.
+Result<engine::FetchedVersion> JobStore::get_usable(const Check& check) {
+  while (true) {
+    DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched, fetch_->get());
+    const Status own = check(fetched.image);
+    const bool is_damaged = !own && own.error().code == Code::corrupt;
+    DIAPAUSE_TRY_ASSIGN(const bool sound, fetch_->was_sound(is_damaged ? own : Status{}));
+    if (!sound) continue;
+    DIAPAUSE_TRY(engine::agree(*context_, own));
+    return fetched;
+  }
+}
+
+Result<bool> JobStore::was_sound(const Status& mine) { return fetch_->was_sound(mine); }
+
+Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> version,
+                                               const Check& check) {
+  if (fetched_) {
+    auto again = get_usable(check);
+    if (again) return again;
+    lost_.emplace(*std::exchange(fetched_, std::nullopt), again.error().message);
+  }
   DIAPAUSE_TRY_ASSIGN(engine::Inventory inventory, engine::take_inventory(*context_));
   std::string reasons;
   if (inventory.unread) reasons += inventory.unread->message + "\n";
@@ -183,17 +203,21 @@ Result<engine::FetchedVersion> JobStore::fetch(
     if (!candidate.manifest && candidate.problems.empty()) continue;  // it never became a version
     is_any = true;
     std::string why = candidate.manifest ? "" : candidate.problems.front();
-    if (candidate.manifest) {
-      fetch_.emplace(*context_, candidate, engine::Purpose::copy);
-      auto fetched = fetch_->get();
-      const Status usable =
-          fetched ? engine::agree(*context_, check(fetched->image)) : fail(fetched.error());
-      if (usable) {
+    const auto lost = lost_.find(candidate.id);
+    if (lost != lost_.end()) {
+      why = lost->second;
+    } else if (candidate.manifest) {
+      // The restart of several nodes cannot be begun again in its middle.
+      fetch_.emplace(*context_, candidate,
+                     context_->rank_count() == 1 ? engine::Purpose::place : engine::Purpose::copy);
+      auto fetched = get_usable(check);
+      if (fetched) {
         if (!reasons.empty() && context_->rank() == 0) context_->log(Severity::warning, reasons);
         passed_over_ = std::move(reasons);
+        fetched_ = candidate.id;
         return fetched;
       }
-      why = usable.error().message;
+      why = fetched.error().message;
     }
     reasons += fmt::format("version {}: {}\n", candidate.id.number, why);
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,9 +72,14 @@ class JobStore {
 
   // Returns the newest version that is sound and that `check` accepts, or the version of the given
   // number if it is so. Fails with Code::not_found if there are no versions, and with Code::corrupt
-  // and the reasons if none of them can be used. Versions that had to be passed over are logged.
-  Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version,
-                                       const std::function<Status(store::ImageReader&)>& check);
+  // and the reasons if none of them can be used. Versions that had to be passed over are logged. If
+  // this agent is alone, the image was not checked yet, beyond what `check` reads of it.
+  using Check = std::function<Status(store::ImageReader&)>;
+  Result<engine::FetchedVersion> fetch(std::optional<std::uint64_t> version, const Check& check);
+  // `mine` says whether the images that fetch() has given were sound when they were read. Returns
+  // whether that is so. Otherwise fetch() is to be called again: it gives images that were checked
+  // before, of the same version if they can be had, or of another one.
+  Result<bool> was_sound(const Status& mine);
   // Writes to the ledger that the job goes on from the version that fetch() gave, and that the
   // restart took `seconds`.
   void note_restart(const engine::FetchedVersion& fetched, double seconds);
@@ -88,6 +94,8 @@ class JobStore {
   Status add_increment(engine::Captures& captures, const engine::ImagePlan& plan,
                        capture::BlockSource& source, const Incremental& incremental,
                        store::Slot slot);
+  // A version of which images are looked for, from whatever holds them.
+  Result<engine::FetchedVersion> get_usable(const Check& check);
   static Status add_image(engine::Captures& captures, const engine::ImagePlan& plan,
                           capture::BlockSource& source, store::Slot slot);
 
@@ -95,7 +103,9 @@ class JobStore {
   engine::LedgerWriter ledger_;
   std::unique_ptr<engine::NodeEngine> engine_;
   std::optional<engine::Fetch> fetch_;  // fetch of the version from which the job is restarted
-  std::string passed_over_;             // newer versions that this fetch has passed over, and why
+  std::optional<format::VersionId> fetched_;
+  std::map<format::VersionId, std::string> lost_;  // versions that are damaged, and why
+  std::string passed_over_;  // newer versions that this fetch has passed over, and why
   std::uint64_t next_version_ = 1;
   bool was_killed_ = false;
   engine::Decider decider_;

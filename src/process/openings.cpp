@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -150,21 +151,22 @@ Status Openings::open_memory(const SharedMemory& memory) {
 // then need no memory of the job, and its next checkpoints need not hold them. Returns -1 if the
 // pages must be made from the image. Fails if the image does not hold them and the file cannot be
 // opened.
-Result<int> Openings::open_same_file(const SharedMemory& memory, const Parts& parts,
+Result<int> Openings::open_same_file(const SharedMemory& memory, const ContentsList& parts,
                                      const ReadContents& read) const {
   if (memory.path.empty()) return -1;
   const auto file = open_mapped_file(memory.path);
   if (!file && memory.is_stored) return -1;
   if (!file) return fail(file.error());
-  bool is_same = true;
-  for (const StoredContents* one : parts) {
-    DIAPAUSE_TRY(read(*one, [&](std::uint64_t offset, ByteView bytes) -> Status {
-      ByteVector held(bytes.size());
-      is_same = is_same && file->read_exact(held, one->offset + offset) &&
-                std::ranges::equal(held, bytes);
-      return {};
-    }));
-  }
+  std::atomic<bool> is_same = true;
+  const auto compare = [&](const StoredContents& one, std::uint64_t offset,
+                           ByteView bytes) -> Status {
+    ByteVector held(bytes.size());
+    const bool is_equal =
+        file->read_exact(held, one.offset + offset) && std::ranges::equal(held, bytes);
+    if (!is_equal) is_same = false;
+    return {};
+  };
+  DIAPAUSE_TRY(read(parts, compare));
   if (!is_same) return -1;
   const int raised = ::fcntl(file->fd(), F_DUPFD_CLOEXEC, lowest_);
   if (raised < 0) return fail(os_error("opening the files of the job (see ulimit -n)", errno));
@@ -173,7 +175,7 @@ Result<int> Openings::open_same_file(const SharedMemory& memory, const Parts& pa
 
 Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>& contents,
                                const ReadContents& read) {
-  std::vector<Parts> parts(job.memories.size());
+  std::vector<ContentsList> parts(job.memories.size());
   for (const StoredContents& one : contents) {
     if (one.process == 0) parts[one.shared].push_back(&one);
   }
@@ -187,18 +189,16 @@ Status Openings::fill_memories(const Job& job, const std::vector<StoredContents>
     DIAPAUSE_TRY(open_memory(memory));
     const int to = memories_.back();
     if (to < 0) continue;
-    for (const StoredContents* one : parts[i]) {
-      DIAPAUSE_TRY(read(*one, [&](std::uint64_t offset, ByteView bytes) {
-        return write_all(to, one->offset + offset, bytes);
-      }));
-    }
+    const auto write = [to](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
+      return write_all(to, one.offset + offset, bytes);
+    };
+    DIAPAUSE_TRY(read(parts[i], write));
   }
   return {};
 }
 
-// Opens a file as it was when the image was made. The offset is the same, and a writable file is
-// cut to the length that it had: what was written to it since is lost. Fails with Code::mismatch if
-// the file is shorter now.
+// Opens a file as it was when the image was made. The offset is the same. Fails with Code::mismatch
+// if the file is shorter now.
 Result<int> Openings::open_file(const Description& one) const {
   const auto flags = static_cast<int>(
       one.flags & ~static_cast<std::uint32_t>(O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY));
@@ -210,22 +210,34 @@ Result<int> Openings::open_file(const Description& one) const {
   if (is_known && S_ISDIR(now.st_mode)) ::lseek(file, static_cast<off_t>(one.offset), SEEK_SET);
   if (!is_known || !S_ISREG(now.st_mode)) return file;
   const auto bytes = static_cast<std::uint64_t>(now.st_size);
-  const bool is_writable = (flags & O_ACCMODE) != O_RDONLY;
-  Status sound;
   if (bytes < one.bytes) {
-    sound =
-        fail(Code::mismatch, fmt::format("{} had {} bytes when the image was made, and has {} now",
-                                         one.path, one.bytes, bytes));
-  } else if (is_writable && bytes > one.bytes &&
-             ::ftruncate(file, static_cast<off_t>(one.bytes)) != 0) {
-    sound = fail(os_error("cutting " + one.path + " to the length that it had", errno));
-  }
-  if (!sound) {
     ::close(file);
-    return fail(std::move(sound.error()));
+    return fail(Code::mismatch,
+                fmt::format("{} had {} bytes when the image was made, and has {} now", one.path,
+                            one.bytes, bytes));
   }
   ::lseek(file, static_cast<off_t>(one.offset), SEEK_SET);
   return file;
+}
+
+Status Openings::finish(const Job& job) const {
+  for (std::size_t i = 0; i < job.descriptions.size(); ++i) {
+    const Description& one = job.descriptions[i];
+    const bool is_written = one.kind == DescriptionKind::file && (one.flags & O_PATH) == 0 &&
+                            (one.flags & O_ACCMODE) != O_RDONLY;
+    struct stat now {};
+    if (!is_written || ::fstat(descriptions_[i], &now) != 0 || !S_ISREG(now.st_mode)) continue;
+    if (static_cast<std::uint64_t>(now.st_size) <= one.bytes) continue;
+    if (::ftruncate(descriptions_[i], static_cast<off_t>(one.bytes)) == 0) continue;
+    return fail(os_error("cutting " + one.path + " to the length that it had", errno));
+  }
+  // A program is not told what the restart has done to watched files.
+  for (std::size_t i = 0; i < job.descriptions.size(); ++i) {
+    if (job.descriptions[i].kind != DescriptionKind::notifications) continue;
+    forget_events(descriptions_[i]);
+    ::fcntl(descriptions_[i], F_SETFL, static_cast<int>(job.descriptions[i].flags & kChangeable));
+  }
+  return {};
 }
 
 // Opens a named pipe by its path, and makes it if it is not there. It stays a named pipe, whoever
@@ -394,7 +406,8 @@ Result<Openings> Openings::open(const Job& job, const std::vector<StoredContents
     const bool is_ours = one.kind == DescriptionKind::standard;
     DIAPAUSE_TRY_ASSIGN(const int raised, openings.raise(opened));
     openings.descriptions_.push_back(raised);
-    const bool is_quiet = one.kind == DescriptionKind::notifications;  // must not block yet
+    // Does not block before finish().
+    const bool is_quiet = one.kind == DescriptionKind::notifications;
     if (!is_ours && !is_quiet && (one.flags & O_PATH) == 0) {
       ::fcntl(raised, F_SETFL, static_cast<int>(one.flags & kChangeable));
     }
@@ -415,18 +428,11 @@ Openings::Openings(Openings&& other) noexcept
 
 Openings::~Openings() { close_all(); }
 
-// Must be called when all files are open, because a program is not told what the restart does to
-// watched files.
 Status Openings::open_notifications(const Job& job) {
   std::vector<FileWatch> watches = job.watches;
   std::ranges::sort(watches, {}, &FileWatch::number);
   for (const FileWatch& one : watches)
     DIAPAUSE_TRY(watch_again(descriptions_[one.description], one));
-  for (std::size_t i = 0; i < job.descriptions.size(); ++i) {
-    if (job.descriptions[i].kind != DescriptionKind::notifications) continue;
-    forget_events(descriptions_[i]);
-    ::fcntl(descriptions_[i], F_SETFL, static_cast<int>(job.descriptions[i].flags & kChangeable));
-  }
   return {};
 }
 

@@ -21,10 +21,12 @@ struct StoredContents {
   std::uint64_t bytes = 0;
   std::size_t region = 0;  // by which it is read
 };
-// Reads the contents, and calls `take` with each piece: its offset from the beginning, and its
-// bytes.
-using TakePiece = std::function<Status(std::uint64_t, ByteView)>;
-using ReadContents = std::function<Status(const StoredContents&, const TakePiece&)>;
+// Takes a piece of the contents: its offset from their beginning, and its bytes, which are sound.
+// Called from several threads at once.
+using TakePiece = std::function<Status(const StoredContents&, std::uint64_t offset, ByteView)>;
+// Reads these contents, in any order, and gives each piece to `take`.
+using ContentsList = std::vector<const StoredContents*>;
+using ReadContents = std::function<Status(const ContentsList&, const TakePiece&)>;
 
 // Whom the opening talks to: its user, and the other nodes of the job (null: there are none).
 struct Surroundings {
@@ -34,8 +36,7 @@ struct Surroundings {
 
 class Openings {
  public:
-  // Opens everything. Files that the job could write to are cut to the length that they had.
-  // Code::mismatch names a file that does not exist any more or is shorter.
+  // Opens everything. Code::mismatch names a file that does not exist any more or is shorter.
   static Result<Openings> open(const Job& job, const std::vector<StoredContents>& contents,
                                const ReadContents& read, const Surroundings& around);
   Openings(Openings&& other) noexcept;
@@ -53,14 +54,17 @@ class Openings {
   int of_terminal(std::uint32_t index) const { return controlling_[index]; }
   // Returns -1 for a segment of System V.
   int of_memory(std::uint32_t index) const { return memories_[index]; }
+  // Cuts the files that the job could write to to the length that they had: what was written to
+  // them since is lost. To be called when all that the image holds has turned out to be sound, and
+  // before a process runs.
+  Status finish(const Job& job) const;
   // Seals memories as they were, when they hold what they held and all processes have mapped them.
   Status add_seals(const Job& job) const;
 
  private:
   Openings() = default;
-  using Parts = std::vector<const StoredContents*>;
   Status open_memory(const SharedMemory& memory);
-  Result<int> open_same_file(const SharedMemory& memory, const Parts& parts,
+  Result<int> open_same_file(const SharedMemory& memory, const ContentsList& parts,
                              const ReadContents& read) const;
   Status fill_memories(const Job& job, const std::vector<StoredContents>& contents,
                        const ReadContents& read);

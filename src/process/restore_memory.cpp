@@ -141,26 +141,23 @@ bool is_mapped(const Area& area) {
 Status fill_segment(RestoreWork& work, const Made& made, const Area& area) {
   if (work.filled[area.shared]) return {};
   work.filled[area.shared] = true;
-  for (const StoredContents& one : work.contents) {
-    if (one.process != 0 || one.shared != area.shared) continue;
-    DIAPAUSE_TRY(work.read(one, [&](std::uint64_t offset, ByteView bytes) {
-      return write_memory(made.leader().here, area.begin + one.offset + offset, bytes);
-    }));
-  }
-  return {};
+  const auto write = [&](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
+    return write_memory(made.leader().here, area.begin + one.offset + offset, bytes);
+  };
+  return work.read(contents_of_memory(work, area.shared), write);
 }
 
 Status fill_memory(RestoreWork& work, const Made& made) {
   for (const Area& area : made.stored->areas) {
     if (is_segment(work, area)) DIAPAUSE_TRY(fill_segment(work, made, area));
   }
+  ContentsList own;
   for (const StoredContents& one : work.contents) {
-    if (one.process != made.stored->id) continue;
-    DIAPAUSE_TRY(work.read(one, [&](std::uint64_t offset, ByteView bytes) {
-      return write_memory(made.leader().here, one.offset + offset, bytes);
-    }));
+    if (one.process == made.stored->id) own.push_back(&one);
   }
-  return {};
+  return work.read(own, [&](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
+    return write_memory(made.leader().here, one.offset + offset, bytes);
+  });
 }
 
 // Installs the guard pages of a process. If the kernel has no guard pages, the rights to these
@@ -248,6 +245,14 @@ Status describe_to_kernel(const RestoreWork& work, const Made& made) {
 }
 
 }  // namespace
+
+ContentsList contents_of_memory(const RestoreWork& work, std::uint32_t index) {
+  ContentsList list;
+  for (const StoredContents& one : work.contents) {
+    if (one.process == 0 && one.shared == index) list.push_back(&one);
+  }
+  return list;
+}
 
 Status restore_memory(RestoreWork& work, Made& made) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<Mapping> mappings, places_of(made.leader().here));

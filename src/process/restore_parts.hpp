@@ -45,6 +45,9 @@ enum class Birth { of_job, of_helper };
 Result<pid_t> make_task(const RestoreWork& work, const ThreadName& parent, std::uint64_t flags,
                         std::uint32_t id, Birth birth = Birth::of_job);
 
+// Returns what is stored of a shared memory.
+ContentsList contents_of_memory(const RestoreWork& work, std::uint32_t index);
+
 // Process 1 makes the segments of System V, which are empty at first. In the end it removes those
 // that no process has, if they were to end with the last process that has them.
 Status make_segments(const RestoreWork& work, const ThreadName& keeper);

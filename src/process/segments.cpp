@@ -85,12 +85,10 @@ Status fill_unattached(RestoreWork& work, const ThreadName& keeper, std::uint32_
   const SharedMemory& memory = work.job.memories[index];
   DIAPAUSE_TRY_ASSIGN(const std::uint64_t at,
                       work.calls.one(keeper, {SYS_shmat, {memory.id, 0, 0}, 0}));
-  for (const StoredContents& one : work.contents) {
-    if (one.process != 0 || one.shared != index) continue;
-    DIAPAUSE_TRY(work.read(one, [&](std::uint64_t offset, ByteView bytes) {
-      return write_memory(keeper.here, at + one.offset + offset, bytes);
-    }));
-  }
+  const auto write = [&](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
+    return write_memory(keeper.here, at + one.offset + offset, bytes);
+  };
+  DIAPAUSE_TRY(work.read(contents_of_memory(work, index), write));
   return work.calls.one(keeper, {SYS_shmdt, {at}, 0}).map([](std::uint64_t) {});
 }
 

@@ -128,21 +128,24 @@ class PieceReader {
 }  // namespace
 
 Status DirectImage::verify(const format::ImageIndex& index, unsigned threads) const {
-  const std::vector<std::byte*> nowhere(index.regions.size());
-  return visit_blocks(index, std::vector<bool>(index.regions.size(), true), nowhere, threads);
+  const auto nowhere = [](std::size_t, std::uint64_t, ByteView) -> Status { return {}; };
+  return visit(index, std::vector<bool>(index.regions.size(), true), threads, nowhere);
 }
 
 Status DirectImage::deliver(const format::ImageIndex& index, std::span<std::byte* const> targets,
                             unsigned threads) const {
   std::vector<bool> is_wanted;
   for (const std::byte* target : targets) is_wanted.push_back(target != nullptr);
-  return visit_blocks(index, is_wanted, targets, threads);
+  const auto copy = [&](std::size_t region, std::uint64_t offset, ByteView bytes) -> Status {
+    std::memcpy(targets[region] + offset, bytes.data(), bytes.size());
+    return {};
+  };
+  return visit(index, is_wanted, threads, copy);
 }
 
-Status DirectImage::visit_blocks(const format::ImageIndex& index,
-                                 const std::vector<bool>& is_wanted,
-                                 std::span<std::byte* const> targets, unsigned threads) const {
-  const auto take = [&](const Piece& piece, ByteView bytes) -> Status {
+Status DirectImage::visit(const format::ImageIndex& index, const std::vector<bool>& is_wanted,
+                          unsigned threads, const TakeBlock& take) const {
+  const auto take_piece = [&](const Piece& piece, ByteView bytes) -> Status {
     for (const Block& block : piece.blocks) {
       const format::Region& region = index.regions[block.region];
       const ByteView data = bytes.subspan(block.offset - piece.offset, block.length);
@@ -150,16 +153,14 @@ Status DirectImage::visit_blocks(const format::ImageIndex& index,
         return fail(Code::corrupt, fmt::format("{}: block {} of region '{}' is damaged", name_,
                                                block.number, region.name));
       }
-      std::byte* const target = targets[block.region];
-      if (target != nullptr)
-        std::memcpy(target + block.number * format::kBlockBytes, data.data(), data.size());
+      DIAPAUSE_TRY(take(block.region, block.number * format::kBlockBytes, data));
     }
     return {};
   };
   const std::vector<Piece> pieces = cut(index, is_wanted);
   return sys::in_shares(pieces.size(), threads, kDepth, [&](std::size_t begin, std::size_t end) {
     return PieceReader(file_, begin_, name_)
-        .visit(std::span(pieces).subspan(begin, end - begin), take);
+        .visit(std::span(pieces).subspan(begin, end - begin), take_piece);
   });
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +20,10 @@
 #include "sys/private_memory.hpp"
 
 namespace diapause::store {
+
+// Takes a block that was checked: its region, where it begins in the region, and its bytes, which
+// are there during the call only. Called from several threads at once.
+using TakeBlock = std::function<Status(std::size_t region, std::uint64_t offset, ByteView bytes)>;
 
 class DirectImage {
  public:
@@ -37,16 +42,17 @@ class DirectImage {
   Status deliver(const format::ImageIndex& index, std::span<std::byte* const> targets,
                  unsigned threads) const;
 
+  // Gives every block of the regions with is_wanted[r] to `take`, in up to `threads` threads. Stops
+  // at the first failure that a thread meets.
+  Status visit(const format::ImageIndex& index, const std::vector<bool>& is_wanted,
+               unsigned threads, const TakeBlock& take) const;
+
   // A region as memory that is backed by the file. Nothing is read or checked.
   Result<sys::PrivateMemory> map(const format::Region& region) const {
     return sys::PrivateMemory::of_file(file_, begin_ + region.offset, region.stored_bytes);
   }
 
  private:
-  // Checks the blocks of the wanted regions and copies those that have a target.
-  Status visit_blocks(const format::ImageIndex& index, const std::vector<bool>& is_wanted,
-                      std::span<std::byte* const> targets, unsigned threads) const;
-
   sys::File file_;
   std::uint64_t begin_;
   std::string name_;

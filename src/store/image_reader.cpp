@@ -16,6 +16,8 @@ constexpr std::size_t kLeastShare = 8;  // blocks, for which a thread is worth i
 // Blocks that are read together: a call for each would take longer than its bytes.
 constexpr std::uint64_t kSmallBlockBytes = 32768;
 constexpr std::uint64_t kTogetherBytes = 262144;
+// For less than this, buffers and a queue of reads are not worth their making.
+constexpr std::uint64_t kLeastPastCacheBytes = 4 * kMiB;
 
 class FileBytes : public ByteSource {
  public:
@@ -166,8 +168,7 @@ Status ImageReader::check(BlockName block, ByteView data) const {
 
 Status ImageReader::verify(unsigned threads) {
   if (reads_past_cache()) return direct_->verify(index_, threads);
-  const std::vector<std::byte*> nowhere(index_.regions.size());
-  return visit_blocks(std::vector<bool>(index_.regions.size(), true), nowhere, threads);
+  return visit_blocks(std::vector<bool>(index_.regions.size(), true), {}, threads);
 }
 
 Status ImageReader::verify_through_cache(const std::function<bool()>& go_on) {
@@ -199,11 +200,21 @@ Status ImageReader::deliver(std::span<std::byte* const> targets, unsigned thread
   if (reads_past_cache()) return direct_->deliver(index_, targets, threads);
   std::vector<bool> is_wanted;
   for (const std::byte* target : targets) is_wanted.push_back(target != nullptr);
-  return visit_blocks(is_wanted, targets, threads);
+  return visit_blocks(is_wanted, {targets, nullptr}, threads);
 }
 
-Status ImageReader::visit_blocks(const std::vector<bool>& is_wanted,
-                                 std::span<std::byte* const> targets, unsigned threads) const {
+Status ImageReader::visit(const std::vector<bool>& is_wanted, unsigned threads,
+                          const TakeBlock& take) {
+  std::uint64_t bytes = 0;
+  for (std::size_t region = 0; region < index_.regions.size(); ++region)
+    bytes += is_wanted[region] ? index_.regions[region].stored_bytes : 0;
+  if (reads_past_cache() && bytes >= kLeastPastCacheBytes)
+    return direct_->visit(index_, is_wanted, threads, take);
+  return visit_blocks(is_wanted, {{}, &take}, threads);
+}
+
+Status ImageReader::visit_blocks(const std::vector<bool>& is_wanted, const Purpose& purpose,
+                                 unsigned threads) const {
   std::vector<BlockName> blocks;
   for (std::size_t region = 0; region < index_.regions.size(); ++region) {
     const std::uint64_t count = is_wanted[region] ? index_.regions[region].block_count() : 0;
@@ -216,9 +227,8 @@ Status ImageReader::visit_blocks(const std::vector<bool>& is_wanted,
         for (auto left = std::span<const BlockName>(blocks).subspan(begin, end - begin);
              !left.empty();) {
           const std::size_t together = count_neighbours(left);
-          DIAPAUSE_TRY(together > 1
-                           ? visit_neighbours(left.first(together), targets, scratch)
-                           : visit_block(left[0], targets[left[0].region], workspace, scratch));
+          DIAPAUSE_TRY(together > 1 ? visit_neighbours(left.first(together), purpose, scratch)
+                                    : visit_block(left[0], purpose, workspace, scratch));
           left = left.subspan(together);
         }
         return {};
@@ -238,8 +248,7 @@ std::size_t ImageReader::count_neighbours(std::span<const BlockName> blocks) con
   return std::max<std::size_t>(count, 1);
 }
 
-Status ImageReader::visit_neighbours(std::span<const BlockName> blocks,
-                                     std::span<std::byte* const> targets,
+Status ImageReader::visit_neighbours(std::span<const BlockName> blocks, const Purpose& purpose,
                                      ByteVector& scratch) const {
   const std::uint64_t begin = offset_in_image(blocks.front());
   scratch.resize(std::max<std::size_t>(scratch.size(), kTogetherBytes));
@@ -251,26 +260,27 @@ Status ImageReader::visit_neighbours(std::span<const BlockName> blocks,
     const std::uint64_t length = block_length(block.region, block.number);
     const ByteView data = all.subspan(offset_in_image(block) - begin, length);
     DIAPAUSE_TRY(check(block, data));
-    std::byte* const target = targets[block.region];
-    if (target != nullptr)
-      std::memcpy(target + block_offset(block.region, block.number), data.data(), length);
+    const std::uint64_t offset = block_offset(block.region, block.number);
+    std::byte* const target = purpose.target_of(block.region);
+    if (target != nullptr) std::memcpy(target + offset, data.data(), length);
+    if (purpose.take != nullptr) DIAPAUSE_TRY((*purpose.take)(block.region, offset, data));
   }
   return {};
 }
 
-// Without a target the block is only checked.
-Status ImageReader::visit_block(BlockName block, std::byte* target,
+Status ImageReader::visit_block(BlockName block, const Purpose& purpose,
                                 EncodedRegions::Workspace& workspace, ByteVector& scratch) const {
+  std::byte* const target = purpose.target_of(block.region);
+  const std::uint64_t offset = block_offset(block.region, block.number);
   const std::uint64_t length = block_length(block.region, block.number);
   if (target == nullptr) scratch.resize(std::max<std::size_t>(scratch.size(), length));
-  const MutableBytes to =
-      target == nullptr ? MutableBytes(scratch).first(length)
-                        : MutableBytes(target + block_offset(block.region, block.number), length);
+  const MutableBytes to = target == nullptr ? MutableBytes(scratch).first(length)
+                                            : MutableBytes(target + offset, length);
   DIAPAUSE_TRY_ASSIGN(const ByteView view, read_block_with(workspace, block, to));
   // Memory that holds the image already is seen where it is, and not copied by the read.
   if (target != nullptr && view.data() != to.data())
     std::memcpy(to.data(), view.data(), view.size());
-  return {};
+  return purpose.take == nullptr ? Status{} : (*purpose.take)(block.region, offset, view);
 }
 
 }  // namespace diapause::store

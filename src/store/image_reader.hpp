@@ -76,6 +76,10 @@ class ImageReader {
   // blocks may have been written to them.
   Status deliver(std::span<std::byte* const> targets, unsigned threads = 1);
 
+  // Reads every region r with is_wanted[r], checks every block, and gives it to `take`, in up to
+  // `threads` threads.
+  Status visit(const std::vector<bool>& is_wanted, unsigned threads, const TakeBlock& take);
+
   // Where the file of `bytes` lies, which is what decides how it is read fastest.
   enum class Storage { disk, memory };
   // The file of `bytes`, opened for direct access, and where the image begins in it. own_memory()
@@ -96,13 +100,22 @@ class ImageReader {
   // read_block() for several threads, each of which has a workspace.
   Result<ByteView> read_block_with(EncodedRegions::Workspace& workspace, BlockName block,
                                    MutableBytes scratch) const;
-  // Checks the blocks of the wanted regions, and copies those that have a target.
-  Status visit_blocks(const std::vector<bool>& is_wanted, std::span<std::byte* const> targets,
+  // What is done with blocks: they are read to their targets, given away, or only checked.
+  struct Purpose {
+    std::span<std::byte* const> targets = {};
+    const TakeBlock* take = nullptr;
+
+    std::byte* target_of(std::size_t region) const {
+      return targets.empty() ? nullptr : targets[region];
+    }
+  };
+  // Checks the blocks of the wanted regions.
+  Status visit_blocks(const std::vector<bool>& is_wanted, const Purpose& purpose,
                       unsigned threads) const;
-  Status visit_block(BlockName block, std::byte* target, EncodedRegions::Workspace& workspace,
+  Status visit_block(BlockName block, const Purpose& purpose, EncodedRegions::Workspace& workspace,
                      ByteVector& scratch) const;
   std::size_t count_neighbours(std::span<const BlockName> blocks) const;
-  Status visit_neighbours(std::span<const BlockName> blocks, std::span<std::byte* const> targets,
+  Status visit_neighbours(std::span<const BlockName> blocks, const Purpose& purpose,
                           ByteVector& scratch) const;
   std::uint64_t offset_in_image(BlockName block) const;
   Status check(BlockName block, ByteView data) const;

@@ -779,6 +779,63 @@ def hostile(place, options):
     must(job.output() == scenario.reference, "the job ended with its agent")
 
 
+def damage(image):
+    """Changes one byte in the middle of a file, which is in memory of the job."""
+    with open(image, "r+b") as file:
+        file.seek(image.stat().st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 4]))
+
+
+SHORTENS = """
+import os, time
+def wait_for(name):
+    while not os.path.exists(name): time.sleep(0.01)
+memory = bytearray(os.urandom(1 << 20) * 64)
+file = open("state", "wb", buffering=0)
+file.write(b"x" * 100)
+print("long", flush=True)
+wait_for("shorten")
+file.truncate(10)
+print("short", flush=True)
+wait_for("lengthen")
+file.truncate(100)
+print("long again", flush=True)
+wait_for(os.environ["TRANSPARENT_GATE"])
+print(os.path.getsize("state"), sum(memory[::4096]) == 64 * sum(memory[:1 << 20:4096]), flush=True)
+"""
+
+
+def damaged(place, options):
+    """Damage that is met while memory is restored: another copy is taken, or the version before, for which all is as it was."""
+    del options
+    place.gate.unlink(missing_ok=True)
+    job = Job(place, "launch", "--name", "job", "--", "/usr/bin/python3", "-c", SHORTENS)
+    job.wait_for_lines(1)
+    job.checkpoint("--level", "4")
+    (place.work / "shorten").touch()
+    job.wait_for_lines(2)
+    before = set(place.root.glob("memory/**/*.img"))
+    job.checkpoint()
+    newest = set(place.root.glob("memory/**/*.img")) - before
+    must(len(newest) == 1, f"the second checkpoint has the images {newest}")
+    (place.work / "lengthen").touch()
+    job.wait_for_lines(3)
+    job.kill()
+    damage(newest.pop())
+    place.gate.touch()
+    status, output, errors = place.verb("restart", "job")
+    must(status == 0 and output.splitlines() == ["short", "long again", "100 True"], f"{status} {output} {errors}")
+    must("version 2: " in errors and "is damaged" in errors, f"the damage is not told: {errors}")
+    for image in before:
+        if image.exists():
+            damage(image)
+    (place.work / "state").write_bytes(b"x" * 100)
+    status, output, errors = place.verb("restart", "job", "1")
+    must(status == 0 and output.splitlines()[-1] == "100 True", f"from another copy: {status} {output} {errors}")
+
+
 TESTS = {
     "counting": program_test("counting"), "threads": program_test("threads"), "signals": program_test("signals"),
     "memory": program_test("memory"), "files": program_test("files"), "locks": program_test("locks"), "tree": program_test("tree"),
@@ -792,6 +849,7 @@ TESTS = {
     "increments": increments, "carried": carried, "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
     "families": program_test("families"), "views": program_test("views"), "schedule": program_test("schedule"), "elsewhere": elsewhere, "hasty": hasty, "orphaned": orphaned, "killed": killed,
+    "damaged": damaged,
 }
 
 
