@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/byte_source.hpp"
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "comm/file_writer.hpp"
 #include "comm/pause.hpp"
 #include "comm/relay.hpp"
 
@@ -27,14 +27,6 @@ struct Send {
 struct Receive {
   std::uint32_t peer;
   MutableBytes data;
-};
-
-// One rank's part of a file that several ranks write together.
-struct FilePart {
-  std::string path;  // of a file that exists
-  // Identifies the file: all parts with the same path have the same number.
-  std::uint32_t number = 0;
-  std::uint64_t offset = 0;
 };
 
 class Comm {
@@ -83,12 +75,9 @@ class Comm {
   // length (below 2 GiB). Collective only among the peers named.
   virtual Status exchange(std::span<const Send> sends, std::span<const Receive> receives) = 0;
 
-  // Returns whether write_files() can be called. Not collective.
-  virtual bool has_file_writes() const { return false; }
-  // Writes `bytes` with collective writes, syncs them and reads them back. All ranks call this,
-  // each with its own part. Returns Code::io if this rank's part is not in its file; the other
-  // ranks do not learn of that.
-  virtual Status write_files(const FilePart& part, ByteSource& bytes);
+  // Returns a writer for the ranks of this Comm, which must outlive it, and null if there is none
+  // without MPI. Not collective.
+  virtual std::unique_ptr<FileWriter> file_writer() const { return nullptr; }
 };
 
 }  // namespace diapause::comm

@@ -41,11 +41,6 @@ Result<std::uint64_t> Comm::all_max(std::uint64_t value) {
   return ~least;
 }
 
-Status Comm::write_files(const FilePart& part, ByteSource&) {
-  return fail(Code::config,
-              part.path + " cannot be written with MPI-IO: this instance was opened without MPI");
-}
-
 std::unique_ptr<Comm> make_self_comm() { return std::make_unique<SelfComm>(); }
 
 }  // namespace diapause::comm

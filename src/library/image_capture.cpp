@@ -57,8 +57,8 @@ class DirectImage : public engine::RawImageSource {
   Result<engine::GlobalFacts> write_by_mpi(const engine::GlobalTarget& to) {
     const auto image = open();
     DIAPAUSE_TRY(agree(context_, image ? Status{} : fail(image.error())));
-    DIAPAUSE_TRY(
-        context_.comm->write_files({to.range.file.path(), to.file, to.range.begin}, *image->bytes));
+    const auto writer = context_.comm->file_writer();
+    DIAPAUSE_TRY(writer->write({to.range.file.path(), to.file, to.range.begin}, *image->bytes));
     return engine::GlobalFacts{image->facts, {}, 0};
   }
 

@@ -160,7 +160,7 @@ Result<std::unique_ptr<engine::Context>> open_context(OpenRequest& request) {
     if (!settings) mine = fail(std::move(settings.error()));
   }
   if (context->settings.global_mode == config::GlobalMode::mpi_io &&
-      !request.comm->has_file_writes()) {
+      request.comm->file_writer() == nullptr) {
     mine = fail(Code::config,
                 "global.mode is \"mpi-io\", and this instance is opened without MPI; set it to "
                 "\"direct\", or open "

@@ -131,7 +131,7 @@ class MpiFiles : public testing::Test {
   }
   Status write() {
     Noise bytes(comm_->rank());
-    return comm_->write_files({path(), 0, comm_->rank() * kPartBytes}, bytes);
+    return comm_->file_writer()->write({path(), 0, comm_->rank() * kPartBytes}, bytes);
   }
   // All ranks learn whether one of them fails, which is all that a checkpoint needs.
   bool fails_somewhere() {
