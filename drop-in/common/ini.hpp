@@ -24,9 +24,8 @@ class Ini {
   // By "section.key", or "key" where there is no section; in lower case.
   const std::map<std::string, std::string>& all() const { return values_; }
 
-  // For messages.
  private:
-  std::string name_;
+  std::string name_;  // for messages
   std::map<std::string, std::string> values_;
 };
 

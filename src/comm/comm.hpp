@@ -44,9 +44,8 @@ class Comm {
   struct Part {
     std::uint32_t place = 0;
     Waiting waiting = Waiting::patient;
-    std::shared_ptr<Relay> relay =
-        // All calls of the new Comm communicate through the relay; null: in the calling thread.
-        nullptr;
+    // All calls of the new Comm communicate through the relay; null: in the calling thread.
+    std::shared_ptr<Relay> relay = nullptr;
   };
   virtual Result<std::unique_ptr<Comm>> split(const std::optional<Part>& part) = 0;
 

@@ -18,8 +18,8 @@
 namespace diapause::comm {
 
 class MeetingPlace {
-  // Of what a process leaves, or announces.
  public:
+  // These are the limits of what a process leaves or announces.
   static constexpr std::size_t kMostBytes = 256;
   static constexpr std::size_t kMostValues = kMostBytes / sizeof(std::uint64_t);
 
@@ -39,24 +39,25 @@ class MeetingPlace {
   std::span<std::uint64_t> result(std::size_t count) {
     return std::span(shared_->result).first(count);
   }
-  // By the last process or, once all are here, by another.
+  // The last process to arrive calls this or, once all are here, another one.
   void release(bool succeeded);
   bool is_over() const { return shared_->over.load() == meeting_; }
   bool has_succeeded() const { return shared_->failed.load() == 0; }
-  // What a process has left; nullopt if it was too long. Valid until this process arrives at the
-  // next meeting.
+  // Returns what a process has left, and nullopt if it was too long. It is valid until this process
+  // arrives at the next meeting.
   std::optional<ByteView> left_by(std::uint32_t place) const;
 
   // ---- an announcement by the process in place 0, who does not wait for the others
-  // Whether all have to meet before the next announcement, because its memory may still be read.
+  // Returns whether all have to meet before the next announcement, because its memory may still be
+  // read.
   bool needs_meeting() const { return announced_ % kAnnouncements == 0; }
   void announce(ByteView data);
   // Returns whether the next announcement was there, and is in `data` now.
   bool hear(MutableBytes data);
 
   // ---- waiting
-  // What changes when one of the above does. A process that has seen `word` before it looked may
-  // sleep while it is the same.
+  // Returns a value that changes when one of the above does. A process that has read it before it
+  // looked may sleep while it is the same.
   enum class For { all_here, end, announcement };
   std::uint32_t word(For what) const;
   void sleep(For what, std::uint32_t seen, double at_most_s);

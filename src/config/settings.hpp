@@ -113,7 +113,7 @@ struct AsyncSettings {
   WhenFull when_full = WhenFull::wait;
 };
 
-// Which meters measure the energy of a node; docs/energy.md.
+// Says which meters measure the energy of a node (docs/energy.md).
 struct EnergySettings {
   std::vector<std::string> meters = {"auto"};  // or {"off"}, or names of meters
   std::uint32_t period_ms = 100;               // between two samples
@@ -142,8 +142,8 @@ struct FailureSettings {
   std::array<double, 5> mtbf_s{};
 };
 
-// Which phases of a checkpoint run slower to save energy: none, all at a fixed ratio of the base
-// clock, or those that were measured to save energy of the node.
+// Says which phases of a checkpoint run slower to save energy: none, all at a fixed ratio of the
+// base clock, or those that were measured to save energy of the node.
 enum class ThrottlePolicy { off, fixed, measured };
 
 // The means by which phases are slowed.

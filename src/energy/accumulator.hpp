@@ -33,9 +33,8 @@ struct Point {
 };
 
 class Accumulator {
-  // Longer if the source itself changes more rarely.
  public:
-  static constexpr double kStallS = 2;
+  static constexpr double kStallS = 2;  // longer if the source itself changes more rarely
 
   // `period_s`: how far apart readings are meant to be.
   Accumulator(const Zone& zone, double period_s);

@@ -43,9 +43,8 @@ class Directory {
   bool has_pair(std::uint32_t number) const { return pair_numbers_.contains(number); }
   bool has_key(std::uint32_t number) const { return key_numbers_.contains(number); }
 
-  // Home and port.
  private:
-  using PortName = std::pair<std::uint64_t, std::uint32_t>;
+  using PortName = std::pair<std::uint64_t, std::uint32_t>;  // home and port
   void add_address(const Address& shown, const Address& real, const PortName& port);
 
   bool is_trivial_ = true;

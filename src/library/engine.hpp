@@ -123,10 +123,10 @@ class Engine {
   Status commit_checkpoint(CheckpointInfo& info);
   Status give_up_checkpoint(const std::string& why);
   Status snapshot(std::uint64_t version, CheckpointInfo& info);
-  // Whether the next snapshot will take a checkpoint. Decides for that call, which then decides no
-  // more: collective as snapshot() is, and no communication besides.
+  // Returns whether the next snapshot will take a checkpoint. It decides for that call, which then
+  // decides no more. It is collective as snapshot() is, and costs no further communication.
   Result<bool> is_due();
-  // Whether the job has enough nodes for this level, 1 to 4. No communication.
+  // Returns whether the job has enough nodes for this level, 1 to 4. Not collective.
   Result<bool> has_nodes_for(int level) const;
   // Called by each checkpoint that is taken, in its thread, before it reads memory; may protect and
   // unprotect.
@@ -175,8 +175,8 @@ class Engine {
   // A stored region as memory that lives until unmap() or this object's end. Not collective.
   Result<std::byte*> map(const std::string& region);
   Status unmap(std::byte* data) { return session_->unmap(data); }
-  // Whether all that a restart left to be checked is sound; waits for it. The same on all ranks,
-  // also when asked again. Collective.
+  // Waits until all that a restart left to be checked is checked, and returns whether it is sound.
+  // The answer is the same on all ranks, also when asked again. Collective.
   Status scrub_wait() { return session_->wait_for_scrub(); }
   const format::ImageIndex* stored() const {
     return session_->is_open() ? &session_->get().image().index() : nullptr;

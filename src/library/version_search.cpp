@@ -55,7 +55,7 @@ Result<engine::Restart> VersionSearch::run() {
   }
   std::vector<engine::StoredVersion>& candidates = inventory_.versions;
   const bool wants_newest = wanted_.number == engine::Decider::kNewest;
-  // What a finished job has left is taken by its number only.
+  // Versions that a finished job has left are restored only if they are asked for by number.
   if (!wants_newest) std::ranges::move(inventory_.finished, std::back_inserter(candidates));
   for (engine::StoredVersion& candidate : candidates) {
     if (!wants_newest && candidate.id.number != wanted_.number) continue;
@@ -107,11 +107,11 @@ Result<std::optional<engine::Restart>> VersionSearch::fetch(engine::StoredVersio
   return std::nullopt;
 }
 
-// What cannot be read may be sound, and is not given up: only versions that are known to be damaged
-// are noted as such.
+// A version that cannot be read may be sound, and is not given up. Only versions that are known to
+// be damaged are noted as such.
 void VersionSearch::pass_over(const format::VersionId& id, const Error& why) {
   reason_ += sentence(id, why.message);
-  // What is missing from a version may lie, sound, in the tier that cannot be read.
+  // A tier that cannot be read may hold what is missing from a version.
   const Code code =
       why.code == Code::corrupt && inventory_.unread ? inventory_.unread->code : why.code;
   if (refusal_ == Code::not_found || code != Code::corrupt) refusal_ = code;

@@ -16,7 +16,7 @@ namespace diapause::library {
 // Versions that turned out to be lost while they were restored, and why.
 using LostVersions = std::map<format::VersionId, Error>;
 
-// What a restart asks for.
+// Says which version a restart asks for.
 struct WantedVersion {
   std::uint64_t number = engine::Decider::kNewest;
   engine::Purpose purpose = engine::Purpose::copy;
@@ -55,7 +55,8 @@ class VersionSearch {
   const LostVersions& lost_;
   engine::Inventory inventory_;
   std::vector<format::VersionId> damaged_;
-  // Of the versions that were passed over; Code::not_found if there were none.
+  // This is the worst error of the versions that were passed over; Code::not_found if there were
+  // none.
   Code refusal_ = Code::not_found;
   bool is_stepping_back_ = false;
   std::string reason_;

@@ -66,7 +66,7 @@ class Schedule {
   // times of rank 0 before they decide.
   void taken_at_own_time(int level, double now_s);
 
-  // What a schedule knows of the past, as plain bytes.
+  // Holds what a schedule knows of the past, as plain bytes.
   struct Times {
     std::array<double, 5> last_s{};  // by level, when its interval began
     double agreed_s = 0;

@@ -10,12 +10,12 @@
 
 namespace diapause::redundancy {
 
-// By node: the files of levels 1 to 3 that a whole version has there.
+// Returns, for each node, the files of levels 1 to 3 that a whole version has there.
 std::vector<Holdings> places(const format::Manifest& manifest,
                              std::span<const std::uint32_t> node_of_rank, std::size_t node_count);
 
-// Whether a checkpoint of that level, taken now, would have its copies and parities in the same
-// places.
+// Returns whether a checkpoint of that level, taken now, would have its copies and parities in the
+// same places.
 bool is_laid_out_alike(const format::Manifest& manifest,
                        std::span<const std::uint32_t> node_of_rank, std::uint32_t group_nodes,
                        std::uint32_t parity);

@@ -1,4 +1,5 @@
-// Which checkpoints survive a loss of nodes, with copies and parity placed as by src/redundancy.
+// Tells which checkpoints survive a loss of nodes. Copies and parity are placed as by
+// src/redundancy.
 #pragma once
 
 #include <cstdint>

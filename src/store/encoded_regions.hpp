@@ -20,13 +20,15 @@ class EncodedRegions {
   // Code::corrupt for blocks that cannot be those of the region.
   static Result<EncodedRegions> of(const format::ImageIndex& index);
 
-  // Whether region `region` lies in compressed blocks; the others here are for such regions.
+  // Returns whether the region is stored in compressed blocks. The other functions are for such
+  // regions only.
   bool holds(std::size_t region) const {
     return region < regions_.size() && regions_[region].has_value();
   }
   bool is_empty() const { return regions_.empty(); }
 
-  // In decoded bytes, at most format::kBlockBytes of them, from `offset` in the region on.
+  // Returns the decoded bytes of a block, at most format::kBlockBytes. They begin at offset() in
+  // the region.
   std::uint64_t length(std::size_t region, std::uint64_t block) const {
     return regions_[region]->plan.shape_of(block).bytes();
   }
@@ -34,7 +36,8 @@ class EncodedRegions {
     return regions_[region]->plan.offset_of(block);
   }
 
-  // What one thread needs to decode: kept between calls because its memory is used again.
+  // Holds what one thread needs to decode. It is kept between calls because its memory is used
+  // again.
   struct Workspace {
     codec::BlockDecoder decoder;
     ByteVector stored;

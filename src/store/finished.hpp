@@ -14,7 +14,7 @@ namespace diapause::store {
 
 inline constexpr const char* kFinishedName = "finished";
 
-// What the program has said when its job was over. Versions of the starts up to this one are
+// The program writes this mark when its job is over. Versions of all starts up to this one are
 // leftovers, wherever they are found; one of them may be kept.
 struct FinishedMark {
   std::uint32_t incarnation = 0;  // 0: the job was never finished

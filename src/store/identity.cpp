@@ -27,7 +27,7 @@ auto read_small_file(const sys::Directory& job, const char* name, Decoder decode
   return decoded;
 }
 
-// What a directory in the root of a global tier says of itself.
+// Reads what a directory in the root of a global tier says of itself.
 FoundJob look_at_job(const sys::Directory& root, const std::string& name) {
   FoundJob found;
   found.directory = name;
@@ -142,8 +142,8 @@ std::string own_root(sys::Kernel& kernel, const std::string& usual) {
     if (directory) return name;
     const bool is_free = directory.error().code == Code::not_found;
     if (is_free && first_free.empty()) first_free = name;
-    // Behind a free name there can be one of this user's only if the other user's directory has
-    // gone meanwhile.
+    // Names after a free one can belong to this user only if another user's directory has gone
+    // meanwhile.
     if (!is_free && directory.error().code != Code::denied) break;
   }
   return first_free.empty() ? usual : first_free;

@@ -1,5 +1,6 @@
-// Which directory in a tier is a job's. The identity in it says so, whatever path leads there and
-// whatever the machines are called; docs/decisions/0030-identity-lies-in-the-directory.md.
+// Finds a job's directory in a tier. The identity in the directory decides, whatever path leads
+// there and whatever the machines are called
+// (docs/decisions/0030-identity-lies-in-the-directory.md).
 #pragma once
 
 #include <set>
@@ -14,7 +15,7 @@
 
 namespace diapause::store {
 
-// How a job's directory in the global tier stands to the identity in it.
+// Tells whether a job's directory in the global tier lies where the identity in it says.
 enum class Standing {
   home,    // it lies where the identity says, whatever path leads there
   moved,   // nothing of the job is left where the identity says
@@ -43,16 +44,16 @@ Status write_starts(const sys::Directory& job, const format::Starts& starts);
 // A new one, of that name; its id is random.
 Result<format::JobIdentity> draw_identity(std::string_view job, std::string_view home);
 
-// How `job`, a directory in the root of a global tier, stands to `identity`.
+// Compares where `job`, a directory in the root of a global tier, lies with what `identity` says.
 Standing standing_of(const sys::Directory& root, const sys::Directory& job,
                      const format::JobIdentity& identity);
 
-// The directories of jobs of that name in the root of a global tier, in no order. A second
+// Returns the directories of jobs of that name in the root of a global tier, in no order. A second
 // directory of one identity in the same root is left out.
 Result<std::vector<FoundJob>> find_jobs(const sys::Directory& root, std::string_view name);
 
-// Of several, the one to go on with: one that has an identity before others, then that with the
-// newest version.
+// Returns the directory to go on with. A directory with an identity comes before others, then the
+// one with the newest version.
 const FoundJob& choose_job(const sys::Directory& root, const std::vector<FoundJob>& found);
 
 // The root of a tier that nobody has chosen: `usual`, or, where another user has made a directory

@@ -16,7 +16,7 @@ constexpr std::size_t kLeastShare = 8;  // blocks, for which a thread is worth i
 // Blocks that are read together: a call for each would take longer than its bytes.
 constexpr std::uint64_t kSmallBlockBytes = 32768;
 constexpr std::uint64_t kTogetherBytes = 262144;
-// For less than this, buffers and a queue of reads are not worth their making.
+// Shorter reads gain nothing from buffers and a queue of their own.
 constexpr std::uint64_t kLeastPastCacheBytes = 4 * kMiB;
 
 class FileBytes : public ByteSource {
@@ -154,7 +154,7 @@ Result<ByteView> ImageReader::read_block_with(EncodedRegions::Workspace& workspa
   return view;
 }
 
-// Of a block that is stored as it was in memory.
+// The block must be stored as it was in memory.
 std::uint64_t ImageReader::offset_in_image(BlockName block) const {
   return index_.regions[block.region].offset + block.number * format::kBlockBytes;
 }
@@ -235,7 +235,7 @@ Status ImageReader::visit_blocks(const std::vector<bool>& is_wanted, const Purpo
       });
 }
 
-// How many of the first blocks are best read together.
+// Returns the number of blocks at the beginning that are best read together.
 std::size_t ImageReader::count_neighbours(std::span<const BlockName> blocks) const {
   const std::uint64_t begin = offset_in_image(blocks[0]);
   std::size_t count = 0;

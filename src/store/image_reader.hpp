@@ -17,7 +17,7 @@
 
 namespace diapause::store {
 
-// What the manifest says an image must be.
+// Says what an image must be according to the manifest.
 struct ExpectedImage {
   format::ImageKind kind = format::ImageKind::data;
   format::VersionId version;
@@ -100,7 +100,8 @@ class ImageReader {
   // read_block() for several threads, each of which has a workspace.
   Result<ByteView> read_block_with(EncodedRegions::Workspace& workspace, BlockName block,
                                    MutableBytes scratch) const;
-  // What is done with blocks: they are read to their targets, given away, or only checked.
+  // Says what is done with the blocks: they are read to their targets, given to `take`, or only
+  // checked.
   struct Purpose {
     std::span<std::byte* const> targets = {};
     const TakeBlock* take = nullptr;

@@ -37,13 +37,13 @@ std::optional<std::uint32_t> parse_shared_name(std::string_view name);
 // The name of a job's directory in every tier, "<name>-<8 hex digits>": the first digits of its
 // identity.
 std::string job_key(std::string_view name, const format::JobId& id);
-// What releases without identities called it: by the path of its global directory, as it was
-// spelled.
+// Returns the key by which releases without identities knew the job. It depends on how the path of
+// the global directory was spelled.
 std::string old_job_key(std::string_view name, std::string_view absolute_global_path);
 bool is_job_key(std::string_view key);
-// The job's name; the key must be one.
+// Returns the job's name. The key must be one of is_job_key().
 std::string name_in_key(std::string_view key);
-// Whether it is the key of a job of that name.
+// Returns whether it is the key of a job of that name.
 bool is_key_of(std::string_view key, std::string_view job);
 
 inline constexpr const char* kManifestNames[2] = {"manifest.a", "manifest.b"};

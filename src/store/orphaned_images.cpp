@@ -8,8 +8,8 @@ namespace {
 
 using MaybeHeader = std::optional<format::ImageHeader>;
 
-// Nothing, for what is no image of a rank, or cannot be read; fails if it may be read a moment
-// later.
+// Returns nothing for a file that is no image of a rank or cannot be read. Fails if it may be read
+// a moment later.
 Result<MaybeHeader> read_header(const sys::Directory& directory, const std::string& name) {
   const auto give_up = [](const Error& why) -> Result<MaybeHeader> {
     if (is_of_the_moment(why.code)) return fail(why);

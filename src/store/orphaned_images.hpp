@@ -11,7 +11,7 @@
 
 namespace diapause::store {
 
-// By its header alone: the rest of the file may be of another capture.
+// Only the header was looked at. The rest of the file may belong to another capture.
 struct OrphanedImage {
   format::ImageHeader header;
   std::string directory;  // below the place: spare/, or that of a version without a manifest

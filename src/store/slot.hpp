@@ -14,9 +14,10 @@
 
 namespace diapause::store {
 
-// What a slot is wanted for: a capture may need to copy less where an earlier one lies; for what
-// may become smaller than is asked for, the room is there and not reserved; what is filled `later`
-// gets its memory from Slot::prepare(), which may take as long as the copy itself.
+// Says what a slot is for. A `capture` may have less to copy if an earlier one lies in the slot.
+// The content of a `shrinking` slot may become smaller than is asked for, so its room is not
+// reserved. A slot that is filled `later` gets its memory from Slot::prepare(), which may take as
+// long as the copy itself.
 enum class SlotUse { capture, other, shrinking, later };
 
 class Slot {
@@ -34,17 +35,17 @@ class Slot {
   bool is_settled() const { return is_settled_; }    // part of a version, and not in spare/
   bool is_open() const { return file_.is_open(); }
 
-  // Which capture it was given to last, by a number of the caller's; 0: to none, or it has been
-  // something else since.
+  // Returns the number that the caller has given to the last capture in this slot. It is 0 if there
+  // was none, or if something else was written since.
   std::uint64_t content() const { return content_; }
   void set_content(std::uint64_t number) { content_ = number; }
 
-  // Whether the file still has all that is mapped of it: beyond its end a write would end the
-  // program. Something else may have cut it.
+  // Returns whether the file is still as long as its mapping. Another program may have cut it, and
+  // a write beyond its end would kill this one.
   bool is_whole() const;
 
-  // Reserves and maps what SlotUse::later has left open; nothing to do for a slot that was used
-  // before. Code::full if there is no room any more.
+  // Reserves and maps what SlotUse::later has left open. A slot that was used before needs nothing.
+  // Returns Code::full if there is no room any more.
   Status prepare();
 
   // Cuts off what was not needed; for slots that are not mapped.

@@ -20,9 +20,9 @@ struct SurveyedPlace {
   config::TierKind kind = config::TierKind::memory;
   std::string job;   // its job key
   std::string node;  // empty in the global tier
-  // Of a job in the global tier: the directory that it is a copy of, if that is still there; else
-  // empty. Started, it goes on as a job of its own, and what the nodes hold under this key is the
-  // original's (store/identity.hpp).
+  // For a job in the global tier this is the directory that it is a copy of, if that is still
+  // there, and empty otherwise. When the copy is started, it becomes a job of its own, and what the
+  // nodes hold under this key belongs to the original (store/identity.hpp).
   std::string original;
   sys::Directory directory;
   std::vector<FoundVersion> versions;  // newest first
@@ -36,11 +36,11 @@ struct Survey {
 // All jobs and nodes below the root of a tier. A root that is not there holds nothing.
 Survey survey_root(sys::Kernel& kernel, config::TierKind kind, const std::string& root);
 
-// Whether a job works there now, as far as this machine can tell.
+// Returns whether a job uses the place now, as far as this machine can tell.
 bool is_in_use(const SurveyedPlace& place);
 
-// Every version directory in `place`, newest first. A manifest of another job than that of this key
-// is taken for damaged; "": it may be of any.
+// Returns every version directory in `place`, newest first. A manifest of another job than that of
+// this key counts as damaged; with an empty key any job will do.
 Result<std::vector<FoundVersion>> scan_versions(const sys::Directory& place,
                                                 std::string_view job_key = "");
 

@@ -98,8 +98,8 @@ Result<std::uint64_t> Tier::free_bytes(std::uint64_t own_promise) const {
   return space.free_bytes;
 }
 
-// In memory, what the file system would still take may be more than the machine has, or than a job
-// may have of it: filling it would end in the program being killed.
+// A file system in memory may have room for more than the machine, or the job's memory cgroup, can
+// give. The program would be killed if that were used up.
 Result<std::uint64_t> Tier::free_memory_bytes(std::uint64_t own_promise) const {
   // First, so that what is filled meanwhile counts twice, not never.
   std::uint64_t promised = promised_bytes();
@@ -233,8 +233,8 @@ void Tier::keep_one_ready(std::uint64_t bytes, std::uint32_t owner, std::uint64_
   give_back(std::move(*slot));
 }
 
-// In steps, as whoever needs the slot at once does the rest faster than a thread that gives way to
-// all others, and as the program may come to need the memory itself.
+// The slot is prepared in steps. A caller that needs it at once does the rest faster than this
+// thread, which gives way to all others, and the program may come to need the memory itself.
 Status Tier::prepare_until(Slot& slot, const std::atomic<bool>& stop) const {
   constexpr std::uint64_t kLeastStep = 64 * kMiB;
   const std::uint64_t wanted = slot.unprepared_;
@@ -274,8 +274,8 @@ void Tier::lend(Slot slot) { lent_.push_back(std::move(slot)); }
 
 namespace {
 
-// What a borrowed slot is called once it is free again: the name that it was lent under would say
-// that it is not.
+// Returns the name of a borrowed slot that is free again. The name under which it was lent says
+// that it is in use.
 std::string returned_name(const std::string& lent_name) { return lent_name + ".free"; }
 
 }  // namespace
@@ -369,8 +369,8 @@ Status Tier::sync_version(const format::VersionId& version) const {
   return directory->sync();
 }
 
-// What is written to a directory that was moved away is found by nobody: a version there must not
-// be told as held.
+// Nobody finds what is written to a directory that was moved away, so a version there must not
+// count as held.
 Status Tier::publish(const format::Manifest& manifest) const {
   const std::string name = version_directory(manifest.version);
   sys::Directory opened;
@@ -393,14 +393,15 @@ void Tier::recycle(Slot slot, const format::VersionId& version, const std::strin
   if (!slot.is_open()) return;
   auto directory = directory_.open_child(version_directory(version));
   if (!directory) return;  // deleted from outside; the slot goes with it
-  // Of a borrowed slot under the name by which its owner knows that it is free.
+  // The owner of a borrowed slot knows by this name that it is free.
   const std::string to = slot.is_borrowed_ ? returned_name(slot.name_) : slot.name_;
   if (!directory->rename(name, spare_, to)) return;
   slot.is_settled_ = false;
   if (!slot.is_borrowed_) give_back(std::move(slot));
 }
 
-// Of too many, the smallest goes: it is the cheapest to make anew.
+// If there are too many spare slots, the smallest is removed, because it is the cheapest to make
+// again.
 void Tier::give_back(Slot slot) {
   if (slot.is_borrowed_) return return_unused(slot.name_);
   spares_.push_back(std::move(slot));

@@ -33,8 +33,8 @@ struct DamagedFile {
   bool operator==(const DamagedFile&) const = default;
 };
 
-// What lies in a tier under one version's name, judged by names alone: images are verified when
-// they are opened.
+// Describes what a tier has under the name of one version. Only names are looked at; images are
+// verified when they are opened.
 struct FoundVersion {
   format::VersionId id;
   std::optional<format::Manifest> manifest;  // sound, and of this version and job
@@ -64,11 +64,11 @@ class Tier {
   const sys::Directory& directory() const { return directory_; }
   bool is_in_memory() const;  // of this machine: false if that cannot be asked
 
-  // By one process of the node (global: of the job): takes the lock for as long as this object
-  // lives.
+  // Takes the lock for as long as this object lives. One process of the node calls this; for the
+  // global tier, one process of the job.
   Status lock(const std::string& holder, double wait_s);
-  // Removes what earlier processes left in spare/. By the holder of the lock, before anybody
-  // acquires.
+  // Removes what earlier processes left in spare/. The holder of the lock calls this before anybody
+  // acquires a slot.
   Status clear_spares() const;
 
   // Every version directory, newest first.
@@ -98,9 +98,9 @@ class Tier {
   Result<Slot> borrow(const std::string& name, const sys::FileId& id) const;
   void return_unused(const std::string& name) const;  // one that was lent and not borrowed
 
-  // From the object that this one replaces, of the same tier, in the same process: it no longer is
-  // of any use. What was lent is waited for on, where the directory is still the same; no name is
-  // given twice.
+  // Takes over from another object of the same tier and process, which cannot be used any more.
+  // Slots that it has lent are still waited for if the directory is the same, and no name is given
+  // twice.
   void succeed(Tier before);
   void unlock() { lock_.reset(); }
 
@@ -111,8 +111,7 @@ class Tier {
   Status make_version(const format::VersionId& version);
   // Syncs the slot, gives it its final name and proves it. Not durable before sync_version.
   Status settle(Slot& slot, const format::VersionId& version, const std::string& name);
-  // That what is called `name` in the version is this slot's file. Code::io names the path where it
-  // is not.
+  // Checks that `name` in the version is this slot's file. If it is not, Code::io names the path.
   Status prove(const Slot& slot, const format::VersionId& version, const std::string& name) const;
   Status sync_version(const format::VersionId& version) const;
   Status publish(const format::Manifest& manifest) const;

@@ -269,7 +269,7 @@ Status Directory::remove_file(std::string_view name) const {
 Status Directory::remove_child(std::string_view name) const {
   DIAPAUSE_TRY(check_plain_name(name, *this));
   const std::string component(name);
-  // Of what was emptied before, nothing is left to look for.
+  // A directory that was emptied before is removed at once.
   if (uninterrupted([&] { return kernel_->unlinkat(fd_, component.c_str(), AT_REMOVEDIR); }) == 0)
     return {};
   return remove_tree(*kernel_, fd_, component, path_ + "/" + component, 0);

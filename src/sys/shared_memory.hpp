@@ -11,7 +11,7 @@ namespace diapause::sys {
 
 class SharedMemory {
  public:
-  // What another process of the machine needs to open the memory. It is plain bytes.
+  // Another process of the machine opens the memory by its handle, which is plain bytes.
   struct Handle {
     std::int64_t process = 0;
     std::int64_t descriptor = -1;

@@ -1,4 +1,4 @@
-// What an MPI call returned, as a Status.
+// Turns what an MPI call returned into a Status.
 #pragma once
 
 #include <mpi.h>

@@ -51,8 +51,7 @@ void put_joules(json& line, const energy::Charge& charge, const energy::Sampler&
   json joules = json::object();
   const std::vector<energy::Zone>& zones = sampler.domains();
   for (std::size_t z = 0; z < zones.size() && z < charge.is_known.size(); ++z) {
-    // Of several meters of the node nobody knows whether they see the same: that of the total
-    // counts.
+    // Several meters of the node may see the same power, so only the one of the total counts.
     const energy::Total& total = sampler.total();
     const bool is_second_node = zones[z].domain == energy::Domain::node && total.name == "node" &&
                                 std::ranges::find(total.zones, z) == total.zones.end();
@@ -83,7 +82,7 @@ json sources_of(const energy::Sampler& sampler) {
 }
 
 // Returns the processor time that was used, and the job's part of `whole`, the machine's energy.
-// Null if nobody can tell.
+// Returns null if the kernel does not tell.
 json processors_of(std::optional<energy::ProcessorTimeReader>& reader, const json& whole) {
   if (!reader) return nullptr;
   const auto times = reader->since_last();

@@ -107,7 +107,7 @@ class EncodingPlanner {
   // The measured seconds per byte. Codecs are slower beside the program than on samples, and
   // overlap with the writes.
   std::optional<double> plain_cost_, compressed_cost_;
-  // How many times longer a computing thread takes than alone, because other threads have the
+  // A computing thread takes this many times longer than alone, because other threads have the
   // processors. It was measured together with plain_cost_. Samples are in processor time.
   double slowdown_ = 1;
   std::uint64_t compressed_at_ = 0;  // number of the version

@@ -290,9 +290,9 @@ class BackgroundHost : public Host {
     return progress(number);
   }
 
-  // How long this call may wait for other nodes on behalf of the thread: a small part of the time
-  // since the call before. Nodes that make their calls at about the same time then get on by many
-  // steps in each, although the calls may be far apart.
+  // Returns how long this call may wait for other nodes on behalf of the thread: a small part of
+  // the time since the call before. Nodes that make their calls at about the same time then advance
+  // by many steps in each, although the calls may be far apart.
   double patience_s() {
     const double now_s = sys::monotonic_s();
     const double before_s = attended_s_.exchange(now_s);

@@ -78,9 +78,9 @@ class Host {
   // carries out its communication if nobody else may. Called in every call of the program.
   virtual void attend() {}
 
-  // For the energy account: add() adds phases that are no part of a checkpoint, and end_period()
-  // has everything written down. Called in the order in which all ranks submit. Collective;
-  // end_period() waits for the background.
+  // These two are for the energy account: add() adds phases that are no part of a checkpoint, and
+  // end_period() has everything written down. All ranks call them in the order in which they
+  // submit. Collective; end_period() waits for the background.
   virtual void add(std::span<const Phase> phases) = 0;
   virtual void end_period() = 0;
 

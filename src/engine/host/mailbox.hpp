@@ -51,10 +51,9 @@ struct Message {
 };
 
 class Mailbox {
-  // That a rank may be ahead.
  public:
-  static constexpr std::uint64_t kRequests = 16;
-  static constexpr std::uint64_t kResults = 64;  // that stay readable
+  static constexpr std::uint64_t kRequests = 16;  // by which a rank may be ahead
+  static constexpr std::uint64_t kResults = 64;   // that stay readable
   static constexpr const char* kFileName = "mailbox";
 
   // create() is called by one process of the node, then open() by the others. `rank_count` is that

@@ -44,9 +44,8 @@ class Decider {
   // another version or level, or for a level that does not exist. Collective.
   Result<Decision> decide(const Context& context, const DecisionRequest& mine);
 
-  // Counted by rank 0.
  private:
-  std::uint32_t attempts_ = 0;
+  std::uint32_t attempts_ = 0;  // counted by rank 0
 };
 
 }  // namespace diapause::engine

@@ -198,8 +198,8 @@ class Registry {
   std::optional<sys::FileLock> lock_;
 };
 
-// What a node remembers of a job of this name and home: its identity, or the directory of a release
-// that wrote none.
+// Holds what a node remembers of a job of this name and home: its identity, or the directory of a
+// release that wrote none.
 struct Memory {
   std::optional<format::JobIdentity> identity;
   std::string old_key;

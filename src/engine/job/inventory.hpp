@@ -27,9 +27,9 @@ struct StoredVersion {
   std::set<std::uint32_t> global_shared_files;  // shared files whose images count among `global`
   // The node tier that a node's file lies in.
   std::map<std::pair<std::uint32_t, std::string>, config::TierKind> tier_of;  // (node, file name)
-  // By tier: nodes that have a manifest (global: node 0).
+  // These are the nodes that have a manifest, by tier. The global tier counts as node 0.
   std::array<std::set<std::uint32_t>, 3> published_on;
-  // Whether, by tier, some place has a directory that never had a manifest.
+  // Tells, by tier, whether some node has a directory that never had a manifest.
   std::array<bool, 3> is_without_manifest_in{};
 };
 

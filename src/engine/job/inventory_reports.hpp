@@ -1,5 +1,5 @@
-// What the processes of a job report of the versions that they have, and what becomes of all
-// reports together. Pure.
+// The processes of a job report which versions they have. These functions merge the reports,
+// without side effects.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Sender {
   std::size_t process = 0;
 };
 
-// What is known of all versions while the reports are merged.
+// Holds what is known of all versions while the reports are merged.
 struct Merged {
   std::map<format::VersionId, StoredVersion> versions;
   std::map<format::VersionId, Sender> senders;

@@ -77,7 +77,7 @@ void tell_of_other_histories(const Context& context, const std::vector<StoredVer
   store::Tier* const tier = context.tiers.find(kCountingTier);
   if (tier == nullptr || context.rank() != 0) return;
   const auto starts = store::read_starts(tier->directory());
-  // That start was before starts were recorded.
+  // A start that is not found is older than the record of starts.
   if (!starts || starts->find(chosen.incarnation) == nullptr) return;
   const std::uint32_t root = starts->root_of(chosen.incarnation);
   const std::string taken =

@@ -67,7 +67,7 @@ class Catalogue {
   // because nothing is lost by keeping too much. Collective.
   void prune(const Context& context);
 
-  // Whether the last prune() has left the pinned version, which the settings do not keep.
+  // Returns whether the last prune() has left the pinned version, which the settings do not keep.
   bool has_kept_pinned() const { return has_kept_pinned_; }
 
   // Undoes a checkpoint that failed before it was published. Collective.

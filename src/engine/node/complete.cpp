@@ -32,7 +32,7 @@ class KeptImage : public ByteSource {
   store::ImageReader reader_;
 };
 
-// What this node's tier has of the version.
+// Returns what this node's tier has of the version.
 Result<redundancy::Holdings> holdings_of(const store::Tier& tier,
                                          const format::VersionId& version) {
   DIAPAUSE_TRY_ASSIGN(const std::vector<store::FoundVersion> all, tier.scan());
@@ -41,7 +41,7 @@ Result<redundancy::Holdings> holdings_of(const store::Tier& tier,
   return redundancy::Holdings{found->images, found->parities};
 }
 
-// What the node of this process lacks: by those files for which this process acts.
+// Names the files that the node of this process lacks, of those for which this process acts.
 struct Lack {
   std::set<std::uint32_t> images;  // of its own ranks
   std::set<std::uint32_t> copies;  // of others'

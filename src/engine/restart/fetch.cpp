@@ -144,7 +144,7 @@ class Fetch::Fetcher {
     return {file, rebuilt_rank, why.message, why.code};
   }
 
-  // Which file, or which rebuild, this rank's image came from.
+  // Names the file, or the rebuild, that this rank's image came from.
   Bad blame(const Error& why) const {
     const std::uint32_t rank = context_.rank();
     const Source& source = plan_.sources[rank];
@@ -172,7 +172,7 @@ class Fetch::Fetcher {
     }
   }
 
-  // Which files the plan makes this rank read: its own, and those it serves to others.
+  // Collects the files that the plan makes this rank read: its own, and those it serves to others.
   void collect_reads() {
     to_verify_.clear();
     rebuilds_.clear();
@@ -344,7 +344,8 @@ class Fetch::Fetcher {
     Room target_room;
     if (receives) {
       auto made = make_room(size);
-      // Without memory the messages must still be taken: into a piece that is thrown away.
+      // If there is no memory, the messages must still be received, into a piece that is thrown
+      // away.
       if (!made) result = fail(made.error());
       if (made) target_room = std::move(*made);
     }

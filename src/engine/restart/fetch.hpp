@@ -27,7 +27,7 @@ struct FetchedVersion {
   store::ImageReader image;      // this rank's; verified, but for Purpose::place
   unsigned reading_threads = 1;  // that may deliver it
   double greatest_error = 0;     // of what all ranks get; 0: exact
-  // Of every rank, for people: "own node", "peer node1", "parity", "global".
+  // Tells people where each rank's image came from: "own node", "peer node1", "parity", "global".
   std::vector<std::string> sources;
   bool needs_healing = false;  // a level the version had does not hold any more
   // Where nothing but files that are missing does that: the tier that they belong to, and whether

@@ -54,12 +54,13 @@ class FileCache {
   std::map<FileRef, store::ImageReader> readers_;
 };
 
-// How one lost image is computed: for every row in which the target holds data, k chunks of others.
+// Says how one lost image is computed: from k chunks of others for every row in which the target
+// holds data.
 struct Rebuild {
   struct Chunk {
     std::uint32_t position;            // in the codeword
     std::optional<ServedFile> served;  // none: the chunk of a member without a rank, all zeros
-    // In the served file's data: of an image's bytes, or of the parity region.
+    // The offset is in the served file's data: in an image's bytes, or in the parity region.
     std::uint64_t offset;
   };
   struct Row {
