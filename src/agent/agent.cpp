@@ -65,6 +65,15 @@ Result<std::unique_ptr<Team>> gather_team(const Nodes& nodes, const StoreRequest
 
 Ranks ranks_of(Team* team) { return team == nullptr ? Ranks{} : team->ranks(); }
 std::string emulated_name(const Team* team) { return team == nullptr ? "" : team->emulated_name(); }
+// Where nobody sits at a terminal, signals come to the process group of this process: `diapause
+// run` and `timeout` send them so. They are to reach the job through this process only.
+process::Keeper::Place place_of(const Team* team) {
+  const bool is_run = std::ranges::any_of(sys::environment(), [](const auto& variable) {
+    return variable.first == "DIAPAUSE_RUN_STOP_FILE";
+  });
+  const bool is_apart = is_run || !process::has_terminal();
+  return {emulated_name(team), is_apart ? process::JobGroup::own : process::JobGroup::of_caller};
+}
 bool is_first(const Team* team) { return team == nullptr || team->is_first(); }
 Status agree(Team* team, const Status& own) { return team == nullptr ? own : team->agree(own); }
 
@@ -83,7 +92,7 @@ Result<process::Keeper> launch_alone(const LaunchRequest& request, const process
   if (const std::string folder = fabric::library_folder(sys::own_program()); !folder.empty()) {
     sys::put_first_in_list("LD_LIBRARY_PATH", folder);  // the command inherits it
   }
-  return process::Keeper::launch(request.command, watch, "");
+  return process::Keeper::launch(request.command, watch, place_of(nullptr));
 }
 
 // Lets a restored job have the adapters of this machine.
@@ -114,7 +123,7 @@ Result<process::Keeper> launch_here(const LaunchRequest& request, Team* team,
     command = {sys::own_program(), "serve", std::to_string(listener->fd()), team->remote_file()};
   }
   // The command on the first node begins when the others can be reached.
-  const auto start = [&] { return process::Keeper::launch(command, watch, team->emulated_name()); };
+  const auto start = [&] { return process::Keeper::launch(command, watch, place_of(team)); };
   if (team->is_first()) {
     DIAPAUSE_TRY(team->agree({}));
     auto keeper = start();
@@ -127,28 +136,6 @@ Result<process::Keeper> launch_here(const LaunchRequest& request, Team* team,
   if (!begun && keeper) keeper->end();
   if (!begun) return fail(begun.error());
   return keeper;
-}
-
-Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch& watch) {
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store,
-                      JobStore::open(request.store, ranks_of(team)));
-  std::optional<sys::LocalSocket> door;
-  DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
-  if (store->newest_version() != 0 && is_first(team)) {
-    request.store.log(
-        Severity::information,
-        fmt::format(
-            "'{0}' has checkpoints of an earlier start, the newest is version {1}: this start "
-            "begins anew, and 'diapause restart {0}' would go on from there",
-            request.store.name, store->newest_version()));
-  }
-  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, launch_here(request, team, watch));
-  Caretaker caretaker({request.store, *store, keeper, watch, team, door ? &*door : nullptr});
-  const bool is_check = request.wish == Wish::check_only;
-  const double interval_s =
-      is_check && request.interval_s <= 0 ? kCheckInterval_s : request.interval_s;
-  if (interval_s > 0) caretaker.take_every(interval_s, request.level, request.wish);
-  return caretaker.until_end();
 }
 
 // Returns the port at which the process that starts commands waits: the only one at which it
@@ -186,13 +173,29 @@ Status check_nodes(const process::Job& job, const Team* team) {
   return {};
 }
 
-// A restart under way on this node.
-struct Restoring {
-  const RestartRequest& request;
-  JobStore& store;
-  Team* team = nullptr;
+// What the steps of a start on this node work with.
+struct Ground {
+  const StoreRequest& request;
+  Team* team;  // null: the job is on this node alone
   process::Watch& watch;
+  JobStore& store;
 };
+
+// What is done while the job runs.
+struct Routine {
+  double interval_s = 0;
+  int level = 1;
+  Wish wish = Wish::checkpoint;
+  bool finishes = false;  // the job, when its command ends with status 0
+};
+
+void give_routine(const Routine& routine, Caretaker& caretaker) {
+  const bool is_check = routine.wish == Wish::check_only;
+  const double interval_s =
+      is_check && routine.interval_s <= 0 ? kCheckInterval_s : routine.interval_s;
+  if (interval_s > 0) caretaker.take_every(interval_s, routine.level, routine.wish);
+  if (routine.finishes) caretaker.finishes();
+}
 
 // A job that was restored, and runs.
 struct Restored {
@@ -207,15 +210,15 @@ void end_and_wait(process::Keeper& keeper) {
 }
 
 // Makes the processes of this node again. They run when all nodes are ready.
-Result<Restored> restore_here(const Restoring& restoring, const StoredJob& stored,
+Result<Restored> restore_here(const Ground& ground, const StoredJob& stored,
                               const process::ReadContents& read) {
-  Team* const team = restoring.team;
-  const process::Surroundings around{restoring.request.store.log,
+  Team* const team = ground.team;
+  const process::Surroundings around{ground.request.log,
                                      team == nullptr ? nullptr : &team->others()};
   DIAPAUSE_TRY_ASSIGN(process::Openings openings,
                       process::Openings::open(stored.job, stored.contents, read, around));
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper,
-                      process::Keeper::wait_for_processes(restoring.watch, emulated_name(team)));
+                      process::Keeper::wait_for_processes(ground.watch, place_of(team)));
   const process::Birthplace place{keeper.process(), around.log, [&]() -> Status {
                                     DIAPAUSE_TRY(openings.finish(stored.job));
                                     return agree(team, {});
@@ -231,11 +234,19 @@ Result<Restored> restore_here(const Restoring& restoring, const StoredJob& store
   return Restored{std::move(keeper), std::move(*timed)};
 }
 
-// Makes the processes of this node again from the newest version that can be used. Where this node
-// is the only one, an image is read once, and each part of it is checked before it gets to its
-// place. If a part is damaged, nothing has run yet, and all begins again with another image.
-Result<Restored> restore_newest(const Restoring& restoring, double started_s) {
-  Team* const team = restoring.team;
+// The version to restore: its number, or the newest that can be used.
+struct Wanted {
+  std::optional<std::uint64_t> version;
+  Beginning if_none = Beginning::from_newest;  // anew: it is no failure if there are no versions
+};
+
+// Makes the processes of this node again from the newest version that can be used, and returns
+// nothing if there is none and need not be. Where this node is the only one, an image is read once,
+// and each part of it is checked before it gets to its place. If a part is damaged, nothing has run
+// yet, and all begins again with another image.
+Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wanted& wanted,
+                                               double started_s) {
+  Team* const team = ground.team;
   while (true) {
     StoredJob stored;
     const auto can_run_here = [&](store::ImageReader& image) -> Status {
@@ -244,26 +255,62 @@ Result<Restored> restore_newest(const Restoring& restoring, double started_s) {
       DIAPAUSE_TRY(process::check_machine(stored.job));
       return process::check_files(stored.job);
     };
-    DIAPAUSE_TRY_ASSIGN(engine::FetchedVersion fetched,
-                        restoring.store.fetch(restoring.request.version, can_run_here));
+    auto fetched = ground.store.fetch(wanted.version, can_run_here);
+    const bool is_none = !fetched && fetched.error().code == Code::not_found;
+    if (is_none && wanted.if_none == Beginning::anew) return std::optional<Restored>();
+    if (!fetched) return fail(std::move(fetched.error()));
     if (team != nullptr) {
       DIAPAUSE_TRY(
           team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job)));
     }
-    StoredImage image{fetched.image, fetched.reading_threads};
+    StoredImage image{fetched->image, fetched->reading_threads};
     const process::ReadContents read = [&](const process::ContentsList& contents,
                                            const process::TakePiece& take) {
       return read_contents(image, contents, take);
     };
-    auto restored = restore_here(restoring, stored, read);
+    auto restored = restore_here(ground, stored, read);
     if (restored) {
-      restoring.store.note_restart(fetched, sys::monotonic_s() - started_s);
-      return restored;
+      ground.store.note_restart(*fetched, sys::monotonic_s() - started_s);
+      return std::optional<Restored>(std::move(*restored));
     }
     if (image.sound || team != nullptr) return fail(std::move(restored.error()));
-    DIAPAUSE_TRY_ASSIGN(const bool sound, restoring.store.was_sound(image.sound));
+    DIAPAUSE_TRY_ASSIGN(const bool sound, ground.store.was_sound(image.sound));
     if (sound) return fail(std::move(restored.error()));
   }
+}
+
+Result<int> look_after(const Ground& ground, const Routine& routine, Restored job,
+                       std::optional<sys::LocalSocket>& door) {
+  Caretaker caretaker({ground.request, ground.store, job.keeper, ground.watch, ground.team,
+                       door ? &*door : nullptr});
+  caretaker.goes_on(std::move(job.timed));
+  give_routine(routine, caretaker);
+  return caretaker.until_end();
+}
+
+Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch& watch) {
+  const double started_s = sys::monotonic_s();
+  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<JobStore> store,
+                      JobStore::open(request.store, ranks_of(team)));
+  std::optional<sys::LocalSocket> door;
+  DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
+  const Ground ground{request.store, team, watch, *store};
+  const bool continues = request.beginning == Beginning::from_newest;
+  const Routine routine{request.interval_s, request.level, request.wish, continues};
+  if (continues) {
+    DIAPAUSE_TRY_ASSIGN(auto restored,
+                        restore_newest(ground, {std::nullopt, Beginning::anew}, started_s));
+    if (restored) return look_after(ground, routine, std::move(*restored), door);
+  } else if (store->newest_version() != 0 && is_first(team)) {
+    request.store.log(
+        Severity::information,
+        fmt::format(
+            "'{0}' has checkpoints of an earlier start, the newest is version {1}: this start "
+            "begins anew, and 'diapause restart {0}' would go on from there",
+            request.store.name, store->newest_version()));
+  }
+  DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, launch_here(request, team, watch));
+  return look_after(ground, routine, {std::move(keeper), {}}, door);
 }
 
 Result<int> restart_with(const RestartRequest& request, Team* team, process::Watch& watch) {
@@ -272,13 +319,11 @@ Result<int> restart_with(const RestartRequest& request, Team* team, process::Wat
                       JobStore::open(request.store, ranks_of(team)));
   std::optional<sys::LocalSocket> door;
   DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
-  DIAPAUSE_TRY_ASSIGN(Restored restored, restore_newest({request, *store, team, watch}, started_s));
-  Caretaker caretaker(
-      {request.store, *store, restored.keeper, watch, team, door ? &*door : nullptr});
-  caretaker.goes_on(std::move(restored.timed));
-  if (request.interval_s > 0)
-    caretaker.take_every(request.interval_s, request.level, Wish::checkpoint);
-  return caretaker.until_end();
+  const Ground ground{request.store, team, watch, *store};
+  DIAPAUSE_TRY_ASSIGN(auto restored,
+                      restore_newest(ground, {request.version, Beginning::from_newest}, started_s));
+  return look_after(ground, {request.interval_s, request.level, Wish::checkpoint, false},
+                    std::move(*restored), door);
 }
 
 // Lets the others know of a failure that they would otherwise wait for in vain.
@@ -292,15 +337,16 @@ Result<int> with_team(Team* team, Result<int> status) {
 
 Result<int> launch(const LaunchRequest& request) {
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
-  DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team,
-                      gather_team(request.nodes, request.store, {}));
+  DIAPAUSE_TRY_ASSIGN(
+      const std::unique_ptr<Team> team,
+      gather_team(request.nodes, request.store, {false, request.beginning, std::nullopt}));
   return with_team(team.get(), launch_with(request, team.get(), watch));
 }
 
 Result<int> restart(const RestartRequest& request) {
   DIAPAUSE_TRY_ASSIGN(process::Watch watch, process::Watch::begin());
   DIAPAUSE_TRY_ASSIGN(const std::unique_ptr<Team> team,
-                      gather_team(request.nodes, request.store, {true, request.version}));
+                      gather_team(request.nodes, request.store, {true, {}, request.version}));
   return with_team(team.get(), restart_with(request, team.get(), watch));
 }
 
@@ -317,7 +363,8 @@ Result<int> be_invited(const LogSink& log) {
   const auto status =
       invitation.task.is_restart
           ? restart_with({store, invitation.task.version, 0, 1, {}}, team.get(), watch)
-          : launch_with({store, {}, 0, 1, Wish::checkpoint, {}}, team.get(), watch);
+          : launch_with({store, {}, 0, 1, Wish::checkpoint, invitation.task.beginning, {}},
+                        team.get(), watch);
   (void)with_team(team.get(), status);
   return 0;  // the first agent has said why, if it was not well
 }

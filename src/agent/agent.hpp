@@ -13,7 +13,12 @@
 
 namespace diapause::agent {
 
-enum class Wish { checkpoint, check_only };
+// last: the job ends with it.
+enum class Wish { checkpoint, check_only, last };
+
+// The status of a job that was ended after its last checkpoint, and is to go on in another
+// allocation.
+inline constexpr int kStoppedInTime = 75;
 
 struct LaunchRequest {
   StoreRequest store;
@@ -22,6 +27,7 @@ struct LaunchRequest {
   int level = 1;          // level of these checkpoints
   // check_only: none is taken, and each new obstacle to them is logged.
   Wish wish = Wish::checkpoint;
+  Beginning beginning = Beginning::anew;
   Nodes nodes;
 };
 
@@ -33,8 +39,9 @@ struct RestartRequest {
   Nodes nodes;
 };
 
-// Both return the exit status of the command, as a shell gives it, when the job has ended. They
-// block signals of the calling thread, which must be the only thread of the process.
+// Both return the exit status of the command, as a shell gives it, when the job has ended, or
+// kStoppedInTime. They block signals of the calling thread, which must be the only thread of the
+// process.
 Result<int> launch(const LaunchRequest& request);
 Result<int> restart(const RestartRequest& request);
 // The agent of another node, which the first one has started: reads from standard input what to do.

@@ -11,6 +11,8 @@
 #include "agent/images.hpp"
 #include "process/contents.hpp"
 #include "sys/process.hpp"
+#include "sys/signals.hpp"
+#include "sys/text_file.hpp"
 
 namespace diapause::agent {
 namespace {
@@ -27,6 +29,9 @@ constexpr std::uint64_t kMostReadBefore =
 // A fork copies the tables of all pages of a process. Below this part of its memory it takes longer
 // than a copy.
 constexpr std::uint64_t kLeastPartForCopies = 32;
+// How often the memory of a job is looked at whose allocation ends, and when its last checkpoint is
+// as good as due.
+constexpr double kLongestLook_s = 600, kSoon_s = 0.1;
 constexpr double kLook_s = 0.5,
                  kIdle_s = 2;  // of an agent that is alone: how often it looks, and when it ends
 
@@ -48,6 +53,16 @@ bool is_worth_copies(const process::Dump& dump, config::CaptureStrategy strategy
   return is_possible && copied >= kLeastForCopies + other && copied >= forked / kLeastPartForCopies;
 }
 
+std::uint32_t order_for(Wish wish) {
+  if (wish == Wish::last) return Order::last;
+  return wish == Wish::check_only ? Order::check : Order::checkpoint;
+}
+
+Wish wish_of(const Order& order) {
+  if (order.verb == Order::last) return Wish::last;
+  return order.verb == Order::check ? Wish::check_only : Wish::checkpoint;
+}
+
 std::int32_t own_process() { return static_cast<std::int32_t>(sys::process_id()); }
 
 }  // namespace
@@ -65,12 +80,12 @@ int Caretaker::until_end() {
     // A checkpoint may have taken the signal that tells of the end.
     if (const auto status = around_.keeper.exit_status()) return end_of_command(*status);
     const auto event = around_.watch.wait(what_to_watch(), time_left());
-    if (!event && is_first) take_due();
+    if (is_first) do_what_is_due();
     // The end of the job's command is handled before any request.
     if (const auto status = around_.keeper.exit_status()) return end_of_command(*status);
     if (is_alone_ && is_abandoned()) around_.keeper.end();
     if (!event) continue;
-    if (event->signal != 0 && is_first) around_.keeper.signal_command(event->signal);
+    if (event->signal != 0 && is_first) obey_signal(*event);
     if (event->has_knocked) is_first ? answer_door() : obey();
   }
 }
@@ -83,15 +98,82 @@ int Caretaker::what_to_watch() const {
 // The first agent lets the others end with the job.
 int Caretaker::end_of_command(int status) {
   if (around_.door == nullptr) return status;
+  if (finishes_ && status == 0) finish();
   if (around_.team != nullptr) (void)around_.team->give({Order::end, 0});
-  around_.store.note_end(status);
-  return status;
+  around_.store.note_end(has_stopped_ ? kStoppedInTime : status);
+  return has_stopped_ ? kStoppedInTime : status;
 }
 
+void Caretaker::finish() {
+  if (around_.team != nullptr) (void)around_.team->give({Order::finish, 0});
+  if (const Status finished = around_.store.finish(); !finished)
+    around_.request.log(Severity::warning, finished.error().message);
+}
+
+bool Caretaker::is_end_watched() const {
+  return around_.door != nullptr && wish_ != Wish::check_only && !has_stopped_;
+}
+
+// How soon something may be due. When the last checkpoint has to begin depends on the memory that
+// the job then has, so that is looked at again when half of the time has passed.
 std::optional<double> Caretaker::time_left() const {
   if (is_alone_) return kLook_s;
-  if (interval_s_ <= 0) return std::nullopt;
-  return std::max(0.0, next_s_ - sys::monotonic_s());
+  std::optional<double> left_s;
+  if (interval_s_ > 0) left_s = std::max(0.0, next_s_ - sys::monotonic_s());
+  if (!is_end_watched()) return left_s;
+  const auto due_s = last_.due_in_s(memory_of_job(around_.keeper.process()));
+  if (!due_s) return left_s;
+  const double look_s = std::clamp(*due_s / 2, 0.0, kLongestLook_s);
+  return left_s ? std::min(*left_s, look_s) : look_s;
+}
+
+void Caretaker::do_what_is_due() {
+  if (has_stopped_) return;
+  if (interval_s_ > 0 && sys::monotonic_s() >= next_s_) take_due();
+  if (!is_end_watched()) return;
+  const auto due_s = last_.due_in_s(memory_of_job(around_.keeper.process()));
+  if (due_s && *due_s <= kSoon_s) stop(0);
+}
+
+// A signal of the terminal has reached the job already if that is in the foreground as well.
+void Caretaker::obey_signal(const process::Event& event) {
+  if (event.is_of_terminal) {
+    if (!around_.keeper.shares_group()) around_.keeper.signal_command(event.signal);
+    return;
+  }
+  const bool stops = is_end_watched() && last_.is_asked_for_by(event.signal);
+  stops ? stop(event.signal) : around_.keeper.signal_command(event.signal);
+}
+
+// Takes the last checkpoint and ends the job. If that fails, the job goes on, and gets the signal.
+void Caretaker::stop(int signal) {
+  const std::string why = signal == 0 ? "the allocation ends" : sys::signal_name(signal);
+  const double left_s = last_.left_s(signal);
+  const int level = last_.level(memory_of_job(around_.keeper.process()), left_s);
+  around_.request.log(Severity::information,
+                      fmt::format("{}: stopping with a checkpoint at level {}; {:.0f} s are left",
+                                  why, level, left_s));
+  const auto taken = checkpoint(Wish::last, level);
+  if (taken) {
+    has_stopped_ = true;
+    note_stop(fmt::format("{}: version {} at level {}", why, taken->version, taken->level));
+    return;
+  }
+  if (around_.keeper.exit_status()) return;
+  around_.request.log(Severity::error,
+                      "the last checkpoint failed, and the job goes on: " + taken.error().message);
+  if (signal == 0) last_.forget_end();
+  if (signal != 0) around_.keeper.signal_command(signal);
+}
+
+// Tells `diapause run` that the job has stopped, and why.
+void Caretaker::note_stop(const std::string& text) const {
+  around_.request.log(Severity::warning, "the job was stopped in time: " + text);
+  for (const auto& [name, value] : around_.request.environment) {
+    if (name != "DIAPAUSE_RUN_STOP_FILE") continue;
+    const Status noted = sys::append_line(sys::real_kernel(), value, text);
+    if (!noted) around_.request.log(Severity::warning, noted.error().message);
+  }
 }
 
 void Caretaker::take_due() {
@@ -126,8 +208,7 @@ Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
 // Tries to take a checkpoint once, on all nodes.
 Result<Answer> Caretaker::try_checkpoint(Wish wish, int level) {
   if (around_.team != nullptr) {
-    DIAPAUSE_TRY(
-        around_.team->give({wish == Wish::check_only ? Order::check : Order::checkpoint, level}));
+    DIAPAUSE_TRY(around_.team->give({order_for(wish), level}));
   }
   auto answer = take_part(wish, level);
   if (!answer && around_.team != nullptr) around_.team->give_up(answer.error());
@@ -180,27 +261,42 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
     DIAPAUSE_TRY(thaw());
     return answer;
   }
-  auto captured = capture(frozen, dump, level, thaw);
+  const bool is_last = wish == Wish::last;
+  auto captured = capture(frozen, dump, level, is_last ? std::function<Status()>() : thaw);
   if (!captured) return fail(std::move(captured.error()));
   captured->blocked_s = [stopped_s = answer.stopped_s] { return stopped_s; };
+  DIAPAUSE_TRY(store(std::move(*captured), answer));
+  // The job still stands still, and nothing that it has done is lost.
+  if (is_last) {
+    frozen.end();
+    around_.keeper.end();
+  }
+  return answer;
+}
+
+Status Caretaker::store(engine::Captures captures, Answer& answer) {
+  const double begun_s = sys::monotonic_s();
   // What all ranks agree on does not tell an error of the kernel here from others.
-  const Status own = captured->result;
-  auto stored = around_.store.store(std::move(*captured));
+  const Status own = captures.result;
+  const double capture_s = captures.capture_s;
+  auto stored = around_.store.store(std::move(captures));
   if (!stored) return fail(own ? std::move(stored.error()) : own.error());
   answer.version = stored->version;
   answer.level = stored->level;
   answer.bytes = stored->bytes;
-  return answer;
+  last_.learn(answer.level, answer.bytes, capture_s + sys::monotonic_s() - begun_s);
+  return {};
 }
 
-// Captures the job's memory and lets the job run on as soon as that is possible.
+// Captures the job's memory and lets the job run on as soon as that is possible; without `thaw`, it
+// goes on standing still.
 Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process::Dump& dump,
                                             int level, const std::function<Status()>& thaw) {
   const bool may_refer = level < kSelfContainedLevel;
   references_.forget_other_files(dump);
   if (is_incremental()) DIAPAUSE_TRY(increments_.begin(frozen, dump));
   if (may_refer) references_.apply(dump, process::References::Effort::look);
-  auto copies = copies_for(frozen, dump);
+  auto copies = thaw ? copies_for(frozen, dump) : std::nullopt;
   // Copying the memory takes a while, in which the job must not depend on this process.
   DIAPAUSE_TRY(copies ? thaw() : frozen.put_back());
   if (may_refer) references_.apply(dump, process::References::Effort::read);
@@ -212,7 +308,7 @@ Result<engine::Captures> Caretaker::capture(process::FrozenJob& frozen, process:
     tell_why_all_is_copied();
   }
   auto captured = around_.store.capture(level, source.index(), source, incremental);
-  if (!copies) DIAPAUSE_TRY(thaw());
+  if (thaw && !copies) DIAPAUSE_TRY(thaw());
   return captured;
 }
 
@@ -276,13 +372,16 @@ void Caretaker::answer_door() {
 void Caretaker::obey() {
   Team& team = *around_.team;
   while (const auto order = team.receive()) {
+    if (order->verb == Order::finish) {
+      (void)around_.store.finish();  // the first agent says why, if that fails
+      continue;
+    }
     if (order->verb == Order::end) {
       has_ended_ = true;
       around_.keeper.end();
       return;
     }
-    const auto done =
-        take_part(order->verb == Order::check ? Wish::check_only : Wish::checkpoint, order->level);
+    const auto done = take_part(wish_of(*order), order->level);
     if (!done) team.give_up(done.error());
   }
   if (!team.lost() || is_alone_ || has_ended_) return;

@@ -6,6 +6,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/increments.hpp"
+#include "agent/last_checkpoint.hpp"
 #include "agent/team.hpp"
 #include "fabric/pause.hpp"
 #include "process/copies.hpp"
@@ -32,17 +33,25 @@ class Caretaker {
   explicit Caretaker(const Surroundings& around)
       : around_(around),
         references_(around.store.referenced_files()),
-        increments_(around.store.audit_percent()) {}
+        increments_(around.store.audit_percent()),
+        last_(around.store) {}
 
   void take_every(double interval_s, int level, Wish wish);
   void goes_on(process::TimedCalls timed) { timed_ = std::move(timed); }
-  // Returns the status of the job's command, as a shell gives it. On other nodes than the first:
-  // that of what starts commands there.
+  // The job is finished if its command ends with status 0.
+  void finishes() { finishes_ = true; }
+  // Returns the status of the job's command, as a shell gives it, or kStoppedInTime. On other nodes
+  // than the first: that of what starts commands there.
   int until_end();
 
  private:
   std::optional<double> time_left() const;
+  bool is_end_watched() const;
+  void do_what_is_due();
   void take_due();
+  void obey_signal(const process::Event& event);
+  void stop(int signal);
+  void note_stop(const std::string& text) const;
   Result<Answer> checkpoint(Wish wish, int level);
   Result<Answer> try_checkpoint(Wish wish, int level);
   Result<Answer> take_part(Wish wish, int level);
@@ -51,11 +60,13 @@ class Caretaker {
                                    const std::function<Status()>& thaw);
   Status wait_for_others() const;
   std::optional<process::Copies> copies_for(process::FrozenJob& frozen, process::Dump& dump) const;
+  Status store(engine::Captures captures, Answer& answer);
   bool is_incremental() const;
   void tell_why_all_is_copied();
   void answer_door();
   void obey();
   int end_of_command(int status);
+  void finish();
   int what_to_watch() const;
   bool is_abandoned();
 
@@ -67,9 +78,12 @@ class Caretaker {
   int level_ = 1;
   Wish wish_ = Wish::checkpoint;
   std::string last_refusal_;
-  std::string last_told_;   // why all memory is copied
-  bool has_ended_ = false;  // by an order
-  bool is_alone_ = false;   // the first agent has gone
+  std::string last_told_;  // why all memory is copied
+  LastCheckpoint last_;
+  bool has_ended_ = false;    // by an order
+  bool has_stopped_ = false;  // after its last checkpoint
+  bool finishes_ = false;
+  bool is_alone_ = false;  // the first agent has gone
   std::optional<double> idle_since_s_;
 };
 

@@ -49,6 +49,7 @@ class JobStore {
   static Result<std::unique_ptr<JobStore>> open(const StoreRequest& request, Ranks ranks);
   ~JobStore();
 
+  const engine::Context& context() const { return *context_; }
   // Returns the greatest number of a stored version, or 0 if there is none.
   std::uint64_t newest_version() const { return next_version_ - 1; }
   // Returns how memory is to be captured, as the user has configured it.
@@ -86,6 +87,9 @@ class JobStore {
   // Notes that the job has ended with this status, as a shell gives it. A job that was killed has
   // failed: like a killed program that uses the library, it has no line of its end in the ledger.
   void note_end(int status);
+  // Says that the work of the job is done: its versions are removed, except as finish.keep says,
+  // and no start goes on from them. Nothing may be stored afterwards.
+  Status finish() { return engine_->finish(); }
 
  private:
   JobStore() = default;

@@ -269,6 +269,7 @@ std::string Invitation::text() const {
   line("directory", one_line(directory));
   for (const auto& [name, value] : environment) line("environment", one_line(name + "=" + value));
   line("restart", task.is_restart ? 1 : 0);
+  line("continue", task.beginning == Beginning::from_newest ? 1 : 0);
   if (task.version) line("version", *task.version);
   return text + std::string(kEnd) + "\n";
 }
@@ -306,6 +307,10 @@ Result<Invitation> Invitation::parse(const std::string& text) {
     if (name == "restart") {
       DIAPAUSE_TRY(parse_number(value, number));
       made.task.is_restart = number != 0;
+    }
+    if (name == "continue") {
+      DIAPAUSE_TRY(parse_number(value, number));
+      made.task.beginning = number != 0 ? Beginning::from_newest : Beginning::anew;
     }
     if (name == "version") DIAPAUSE_TRY(parse_number(value, made.task.version.emplace()));
   }

@@ -27,9 +27,14 @@ struct Nodes {
 };
 
 // What the agents are to do.
+enum class Beginning {
+  anew,
+  from_newest,  // it goes on from the newest version, if there is one, and is finished at status 0
+};
 struct Task {
   bool is_restart = false;
-  std::optional<std::uint64_t> version;  // of a restart; none: the newest
+  Beginning beginning = Beginning::anew;  // of a launch
+  std::optional<std::uint64_t> version;   // of a restart; none: the newest
 };
 
 // What the first agent tells the others: lines of a name and a value. It goes through the standard

@@ -16,7 +16,7 @@
 namespace diapause::agent {
 namespace {
 
-constexpr double kWordLimit_s = 60;
+constexpr double kCommandLimit_s = 60;
 constexpr const char* kDoorsName = "nodes";
 constexpr const char* kHostsName = "hosts";
 
@@ -103,7 +103,7 @@ int serve_commands(int listener, const std::string& file) {
   sys::serve_forever(listener, [&](sys::Stream stream) {
     // After a restart the job has another secret, so it is read for each connection.
     const auto list = read_doors(file);
-    if (list && welcome(stream, list->secret, kWordLimit_s)) (void)sys::run_for_another(stream);
+    if (list && welcome(stream, list->secret, kCommandLimit_s)) (void)sys::run_for_another(stream);
   });
 }
 
@@ -121,8 +121,8 @@ Result<int> run_command_on(const std::string& file, const std::vector<std::strin
   if (door->port == 0)
     return fail(Code::not_found, *host + " is the node that the job was launched on");
   DIAPAUSE_TRY_ASSIGN(sys::Stream stream,
-                      sys::Stream::connect(door->address, door->port, kWordLimit_s));
-  DIAPAUSE_TRY(greet(stream, list.secret, {}, kWordLimit_s));
+                      sys::Stream::connect(door->address, door->port, kCommandLimit_s));
+  DIAPAUSE_TRY(greet(stream, list.secret, {}, kCommandLimit_s));
   return sys::run_remotely(stream, fmt::format("{}", fmt::join(host + 1, words.end(), " ")));
 }
 

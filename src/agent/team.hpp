@@ -16,7 +16,7 @@ namespace diapause::agent {
 
 // What the first agent wants of the others.
 struct Order {
-  enum Verb : std::uint32_t { checkpoint = 1, check = 2, end = 3 };
+  enum Verb : std::uint32_t { checkpoint = 1, check = 2, end = 3, last = 4, finish = 5 };
   std::uint32_t verb = end;
   std::int32_t level = 1;
 };

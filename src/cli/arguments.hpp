@@ -95,6 +95,7 @@ struct LaunchArguments {
   double interval_s = 0;
   int level = 1;
   bool check = false;
+  bool continues = false;  // from the newest version, if there is one
   NodeArguments nodes;
   std::vector<std::string> command;
 };

@@ -14,6 +14,8 @@ agent::StoreRequest store_request(const std::string& name, const std::string& co
   return {name, config, sys::environment(), standard_error_sink()};
 }
 
+static_assert(agent::kStoppedInTime == kStopped);
+
 // Returns the status of the command, or reports why there is none.
 int status_of_job(const char* verb, const Result<int>& status) {
   if (status) return *status;
@@ -27,12 +29,14 @@ int launch(const LaunchArguments& arguments) {
   const auto wish = arguments.check ? agent::Wish::check_only : agent::Wish::checkpoint;
   auto nodes = nodes_of(arguments.nodes);
   if (!nodes) return status_of_job("launch", fail(nodes.error()));
-  const agent::LaunchRequest request{store_request(arguments.name, arguments.config),
-                                     arguments.command,
-                                     arguments.interval_s,
-                                     arguments.level,
-                                     wish,
-                                     std::move(*nodes)};
+  const agent::LaunchRequest request{
+      store_request(arguments.name, arguments.config),
+      arguments.command,
+      arguments.interval_s,
+      arguments.level,
+      wish,
+      arguments.continues ? agent::Beginning::from_newest : agent::Beginning::anew,
+      std::move(*nodes)};
   return status_of_job("launch", agent::launch(request));
 }
 

@@ -8,6 +8,9 @@ namespace {
 constexpr const char* kJobExitCodes =
     "Exit status:\n"
     "  that of the command, as a shell gives it: 128 + N if it was ended by signal N\n"
+    "  75   the job was stopped in time, by a signal or before the end of the allocation, and is "
+    "to "
+    "continue\n"
     "  125  the command could not be started or restarted, or the usage was wrong";
 
 void add_intervals(CLI::App& verb, double& interval_s, int& level) {
@@ -130,6 +133,11 @@ void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::stri
   verb.add_flag(
       "--check", arguments.check,
       "Take no checkpoint, but say at each interval [every second] what would prevent one");
+  verb.add_flag(
+          "--continue", arguments.continues,
+          "Go on from the newest version of the job, if there is one, and finish the job when "
+          "the command\nends with status 0: for batch scripts that are submitted again")
+      ->excludes("--check");
   add_config(verb, arguments.config);
   add_nodes(verb, arguments.nodes);
   verb.add_option("command", unmarked, "Command to start, looked up in PATH")
@@ -141,6 +149,7 @@ void add_launch(CLI::App& app, LaunchArguments& arguments, std::vector<std::stri
       footer({"diapause launch -n simulation -- ./simulation input",
               "diapause launch -n simulation --interval 600 --level 4 -- ./simulation input",
               "diapause launch -n simulation --check -- ./simulation input",
+              "diapause run -- diapause launch -n simulation --continue -- ./simulation input",
               "diapause launch -n md --hosts a,b,c,d -- mpirun -n 4 ./md input"},
              kJobExitCodes));
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/job/allocation.hpp"
 #include "sys/process.hpp"
 #include "sys/text_file.hpp"
 
@@ -37,12 +38,6 @@ Stop stop_of(std::uint64_t wish) {
   return {static_cast<int>(wish >> 32) - 1, UINT32_MAX - static_cast<std::uint32_t>(wish)};
 }
 
-std::optional<double> seconds_to_end(const config::DeadlineSettings& settings) {
-  if (settings.in_s > 0) return settings.in_s;
-  if (settings.at_unix_s == 0) return std::nullopt;
-  return static_cast<double>(settings.at_unix_s) - static_cast<double>(sys::unix_time_ns()) * 1e-9;
-}
-
 }  // namespace
 
 std::string in_words(const Stop& stop) {
@@ -57,11 +52,9 @@ Status Deadline::open(const engine::Context& context, std::unique_ptr<sys::StopS
   Watch watch;
   if (context.rank() == 0) {
     note_path_ = std::move(note_path);
-    for (const std::string& name : settings.signals) {
-      if (const auto number = sys::signal_number(name))
-        watch.signals |= std::uint64_t{1} << (*number - 1);
-    }
-    if (const auto left_s = seconds_to_end(settings)) {
+    for (const int number : engine::stop_signals(settings))
+      watch.signals |= std::uint64_t{1} << (number - 1);
+    if (const auto left_s = engine::seconds_to_end(settings)) {
       whole_s_ = *left_s;
       end_s_ = agreed_s_ + *left_s;
       watch.has_end = 1;
@@ -82,18 +75,8 @@ Status Deadline::open(const engine::Context& context, std::unique_ptr<sys::StopS
 }
 
 policy::LevelSeconds Deadline::expected(const engine::Context& context, std::uint64_t bytes) const {
-  const engine::Topology& topology = context.topology;
   // Rank 0 assumes that all ranks have as much as itself.
-  const std::uint64_t all_bytes = bytes * context.rank_count();
-  policy::LevelSeconds levels;
-  for (int level = 1; level <= 4; ++level) {
-    const bool has_tier = level < 4 || context.tiers.find(config::TierKind::global) != nullptr;
-    if (!has_tier || topology.node_names.size() < policy::nodes_needed(context.settings, level))
-      continue;
-    levels[static_cast<std::size_t>(level)] =
-        times_.expect(level, all_bytes, topology.node_names.size());
-  }
-  return levels;
+  return engine::expected_seconds(context, times_, bytes * context.rank_count());
 }
 
 std::uint64_t Deadline::wish(const engine::Context& context, double next_s,

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <set>
@@ -420,6 +421,10 @@ Status FrozenJob::thaw() {
   }
   processes_.clear();
   return result;
+}
+
+void FrozenJob::end() const {
+  for (const FrozenProcess& process : processes_) ::kill(process.here, SIGKILL);
 }
 
 }  // namespace diapause::process

@@ -89,6 +89,8 @@ class FrozenJob {
   Status put_back();
   // Lets all run on as if nothing had happened; the first failure.
   Status thaw();
+  // Ends all processes where they stand: none of them runs on.
+  void end() const;
 
  private:
   FrozenJob() = default;

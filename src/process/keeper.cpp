@@ -45,13 +45,34 @@ struct Orders {
   sigset_t mask{};                  // signal mask of the command
   const char* host_name = nullptr;  // of the job's machine; null: as it is
   std::size_t host_name_bytes = 0;
+  JobGroup group = JobGroup::of_caller;
 };
 
 void report(const Orders& orders, int error) {
   (void)!::write(orders.report.write, &error, sizeof error);
 }
 
-[[noreturn]] void run_command(const Orders& orders) {
+// Begins a process group with a process that only waits, and returns its id. The command becomes a
+// member of that group and not its first process, because that could not begin a session.
+pid_t begin_group() {
+  const pid_t leader = ::fork();
+  if (leader == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  if (leader > 0) ::setpgid(leader, leader);
+  return leader;
+}
+
+void join_group(pid_t process, pid_t leader) {
+  if (leader <= 0) return;
+  ::setpgid(process, leader);  // fails if it has done so itself, and has begun the command
+  ::kill(leader, SIGKILL);
+  ::waitpid(leader, nullptr, 0);
+}
+
+[[noreturn]] void run_command(const Orders& orders, pid_t group) {
+  if (group > 0) ::setpgid(0, group);
   ::sigprocmask(SIG_SETMASK, &orders.mask, nullptr);
   ::execvp(orders.command[0], orders.command);
   report(orders, errno);
@@ -101,12 +122,16 @@ pid_t make_process(pid_t id) {
   mount_proc();
   if (orders.host_name != nullptr) (void)!::sethostname(orders.host_name, orders.host_name_bytes);
   if (orders.command != nullptr) {
+    const pid_t group = orders.group == JobGroup::own ? begin_group() : 0;
     const auto child = make_process(static_cast<pid_t>(word));
-    if (child == 0) run_command(orders);
+    if (child == 0) run_command(orders, group);
     if (child < 0) report(orders, errno);
+    join_group(child, group);
     ::close(orders.report.write);
     word = static_cast<std::uint32_t>(child);
   } else {
+    // Processes that were in the group of an agent are now in that of process 1.
+    if (orders.group == JobGroup::own) ::setpgid(0, 0);
     ::close(orders.report.write);
     // Meanwhile the process that forked this one makes the job's processes from outside.
     if (::read(orders.from_maker.read, &word, sizeof word) != sizeof word) ::_exit(kNoStart);
@@ -157,8 +182,14 @@ Error namespace_error(int error) {
 
 }  // namespace
 
+bool has_terminal() {
+  const int terminal = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  if (terminal >= 0) ::close(terminal);
+  return terminal >= 0;
+}
+
 Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch& watch,
-                            const std::string& host_name) {
+                            const Place& place) {
   std::vector<char*> arguments;
   if (command != nullptr) {
     for (const std::string& word : *command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -169,12 +200,13 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
   DIAPAUSE_TRY_ASSIGN(orders.report, make_pipe());
   if (command != nullptr) orders.command = arguments.data();
   orders.mask = watch.mask_before();
-  if (!host_name.empty()) orders.host_name = host_name.c_str();
-  orders.host_name_bytes = host_name.size();
+  if (!place.host_name.empty()) orders.host_name = place.host_name.c_str();
+  orders.host_name_bytes = place.host_name.size();
+  orders.group = place.group;
   const bool is_user_space_new = !may_without_user_namespace();
   const int flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS |
                     (is_user_space_new ? CLONE_NEWUSER : 0) |
-                    (host_name.empty() ? 0 : CLONE_NEWUTS);
+                    (place.host_name.empty() ? 0 : CLONE_NEWUTS);
   const auto process = static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
   if (process == 0) be_process_1(orders);
   const int error = errno;
@@ -210,11 +242,11 @@ Result<Keeper> Keeper::make(const std::vector<std::string>* command, const Watch
 }
 
 Result<Keeper> Keeper::launch(const std::vector<std::string>& command, const Watch& watch,
-                              const std::string& host_name) {
-  return make(&command, watch, host_name);
+                              const Place& place) {
+  return make(&command, watch, place);
 }
-Result<Keeper> Keeper::wait_for_processes(const Watch& watch, const std::string& host_name) {
-  return make(nullptr, watch, host_name);
+Result<Keeper> Keeper::wait_for_processes(const Watch& watch, const Place& place) {
+  return make(nullptr, watch, place);
 }
 
 Keeper::Keeper(Keeper&& other) noexcept
@@ -236,13 +268,21 @@ void Keeper::end() const {
   if (process_ > 0) ::kill(process_, SIGKILL);
 }
 
-void Keeper::signal_command(int number) const {
-  const auto members = processes_with(process_);
-  if (!members) return;
-  for (const pid_t one : *members) {
+pid_t Keeper::command_here() const {
+  for (const pid_t one : processes_with(process_).value_or(std::vector<pid_t>{})) {
     const auto status = status_of(fmt::format("/proc/{}", one));
-    if (status && status->id == command_) ::kill(one, number);
+    if (status && status->id == command_) return one;
   }
+  return 0;
+}
+
+void Keeper::signal_command(int number) const {
+  if (const pid_t command = command_here(); command > 0) ::kill(command, number);
+}
+
+bool Keeper::shares_group() const {
+  const pid_t command = command_here();
+  return command > 0 && ::getpgid(command) == ::getpgrp();
 }
 
 std::optional<int> Keeper::exit_status() {

@@ -15,16 +15,29 @@
 
 namespace diapause::process {
 
+// The process group of the job's processes, unless they begin their own.
+enum class JobGroup {
+  of_caller,  // that of this process: what a terminal sends to its foreground reaches the job
+  own,        // a signal to the group of this process does not reach the job
+};
+
+// Returns whether this process has a controlling terminal.
+bool has_terminal();
+
 class Keeper {
  public:
   // Starts `command` (looked up in PATH) in new PID, IPC and mount namespaces, and of a user
   // namespace unless this process may do without. Code::denied says what the machine forbids;
-  // Code::not_found: no such command. `host_name` is what the job sees as the name of its machine;
-  // empty: the name that it has.
+  // Code::not_found: no such command. `place.host_name` is what the job sees as the name of its
+  // machine; empty: the name that it has.
+  struct Place {
+    std::string host_name;
+    JobGroup group = JobGroup::of_caller;
+  };
   static Result<Keeper> launch(const std::vector<std::string>& command, const Watch& watch,
-                               const std::string& host_name);
+                               const Place& place);
   // Does the same without a command: process 1 waits. It inherits the descriptors of this process.
-  static Result<Keeper> wait_for_processes(const Watch& watch, const std::string& host_name);
+  static Result<Keeper> wait_for_processes(const Watch& watch, const Place& place);
   Keeper(Keeper&& other) noexcept;
   Keeper& operator=(Keeper&&) = delete;
   ~Keeper();  // the job goes on
@@ -38,6 +51,8 @@ class Keeper {
   // Ends the job, with all its processes.
   void end() const;
   void signal_command(int number) const;
+  // Returns whether the command is in the process group of this process.
+  bool shares_group() const;
 
   // Returns the status of the job as a shell gives it (128 + N after signal N) once the job has
   // ended. Until then, takes note of the processes that were killed while this process traced them:
@@ -47,7 +62,8 @@ class Keeper {
  private:
   Keeper(pid_t process, int orders) : process_(process), orders_(orders) {}
   static Result<Keeper> make(const std::vector<std::string>* command, const Watch& watch,
-                             const std::string& host_name);
+                             const Place& place);
+  pid_t command_here() const;
 
   pid_t process_;
   int orders_;  // pipe to it

@@ -181,7 +181,9 @@ Status restore_groups(RestoreWork& work) {
     for (const Made& made : work.made) {
       const Process& process = *made.stored;
       if ((process.group == process.id) != is_leader) continue;
-      if (process.group == 0 || process.session == process.id) continue;
+      constexpr std::uint32_t kOfKeeper =
+          1;  // 0: of the agent. Both are the group of process 1 now
+      if (process.group <= kOfKeeper || process.session == process.id) continue;
       DIAPAUSE_TRY(work.calls.one(made.leader(), {SYS_setpgid, {0, process.group}, 0}));
     }
   }

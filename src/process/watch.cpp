@@ -54,10 +54,9 @@ std::optional<Event> Watch::wait(int door, std::optional<double> most_s) {
   if (::read(signals_, &signal, sizeof signal) != sizeof signal) return event;
   if (signal.ssi_signo == SIGCHLD) {
     event.is_child = true;
-  } else if (signal.ssi_code != SI_KERNEL) {
-    // A signal that the terminal sends (SI_KERNEL) has reached the job already and is not handed
-    // on.
+  } else {
     event.signal = static_cast<int>(signal.ssi_signo);
+    event.is_of_terminal = signal.ssi_code == SI_KERNEL;
   }
   return event;
 }

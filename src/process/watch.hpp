@@ -12,9 +12,10 @@
 namespace diapause::process {
 
 struct Event {
-  bool has_knocked = false;  // at the descriptor that was given
-  bool is_child = false;     // one of them has ended
-  int signal = 0;            // to be handed on; 0: none
+  bool has_knocked = false;     // at the descriptor that was given
+  bool is_child = false;        // one of them has ended
+  int signal = 0;               // that has come; 0: none
+  bool is_of_terminal = false;  // the terminal has sent it to all processes in its foreground
 };
 
 // There is one object per process, and it must be made before the process has other threads.

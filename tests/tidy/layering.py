@@ -24,7 +24,7 @@ ALLOWED = {
     "fabric": "base sys",
     "engine": "base sys format codec config redundancy model policy capture store energy governor comm",
     "library": "engine base sys format codec config model policy capture store energy governor comm",
-    "agent": "process fabric engine base sys format codec config capture store energy governor comm",
+    "agent": "process fabric engine base sys format codec config policy capture store energy governor comm",
     "capi": "library engine comm base sys config diapause",
     "cli": "agent base sys format store codec energy governor policy config redundancy model simulate diapause",
 }
