@@ -1,6 +1,7 @@
 #include "energy/accumulator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace diapause::energy {
@@ -8,6 +9,8 @@ namespace {
 
 // Power: readings are bridged where one or two are missing.
 constexpr double kBridgedPeriods = 3.5;
+// A step whose power is below this share of the lowest one so far is not believed after a stall.
+constexpr double kLeastOfLowest = 0.5;
 // perf counts in steps of 2^-32 J, so that 64 bits are full after weeks of a large node.
 constexpr std::uint64_t kMostExactCounts = std::uint64_t{1} << 60;
 constexpr double kMostRise =
@@ -44,6 +47,7 @@ Point Accumulator::restart(double time_s, std::uint64_t count) {
   has_begun_ = true;
   last_count_ = count;
   last_time_s_ = moved_time_s_ = time_s;
+  last_w_.reset();
   doubted_.reset();
   covered_moved_s_ = covered_s_;
   return point(time_s);
@@ -51,19 +55,21 @@ Point Accumulator::restart(double time_s, std::uint64_t count) {
 
 // The counts between the last reading and this one, if there is one answer that makes sense.
 std::optional<std::uint64_t> Accumulator::step(double dt_s, std::uint64_t count) const {
-  if (range_ != 0 && peak_w_ * dt_s >= static_cast<double>(range_) * unit_) return std::nullopt;
+  // The last reading may have been as old as the source lets it become.
+  const double longest_s = dt_s + update_s_;
+  if (range_ != 0 && peak_w_ * longest_s >= static_cast<double>(range_) * unit_)
+    return std::nullopt;
   if (count < last_count_ && (range_ == 0 || last_count_ > range_)) return std::nullopt;
   const std::uint64_t counts =
       count >= last_count_ ? count - last_count_ : range_ - last_count_ + count;
   const double joules = static_cast<double>(counts) * unit_;
   // After a silence, a counter that was set anew looks like one that went round.
   const bool has_gone_round = count < last_count_;
-  if (has_gone_round && has_moved_ &&
-      joules > kMostRise * highest_w_ * (dt_s + update_s_) + 2 * unit_) {
+  if (has_gone_round && has_moved_ && joules > kMostRise * highest_w_ * longest_s + 2 * unit_) {
     return std::nullopt;
   }
   // What a source adds at once it may have collected since it changed last.
-  return joules <= most_w_ * (dt_s + update_s_) + 2 * unit_ ? std::optional(counts) : std::nullopt;
+  return joules <= most_w_ * longest_s + 2 * unit_ ? std::optional(counts) : std::nullopt;
 }
 
 std::optional<Point> Accumulator::add_energy(double time_s, std::uint64_t count) {
@@ -72,19 +78,14 @@ std::optional<Point> Accumulator::add_energy(double time_s, std::uint64_t count)
     ++accidents_;
     return std::nullopt;
   }
-  if (count == last_count_) {
-    // Not yet alive is no stall: nothing is known of a counter that was never seen to move.
-    if (has_moved_ && time_s - moved_time_s_ <= patience_s_) covered_s_ += time_s - last_time_s_;
-    last_time_s_ = time_s;
-    doubted_.reset();
-    return point(time_s);
-  }
+  if (count == last_count_) return stand_still(time_s);
   const double dt_s = time_s - moved_time_s_;
   const auto counts = step(dt_s, count);
   if (!counts) {
     // One may be an accident of the reading, and the counter goes on as before; two are one of the
     // counter.
     if (doubted_) {
+      covered_s_ = covered_moved_s_;
       restart(doubted_->time_s, doubted_->count);
       return add_energy(time_s, count);
     }
@@ -93,14 +94,56 @@ std::optional<Point> Accumulator::add_energy(double time_s, std::uint64_t count)
     return std::nullopt;
   }
   doubted_.reset();
+  const double joules = static_cast<double>(*counts) * unit_;
+  if (has_lost_count(time_s, joules)) {
+    ++accidents_;
+    covered_s_ = covered_moved_s_;
+    return restart(time_s, count);
+  }
+  note_lowest_power(dt_s, joules);
   counts_ += *counts;
   if (counts_ > kMostExactCounts) joules_ += static_cast<double>(std::exchange(counts_, 0)) * unit_;
-  highest_w_ = std::max(highest_w_, static_cast<double>(*counts) * unit_ / (dt_s + update_s_));
+  highest_w_ = std::max(highest_w_, joules / (dt_s + update_s_));
   has_moved_ = true;
   last_count_ = count;
   last_time_s_ = moved_time_s_ = time_s;
   covered_s_ = covered_moved_s_ = covered_moved_s_ + dt_s;
   return point(time_s);
+}
+
+// A counter that stands still may have stopped, or it shows later what it counts meanwhile. Longer
+// than a while, no part of that time is known.
+Point Accumulator::stand_still(double time_s) {
+  doubted_.reset();
+  const double still_s = time_s - moved_time_s_;
+  // Nothing is known of a counter that was never seen to move.
+  if (has_moved_ && still_s <= patience_s_) covered_s_ += time_s - last_time_s_;
+  if (still_s > patience_s_) covered_s_ = covered_moved_s_;
+  last_time_s_ = time_s;
+  Point still = point(time_s);
+  still.stood_still_s = still_s;
+  return still;
+}
+
+// The step before a stall may be short of what the counter did not count any more. A step therefore
+// counts only when the next one has followed without a stall.
+void Accumulator::note_lowest_power(double dt_s, double joules) {
+  const bool stood_still = last_time_s_ - moved_time_s_ > kStillUpdates * update_s_;
+  if (last_w_ && !stood_still) lowest_w_ = std::min(lowest_w_, *last_w_);
+  last_w_.reset();
+  if (has_moved_) last_w_ = joules / dt_s;
+}
+
+// Returns whether a counter that was seen to stand still and goes on has lost what was used
+// meanwhile. It has if over all that time it shows much less power than ever before. After a long
+// time it may have lost energy if it shows no more than what was used since the last reading.
+bool Accumulator::has_lost_count(double time_s, double joules) const {
+  const double still_s = last_time_s_ - moved_time_s_;
+  if (still_s <= kStillUpdates * update_s_) return false;
+  if (std::isfinite(lowest_w_) &&
+      joules + unit_ < kLeastOfLowest * lowest_w_ * (time_s - moved_time_s_))
+    return true;
+  return still_s > patience_s_ && joules < highest_w_ * (time_s - last_time_s_ + update_s_) + unit_;
 }
 
 std::optional<Point> Accumulator::add_power(double time_s, std::uint64_t count) {

@@ -1,48 +1,53 @@
-// From the raw readings of one zone to energy since the first of them. Pure: no clock, no files.
+// Turns the raw readings of one zone into energy since the first of them. The code is pure: it uses
+// no clock and no files.
 //
 // A counter adds the difference of two readings, modulo its range. Power is integrated by the
-// trapezoidal rule. What is not known is not guessed: it is left out of the energy, and of the
-// seconds that the energy stands for.
-//   - a zero is no reading (counters and sensors give one now and then): the next reading counts
-//   from the last one
-//   - a counter that stands still for kStallS is a gap, until it goes on; if it then has counted
-//   all the time, the time
-//     is made up for
-//   - a step that the zone's most_w cannot explain is no reading; if the next one does not fit
-//   either, the counter was
-//     set anew: a gap, and a new beginning
-//   - so is a round of which the power would be far more than any before
-//   - a pause in which the counter may have gone round unseen is a gap: judged by the highest power
-//   that the zone can
-//     have, as nobody knows what it had meanwhile
-//   - readings of power that are too far apart are a gap
+// trapezoidal rule. Energy that is not known is not guessed. It is left out of the joules, and its
+// time is left out of the seconds that the joules stand for:
+//   - A zero is no reading, because counters and sensors give one now and then. The next reading
+//     counts from the last one that made sense.
+//   - A counter that stands still for longer than kStallS is a gap since it moved last. If it goes
+//     on and has counted all the while, the time is covered after all. If over that time it shows
+//     less than half of the lowest power so far, it has lost its count, and the time remains a gap.
+//   - A step that the zone's most_w cannot explain is no reading. If the next reading does not fit
+//     either, the counter was set anew: there is a gap since it moved last, and a new beginning.
+//   - A round of which the power would be far above any before is treated in the same way.
+//   - A pause in which the counter may have gone round unseen is a gap. The highest power that the
+//     zone can have decides, because nobody knows the power meanwhile.
+//   - Two readings of power that are too far apart leave a gap.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "energy/meter.hpp"
 
 namespace diapause::energy {
 
+// A counter that shows the same for longer than so many of its updates stands still.
+inline constexpr double kStillUpdates = 1.05;
+
 // Energy since the first reading, and for how much of the time since then it stands.
 struct Point {
   double time_s = 0;
   double joules = 0;
   double covered_s = 0;
+  // For how long the counter had shown the same by then. What was used meanwhile it may show later.
+  double stood_still_s = 0;
 };
 
 class Accumulator {
  public:
-  static constexpr double kStallS = 2;  // longer if the source itself changes more rarely
+  static constexpr double kStallS = 2;  // It is longer if the source itself changes more rarely.
 
   // `period_s`: how far apart readings are meant to be.
   Accumulator(const Zone& zone, double period_s);
 
-  // Takes a reading of the zone. The point that follows from it; none if nothing does: before the
-  // first reading, after a zero or an accident, or if time did not go on.
+  // Takes a reading of the zone, and returns the point that follows from it. None follows from a
+  // zero, from an accident, and if time did not go on.
   std::optional<Point> add(double time_s, std::uint64_t count);
-  // The same, but what was since the last reading is a gap.
+  // Takes a reading before which there is a gap since the last reading.
   Point restart(double time_s, std::uint64_t count);
 
   bool has_moved() const { return has_moved_; }           // energy was seen to be used
@@ -51,7 +56,10 @@ class Accumulator {
  private:
   std::optional<Point> add_energy(double time_s, std::uint64_t count);
   std::optional<Point> add_power(double time_s, std::uint64_t count);
+  Point stand_still(double time_s);
   std::optional<std::uint64_t> step(double dt_s, std::uint64_t count) const;
+  void note_lowest_power(double dt_s, double joules);
+  bool has_lost_count(double time_s, double joules) const;
   Point point(double time_s) const;
 
   const Quantity quantity_;
@@ -60,15 +68,17 @@ class Accumulator {
   const double most_w_;
   const double peak_w_;
   const double update_s_;
-  // A counter: until it is stalled; power: until readings are too far apart.
+  // For a counter, the time until it is stalled; for power, until readings are too far apart.
   const double patience_s_;
 
   bool has_begun_ = false;
   bool has_moved_ = false;
   std::uint64_t last_count_ = 0;
-  double last_time_s_ = 0;      // of the last reading that counted
-  double moved_time_s_ = 0;     // when the counter was seen to move last
-  double highest_w_ = 0;        // of all steps so far
+  double last_time_s_ = 0;        // of the last reading that counted
+  double moved_time_s_ = 0;       // when the counter was seen to move last
+  double highest_w_ = 0;          // of all steps so far
+  std::optional<double> last_w_;  // of the last step, if it began with a step
+  double lowest_w_ = std::numeric_limits<double>::infinity();
   std::uint64_t counts_ = 0;    // a counter's energy, exact
   double joules_ = 0;           // integrated power; of a counter, what has outgrown counts_
   double covered_s_ = 0;        // up to last_time_s_

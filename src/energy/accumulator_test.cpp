@@ -153,9 +153,36 @@ TEST(Counter, ThatStandsStillIsAGapFromThen) {
   Feed feed(counter());
   feed(1000000);
   feed(11000000);
-  for (int i = 0; i < 100; ++i) feed(11000000);
+  for (int i = 0; i < 10; ++i) feed(11000000);
+  EXPECT_NEAR(feed.covered_s(), 1.1, 1e-9) << "a second is too short to tell";
+  for (int i = 0; i < 90; ++i) feed(11000000);
   EXPECT_DOUBLE_EQ(feed.joules(), 10);
-  EXPECT_NEAR(feed.covered_s(), 0.1 + Accumulator::kStallS, 0.11);
+  EXPECT_NEAR(feed.covered_s(), 0.1, 1e-9);
+}
+
+// Reads a counter at 100 W that does not count from the third second on, for so long. It then goes
+// on from where it stopped, or it has counted all the while.
+Feed stopped_for(double seconds, double counted_meanwhile_j) {
+  Feed feed(counter());
+  for (int i = 0; i <= 30; ++i) feed.at(0.1 * i, static_cast<std::uint64_t>(10e6 * i));
+  const auto still = static_cast<int>(std::lround(10 * seconds));
+  for (int i = 1; i <= still; ++i) feed.at(3 + 0.1 * i, static_cast<std::uint64_t>(300e6));
+  for (int i = 1; i <= 30; ++i) {
+    const double joules = 300 + counted_meanwhile_j + 10 * i;
+    feed.at(3 + seconds + 0.1 * i, static_cast<std::uint64_t>(1e6 * joules));
+  }
+  return feed;
+}
+
+TEST(Counter, ThatGoesOnFromWhereItStoppedHasLostWhatWasUsedMeanwhile) {
+  for (const double seconds : {0.5, 1.5, 30.0}) {
+    const Feed lost = stopped_for(seconds, 0);
+    EXPECT_NEAR(lost.joules(), 590, 1e-6) << seconds;
+    EXPECT_NEAR(lost.covered_s(), 5.9, 1e-6) << seconds;
+    const Feed late = stopped_for(seconds, 100 * seconds);
+    EXPECT_NEAR(late.joules(), 600 + 100 * seconds, 1e-6) << seconds;
+    EXPECT_NEAR(late.covered_s(), 6 + seconds, 1e-6) << seconds;
+  }
 }
 
 TEST(Counter, ThatWasOnlyShownLateCoversAllTheTime) {

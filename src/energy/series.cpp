@@ -23,6 +23,11 @@ auto first_not_before(const std::vector<Point>& points, double time_s) {
 }  // namespace
 
 void Series::add(const Point& point) {
+  if (!points_.empty() && point.stood_still_s > kStillUpdates * source_.update_s) {
+    still_ = point;
+    return;
+  }
+  still_.reset();
   if (!points_.empty()) {
     // What a source shows at once it may have collected for as long as it lags.
     const double seconds = point.time_s - points_.back().time_s + source_.lag_s;
@@ -39,18 +44,18 @@ void Series::add(const Point& point) {
 
 Point Series::at(double time_s) const {
   if (points_.empty()) return {time_s, 0, 0};
-  const Point& last = points_.back();
-  if (time_s <= points_.front().time_s)
-    return {time_s, points_.front().joules, points_.front().covered_s};
-  if (points_.size() == 1) return {time_s, last.joules, last.covered_s};
-  const bool is_later = time_s > last.time_s;
-  const auto after = is_later ? points_.end() - 1 : first_not_before(points_, time_s);
-  const auto before = after - 1;
-  const double until_s =
-      is_later ? std::min(time_s, last.time_s + kHeldUpdates * source_.update_s) : time_s;
-  const double share = (until_s - before->time_s) / (after->time_s - before->time_s);
-  return {time_s, std::lerp(before->joules, after->joules, share),
-          std::lerp(before->covered_s, after->covered_s, share)};
+  const Point& first = points_.front();
+  const Point& last = still_ ? *still_ : points_.back();
+  if (time_s <= first.time_s) return {time_s, first.joules, first.covered_s};
+  if (first.time_s == last.time_s) return {time_s, last.joules, last.covered_s};
+  const bool is_later = time_s > points_.back().time_s;
+  const auto found = is_later ? points_.end() - 1 : first_not_before(points_, time_s);
+  const Point& after = is_later ? last : *found;
+  const Point& before = is_later && still_ ? points_.back() : *(found - 1);
+  const double until_s = std::min(time_s, last.time_s + kHeldUpdates * source_.update_s);
+  const double share = (until_s - before.time_s) / (after.time_s - before.time_s);
+  return {time_s, std::lerp(before.joules, after.joules, share),
+          std::lerp(before.covered_s, after.covered_s, share)};
 }
 
 double Series::peak_w() const {
@@ -63,9 +68,10 @@ double Series::peak_w() const {
 
 // A reading shows what was used until some moment of the last lag_s. So nothing that a reading
 // shows was used later than it, all that was used before lag_s is in it, and from one reading to
-// another moment the source has used something between nothing and the most that it can.
+// another moment the source has used something between nothing and the most that it can. A reading
+// after a gap does not show what was used before or in the gap.
 Series::Band Series::band(double time_s) const {
-  const Point& last = points_.back();
+  const Point& last = still_ ? *still_ : points_.back();
   const double held_s =
       std::clamp(time_s, points_.front().time_s, last.time_s + kHeldUpdates * source_.update_s);
   const double watts = peak_w();
@@ -74,13 +80,20 @@ Series::Band Series::band(double time_s) const {
                           ? after
                           : std::max(after, points_.begin() + 1) - 1;
   Band band{before->joules, before->joules + watts * (held_s - before->time_s + source_.lag_s)};
+  const auto shows_all_since_before = [&](const Point& point) {
+    const double seconds = point.time_s - before->time_s;
+    return point.covered_s - before->covered_s > seconds - kLeastGapS;
+  };
   if (after != points_.end()) {
     band.least_j = std::max(band.least_j, after->joules - watts * (after->time_s - held_s));
+  }
+  if (after != points_.end() && shows_all_since_before(*after)) {
     const double hidden_s = std::max(0.0, held_s - after->time_s + source_.lag_s);
     band.most_j = std::min(band.most_j, after->joules + watts * hidden_s);
   }
   const auto later = first_not_before(points_, held_s + source_.lag_s);
-  if (later != points_.end()) band.most_j = std::min(band.most_j, later->joules);
+  if (later != points_.end() && shows_all_since_before(*later))
+    band.most_j = std::min(band.most_j, later->joules);
   const double told_j = at(held_s).joules;
   return {std::min(band.least_j, told_j), std::max(band.most_j, told_j)};
 }

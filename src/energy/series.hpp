@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,11 +54,12 @@ class Series {
   };
   explicit Series(Source source) : source_(std::move(source)) {}
 
-  // The time must be later than that of the last point.
+  // The time must be later than that of the last point. A point at which the source has stood still
+  // for longer than it should says nothing of the time since it moved, and holds until the next.
   void add(const Point& point);
   bool empty() const { return points_.empty(); }
   const Point& first() const { return points_.front(); }
-  const Point& last() const { return points_.back(); }
+  const Point& last() const { return points_.back(); }  // at which the source did not stand still
 
   // The point at a time between two that are known lies on the line between them; before the first
   // and long after the last nothing is covered.
@@ -77,6 +79,7 @@ class Series {
   Source source_;
   double highest_w_ = 0;  // that was ever shown
   std::vector<Point> points_;
+  std::optional<Point> still_;  // the newest point, if the source stands still
 };
 
 }  // namespace diapause::energy

@@ -107,6 +107,37 @@ TEST(Series, WhereTwoStretchesMeetTheirErrorsCancel) {
   EXPECT_NEAR(first.begin_off_j + second.end_off_j, between(series, 2, 9).off.sampling_j, 1e-9);
 }
 
+// A source of 100 W that stands still from the first second to the third.
+Series standing_still() {
+  Series series({.update_s = 0.001, .lag_s = 0.001, .peak_w = 150});
+  for (const double time_s : {0.0, 0.5, 1.0}) series.add({time_s, 100 * time_s, time_s});
+  for (const double time_s : {1.5, 2.0, 2.5, 3.0}) series.add({time_s, 100, time_s, time_s - 1});
+  return series;
+}
+
+TEST(Series, WhileASourceStandsStillItMayHaveUsedTheMost) {
+  const Amount amount = standing_still().between(1, 2);
+  EXPECT_FALSE(amount.has_gap());
+  EXPECT_GE(amount.joules + amount.off.sampling_j, 100);
+  EXPECT_LE(amount.joules + amount.off.sampling_j, 151);
+}
+
+TEST(Series, WhatIsShownLateWasUsedEvenly) {
+  Series series = standing_still();
+  series.add({3.1, 310, 3.1});
+  EXPECT_NEAR(series.between(1, 2.05).joules, 105, 1e-9);
+  EXPECT_GE(series.between(1, 2.05).off.sampling_j, 50);
+}
+
+TEST(Series, AReadingAfterAGapDoesNotTellWhatWasUsedBefore) {
+  Series series({.update_s = 0.001, .lag_s = 0.001, .peak_w = 150});
+  series.add({0, 0, 0});
+  series.add({1, 0, 1, 0});
+  series.add({3, 0, 1.5});
+  const Amount amount = series.between(1.0, 1.2);
+  EXPECT_GE(amount.joules + amount.off.sampling_j, 0.2 * 150 - 1e-9);
+}
+
 TEST(Series, ASourceIsOffByItsAccuracy) {
   Series series({.update_s = 1, .accuracy = {0.05, "made up"}});
   for (int i = 0; i < 10; ++i) series.add({1.0 * i, 100.0 * i, 1.0 * i});
