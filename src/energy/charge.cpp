@@ -10,8 +10,10 @@ namespace {
 constexpr double kPieceS = 1;              // of the time that the program is alone
 constexpr double kMostPiecesOfSlice = 64;  // longer ones are cut into so many
 constexpr std::size_t kMostPieces = 512;
-constexpr std::size_t kLeastBlocks = 4;  // to tell from them how far others may be off
-constexpr double kSpread = 3;            // so many standard deviations are taken for a bound
+constexpr std::size_t kMostWindows = 96;  // of a length
+constexpr std::size_t kLeastBlocks = 4;   // to tell from them how far others may be off
+constexpr double kSpread = 3;             // so many standard deviations are taken for a bound,
+constexpr double kFew = 4;                // and more where few were seen
 
 // A stretch of time in which the same spans are under way.
 struct Slice {
@@ -89,25 +91,50 @@ void Charger::Alone::add(const Piece& piece) {
   if (pieces.size() > kMostPieces) pieces.pop_front();
 }
 
-// From the means over stretches that are as long; where there are too few of them, shorter ones,
-// which vary more.
+void Charger::Alone::add_window(std::size_t length, double watts) {
+  windows_w[length].push_back(watts);
+  if (windows_w[length].size() > kMostWindows) windows_w[length].pop_front();
+}
+
+// Returns how far another mean power may be off the mean over all: several standard deviations,
+// more of them where few were seen, and at least as far as any was.
+std::optional<double> Charger::Alone::spread_of(std::span<const double> watts) const {
+  if (watts.size() < kLeastBlocks) return std::nullopt;
+  const double mean_w = joules / seconds;
+  double squares = 0, farthest_w = 0;
+  for (const double one : watts) {
+    squares += (one - mean_w) * (one - mean_w);
+    farthest_w = std::max(farthest_w, std::abs(one - mean_w));
+  }
+  const double others = static_cast<double>(watts.size()) - 1;
+  const double deviation_w = std::sqrt(squares / others * (1 + 1 / (others + 1)));
+  return std::max(farthest_w, kSpread * (1 + kFew / others) * deviation_w);
+}
+
+std::vector<double> Charger::Alone::blocks_w(double length_s) const {
+  std::vector<double> watts;
+  Piece block;
+  for (const Piece& piece : pieces) {
+    block.joules += piece.joules;
+    block.seconds += piece.seconds;
+    if (block.seconds < length_s * (1 - 1e-9)) continue;
+    watts.push_back(block.joules / block.seconds);
+    block = {};
+  }
+  return watts;
+}
+
+// The means over stretches that are as long decide. Where there are too few of them, shorter ones
+// do, which vary more.
 std::optional<double> Charger::Alone::off_w(double wanted_s) const {
-  for (double length_s = wanted_s; pieces.size() >= kLeastBlocks; length_s /= 2) {
-    std::vector<double> watts;
-    Piece block;
-    for (const Piece& piece : pieces) {
-      block.joules += piece.joules;
-      block.seconds += piece.seconds;
-      if (block.seconds < length_s * (1 - 1e-9)) continue;
-      watts.push_back(block.joules / block.seconds);
-      block = {};
-    }
-    if (watts.size() < kLeastBlocks) continue;
-    const double mean_w = joules / seconds;
-    double squares = 0;
-    for (const double one : watts) squares += (one - mean_w) * (one - mean_w);
-    const auto blocks = static_cast<double>(watts.size());
-    return kSpread * std::sqrt(squares / (blocks - 1) * (1 + 1 / blocks));
+  const double longest_s = std::ldexp(1, kLongest);
+  for (double length_s = wanted_s; length_s > longest_s; length_s /= 2) {
+    if (const auto off = spread_of(blocks_w(length_s))) return off;
+  }
+  for (std::size_t length = kLengths; length-- > 0;) {
+    if (length > 0 && std::ldexp(1, kShortest + static_cast<int>(length)) > wanted_s) continue;
+    const auto& windows = windows_w[length];
+    if (const auto off = spread_of(std::vector(windows.begin(), windows.end()))) return off;
   }
   return std::nullopt;
 }
@@ -115,10 +142,33 @@ std::optional<double> Charger::Alone::off_w(double wanted_s) const {
 void Charger::learn_alone(double from_s, double to_s, const Between& between) {
   const double pieces = std::clamp(std::floor((to_s - from_s) / kPieceS), 1.0, kMostPiecesOfSlice);
   for (double i = 0; i < pieces; ++i) {
-    const std::vector<Amount> used =
-        between(std::lerp(from_s, to_s, i / pieces), std::lerp(from_s, to_s, (i + 1) / pieces));
+    const double begin_s = std::lerp(from_s, to_s, i / pieces);
+    const double end_s = std::lerp(from_s, to_s, (i + 1) / pieces);
+    const std::vector<Amount> used = between(begin_s, end_s);
     for (std::size_t q = 0; q < used.size(); ++q) {
       if (used[q].covered_s > 0) alone_[q].add({used[q].joules, used[q].covered_s});
+    }
+    learn_windows(begin_s, to_s, between);
+  }
+}
+
+// Looks at windows of every third length from a piece on, in turn. Where they begin in the piece
+// has no rhythm, and they are up to a third shorter than their length says, because a program may
+// have a rhythm that a fixed length would hide.
+void Charger::learn_windows(double from_s, double to_s, const Between& between) {
+  constexpr std::size_t kTurns = 3;
+  constexpr double kGoldenRatio = 0.6180339887498949, kRootOf2 = 1.4142135623730951;
+  const std::uint64_t turn = learnt_pieces_++;
+  const double place = std::fmod(static_cast<double>(turn) * kGoldenRatio, 1);
+  const double shorter = 1 - std::fmod(static_cast<double>(turn) * kRootOf2, 1) / 3;
+  for (std::size_t length = turn % kTurns; length < kLengths; length += kTurns) {
+    const double seconds = std::ldexp(shorter, kShortest + static_cast<int>(length));
+    const double room_s = std::min(to_s - from_s, kPieceS + seconds) - seconds;
+    if (room_s < 0) continue;
+    const double begin_s = from_s + place * room_s;
+    const std::vector<Amount> used = between(begin_s, begin_s + seconds);
+    for (std::size_t q = 0; q < used.size(); ++q) {
+      if (used[q].covered_s > 0) alone_[q].add_window(length, used[q].joules / used[q].covered_s);
     }
   }
 }

@@ -2,6 +2,8 @@
 // docs/energy-account.md tells the rule with an example. Pure.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -69,21 +71,32 @@ class Charger {
   Charges charge(std::span<const Span> spans, double from_s, double to_s, const Between& between);
 
  private:
+  // Windows of time are as long as a power of two of seconds, from 2^kShortest to 2^kLongest.
+  static constexpr int kShortest = -5, kLongest = 3;
+  static constexpr std::size_t kLengths = kLongest - kShortest + 1;
+
   // A piece of the time in which the program was alone.
   struct Piece {
     double joules = 0;
     double seconds = 0;
   };
-  // What the program has used alone so far, and in what time.
+  // What the program has used alone so far, and in what time. How far its power moves depends on
+  // the time that is looked at: the mean over a second hides what goes up and down within it.
   struct Alone {
     double joules = 0;
     double seconds = 0;
-    std::deque<Piece> pieces;  // the last ones
+    std::deque<Piece> pieces;                            // the last ones
+    std::array<std::deque<double>, kLengths> windows_w;  // mean powers of the last ones
 
     void add(const Piece& piece);
-    // How far the mean power over so many seconds may be off that over all; none: too little was
-    // seen to tell.
+    void add_window(std::size_t length, double watts);
+    // Returns how far the mean power over so many seconds may be off that over all; nullopt: too
+    // little was seen to tell.
     std::optional<double> off_w(double seconds) const;
+
+   private:
+    std::optional<double> spread_of(std::span<const double> watts) const;
+    std::vector<double> blocks_w(double length_s) const;
   };
   // What the calls so far have told of their time together.
   struct Told {
@@ -91,9 +104,11 @@ class Charger {
     std::vector<double> joules;
   };
   void learn_alone(double from_s, double to_s, const Between& between);
+  void learn_windows(double from_s, double to_s, const Between& between);
   void put_right(double from_s, double to_s, Charges& charges, const Between& between);
 
   std::vector<Alone> alone_;  // by quantity
+  std::uint64_t learnt_pieces_ = 0;
   std::optional<Told> told_;
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -91,6 +92,87 @@ TEST(Charge, AProgramWhosePowerMovesMakesItUncertainWhatAPhaseBesideItHasUsed) {
     }
     EXPECT_LT(std::abs(sum_j) / 40, 60) << period_s;  // no more on the mean than chance
   }
+}
+
+// A program whose power changes in steps: a square wave, noise, a random walk, or short bursts.
+class Restless {
+ public:
+  static constexpr int kKinds = 4;
+
+  Restless(int kind, double seconds, std::mt19937& random) {
+    const auto between = [&](double least, double most) {
+      return std::uniform_real_distribution<double>(least, most)(random);
+    };
+    const double low_w = between(20, 200);
+    const double high_w = low_w + between(20, 300);
+    const double half_s = std::exp(between(std::log(0.02), std::log(8)));
+    double watts = low_w;
+    for (int step = 0; ends_s_.back() < seconds; ++step) {
+      double length_s = half_s;
+      if (kind == 0) watts = step % 2 == 0 ? low_w : high_w;
+      if (kind == 1) watts = between(low_w, high_w);
+      if (kind == 2) watts = std::clamp(watts + between(-0.2, 0.2) * high_w, low_w, high_w);
+      if (kind == 3) watts = step % 2 == 0 ? low_w : high_w;
+      if (kind == 3 && step % 2 == 0) length_s = between(0, 4);
+      if (kind == 3 && step % 2 == 1) length_s = 0.02;
+      joules_.push_back(joules_.back() + watts * length_s);
+      ends_s_.push_back(ends_s_.back() + length_s);
+    }
+  }
+  double joules(double time_s) const {
+    const auto next = std::upper_bound(ends_s_.begin() + 1, ends_s_.end() - 1, time_s);
+    const auto i = static_cast<std::size_t>(next - ends_s_.begin());
+    const double share = (time_s - ends_s_[i - 1]) / (ends_s_[i] - ends_s_[i - 1]);
+    return std::lerp(joules_[i - 1], joules_[i], share);
+  }
+
+ private:
+  std::vector<double> ends_s_{0}, joules_{0};
+};
+
+// Returns how far what a phase beside the program is told to have used is off the truth, as a share
+// of what it may be off. The phase is one of several in a job that begin at irregular times.
+double off_share_of_a_phase(int kind, std::mt19937& random) {
+  const auto between = [&](double least, double most) {
+    return std::exp(
+        std::uniform_real_distribution<double>(std::log(least), std::log(most))(random));
+  };
+  constexpr int kPhases = 8;
+  const double apart_s = between(5, 50);
+  const double phase_s = between(0.05, 0.6 * apart_s);
+  const double more_w = between(1, 100);
+  const Restless program(kind, kPhases * 1.5 * apart_s, random);
+  std::vector<Span> spans;
+  const auto used = [&](double from_s, double to_s) {
+    Amount amount;
+    amount.joules = program.joules(to_s) - program.joules(from_s);
+    for (const Span& span : spans) {
+      const double inside_s = std::min(to_s, span.to_s) - std::max(from_s, span.from_s);
+      amount.joules += more_w * std::max(0.0, inside_s);
+    }
+    amount.covered_s = to_s - from_s;
+    return std::vector<Amount>{amount};
+  };
+  Charger charger;
+  Charge charge;
+  double told_s = 0;
+  for (int i = 0; i < kPhases; ++i) {
+    const double from_s = told_s + between(0.5, 0.8) * apart_s;
+    spans.push_back({from_s, from_s + phase_s, Beside::program});
+    const double until_s = spans.back().to_s + 0.1 * apart_s;
+    charge = charger.charge(std::span(&spans.back(), 1), told_s, until_s, used).spans[0];
+    told_s = until_s;
+  }
+  return std::abs(total(charge) - more_w * phase_s) / charge.off.back().attribution_j;
+}
+
+TEST(Charge, TheTruthLiesWithinTheBoundWhateverTheProgramDoes) {
+  constexpr int kCases = 2000;
+  std::mt19937 random(17);
+  int covered = 0;
+  for (int i = 0; i < kCases; ++i)
+    covered += off_share_of_a_phase(i % Restless::kKinds, random) <= 1 ? 1 : 0;
+  EXPECT_GE(covered, 0.99 * kCases);
 }
 
 TEST(Charge, WhereTheProgramWasHardlyEverAloneAllOfAPhaseBesideItIsUncertain) {
