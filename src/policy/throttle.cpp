@@ -157,6 +157,7 @@ Choice Throttle::choose_measured(const PhaseAhead& phase, double expected_s,
     return {fixed, Why::trial};
   };
   if (!power && !has_counter_) return {1, Why::power_unknown};
+  if (rest_ > 0) return {1, Why::cannot_be_told};
   using Answer = PairedTrials::Answer;
   const Answer answer = trials_.answer();
   if (answer == Answer::does_not) return {1, Why::does_not_save_any};
@@ -188,10 +189,16 @@ void Throttle::forget() {
   since_trial_ = trials_done_ = doubts_ = 0;
 }
 
-// A single phase may take long by chance; several in a row mean that conditions have changed.
+// A single phase may take long by chance; several in a row mean that conditions have changed. Where
+// times scatter that much, they do so again and again, and trials that led to nothing are paid for
+// by a rest.
 void Throttle::doubt(bool is_off) {
   doubts_ = is_off ? doubts_ + 1 : 0;
-  if (doubts_ == kDoubts) forget();
+  if (doubts_ != kDoubts) return;
+  const bool led_to_savings = trials_.answer() == PairedTrials::Answer::saves;
+  const std::uint32_t rest = led_to_savings ? 0 : std::max(rest_, kRestForTrial * trials_done_);
+  forget();
+  rest_ = rest;
 }
 
 // Adds the joules of the phase, measured or derived from the time, to a pair. While phases are
@@ -219,6 +226,7 @@ void Throttle::pair_up(const PhaseSeen& seen, bool slowed) {
 
 void Throttle::learn(const PhaseSeen& seen) {
   if (!(seen.seconds > 0)) return;
+  if (rest_ > 0) --rest_;
   const Sample sample{seen.ratio, per_byte(seen.seconds, seen.bytes)};
   const bool slowed = seen.ratio < kFull;
   if (slowed && full_.empty()) return;  // there is nothing to compare it with

@@ -102,7 +102,8 @@ struct PhaseSeen {
 // undecided. While phases are slowed, every sixteenth runs at the base clock, and its pair counts.
 // The answer that nothing is saved is kept for 64 phases for each trial that it took. A phase whose
 // time is a quarter off the expected time is followed by one at the base clock; if three in a row
-// are off, conditions have changed and everything is forgotten.
+// are off, conditions have changed and everything is forgotten; trials that led to nothing are then
+// followed by the same rest.
 class Throttle {
  public:
   explicit Throttle(const config::GovernorSettings& settings) : settings_(settings) {}
@@ -140,6 +141,7 @@ class Throttle {
   bool has_counter_ = false;       // joules were measured at least once
   std::uint32_t since_trial_ = 0;  // number of phases
   std::uint32_t trials_done_ = 0;
+  std::uint32_t rest_ = 0;  // number of phases before the next trial
   // Consecutive phases, up to the last, that took another time than expected.
   std::uint32_t doubts_ = 0;
 };

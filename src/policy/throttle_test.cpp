@@ -225,6 +225,7 @@ TEST(MeasuredThrottle, StaysWithWhatItDoesWhereBothWaysCostTheSame) {
 struct Scattering {
   double cost = 0;
   double noise = 0.1;
+  double time_noise = noise;
   int slowed = 0, decided = 0, all = 0;
 
   void run(std::uint32_t seed, int phases) {
@@ -238,7 +239,7 @@ struct Scattering {
       decided += choice.why == Why::saves;
       ++all;
       const double joules = 100 * (is_slowed ? 1 + cost : 1) * (1 + noise * normal(random));
-      throttle.learn({choice.ratio, 1000, 1 + noise * normal(random), joules});
+      throttle.learn({choice.ratio, 1000, 1 + time_noise * normal(random), joules});
     }
   }
 };
@@ -251,6 +252,15 @@ TEST(MeasuredThrottle, DoesNotActOnNoiseWhereClocksChangeNothing) {
     Scattering of_short{.noise = noise};
     for (std::uint32_t seed = 0; seed < 1000; ++seed) of_short.run(seed, 60);
     EXPECT_LE(of_short.decided, 0.02 * of_short.all) << noise;
+  }
+}
+
+// Three phases in a row that take a quarter longer or shorter are no rare event then.
+TEST(MeasuredThrottle, DoesNotTryAgainAndAgainWhereTimesScatter) {
+  for (const double time_noise : {0.15, 0.2, 0.3}) {
+    Scattering scattering{.time_noise = time_noise};
+    for (std::uint32_t seed = 0; seed < 200; ++seed) scattering.run(seed, 1000);
+    EXPECT_LE(scattering.slowed, 0.02 * scattering.all) << time_noise;
   }
 }
 
