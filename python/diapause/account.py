@@ -6,7 +6,6 @@ The rules are those of `diapause energy` (docs/energy-account.md); a test compar
 from __future__ import annotations
 
 import dataclasses
-import math
 
 from diapause import records
 
@@ -26,9 +25,10 @@ class Sum:
     known: int = 0
     unknown: int = 0  # nobody knows
     absent: int = 0  # there was no source
-    sampling_variance: float = 0.0
-    attribution_variance: float = 0.0
-    sensor_j: float = 0.0  # sources are off all in the same way
+    # Bounds of the error, which are added: phases of a kind are alike, and may all err in the same way.
+    sampling_j: float = 0.0
+    sensor_j: float = 0.0
+    attribution_j: float = 0.0
     estimates: int = 0  # how many of the known ones have no bound: nobody knows how far their source is off
     without_uncertainty: int = 0  # how many do not tell theirs
     bytes_by_version: dict[int, int] = dataclasses.field(default_factory=dict)
@@ -47,8 +47,8 @@ class Sum:
         if off is None:
             self.without_uncertainty += 1
             return
-        self.sampling_variance += off.sampling_j**2
-        self.attribution_variance += off.attribution_j**2
+        self.sampling_j += off.sampling_j
+        self.attribution_j += off.attribution_j
         self.estimates += off.sensor_j is None
         self.sensor_j += off.sensor_j or 0.0
 
@@ -80,12 +80,11 @@ class Sum:
         """By sampling, sensor or model (None: without a bound), attribution; None where not all tell them."""
         if not self.known or self.without_uncertainty:
             return None
-        return (math.sqrt(self.sampling_variance), None if self.is_estimate else self.sensor_j,
-                math.sqrt(self.attribution_variance))
+        return self.sampling_j, None if self.is_estimate else self.sensor_j, self.attribution_j
 
     @property
     def uncertainty_j(self):
-        """Samples err independently, and so does what is charged to whom; what sources are off adds up."""
+        """All three together; None without a bound."""
         return sum(self.parts_j) if self.parts_j and not self.is_estimate else None
 
     @property
@@ -155,9 +154,8 @@ class Account:
         ends = {}
         for line in known:
             ends[line.incarnation] = (ends.get(line.incarnation, line.ends_j)[0], line.ends_j[1])
-        variance = sum((begin + end) ** 2 for begin, end in ends.values())
-        self.whole.sampling_variance = min(self.whole.sampling_variance, variance)
-        self.program.sampling_variance = min(self.program.sampling_variance, variance + self.all_phases.sampling_variance)
+        self.whole.sampling_j = min(self.whole.sampling_j, sum(begin + end for begin, end in ends.values()))
+        self.program.sampling_j = min(self.program.sampling_j, self.whole.sampling_j + self.all_phases.sampling_j)
 
     def _find_sharing(self, lines):
         """None where the machines are the job's alone, or where a line does not tell."""
@@ -173,8 +171,7 @@ class Account:
             job_j, off_j = sum(one.job_j for one in with_joules), sum(one.job_off_j for one in with_joules)
             share = job_j / self.whole.joules
             job = dataclasses.replace(self.whole, joules=job_j, sensor_j=self.whole.sensor_j * share,
-                                      sampling_variance=self.whole.sampling_variance * share ** 2,
-                                      attribution_variance=off_j ** 2)
+                                      sampling_j=self.whole.sampling_j * share, attribution_j=off_j)
         return Sharing(100 * others_s / (job_s + others_s), job)
 
     @property

@@ -66,7 +66,7 @@ std::optional<MeterError> error_of(const EnergySummary& energy, bool needs_senso
   const Joules& whole = energy.whole;
   if (whole.known == 0 || whole.doubted < whole.known || !(whole.sum > 0)) return std::nullopt;
   if (needs_sensor && whole.is_estimate()) return std::nullopt;
-  return MeterError{whole.sampling() / whole.sum, needs_sensor ? whole.sensor / whole.sum : 0};
+  return MeterError{whole.sampling / whole.sum, needs_sensor ? whole.sensor / whole.sum : 0};
 }
 
 // Of the quotient of the job and the mean of the baselines, as a share.

@@ -17,7 +17,7 @@ EnergySummary job_of(double seconds, double joules, double sampling_j,
   energy.whole.sum = joules;
   energy.whole.known = energy.whole.doubted = 1;
   energy.whole.bounded = sensor_j ? 1 : 0;
-  energy.whole.sampling_squared = sampling_j * sampling_j;
+  energy.whole.sampling = sampling_j;
   energy.whole.sensor = sensor_j.value_or(0);
   return energy;
 }

@@ -47,9 +47,9 @@ void put_joules(nlohmann::ordered_json& object, const Joules& joules) {
   if (const auto error = joules.uncertainty()) object["uncertainty_j"] = *error;
   if (joules.known > 0 && joules.doubted == joules.known) {
     object["uncertainty"] = {
-        {"sampling_j", joules.sampling()},
+        {"sampling_j", joules.sampling},
         {"sensor_j", joules.is_estimate() ? json(nullptr) : json(joules.sensor)},
-        {"attribution_j", joules.attribution()}};
+        {"attribution_j", joules.attribution}};
   }
   if (joules.unknown > 0) object["unknown"] = joules.unknown;
   if (joules.absent > 0) object["absent"] = joules.absent;
@@ -169,9 +169,9 @@ Joules per_gb(const Amount& amount) {
   const double gb = static_cast<double>(amount.bytes) * 1e-9;
   if (!(gb > 0)) return {};
   joules.sum /= gb;
+  joules.sampling /= gb;
   joules.sensor /= gb;
-  joules.sampling_squared /= gb * gb;
-  joules.attribution_squared /= gb * gb;
+  joules.attribution /= gb;
   return joules;
 }
 
@@ -263,8 +263,8 @@ std::string uncertainty_text(const EnergySummary& energy) {
     return fmt::format(
         "off by at most, {}: {} as samples are apart, {} by the source itself, {} by who is "
         "charged\n",
-        what, rounded_text(joules.sampling(), 2, "J"), sensor,
-        rounded_text(joules.attribution(), 2, "J"));
+        what, rounded_text(joules.sampling, 2, "J"), sensor,
+        rounded_text(joules.attribution, 2, "J"));
   };
   if (energy.whole.known == 0 || energy.whole.doubted == 0) return "";
   std::string text = parts("whole job", energy.whole);
@@ -605,9 +605,9 @@ std::string energy_csv(const EnergySummary& energy) {
                   csv_cell(fmt::format("{}", fmt::join(energy.total_sources(), "; "))));
   const auto parts = [&](const Joules& joules) {
     if (joules.known == 0 || joules.doubted < joules.known) return from + ",,,";
-    return fmt::format("{},{},{},{}", from, joules.sampling(),
+    return fmt::format("{},{},{},{}", from, joules.sampling,
                        joules.is_estimate() ? std::string() : fmt::format("{}", joules.sensor),
-                       joules.attribution());
+                       joules.attribution);
   };
   for (const auto& [key, amount] : energy.phases) {
     const Joules& joules = amount.joules;

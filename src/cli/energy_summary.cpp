@@ -50,10 +50,9 @@ void add_uncertainty(Joules& one, const json& object) {
   if (!sampling) return;
   one.doubted = 1;
   one.bounded = parts == nullptr;
-  one.sampling_squared = *sampling * *sampling;
+  one.sampling = *sampling;
   if (parts == nullptr) return;
-  const double attribution = duration(*parts, "attribution_j").value_or(0);
-  one.attribution_squared = attribution * attribution;
+  one.attribution = duration(*parts, "attribution_j").value_or(0);
   const auto sensor = duration(*parts, "sensor_j");
   one.bounded = sensor.has_value();
   one.sensor = sensor.value_or(0);
@@ -181,17 +180,14 @@ void Joules::add(const Joules& more) {
   absent += more.absent;
   doubted += more.doubted;
   bounded += more.bounded;
-  sampling_squared += more.sampling_squared;
-  attribution_squared += more.attribution_squared;
+  sampling += more.sampling;
   sensor += more.sensor;
+  attribution += more.attribution;
 }
-
-double Joules::sampling() const { return std::sqrt(sampling_squared); }
-double Joules::attribution() const { return std::sqrt(attribution_squared); }
 
 std::optional<double> Joules::uncertainty() const {
   return known > 0 && doubted == known && bounded == known
-             ? std::optional(sampling() + sensor + attribution())
+             ? std::optional(sampling + sensor + attribution)
              : std::nullopt;
 }
 
@@ -218,8 +214,7 @@ std::optional<bool> EnergySummary::is_shared() const {
   return processors.others_most_s >= kMostOfOthers * seconds;
 }
 
-// The sources err for the part as for the whole. The assumption about processors is the same in all
-// lines, so that its errors are added.
+// The sources err for the part as for the whole.
 std::optional<Joules> EnergySummary::job_part() const {
   if (!part.empty() || whole.known == 0 || processors.lines_with_joules < whole.known ||
       whole.sum == 0)
@@ -227,9 +222,9 @@ std::optional<Joules> EnergySummary::job_part() const {
   const double share = processors.job_j / whole.sum;
   Joules job = whole;
   job.sum = processors.job_j;
-  job.sampling_squared *= share * share;
+  job.sampling *= share;
   job.sensor *= share;
-  job.attribution_squared = processors.job_off_j * processors.job_off_j;
+  job.attribution = processors.job_off_j;
   return job;
 }
 
@@ -416,12 +411,13 @@ EnergySummary EnergyReader::take() {
   summary_.part = part_;
   if (lines_with_ends_ > 0 && lines_with_ends_ == summary_.whole.known &&
       summary_.whole.doubted == lines_with_ends_) {
-    double squares = 0;
-    for (const auto& [incarnation, ends] : ends_) squares += std::pow(ends.begin_j + ends.end_j, 2);
-    summary_.whole.sampling_squared = std::min(squares, summary_.whole.sampling_squared);
-    const double phases_squared = summary_.all_phases().joules.sampling_squared;
-    summary_.program.sampling_squared =
-        std::min(squares + phases_squared, summary_.program.sampling_squared);
+    double of_ends = 0;
+    for (const auto& [incarnation, ends] : ends_) of_ends += ends.begin_j + ends.end_j;
+    Joules& whole = summary_.whole;
+    whole.sampling = std::min(of_ends, whole.sampling);
+    Joules& program = summary_.program;
+    const double of_phases = summary_.all_phases().joules.sampling;
+    program.sampling = std::min(whole.sampling + of_phases, program.sampling);
   }
   return std::move(summary_);
 }

@@ -24,15 +24,12 @@ struct Joules {
   std::size_t absent = 0;   // how many no source was there for
   std::size_t doubted = 0;  // of the known ones, how many tell how uncertain they are
   std::size_t bounded = 0;  // and of how many it is known how far their sources are off
-  double sampling_squared = 0, attribution_squared = 0;
-  double sensor = 0;
+  // Bounds of the error either way, by cause. Those of parts are added: phases of a kind are alike,
+  // so that their errors may all have the same sign (docs/decisions/0053-bounds-are-added.md).
+  double sampling = 0, sensor = 0, attribution = 0;
 
   void add(const Joules& more);
-  // Either way, by cause. Samples err independently, and so does what is charged to whom; sources
-  // are off all in the same way.
-  double sampling() const;
-  double attribution() const;
-  // All of it together; none if it is not known of all.
+  // Returns the sum of the three bounds; nullopt if one of them is not known of all parts.
   std::optional<double> uncertainty() const;
   // Known, but nobody knows how far the source is off.
   bool is_estimate() const { return bounded < doubted; }

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """report: one page about the energy of a job, looked at in a browser."""
 
-import math
 import os
 import pathlib
 import struct
@@ -131,12 +130,11 @@ class JobTest(ReportTest):
 
 
 def uncertainty_of(phases):
-    """Of their sum: samples and shares err independently, sources are off all in the same way; 0 if there is no bound."""
+    """Of their sum, whose bounds are added; 0 if there is no bound."""
     parts = [phase["uncertainty"] for phase in phases if "uncertainty" in phase]
     if any(part["sensor_j"] is None for part in parts):
         return 0
-    independent = (math.hypot(*(part[key] for part in parts)) for key in ("sampling_j", "attribution_j"))
-    return sum(independent) + sum(part["sensor_j"] for part in parts)
+    return sum(sum(part.values()) for part in parts)
 
 
 class HostileTest(ReportTest):

@@ -31,11 +31,11 @@ class AccountTest(unittest.TestCase):
     def test_bytes_of_a_version_count_once(self):
         self.assertEqual(self.account(samples.RUN).by_version()[(10, False)].bytes, 1024)
 
-    def test_samples_err_independently_and_sources_in_the_same_way(self):
+    def test_bounds_of_phases_add_up(self):
         phases = [samples.phase("keep", 1, 1, 5.0, uncertainty=samples.off(3.0, 10.0)),
                   samples.phase("keep", 2, 1, 5.0, uncertainty=samples.off(4.0, 10.0, 2.0))]
         sum_ = self.account([samples.energy(9.0, 9.0, 1.0, phases)]).all_phases
-        self.assertEqual((sum_.parts_j, sum_.uncertainty_j), ((5.0, 20.0, 2.0), 27.0))
+        self.assertEqual((sum_.parts_j, sum_.uncertainty_j), ((7.0, 20.0, 2.0), 29.0))
 
     def test_of_a_sum_with_an_estimate_there_is_no_bound(self):
         phases = [samples.phase("keep", 1, 1, 5.0), samples.phase("keep", 2, 1, 5.0, uncertainty=samples.off(4.0, None))]

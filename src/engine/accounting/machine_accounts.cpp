@@ -35,15 +35,15 @@ void add_numbers(json& to, const json& more) {
   for (const auto& [key, value] : more.items()) to[key] = to.value(key, 0.0) + value.get<double>();
 }
 
-// Adds up uncertainties. Sampling errors of different machines, and of programs, are independent,
-// but meters of one kind all have the same systematic error.
+// Adds up uncertainties. The machines of a job do the same at the same time, and their meters are
+// of one kind, so that all errors may have the same sign.
 void add_uncertainty(json& to, const json& more) {
   if (!more.contains("uncertainty")) return;
   const json& with = more["uncertainty"];
   json sum =
       to.value("uncertainty", json{{"sampling_j", 0.0}, {"sensor_j", 0.0}, {"attribution_j", 0.0}});
   for (const char* const part : {"sampling_j", "attribution_j"}) {
-    sum[part] = std::hypot(sum[part].get<double>(), with[part].get<double>());
+    sum[part] = sum[part].get<double>() + with[part].get<double>();
   }
   const bool is_bounded = !sum["sensor_j"].is_null() && !with["sensor_j"].is_null();
   sum["sensor_j"] = is_bounded
@@ -58,7 +58,7 @@ void add_uncertainty(json& to, const json& more) {
   if (!more.contains("ends_j")) return;
   json ends = to.value("ends_j", json{0.0, 0.0});
   for (const std::size_t end : {0, 1})
-    ends[end] = std::hypot(ends[end].get<double>(), more["ends_j"][end].get<double>());
+    ends[end] = ends[end].get<double>() + more["ends_j"][end].get<double>();
   to["ends_j"] = std::move(ends);
 }
 
