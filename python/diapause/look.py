@@ -41,18 +41,21 @@ def shortened(text, most=40):
 
 
 def digits(value, off, unit):
-    """(value, off) as "283.9", "1.9 J": two digits of what it may be off, or one where the first is more than 3."""
+    """(value, off) as "283.9", "1.9 J": two digits of what it may be off, or one where the first is more than 3.
+
+    Three digits of the value where nobody knows how far it may be off.
+    """
     if not off:
-        return f"{value:,.2f} {unit}", None
+        return rounded(value, unit, 3), None
     place = math.floor(math.log10(off)) - 1
     place += off / 10.0**place > 35.5
     step, decimals = 10.0**place, max(-place, 0)
     return tuple(f"{round(one / step) * step:,.{decimals}f} {unit}" for one in (value, off))
 
 
-def rounded(value, unit):
-    """Two digits and no more."""
-    step = 10.0 ** (math.floor(math.log10(abs(value))) - 1) if value else 1.0
+def rounded(value, unit, digits=2):
+    """So many digits and no more."""
+    step = 10.0 ** (math.floor(math.log10(abs(value))) + 1 - digits) if value else 1.0
     return f"{round(value / step) * step:,.{max(-math.floor(math.log10(step)), 0)}f} {unit}"
 
 

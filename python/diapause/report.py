@@ -58,6 +58,15 @@ def _unit_cell(value, unit):
     return page.Number("-") if value is None else page.Number(f"{value:,.2f} {unit}", value)
 
 
+def _watts_cell(account):
+    watts, off = account.watts, account.whole.uncertainty_j
+    if watts is None:
+        return page.Number("-")
+    if account.whole.is_estimate:
+        return page.Number(f"≈ {look.rounded(watts, 'W')}", watts)
+    return page.Number(look.digits(watts, off / account.covered_s if off else None, "W")[0], watts)
+
+
 def date_text(unix_s):
     try:
         return datetime.datetime.fromtimestamp(unix_s, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -69,7 +78,7 @@ def date_text(unix_s):
 
 
 def _whole_table(account):
-    rows = [["runtime", _unit_cell(account.runtime_s, "s")], ["average power", _unit_cell(account.watts, "W")],
+    rows = [["runtime", _unit_cell(account.runtime_s, "s")], ["average power", _watts_cell(account)],
             ["energy", joules_cell(account.whole)]]
     return page.table("whole", ["<whole job", ""], rows)
 
@@ -134,10 +143,11 @@ def _comparison_table(named):
     rows = []
     for name, account in named:
         cells = []
-        for value, other, unit in ((account.runtime_s, base.runtime_s, "s"), (account.watts, base.watts, "W"),
-                                   (account.whole.value, base.whole.value, "J")):
+        for cell, value, other in ((_unit_cell(account.runtime_s, "s"), account.runtime_s, base.runtime_s),
+                                   (_watts_cell(account), account.watts, base.watts),
+                                   (joules_cell(account.whole), account.whole.value, base.whole.value)):
             more = (value - other) / other * 100 if None not in (value, other) and other else None
-            cells += [_unit_cell(value, unit), page.Number("-" if more is None else f"{more:+.1f} %", more)]
+            cells += [cell, page.Number("-" if more is None else f"{more:+.1f} %", more)]
         rows.append([name, *cells, account.kind or "no source", account.ledger.path])
     heads = ["<job", "runtime", "change", "average power", "change", "energy", "change", "<how", "<ledger"]
     return page.table("comparison", heads, rows)

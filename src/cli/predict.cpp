@@ -53,7 +53,9 @@ std::string predicted_text(const PredictArguments& arguments, const PredictedCas
                {"CHANGE", Align::right}});
   const auto row = [&](const char* what, const char* unit, double original, double value,
                        double off) {
-    table.add({what, fmt::format("{:.2f} {}", original, unit), value_text(value, off, unit),
+    table.add({what,
+               off > 0 ? to_the_digits_of(original, off, unit) : rounded_text(original, 4, unit),
+               off > 0 ? value_text(value, off, unit) : rounded_text(value, 4, unit),
                value_text(more_percent(value, original), off / original * 100, "%")});
   };
   row("runtime", "s", one.original.seconds, one.with.seconds, one.with.seconds_off);

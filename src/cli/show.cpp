@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "cli/collection.hpp"
-#include "cli/energy_report.hpp"
+#include "cli/energy_amounts.hpp"
 #include "cli/inspection.hpp"
 #include "cli/json_report.hpp"
 #include "cli/text.hpp"

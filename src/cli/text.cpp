@@ -43,13 +43,22 @@ int place_of(double value, int digits) {
   return static_cast<int>(std::floor(std::log10(std::abs(value)))) - digits + 1;
 }
 
+int place_of_uncertainty(double off) {
+  const double two_digits = off / std::pow(10.0, place_of(off, 2));
+  return place_of(off, two_digits > 35.5 ? 1 : 2);
+}
+
 }  // namespace
 
 std::string value_text(double value, double off, const char* unit) {
   if (!(off > 0)) return fmt::format("{:.2f} {}", value, unit);
-  const double two_digits = off / std::pow(10.0, place_of(off, 2));
-  const int place = place_of(off, two_digits > 35.5 ? 1 : 2);
+  const int place = place_of_uncertainty(off);
   return fmt::format("{} +- {} {}", at_place(value, place), at_place(off, place), unit);
+}
+
+std::string to_the_digits_of(double value, double off, const char* unit) {
+  if (!(off > 0)) return fmt::format("{:.2f} {}", value, unit);
+  return fmt::format("{} {}", at_place(value, place_of_uncertainty(off)), unit);
 }
 
 std::string rounded_text(double value, int digits, const char* unit) {

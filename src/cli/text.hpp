@@ -14,6 +14,8 @@ std::string time_text(std::uint64_t unix_ns);  // local time, such as "2026-03-0
 // Returns text such as "284 +- 2 J". The uncertainty is shown with two digits, or one if the first
 // is above 3, and the value to the same place. A value without uncertainty has two decimals.
 std::string value_text(double value, double off, const char* unit);
+// Returns the same without the uncertainty, such as "284 J".
+std::string to_the_digits_of(double value, double off, const char* unit);
 // Returns text such as "280 J", with so many digits.
 std::string rounded_text(double value, int digits, const char* unit);
 std::string levels_text(const format::Manifest& manifest);  // such as "1 2 3"

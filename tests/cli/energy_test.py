@@ -63,11 +63,11 @@ class EnergyTest(CommandTest):
 
     def test_tables_tell_of_phases_levels_and_versions(self):
         self.leave(RUN)
-        self.assertEqual(self.row("average power"), "average power 110.00 W")
-        self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB 500.00 J 4.55 %")
-        self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB 1000.00 J 9.09 % 976562500.00 J")
-        self.assertEqual(self.row("     10  checkpoint"), "10 checkpoint 2.000 1.0 KiB 1500.00 J 13.64 %")
-        self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB 500.00 J 4.55 %")
+        self.assertEqual(self.row("average power"), "average power 110 W")
+        self.assertEqual(self.row("capture"), "capture 1 1.000 1.0 KiB 500 J 4.55 %")
+        self.assertEqual(self.row("level 4"), "level 4 1 1.000 1.0 KiB 1000 J 9.09 % 977000000 J")
+        self.assertEqual(self.row("     10  checkpoint"), "10 checkpoint 2.000 1.0 KiB 1500 J 13.64 %")
+        self.assertEqual(self.row("     10  restart"), "10 restart 1.000 1.0 KiB 500 J 4.55 %")
         self.assertIn("node (measured: hwmon node)", self.energy()[0])
 
     def test_uncertainty_and_the_clock_stand_with_the_energy(self):
@@ -118,7 +118,7 @@ class EnergyTest(CommandTest):
 
     def test_work_that_was_lost_is_named(self):
         self.leave(RUN)  # captured at 1040: a third of 60 s and 6000 J
-        self.assertIn("start 2 went back to version 10: 20.00 s and 2000.00 J of the program were for nothing, and what "
+        self.assertIn("start 2 went back to version 10: 20.00 s and 2000 J of the program were for nothing, and what "
                       "it did after its last line, 5.00 s before this start", self.energy()[0])
 
     def test_in_hindsight_the_schedule_is_compared_with_the_best(self):
@@ -207,7 +207,7 @@ class EnergyTest(CommandTest):
         self.leave([line(10.0, 900.0, [phase("keep", 1, 1, 8.0) | {"bytes": 10**9}, *sizes])])
         self.assertEqual([(one["level"], one["versions"], one["bytes"], one["j_per_gb"]) for one in
                           self.report("energy", "heat", tiers=self.tiers)["levels"]], [(1, 1, 10**9, 8), (4, 2, 4 * 10**9, 20)])
-        self.assertTrue(self.row("level 4").endswith("20.00 J"))
+        self.assertTrue(self.row("level 4").endswith("20.0 J"))
 
     def test_advice_names_what_would_save_energy_and_how_much(self):
         self.leave([line(100.0, 700.0, [phase("global", 1, 4, 200.0), phase("wait", 1, 0, 95.0), phase("partner", 2, 2, 5.0)
@@ -216,7 +216,7 @@ class EnergyTest(CommandTest):
         self.assertIn("async.mode", first["what"])
         self.assertEqual((first["joules"], first["percent"], first["is_at_most"]), (200, 20, True))
         self.assertEqual(second["joules"], 95)
-        self.assertIn("to save at most 200.00 J (at most 20.00 %): set async.mode", self.energy()[0])
+        self.assertIn("to save at most 200 J (at most 20.00 %): set async.mode", self.energy()[0])
 
     def test_there_is_no_advice_where_nothing_is_to_be_saved(self):
         small = phase("global", 1, 4, 5.0)

@@ -76,7 +76,7 @@ class ReportTest(unittest.TestCase):
     def test_lost_work_and_slowed_phases_are_named(self):
         slowed = samples.phase("global", 11, 4, 5.0, slowed={"actuator": "emulated", "asked": 0.85, "obtained": 0.84})
         page = self.page(self.account([*samples.RUN, samples.energy(1120.0, 10.0, 900.0, [slowed], incarnation=2)]))
-        self.assertIn("Start 2 went back to version 10: 20.00 s and 2,000.00 J of the program were for nothing.", page)
+        self.assertIn("Start 2 went back to version 10: 20.00 s and 2,000 J of the program were for nothing.", page)
         self.assertIn("clocks emulated", page)
         self.assertIn('data-value="0.84"', page)
 

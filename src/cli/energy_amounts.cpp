@@ -1,0 +1,90 @@
+#include "cli/energy_amounts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/text.hpp"
+
+namespace diapause::cli {
+
+namespace {
+
+std::string level_text(const PhaseKey& key) {
+  if (key.of_restart) return "restart";
+  return key.level == 0 ? "of no one level" : fmt::format("level {}", key.level);
+}
+
+}  // namespace
+
+std::optional<double> only_bound(const Joules& joules) {
+  const auto error = joules.uncertainty();
+  if (!error || *error == 0 || *error < joules.sum || joules.is_partial()) return std::nullopt;
+  return std::max(0.0, joules.sum + *error);
+}
+
+std::string joules_text(const Joules& joules) {
+  if (const auto bound = only_bound(joules)) return "< " + rounded_text(*bound, 2, "J");
+  if (joules.known == 0) return joules.unknown > 0 ? "unknown" : "-";
+  const std::string at_least = joules.is_partial() ? ">= " : "";
+  if (joules.is_estimate()) return at_least + "~ " + rounded_text(joules.sum, 2, "J");
+  const auto off = joules.uncertainty();
+  return at_least +
+         (off && *off > 0 ? value_text(joules.sum, *off, "J") : rounded_text(joules.sum, 3, "J"));
+}
+
+std::optional<double> share_percent(const Joules& joules, const EnergySummary& energy) {
+  const auto part = joules.value();
+  const auto whole = energy.whole.value();
+  return part && whole && *whole > 0 ? std::optional(*part / *whole * 100) : std::nullopt;
+}
+
+std::string share_text(const Joules& joules, const EnergySummary& energy) {
+  const auto percent = share_percent(joules, energy);
+  if (!percent) return "-";
+  const auto bound = only_bound(joules);
+  return bound ? fmt::format("< {:.2f} %", std::min(*bound / *energy.whole.value() * 100, 100.0))
+               : fmt::format("{:.2f} %", *percent);
+}
+
+const char* activity_of(const PhaseKey& key) { return key.of_restart ? "restart" : "checkpoint"; }
+
+void Group::add(const PhaseKey& key, const Amount& amount) {
+  sum_.add(amount);
+  std::uint64_t& bytes = bytes_[key.version];
+  bytes = std::max(bytes, amount.bytes);
+}
+
+Amount Group::sum() const {
+  Amount sum = sum_;
+  sum.bytes = 0;
+  for (const auto& [version, bytes] : bytes_) sum.add({0, 0, bytes, {}});
+  return sum;
+}
+
+std::vector<LevelSum> sums_of_levels(const EnergySummary& energy) {
+  std::map<std::pair<bool, std::uint64_t>, LevelSum> sums;
+  for (const auto& [key, amount] : energy.phases) {
+    const std::uint64_t level = key.of_restart ? 0 : key.level;
+    LevelSum& sum =
+        sums.try_emplace({key.of_restart, level}, level_text(key), level, key.of_restart)
+            .first->second;
+    sum.group.add(key, amount);
+  }
+  std::vector<LevelSum> list;
+  for (auto& [place, sum] : sums) list.push_back(std::move(sum));
+  return list;
+}
+
+Joules per_gb(const Amount& amount) {
+  Joules joules = amount.joules;
+  const double gb = static_cast<double>(amount.bytes) * 1e-9;
+  if (!(gb > 0)) return {};
+  joules.sum /= gb;
+  joules.sampling /= gb;
+  joules.sensor /= gb;
+  joules.attribution /= gb;
+  return joules;
+}
+
+}  // namespace diapause::cli

@@ -1,0 +1,49 @@
+// Amounts of energy as text, and sums of phases by level.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/energy_summary.hpp"
+
+namespace diapause::cli {
+
+// Returns joules with their uncertainty, as "284 +- 30 J", "~ 280 J" if nobody knows how far the
+// source is off, "< 12 J" if the uncertainty is as large as the number, or "unknown".
+std::string joules_text(const Joules& joules);
+// Returns what the joules are below, if the uncertainty is as large as they are.
+std::optional<double> only_bound(const Joules& joules);
+
+// Returns the part of the whole job's energy; nullopt if one of the two is not known.
+std::optional<double> share_percent(const Joules& joules, const EnergySummary& energy);
+std::string share_text(const Joules& joules, const EnergySummary& energy);
+
+const char* activity_of(const PhaseKey& key);
+
+// Adds phases up. Phases of one version are about the same bytes, so that the most of them count.
+class Group {
+ public:
+  void add(const PhaseKey& key, const Amount& amount);
+  std::size_t versions() const { return bytes_.size(); }
+  Amount sum() const;
+
+ private:
+  Amount sum_;
+  std::map<std::uint64_t, std::uint64_t> bytes_;  // by version
+};
+
+struct LevelSum {
+  std::string name;
+  std::uint64_t level = 0;
+  bool of_restart = false;
+  Group group;
+};
+
+std::vector<LevelSum> sums_of_levels(const EnergySummary& energy);
+
+// Returns the joules of 10^9 protected bytes.
+Joules per_gb(const Amount& amount);
+
+}  // namespace diapause::cli
