@@ -268,6 +268,7 @@ Result<Answer> Caretaker::take_part_without_verbs(Wish wish, int level, fabric::
   DIAPAUSE_TRY(store(std::move(*captured), answer));
   // The job still stands still, and nothing that it has done is lost.
   if (is_last) {
+    has_ended_ = true;
     frozen.end();
     around_.keeper.end();
   }
@@ -374,6 +375,7 @@ void Caretaker::obey() {
   while (const auto order = team.receive()) {
     if (order->verb == Order::finish) {
       (void)around_.store.finish();  // the first agent says why, if that fails
+      is_finished_ = true;
       continue;
     }
     if (order->verb == Order::end) {
@@ -385,6 +387,11 @@ void Caretaker::obey() {
     if (!done) team.give_up(done.error());
   }
   if (!team.lost() || is_alone_ || has_ended_) return;
+  if (is_finished_) {  // the first agent has gone before its order to end was read
+    has_ended_ = true;
+    around_.keeper.end();
+    return;
+  }
   is_alone_ = true;
   around_.request.log(Severity::warning,
                       fmt::format("{}: {}; no more checkpoints of the job can be taken",

@@ -81,6 +81,7 @@ class Caretaker {
   std::string last_told_;  // why all memory is copied
   LastCheckpoint last_;
   bool has_ended_ = false;    // by an order
+  bool is_finished_ = false;  // by an order, and an order to end is to follow
   bool has_stopped_ = false;  // after its last checkpoint
   bool finishes_ = false;
   bool is_alone_ = false;  // the first agent has gone

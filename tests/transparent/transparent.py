@@ -421,8 +421,9 @@ def forwarding(place, options):
 class InTime:
     """A job that is stopped before its end, by a line of a batch script that is submitted again."""
 
-    def __init__(self, place, options, settings):
+    def __init__(self, place, options, settings, on=()):
         self.place = place
+        self.on = on
         self.scenario = Scenario(place, ["sh", "-c", f"{place.own_copy(options.programs / 'counting')}; test $? = 7"])
         must(self.scenario.status == 0, f"undisturbed, it ended with {self.scenario.status}")
         place.settings = settings
@@ -430,7 +431,8 @@ class InTime:
         self.printed = ""
 
     def submit(self, under=()):
-        return Job(self.place, "launch", "--name", "job", "--continue", "--", *self.scenario.command, under=under)
+        return Job(self.place, "launch", "--name", "job", "--continue", *self.on, "--", *self.scenario.command,
+                   under=under)
 
     def stops(self, job, why):
         status, errors = job.wait()
@@ -445,7 +447,7 @@ class InTime:
             self.place.gate.touch()
             status, errors = job.wait()
             printed = earlier + job.output()
-            must(status == 0 and printed == self.scenario.reference,
+            must(status == 0 and printed == self.scenario.reference and "cannot be reached" not in errors,
                  f"ended with {status}: {first_difference(printed, self.scenario.reference)}{errors}")
 
 
@@ -471,6 +473,16 @@ def allocation(place, options):
     """A job is stopped before the end of its allocation."""
     job_in_time = InTime(place, options, {"DIAPAUSE_DEADLINE_IN_S": "5", "DIAPAUSE_DEADLINE_MARGIN_S": "1"})
     job_in_time.stops(job_in_time.submit(), "stopped in time: the allocation ends: version 1 at level")
+    job_in_time.is_completed()
+
+
+def nodes_in_time(place, options):
+    """The same on several nodes: all of them stop, and all of them are finished."""
+    job_in_time = InTime(place, options, {"DIAPAUSE_DEADLINE_SIGNALS": "SIGUSR1"}, on=["--emulated-nodes", "3"])
+    job = job_in_time.submit()
+    job.wait_for_lines(8)
+    job.process.send_signal(signal.SIGUSR1)
+    job_in_time.stops(job, "stopped in time: SIGUSR1: version 1")
     job_in_time.is_completed()
 
 
@@ -915,6 +927,7 @@ TESTS = {
      "pages": pages, "starters": starters, "slow_start": slow_start, "torn": program_test("torn"),
     "mpi": mpi, "mpi_nodes": mpi_nodes, "across": across, "silent": silent, "forwarding": forwarding, "interval": interval,
     "in_time": in_time, "allocation": allocation, "not_in_time": not_in_time,
+    "nodes_in_time": nodes_in_time,
     "libraries": libraries, "moved": moved,
     "increments": increments, "carried": carried, "checked": checked, "waiting": waiting, "pipeline": pipeline, "interpreter": interpreter,
     "refused": refused, "rests": rests, "momentary": momentary, "hostile": hostile,
