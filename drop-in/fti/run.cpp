@@ -157,6 +157,7 @@ void FtiRun::protect(int id, void* data, std::int64_t count, fti_id_t type) {
   if (id < 0 || count < 0)
     throw Failure("variable " + std::to_string(id) + ": its number or count is negative");
   const FtiType& element = types.get(type);
+  if (variables_.count(id) == 0) tell("Variable ID " + std::to_string(id) + " to protect.");
   variables_[id].block = {data, static_cast<std::uint64_t>(count), element.bytes, element.type};
 }
 

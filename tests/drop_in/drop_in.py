@@ -276,8 +276,9 @@ def ftis_functions_do_what_programs_lean_on(site):
                                           injection={"rank": 1, "index": 3, "position": 62, "number": 1})
         messages = (*MPI_NOTICE, "^fti: ")
         staged = place.path / "staged"
-        place.run("fti_functions", configuration, staged, "begin", environment=fti_environment(place),
-                  messages=messages)
+        run = place.start("fti_functions", configuration, staged, "begin", environment=fti_environment(place))
+        run.succeed(messages)
+        expect("fti: Variable ID 0 to protect." in run.stderr.read_text(), "no line about a variable, which others look for")
         for rank in range(RANKS):
             expect_equal((place.path / f"staged.{rank}").read_text(), "staged", "what was staged")
         place.run("fti_functions", configuration, staged, "continue", environment=fti_environment(place),
