@@ -88,6 +88,14 @@ class PackagesTest(unittest.TestCase):
         self.assertEqual(len(held), len(set(held)))
         self.assertTrue(all(file.startswith("./usr/") for file in held))
 
+    def test_they_keep_to_what_debian_asks_of_packages(self):
+        if not shutil.which("lintian"):
+            self.skipTest("lintian is not there")
+        # These come from the packages of the tests, which have another prefix than those of users, and are not compressed.
+        elsewhere = ("file-in-unusual-dir,non-standard-dir-in-usr,pkg-config-unavailable-for-cross-compilation,"
+                     "uses-no-compression-for-data-tarball")
+        output("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", elsewhere, *self.packages.values())
+
     def test_each_says_under_what_license_it_is(self):
         for name, package in self.packages.items():
             self.assertIn(f"./usr/share/doc/{name}/copyright", contents(package))
