@@ -14,7 +14,7 @@
 namespace diapause::agent {
 namespace {
 
-constexpr double kWordLimit_s = 10;   // of each step of a handshake
+constexpr double kStepLimit_s = 10;   // of each step of a handshake
 constexpr double kStartLimit_s = 60;  // until an agent that was started has come
 constexpr double kGlance_s = 0.05;
 constexpr int kAttempts = 6;  // to connect to an agent that may be busy with others
@@ -91,7 +91,7 @@ class Hostess {
       auto stream = listener_.accept(kGlance_s);
       if (stream) {
         // Whoever does not know the secret is sent away.
-        if (const auto hello = welcome(*stream, invitation_.secret, kWordLimit_s)) {
+        if (const auto hello = welcome(*stream, invitation_.secret, kStepLimit_s)) {
           if (hello->who == 0 || hello->who >= count || mail_.has_link(hello->who)) continue;
           doors_[hello->who] = {stream->peer_address(), hello->number};
           DIAPAUSE_TRY(mail_.add_link(hello->who, std::move(*stream)));
@@ -179,7 +179,7 @@ class Linker {
         if (!stream)
           return fail(Code::comm, fmt::format("{} does not connect: {}", mail.name(peer),
                                               stream.error().message));
-        const auto hello = welcome(*stream, secret_, kWordLimit_s);
+        const auto hello = welcome(*stream, secret_, kStepLimit_s);
         const bool is_known = hello && hello->who < mail.size() && !mail.has_link(hello->who);
         if (is_known) DIAPAUSE_TRY(mail.add_link(hello->who, std::move(*stream)));
       }
@@ -192,7 +192,7 @@ class Linker {
     Status done;
     for (int tries = 0; tries < kAttempts; ++tries) {
       auto stream =
-          sys::Stream::connect(doors_->addresses[peer], doors_->ports[peer], kWordLimit_s);
+          sys::Stream::connect(doors_->addresses[peer], doors_->ports[peer], kStepLimit_s);
       done =
           stream ? greet(*stream, secret_, {mail.own(), 0}, kStartLimit_s) : fail(stream.error());
       if (done) return mail.add_link(peer, std::move(*stream));
@@ -359,7 +359,7 @@ Result<Company> come(const Invitation& invitation) {
   DIAPAUSE_TRY_ASSIGN(sys::Listener listener, sys::Listener::open());
   Status done = fail(Code::argument, "the first agent has no address");
   for (const std::string& address : invitation.addresses) {
-    auto stream = sys::Stream::connect(address, invitation.port, kWordLimit_s);
+    auto stream = sys::Stream::connect(address, invitation.port, kStepLimit_s);
     done = stream ? greet(*stream, invitation.secret, {invitation.number, listener.port()},
                           kStartLimit_s)
                   : fail(stream.error());
