@@ -51,6 +51,7 @@ class Transparent:
         yield "transparent_incremental", self.incremental_stop
         yield "transparent_small", self.small_stop
         yield "transparent_restart", self.eager_restart
+        yield "transparent_mapped", self.mapped_restart
         yield "transparent_flush", self.flush
         yield "transparent_running", self.running
 
@@ -116,6 +117,23 @@ class Transparent:
         job.wait()
         note = f"a process of {self.bench.options.mib} MiB from disk, until it runs; raw: O_DIRECT in blocks of 16 MiB"
         return self.figure("transparent_eager_restart_over_read", ours, raw, 0.7, rate=True, note=note)
+
+    def mapped_restart(self):
+        name = "transparent_mapped"
+        environment = self.environment(name, DIAPAUSE_LEVEL1_TIER="local")
+        job = self.launched(name, environment)
+        self.checkpoint(name, environment)
+        ours, raw = [], []
+        for pair in range(self.bench.options.runs):
+            for options, seconds in (([], raw), (["--mapped"], ours))[::-1 if pair % 2 else 1]:
+                job.send_signal(signal.SIGTERM)
+                job.wait()
+                job = subprocess.Popen([self.diapause, "restart", name, *options], env=environment, stdin=subprocess.DEVNULL)
+                seconds.append(self.restart_s(name, environment, len(ours) + len(raw) + 1))
+        job.send_signal(signal.SIGTERM)
+        job.wait()
+        note = f"a process of {self.bench.options.mib} MiB from disk, until it runs before its memory is read; raw: after it"
+        return self.figure("transparent_mapped_restart_over_eager", ours, raw, 0.1, note=note)
 
     def restart_s(self, name, environment, count):
         """Waits until the job has been restarted that often, and returns what the last time took."""

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include "agent/behind.hpp"
 #include "agent/caretaker.hpp"
 #include "agent/images.hpp"
 #include "agent/team.hpp"
@@ -197,10 +198,12 @@ void give_routine(const Routine& routine, Caretaker& caretaker) {
   if (routine.finishes) caretaker.finishes();
 }
 
-// A job that was restored, and runs.
+// A job that runs. What is behind needs the image, and is there before the job.
 struct Restored {
+  std::unique_ptr<RestoredImage> image;
   process::Keeper keeper;
-  process::TimedCalls timed;
+  std::unique_ptr<process::FillBehind> behind;  // null: the job has all of its memory
+  process::TimedCalls timed = {};
 };
 
 // Returns when nothing of a job is left, so that the addresses that it had are free.
@@ -209,21 +212,32 @@ void end_and_wait(process::Keeper& keeper) {
   while (!keeper.exit_status()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Makes the processes of this node again. They run when all nodes are ready.
-Result<Restored> restore_here(const Ground& ground, const StoredJob& stored,
-                              const process::ReadContents& read) {
+// Makes the processes of this node again. They run when all nodes are ready. `note`: null if all
+// memory is restored before.
+Result<Restored> restore_here(const Ground& ground, std::unique_ptr<RestoredImage>& image,
+                              const FillNote* note) {
   Team* const team = ground.team;
+  const StoredJob& stored = image->stored();
   const process::Surroundings around{ground.request.log,
                                      team == nullptr ? nullptr : &team->others()};
+  const process::ReadContents read = image->reader();
   DIAPAUSE_TRY_ASSIGN(process::Openings openings,
                       process::Openings::open(stored.job, stored.contents, read, around));
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper,
                       process::Keeper::wait_for_processes(ground.watch, place_of(team)));
-  const process::Birthplace place{keeper.process(), around.log, [&]() -> Status {
-                                    DIAPAUSE_TRY(openings.finish(stored.job));
-                                    return agree(team, {});
-                                  }};
-  auto timed = process::restore(stored.job, openings, stored.contents, read, place);
+  std::unique_ptr<process::FillBehind> behind;
+  if (note != nullptr) {
+    behind = std::make_unique<process::FillBehind>(keeper.process(), image->piece_reader(),
+                                                   [note] { note->remove(); });
+  }
+  const auto go = [&]() -> Status {
+    DIAPAUSE_TRY(openings.finish(stored.job));
+    if (behind != nullptr && behind->is_filling()) DIAPAUSE_TRY(note->leave());
+    image->set_running();
+    return agree(team, {});
+  };
+  auto timed = process::restore(stored.job, openings, stored.contents, read,
+                                {keeper.process(), around.log, go, behind.get()});
   if (!timed) {
     openings.close_all();
     end_and_wait(keeper);
@@ -231,13 +245,14 @@ Result<Restored> restore_here(const Ground& ground, const StoredJob& stored,
   }
   DIAPAUSE_TRY(keeper.begin(stored.job.command));
   DIAPAUSE_TRY(give_adapters(keeper));
-  return Restored{std::move(keeper), std::move(*timed)};
+  return Restored{std::move(image), std::move(keeper), std::move(behind), std::move(*timed)};
 }
 
 // The version to restore: its number, or the newest that can be used.
 struct Wanted {
   std::optional<std::uint64_t> version;
   Beginning if_none = Beginning::from_newest;  // anew: it is no failure if there are no versions
+  const FillNote* note = nullptr;              // null: all memory is restored before the job runs
 };
 
 // Makes the processes of this node again from the newest version that can be used, and returns
@@ -247,6 +262,7 @@ struct Wanted {
 Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wanted& wanted,
                                                double started_s) {
   Team* const team = ground.team;
+  const FillNote* note = wanted.note;
   while (true) {
     StoredJob stored;
     const auto can_run_here = [&](store::ImageReader& image) -> Status {
@@ -263,29 +279,29 @@ Result<std::optional<Restored>> restore_newest(const Ground& ground, const Wante
       DIAPAUSE_TRY(
           team->share_ports(team->is_first() ? std::uint16_t{0} : port_of_commands(stored.job)));
     }
-    StoredImage image{fetched->image, fetched->reading_threads};
-    const process::ReadContents read = [&](const process::ContentsList& contents,
-                                           const process::TakePiece& take) {
-      return read_contents(image, contents, take);
-    };
-    auto restored = restore_here(ground, stored, read);
+    auto image =
+        std::make_unique<RestoredImage>(ground.store, std::move(stored), std::move(*fetched));
+    auto restored = restore_here(ground, image, note);
     if (restored) {
-      ground.store.note_restart(*fetched, sys::monotonic_s() - started_s);
+      ground.store.note_restart(restored->image->fetched(), sys::monotonic_s() - started_s);
       return std::optional<Restored>(std::move(*restored));
     }
-    if (image.sound || team != nullptr) return fail(std::move(restored.error()));
-    DIAPAUSE_TRY_ASSIGN(const bool sound, ground.store.was_sound(image.sound));
+    if (image->sound() || team != nullptr) return fail(std::move(restored.error()));
+    DIAPAUSE_TRY_ASSIGN(const bool sound, ground.store.was_sound(image->sound()));
     if (sound) return fail(std::move(restored.error()));
+    note = nullptr;  // the next image is checked before
   }
 }
 
-Result<int> look_after(const Ground& ground, const Routine& routine, Restored job,
+Result<int> look_after(const Ground& ground, const Routine& routine, Restored& job,
                        std::optional<sys::LocalSocket>& door) {
   Caretaker caretaker({ground.request, ground.store, job.keeper, ground.watch, ground.team,
-                       door ? &*door : nullptr});
+                       door ? &*door : nullptr, job.behind.get()});
   caretaker.goes_on(std::move(job.timed));
   give_routine(routine, caretaker);
-  return caretaker.until_end();
+  const int status = caretaker.until_end();
+  if (job.behind != nullptr) DIAPAUSE_TRY(job.behind->result());
+  return status;
 }
 
 Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch& watch) {
@@ -300,7 +316,7 @@ Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch
   if (continues) {
     DIAPAUSE_TRY_ASSIGN(auto restored,
                         restore_newest(ground, {std::nullopt, Beginning::anew}, started_s));
-    if (restored) return look_after(ground, routine, std::move(*restored), door);
+    if (restored) return look_after(ground, routine, *restored, door);
   } else if (store->newest_version() != 0 && is_first(team)) {
     request.store.log(
         Severity::information,
@@ -310,7 +326,21 @@ Result<int> launch_with(const LaunchRequest& request, Team* team, process::Watch
             request.store.name, store->newest_version()));
   }
   DIAPAUSE_TRY_ASSIGN(process::Keeper keeper, launch_here(request, team, watch));
-  return look_after(ground, routine, {std::move(keeper), {}}, door);
+  Restored job{nullptr, std::move(keeper), nullptr};
+  return look_after(ground, routine, job, door);
+}
+
+// Returns whether memory may be filled behind. Agents of several nodes could not get another copy
+// of a damaged image while the job runs.
+bool may_fill_behind(const RestartRequest& request, const Team* team, const FillNote& note) {
+  if (request.memory == MemoryMode::eager) return false;
+  const char* const why = team != nullptr  ? "it is on several nodes"
+                          : note.is_left() ? "the last mapped restart did not come to its end"
+                                           : nullptr;
+  if (why == nullptr) return true;
+  request.store.log(Severity::warning,
+                    fmt::format("all memory is restored before the job runs: {}", why));
+  return false;
 }
 
 Result<int> restart_with(const RestartRequest& request, Team* team, process::Watch& watch) {
@@ -319,11 +349,18 @@ Result<int> restart_with(const RestartRequest& request, Team* team, process::Wat
                       JobStore::open(request.store, ranks_of(team)));
   std::optional<sys::LocalSocket> door;
   DIAPAUSE_TRY(agree(team, open_door(request.store, team, door)));
+  DIAPAUSE_TRY_ASSIGN(const FillNote note, FillNote::open(request.store));
+  const bool is_mapped = may_fill_behind(request, team, note);
   const Ground ground{request.store, team, watch, *store};
-  DIAPAUSE_TRY_ASSIGN(auto restored,
-                      restore_newest(ground, {request.version, Beginning::from_newest}, started_s));
-  return look_after(ground, {request.interval_s, request.level, Wish::checkpoint, false},
-                    std::move(*restored), door);
+  DIAPAUSE_TRY_ASSIGN(
+      auto restored,
+      restore_newest(ground, {request.version, Beginning::from_newest, is_mapped ? &note : nullptr},
+                     started_s));
+  if (!is_mapped) note.remove();
+  const Routine routine{request.interval_s, request.level, Wish::checkpoint, false};
+  DIAPAUSE_TRY_ASSIGN(const int status, look_after(ground, routine, *restored, door));
+  note.remove();
+  return status;
 }
 
 // Lets the others know of a failure that they would otherwise wait for in vain.

@@ -31,12 +31,17 @@ struct LaunchRequest {
   Nodes nodes;
 };
 
+// eager: a job runs when it has its memory; mapped: it runs at once, and is given its memory when
+// it touches it, where this process may do that.
+enum class MemoryMode { eager, mapped };
+
 struct RestartRequest {
   StoreRequest store;
   std::optional<std::uint64_t> version;  // number; none: the newest version that is sound
   double interval_s = 0;
   int level = 1;
   Nodes nodes;
+  MemoryMode memory = MemoryMode::eager;
 };
 
 // Both return the exit status of the command, as a shell gives it, when the job has ended, or

@@ -191,6 +191,7 @@ void Caretaker::take_due() {
 // Takes a checkpoint. If the obstacle may pass soon (bytes on their way, a connection that is being
 // made, a process that is ending), tries again after a pause, in which the job runs on.
 Result<Answer> Caretaker::checkpoint(Wish wish, int level) {
+  if (around_.behind != nullptr) DIAPAUSE_TRY(around_.behind->wait());
   auto pause = kFirstPause;
   for (int tries = 1;; ++tries, pause *= 2) {
     auto answer = try_checkpoint(wish, level);

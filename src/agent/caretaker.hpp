@@ -10,6 +10,7 @@
 #include "agent/team.hpp"
 #include "fabric/pause.hpp"
 #include "process/copies.hpp"
+#include "process/fill_behind.hpp"
 #include "process/freeze.hpp"
 #include "process/keeper.hpp"
 #include "process/references.hpp"
@@ -24,8 +25,9 @@ struct Surroundings {
   JobStore& store;
   process::Keeper& keeper;
   process::Watch& watch;
-  Team* team = nullptr;              // null: the job is on this node alone
-  sys::LocalSocket* door = nullptr;  // null: of an agent that the first one gives orders
+  Team* team = nullptr;                   // null: the job is on this node alone
+  sys::LocalSocket* door = nullptr;       // null: of an agent that the first one gives orders
+  process::FillBehind* behind = nullptr;  // what the job still lacks; null: nothing
 };
 
 class Caretaker {

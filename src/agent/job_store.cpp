@@ -187,6 +187,11 @@ Result<engine::FetchedVersion> JobStore::get_usable(const Check& check) {
 
 Result<bool> JobStore::was_sound(const Status& mine) { return fetch_->was_sound(mine); }
 
+Result<engine::FetchedVersion> JobStore::fetch_other_copy(const Status& mine) {
+  DIAPAUSE_TRY(fetch_->was_sound(mine));
+  return fetch_->get();
+}
+
 Result<engine::FetchedVersion> JobStore::fetch(std::optional<std::uint64_t> version,
                                                const Check& check) {
   if (fetched_) {

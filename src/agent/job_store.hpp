@@ -81,6 +81,8 @@ class JobStore {
   // whether that is so. Otherwise fetch() is to be called again: it gives images that were checked
   // before, of the same version if they can be had, or of another one.
   Result<bool> was_sound(const Status& mine);
+  // Does the same for a job that runs already: only the same version will do.
+  Result<engine::FetchedVersion> fetch_other_copy(const Status& mine);
   // Writes to the ledger that the job goes on from the version that fetch() gave, and that the
   // restart took `seconds`.
   void note_restart(const engine::FetchedVersion& fetched, double seconds);

@@ -111,6 +111,7 @@ struct RestartArguments {
   std::string config;
   std::string name;
   std::optional<std::uint64_t> version;  // nullopt: the newest
+  bool mapped = false;                   // memory comes while the job runs
   double interval_s = 0;
   int level = 1;
   NodeArguments nodes;

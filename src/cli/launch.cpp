@@ -43,9 +43,13 @@ int launch(const LaunchArguments& arguments) {
 int restart(const RestartArguments& arguments) {
   auto nodes = nodes_of(arguments.nodes);
   if (!nodes) return status_of_job("restart", fail(nodes.error()));
-  const agent::RestartRequest request{store_request(arguments.name, arguments.config),
-                                      arguments.version, arguments.interval_s, arguments.level,
-                                      std::move(*nodes)};
+  const agent::RestartRequest request{
+      store_request(arguments.name, arguments.config),
+      arguments.version,
+      arguments.interval_s,
+      arguments.level,
+      std::move(*nodes),
+      arguments.mapped ? agent::MemoryMode::mapped : agent::MemoryMode::eager};
   return status_of_job("restart", agent::restart(request));
 }
 

@@ -179,6 +179,8 @@ void add_restart(CLI::App& app, RestartArguments& arguments) {
   verb.add_option("version", arguments.version, "Number of the version [the newest]")
       ->option_text("VERSION")
       ->check(natural());
+  verb.add_flag("--mapped", arguments.mapped,
+                "Let the job run before its memory is read, where that is allowed");
   add_intervals(verb, arguments.interval_s, arguments.level);
   add_config(verb, arguments.config);
   add_nodes(verb, arguments.nodes);

@@ -40,7 +40,8 @@ Result<Changes::Watched*> Changes::watched(FrozenProcess& frozen) {
   if (known != watched_.end()) return &known->second;
   DIAPAUSE_TRY(frozen.calls ? Status{} : fail(Code::internal, "a process is not ready for calls"));
   DIAPAUSE_TRY_ASSIGN(ForeignUserfault made,
-                      ForeignUserfault::open(*frozen.calls, frozen.leader().name));
+                      ForeignUserfault::open(*frozen.calls, frozen.leader().name,
+                                             ForeignUserfault::Use::note_writes));
   return &watched_.emplace(frozen.status.id, Watched{frozen.here, std::move(made), {}})
               .first->second;
 }

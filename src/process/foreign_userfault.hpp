@@ -12,10 +12,15 @@ namespace diapause::process {
 
 class ForeignUserfault {
  public:
-  // It notes writes, and a page scan tells which pages were written (Linux 6.7, no privilege).
+  // note_writes: a page scan tells which pages were written (Linux 6.7, no privilege). give_pages:
+  // who touches a page that is not there waits until it is given one, also in a system call, and
+  // tell what the process does to its memory (CAP_SYS_PTRACE).
+  enum class Use { note_writes, give_pages };
   // `thread` is of the process, stands still, and has `calls`. Fails if the kernel cannot do it, or
   // forbids it.
-  static Result<ForeignUserfault> open(const Calls& calls, const ThreadName& thread);
+  static Result<ForeignUserfault> open(const Calls& calls, const ThreadName& thread, Use use);
+  // One that the kernel has made for a forked process.
+  static ForeignUserfault of_forked(int fd) { return ForeignUserfault(fd, Use::give_pages); }
   ForeignUserfault(ForeignUserfault&& other) noexcept;
   ForeignUserfault& operator=(ForeignUserfault&& other) noexcept;
   ~ForeignUserfault();  // all that it watches is as before
@@ -24,10 +29,12 @@ class ForeignUserfault {
   // another userfaultfd has one of them, and with another error if the process has not this memory
   // any more (it may have another one, by exec), or if memory of that kind cannot be watched.
   Status watch(const Extent& range) const;
+  int fd() const { return fd_; }
 
  private:
-  explicit ForeignUserfault(int fd) : fd_(fd) {}
+  ForeignUserfault(int fd, Use use) : fd_(fd), use_(use) {}
   int fd_;
+  Use use_;
 };
 
 }  // namespace diapause::process

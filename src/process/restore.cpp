@@ -295,7 +295,8 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
   const ThreadName keeper{first, 1, 1};
   DIAPAUSE_TRY_ASSIGN(const Calls calls,
                       Calls::plant(keeper, find_free_address(job, mappings), instruction));
-  RestoreWork work{job, openings, contents, read, schedule_of(::getpid()), calls};
+  RestoreWork work{job,   openings,  contents,    read, schedule_of(::getpid()),
+                   calls, place.log, place.behind};
   work.made.reserve(job.processes.size());
   work.filled.resize(job.memories.size());
   DIAPAUSE_TRY(make_segments(work, keeper));
@@ -315,6 +316,7 @@ Result<TimedCalls> restore(const Job& job, const Openings& openings,
   DIAPAUSE_TRY(openings.add_seals(job));
   DIAPAUSE_TRY(place.go());
   DIAPAUSE_TRY(let_go(work, keeper, registers, mask, instruction));
+  if (place.behind != nullptr) place.behind->begin();
   tell_what_is_lost(work, place.log);
   return std::move(work.timed);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "process/fill_behind.hpp"
 #include "process/freeze.hpp"
 #include "process/openings.hpp"
 #include "process/state.hpp"
@@ -18,13 +19,16 @@ struct Birthplace {
   pid_t first = 0;
   const LogSink& log;
   std::function<Status()> go;
+  // Fills most of the memory that processes do not share, after they have begun to run. Null: all
+  // is filled before.
+  FillBehind* behind = nullptr;
 };
 
 // `place.first` is process 1 of the new namespaces. It was forked from this process after
 // `openings` were made, and waits. `contents` are those of processes. When all are complete,
 // `place.go` is called, and they run if it succeeds. The result has the calls that wait until a
 // time. On failure no process runs, and `place.first` has to be ended. `place.log` is told what
-// differs from before.
+// differs from before, and if nothing can be filled behind.
 Result<TimedCalls> restore(const Job& job, const Openings& openings,
                            const std::vector<StoredContents>& contents, const ReadContents& read,
                            const Birthplace& place);

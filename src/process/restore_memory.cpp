@@ -147,6 +147,56 @@ Status fill_segment(RestoreWork& work, const Made& made, const Area& area) {
   return work.read(contents_of_memory(work, area.shared), write);
 }
 
+// Returns whether an area of memory may be filled behind: anonymous memory of one process that is
+// worth it. Locked memory has its pages at once, and stacks and small areas are what the kernel
+// itself reads and writes.
+bool may_be_filled_behind(const Area& area, std::uint64_t stored_bytes) {
+  constexpr std::uint64_t kLeastBytes = 1 * kMiB;
+  constexpr std::uint32_t kUnfit = kLocked | kGrowsDown;
+  return area.kind == AreaKind::memory && area.shared == kNone && (area.flags & kUnfit) == 0 &&
+         stored_bytes >= kLeastBytes;
+}
+
+// Returns what of the memory of a process may be filled behind.
+std::vector<FillBehind::Part> parts_to_fill_behind(const RestoreWork& work, const Made& made) {
+  std::vector<FillBehind::Part> parts;
+  for (const Area& area : made.stored->areas) {
+    FillBehind::Part part{{area.begin, area.end}, {}};
+    std::uint64_t bytes = 0;
+    bool is_whole_pages = true;
+    for (const StoredContents& one : work.contents) {
+      if (one.process != made.stored->id || one.offset < area.begin || one.offset >= area.end)
+        continue;
+      part.contents.push_back(&one);
+      bytes += one.bytes;
+      is_whole_pages =
+          is_whole_pages && one.offset % kPageBytes == 0 && one.bytes % kPageBytes == 0;
+    }
+    if (is_whole_pages && may_be_filled_behind(area, bytes)) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// Leaves memory of a process to be filled behind. Returns what is left to be filled at once.
+ContentsList leave_behind(RestoreWork& work, const Made& made, ContentsList contents) {
+  if (work.behind == nullptr) return contents;
+  const std::vector<FillBehind::Part> parts = parts_to_fill_behind(work, made);
+  if (parts.empty()) return contents;
+  const Status taken = work.behind->take(work.calls, made.leader(), parts);
+  if (!taken) {
+    work.log(Severity::warning,
+             "all memory is restored before the job runs: " + taken.error().message);
+    work.behind = nullptr;
+    return contents;
+  }
+  for (const FillBehind::Part& part : parts) {
+    std::erase_if(contents, [&](const StoredContents* one) {
+      return one->offset >= part.area.begin && one->offset < part.area.end;
+    });
+  }
+  return contents;
+}
+
 Status fill_memory(RestoreWork& work, const Made& made) {
   for (const Area& area : made.stored->areas) {
     if (is_segment(work, area)) DIAPAUSE_TRY(fill_segment(work, made, area));
@@ -155,6 +205,7 @@ Status fill_memory(RestoreWork& work, const Made& made) {
   for (const StoredContents& one : work.contents) {
     if (one.process == made.stored->id) own.push_back(&one);
   }
+  own = leave_behind(work, made, std::move(own));
   return work.read(own, [&](const StoredContents& one, std::uint64_t offset, ByteView bytes) {
     return write_memory(made.leader().here, one.offset + offset, bytes);
   });

@@ -27,6 +27,8 @@ struct RestoreWork {
   const ReadContents& read;
   Schedule given;  // what the job is restarted with
   Calls calls;     // at the same address in all
+  const LogSink& log;
+  FillBehind* behind = nullptr;  // null: all memory is filled at once
   std::vector<Made> made = {};
   TimedCalls timed = {};
   // What of the threads could not be restored, and why.

@@ -21,6 +21,7 @@ FORBIDDEN = {
 
 # (file, call) -> why it must be there
 ALLOWED = {
+    ("src/process/fill_behind.cpp", "::_exit"): "ends the process that guards a job while it is filled, and the one that starts it",
     ("src/process/keeper.cpp", "::_exit"): "ends process 1 of a job, which does nothing but bury, with the status of the command",
     ("src/sys/child.cpp", "::_exit"): "ends a child between fork and exec, where nothing else is possible",
     ("src/sys/remote_command.cpp", "::_exit"): "ends a child between fork and exec, or one that has served its connection",

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import mapped
 import nodes
 import unmodified
 
@@ -869,6 +870,14 @@ def damage(image):
         file.write(bytes([byte[0] ^ 4]))
 
 
+def damage_all(directory):
+    """All images in a tier."""
+    images = [path for path in directory.rglob("*") if path.is_file() and path.stat().st_size > 1 << 20]
+    must(images, f"{directory} has no images")
+    for image in images:
+        damage(image)
+
+
 SHORTENS = """
 import os, time
 def wait_for(name):
@@ -947,6 +956,7 @@ def unmodified_test(name):
 
 
 TESTS |= {name: unmodified_test(name) for name in unmodified.COMMANDS}
+TESTS |= mapped.tests(sys.modules[__name__])
 
 
 def leave_network():

@@ -1,0 +1,95 @@
+"""Tests of jobs that run before their memory is read."""
+
+import os
+
+
+class Base:
+    pass
+
+
+base = Base()  # what all tests of the program that runs them work with
+
+
+def tests(module):
+    """By name; `module` has what they work with."""
+    base.__dict__.update(vars(module))
+    return {"mapped": mapped, "mapped_disturbed": mapped_disturbed, "mapped_damaged": mapped_damaged}
+
+
+def may_fill_behind(place):
+    """Whether memory may be filled while the job runs: the kernel lets root only follow what a process does to it."""
+    return place.user == 0 and os.geteuid() == 0
+
+
+def mapped(place, options):
+    """A job that runs before it has its memory sees it as it was, whatever it does to it."""
+    scenario = base.Scenario(place, [place.own_copy(options.programs / "behind")])
+    job = scenario.launch()
+    job.wait_for_lines(8)
+    job.checkpoint("--level", "4")
+    job.kill()
+    for _ in range(3):
+        place.gate.touch()
+        job = base.Job(place, "restart", "job", "--mapped")
+        status, errors = job.wait()
+        is_same = status == scenario.status and scenario.reference.endswith(job.output())
+        base.must(is_same, f"{status} {base.first_difference(job.output(), scenario.reference)} {errors}")
+        is_eager = "all memory is restored before the job runs" in errors
+        base.must(is_eager != may_fill_behind(place), f"eager: {is_eager} {errors}")
+
+
+def restarts(place):
+    return place.verb("history", "job")[1].count("went on from version")
+
+
+def mapped_restart(place):
+    """One that runs, and may still lack memory."""
+    before = restarts(place)
+    job = base.Job(place, "restart", "job", "--mapped")
+    base.until(lambda: restarts(place) > before or job.process.poll() is not None, "it is not restarted")
+    return job
+
+
+def mapped_disturbed(place, options):
+    """A checkpoint waits base.until the job has all of its memory; if the job or its agent is killed before, nothing goes on."""
+    del options
+    scenario = base.Scenario(place, ["/usr/bin/python3", "-c", base.BIG])
+    job = scenario.launch()
+    job.wait_for_lines(1)
+    job.checkpoint()
+    job.kill()
+    job = mapped_restart(place)
+    job.checkpoint()
+    job.kill()
+    mapped_restart(place).kill()
+    job = mapped_restart(place)
+    keeper = base.children_of(job.process.pid)[0]
+    job.process.kill()
+    job.process.wait()
+    place.gate.touch()
+    base.until(lambda: job.output() or not os.path.exists(f"/proc/{keeper}"), "the job neither goes on nor ends")
+    base.must(job.output() in ("", "has True\n"), f"without its agent: {job.output()}")
+    base.until(lambda: not os.path.exists(f"/proc/{keeper}"), "the job does not end")
+    # The tiers are locked base.until whoever ended the job has ended, too.
+    base.until(lambda: place.verb("restart", "job", "--mapped")[:2] == (0, "has True\n"), "it cannot be restarted")
+
+
+def mapped_damaged(place, options):
+    """Damage that is met while the job runs: memory comes from another copy, or the job ends, and that version is passed over."""
+    del options
+    if not may_fill_behind(place):
+        return
+    scenario = base.Scenario(place, ["/usr/bin/python3", "-c", base.BIG])
+    job = scenario.launch()
+    job.wait_for_lines(1)
+    job.checkpoint("--level", "4")
+    job.kill()
+    base.damage_all(place.root / "memory")
+    place.gate.touch()
+    status, output, errors = place.verb("restart", "job", "--mapped")
+    base.must(status == 0 and output == "has True\n" and "is damaged" in errors, f"{status} {output} {errors}")
+    base.damage_all(place.root / "global")
+    for number in range(2):
+        status, output, errors = place.verb("restart", "job", "--mapped")
+        is_told = "is damaged" in errors and ("the job was ended" in errors) == (number == 0)
+        base.must(status == 125 and output == "" and is_told, f"{status} {output} {errors}")
