@@ -1,6 +1,6 @@
-// What a process that uses verbs and the agent of its job say to one another: a page that both have
-// mapped, and records behind it. The page is the beginning of a memfd of the process. Layouts are
-// of this machine and are never stored as such.
+// A process that uses verbs and the agent of its job communicate by a page that both have mapped,
+// and records behind it. The page is the beginning of a memfd of the process. Its layout is that of
+// this machine and is never stored as such.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 namespace diapause::fabric {
 
 inline constexpr std::string_view kMemoryName = "diapause-verbs";
-// Of a memfd that a restart has made, too.
+// The memfd that a restart makes has this link, too.
 inline constexpr std::string_view kMemoryLink = "/memfd:diapause";
 inline constexpr std::uint64_t kMagic = 0x31'73'62'72'65'76'2e'64;  // "d.verbs1"
 inline constexpr std::uint64_t kPageSize = 4096;
 
-// What the agent asks for, in this order. Every process has answered one step before any gets the
-// next.
+// The agent asks for these steps in this order. Every process has answered one step before any gets
+// the next.
 enum class Step : std::uint32_t {
   none = 0,
   stop,     // no thread goes on in a verb; records of all that others must know are published

@@ -1,5 +1,5 @@
-// What the agent of a job knows of verbs: how the processes that use them let go of their adapters,
-// and get them back.
+// The agent of a job lets the processes that use verbs close their adapters for a checkpoint, and
+// open them again.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +14,9 @@
 
 namespace diapause::fabric {
 
-// As long as it holds them, the job's processes have no adapter open, and their threads wait where
-// they use verbs. What they had sent has arrived. Its end gives everything back.
+// While a pause holds them, the job's processes have no adapter open, their threads wait where they
+// use verbs, and everything that they had sent has arrived. The end of the pause gives everything
+// back.
 class Pause {
  public:
   Pause() = default;
@@ -26,7 +27,7 @@ class Pause {
   // `processes`: all of the job. After a failure nothing has changed for them; Code::again: it may
   // succeed soon.
   Status begin(std::span<const pid_t> processes);
-  // Of a job that was restored: its processes are as begin() left them.
+  // Takes over the processes of a restored job, which are as begin() left them.
   void take_over(std::span<const pid_t> processes);
   // Does nothing if it holds none. Fails if an adapter does not do what its predecessor did;
   // threads then wait on.

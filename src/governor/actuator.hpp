@@ -21,14 +21,14 @@ struct Where {
 // The properties of an actuator.
 struct Traits {
   std::string_view name;
-  // Whether its ratio is one of clocks, so that times at two ratios tell which share scales with
-  // the clock.
+  // Tells whether its ratio is one of clocks, so that times at two ratios tell which share scales
+  // with the clock.
   bool sets_clock;
-  // Whether it slows cores, and everything that runs on them, or only the given threads.
+  // Tells whether it slows cores, and everything that runs on them, or only the given threads.
   bool slows_cores;
-  // Whether the processor's own clock changes, so that its counters tell what was obtained.
+  // Tells whether the processor's own clock changes, so that its counters tell what was obtained.
   bool is_real = false;
-  // Whether a ratio of 1 keeps processors from running above the base clock.
+  // Tells whether a ratio of 1 keeps processors from running above the base clock.
   bool limits_turbo = false;
 };
 

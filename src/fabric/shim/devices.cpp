@@ -52,7 +52,7 @@ std::vector<RealGid> gids_of(Shim& shim, ibv_context* real, std::uint8_t port, i
   return gids;
 }
 
-// Which of the real GIDs stands for one that the program knows: one of its type and family, if
+// Returns the real GID that stands for one that the program knows: one of its type and family, if
 // possible at its index.
 const RealGid* match(const std::vector<RealGid>& gids, const GidEntry& entry, std::uint32_t index) {
   const RealGid* best = nullptr;

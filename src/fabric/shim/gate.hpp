@@ -1,4 +1,4 @@
-// How threads are stopped at verbs, and how they go on.
+// The gate stops threads at verbs, and lets them go on.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class Gate {
   std::atomic<std::uint32_t> closed_{0};
 };
 
-// As long as it lives, the gate does not close.
+// The gate does not close while a passage lives.
 class Passage {
  public:
   explicit Passage(Gate& gate) : gate_(gate) { gate_.enter(); }
@@ -45,7 +45,8 @@ class Lock {
   void lock(Gate& gate) {
     if (!try_lock()) lock_slowly(gate);
   }
-  // For those who hold another lock already, or have closed the gate: they must not sleep at it.
+  // Callers that hold another lock already, or have closed the gate, use this, because they must
+  // not sleep at it.
   void lock_awake();
   void unlock() { word_.store(0, std::memory_order_release); }
 

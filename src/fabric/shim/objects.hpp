@@ -1,5 +1,5 @@
-// What programs hold in place of the objects of libibverbs. Each begins with what the program sees,
-// keeps how it was made, and leads to the object of the adapter, which comes and goes with
+// Programs hold these objects in place of those of libibverbs. Each begins with what the program
+// sees, keeps how it was made, and leads to the object of the adapter, which comes and goes with
 // checkpoints.
 #pragma once
 
@@ -93,8 +93,8 @@ struct CompletionQueue {
   int vector = 0;
   Lock lock;
   std::deque<ibv_wc> held;  // completions that were taken before a checkpoint; they come first
-  // Whether the program has ever asked for an event, and how at last. One event too many does no
-  // harm, one too few does.
+  // Tells whether the program has ever asked for an event, and how it asked last. One event too
+  // many does no harm, one too few does.
   bool is_armed = false, is_armed_for_solicited = false;
   bool has_missed_event = false;  // while it was armed, completions were taken
   std::uint32_t events_given = 0;

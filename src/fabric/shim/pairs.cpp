@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kAlways = IBV_QP_STATE;
 
-// What each change of state needs.
+// Returns the attributes that each change of state needs.
 int needed_for(ibv_qp_state state, ibv_qp_type type) {
   const bool is_datagram = type == IBV_QPT_UD;
   const bool is_reliable = type == IBV_QPT_RC;
@@ -116,7 +116,7 @@ ibv_qp* create_real(Shim& shim, QueuePair& pair, ibv_qp_init_attr& init) {
 
 }  // namespace
 
-// As far as it can without its peer, which has no number yet.
+// Brings the queue pair as far as possible without its peer, which has no number yet.
 Status open_real(Shim& shim, QueuePair& pair) {
   ibv_qp_init_attr init{};
   pair.real = create_real(shim, pair, init);

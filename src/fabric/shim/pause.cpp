@@ -23,7 +23,7 @@ double now_s() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Whether it may have sent, and has a peer that may have sent to it.
+// Returns whether the queue pair may have sent, and has a peer that may have sent to it.
 bool is_connected(const QueuePair& pair) {
   return pair.shown.qp_type == IBV_QPT_RC && (pair.known & IBV_QP_AV) != 0 &&
          (pair.state == IBV_QPS_RTR || pair.state == IBV_QPS_RTS || pair.state == IBV_QPS_SQD);

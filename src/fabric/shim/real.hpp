@@ -36,7 +36,7 @@ struct Real {
 #define DIAPAUSE_POINTER(name) decltype(&::name) name = nullptr;
   DIAPAUSE_VERBS(DIAPAUSE_POINTER)
 #undef DIAPAUSE_POINTER
-  // Of rdma-core only, and declared in no header: the kind of a GID.
+  // Returns the kind of a GID. Only rdma-core has it, and no header declares it.
   int (*ibv_query_gid_type)(ibv_context*, std::uint8_t, unsigned, int*) = nullptr;
 
   // Looks for all of them. What an older library lacks stays null.

@@ -29,7 +29,7 @@ class Set {
     std::erase(all_, one);
   }
   void forget_all() { all_.clear(); }
-  // In the order in which they were made. Only while the gate is closed.
+  // Returns the objects in the order in which they were made. The gate must be closed.
   const std::vector<Object*>& all() const { return all_; }
 
  private:
@@ -61,7 +61,7 @@ class Shim {
   // From the first device on, a thread waits for the agent. Does nothing if it is there.
   Status begin_to_listen();
 
-  // The steps; see control.hpp. For that thread only.
+  // These are the steps of control.hpp. Only that thread may call them.
   Status stop();
   Status drain();
   Status close();

@@ -381,8 +381,8 @@ Taken take_completions(CompletionQueue& queue, int most, ibv_wc* into, Others ot
   return {count, kept};
 }
 
-// Of a reliable queue pair it is a write of nothing. A datagram goes to the sender, with a key that
-// it does not take.
+// The marker of a reliable queue pair is a write of no bytes. That of a datagram queue pair is a
+// datagram to itself, with a key that it does not accept.
 Status post_marker(QueuePair& pair) {
   Shim& shim = Shim::get();
   ibv_send_wr marker{};
