@@ -58,7 +58,7 @@ class ModelMaker {
   Status read_options() {
     numbers_ = options_.levels.empty() ? std::vector{1, 2, 3, 4} : options_.levels;
     std::ranges::sort(numbers_);
-    numbers_.erase(std::ranges::unique(numbers_).begin(), numbers_.end());
+    numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
     for (const std::string& word : options_.level) {
       if (word.size() < 3 || word[1] != ':' || word[0] < '1' || word[0] > '5') {
         return fail(
