@@ -2,18 +2,7 @@
 
 import os
 
-
-class Base:
-    pass
-
-
-base = Base()  # what all tests of the program that runs them work with
-
-
-def tests(module):
-    """By name; `module` has what they work with."""
-    base.__dict__.update(vars(module))
-    return {"mapped": mapped, "mapped_disturbed": mapped_disturbed, "mapped_damaged": mapped_damaged}
+from base import base
 
 
 def may_fill_behind(place):
@@ -93,3 +82,6 @@ def mapped_damaged(place, options):
         status, output, errors = place.verb("restart", "job", "--mapped")
         is_told = "is damaged" in errors and ("the job was ended" in errors) == (number == 0)
         base.must(status == 125 and output == "" and is_told, f"{status} {output} {errors}")
+
+
+TESTS = {"mapped": mapped, "mapped_disturbed": mapped_disturbed, "mapped_damaged": mapped_damaged}
