@@ -71,7 +71,7 @@ class FarDrain {
     Status drained = take_all();
     if (drained) drained = give_back();
     if (drained || !has_taken_) return drained;
-    for (const FrozenProcess& one : work_.frozen.processes()) ::kill(one.here, SIGKILL);
+    work_.frozen.end();
     return fail(
         Code::internal,
         "what was under way between nodes cannot be put back: the job was ended; restart it (" +

@@ -380,7 +380,7 @@ Result<ByteVector> take_and_put_back(DumpWork& work, const DumpWork::SeenSocket&
                                      int writer) {
   DIAPAUSE_TRY_ASSIGN(ByteVector bytes, take_out(reader, writer));
   if (put_back(writer, bytes)) return bytes;
-  for (const FrozenProcess& one : work.frozen.processes()) ::kill(one.here, SIGKILL);
+  work.frozen.end();
   return fail(Code::internal,
               fmt::format("what was under way in {} of process {} cannot be put back: the job was "
                           "ended; restart it",
