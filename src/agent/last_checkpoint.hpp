@@ -35,6 +35,8 @@ class LastCheckpoint {
   void forget_end() { end_s_.reset(); }
 
  private:
+  policy::LevelSeconds expected(std::uint64_t bytes) const;  // `bytes`: on each node
+
   const JobStore& store_;
   std::set<int> signals_;
   std::optional<double> end_s_;  // when the allocation ends, by the monotonic clock
