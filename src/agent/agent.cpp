@@ -69,9 +69,7 @@ std::string emulated_name(const Team* team) { return team == nullptr ? "" : team
 // Where nobody sits at a terminal, signals come to the process group of this process: `diapause
 // run` and `timeout` send them so. They are to reach the job through this process only.
 process::Keeper::Place place_of(const Team* team) {
-  const bool is_run = std::ranges::any_of(sys::environment(), [](const auto& variable) {
-    return variable.first == "DIAPAUSE_RUN_STOP_FILE";
-  });
+  const bool is_run = !config::value_in(sys::environment(), "DIAPAUSE_RUN_STOP_FILE").empty();
   const bool is_apart = is_run || !process::has_terminal();
   return {emulated_name(team), is_apart ? process::JobGroup::own : process::JobGroup::of_caller};
 }

@@ -169,11 +169,10 @@ void Caretaker::stop(int signal) {
 // Tells `diapause run` that the job has stopped, and why.
 void Caretaker::note_stop(const std::string& text) const {
   around_.request.log(Severity::warning, "the job was stopped in time: " + text);
-  for (const auto& [name, value] : around_.request.environment) {
-    if (name != "DIAPAUSE_RUN_STOP_FILE") continue;
-    const Status noted = sys::append_line(sys::real_kernel(), value, text);
-    if (!noted) around_.request.log(Severity::warning, noted.error().message);
-  }
+  const std::string file = config::value_in(around_.request.environment, "DIAPAUSE_RUN_STOP_FILE");
+  if (file.empty()) return;
+  const Status noted = sys::append_line(sys::real_kernel(), file, text);
+  if (!noted) around_.request.log(Severity::warning, noted.error().message);
 }
 
 void Caretaker::take_due() {

@@ -251,12 +251,6 @@ Status check_deadline(const Reading& reading) {
                   "both say when the allocation ends; set one of them to 0");
 }
 
-std::string value_in(const Environment& environment, std::string_view name) {
-  const auto found = std::ranges::find_if(
-      environment, [&](const auto& variable) { return variable.first == name; });
-  return found == environment.end() ? "" : found->second;
-}
-
 // Under Slurm, fills in the end of the allocation and the signals that Slurm sends: SIGTERM at the
 // end, or SIGUSR1 before it, if the user asks for that.
 void add_slurm_deadline(const Environment& environment, Reading& reading) {
@@ -320,6 +314,12 @@ Status use_schedule(Reading& reading) {
 }
 
 }  // namespace
+
+std::string value_in(const Environment& environment, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      environment, [&](const auto& variable) { return variable.first == name; });
+  return found == environment.end() ? "" : found->second;
+}
 
 Settings default_settings(std::uint32_t uid) {
   Settings settings;

@@ -195,6 +195,8 @@ struct Settings {
 
 // The environment variables as pairs of name and value.
 using Environment = std::vector<std::pair<std::string, std::string>>;
+// Returns the value of a variable; empty if there is none.
+std::string value_in(const Environment& environment, std::string_view name);
 
 Settings default_settings(std::uint32_t uid);
 

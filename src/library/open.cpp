@@ -312,11 +312,8 @@ Status Engine::watch_deadline(OpenRequest& request) {
   if (signals && host_->worker() == engine::Worker::rank)
     signals = std::make_unique<SignalsOfNode>(std::move(signals), *host_);
 
-  const auto note = std::ranges::find_if(request.environment, [](const auto& variable) {
-    return variable.first == "DIAPAUSE_RUN_STOP_FILE";
-  });
   DIAPAUSE_TRY(deadline_.open(*context_, std::move(request.stop_signals),
-                              note == request.environment.end() ? "" : note->second));
+                              config::value_in(request.environment, "DIAPAUSE_RUN_STOP_FILE")));
   if (deadline_.watches()) schedule_.agree_every(Deadline::kAgreeEvery_s);
   return {};
 }
