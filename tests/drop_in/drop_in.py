@@ -52,6 +52,12 @@ def lose_node(place, node):
         shutil.rmtree(path)
 
 
+def lose_all_nodes(place):
+    """Where every rank is a node."""
+    for rank in range(place.ranks):
+        lose_node(place, f"node{rank}")
+
+
 def end_the_same(site, prepare, after_kill=lambda place: None, versions=100, steps_after=lambda newest: newest + 417):
     """A program that is to compute for ever is killed, goes on, and ends with the bytes of one that was left alone.
 
@@ -133,10 +139,6 @@ def a_program_of_scr_that_loses_all_nodes_ends_the_same(site):
     def prepare(place):
         configuration = scr_configuration(place, SCR_CACHE_BYPASS=None, SCR_CHECKPOINT_INTERVAL=20)
         return lambda name, steps, result: ("scr_solver", configuration, name, steps, result)
-
-    def lose_all_nodes(place):
-        for node in range(RANKS):
-            lose_node(place, f"node{node}")
     end_the_same(site, prepare, lose_all_nodes, versions=8, steps_after=lambda newest: 20 * newest + 37)
 
 
