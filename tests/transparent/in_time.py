@@ -2,7 +2,7 @@
 
 import signal
 
-from base import base
+from support import Job, Scenario, first_difference, must, until
 
 
 class InTime:
@@ -11,19 +11,19 @@ class InTime:
     def __init__(self, place, options, settings, on=()):
         self.place = place
         self.on = on
-        self.scenario = base.Scenario(place, ["sh", "-c", f"{place.own_copy(options.programs / 'counting')}; test $? = 7"])
-        base.must(self.scenario.status == 0, f"undisturbed, it ended with {self.scenario.status}")
+        self.scenario = Scenario(place, ["sh", "-c", f"{place.own_copy(options.programs / 'counting')}; test $? = 7"])
+        must(self.scenario.status == 0, f"undisturbed, it ended with {self.scenario.status}")
         place.settings = settings
         place.gate.unlink()
         self.printed = ""
 
     def submit(self, under=()):
-        return base.Job(self.place, "launch", "--name", "job", "--continue", *self.on, "--", *self.scenario.command,
+        return Job(self.place, "launch", "--name", "job", "--continue", *self.on, "--", *self.scenario.command,
                    under=under)
 
     def stops(self, job, why):
         status, errors = job.wait()
-        base.must(status == 75 and why in errors, f"ended with {status}: {errors}")
+        must(status == 75 and why in errors, f"ended with {status}: {errors}")
         self.printed += job.output()
 
     def is_completed(self):
@@ -34,8 +34,8 @@ class InTime:
             self.place.gate.touch()
             status, errors = job.wait()
             printed = earlier + job.output()
-            base.must(status == 0 and printed == self.scenario.reference and "cannot be reached" not in errors,
-                 f"ended with {status}: {base.first_difference(printed, self.scenario.reference)}{errors}")
+            must(status == 0 and printed == self.scenario.reference and "cannot be reached" not in errors,
+                 f"ended with {status}: {first_difference(printed, self.scenario.reference)}{errors}")
 
 
 def in_time(place, options):
@@ -50,7 +50,7 @@ def in_time(place, options):
         job_in_time.stops(job, f"stopped in time: {signal.Signals(number).name}: version")
     # `diapause run` sends signals to all processes of its group.
     job = job_in_time.submit(under=[place.command, "run", "--"])
-    base.until(lambda: place.verb("checkpoint", "job", "--check")[0] == 0, "the job does not run")
+    until(lambda: place.verb("checkpoint", "job", "--check")[0] == 0, "the job does not run")
     job.process.send_signal(signal.SIGUSR1)
     job_in_time.stops(job, "the command stopped in time: SIGUSR1: version 3 at level")
     job_in_time.is_completed()
@@ -79,11 +79,11 @@ def not_in_time(place, options):
     refused_program = place.own_copy(options.programs / "refused")
     place.gate.unlink(missing_ok=True)
     hears = f"trap 'echo heard; exit 9' USR1; {refused_program} & while :; do sleep 0.02; done"
-    job = base.Job(place, "launch", "--name", "job", "--", "sh", "-c", hears)
+    job = Job(place, "launch", "--name", "job", "--", "sh", "-c", hears)
     job.wait_for_lines(4)
     job.process.send_signal(signal.SIGUSR1)
     status, errors = job.wait()
-    base.must(status == 9 and "heard" in job.output() and "the last checkpoint failed" in errors, f"ended with {status}: {errors}")
+    must(status == 9 and "heard" in job.output() and "the last checkpoint failed" in errors, f"ended with {status}: {errors}")
 
 
 TESTS = {"in_time": in_time, "allocation": allocation, "nodes_in_time": nodes_in_time, "not_in_time": not_in_time}

@@ -2,7 +2,8 @@
 
 import os
 
-from base import base
+import nodes
+from support import BIG, Job, Scenario, damage_all, first_difference, must, until
 
 
 def may_fill_behind(place):
@@ -12,19 +13,19 @@ def may_fill_behind(place):
 
 def mapped(place, options):
     """A job that runs before it has its memory sees it as it was, whatever it does to it."""
-    scenario = base.Scenario(place, [place.own_copy(options.programs / "behind")])
+    scenario = Scenario(place, [place.own_copy(options.programs / "behind")])
     job = scenario.launch()
     job.wait_for_lines(8)
     job.checkpoint("--level", "4")
     job.kill()
     for _ in range(3):
         place.gate.touch()
-        job = base.Job(place, "restart", "job", "--mapped")
+        job = Job(place, "restart", "job", "--mapped")
         status, errors = job.wait()
         is_same = status == scenario.status and scenario.reference.endswith(job.output())
-        base.must(is_same, f"{status} {base.first_difference(job.output(), scenario.reference)} {errors}")
+        must(is_same, f"{status} {first_difference(job.output(), scenario.reference)} {errors}")
         is_eager = "all memory is restored before the job runs" in errors
-        base.must(is_eager != may_fill_behind(place), f"eager: {is_eager} {errors}")
+        must(is_eager != may_fill_behind(place), f"eager: {is_eager} {errors}")
 
 
 def restarts(place):
@@ -34,15 +35,15 @@ def restarts(place):
 def mapped_restart(place):
     """One that runs, and may still lack memory."""
     before = restarts(place)
-    job = base.Job(place, "restart", "job", "--mapped")
-    base.until(lambda: restarts(place) > before or job.process.poll() is not None, "it is not restarted")
+    job = Job(place, "restart", "job", "--mapped")
+    until(lambda: restarts(place) > before or job.process.poll() is not None, "it is not restarted")
     return job
 
 
 def mapped_disturbed(place, options):
-    """A checkpoint waits base.until the job has all of its memory; if the job or its agent is killed before, nothing goes on."""
+    """A checkpoint waits until the job has all of its memory; if the job or its agent is killed before, nothing goes on."""
     del options
-    scenario = base.Scenario(place, ["/usr/bin/python3", "-c", base.BIG])
+    scenario = Scenario(place, ["/usr/bin/python3", "-c", BIG])
     job = scenario.launch()
     job.wait_for_lines(1)
     job.checkpoint()
@@ -52,15 +53,15 @@ def mapped_disturbed(place, options):
     job.kill()
     mapped_restart(place).kill()
     job = mapped_restart(place)
-    keeper = base.children_of(job.process.pid)[0]
+    keeper = nodes.children_of(job.process.pid)[0]
     job.process.kill()
     job.process.wait()
     place.gate.touch()
-    base.until(lambda: job.output() or not os.path.exists(f"/proc/{keeper}"), "the job neither goes on nor ends")
-    base.must(job.output() in ("", "has True\n"), f"without its agent: {job.output()}")
-    base.until(lambda: not os.path.exists(f"/proc/{keeper}"), "the job does not end")
-    # The tiers are locked base.until whoever ended the job has ended, too.
-    base.until(lambda: place.verb("restart", "job", "--mapped")[:2] == (0, "has True\n"), "it cannot be restarted")
+    until(lambda: job.output() or not os.path.exists(f"/proc/{keeper}"), "the job neither goes on nor ends")
+    must(job.output() in ("", "has True\n"), f"without its agent: {job.output()}")
+    until(lambda: not os.path.exists(f"/proc/{keeper}"), "the job does not end")
+    # The tiers are locked until whoever ended the job has ended, too.
+    until(lambda: place.verb("restart", "job", "--mapped")[:2] == (0, "has True\n"), "it cannot be restarted")
 
 
 def mapped_damaged(place, options):
@@ -68,20 +69,20 @@ def mapped_damaged(place, options):
     del options
     if not may_fill_behind(place):
         return
-    scenario = base.Scenario(place, ["/usr/bin/python3", "-c", base.BIG])
+    scenario = Scenario(place, ["/usr/bin/python3", "-c", BIG])
     job = scenario.launch()
     job.wait_for_lines(1)
     job.checkpoint("--level", "4")
     job.kill()
-    base.damage_all(place.root / "memory")
+    damage_all(place.root / "memory")
     place.gate.touch()
     status, output, errors = place.verb("restart", "job", "--mapped")
-    base.must(status == 0 and output == "has True\n" and "is damaged" in errors, f"{status} {output} {errors}")
-    base.damage_all(place.root / "global")
+    must(status == 0 and output == "has True\n" and "is damaged" in errors, f"{status} {output} {errors}")
+    damage_all(place.root / "global")
     for number in range(2):
         status, output, errors = place.verb("restart", "job", "--mapped")
         is_told = "is damaged" in errors and ("the job was ended" in errors) == (number == 0)
-        base.must(status == 125 and output == "" and is_told, f"{status} {output} {errors}")
+        must(status == 125 and output == "" and is_told, f"{status} {output} {errors}")
 
 
 TESTS = {"mapped": mapped, "mapped_disturbed": mapped_disturbed, "mapped_damaged": mapped_damaged}
