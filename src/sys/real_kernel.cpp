@@ -89,7 +89,8 @@ class WithoutSizeSignal {
 class RealKernel final : public Kernel {
  public:
   int openat(int directory, const char* path, int flags, mode_t mode) override {
-    return above_standard_streams(value_or_errno(::openat(directory, path, flags, mode)));
+    return open_above_standard_streams(
+        [&] { return static_cast<int>(value_or_errno(::openat(directory, path, flags, mode))); });
   }
   int close(int fd) override { return value_or_errno(::close(fd)); }
   std::int64_t pread(int fd, MutableBytes data, std::uint64_t offset) override {

@@ -9,6 +9,17 @@
 
 namespace diapause::sys {
 
+// A descriptor of O_PATH fails in read and write with EBADF, as a closed one does. It stays open,
+// since the program may have closed it and opened its own in its place.
+void occupy_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    const int fd = ::open("/dev/null", O_PATH | O_CLOEXEC);
+    if (fd > STDERR_FILENO) ::close(fd);
+  }
+}
+
+// Moves a descriptor where the program has closed a standard stream meanwhile.
 int above_standard_streams(int fd) {
   if (fd < 0 || fd > STDERR_FILENO) return fd;
   const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -11,6 +11,9 @@
 
 namespace diapause::sys {
 
+void occupy_standard_streams();
+int above_standard_streams(int fd);
+
 // Repeats the call while a signal interrupts it. Not for close: Linux closes the descriptor even
 // then.
 template <class Call>
@@ -20,10 +23,15 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-// Descriptors 0 to 2 are those of the standard streams, also in a program that was started without
-// them: what it prints must not get into a file of ours. Moves a descriptor that is one of them,
-// and returns the new number, or -errno. Returns everything else as it is.
-int above_standard_streams(int fd);
+// Opens a descriptor by `open`, which returns it or -errno, and returns the same. Descriptors 0 to
+// 2 are those of the standard streams, also in a program that was started without them: what it
+// prints must not get into a file of ours. This call makes those that are closed refuse reads and
+// writes as before, but occupied, and never returns one of them.
+template <class Open>
+int open_above_standard_streams(Open open) {
+  occupy_standard_streams();
+  return above_standard_streams(open());
+}
 
 // Returns the error "cannot <action> <path>: <strerror>". `result` is the -errno that the kernel
 // object returned. ENOENT becomes Code::not_found, and a refused symbolic link Code::denied.

@@ -69,11 +69,13 @@ Status change(int fd, PageRange range, std::uint64_t mode) {
 }  // namespace
 
 Result<Userfault> Userfault::open(Mode mode) {
-  const int fd = above_standard_streams(mode == Mode::stop_writers ? open_for_system_calls()
-                                                                   : open_for_notes());
+  const int fd = open_above_standard_streams(mode == Mode::stop_writers ? open_for_system_calls
+                                                                        : open_for_notes);
   if (fd < 0) return fail(refusal(mode, -fd));
-  const int made_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  const int wake_fd = made_fd < 0 ? -errno : above_standard_streams(made_fd);
+  const int wake_fd = open_above_standard_streams([] {
+    const int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return made < 0 ? -errno : made;
+  });
   const int error = -wake_fd;
   Userfault made(fd, wake_fd);
   if (wake_fd < 0) return fail(os_error("cannot make an eventfd", error));

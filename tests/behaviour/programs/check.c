@@ -8,18 +8,19 @@
 
 static int failures, rank;
 static const char* part = "";
+static FILE* findings;
 
 bool check_that(bool holds, const char* text, const char* file, int line) {
   if (holds) return true;
   ++failures;
-  fprintf(stderr, "%s:%d: rank %d: not so: %s\n", file, line, rank, text);
+  fprintf(findings, "%s:%d: rank %d: not so: %s\n", file, line, rank, text);
   return false;
 }
 
 bool check_status(int wanted, int status, const char* call, const char* file, int line) {
   if (status == wanted) return true;
   ++failures;
-  fprintf(stderr, "%s:%d: rank %d: %s gives %s, not %s: %s\n", file, line, rank, call,
+  fprintf(findings, "%s:%d: rank %d: %s gives %s, not %s: %s\n", file, line, rank, call,
           diapause_status_name(status), diapause_status_name(wanted), diapause_last_error());
   return false;
 }
@@ -27,7 +28,7 @@ bool check_status(int wanted, int status, const char* call, const char* file, in
 bool check_says(const char* text, const char* file, int line) {
   if (strstr(diapause_last_error(), text) != NULL) return true;
   ++failures;
-  fprintf(stderr, "%s:%d: rank %d: the error does not say '%s': %s\n", file, line, rank, text,
+  fprintf(findings, "%s:%d: rank %d: the error does not say '%s': %s\n", file, line, rank, text,
           diapause_last_error());
   return false;
 }
@@ -39,6 +40,8 @@ void begin_checks(int* argc, char*** argv) {
 }
 
 void begin_checks_alone(int argc, char** argv) {
+  findings = fdopen(dup(STDERR_FILENO), "w");
+  setvbuf(findings, NULL, _IOLBF, BUFSIZ);
   if (argc > 1) part = argv[1];
 }
 
@@ -61,7 +64,7 @@ bool wait_for_file(const char* path) {
     if (access(path, F_OK) == 0) return true;
     nanosleep(&(struct timespec){0, 10000000}, NULL);
   }
-  fprintf(stderr, "rank %d: %s did not come\n", rank, path);
+  fprintf(findings, "rank %d: %s did not come\n", rank, path);
   return false;
 }
 

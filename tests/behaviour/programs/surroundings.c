@@ -67,6 +67,7 @@ static int round_upwards(void* context) {
 
 static void trap(void) {
   int is_own = 0;
+  feclearexcept(FE_ALL_EXCEPT); /* Some MPIs compute before main. */
   fesetround(FE_UPWARD);
   feenableexcept(FE_ALL_EXCEPT);
   open_one();
@@ -80,14 +81,12 @@ static void trap(void) {
 }
 
 static void print_into_nothing(void) {
-  const int kept = dup(STDERR_FILENO); /* for what this program has to say */
   for (int stream = 0; stream < 3; ++stream) close(stream);
   open_one();
   take(1, DIAPAUSE_L1);
   take(2, DIAPAUSE_L4);
   for (int stream = 0; stream < 3; ++stream) CHECK(write(stream, "text", 4) < 0);
   close_and_expect(2);
-  dup2(kept, STDERR_FILENO);
 }
 
 static void shorten(void) {
