@@ -172,6 +172,8 @@ Status absorb(const sys::Directory& job, const std::string& old_name, const std:
       fmt::format("process {}, which takes over what {} left\n", sys::process_id(), old_name);
   DIAPAUSE_TRY_ASSIGN(const sys::FileLock lock,
                       sys::FileLock::acquire(old_place, kLockName, holder, 0));
+  // Another node may have taken it over, under its own name, before it was locked here.
+  if (old_place.was_moved()) return fail(Code::not_found, old_place.path() + " has moved");
   if (!exists(job, node)) {
     DIAPAUSE_TRY(job.rename(old_name, job, node));
     return job.sync();
@@ -183,7 +185,11 @@ Status absorb(const sys::Directory& job, const std::string& old_name, const std:
     if (entry.is_directory && is_ours) DIAPAUSE_TRY(move_over(old_place, entry.name, place));
   }
   DIAPAUSE_TRY(place.sync());
-  return job.remove_child(old_name);
+  // Removing takes the lock's file away first, so another node must not find the directory any
+  // more.
+  DIAPAUSE_TRY_ASSIGN(const sys::Directory spare, place.make_child(kSpareDirectory));
+  DIAPAUSE_TRY(job.rename(old_name, spare, old_name));
+  return spare.remove_child(old_name);
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ Status Tier::lock(const std::string& holder, double wait_s) {
 Status Tier::clear_spares() const {
   DIAPAUSE_TRY_ASSIGN(const std::vector<sys::DirectoryEntry> left, spare_.list());
   for (const sys::DirectoryEntry& entry : left) {
-    if (!entry.is_directory) DIAPAUSE_TRY(spare_.remove_file(entry.name));
+    DIAPAUSE_TRY(entry.is_directory ? spare_.remove_child(entry.name)
+                                    : spare_.remove_file(entry.name));
   }
   return {};
 }
